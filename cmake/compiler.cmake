@@ -12,7 +12,7 @@ add_flex_bison_dependency(lexer parser)
 
 file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      compiler/base/*.c compiler/ir/*.c compiler/ops/*.c compiler/front/*.c
-     compiler/passes/*.c compiler/emit/*.c compiler/scripts/*.c compiler/pictures/*.c
+     compiler/passes/*.c compiler/emit/*.c compiler/cpu/*.c compiler/cuda/*.c compiler/scripts/*.c compiler/pictures/*.c
      compiler/tool/*.c)
 
 # Templates of scripts, each as an array of the compiler: pytorch.py.in is template_pytorch.

@@ -2,7 +2,7 @@
  *
  *   front   text -> graphs            front/, grammar/   once
  *   passes  graphs -> planned step    passes/, ops/      twice for a GPU, if --kernels is open
- *   emit    step -> C or CUDA         emit/
+ *   emit    step -> C or CUDA         emit/ with cpu/ or cuda/
  *   tool    C or CUDA -> executable   tool/
  */
 #include "tool/kernels.h"

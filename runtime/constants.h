@@ -1,8 +1,8 @@
-/* constants.h -- numbers and words on which the compiler and the programs that it writes must agree.
+/* constants.h -- numbers and words that the compiler and the programs that it writes share.
  *
- * The compiler plans and prices with these numbers, the runtime and generated code compute with
+ * The compiler plans and prices with these numbers; the runtime and generated code compute with
  * them.  This is the only header that both sides include: the compiler as "runtime/constants.h",
- * rt.h as "constants.h".  A constant that one side uses alone does not belong here.
+ * rt.h as "constants.h".  A constant that only one side uses does not belong here.
  */
 #ifndef RT_CONSTANTS_H
 #define RT_CONSTANTS_H
@@ -25,42 +25,43 @@ enum {
 
 /* Kernels for processors (runtime/cpu). */
 enum {
-    RT_TILE_ROWS_MOST = 8,        /* of a register tile two vectors wide: tile.h */
-    RT_CONV_NARROW = 512,         /* products of a position, at most, of a wide tile: conv_box.h */
-    RT_TAPS_POSITIONS = 256,      /* positions in a block: conv_dw_taps.h */
-    RT_TAPS_FEW = 64,             /* positions of a sample that are copied tap by tap */
-    RT_SQUARE_CHANNELS = 512,     /* channels in a unit of conv2d_dw_update: conv_dw_units.h */
-    RT_SQUARE_BYTES = 1024,       /* bytes of its outputs */
-    RT_WINO_BYTES = 1280 * 1024,  /* scratch: winograd.h */
-    RT_WINO_NEAR = 192 * 1024,    /* bytes of it that stay beside the filters in the L2, */
-    RT_WINO_FAR = 1152 * 1024,    /* and of filters that do not */
-    RT_WINO_BLOCK = 48,           /* tiles in a block */
-    RT_DENSE_DX_COLUMNS = 3,      /* of a tile of dense_dx: dense.h */
-    RT_SPARSE_WORD = 64,          /* inputs in a block: dense_sparse.h */
-    RT_ATTENTION_ROWS = 32,       /* steps at a time: attention.h */
-    RT_EMBEDDING_LEVELS = 24,     /* of the tree: embedding.h */
-    RT_EMBEDDING_ROWS = 16,       /* rows of a unit, at least */
+    RT_TILE_ROWS_MOST = 8,       /* rows of a register tile two vectors wide: tile.h */
+    RT_CONV_NARROW = 512,        /* products of a position in a wide tile, at most: conv_box.h */
+    RT_TAPS_POSITIONS = 256,     /* positions of a block: conv_dw_taps.h */
+    RT_TAPS_FEW = 64,            /* positions of a sample up to which it goes tap by tap */
+    RT_SQUARE_CHANNELS = 512,    /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
+    RT_SQUARE_BYTES = 1024,      /* bytes of a unit's outputs */
+    RT_WINO_BYTES = 1280 * 1024, /* bytes of scratch: winograd.h */
+    RT_WINO_NEAR = 192 * 1024,   /* bytes of these to use if the filters stay in the L2 cache */
+    RT_WINO_FAR = 1152 * 1024,   /* bytes of these to use if the filters do not */
+    RT_WINO_BLOCK = 48,          /* tiles of a block, at most */
+    RT_DENSE_DX_COLUMNS = 3,     /* inputs of a tile of dense_dx: dense.h */
+    RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */
+    RT_ATTENTION_ROWS = 32,      /* steps at a time: attention.h */
+    RT_EMBEDDING_LEVELS = 24,    /* levels of the tree: embedding.h */
+    RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
 };
 
 /* Kernels for GPUs (runtime/cuda). */
 enum {
-    RT_THREADS = 256,      /* of a block: launch.cuh */
+    RT_THREADS = 256, /* threads of a block: launch.cuh */
     RT_WARP = 32,
     RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
     RT_TILE = 64,          /* results of a product's block, a side: product.cuh */
-    RT_TILE_SIDE = 16,     /* the same of the smallest block; threads a side */
-    RT_FEW_BLOCKS = 64,    /* a launch of fewer blocks takes smaller tiles */
+    RT_TILE_SIDE = 16,     /* results of the smallest block, a side; threads of a block, a side */
+    RT_FEW_BLOCKS = 64,    /* a launch with fewer blocks uses smaller tiles */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
 };
 
-/* Words in capitals that a constant of a generated file must not be: its own words, and those of
- * all that it includes.  A word that ends in _ stands for all words that begin so. */
+/* Words in capitals that a constant of a generated file must not have as its name: words of the
+ * generated file, and of all files that it includes.  A word that ends in _ stands for all words
+ * that begin with it. */
 /* clang-format off */
 #define RT_RESERVED_WORDS \
     /* a generated file */                                                                        \
     " CHUNK SLICE SLICES SHARD FIXED LOCAL BATCH PARTIAL GRAD KERNEL TICK SCRATCH TEST_SCRATCH"   \
-    " TOKEN_SCRATCH"                                                                              \
+    " TOKEN_SCRATCH OWN ALONE TEAM_BARRIER TEAM_FIRST TEAM_FOR TEAM_MAP"                          \
     /* a file for a GPU, and the headers of runtime/cuda */                                       \
     " LAUNCH DEVICE SIZE SHARED STAGE STAGE_AND_KERNEL KERNEL_OF_STEPS LAUNCH_STEPS FOR_BLOCKS"   \
     " FOR_ROWS ONE_PART_A_BLOCK FOR_EACH THREADS WARP WARPS TILE STRIP SIDE FEW_BLOCKS ALONG_K"   \

@@ -7,22 +7,13 @@
 #include "base/threads.h"
 #include "commands/commands.h"
 #include "options/options.h"
+#include "options/place.h"
 #include "options/program_table.h"
 #include "train/train.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Ranks that share a machine share its processors, unless the launcher has bound each to its own. */
-static void share_processors(Options *o, const Comm *c)
-{
-    if (o->threads_given || c->local_size == 1 || o->threads < sysconf(_SC_NPROCESSORS_ONLN))
-        return;
-    o->threads = o->threads / c->local_size;
-    if (o->threads < 1)
-        o->threads = 1;
-}
 
 /* Before anything else: ranks that were asked for different things would read each other's messages as something else, or wait for
  * some that never come.  What stands in files (data, weights) is compared where it has been read. */
@@ -78,7 +69,6 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
         rt_die("only train, test and bench can run as several tasks: start one task of %s",
                program_commands[o->command].name);
     compare_requests(o, c);
-    share_processors(o, c);
     c->bf16 = strcmp(o->wire, "bf16") == 0;
     comm_same(c, c->bf16, "another --wire");
     if (c->bf16 && p->real_bytes != (int)sizeof(float))
@@ -126,6 +116,7 @@ static int start(void *arg)
         processor_check(p);
         join_run(&o, &comm, p);
     }
+    place_threads(&o, p, &comm);
     const int code = run[o.command](p, &o);
     mapped_check();
     rt_said();

@@ -6,16 +6,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-formatted=(compiler/main.c compiler/base compiler/ir compiler/ops compiler/front compiler/tool compiler/scripts compiler/pictures)
+formatted=(compiler/main.c compiler/base compiler/ir compiler/ops compiler/passes compiler/front compiler/tool compiler/scripts compiler/pictures
+           compiler/emit compiler/cpu compiler/cuda
+           runtime/{rt.h,constants.h,base,comm,commands,cpu,cuda,data,device,files,measure,options,step,train})
 narrow=(grammar "${formatted[@]}")                        # at most 100 columns
-later=(compiler/ops/call.c compiler/ops/call.h)           # not yet
 version=14
 
 passed=0 failed=0 skipped=0
 bad() { echo "FAIL $*"; failed=$((failed + 1)); }
 
-# sources PLACE...: the C files, and the files of the grammar, without `later`
-sources() { find "$@" -name '*.[chly]' | grep -vxF "$(printf '%s\n' "${later[@]}")" | sort; }
+# sources PLACE...: the files of C and CUDA, and those of the grammar
+sources() { find "$@" -name '*.[chly]' -o -name '*.cu' -o -name '*.cuh' | sort; }
 
 # is_narrow FILE, is_formatted FILE: 0 if the file is so; else the first line that is not
 is_narrow() { awk 'length > 100 { print FILENAME ":" FNR ": " length " columns"; wide = 1; exit } END { exit wide }' "$1"; }

@@ -3,6 +3,7 @@
 #   TENON        the compiler (default build/tenon)       TENON_ROOT   the repository
 #   TENON_TEST_DATA   a directory with data sets that are too large for the repository (cifar10/); without: those tests are skipped
 #   CHECK_DEEP=1  longer tests (./check --deep)            $work        removed at the end
+#   CHECK_PART    the part to run of a script whose head has "# Parts: NAME..." (default: all parts)
 #
 # ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
 TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
@@ -31,6 +32,10 @@ finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed = 
 
 # deep WHAT: whether tests of WHAT run, which take too long for every day; otherwise they count as one that was skipped
 deep() { [ "$CHECK_DEEP" = 1 ] || { skip "$*: ./check --deep"; return 1; }; }
+
+# part NAME: whether this part of a script runs.  ./check runs each part as a test of its own, so that a change repeats only the
+# parts that it concerns.
+part() { [ -z "${CHECK_PART:-}" ] || [ "$CHECK_PART" = "$1" ]; }
 
 # same TEXT A B: both strings are equal, and there is something to compare
 same() { if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else bad "$1: '$2' and '$3'"; fi; }
@@ -89,7 +94,7 @@ headers_used() {
                 for (i = 1; i <= n && index(word, prefix[i]) != 1; i++) { }
                 if (i <= n && !(header[i] in used)) { used[header[i]]; print header[i] }
             }
-        }' "$TENON_ROOT/compiler/emit/unit.c" "$1"
+        }' "$TENON_ROOT/compiler/cpu/unit.c" "$1"
 }
 
 # one_file FILE OPTIONS...: how the C compiler takes the file that `tenon emit` writes of a program with such options: all of it at once

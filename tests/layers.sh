@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
-# emitter that scans the text that it has printed, on a pass that calls another pass, and on a pass or operation that asks
-# which target it is for.
+# emitter that scans the text that it has printed, on a pass that calls another pass, on a pass or operation that asks
+# which target it is for, and on too many tests of an operation's name outside of ops and targets.
 #
-#   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit, scripts, pictures} <- tool <- main.c        read "is included by"
+#   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- main.c   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
 # compiler/ and runtime/ share one header, runtime/constants.h; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h
@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 passed=0 failed=0
-declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [tool]=4 [main.c]=5)
+declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [cpu]=4 [cuda]=4 [tool]=5 [main.c]=6)
 declare -A rank=([constants.h]=0 [rt.h]=1 [cpu]=2 [base]=2 [files]=3 [comm]=4 [data]=4 [measure]=4 [options]=5 [device]=5 [step]=6 [cuda]=6
                  [train]=7 [commands]=8 [main.c]=9)
 
@@ -50,14 +50,14 @@ check_memory() {
     [ -z "$hits" ] || bad "$1" "takes memory outside the arena: $hits"
 }
 
-# The emitter for GPUs decides from calls as data (emit/cuda_call.h): printed C is for nvcc alone.  May be scanned, each for a reason:
-#   cuda_lower.c  without_plain   the name of a device function, as an op gives it: "dense_plain"
+# The emitter for GPUs decides from calls as data (cuda/call.h): printed C is for nvcc alone.  May be scanned, each for a reason:
+#   cuda/lower.c  without_plain   the name of a device function, as an op gives it: "dense_plain"
 scans='strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec'
 check_scans() {
     local hits
     hits=$(awk -v scans="(^|[^_[:alnum:]])($scans)[[:space:]]*[(]" '
         /^[a-z].*[(]/ { name = $0 }
-        $0 ~ scans && !(FILENAME ~ /cuda_lower[.]c$/ && name ~ /without_plain/) { print FNR ": " $0 }' "$1")
+        $0 ~ scans && !(FILENAME ~ /cuda\/lower[.]c$/ && name ~ /without_plain/) { print FNR ": " $0 }' "$1")
     [ -z "$hits" ] || bad "$1" "scans text: $hits"
 }
 
@@ -74,6 +74,31 @@ check_targets() {
     local hits
     hits=$(grep -nE '(^|[^[:alnum:]_])(o|options)->(cuda|blas|libraries|persistent)\>' "$1" || true)
     [ -z "$hits" ] || bad "$1" "asks which target it is: $hits"
+}
+
+# Rooms that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
+# for a pattern of exactly this operation; the file gives the reason.  Tests are node_is(n, "NAME"), a comparison with
+# op->name, and each row {"NAME", rule} of the table in simplify.c, which alone may test a name that is no literal.
+by_name_most=60
+by_name=(compiler/ir/*.c compiler/front/*.c compiler/passes/*.c compiler/emit/*.c compiler/tool/*.c compiler/pictures/*.c)
+name_tests() { # FILE...: one line for each test
+    cat "$@" | grep -v '^bool node_is(' | grep -oE '\<node_is\(|\<strn?cmp\([^;]*op->name|\{"[a-z0-9_]+", simplify_' || true
+}
+check_names() { # FILE...
+    local n hits
+    n=$(name_tests "$@" | wc -l)
+    [ "$n" -le $by_name_most ] || bad "$1 and others" "$n tests of an operation's name, at most $by_name_most"
+    hits=$(grep -nE '\<node_is\(' "$@" /dev/null |
+           grep -vE 'node_is\(.*"[a-z0-9_]+"\)|:bool node_is\(|simplify\.c:[0-9]+:.*node_is\(n, rule\[i\]' || true)
+    [ -z "$hits" ] || bad "${hits%%:*}" "tests a name that is no literal: $hits"
+}
+
+# check_cycles FILE...: at most 4 files call each other in a circle.  Not asked: front, whose evaluator is recursive (eval, invoke, number,
+# run, scan); ir and ops, where ops/table.c answers what ir/vocabulary.h asks.
+check_cycles() {
+    local found
+    found=$(awk -f tests/cycles.awk most=4 "$@")
+    [ -z "$found" ] || bad "$1" "these files call each other in a circle: $found"
 }
 
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
@@ -107,11 +132,13 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
     case $file in compiler/passes/* | compiler/ops/* | compiler/front/*) check_targets "$file" ;; esac
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
-    compiler/emit/cuda_* | compiler/emit/target_cuda.c | compiler/emit/loop.c | compiler/emit/move.c | compiler/emit/nest.? | \
-        compiler/emit/pointer.c | compiler/emit/kernel.c | compiler/emit/phases.c | compiler/ops/call.?) check_scans "$file" ;;
+    compiler/emit/names.c | compiler/emit/hash.c | compiler/cpu/unit.c) ;;
+    compiler/emit/* | compiler/cpu/* | compiler/cuda/* | compiler/ops/call.?) check_scans "$file" ;;
     esac
     close
 done
+fine=1; check_names "${by_name[@]}"; close
+fine=1; check_cycles compiler/{base,emit,cpu,cuda,passes,pictures,scripts,tool}/*.c; close
 for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
     fine=1 room=${file#runtime/} room=${room%%/*}
     check_runtime "$file" "$room"
@@ -128,6 +155,8 @@ done
 self=$(mktemp -d); trap 'rm -r "$self"' EXIT
 printf '#include "ops/op.h"\n' > "$self/up.h"
 printf '#include "emit/emit.h"\n' > "$self/side.c"
+printf '#include "cuda/cuda.h"\n' > "$self/other.c"
+for i in 0 1 2 3 4; do printf 'void f%d(void)\n{\n    f%d();\n}\n' $i $(((i + 1) % 5)) > "$self/circle$i.c"; done
 printf '#include "runtime/rt.h"\n' > "$self/shared.c"
 printf '#include "train/train.h"\n' > "$self/runtime.c"
 printf '#include "data/data.h"\n' > "$self/beside.h"
@@ -136,9 +165,13 @@ printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
 printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
+for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done > "$self/names.c"
+printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
 fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
+fine=1; check_compiler "$self/other.c" cpu > /dev/null; expect "a target that looks into another one"
+fine=1; check_cycles "$self"/circle*.c > /dev/null; expect "five files that call each other in a circle"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
 fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher room of the runtime"
 fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a room of the same level in the runtime"
@@ -147,6 +180,9 @@ fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the ar
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
+fine=1; check_names "$self/names.c" > /dev/null; expect "too many tests of an operation's name"
+fine=1; check_names "$self/list.c" > /dev/null; expect "a test of a name that is no literal"
 
+echo "$(name_tests "${by_name[@]}" | wc -l) tests of an operation's name outside of ops and targets"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

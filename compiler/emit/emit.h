@@ -5,74 +5,71 @@
 #include "ir/options.h"
 #include "ir/step.h"
 
-/* A convolution as a graph of cuDNN's (--kernels=cudnn), the first node that it is for, and its plan, once it has been made. */
+/* A convolution as a graph of cuDNN (--kernels=cudnn).  A graph has several variants: the first
+ * one computes all operations of the epilogue, and each next one computes one operation less. */
 typedef struct EmitPlan {
-    const Node    *node;
-    const char    *ways;                              /* with all of that inside, with one less and so on to none, split at " | " */
-    const char    *epilogue[3];                       /* what can be inside: "bias", "add", "relu" */
-    int            nepilogue;
-    const char    *inside, *behind;                   /* "bias + relu", "": of the way that has been taken, what is a kernel of ours */
-    int            way;                               /* the first one that has an engine */
-    const char    *text;
-    size_t         bytes;
-    int64_t        workspace;
-    long long      engine;                            /* these two are for people */
-    const char    *notes;
+    const Node *node;        /* the first node with this graph */
+    const char *graph[4];    /* the text of each variant (cuda/words.c) */
+    const char *ways;        /* the same, separated by " | " */
+    const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
+    int nepilogue;
+    /* of the chosen variant: operations in the graph, and operations with a kernel of ours:
+     * "bias + relu", "" */
+    const char *inside, *behind;
+    int way;          /* the chosen variant: the first one that has an engine */
+    const char *text; /* the plan as cuDNN writes it; NULL: not planned */
+    size_t bytes;     /* of text */
+    int64_t workspace;
+    long long engine;  /* for people only */
+    const char *notes; /* for people only */
 } EmitPlan;
 
 typedef struct EmitInput {
-    Graph         *train, *test;                      /* both through all passes */
-    Graph         *token;                             /* and this one: generate, a token at a time; may be NULL */
+    Graph *train, *test; /* after all passes */
+    Graph *token;        /* `generate`, one token at a time, after all passes; may be NULL */
     const Options *options;
-    const char    *source_name;                       /* "models/lenet.tn", as in the comment at the top */
-    const char    *compiler_version;                  /* "tenon 0.1.0" */
-    const char    *hash;                              /* emit_hash() of the graph as the front end made it */
-    const char    *flags;                             /* what the user chose, for `info`: "--plain --dtype f64" */
-    const char    *dtype;                             /* "f32", "f64" */
-    const char    *cpu;                               /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
-    bool           mpi;                               /* --comm mpi: the program can be one of several ranks */
-    bool           nccl;                              /* --comm nccl: the same on GPUs */
-    const char *const *data_dirs;                     /* where the program looks for data by name, after $TENON_DATA */
-    int            ndata_dirs;
-    const EmitPlan *plan;                             /* that the program is linked with */
-    int            nplan;
+    const char *source_name;      /* "models/lenet.tn", as in the comment at the top */
+    const char *compiler_version; /* "tenon 0.1.0" */
+    const char *hash;             /* emit_hash() of the graph as the front end made it */
+    const char *flags;            /* the options of the build, for `info`: "--plain --dtype f64" */
+    const char *dtype;            /* "f32", "f64" */
+    /* resolved: "x86-64-v4", "x86-64-v3", "armv8-a", "generic" */
+    const char *cpu;
+    bool mpi;                     /* --comm mpi: the program can be one of several ranks */
+    bool nccl;                    /* --comm nccl: the same on GPUs */
+    const char *const *data_dirs; /* directories of data sets, searched after $TENON_DATA */
+    int ndata_dirs;
+    const EmitPlan *plan; /* the plans that the program is linked with */
+    int nplan;
 } EmitInput;
 
-void emit_c(const EmitInput *in, Text *out);          /* the whole generated file */
+/* What a target gives: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has its row
+ * of properties, and passes/pipeline.c its columns of passes. */
+typedef struct EmitTarget {
+    const char *suffix; /* of the file of a program: "c", "cu" */
+    /* Whether all nodes have a form; reports each node without one at its line.  NULL: yes */
+    bool (*able)(const Graph *train, const Graph *test, Diag *d);
+    void (*text)(const EmitInput *in, Text *out); /* the whole file */
+} EmitTarget;
 
-/* The whole program for a GPU, a C++ file with CUDA's kernels.  First ask whether all of it has such a form: what has none is
- * reported at its line. */
-bool emit_cuda_able(const Graph *train, const Graph *test, Diag *d);
-void emit_cuda(const EmitInput *in, Text *out);
-void emit_calls(const EmitInput *in, Text *out);      /* its calls, a line each: --dump=calls */
-bool emit_steps_able(const EmitInput *in, Diag *d);   /* --kernels=persistent: says what stands in the way */
-/* Seconds of a step, by a roofline: of launches of several kernels, of many steps in one launch. */
-typedef struct EmitSteps {
-    double launches, together;
-    int64_t count;                                    /* of launches */
-} EmitSteps;
-EmitSteps emit_steps_expected(Arena *a, const EmitInput *in);
-const char *emit_steps_said(Arena *a, const EmitInput *in);             /* what is expected of it: two lines */
-/* The graphs of its convolutions, each once, not yet planned; that one of its ways has an engine; the file that holds the plans. */
-int  emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);
-void emit_plan_take(Arena *a, EmitPlan *p, int way);
-void emit_plans_text(const EmitPlan *plan, int n, Text *out);
-
-/* The same program in files that compile on their own, side by side: the step and each distinct kernel.  The text of a kernel
- * says nothing of the model, and its name ends in a hash of the text: equal kernels of two models are equal files. */
+/* A file of the program that compiles separately: the step, or kernels.  The text of a kernel
+ * does not contain the model, and the name of its function ends in a hash of the text.  So equal
+ * kernels of two models are equal files. */
 typedef struct EmitUnit {
-    const char *name;                                 /* of its file: "conv2d_pool_5bdae5c3" (its function, too), "loss-0"; the step: "lenet" */
+    /* of the file: "conv2d_pool-5bdae5c3", "loss-0"; "lenet" for the step */
+    const char *name;
     const char *text;
-    bool        cuda;                                 /* for nvcc: the file ends in .cu */
-    bool        once;                                 /* what it does itself is done once a slice: quickly compiled is as good */
+    bool cuda; /* for nvcc; the name of the file ends in .cu */
+    /* the file's own code runs once for each slice, so a low optimisation level is enough */
+    bool once;
 } EmitUnit;
-/* Returns how many; those that take the C compiler longest stand first. */
-int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit);
-/* What a checkpoint is tied to: network, recipe, batch, shards, dtype; not the file's lines, kernels or epochs. 16 hex digits. */
+/* The identity of a training run's definition, which checkpoints store: network, recipe, batch,
+ * shards, dtype; not the lines of the file, the kernels or the number of epochs.  16 hex digits. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
-/* Textbook operations a sample, forward and backward: two a multiply-add of convolutions and products. */
-bool emit_counts_flops(const Node *n);                /* is n one of these? */
+/* Whether the FLOPs of n count in the textbook count: convolutions and products. */
+bool emit_counts_flops(const Node *n);
+/* Textbook FLOPs a sample, forward and backward; a multiply-add counts as two. */
 double emit_flops(const Graph *g);
-bool emit_is_call(const Node *n);                     /* does the step call something for n? */
+bool emit_is_call(const Node *n); /* whether the step has a call for n */
 
 #endif

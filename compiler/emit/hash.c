@@ -1,4 +1,4 @@
-/* hash.c -- the identity of a training run's definition, for checkpoints. */
+/* hash.c -- the identity of the definition of a training run, for checkpoints. */
 #include "emit/emit.h"
 #include "ops/op.h"
 
@@ -30,7 +30,8 @@ static void add_loop(Text *t, const Loop *l)
     text_add(t, "\n");
 }
 
-/* Nothing where the samples come as they are: older checkpoints stay valid. */
+/* Adds nothing for samples without normalisation and augmentation, so older checkpoints stay
+ * valid. */
 static void add_samples(Text *t, const Normalize *z, const Augment *a)
 {
     for (int k = 0; z->kind == NORM_CHANNEL && k < NORMALIZE_MAX; k++)
@@ -62,7 +63,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     add_samples(&t, &r->normalize, &r->augment);
     for (int i = 0; i < r->nfactor; i++)
-        text_printf(&t, "%d %s %.17g\n", r->factor[i].kind, r->factor[i].pattern, r->factor[i].factor);
+        text_printf(&t, "%d %s %.17g\n", r->factor[i].kind, r->factor[i].pattern,
+                    r->factor[i].factor);
     if (r->resize)
         text_add(&t, "resize\n");
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));

@@ -1,4 +1,4 @@
-/* names.c -- constants of the generated file: one a value, readable, unique. */
+/* names.c -- constants of the generated file: a readable and unique name for each value. */
 #include "emit/writer.h"
 #include "runtime/constants.h"
 #include <ctype.h>
@@ -13,7 +13,7 @@ const char *name_upper(Arena *a, const char *s)
     return t;
 }
 
-/* The place of a name in the table, or the empty one where it belongs. */
+/* The entry of a name in the table, or the empty entry for it. */
 static Name *find_name(const Writer *w, const char *text)
 {
     uint64_t at = text_hash(text, strlen(text), 0);
@@ -35,7 +35,7 @@ static void widen_table(Writer *w)
             *find_name(w, old[i].text) = old[i];
 }
 
-/* False when it is taken already. */
+/* Returns false if the name is in use. */
 static bool take_name(Writer *w, const char *text)
 {
     if (2 * w->nname >= w->room)
@@ -68,7 +68,7 @@ static const char *unique(Writer *w, const char *base)
     const char *name = base;
 
     if (reserved(base))
-        take_name(w, base); /* so that a number follows */
+        take_name(w, base); /* so the result has a number */
     while (!take_name(w, name) || (name != base && is_word(name, strlen(name))))
         name = arena_printf(w->arena, "%s_%d", base, find_name(w, base)->next++);
     return name;
@@ -79,8 +79,9 @@ static const char *state_name(const Writer *w, const char *param, int k)
     return arena_printf(w->arena, "%s_STATE%d", param, k);
 }
 
-/* Each of "a.b.weight", "a_b.weight" and "A_b.weight" becomes a constant of its own, and so do
- * its states.  The table keeps it under the parameter's name, which has a dot: no constant has. */
+/* "a.b.weight", "a_b.weight" and "A_b.weight" get different constants, and so do their states.  The
+ * table also has an entry with the name of the parameter; it equals no constant because it has a
+ * dot. */
 void name_params(Writer *w, const Graph *g)
 {
     for (int i = 0; i < g->nparam; i++) {
@@ -110,11 +111,12 @@ const char *name_of(Writer *w, const Node *n)
 
     if (*slot)
         return *slot;
-    if (node_is(n, "param")) /* one copy serves both graphs */
+    if (n->op->leaf == LEAF_PARAM) /* all graphs share it */
         return *slot = name_of_param(w, n->param);
-    if (node_is(n, "side"))
-        stem = arena_printf(w->arena, node_is(n->in[0], "dense") ? "%s_open" : "%s_index",
-                            n->in[0]->name ? n->in[0]->name : "pool");
+    if (n->op->flags & OP_SIDE)
+        stem =
+            arena_printf(w->arena, n->in[0]->op->product == PRODUCT_DENSE ? "%s_open" : "%s_index",
+                         n->in[0]->name ? n->in[0]->name : "pool");
     else if (node_is(n, "conv2d_pack"))
         stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
                             node_int(n, "dx") ? "packed_dx" : "packed");
@@ -123,4 +125,9 @@ const char *name_of(Writer *w, const Node *n)
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);
     return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, name_upper(w->arena, stem)));
+}
+
+const char *sum_name(const Sum *s)
+{
+    return s->param ? s->param->name : s->update ? s->update->in[0]->name : s->root->op->name;
 }

@@ -139,9 +139,11 @@ const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loo
     return s.s;
 }
 
-void nest_open_loops(Text *b, const Nest *t, int loops)
+void nest_open_loops(Text *b, const Nest *t, int loops, bool parts)
 {
-    for (int i = 0; i < loops; i++)
+    if (parts && loops > 0)
+        text_printf(b, "    TEAM_FOR(%c, %lld)\n", nest_letter(0), (long long)t->count[0]);
+    for (int i = parts; i < loops; i++)
         text_printf(b, "    for (int %c = 0; %c < %lld; %c++)\n", nest_letter(i), nest_letter(i),
                     (long long)t->count[i], nest_letter(i));
 }
@@ -174,4 +176,33 @@ void nest_indices(Text *b, const Nest *t, bool summed, const char *flat)
         lead = ", ";
     }
     text_add(b, *lead == ',' ? ";\n" : "");
+}
+
+/* " + 64": where the walk begins. */
+const char *nest_start(Writer *w, const Node *v, const int64_t *start)
+{
+    int64_t stride[SHAPE_MAX], at = 0;
+
+    nest_strides(v, stride);
+    for (int i = 0; i < v->shape.rank; i++)
+        at += start[i] * stride[i];
+    return at ? arena_printf(w->arena, " + %lld", (long long)at) : "";
+}
+
+/* The walk of `v` in the loops over `over`: dimension d of `over` is dimension axis[d] of v. */
+void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride)
+{
+    int order[SHAPE_MAX];
+    int64_t own[SHAPE_MAX];
+
+    nest_order(over, order);
+    nest_strides(v, own);
+    stride[0] = nest_sample(v);
+    for (int i = 0; i < over->shape.rank; i++)
+        stride[i + 1] = own[axis ? axis[order[i]] : order[i]];
+}
+
+const char *nest_input(Writer *w, const Node *n, int i)
+{
+    return n->nin == 1 ? "x" : arena_printf(w->arena, "x%d", i);
 }

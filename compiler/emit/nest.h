@@ -7,40 +7,60 @@ enum { LOOPS = SHAPE_MAX + 1 };
 
 typedef struct Leaf {
     const Node *node;
-    char    letter;
+    char letter;
     int64_t stride[LOOPS];
 } Leaf;
 
 typedef struct Nest {
-    int     n;                                        /* loops, outermost first */
-    int64_t count[LOOPS], out[LOOPS];                 /* trips; stride of the output */
-    int     nleaf;
-    Leaf    leaf[LOOP_LEAVES];
+    int n;                            /* loops, outermost first */
+    int64_t count[LOOPS], out[LOOPS]; /* trips; stride of the output */
+    int nleaf;
+    Leaf leaf[LOOP_LEAVES];
 } Nest;
 
 /* Strides of v's sample dims in memory, by logical dimension; those dimensions in memory order. */
 void nest_strides(const Node *v, int64_t *stride);
 void nest_order(const Node *v, int *order);
-int64_t nest_sample(const Node *v);                   /* reals from a sample of v to the next; 0: all share it */
+int64_t nest_sample(const Node *v); /* reals from a sample of v to the next; 0: all share it */
 
 /* The loops of `over`: its samples, then its dims in memory order. */
 void nest_open(const Writer *w, const Node *over, Nest *nest);
-/* Fills stride[] (sample first) of operand v inside the loops of `over`; first_axis: v is a vector along dimension 0. */
+/* Fills stride[] (sample first) with the strides of operand v in the loops of `over`.  first_axis:
+ * v is a vector along dimension 0. */
 void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride);
 
-void nest_collapse(Nest *t);                          /* loops that all walk as one become one, those of one trip go */
-/* Do the loops walk an operand as numbers 0, 1, 2 ... ?  Loops whose stride in `kept` (may be NULL) is 0 are left out. */
+void nest_collapse(
+    Nest *t); /* joins loops that all operands walk as one; drops loops of one trip */
+/* Whether the loops visit the numbers of an operand in the order of memory.  Loops with stride 0 in
+ * `kept` do not count; kept may be NULL. */
 bool nest_in_order(const Nest *t, const int64_t *stride, const int64_t *kept);
-bool nest_vectorizable(const Nest *t);                /* the innermost loop: strides 1 and 0 */
+bool nest_vectorizable(const Nest *t); /* the innermost loop: strides 1 and 0 */
 
-char        nest_letter(int loop);                    /* of its index: i, j, k ... */
+char nest_letter(int loop); /* of its index: i, j, k ... */
 
 /* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
-void        nest_open_loops(Text *b, const Nest *t, int loops);
+/* parts: the outermost loop runs over the part of a team member. */
+void nest_open_loops(Text *b, const Nest *t, int loops, bool parts);
 
-/* Of a GPU: "const int i = at / 576, k = at % 576;", what the number `flat` says of those loops whose output stride is 0, or is not. */
-void        nest_indices(Text *b, const Nest *t, bool summed, const char *flat);
-int64_t     nest_trips(const Nest *t, bool summed);   /* of those loops: how many numbers that counts */
+/* For a GPU: "const int i = at / 576, k = at % 576;", the indices that number `flat` stands for.
+ * summed: of the loops with output stride 0, else of the other loops. */
+void nest_indices(Text *b, const Nest *t, bool summed, const char *flat);
+int64_t nest_trips(const Nest *t, bool summed); /* number of trips of these loops */
+
+/* " + 64": where a walk of v from these indices begins; "": at its first number. */
+const char *nest_start(Writer *w, const Node *v, const int64_t *start);
+/* Fills stride[] with the walk of v in the loops over `over`: dimension d of `over` is dimension
+ * axis[d] of v; NULL: the same. */
+void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride);
+const char *nest_input(Writer *w, const Node *n, int i); /* the name of input i: "x", "x2" */
+
+/* ---- loop.c */
+
+/* The nest of an elementwise tree, and of a sum (sum_to, amax_to) over the numbers of its input. */
+void loop_open(Writer *w, const Node *n, Nest *t);
+void loop_open_sum(Writer *w, const Node *n, Nest *t);
+/* The value of the tree, of a vector or of one number. */
+const char *loop_expression(Writer *w, const Nest *t, const Node *n, bool vector);
 
 #endif

@@ -5,7 +5,7 @@
  *   BATCH(type, AT, bytes)     shard + AT + row * bytes: the rows of this chunk
  *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: this slice's sum
  *   GRAD(type, AT)             r->grad + AT: a sum after reduction
- *   SAMPLES(type, AT)          on a GPU, in a step that is one launch with others: where this step's samples have been gathered
+ *   SAMPLES(type, AT)          --kernels=persistent: the buffer with the samples of this step
  */
 #include "emit/writer.h"
 #include "ops/scan.h"
@@ -26,10 +26,7 @@ const char *pointer_type(const Node *n)
 
 static int64_t element_bytes(const Writer *w, const Node *n)
 {
-    return n->dtype == DT_U8    ? 1
-           : n->half            ? 2
-           : n->dtype == DT_I32 ? 4
-                                : dtype_bytes(w->in->dtype);
+    return n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : dtype_bytes(w->in->dtype);
 }
 
 int64_t pointer_bytes(const Writer *w, const Node *n)
@@ -79,7 +76,8 @@ static const Node *shown(const Node *n)
     return n;
 }
 
-/* Reals from one step to the next where n is, or lies in, a step of a sequence that lies step by step; 0: it does not. */
+/* Reals from one step to the next, if n is or lies in a step of a sequence that lies step by step;
+ * else 0. */
 static int64_t step_reals(const Writer *w, const Node *n)
 {
     int64_t start;

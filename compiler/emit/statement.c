@@ -1,27 +1,28 @@
-/* statement.c -- a call of a step as it is printed: under the model's line that it comes from, with shapes, algorithm and price, and
- * with the clock behind it.
+/* statement.c -- prints a call of a step: above it the line of the model with shapes, algorithm and
+ * price, after it the clock.
  */
 #include "emit/writer.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* What flows in: the first input with a value a sample. */
+/* The first input that has a value for each sample. */
 static const Node *source_of(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
-        if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL && !node_is(n->in[i], "const"))
+        if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL &&
+            n->in[i]->op->leaf != LEAF_CONST)
             return n->in[i];
     return NULL;
 }
 
-/* Share of a nominal core's peak that the textbook's operations of a step are expected to run at. */
+/* Predicted rate of the textbook FLOPs, as a share of the peak of a nominal core. */
 static double expected_share(Writer *w, const Price *p)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
     return p->textbook / (1e9 * core_peak_gflops(m.core, m.real) * market_seconds(&m, p->cycles));
 }
 
-/* Its own layer, or that of the value it reads first: "conv1" of a tanh behind conv1. */
+/* The layer of n, or of its first input: "conv1" for a tanh after conv1. */
 static const char *layer_of(Arena *a, const Node *n)
 {
     const char *layer = node_serves(a, n);
@@ -31,8 +32,8 @@ static const char *layer_of(Arena *a, const Node *n)
 }
 
 /* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
- * peak expected", on two lines where one is too long; the name of the sum where samples are added
- * up.  On a GPU "conv2d conv1: (N, 1, 28, 28) -> ...": operation and layer. */
+ * peak expected", on two lines if one would be too long; a sum over samples begins with its name.
+ * On a GPU the text begins with operation and layer: "conv2d conv1: (N, 1, 28, 28) -> ...". */
 static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, const char *indent)
 {
     const double f = n->op->cost ? n->op->cost(n).flops * (double)node_steps(n) : 0;
@@ -55,13 +56,13 @@ static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, con
                     emit_flop_text(w->arena, f), 100 * expected_share(w, p));
     else if (!w->in->options->cuda)
         text_add(&how, words);
-    if (how.len && strlen(indent) + t->len + how.len > 91) /* slashes, stars and blanks: 9 */
+    if (how.len && strlen(indent) + t->len + how.len > 91) /* 9: slashes, stars, blanks */
         text_printf(t, "\n%s *", indent);
     if (how.len)
         text_printf(t, "   %s", how.s);
 }
 
-/* The model's line, once before the calls that come from it. */
+/* Adds the line of the model before the first of its calls. */
 static void origin(Writer *w, Text *t, const Node *n, int *line, const char *indent)
 {
     if (!n->span.source || n->span.line == *line)
@@ -75,18 +76,19 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
                 quote_c_comment(w->arena, text));
 }
 
-/* One call, broken after its own commas where a line would pass 100 columns; "if (!CALL) CALL", too. */
-void statement_wrapped(Text *t, const char *s, const char *indent)
+/* Lines end after commas between arguments of a call, not after those of inner calls.  The first
+ * `guard` characters are a call in parentheses, so its commas are one level deeper. */
+static void wrap(Text *t, const char *s, size_t guard, const char *indent)
 {
     const size_t lead = strlen(indent);
+    const char *const end = s + guard;
     size_t column = lead;
-    int depth = 0, own = strncmp(s, "if (", 4) ? 1 : 2;
+    int depth = 0;
 
     text_add(t, indent);
     for (const char *p = s; *s; p++) {
         depth += (*p == '(' || *p == '{') - (*p == ')' || *p == '}');
-        own = *p == ')' && depth == 0 ? 1 : own;
-        if (*p && !(*p == ',' && depth == own))
+        if (*p && !(*p == ',' && depth == (p < end ? 2 : 1)))
             continue;
         const size_t piece = (size_t)(p - s) + (*p != 0);
         const bool fresh = column + piece > 100 && column > lead;
@@ -101,26 +103,33 @@ void statement_wrapped(Text *t, const char *s, const char *indent)
     text_add(t, "\n");
 }
 
-/* The clock behind a call of the training step, and its row in the table of calls. */
-const char *statement_tick(Writer *w, const char *what, const char *call, Span at, double flops,
+void statement_wrapped(Text *t, const char *s, const char *indent)
+{
+    wrap(t, s, 0, indent);
+}
+
+void statement_guarded(Text *t, const char *test, const char *s, const char *indent)
+{
+    const char *guard = arena_printf(t->arena, "if (!%s)", test);
+    wrap(t, arena_printf(t->arena, "%s %s", guard, s), strlen(guard), indent);
+}
+
+const char *statement_tick(Writer *w, const char *what, const char *fn, Span at, double flops,
                            const char *algorithm, Price p)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
     const char *place =
         at.source ? arena_printf(w->arena, "%s:%d", source_base(at.source), at.line) : "";
 
-    if (!w->g->training ||
-        w->in->options->cuda) /* clocks of a GPU's calls would see their launches alone */
+    if (!w->g->training || w->in->options->cuda) /* on a GPU, clocks would measure launches only */
         return "";
-    text_printf(&w->calls, "    {%s, \"%.*s\", %s, %.17g, \"%s\", %.4g, %.4g, %.4g},\n",
-                quote_c(w->arena, what), (int)strcspn(call, "("), call,
-                quote_c(w->arena, place), flops, algorithm,
+    text_printf(&w->calls, "    {%s, \"%s\", %s, %.17g, \"%s\", %.4g, %.4g, %.4g},\n",
+                quote_c(w->arena, what), fn, quote_c(w->arena, place), flops, algorithm,
                 p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles),
                 p.weights + p.values);
     return arena_printf(w->arena, " TICK(%d);", w->ncall++);
 }
 
-/* Textbook operations a sample: of convolutions and products, as in flops_per_sample. */
 double statement_flops(const Node *n)
 {
     return emit_counts_flops(n) ? n->op->cost(n).flops * (double)node_steps(n) : 0;
@@ -135,21 +144,4 @@ const char *statement_about(Writer *w, const Node *n, int *line, const char *ind
     price_comment(w, &p, n, &cost, indent);
     text_printf(&about, "%s/* %s */\n", indent, p.s);
     return about.s;
-}
-
-void statement_write(Writer *w, Text *t, const Node *n, int *line, const char *indent)
-{
-    const char *s = kernel_needed(n) ? kernel_statement(w, n) : "";
-
-    if (!*s)
-        return;
-    const Price cost = step_price(w->g, n, w->in->options);
-    const char *serves = node_serves(w->arena, n);
-    text_add(t, statement_about(w, n, line, indent));
-    statement_wrapped(t,
-                      arena_printf(w->arena, "%s%s", s,
-                                   statement_tick(w, *serves ? serves : n->op->name, s, n->span,
-                                                  statement_flops(n),
-                                                  step_price_words(w->arena, n, &cost), cost)),
-                      indent);
 }

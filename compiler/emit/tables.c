@@ -1,6 +1,6 @@
-/* tables.c -- the end of a generated file: parameters, sums, recipe, program, main. */
-#include "emit/cuda_library.h"
-#include "emit/cuda_steps.h"
+/* tables.c -- the end of a generated file: tables of parameters, sums and buckets, the recipe, the
+ * program, main. */
+#include "emit/writer.h"
 #include "ops/price.h"
 #include "runtime/constants.h"
 #include <string.h>
@@ -45,7 +45,7 @@ static void sum_table(const Graph *g, Text *t)
     for (int i = 0; i < g->step->nsum; i++) {
         const Sum *s = &g->step->sum[i];
         int index = -1;
-        const int64_t count = s->known ? 0 : s->count; /* of what is known nothing is left to add */
+        const int64_t count = s->known ? 0 : s->count; /* the runtime does not add known sums */
         for (int k = 0; k < g->nparam; k++)
             if (s->param == g->param[k])
                 index = k;
@@ -55,7 +55,7 @@ static void sum_table(const Graph *g, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* RtScaling, as a tensor that checkpoints keep. */
+/* RtScaling as a tensor, which checkpoints store. */
 static void scaling(const Step *s, Text *t)
 {
     if (s->offset_scaling)
@@ -126,28 +126,27 @@ static const char *or_none(const char *units)
     return *units ? units : "0";
 }
 
-/* What ranks add as one, where it is ready, and what waits for it. */
+/* The buckets: bytes, the phase that completes each one, the phase that needs its update. */
 static void buckets(const Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
-    text_add(t,
-             "/* ---- buckets of gradients, which ranks add beside the backward pass: complete after "
-             "train[ready]; updated before train[due] of the next step ---- */\n\n"
-             "static const RtBucket buckets[] = {\n");
+    text_add(t, "/* ---- buckets of gradients, which ranks add beside the backward pass: complete "
+                "after train[ready]; updated before train[due] of the next step ---- */\n\n"
+                "static const RtBucket buckets[] = {\n");
     for (int b = 0; b < s->nbucket; b++) {
         const Bucket *k = &s->bucket[b];
         text_printf(t, "    /* %d: %s .. %s */\n", b, sum_name(&s->sum[k->first]),
                     sum_name(&s->sum[k->first + k->sums - 1]));
         text_printf(t,
-                    "    {.offset = %lld, .bytes = %lld, .ready = %d, .due = %d,\n     .units = %s,\n     "
-                    ".updates = %s},\n",
-                    (long long)k->offset, (long long)k->bytes, k->ready, k->due, or_none(w->units[0][b].s),
-                    or_none(w->units[1][b].s));
+                    "    {.offset = %lld, .bytes = %lld, .ready = %d, .due = %d,\n"
+                    "     .units = %s,\n     .updates = %s},\n",
+                    (long long)k->offset, (long long)k->bytes, k->ready, k->due,
+                    or_none(w->units[0][b].s), or_none(w->units[1][b].s));
     }
     text_add(t, "};\n\n");
 }
 
-/* How long the units of sums are predicted to take: threads begin with ranges that take as long as each other. */
+/* The predicted times of the units of sums: the threads begin with ranges of equal time. */
 static void ranges(const Writer *w, Text *t)
 {
     if (w->ranges.len)
@@ -176,12 +175,7 @@ const char *emit_flop_text(Arena *a, double flops)
 
 bool emit_counts_flops(const Node *n)
 {
-    static const char *const counted[] = {"conv", "dense", "matmul", "attention"};
-
-    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-        if (!strncmp(n->op->name, counted[i], strlen(counted[i])))
-            return n->op->cost;
-    return false;
+    return n->op->flags & OP_FLOPS;
 }
 
 double emit_flops(const Graph *g)
@@ -203,15 +197,16 @@ static int param_index(const Graph *g, const Param *p)
     return i;
 }
 
-static bool graph_has(const Graph *g, const char *op)
+/* Whether a loss gives the outputs this meaning. */
+static bool outputs_are(const Graph *g, Outputs outputs)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], op))
+        if (g->node[i]->op->outputs == outputs)
             return true;
     return false;
 }
 
-/* What the calls of a step cost a nominal core: the clocks of bench --layers stand beside it. */
+/* The nominal core of the predicted times, which bench --layers prints beside measured times. */
 static void calls(const Writer *w, Text *t)
 {
     const Market m = market_of(w->in->train, w->in->options, w->in->train->step->chunk);
@@ -226,7 +221,9 @@ static void calls(const Writer *w, Text *t)
 static int64_t more_stack(const Graph *g)
 {
     const Shape *x = &g->input->shape;
-    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) * (int64_t)sizeof(double) : 0;
+    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) *
+                                                 (int64_t)sizeof(double)
+                                           : 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
@@ -235,7 +232,6 @@ static int64_t more_stack(const Graph *g)
     return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;
 }
 
-/* A language model, whose loss is nothing but minus the log of the next token's probability. */
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -262,8 +258,8 @@ static void program(Writer *w, Text *t)
                 "    .fixed_bytes = %lld, .shard_bytes = %lld, .thread_bytes = %lld, .grad_bytes = "
                 "%lld, .fused_update = %s,\n",
                 (long long)s->fixed_bytes, (long long)s->shard_bytes,
-                (long long)(s->thread_bytes + library_workspace(w) + 2 * w->samples_bytes), (long long)s->grad_bytes,
-                s->fused_update ? "true" : "false");
+                (long long)(s->thread_bytes + w->workspace + 2 * w->samples_bytes),
+                (long long)s->grad_bytes, s->fused_update ? "true" : "false");
     if (!in->options->cuda && more_stack(g))
         text_printf(t, "    .more_stack = %lld,\n", (long long)more_stack(g));
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
@@ -271,13 +267,13 @@ static void program(Writer *w, Text *t)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
     const int64_t outputs = shape_count(&in->test->output->shape),
                   labels = shape_count(&g->label->shape);
-    const bool truth = graph_has(g, "sigmoid_cross_entropy") && outputs == labels;
+    const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
     text_add(t, "}, ");
     if (x->rank && g->input->dtype == DT_I32)
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(truth ? 2 : outputs / labels), (long long)labels, (long long)outputs,
-                graph_has(g, "softmax_cross_entropy") ? "true" : "false");
+                outputs_are(g, OUTPUTS_CLASSES) ? "true" : "false");
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
@@ -313,7 +309,7 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_printf(t, "    .data_dirs = data_dirs,%s\n",
                 in->options->cuda ? " .device = &rt_cuda," : "");
-    steps_row(w, t);
+    text_add(t, w->steps_row ? w->steps_row : "");
     if (w->products.n || w->graphs.n)
         text_printf(t, "    .libraries = libraries,%s\n",
                     in->options->tf32                ? " .products = \"tf32\","
@@ -331,8 +327,8 @@ void tables_write(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
 
-    text_add(t, "/* ---- parameters: shape in files (first line), layout in memory (second line) ---- "
-                "*/\n\nstatic const RtParam params[] = {\n");
+    text_add(t, "/* ---- parameters: shape in files (first line), layout in memory (second line) "
+                "---- */\n\nstatic const RtParam params[] = {\n");
     for (int i = 0; i < g->nparam; i++)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");

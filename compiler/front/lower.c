@@ -106,7 +106,7 @@ static void check_tables(Lower *l)
         const Node *n = l->g->node[i];
         for (int k = 0; k < n->nin; k++) {
             const Param *p = n->in[k]->param;
-            if (!p || !p->lazy || node_is(n, "embedding"))
+            if (!p || !p->lazy || op_computes(n, PRODUCT_TABLE, ROLE_Y))
                 continue;
             diag_error(l->diag, n->span, "this reads %s, whose embedding is lazy", p->name);
             diag_note(l->diag, "every row of it has a gradient then, and none is left alone");
@@ -138,7 +138,7 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
     if (v.kind != V_TENSOR && v.kind != V_POISON)
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "model '%s' returns %s, not a tensor", model->name, value_kind(v));
-    else if (v.kind == V_TENSOR && (!v.node->shape.batched || node_is(v.node, "const")))
+    else if (v.kind == V_TENSOR && (!v.node->shape.batched || v.node->op->leaf == LEAF_CONST))
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "the output of model '%s' does not depend on its input", model->name);
     l.g->output = v.kind == V_TENSOR ? v.node : NULL;

@@ -122,10 +122,10 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
         return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers",
                           op->name);
     const int before = diag_errors(l->diag), nx = tensors_of_call(l, op, slot, &x, e->span);
-    if (!l->g->training && strcmp(op->name, "dropout") == 0)
+    if (!l->g->training && op->flags & OP_TRAINING)
         return value_node(x[0]);
     for (int i = 0; i < nx && !(op->flags & OP_ELEMENTWISE); i++)
-        if (node_is(x[i], "const")) /* zeros(n): kernels read memory */
+        if (x[i]->op->leaf == LEAF_CONST) /* zeros(n): kernels read memory */
             x[i] = scan_keep(l->g, NULL, x[i]);
     const Node *attrs = attributes(l, op, slot, e->span);
     Node *n;

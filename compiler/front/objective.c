@@ -2,7 +2,8 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* The op that counts right answers; NULL if the output is no answer. */
+/* The op that counts right answers; NULL if the output is no answer.  sigmoid_cross_entropy is
+ * tested by name: only this loss means that each number of the output is an answer. */
 static const char *accuracy_of(const Graph *g)
 {
     const Shape *y = &g->output->shape;

@@ -146,11 +146,13 @@ static bool close_state(Lower *l, State *a)
 
 /* ---- what stands in the body */
 
-/* The weights of these layers get their gradients from sequences. */
+/* The weights of these layers get their gradients from sequences.  layer_norm and rms_norm, and
+ * batch_norm below, are tested by name, as in the messages. */
 static bool works_in_loop(const Node *n)
 {
+    const bool vector = op_computes(n, PRODUCT_DENSE, ROLE_Y) || n->op->epilogue == EPILOGUE_BIAS;
     return !n->op->layer || node_is(n, "layer_norm") || node_is(n, "rms_norm") ||
-           (n->shape.rank == 1 && (node_is(n, "dense") || node_is(n, "bias")));
+           (n->shape.rank == 1 && vector);
 }
 
 static const char *instead_of(const Node *n)
@@ -166,8 +168,8 @@ static bool check_body(Lower *l, const struct Scanned *s)
     bool ok = true;
     for (int i = s->first; i < l->g->nnode; i++) {
         const Node *n = l->g->node[i];
-        const bool own =
-            node_is(n, "bias") && n->nin && n->in[0]->op->layer; /* of a layer: already reported */
+        const bool own = n->op->epilogue == EPILOGUE_BIAS &&
+                         n->in[0]->op->layer; /* of a layer: already reported */
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
         diag_error(l->diag, n->span, "%s cannot stand in a scan", n->op->name);

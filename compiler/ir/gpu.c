@@ -23,14 +23,6 @@ const Gpu *gpu_of(const char *arch)
     return &gpus[1];
 }
 
-GpuType gpu_type(const char *dtype)
-{
-    return strcmp(dtype, "tf32") == 0   ? GPU_TF32
-           : strcmp(dtype, "bf16") == 0 ? GPU_BF16
-           : strcmp(dtype, "f16") == 0  ? GPU_F16
-                                        : GPU_F32;
-}
-
 GpuType gpu_half(Half h)
 {
     return h == HALF_BF16 ? GPU_BF16 : h == HALF_F16 ? GPU_F16 : GPU_F32;
@@ -41,19 +33,7 @@ const char *gpu_type_name(GpuType t)
     return t == GPU_BF16 ? "bf16" : t == GPU_F16 ? "f16" : "f32";
 }
 
-int gpu_bytes(GpuType t)
-{
-    return t == GPU_BF16 || t == GPU_F16 ? 2 : 4;
-}
-
 double gpu_peak(const Gpu *g, GpuType t)
 {
     return t == GPU_F32 ? g->f32 : t == GPU_TF32 ? g->tf32 : g->half;
-}
-
-double gpu_seconds(const Gpu *g, GpuType t, bool product, double operations, double bytes)
-{
-    const double work = operations / (product ? gpu_peak(g, t) : g->f32),
-                 move = bytes / g->bandwidth;
-    return g->gap + (work > move ? work : move);
 }

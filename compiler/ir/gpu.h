@@ -1,8 +1,8 @@
 /* gpu.h -- the nominal GPU for which times are predicted: one for each --arch, never the host's
  * GPU.
  *
- * A launch takes   gap + max(operations / peak, bytes / bandwidth)   seconds.  This roofline is
- * a lower bound: it ignores caches and occupancy, so small layers take longer than predicted.
+ * Prices are rooflines from these figures (cuda/price.c).  They are lower bounds, which ignore
+ * caches: small layers take longer than predicted.
  */
 #ifndef GPU_H
 #define GPU_H
@@ -28,11 +28,8 @@ typedef struct Gpu {
 } Gpu;
 
 const Gpu *gpu_of(const char *arch);      /* arch: a name that --arch accepts */
-GpuType gpu_type(const char *dtype);      /* "f32", "tf32", "bf16", "f16" */
 GpuType gpu_half(Half h);                 /* type of tensors that are stored as h; HALF_NONE: f32 */
 const char *gpu_type_name(GpuType t);     /* type of tensors in memory: "f32", "bf16", "f16" */
-int gpu_bytes(GpuType t);                 /* bytes of a number of a tensor: 4 or 2 */
 double gpu_peak(const Gpu *g, GpuType t); /* operations per second, for products */
-double gpu_seconds(const Gpu *g, GpuType t, bool product, double operations, double bytes);
 
 #endif

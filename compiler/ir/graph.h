@@ -183,7 +183,8 @@ const char *param_layer(Arena *a, const Param *p);
 const char *node_serves(Arena *a, const Node *n);
 /* A constant filled with v; it takes no memory, because emitters print it as a literal. */
 Node *graph_const(Graph *g, double v, Shape s, Span at);
-/* Whether the loss is that of the next token of a text, so that exp(loss) is the perplexity. */
+/* Whether the loss is that of the next token of a text, so that exp(loss) is the perplexity: of all
+ * losses, this holds for softmax_cross_entropy without smoothing. */
 bool graph_next_token(const Graph *g);
 void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);

@@ -133,7 +133,7 @@ void readers_replace(Readers *r, Node *old, Node *by)
 /* Inputs of the program and updates are roots: they stay although nothing reads them. */
 static bool is_root(const Graph *g, const Node *n)
 {
-    return graph_keeps(g, n) || node_updates(n) || node_is(n, "input") || node_is(n, "label");
+    return graph_keeps(g, n) || op_stays(n->op);
 }
 
 void readers_retire(Readers *r, Node *n)

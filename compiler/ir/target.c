@@ -10,7 +10,7 @@ static const Target cpu = {.kind = TARGET_CPU,
                            .remakes = true,
                            .scratch = true,
                            .updates_late = true,
-                           .apart = -1,
+                           .reuse_late = -1,
                            .message = 2 * 4 * 10e-6,
                            .byte = 2 * 15.0 / 16 * 8 / 10e9};
 
@@ -20,7 +20,7 @@ static const Target gpu = {.kind = TARGET_GPU,
                            .whole_shards = true,
                            .finds_norm = true,
                            .looks_last = true,
-                           .apart = LAUNCH_BYTES,
+                           .reuse_late = LAUNCH_BYTES,
                            .message = 40e-6,
                            .byte = 2 * 15.0 / 16 * 8 / 400e9};
 
@@ -42,7 +42,7 @@ static Target on_gpu(const Options *o)
     if (o->libraries)
         t.kind = options_gpu_last(o) ? TARGET_TENSOR : TARGET_CUDNN;
     if (o->persistent) /* a barrier stands between the stages of one launch */
-        t.apart = INT64_MAX;
+        t.reuse_late = INT64_MAX;
     t.textbook = o->plain;
     return t;
 }

@@ -26,9 +26,11 @@ typedef struct Target {
     bool finds_norm;   /* the device finds the norm of the gradients itself, in its scratch */
     bool updates_late; /* an update can wait for the next step's forward pass */
     bool looks_last;   /* the step ends before it is known whether its loss is finite */
-    int64_t apart;     /* values of more bytes stay apart, so that calls share a launch; -1: none */
-    double message;    /* seconds of a message between ranks, */
-    double byte;       /* and of a byte of it, there and back */
+    /* memory of values of at most so many bytes is reused some calls later, so that calls share a
+     * launch; -1: of no value */
+    int64_t reuse_late;
+    double message; /* seconds of a message between ranks, */
+    double byte;    /* and of a byte of it, there and back */
 } Target;
 
 Target target_of(const Options *o);

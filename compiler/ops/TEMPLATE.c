@@ -68,10 +68,11 @@ static void kernel_dx(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(c->n * shape_count(&n->shape)));
 }
 
-/* A layer owns parameters; it also has a name `layer` and a function `build`: see dense.c.  The
- * example is the entry in the manual, a golden test and a check of the gradient.  It is small
- * and complete, has a parameter before the op, and uses arguments that differ from their
- * defaults. */
+/* A layer owns parameters; it also has a name `layer` and a function `build`: see dense.c.  Passes
+ * ask for the properties of op.h, such as `takes` or OP_POSITION; 0 is right for each of them, but
+ * can be slower.  The example is the entry in the manual, a golden test and a check of the
+ * gradient.  It is small and complete, has a parameter before the op, and uses arguments that
+ * differ from their defaults. */
 const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .brief = "a power that keeps the sign",
                            .shapes = "x, y (N, ..)",

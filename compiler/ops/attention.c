@@ -231,6 +231,7 @@ static void call(const Node *n, Call *c, const char *fn)
     const Shape *x = &n->in[0]->shape;
     const int64_t heads = node_int(n, "heads");
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
@@ -294,7 +295,8 @@ const Op op_attention[] =
               {"heads", ARG_INT, NULL, "as above"},
               {"scale", ARG_FLOAT, NULL, "as above"},
               {"mask", ARG_STRING, NULL, "as above"}},
-      .flags = OP_HIDDEN,
+      .flags = OP_HIDDEN | OP_FLOPS,
+      .token = "token_attention",
       .shape = shape,
       .gradient = gradient,
       .cost = cost,
@@ -308,7 +310,7 @@ const Op op_attention[] =
               {"heads", ARG_INT, NULL, "as above"},
               {"scale", ARG_FLOAT, NULL, "as above"},
               {"mask", ARG_STRING, NULL, "as above"}},
-      .flags = OP_HIDDEN,
+      .flags = OP_HIDDEN | OP_FLOPS,
       .shape = shape_dx,
       .cost = cost_dx,
       .price = price_dx,

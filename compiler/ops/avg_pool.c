@@ -16,6 +16,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 static void kernel(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "avg_pool_plain" : "avg_pool");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     pooling_literal(n, n, c);
@@ -24,6 +25,7 @@ static void kernel(const Node *n, Call *c)
 static void kernel_dx(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "avg_pool_dx_plain" : "avg_pool_dx");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     pooling_literal(n, n->in[0], c);
@@ -41,6 +43,8 @@ const Op op_avg_pool[] =
       .arg = {POOLING_ARGS,
               {"count_include_pad", ARG_BOOL, "false", "padding counts as zeros in the mean"}},
       .flags = OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
+      .strided = STRIDED_OUT,
       .shape = pooling_shape,
       .gradient = gradient,
       .cost = pooling_cost,
@@ -54,6 +58,8 @@ const Op op_avg_pool[] =
       .brief = "gradient of avg_pool: spread over each window",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
+      .strided = 1 << 0,
       .shape = pooling_shape_dx,
       .cost = pooling_cost,
       .kernel = kernel_dx},

@@ -158,6 +158,7 @@ static bool shape_channels(Node *n, Diag *d)
 static void name(Call *c, const char *fn)
 {
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    c->parts = true;
 }
 
 /* y: NULL when the kernel does not use it.  x and y may lie within another value and then have
@@ -209,6 +210,7 @@ static int64_t rows(const Node *moments, const Call *c)
 static void kernel_statistics(const Node *n, Call *c)
 {
     call_fn(c, "batch_statistics");
+    c->parts = true;
     call_out(c, n);
     sums(n, c);
     call_text(c, "%lld", (long long)rows(n->in[0], c));
@@ -239,6 +241,7 @@ static void kernel_known_sum(const Node *n, Call *c)
 static void kernel_total(const Node *n, Call *c)
 {
     call_fn(c, "batch_total");
+    c->parts = true;
     call_out(c, n);
     sums(n, c);
     call_text(c, "%lld", (long long)n->shape.dim[0]);
@@ -348,6 +351,9 @@ const Op op_batch_norm[] =
               "shift\".",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W) or vectors (N, F)"}, NORM_ARGS},
       .flags = OP_SPATIAL,
+      .takes = EPILOGUE_ACT | EPILOGUE_RESIDUAL,
+      .half = HALF_USE_IN_OUT,
+      .strided = 1 << 0 | STRIDED_OUT,
       .layer = "norm",
       .shape = shape,
       .build = build,
@@ -368,12 +374,18 @@ const Op op_batch_norm[] =
               {"var", ARG_TENSOR, NULL, "running variance"},
               {"r", ARG_TENSOR, "none", "what is added to the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
+      .takes = EPILOGUE_ACT | EPILOGUE_RESIDUAL,
+      .epilogue = EPILOGUE_NORM,
+      .half = HALF_USE_IN_OUT,
+      .strided = 1 << 0 | STRIDED_OUT,
       .shape = shape_same_as_first,
       .kernel = kernel_test},
      {.name = "batch_moments",
       .brief = "mean, and sum of squared distances from it, of each channel",
       .arg = {{"x", ARG_TENSOR, NULL, "the input of batch_norm"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .half = HALF_USE_IN,
+      .strided = 1 << 0,
       .shape = shape_pair,
       .kernel = kernel_moments},
      {.name = "batch_known",
@@ -405,7 +417,7 @@ const Op op_batch_norm[] =
       .arg = {{"mean", ARG_TENSOR, NULL, "running mean"},
               {"moments", ARG_TENSOR, NULL, "of the batch"},
               {"var", ARG_TENSOR, NULL, "running variance"}},
-      .flags = OP_HIDDEN | OP_UPDATE,
+      .flags = OP_HIDDEN | OP_UPDATE | OP_ROOT,
       .shape = shape_same_as_first},
      {.name = "batch_norm_dw",
       .brief = "gradient of batch_norm for its scale",
@@ -413,6 +425,8 @@ const Op op_batch_norm[] =
               {"x", ARG_TENSOR, NULL, "the input"},
               {"t", ARG_TENSOR, NULL, "statistics"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .half = HALF_USE_IN,
+      .strided = 1 << 1,
       .shape = shape_channels,
       .kernel = kernel_dw},
      {.name = "batch_norm_dx",
@@ -424,6 +438,8 @@ const Op op_batch_norm[] =
               {"dw", ARG_TENSOR, NULL, "the shard's gradient of the scale"},
               {"db", ARG_TENSOR, NULL, "the shard's gradient of the shift"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
+      .strided = 1 << 1,
       .shape = shape_same_as_first,
       .kernel = kernel_dx},
      {0}};

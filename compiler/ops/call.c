@@ -45,6 +45,19 @@ void sizes_word(Sizes *s, const char *field, const char *c)
     push(s, (SizeField){.name = field, .kind = SIZE_WORD, .word = c});
 }
 
+void sizes_shard(Sizes *s, const char *field)
+{
+    push(s, (SizeField){.name = field, .kind = SIZE_SHARD});
+}
+
+bool sizes_use_shard(const Sizes *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->field[i].kind == SIZE_SHARD)
+            return true;
+    return s->inner && sizes_use_shard(s->inner);
+}
+
 int64_t sizes_get(const Sizes *s, const char *field)
 {
     for (int i = 0; i < s->n; i++)
@@ -56,7 +69,8 @@ int64_t sizes_get(const Sizes *s, const char *field)
 static bool same_field(const SizeField *a, const SizeField *b)
 {
     return a->kind == b->kind && a->i == b->i && a->f == b->f && !a->name == !b->name &&
-           (!a->name || !strcmp(a->name, b->name)) && (a->kind != SIZE_WORD || !strcmp(a->word, b->word));
+           (!a->name || !strcmp(a->name, b->name)) &&
+           (a->kind != SIZE_WORD || !strcmp(a->word, b->word));
 }
 
 bool sizes_same(const Sizes *a, const Sizes *b)
@@ -83,6 +97,9 @@ static void add_field(Text *t, const SizeField *f)
         break;
     case SIZE_WORD:
         text_printf(t, ".%s = %s", f->name, f->word);
+        break;
+    case SIZE_SHARD:
+        text_printf(t, ".%s = SHARD", f->name);
         break;
     }
 }
@@ -188,19 +205,20 @@ const char *call_literal(Arena *a, const CallArg *arg, bool cpp)
                                      : NULL;
 }
 
-/* Nothing is left to compute: a slice that lies in its input, a concat or a sequence whose parts lie in it. */
+/* Whether the value is in its memory without a call: a slice that lies in its input, a concat or a
+ * sequence whose parts lie in it. */
 static bool lies_there(const Node *n)
 {
     bool all = node_is(n, "concat");
     for (int i = 0; all && i < n->nin; i++)
         all = n->in[i]->within == n;
     return all || (node_is(n, "slice") && n->within == n->in[0]) || scan_in_place(n) ||
-           (node_is(n, "scan_stack") && n->in[0]->within == n);
+           (n->op->scan == SCAN_STACK && n->in[0]->within == n);
 }
 
 bool kernel_needed(const Node *n)
 {
-    return !lies_there(n) && !(n->op->flags & OP_VIEW) && !node_is(n, "const") &&
-           !node_is(n, "param") && !node_is(n, "side") && !(n->op->flags & OP_UPDATE) &&
+    const bool literal = n->op->leaf == LEAF_CONST || n->op->leaf == LEAF_PARAM;
+    return !lies_there(n) && !literal && !(n->op->flags & (OP_VIEW | OP_SIDE | OP_UPDATE)) &&
            !node_attr(n, "inline");
 }

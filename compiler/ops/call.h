@@ -1,85 +1,112 @@
 /* call.h -- a kernel call as data: ops describe it, emitters print it.
  *
- * A call is a function name of runtime/cpu and its arguments in order: places of nodes, literals, structs of literals, and
- * what the step knows only at run time.
- * An elementwise node has no function: it is an expression (see elementwise.h), and the emitter writes the loop.
+ * A call is the name of a function in runtime/cpu and its arguments in order: addresses of nodes,
+ * literals, structs of literals, and values that the step knows only at run time.  An elementwise
+ * node has no function: it is an expression (elementwise.h), and the emitter writes the loop.
  */
 #ifndef CALL_H
 #define CALL_H
 #include "ir/graph.h"
 
-/* Literal sizes: a struct of the kernels, "Dense" with .n = 16 and so on.  Fields that would be
- * 0 may be left out. */
-typedef enum { SIZE_INT, SIZE_REAL, SIZE_BOOL, SIZE_WORD } SizeKind;
-typedef struct SizeField { const char *name; SizeKind kind; int64_t i; double f; const char *word; } SizeField;
+/* Literal sizes: a struct of the kernels, such as "Dense" with .n = 16.  A field that is left out
+ * is 0. */
+typedef enum { SIZE_INT, SIZE_REAL, SIZE_BOOL, SIZE_WORD, SIZE_SHARD } SizeKind;
+typedef struct SizeField {
+    const char *name;
+    SizeKind kind;
+    int64_t i;
+    double f;
+    const char *word;
+} SizeField;
 enum { SIZE_FIELDS = 24 };
 typedef struct Sizes {
     const char *type;
-    int         n;
-    SizeField   field[SIZE_FIELDS];
-    const struct Sizes *inner;                        /* the struct has one member, which is this one */
+    int n;
+    SizeField field[SIZE_FIELDS];
+    const struct Sizes *inner; /* the only member of the struct, or NULL */
 } Sizes;
 
-Sizes      *sizes_new(Arena *a, const char *type);
-void        sizes_int(Sizes *s, const char *field, int64_t v);            /* field NULL: the struct's only member */
-void        sizes_real(Sizes *s, const char *field, double v);
-void        sizes_bool(Sizes *s, const char *field, bool v);
-void        sizes_word(Sizes *s, const char *field, const char *c);     /* a C expression */
-int64_t     sizes_get(const Sizes *s, const char *field);               /* an integer; 0 if it was left out */
-bool        sizes_same(const Sizes *a, const Sizes *b);
-const char *sizes_text(Arena *a, const Sizes *s, bool cpp);             /* C: (Dense){ .n = 16 }; C++: Dense{ .n = 16 } */
+Sizes *sizes_new(Arena *a, const char *type);
+/* field NULL: the only member of the struct */
+void sizes_int(Sizes *s, const char *field, int64_t v);
+void sizes_real(Sizes *s, const char *field, double v);
+void sizes_bool(Sizes *s, const char *field, bool v);
+void sizes_word(Sizes *s, const char *field, const char *c); /* a C expression */
+void sizes_shard(Sizes *s, const char *field);        /* SHARD: number of samples of a shard */
+int64_t sizes_get(const Sizes *s, const char *field); /* an integer; 0 if it was left out */
+bool sizes_use_shard(const Sizes *s);                 /* whether a field is SHARD */
+bool sizes_same(const Sizes *a, const Sizes *b);
+/* In C "(Dense){ .n = 16 }", in C++ "Dense{ .n = 16 }". */
+const char *sizes_text(Arena *a, const Sizes *s, bool cpp);
 
 typedef enum {
-    CALL_OUT, CALL_IN, CALL_NULL, CALL_SIDE, CALL_SUMS, CALL_PLACE, CALL_SCRATCH,
-    CALL_TEXT, CALL_SIZES,                            /* literals: numbers and words, a struct */
-    CALL_RT, CALL_SCORED,                             /* the program's state, and of it the number of samples that count */
-    CALL_FIRST, CALL_SEEN, CALL_STEP,                 /* indices: the chunk's first sample; its place in the slice; a step in time */
-    CALL_UNIT                                         /* which unit runs the kernel */
+    CALL_OUT,     /* address of the value of the node */
+    CALL_IN,      /* address of an input */
+    CALL_NULL,    /* null pointer */
+    CALL_SIDE,    /* address of the second result: op "side" */
+    CALL_SUMS,    /* all parts of a sum over samples */
+    CALL_PLACE,   /* a number that is no literal of the kernel */
+    CALL_SCRATCH, /* temporary memory */
+    CALL_TEXT,    /* a literal: number or word */
+    CALL_SIZES,   /* a literal: struct */
+    CALL_RT,      /* the state of the program */
+    CALL_SCORED,  /* number of samples that count in the loss */
+    CALL_FIRST,   /* index of the first sample of the chunk in the batch */
+    CALL_SEEN,    /* index of the first sample of the chunk in its slice */
+    CALL_STEP,    /* an index computed from the step in time */
+    CALL_UNIT     /* index of the unit that runs the kernel */
 } CallArgKind;
 typedef struct CallArg {
-    CallArgKind  kind;
-    const Node  *node;
-    const char  *text;
+    CallArgKind kind;
+    const Node *node;
+    const char *text;
     const Sizes *sizes;
 } CallArg;
 
 enum { CALL_ARGS = 24 };
 typedef struct Call {
-    Arena      *arena;
-    int64_t     n;                                    /* samples in the chunk this call works on: a literal */
-    int64_t     shards, slices, slice;                /* of the batch; of a shard; samples of a slice */
-    bool        writes;                               /* the result is written, else a sum is added to: step_writes_sum */
-    bool        plain;                                /* --plain: reference kernels, row-major */
-    bool        blas;                                 /* --kernels=blas: dense and conv through the library, the rest plain */
-    const char *fn;                                   /* NULL: no call */
-    const char *ways;                                 /* RT_WAYS of the file that holds this kernel alone; NULL: nothing is said */
-    int         narg;
-    CallArg     arg[CALL_ARGS];
+    Arena *arena;
+    int64_t n;      /* samples in the chunk of this call: a literal */
+    int64_t shards; /* of the batch */
+    int64_t slices; /* of a shard */
+    int64_t slice;  /* samples of a slice */
+    bool writes;    /* the kernel writes its sum; else it adds to the sum: step_writes_sum */
+    bool plain;     /* --plain: reference kernels, row-major */
+    bool blas;      /* --kernels=blas: dense and conv by the library, other kernels plain */
+    bool parts;     /* the kernel computes a part for each member of a team (runtime/cpu/team.h) */
+    const char *fn; /* name of the function; NULL: no call */
+    /* value of the macro RT_WAYS in a file with this kernel alone; NULL: not defined there */
+    const char *ways;
+    int narg;
+    CallArg arg[CALL_ARGS];
 } Call;
 
-/* After the pass plan: a statement of its own computes n.  False: a view, a constant, a value in its reader's loop, ... */
+/* After the pass plan: whether n has a statement of its own.  False for a view, a constant, a value
+ * that the loop of its reader computes, and the like. */
 bool kernel_needed(const Node *n);
 
-void call_fn(Call *c, const char *name);              /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
-/* name, name_plain or name_blas: whose kernel this program uses for a product. */
+void call_fn(Call *c, const char *name); /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
+/* The kernel of this program for a product: name, name_plain or name_blas. */
 void call_product(Call *c, const char *name);
-void call_out(Call *c, const Node *n);                /* pointer to n's own storage (written) */
-void call_in(Call *c, const Node *n);                 /* pointer to an input's storage; a NULL node is a null pointer */
-void call_side(Call *c, const Node *n);               /* pointer to what n makes besides its value: see op "side" */
-/* Three arguments: where the first slice of the shard has its part of the sum n, bytes to the
- * next slice, slices; or, where n is what every shard has (OP_KNOWN), where the batch's first
- * shard has its row, which is one part alone. */
+void call_out(Call *c, const Node *n); /* address of the value of n, which the kernel writes */
+void call_in(Call *c, const Node *n);  /* address of an input; n NULL: a null pointer */
+/* Address of the second result of n (op "side"); a null pointer if no node reads it. */
+void call_side(Call *c, const Node *n);
+/* Three arguments: address of the part of the first slice of the shard in the sum n, bytes to the
+ * part of the next slice, number of slices.  For an OP_KNOWN: address of the row of the first shard
+ * of the batch, bytes, 1. */
 void call_sums(Call *c, const Node *n);
-/* The bytes of the thread's scratch that Op.scratch asks for, as reals; nothing on a GPU. */
+/* Address of the scratch of the thread that Op.scratch has requested; no argument on a GPU. */
 void call_scratch(Call *c);
-/* A number that is no literal of the kernel, so that calls which differ in it share one: "at"
- * inside; one a call. */
+/* A number that is an argument `at` of the kernel and no literal: calls that differ only in this
+ * number share one kernel.  At most once in a call. */
 void call_place(Call *c, int64_t at);
-void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* literals as C writes them */
+/* A literal as C writes it. */
+void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_sizes(Call *c, const Sizes *s);
-void call_given(Call *c, CallArgKind kind);           /* CALL_RT and what follows it, but CALL_STEP */
-/* A literal as C or C++ writes it; NULL: the argument is none. */
+void call_given(Call *c, CallArgKind kind); /* CALL_RT and the kinds after it, without CALL_STEP */
+/* The literal as C or C++ writes it; NULL if the argument is no literal. */
 const char *call_literal(Arena *a, const CallArg *arg, bool cpp);
-void call_step(Call *c, const char *at);              /* an index that is computed from `step`: "step % 8" */
+void call_step(Call *c, const char *at); /* an index that is computed from `step`: "step % 8" */
 
 #endif

@@ -26,12 +26,12 @@ static const char *written(const Node *n)
 
 static const char *made_by(const Node *n, Arena *a)
 {
-    const char *what = node_is(n, "input") || node_is(n, "label")
+    const char *what = n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL
                            ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
-                       : node_is(n, "const")     ? "a number"
-                       : node_is(n, "scan_keep") ? "made by zeros"
-                       : n->param                ? arena_printf(a, "the parameter %s", n->name)
-                                                 : arena_printf(a, "made by %s", written(n));
+                       : n->op->leaf == LEAF_CONST ? "a number"
+                       : n->op->scan == SCAN_KEEP  ? "made by zeros"
+                       : n->param                  ? arena_printf(a, "the parameter %s", n->name)
+                                                   : arena_printf(a, "made by %s", written(n));
     return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
 }
 
@@ -83,10 +83,10 @@ bool check_real(const Node *n, int i, Diag *d)
     if (n->in[i]->dtype == DT_REAL)
         return true;
     diag_error(d, n->span, "%s wants numbers, got %s", n->op->name,
-               node_is(n->in[i], "input") ? "tokens" : "class numbers");
+               n->in[i]->op->leaf == LEAF_INPUT ? "tokens" : "class numbers");
     check_note(n, i, d);
     diag_help(d, "one_hot(%s, %s) makes vectors of them", n->in[i]->name ? n->in[i]->name : "label",
-              node_is(n->in[i], "input") ? "vocab" : "classes");
+              n->in[i]->op->leaf == LEAF_INPUT ? "vocab" : "classes");
     return false;
 }
 

@@ -178,6 +178,7 @@ static void kernel(const Node *n, Call *c)
     const char *direct = pooled ? "conv2d_pool" : "conv2d";
     const char *fewer = pooled ? "conv2d_winograd_pool" : "conv2d_winograd";
     call_product(c, winograd ? fewer : direct);
+    c->parts = true;
     call_out(c, n);
     if (pooled)
         call_side(c, n);
@@ -194,6 +195,7 @@ static void kernel(const Node *n, Call *c)
 static void kernel_dx(const Node *n, Call *c)
 {
     call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dx" : "conv2d_dx");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -206,6 +208,7 @@ static void kernel_dx(const Node *n, Call *c)
 static void kernel_dw(const Node *n, Call *c)
 {
     call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dw" : "conv2d_dw");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -216,6 +219,7 @@ static void kernel_dw(const Node *n, Call *c)
 static void kernel_pool_dx(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dx");
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
@@ -226,6 +230,7 @@ static void kernel_pool_dx(const Node *n, Call *c)
 static void kernel_pool_dw(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dw");
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
@@ -279,7 +284,10 @@ const Op op_conv2d[] =
               {"groups", ARG_INT, "1",
                "number of groups of channels; it divides the channels of x and `filters`"},
               {"bias", ARG_BOOL, "true", "add a learned number to each channel of the result"}},
-      .flags = OP_SPATIAL,
+      .flags = OP_SPATIAL | OP_FLOPS,
+      .product = PRODUCT_CONV,
+      .role = ROLE_Y,
+      .takes = EPILOGUE_BIAS | EPILOGUE_ACT | EPILOGUE_POOL | EPILOGUE_NORM,
       .layer = "conv",
       .shape = shape,
       .build = build,
@@ -299,7 +307,10 @@ const Op op_conv2d[] =
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},
               {"dy", ARG_TENSOR, NULL, "gradient of the result"},
               {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
-      .flags = OP_HIDDEN | OP_SPATIAL,
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
+      .product = PRODUCT_CONV,
+      .role = ROLE_DX,
+      .takes = EPILOGUE_MASK,
       .shape = shape_dx,
       .cost = cost,
       .price = conv_price_dx,
@@ -308,7 +319,9 @@ const Op op_conv2d[] =
       .brief = "gradient of conv2d for its filters, summed over the samples",
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
               {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM | OP_FLOPS,
+      .product = PRODUCT_CONV,
+      .role = ROLE_DW,
       .shape = shape_dw,
       .cost = cost,
       .price = conv_price_dw,
@@ -319,7 +332,10 @@ const Op op_conv2d[] =
               {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
               {"index", ARG_TENSOR, NULL, "which of the four won"},
               {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
-      .flags = OP_HIDDEN | OP_SPATIAL,
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
+      .product = PRODUCT_POOLED,
+      .role = ROLE_DX,
+      .takes = EPILOGUE_MASK,
       .shape = shape_dx,
       .cost = cost,
       .price = conv_price_pool_dx,
@@ -329,7 +345,9 @@ const Op op_conv2d[] =
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
               {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
               {"index", ARG_TENSOR, NULL, "which of the four won"}},
-      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
+      .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM | OP_FLOPS,
+      .product = PRODUCT_POOLED,
+      .role = ROLE_DW,
       .shape = shape_dw,
       .cost = cost,
       .price = conv_price_pool_dw,

@@ -24,7 +24,7 @@ static void kernel(const Node *n, Call *c)
 const Op op_convert[] = {{.name = "convert",
                           .brief = "the same numbers, stored in another type",
                           .arg = {{"x", ARG_TENSOR, NULL, "any value"}},
-                          .flags = OP_HIDDEN,
+                          .flags = OP_HIDDEN | OP_CAST | OP_KEEPS_LAYOUT,
                           .shape = shape,
                           .kernel = kernel},
                          {0}};

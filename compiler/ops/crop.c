@@ -77,6 +77,7 @@ const Op op_crop[] =
               {"at", ARG_PAIR, "none",
                "first row and column of the window; default: in the middle"}},
       .flags = OP_SPATIAL,
+      .strided = STRIDED_OUT,
       .shape = shape,
       .gradient = gradient,
       .price = move_price,

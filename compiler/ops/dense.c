@@ -97,12 +97,12 @@ static void gradient_dx(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
 }
 
-/* NULL: as many rows as the call has. */
-static void literal(const Node *n, Call *c, const char *rows)
+/* shard: the rows of a shard; else those of the call. */
+static void literal(const Node *n, Call *c, bool shard)
 {
     Sizes *s = sizes_new(c->arena, "Dense");
-    if (rows)
-        sizes_word(s, "n", rows);
+    if (shard)
+        sizes_shard(s, "n");
     else
         sizes_int(s, "n", c->n * dense_rows(n));
     sizes_int(s, "k", node_attr(n, "x_shape")->list[0]);
@@ -123,7 +123,7 @@ static void kernel_wide(const Node *n, Call *c, const char *name)
     } else {
         elementwise_call_mask(n, 2, c);
     }
-    literal(n, c, "SHARD");
+    literal(n, c, true);
     call_given(c, CALL_RT);
     call_given(c, CALL_UNIT);
 }
@@ -138,6 +138,7 @@ static void kernel(const Node *n, Call *c)
         call_fn(c, "dense_sparse");
     else
         call_product(c, "dense");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -145,7 +146,7 @@ static void kernel(const Node *n, Call *c)
         call_in(c, n->nin > 2 ? n->in[2] : NULL);
         elementwise_call_act(n, c);
     }
-    literal(n, c, NULL);
+    literal(n, c, false);
 }
 
 /* dense_sparse: the indices of inputs that are not zero, and sums of four panels
@@ -167,21 +168,23 @@ static void kernel_dx(const Node *n, Call *c)
         call_fn(c, "dense_dx_turned");
     else
         call_product(c, "dense_dx");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     if (!c->plain)
         elementwise_call_mask(n, 2, c);
-    literal(n, c, NULL);
+    literal(n, c, false);
 }
 
 static void kernel_dw(const Node *n, Call *c)
 {
     call_product(c, "dense_dw");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    literal(n, c, NULL);
+    literal(n, c, false);
 }
 
 static bool shape_turn(Node *n, Diag *d)
@@ -195,7 +198,7 @@ static void kernel_turn(const Node *n, Call *c)
     call_fn(c, "dense_turn");
     call_out(c, n);
     call_in(c, n->in[0]);
-    literal(n, c, NULL);
+    literal(n, c, false);
 }
 
 const Op op_dense[] = {
@@ -213,6 +216,10 @@ const Op op_dense[] = {
      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I), or sequences of them (N, T, I)"},
              {"units", ARG_INT, NULL, "number of outputs O, at least 1"},
              {"bias", ARG_BOOL, "true", "add a learned number to each output"}},
+     .flags = OP_POSITION | OP_FLOPS,
+     .product = PRODUCT_DENSE,
+     .role = ROLE_Y,
+     .takes = EPILOGUE_BIAS | EPILOGUE_ACT,
      .layer = "dense",
      .shape = shape,
      .build = build,
@@ -231,7 +238,10 @@ const Op op_dense[] = {
              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"},
              {"side", ARG_TENSOR, "none", "bits of y: above 0 (pass epilogue)"}},
-     .flags = OP_HIDDEN,
+     .flags = OP_HIDDEN | OP_FLOPS,
+     .product = PRODUCT_DENSE,
+     .role = ROLE_DX,
+     .takes = EPILOGUE_MASK,
      .shape = shape_dx,
      .gradient = gradient_dx,
      .cost = cost,
@@ -241,7 +251,9 @@ const Op op_dense[] = {
      .brief = "gradient of dense for its weights, summed over the samples",
      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
              {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-     .flags = OP_HIDDEN | OP_SUM,
+     .flags = OP_HIDDEN | OP_SUM | OP_FLOPS,
+     .product = PRODUCT_DENSE,
+     .role = ROLE_DW,
      .shape = shape_dw,
      .cost = cost,
      .price = dense_price_dw,

@@ -26,7 +26,7 @@ bool dense_seeks_zeros(const Node *n)
     const Node *x = n->in[0];
     while (x->op->flags & OP_VIEW)
         x = x->in[0];
-    return node_is(x, "input") && x->nin == 0 && x->dtype == DT_REAL && dense_rows(n) == 1 &&
+    return x->op->leaf == LEAF_INPUT && x->nin == 0 && x->dtype == DT_REAL && dense_rows(n) == 1 &&
            node_int(n, "units") >= SPARSE_OUTPUTS;
 }
 

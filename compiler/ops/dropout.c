@@ -61,6 +61,7 @@ static void call(const Node *n, Call *c, const char *fn)
     const int64_t *chw = n->shape.rank == 3 ? n->shape.dim : n->flat;
 
     call_fn(c, last ? arena_printf(c->arena, "%s_last", fn) : fn);
+    c->parts = !last;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_given(c, CALL_RT);
@@ -123,7 +124,8 @@ const Op op_dropout[] =
               "simple way to prevent neural networks from overfitting\".",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
               {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
-      .flags = OP_INPLACE,
+      .flags = OP_INPLACE | OP_LITERAL | OP_KEEPS_LAYOUT | OP_TRAINING,
+      .half = HALF_USE_IN_OUT,
       .shape = shape,
       .build = build,
       .gradient = gradient,
@@ -151,7 +153,8 @@ const Op op_dropout[] =
      {.name = "dropout_dx",
       .brief = "gradient of dropout: the same mask and scale",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
-      .flags = OP_HIDDEN | OP_INPLACE,
+      .flags = OP_HIDDEN | OP_INPLACE | OP_KEEPS_LAYOUT,
+      .half = HALF_USE_IN_OUT,
       .shape = shape,
       .price = price,
       .kernel = kernel_dx},

@@ -12,11 +12,12 @@
 #include "ops/example.h"
 #include "ops/rule.h"
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MONOTONE = 1 };
+enum { MONOTONE = 1, COMMUTES = 2, F32 = 4 };
 
 extern const Op op_elementwise[];
 
@@ -207,6 +208,47 @@ const char *elementwise_mask(const Op *op)
     return r && r->fn && r->fn[0] == 'd' ? r->fn : NULL;
 }
 
+/* ---- the value of an op of constants */
+
+/* clang-format off */
+static double value_add(double a, double b) { return a + b; }
+static double value_sub(double a, double b) { return a - b; }
+static double value_mul(double a, double b) { return a * b; }
+static double value_div(double a, double b) { return a / b; }
+static double value_neg(double a, double b) { return (void)b, -a; }
+static double value_exp(double a, double b) { return (void)b, exp(a); }
+static double value_log(double a, double b) { return (void)b, log(a); }
+static double value_sqrt(double a, double b) { return (void)b, sqrt(a); }
+static double value_square(double a, double b) { return (void)b, a * a; }
+static double value_reciprocal(double a, double b) { return (void)b, 1 / a; }
+/* clang-format on */
+
+bool elementwise_value(const Op *op, double a, double b, double *y)
+{
+    static const struct {
+        const char *op;
+        double (*f)(double a, double b);
+    } known[] = {{"add", value_add},
+                 {"sub", value_sub},
+                 {"mul", value_mul},
+                 {"div", value_div},
+                 {"neg", value_neg},
+                 {"exp", value_exp},
+                 {"log", value_log},
+                 {"sqrt", value_sqrt},
+                 {"pow", pow},
+                 {"min", fmin},
+                 {"max", fmax},
+                 {"square", value_square},
+                 {"reciprocal", value_reciprocal}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(op->name, known[i].op))
+            return *y = known[i].f(a, b), true;
+    return false;
+}
+
+/* ---- functions in kernels */
+
 /* Pass fuse sets only attributes that kernels support. */
 static const char *function_of(const Attr *a, const char *(*kind)(const Op *op))
 {
@@ -239,7 +281,7 @@ void elementwise_call_mask(const Node *n, int i, Call *c)
     "    h = " use "\n"                                                                            \
     "    return dense(h, 3)\n"                                                                     \
     "}\n" EXAMPLE_TRAIN
-#define EACH OP_ELEMENTWISE | OP_INPLACE
+#define EACH OP_ELEMENTWISE | OP_MAP | OP_INPLACE
 /* clang-format off */
 #define ARGS_1 {"x", ARG_TENSOR, NULL, "a tensor of any shape"}
 #define ARGS_2                                                                                     \
@@ -255,11 +297,13 @@ void elementwise_call_mask(const Node *n, int i, Call *c)
 const Op op_elementwise[] = {
 #define ROW(id, arity, flag, fn, expr, da, db, about, form, use, ...)                              \
     {.name = #id, .brief = about, .shapes = SHAPES_##arity, .formula = "y = " form,                \
-     .note = NOTE_##arity, .arg = {ARGS_##arity, __VA_ARGS__}, .flags = EACH,                      \
+     .note = NOTE_##arity, .arg = {ARGS_##arity, __VA_ARGS__},                                     \
+     .flags = EACH | ((flag)&COMMUTES ? OP_COMMUTES : 0),                                          \
+     .half = (flag)&F32 ? HALF_USE_NONE : HALF_USE_IN_OUT,                                         \
      .shape = shape, .gradient = gradient, .example = EXAMPLE_OF(use)},
 #define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
     {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN,         \
-     .shape = shape},
+     .half = HALF_USE_IN_OUT, .shape = shape},
 #include "ops/elementwise.def"
     {0}};
 /* clang-format on */

@@ -18,6 +18,10 @@ bool elementwise_monotone(const Op *op);    /* a max-pool may come before it */
 const char *elementwise_act(const Op *op);  /* "v_tanh" for tanh, as Act; else NULL */
 const char *elementwise_mask(const Op *op); /* "d_tanh" for tanh_d, as Mask; else NULL */
 
+/* Computes *y = op(a, b) in f64; b is ignored if op has one operand.  false: op is not among the
+ * ops that the compiler computes. */
+bool elementwise_value(const Op *op, double a, double b, double *y);
+
 /* The last arguments of fused kernels: attribute act ("tanh"; absent: v_identity); attribute mask
  * with input i as y. */
 void elementwise_call_act(const Node *n, Call *c);

@@ -30,6 +30,7 @@ static void call(const Node *n, Call *c, const char *fn)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
     call_fn(c, node_attr(n, "last") ? arena_printf(c->arena, "%s_last", fn) : fn);
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x[0], (long long)(x[1] * x[2]));
@@ -54,6 +55,7 @@ const Op op_global_avg_pool[] =
       .note = "Source: Lin, Chen, Yan 2013, \"Network in network\".",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"}},
       .flags = OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
       .shape = shape,
       .gradient = gradient,
       .kernel = kernel,
@@ -65,6 +67,7 @@ const Op op_global_avg_pool[] =
       .brief = "gradient of global_avg_pool: spread over the image",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
       .shape = shape_dx,
       .kernel = kernel_dx},
      {0}};

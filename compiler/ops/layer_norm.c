@@ -116,6 +116,7 @@ static void call(const Node *n, Call *c, const char *fn, bool center)
 {
     const Shape *x = &n->in[0]->shape;
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
@@ -161,6 +162,7 @@ const Op op_layer_norm[] =
               {"epsilon", ARG_FLOAT, "1e-5", "added to the variance, above 0"},
               {"scale", ARG_BOOL, "true", "multiply by a learned number of each feature"},
               {"shift", ARG_BOOL, "true", "add a learned number of each feature"}},
+      .flags = OP_POSITION,
       .layer = "norm",
       .shape = shape,
       .build = build,
@@ -183,6 +185,7 @@ const Op op_layer_norm[] =
       .arg = {{"x", ARG_TENSOR, NULL, SEQUENCES},
               {"epsilon", ARG_FLOAT, "1e-5", "added to the mean square, above 0"},
               {"scale", ARG_BOOL, "true", "multiply by a learned number of each feature"}},
+      .flags = OP_POSITION,
       .layer = "norm",
       .shape = shape,
       .build = build,

@@ -2,15 +2,19 @@
  * shape. */
 #include "ops/op.h"
 
-const Op op_leaf[] = {{.name = "input",
-                       .brief = "the samples of the batch",
-                       .arg = {{"mean", ARG_TENSOR, "none", "of each pixel, subtracted"}},
-                       .flags = OP_HIDDEN},
-                      {.name = "label",
-                       .brief = "the class number of each sample",
-                       .flags = OP_HIDDEN},
-                      {.name = "param", .brief = "a parameter: node.param", .flags = OP_HIDDEN},
-                      {.name = "const",
-                       .brief = "a tensor filled with attribute value; emitters print the number",
-                       .flags = OP_HIDDEN},
-                      {0}};
+const Op op_leaf[] =
+    {{.name = "input",
+      .brief = "the samples of the batch",
+      .arg = {{"mean", ARG_TENSOR, "none", "of each pixel, subtracted"}},
+      .flags = OP_HIDDEN | OP_ROOT,
+      .leaf = LEAF_INPUT},
+     {.name = "label",
+      .brief = "the class number of each sample",
+      .flags = OP_HIDDEN | OP_ROOT,
+      .leaf = LEAF_LABEL},
+     {.name = "param", .brief = "a parameter: node.param", .flags = OP_HIDDEN, .leaf = LEAF_PARAM},
+     {.name = "const",
+      .brief = "a tensor filled with attribute value; emitters print the number",
+      .flags = OP_HIDDEN,
+      .leaf = LEAF_CONST},
+     {0}};

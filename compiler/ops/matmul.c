@@ -159,6 +159,7 @@ static void kernel(const Node *n, Call *c)
 {
     const Shape *s = &n->shape;
     call_product(c, "matmul");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -188,6 +189,8 @@ const Op op_matmul[] =
               {"b", ARG_TENSOR, NULL, "(N, .., K, L), or a weight (K, L)"},
               {"transpose_a", ARG_BOOL, "false", "take a as (N, .., K, M)"},
               {"transpose_b", ARG_BOOL, "false", "take b as (N, .., L, K)"}},
+      .flags = OP_FLOPS,
+      .product = PRODUCT_MATMUL,
       .shape = shape,
       .build = build,
       .gradient = gradient,

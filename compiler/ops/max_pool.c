@@ -16,6 +16,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 static void kernel(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "max_pool_plain" : "max_pool");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     pooling_literal(n, n, c);
@@ -24,6 +25,7 @@ static void kernel(const Node *n, Call *c)
 static void kernel_dx(const Node *n, Call *c)
 {
     call_fn(c, c->plain ? "max_pool_dx_plain" : "max_pool_dx");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
@@ -40,6 +42,9 @@ const Op op_max_pool[] =
       .note = "Padding is never the maximum.",
       .arg = {POOLING_ARGS},
       .flags = OP_SPATIAL,
+      .epilogue = EPILOGUE_POOL,
+      .half = HALF_USE_IN_OUT,
+      .strided = STRIDED_OUT,
       .shape = pooling_shape,
       .gradient = gradient,
       .cost = pooling_cost,
@@ -54,6 +59,8 @@ const Op op_max_pool[] =
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
               {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
+      .half = HALF_USE_IN_OUT,
+      .strided = 1 << 1,
       .shape = pooling_shape_dx,
       .cost = pooling_cost,
       .kernel = kernel_dx},

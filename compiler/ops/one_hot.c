@@ -40,6 +40,7 @@ const Op op_one_hot[] = {{.name = "one_hot",
                           .note = "It has no gradient.",
                           .arg = {{"label", ARG_TENSOR, NULL, "class numbers (N) or tokens (N, T)"},
                                   {"classes", ARG_INT, NULL, "number of classes, at least 1"}},
+                          .flags = OP_POSITION,
                           .shape = shape,
                           .kernel = kernel,
                           .example =

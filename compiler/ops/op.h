@@ -1,5 +1,5 @@
-/* op.h -- the description of an operation: words of the language, shape, gradient, price,
- * kernels, example.
+/* op.h -- the description of an operation: words of the language, properties, shape, gradient,
+ * price, kernels, example.
  *
  * An op is one file and one line in ops.def.  The file exports an array `const Op op_NAME[]`:
  * first the op of the language, then its backward ops (hidden from the language), then a row
@@ -53,8 +53,99 @@ enum {
     OP_LEAVES = 512,
     /* the sums over samples of all shards, one row for each shard, made after the slice phase
      * and exchanged by ranks; its readers are an OP_TOTAL, or an OP_UPDATE of averages */
-    OP_KNOWN = 1024
+    OP_KNOWN = 1024,
+    /* a map: each number of the result depends on the numbers at its place in the inputs; the
+     * emitter writes the loop: OP_ELEMENTWISE, and the bias of a layer */
+    OP_MAP = 2048,
+    /* a sum or maximum over dimensions (and samples); the emitter writes the loop */
+    OP_REDUCE = 4096,
+    /* a second result of in[0], which the call of in[0] writes */
+    OP_SIDE = 8192,
+    /* in[0] in another type, or with other factors for its readers: same shape, same layout */
+    OP_CAST = 1 << 14,
+    /* its GPU kernel takes in[0] in each layout; the result has the same layout */
+    OP_KEEPS_LAYOUT = 1 << 15,
+    OP_COMMUTES = 1 << 16, /* f(a, b) and f(b, a) have the same bits */
+    /* computes each position of a sequence without the other ones, along attribute axis or the
+     * last dimension */
+    OP_POSITION = 1 << 17,
+    OP_LITERAL = 1 << 18, /* its kernel takes the number of a constant input as an argument */
+    /* stays in the graph without readers: inputs of the program, updates, kept states */
+    OP_ROOT = 1 << 19,
+    OP_TRAINING = 1 << 20, /* only training computes it; otherwise the result is in[0] */
+    /* the textbook count of FLOPs of a network includes its cost: products and attention */
+    OP_FLOPS = 1 << 21
 };
+
+/* What a node of ops/leaf.c stands for. */
+typedef enum {
+    LEAF_NONE,
+    LEAF_INPUT, /* the samples */
+    LEAF_LABEL,
+    LEAF_PARAM,
+    LEAF_CONST /* one number, which emitters print; it takes no memory */
+} LeafKind;
+
+/* For a loss: meaning of the outputs of the network. */
+typedef enum {
+    OUTPUTS_NUMBERS,
+    OUTPUTS_CLASSES, /* softmax of the outputs is the probability of each class */
+    OUTPUTS_BINARY   /* sigmoid of each output is the probability of class 1 */
+} Outputs;
+
+/* Role in a loop over time: see ops/scan.c. */
+typedef enum {
+    SCAN_NONE,
+    SCAN_ITEM,
+    SCAN_STATE,
+    SCAN_NEXT,
+    SCAN_LAST,
+    SCAN_STACK,
+    SCAN_KEEP,
+    SCAN_SAVE,
+    SCAN_RESUME
+} ScanRole;
+
+/* Products: y = W x of a layer with weights W, and its two gradients dx = W^T dy and
+ * dW = sum of dy x^T. */
+typedef enum {
+    PRODUCT_NONE,
+    PRODUCT_DENSE,
+    PRODUCT_CONV,
+    PRODUCT_POOLED, /* a convolution through a fused 2x2 max-pool: gradients only */
+    PRODUCT_TABLE,  /* x selects rows of W: embedding */
+    PRODUCT_MATMUL  /* of two values of a sample */
+} ProductKind;
+
+/* Which of the three products an op computes, and from which inputs. */
+typedef enum {
+    ROLE_Y,  /* y(x, w) */
+    ROLE_DX, /* dx(w, dy) */
+    ROLE_DW  /* dw(x, dy) */
+} Role;
+
+/* Epilogues: a kernel applies them to its result before it stores the result. */
+enum {
+    EPILOGUE_BIAS = 1,
+    EPILOGUE_ACT = 2,  /* attribute act: a row of elementwise.def with elementwise_act() */
+    EPILOGUE_POOL = 4, /* attribute pool: 2x2 max-pool */
+    EPILOGUE_NORM = 8, /* batch_norm with known statistics, folded into weights and bias */
+    EPILOGUE_RESIDUAL = 16,
+    EPILOGUE_MASK = 32 /* attribute mask: a row of elementwise.def with elementwise_mask() */
+};
+
+/* Use of numbers with two bytes, bf16 or f16, by the kernels of a GPU (pass narrow).  The
+ * products DENSE, CONV and MATMUL read them, and ops that only move numbers keep the type. */
+typedef enum {
+    HALF_USE_NONE,   /* reads and writes f32 */
+    HALF_USE_IN,     /* reads either type, writes f32: sums over samples */
+    HALF_USE_IN_OUT, /* reads and writes either type */
+    HALF_USE_WEIGHTS /* weights or a bias, in the type of the products that read them */
+} HalfUse;
+
+/* Op.strided: bit i if the kernel can read input i with a distance between the rows of channels;
+ * STRIDED_OUT if it can write its result so (pass slices). */
+enum { STRIDED_OUT = 1 << 16 };
 
 typedef struct Price Price; /* ops/price.h */
 typedef struct Market Market;
@@ -76,6 +167,22 @@ struct Op {
     unsigned flags;
     /* "conv", "dense": short name of a layer, which owns parameters; else NULL */
     const char *layer;
+
+    /* What passes and emitters ask of an op, instead of its name.  0 fits most ops. */
+    LeafKind leaf;
+    ScanRole scan;
+    ProductKind product;
+    Role role;
+    unsigned takes; /* the epilogues that its kernel can apply */
+    /* what it can become in the kernel of the op before it; also ACT or MASK if elementwise.def
+     * has a function for it */
+    unsigned epilogue;
+    HalfUse half;
+    unsigned strided;
+    Outputs outputs;
+    /* the op that computes it for one token, from this position and stored earlier ones (pass
+     * token); NULL: no such op */
+    const char *token;
 
     /* Sets n->shape (and dtype) from inputs and attributes.  Reports an error at the argument
      * and returns false when they do not fit. */
@@ -116,6 +223,10 @@ const Op *op_find(const char *name); /* NULL if there is none */
 const char *op_written(Arena *a, const Node *n);
 /* The lines of the gradients for the manual; NULL: none. */
 const char *op_derivative(Arena *a, const Op *op);
+/* Whether n is this product, in this role. */
+bool op_computes(const Node *n, ProductKind product, Role role);
+/* Index of the input with the weights of a product; -1: n reads no weights. */
+int op_weights(const Node *n);
 int op_count(void);
 const Op *op_at(int i); /* in table order, for the manual and "did you mean" */
 

@@ -101,7 +101,7 @@ void price_stream(Price *p, const Market *m, double bytes, double resident)
 static double bytes_of(const Node *n, const Market *m)
 {
     const double each = n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : m->real;
-    return node_is(n, "const")
+    return n->op->leaf == LEAF_CONST
                ? 0
                : each * (double)shape_count(&n->shape) * (n->shape.batched ? (double)m->n : 1);
 }
@@ -173,7 +173,7 @@ Price price_of(const Node *n, const Market *m)
 
     if (n->op->price) {
         n->op->price(n, m, &p);
-    } else if (node_is(n, "input") || node_is(n, "label")) {
+    } else if (n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL) {
         gather(&p, m, n);
     } else if (node_is(n, "sum_to") && !n->shape.batched) {
         add_rows(&p, m, n);

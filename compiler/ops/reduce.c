@@ -122,7 +122,7 @@ const Op op_reduce[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
               {"shape", ARG_INTS, NULL, "of the result"},
               {"batched", ARG_INT, NULL, "the result has one value a sample"}},
-      .flags = OP_HIDDEN,
+      .flags = OP_HIDDEN | OP_REDUCE,
       .shape = shape_to,
       .gradient = gradient_max},
      {0}};

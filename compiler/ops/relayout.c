@@ -20,6 +20,7 @@ static void kernel(const Node *n, Call *c)
     const Shape *x = &n->in[0]->shape;
     if (n->layout == LAYOUT_TIME) {
         call_fn(c, "time_from_row");
+        c->parts = true;
         call_out(c, n);
         call_in(c, n->in[0]);
         call_sizes(c, scan_sizes(c->arena, c->n, x->dim[0], x->dim[1]));

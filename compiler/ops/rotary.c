@@ -81,6 +81,7 @@ static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool bac
 {
     const Shape *x = &n->shape;
     call_fn(c, arena_printf(c->arena, "%s%s", fn, c->plain ? "_plain" : ""));
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     Sizes *s = sizes_new(c->arena, "Rotary");
@@ -133,6 +134,7 @@ const Op op_rotary[] =
               {"heads", ARG_INT, "1",
                "number of heads, at least 1; F is a multiple of twice this number"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
+      .token = "token_rotary",
       .shape = shape,
       .gradient = gradient,
       .price = price,
@@ -164,6 +166,7 @@ const Op op_rotary[] =
       .note = "Source: Vaswani et al. 2017, \"Attention is all you need\".",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
+      .token = "token_sinusoidal",
       .shape = shape_wave,
       .gradient = gradient_wave,
       .price = price,

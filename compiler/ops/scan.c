@@ -41,7 +41,7 @@ static Shape item_shape(const Shape *x)
 
 Node *scan_item(Graph *g, Loop *l, Node *x, Span at)
 {
-    if (node_is(x, "const"))
+    if (x->op->leaf == LEAF_CONST)
         return graph_const(g, node_float(x, "value"), item_shape(&x->shape), at);
     return make(g, "scan_item", l, x, at);
 }
@@ -58,7 +58,7 @@ Node *scan_state(Graph *g, Loop *l, Node *first, Span at)
 Node *scan_next(Graph *g, Node *state, Node *value)
 {
     Loop *l = state->loop;
-    if (node_is(value, "scan_state") && value->loop == l)
+    if (value->op->scan == SCAN_STATE && value->loop == l)
         value = scan_keep(g, l, value);
     Node *n = make(g, "scan_next", l, value, value->span);
     for (int i = 0; i < l->ncarry; i++)
@@ -100,7 +100,7 @@ Node *scan_stack(Graph *g, Node *v)
     Loop *l = node_loop(v);
     if (!l)
         return v;
-    if (node_is(v, "scan_item"))
+    if (v->op->scan == SCAN_ITEM)
         return v->in[0];
     for (int i = 0; i < l->nstack; i++)
         if (l->stack[i]->in[0] == v)
@@ -113,17 +113,17 @@ Node *scan_stack(Graph *g, Node *v)
 
 bool scan_in_place(const Node *n)
 {
-    return node_is(n, "scan_item") && n->in[0]->layout == LAYOUT_TIME;
+    return n->op->scan == SCAN_ITEM && n->in[0]->layout == LAYOUT_TIME;
 }
 
 bool scan_carries(const Node *n)
 {
-    return scan_begins(n) || node_is(n, "scan_next");
+    return scan_begins(n) || n->op->scan == SCAN_NEXT;
 }
 
 bool scan_begins(const Node *n)
 {
-    return node_is(n, "scan_state") || node_is(n, "scan_resume");
+    return n->op->scan == SCAN_STATE || n->op->scan == SCAN_RESUME;
 }
 
 int64_t scan_stretches(const Loop *l)
@@ -133,7 +133,7 @@ int64_t scan_stretches(const Loop *l)
 
 const char *scan_place(Arena *a, const Node *x)
 {
-    const Loop *l = node_is(x, "scan_stack") && x->loop->inside ? x->loop : NULL;
+    const Loop *l = x->op->scan == SCAN_STACK && x->loop->inside ? x->loop : NULL;
     return l ? arena_printf(a, "step %% %lld", (long long)l->every) : "step";
 }
 
@@ -209,6 +209,7 @@ static long long numbers(const Node *n, const Call *c)
 static void kernel_copy(const Node *n, Call *c)
 {
     call_fn(c, "scan_copy");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "%lld", numbers(n, c));
@@ -228,6 +229,7 @@ static void strided(const Node *n, Call *c, const char *fn, const char *at, cons
                     int64_t steps)
 {
     call_fn(c, fn);
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_step(c, at);
@@ -259,6 +261,7 @@ static void kernel_stack(const Node *n, Call *c)
 {
     if (n->layout == LAYOUT_TIME) {
         call_fn(c, "scan_put");
+        c->parts = true;
         call_out(c, n);
         call_in(c, n->in[0]);
         call_step(c, scan_place(c->arena, n));
@@ -289,6 +292,7 @@ const Op op_scan[] = {{.name = "scan_item",
                        .brief = "the element of a sequence at the step of a scan",
                        .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
                        .flags = OP_HIDDEN,
+                       .scan = SCAN_ITEM,
                        .shape = shape_item,
                        .gradient = gradient_item,
                        .price = price,
@@ -296,7 +300,8 @@ const Op op_scan[] = {{.name = "scan_item",
                       {.name = "scan_state",
                        .brief = "what the step before has handed on",
                        .arg = VALUE,
-                       .flags = OP_HIDDEN,
+                       .flags = OP_HIDDEN | OP_LITERAL,
+                       .scan = SCAN_STATE,
                        .shape = shape_same_as,
                        .price = price,
                        .kernel = kernel_copy},
@@ -304,6 +309,7 @@ const Op op_scan[] = {{.name = "scan_item",
                        .brief = "what is handed on to the next step",
                        .arg = VALUE,
                        .flags = OP_HIDDEN,
+                       .scan = SCAN_NEXT,
                        .shape = shape_same_as,
                        .gradient = gradient_pass,
                        .price = price,
@@ -312,12 +318,14 @@ const Op op_scan[] = {{.name = "scan_item",
                        .brief = "what the last step has handed on",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_VIEW,
+                       .scan = SCAN_LAST,
                        .shape = shape_same_as,
                        .gradient = gradient_pass},
                       {.name = "scan_stack",
                        .brief = "the sequence of a value of a scan",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LEAVES,
+                       .scan = SCAN_STACK,
                        .shape = shape_stack,
                        .gradient = gradient_stack,
                        .price = price,
@@ -325,7 +333,8 @@ const Op op_scan[] = {{.name = "scan_item",
                       {.name = "scan_keep",
                        .brief = "a copy of a value in the loop of a scan",
                        .arg = VALUE,
-                       .flags = OP_HIDDEN,
+                       .flags = OP_HIDDEN | OP_LITERAL,
+                       .scan = SCAN_KEEP,
                        .shape = shape_same_as,
                        .gradient = gradient_pass,
                        .price = price,
@@ -334,13 +343,15 @@ const Op op_scan[] = {{.name = "scan_item",
                        .brief = "the states that stretches of a scan begin with",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LEAVES,
+                       .scan = SCAN_SAVE,
                        .shape = shape_save,
                        .price = price,
                        .kernel = kernel_save},
                       {.name = "scan_resume",
                        .brief = "scan_state that begins a stretch with what was saved",
                        .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
-                       .flags = OP_HIDDEN,
+                       .flags = OP_HIDDEN | OP_LITERAL,
+                       .scan = SCAN_RESUME,
                        .shape = shape_item,
                        .price = price,
                        .kernel = kernel_resume},

@@ -23,6 +23,6 @@ static bool shape(Node *n, Diag *d)
 const Op op_side[] = {{.name = "side",
                        .brief = "what a node makes besides its value",
                        .arg = {{"maker", ARG_TENSOR, NULL, "the node"}},
-                       .flags = OP_HIDDEN,
+                       .flags = OP_HIDDEN | OP_SIDE,
                        .shape = shape},
                       {0}};

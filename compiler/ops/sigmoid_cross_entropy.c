@@ -81,6 +81,7 @@ const Op op_sigmoid_cross_entropy[] =
       .derivative = "dx = (sigmoid(x) - t) dy",
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each sample (N, 1)"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"}},
+      .outputs = OUTPUTS_BINARY,
       .shape = shape,
       .gradient = gradient,
       .price = price,

@@ -68,6 +68,7 @@ static void call(const Node *n, Call *c, const char *fn)
                             : causal  ? "_causal"
                                       : "",
                             c->plain ? "_plain" : ""));
+    c->parts = inner == 1;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
@@ -102,6 +103,7 @@ const Op op_softmax[] =
                "the dimension whose results sum to 1, without the batch; -1 is the last"},
               {"mask", ARG_STRING, "none",
                "\"causal\": in row i only the columns 0 to i count; default: all columns"}},
+      .flags = OP_POSITION,
       .shape = shape,
       .gradient = gradient,
       .price = loss_price,

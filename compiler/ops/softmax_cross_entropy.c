@@ -108,6 +108,7 @@ const Op op_softmax_cross_entropy[] = {
              {"smoothing", ARG_FLOAT, "none",
               "share of the true class that is spread over all classes, at least 0 and below 1; "
               "default: 0"}},
+     .outputs = OUTPUTS_CLASSES,
      .shape = shape,
      .gradient = gradient,
      .price = loss_price,

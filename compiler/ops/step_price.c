@@ -24,9 +24,9 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     const Market m = market_of(g, o, s->chunk);
     if (n->op->flags & OP_KNOWN)
         return times(price_of(n, &m), (double)(s->shards * s->slices));
-    const double steps = node_is(n, "scan_state")    ? 1
-                         : node_is(n, "scan_resume") ? (double)scan_stretches(n->loop)
-                                                     : (double)node_steps(n);
+    const double steps = n->op->scan == SCAN_STATE    ? 1
+                         : n->op->scan == SCAN_RESUME ? (double)scan_stretches(n->loop)
+                                                      : (double)node_steps(n);
     return times(price_of(n, &m), once ? 1 : steps * (double)(s->batch / s->chunk));
 }
 
@@ -51,9 +51,9 @@ Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options
 
     if (!s->panels || from_grad)
         return reduced(g, s, from_grad, &m);
-    if (node_is(s->root, "embedding_dw"))
+    if (s->root->op->product == PRODUCT_TABLE)
         return embedding_price_update(s->root, &m, t->batch, g->nstate);
-    if (node_is(s->root, "conv2d_dw"))
+    if (s->root->op->product == PRODUCT_CONV)
         return conv_price_update(s->root, &m, t->shards, t->shard, g->nstate);
     return dense_price_update(&m, s->param->file.dim[1], s->param->file.dim[0], t->shards,
                               t->shard * dense_rows(s->root), g->nstate);
@@ -63,8 +63,8 @@ bool step_writes_sum(const Graph *g, const Node *n, const Options *o)
 {
     const Target t = target_of(o);
     const bool once = t.whole_shards
-                          ? n->op->flags & OP_SUM && !n->loop && !node_is(n, "embedding_dw")
-                          : node_is(n, "conv2d_dw") && t.panels;
+                          ? n->op->flags & OP_SUM && !n->loop && n->op->product != PRODUCT_TABLE
+                          : op_computes(n, PRODUCT_CONV, ROLE_DW) && t.panels;
     if (!once || g->step->slice != g->step->chunk || (n->alias && n->alias != n))
         return false;
     for (int i = 0; i < g->nnode; i++)
@@ -91,7 +91,7 @@ Price step_price_zero(const Graph *g, int phase, const Options *o)
 const char *step_price_words(Arena *a, const Node *n, const Price *p)
 {
     const Attr *act = node_attr(n, "act");
-    const bool pooled = node_is(n, "conv2d") && node_attr(n, "pool");
+    const bool pooled = op_computes(n, PRODUCT_CONV, ROLE_Y) && node_attr(n, "pool");
 
     if (!p->algorithm || !pooled)
         return p->algorithm ? p->algorithm : "";

@@ -41,6 +41,18 @@ const char *op_derivative(Arena *a, const Op *op)
     return op->derivative ? op->derivative : elementwise_derivative(a, op);
 }
 
+bool op_computes(const Node *n, ProductKind product, Role role)
+{
+    return n->op->product == product && n->op->role == role;
+}
+
+int op_weights(const Node *n)
+{
+    static const int input[] = {[ROLE_Y] = 1, [ROLE_DX] = 0, [ROLE_DW] = -1};
+    const ProductKind p = n->op->product;
+    return p == PRODUCT_NONE || p == PRODUCT_MATMUL ? -1 : input[n->op->role];
+}
+
 int op_count(void)
 {
     int count = 0;
@@ -69,9 +81,9 @@ bool op_leaves(const Op *op)
     return op->flags & OP_LEAVES;
 }
 
-bool node_updates(const Node *n)
+bool op_stays(const Op *op)
 {
-    return n->op->flags & OP_UPDATE;
+    return op->flags & OP_ROOT;
 }
 
 bool op_infer(Node *n, Diag *d)

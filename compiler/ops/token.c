@@ -36,7 +36,7 @@ static void open(const Node *n, Call *c, const char *fn)
 {
     call_fn(c, fn);
     call_out(c, n);
-    if (!node_is(n->in[0], "const"))
+    if (n->in[0]->op->leaf != LEAF_CONST)
         call_in(c, n->in[0]);
     call_given(c, CALL_RT);
 }
@@ -104,13 +104,13 @@ static void kernel_attention(const Node *n, Call *c)
 const Op op_token[] = {{.name = "token_state",
                         .brief = "a state as the token before has left it",
                         .arg = {{"first", ARG_TENSOR, NULL, "before the first token"}, AT},
-                        .flags = OP_HIDDEN,
+                        .flags = OP_HIDDEN | OP_LITERAL,
                         .shape = shape_same_as,
                         .kernel = kernel_state},
                        {.name = "token_next",
                         .brief = "a state for the next token",
                         .arg = {{"x", ARG_TENSOR, NULL, "the state"}, AT},
-                        .flags = OP_HIDDEN,
+                        .flags = OP_HIDDEN | OP_ROOT,
                         .shape = shape_same_as,
                         .kernel = kernel_next},
                        {.name = "token_row",

@@ -71,6 +71,7 @@ const Op op_transpose[] =
               {"axes", ARG_INTS, NULL,
                "the dimensions in their new order, each once, without the batch"}},
       .flags = OP_SPATIAL,
+      .strided = STRIDED_OUT,
       .shape = shape,
       .gradient = gradient,
       .price = move_price,

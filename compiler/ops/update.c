@@ -16,6 +16,6 @@ const Op op_update[] = {{.name = "update",
                          .brief = "the optimizer's step for one parameter",
                          .arg = {{"w", ARG_TENSOR, NULL, "parameter"},
                                  {"dw", ARG_TENSOR, NULL, "gradient of the loss"}},
-                         .flags = OP_HIDDEN | OP_UPDATE,
+                         .flags = OP_HIDDEN | OP_UPDATE | OP_ROOT,
                          .shape = shape},
                         {0}};

@@ -1,18 +1,20 @@
-/* buckets.c -- what ranks add while the backward pass goes on: the gradients, in the order in which it is done with them, in pieces.
+/* buckets.c -- ranks add gradients during the backward pass: cuts the gradient buffer into buckets.
  *
- * Sums stand in the order of the backward pass, the last layer's first, one after another in the gradient buffer; a bucket is a few
- * neighbours.  What only later buckets need waits until the sums of one bucket are complete: it goes to a later slice phase, and
- * ranks add the bucket meanwhile.
+ * Sums stand in the gradient buffer in the order of the backward pass: the last layer comes first.
+ * A bucket is a few neighbours.  Calls that only later buckets need go to a later slice phase, so
+ * that ranks add a complete bucket while this phase runs.
  *
- * How large: a sum over ranks takes A + S B seconds for S bytes.  k buckets cost k A, and the last S / k bytes hide behind nothing:
- * k A + B S / k is least where a bucket has sqrt(S A / B) bytes.  B is that of 16 ranks on 10 Gbit/s (2 * 15/16 S bytes), A what 2 log2 16 messages
- * cost a processor, 10 us each: that they take 30 us to arrive is hidden, with several sums under way. Both stand under a root: a network twice as fast
- * asks for 1.4 times the bytes.
+ * Size of a bucket: a sum of S bytes over ranks takes A + S B seconds.  k buckets cost k A seconds,
+ * and nothing hides the last S / k bytes.  k A + B S / k is least if a bucket has sqrt(S A / B)
+ * bytes.  B is that of 16 ranks on 10 Gbit/s (2 * 15/16 S bytes).  A is the time of a processor for
+ * 2 log2 16 messages of 10 us each.  Messages need 30 us to arrive; this time is hidden, because
+ * several sums are under way.  A network of twice the speed needs buckets of 1.4 times the bytes.
  *
- * The step ends before its sums do: a bucket is updated when the next step's forward pass comes to its layers, which has phases for that
- * (schedule.c), unless something stands between sums and update (clipping by norm).
+ * A step ends before its sums are complete.  Ranks update a bucket when the forward pass of the
+ * next step reaches the layers of this bucket; the step has phases for that (schedule.c).  This is
+ * impossible if something stands between sums and updates (clipping by norm).
  *
- * Without ranks there is one bucket.  No bit depends on it: sums are what they were, only begun earlier.
+ * Without ranks there is one bucket.  No bit depends on the buckets: only the time of a sum does.
  */
 #include "passes/buckets.h"
 #include "ir/target.h"
@@ -35,7 +37,7 @@ void buckets_cut(Graph *g, Step *s, const Options *o)
         b.sums++;
         b.bytes = end - b.offset;
         if (i + 1 < s->nsum && (i + 1 >= s->ngradient || b.bytes < most))
-            continue; /* the averages go with the last gradients */
+            continue; /* averages join the bucket of the last gradients */
         ARENA_PUSH(g->arena, s->bucket, s->nbucket, b);
         b = (Bucket){.first = i + 1, .offset = end};
     }
@@ -49,7 +51,7 @@ int *buckets_claim(const Graph *g, const Step *s)
     for (int b = s->nbucket - 1; b >= 0; b--)
         for (int i = 0; i < s->bucket[b].sums; i++)
             by[s->sum[s->bucket[b].first + i].root->id] = b;
-    for (int i = g->nnode - 1; i >= 0; i--) { /* users stand behind what they use */
+    for (int i = g->nnode - 1; i >= 0; i--) { /* readers stand behind their inputs */
         const Node *n = g->node[i];
         for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
             if (by[n->in[k]->id] > by[n->id])
@@ -65,7 +67,7 @@ bool *buckets_read(const Graph *g, const Step *s, int bucket)
     for (int i = 0; i < b->sums; i++)
         if (s->sum[b->first + i].update)
             reads[s->sum[b->first + i].update->in[0]->id] = true;
-    for (int i = 0; i < g->nnode; i++) { /* users stand behind what they use */
+    for (int i = 0; i < g->nnode; i++) { /* readers stand behind their inputs */
         const Node *n = g->node[i];
         for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
             if (reads[n->in[k]->id] && !n->in[k]->shape.batched)
@@ -78,7 +80,8 @@ int buckets_level(const Graph *g, const Step *s, int bucket, const int *level)
 {
     const Bucket *b = &s->bucket[bucket];
     int last = 0;
-    for (int i = 0; bucket == 0 && i < g->nmetric; i++) /* ranks report them before the first sum */
+    /* ranks report metrics before the first sum */
+    for (int i = 0; bucket == 0 && i < g->nmetric; i++)
         last = last < level[g->metric[i].node->id] ? level[g->metric[i].node->id] : last;
     for (int i = 0; i < b->sums; i++) {
         const int l = level[s->sum[b->first + i].root->id];

@@ -1,21 +1,17 @@
-/* chains.c -- elementwise operations behind each other are one loop, of a GPU one kernel.
+/* chains.c -- elementwise operations behind each other become one loop, on a GPU one kernel.
  *
- *   relu_d(add(a, b), y)   ->   relu_d(add(a, b){inline}, y)      the sum is computed where it is read, and never stored
+ *   relu_d(add(a, b), y)   ->   relu_d(add(a, b){inline}, y)
  *
- * What is read once, by one of the same shape, and no more than LOOP_OPS operations of LOOP_LEAVES values.  What is inline has no memory: pass layout,
- * steps and others that want to read it where it lies have it stored after all.
+ * The reader computes the sum in its own loop; the sum is never stored.  A value is inlined if it
+ * has one reader of the same shape, and if the loop has at most LOOP_OPS operations and LOOP_LEAVES
+ * operands.  An inlined value has no memory.  Later passes that need the value in memory, such as
+ * layout and steps, drop the attribute.
  */
 #include "ir/readers.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
-static bool in_loop(const Node *n)
-{
-    return (n->op->flags & OP_ELEMENTWISE) || node_is(n, "bias");
-}
-
-/* How much the loop of a node computes once its operands are inlined: operations, and operands in
- * memory. */
+/* Size of the loop of a node with its inlined operands: operations, and operands in memory. */
 typedef struct Tree {
     int ops, leaves;
 } Tree;
@@ -24,12 +20,12 @@ static Tree own_tree(const Node *n)
 {
     Tree t = {.ops = 1};
     for (int i = 0; i < n->nin; i++)
-        t.leaves += !node_is(n->in[i], "const");
+        t.leaves += n->in[i]->op->leaf != LEAF_CONST;
     return t;
 }
 
-/* A value read twice by its one user stays in memory: written into the loop twice, h = h * h
- * after itself would double the program at each step. */
+/* A value that its only reader reads twice stays in memory.  Inlined twice, a chain of h = h * h
+ * would double the program at each step. */
 void pass_chains(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;
@@ -39,9 +35,10 @@ void pass_chains(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < g->nnode; i++)
         tree[g->node[i]->id] = own_tree(g->node[i]);
     for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i], *u = in_loop(n) && n->shape.batched ? readers_only(r, n) : NULL;
-        if (!u || !in_loop(u) || u->loop != n->loop || !shape_same(&n->shape, &u->shape) ||
-            readers_uses(r, n) != 1)
+        Node *n = g->node[i],
+             *u = n->op->flags & OP_MAP && n->shape.batched ? readers_only(r, n) : NULL;
+        if (!u || !(u->op->flags & OP_MAP) || u->loop != n->loop ||
+            !shape_same(&n->shape, &u->shape) || readers_uses(r, n) != 1)
             continue;
         const Tree *t = &tree[n->id], *whole = &tree[u->id];
         const Tree both = {t->ops + whole->ops, t->leaves + whole->leaves - 1};

@@ -1,19 +1,23 @@
-/* choose.c -- which algorithm computes a convolution: the cheapest by price (ops/price.h).
+/* choose.c -- chooses the algorithm of each convolution: the one with the lowest price
+ * (ops/price.h).
  *
- * Winograd's F(2x2, 3x3) and F(2x2, 5x5) take 2.25 and 2.8 times fewer multiplications than the
- * direct sum and are as exact; F(4x4, 3x3), 4 times fewer and 3-4 times less exact, is for --fast.
- * Their transforms cost a pass over input and output, and packed filters that are larger.
- * Convolutions behind a fused pooling keep their sparse gradients: those beat any dense one.
- * Prices depend on sizes, --cpu and --dtype only, and the choice is written into the program: the
- * same bits everywhere.  With --tune a choice between prices that lie close is settled by measuring.
+ * Winograd's F(2x2, 3x3) and F(2x2, 5x5) need 2.25 and 2.8 times fewer multiplications than the
+ * direct sum and are as exact.  F(4x4, 3x3) needs 4 times fewer and is 3-4 times less exact; it is
+ * for --fast.  The transforms cost a pass over input and output, and larger packed filters.
+ *
+ * The gradients of a convolution with a fused pooling stay sparse, which is faster than each dense
+ * algorithm.  Prices depend only on sizes, --cpu and --dtype, and the program contains the choice,
+ * so its bits are the same on each machine.  With --tune, measurements decide between prices that
+ * are close.
  */
 #include "ir/choice.h"
 #include "ops/conv_price.h"
 #include "passes/pass.h"
 #include "runtime/constants.h"
 
-enum { SCRATCH_BYTES = RT_WINO_BYTES / 2 }; /* a block that needs more gains nothing */
-static const double CLOSE = 2.5; /* a way that is dearer by more is not measured */
+enum { SCRATCH_BYTES = RT_WINO_BYTES / 2 }; /* a block that needs more scratch is not faster */
+/* times the lowest price: dearer algorithms are not measured */
+static const double CLOSE = 2.5;
 
 static bool all(const Node *n, const char *key, int64_t value)
 {
@@ -21,29 +25,31 @@ static bool all(const Node *n, const char *key, int64_t value)
     return a && a->nlist == 2 && a->list[0] == value && a->list[1] == value;
 }
 
-/* Do the transformed tiles of `in` channels and one panel of outputs fit the kernel's scratch? */
+/* Whether the transformed tiles of `in` channels and one panel of outputs fit the scratch of the
+ * kernel. */
 static bool fits(int64_t in, int64_t side, const Market *m)
 {
     return side * side * (in + 2 * m->lanes) * RT_TILE_ROWS_MOST * m->real <= SCRATCH_BYTES;
 }
 
-/* The gradient's kernel is a convolution padded by what the kernel reaches beyond the padding. */
+/* The kernel of conv2d_dx is a convolution with padding k - 1 - pad, which must not be negative. */
 static bool pad_within_kernel(const Node *n)
 {
     const int64_t *pad = node_attr(n, "pad_before")->list, *k = node_attr(n, "kernel")->list;
     return pad[0] < k[0] && pad[1] < k[1];
 }
 
-/* Can F(m x m) compute n?  The gradient of the filters takes channels in blocks and packs nothing. */
+/* Whether F(m x m) can compute n.  The gradient of the filters takes channels in blocks and packs
+ * no filters. */
 static bool possible(const Node *n, int64_t m, const Options *o, const Market *k)
 {
     const int64_t r = node_attr(n, "kernel")->list[0];
-    const bool dx = node_is(n, "conv2d_dx");
+    const int w = op_weights(n);
 
     return (all(n, "kernel", 3) || (all(n, "kernel", 5) && m == 2)) && all(n, "stride", 1) &&
            all(n, "dilation", 1) && node_int(n, "groups") == 1 && (m == 2 || o->fast) &&
-           (node_is(n, "conv2d_dw") || fits(n->in[dx ? 1 : 0]->shape.dim[0], m + r - 1, k)) &&
-           (!dx || pad_within_kernel(n));
+           (w < 0 || fits(n->in[1 - w]->shape.dim[0], m + r - 1, k)) &&
+           (n->op->role != ROLE_DX || pad_within_kernel(n));
 }
 
 static void set_tile(Graph *g, Node *n, int64_t tile)
@@ -54,7 +60,7 @@ static void set_tile(Graph *g, Node *n, int64_t tile)
         node_drop_attr(g->arena, n, "winograd");
 }
 
-/* Seconds of a step: a call a chunk, and the filters that it reads packed once. */
+/* Seconds in a step: one call for each chunk, and one packing of the filters. */
 static double seconds(Graph *g, Node *n, int64_t tile, const Market *m)
 {
     Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = n->in};
@@ -62,8 +68,8 @@ static double seconds(Graph *g, Node *n, int64_t tile, const Market *m)
 
     set_tile(g, n, tile);
     node_copy_attrs(g, &pack, n);
-    node_set_int(g, &pack, "dx", node_is(n, "conv2d_dx"));
-    if (!node_is(n, "conv2d_dw"))
+    node_set_int(g, &pack, "dx", n->op->role == ROLE_DX);
+    if (op_weights(n) >= 0)
         conv_price_pack(&pack, m, &packed);
     const double calls = (double)(g->recipe.batch / m->n);
     const double cycles = calls * price_of(n, m).cycles + packed.cycles;
@@ -91,7 +97,7 @@ static Choice choice_of(Graph *g, Node *n, const Options *o, const Market *m)
     return c;
 }
 
-/* Leaves the ways that cost at most CLOSE times the cheapest. */
+/* Keeps the algorithms that cost at most CLOSE times as much as the cheapest one. */
 static void keep_close(Choice *c)
 {
     const double most = CLOSE * c->predicted[c->pick];
@@ -110,9 +116,10 @@ static void keep_close(Choice *c)
 
 static bool is_conv(const Node *n)
 {
-    return node_is(n, "conv2d") || node_is(n, "conv2d_dx") || node_is(n, "conv2d_dw");
+    return n->op->product == PRODUCT_CONV;
 }
 
+/* By price; with --tune, choices between close prices are measured. */
 void pass_choose(Graph *g, const Options *o, Diag *d)
 {
     Step step = {0};

@@ -1,11 +1,10 @@
-/* cse.c -- common subexpressions: of two nodes with the same op, inputs, attributes and shape, the
- * first does.
+/* cse.c -- common subexpressions: nodes with equal op, inputs, attributes and shape become one
+ * node.
  *
- * Dropout nodes differ by attribute purpose, parameters and updates by their parameter, so
- * randomness and state are safe.  Nodes of two loops over time differ, however alike they look.
+ * Dropout nodes differ in attribute purpose; parameters and updates differ in their parameter.  So
+ * randomness and state are safe.  Nodes of different loops over time always differ.
  */
 #include "base/text.h"
-#include "ir/vocabulary.h"
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
@@ -52,25 +51,26 @@ static uint64_t hash(const Node *n)
     return text_hash(n->shape.dim, (size_t)n->shape.rank * sizeof *n->shape.dim, h);
 }
 
-/* a + b and b + a are the same bits: the smaller number goes first. */
+/* If the order of operands does not change bits, the node with the smaller id comes first. */
 static void order_inputs(Node *n)
 {
-    if ((node_is(n, "add") || node_is(n, "mul")) && n->in[0]->id > n->in[1]->id) {
+    if (n->op->flags & OP_COMMUTES && n->in[0]->id > n->in[1]->id) {
         Node *first = n->in[1];
         n->in[1] = n->in[0];
         n->in[0] = first;
     }
 }
 
-/* Sums over samples stay apart, one a use: each goes its own way to the tree (pass schedule). */
+/* Each reader of a sum over samples keeps its own sum, because pass schedule gives each sum one
+ * place in the tree. */
 static bool may_merge(const Node *n)
 {
     const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;
-    return !sum && !node_updates(n) && !scan_carries(n) && !node_is(n, "input") && !node_is(n, "label");
+    return !sum && !scan_carries(n) && !(n->op->flags & OP_ROOT);
 }
 
-/* The node in the table that n equals, or NULL after n has entered it.  Open addressing; size is a
- * power of two. */
+/* The node of the table that equals n; NULL if there is none, then n enters the table.  Open
+ * addressing; size is a power of two. */
 static Node *look_up(Node **table, size_t size, Node *n)
 {
     size_t at = hash(n) & (size - 1);

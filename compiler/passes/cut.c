@@ -1,6 +1,7 @@
-/* cut.c -- the batch in shards, slices and chunks: part of pass schedule, and known before it for prices.
+/* cut.c -- cuts the batch into shards, slices and chunks: a part of pass schedule, which prices
+ * need before it.
  *
- * The units of work are constants of the program: the number of threads or ranks never changes them.
+ * Units of work are constants of the program: they never depend on the number of threads or ranks.
  */
 #include "ir/step.h"
 #include "ops/op.h"
@@ -11,11 +12,11 @@ enum {
     CHUNK_MOST = 16,
     CHUNK_LEAST = 4,
     SLICES_MOST = 8,
-    CHUNK_NUMBERS = 1 << 19, /* the largest value of a chunk: 2 MB of f32 */
-    CHUNK_LARGE = 1 << 21,   /* the same of large images, down to one sample a chunk: 8 MB */
-    CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, under attention */
-    SMALL_NET = 4 << 20,     /* parameters */
-    SUM_NUMBERS = 1 << 26    /* of all slices' weight gradients: 256 MB of f32 */
+    CHUNK_NUMBERS = 1 << 19, /* numbers of the largest value of a chunk: 2 MB of f32 */
+    CHUNK_LARGE = 1 << 21,   /* the same for large images, whose chunks can have one sample: 8 MB */
+    CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, if the graph has attention */
+    SMALL_NET = 4 << 20,     /* parameters of the largest small network */
+    SUM_NUMBERS = 1 << 26    /* numbers in the weight gradients of all slices: 256 MB of f32 */
 };
 
 /* The largest divisor of n in [least, most], or n itself when there is none. */
@@ -27,17 +28,18 @@ static int64_t divisor(int64_t n, int64_t least, int64_t most)
     return n;
 }
 
-/* Statistics are a shard's own: by default, then, the batch is one shard. */
+/* Whether statistics belong to a shard (batch_norm without sync).  Then the batch is one shard by
+ * default. */
 static bool has_statistics(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "batch_statistics") && !node_bool(g->node[i], "sync"))
+        if (g->node[i]->op->flags & OP_TOTAL && !node_bool(g->node[i], "sync"))
             return true;
     return false;
 }
 
-/* Default G: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8 samples a
- * shard. */
+/* Default number of shards: the largest of 8, 4, 2, 1 that divides the batch and leaves at least 8
+ * samples for each shard. */
 static int64_t default_shards(const Graph *g)
 {
     const int64_t batch = g->recipe.batch;
@@ -57,7 +59,7 @@ static int64_t parameters(const Graph *g)
     return count;
 }
 
-/* Numbers of the largest value of a sample. */
+/* Numbers in the largest value of a sample. */
 static int64_t largest(const Graph *g)
 {
     int64_t most = 1;
@@ -68,7 +70,8 @@ static int64_t largest(const Graph *g)
     return most;
 }
 
-/* The steps of a sequence that attention goes over, or 0. */
+/* Steps of the longest sequence under attention; 0: no attention.  The test is by name, because the
+ * size of the scores is a fact of attention alone. */
 static int64_t attention_steps(const Graph *g)
 {
     int64_t most = 0;
@@ -80,11 +83,13 @@ static int64_t attention_steps(const Graph *g)
     return most;
 }
 
-/* A batch of one shard is for all threads: two chunks at least (resnet50 with 16 samples on two threads: 1.9 s a step instead of
- * 3.4), four where another copy of the weights' gradients is small.  Values of a chunk stay near the
- * processor: batch_norm reads what a convolution has just written.  Four samples fill a kernel's rows at the small end of a network;
- * of large images fewer do (ms a step on one thread: resnet50 at 224 3168 with four samples a chunk, 3046 with two, 3038 with one;
- * inception_v3 at 299 2300 with four, 2225 with one; mobilenet_v2 at 224 621 and 553). */
+/* Chunk of a batch that is one shard.  All threads share the shard, so it has at least two chunks
+ * (resnet50 with 16 samples on two threads: 1.9 s a step instead of 3.4 s), and four if a further
+ * copy of the weight gradients is small.  The values of a chunk stay in the cache of the processor:
+ * batch_norm reads what a convolution has just written.  Four samples fill the rows of a kernel at
+ * the small end of a network.  For large images fewer samples are faster: ms a step on one thread
+ * with four, two and one samples in a chunk are 3168, 3046, 3038 for resnet50 at 224; with four and
+ * one samples they are 2300, 2225 for inception_v3 at 299, and 621, 553 for mobilenet_v2 at 224. */
 static int64_t chunk_of_one(const Graph *g, int64_t shard)
 {
     const int64_t values = CHUNK_NUMBERS / largest(g), large = CHUNK_LARGE / largest(g);
@@ -126,7 +131,8 @@ void schedule_cut(const Graph *g, Step *s)
     s->slice = s->shard / s->slices;
 }
 
-/* A kernel of a GPU takes all samples of a shard at once, and a batch is one shard unless the recipe says otherwise, or ranks share it. */
+/* A kernel of a GPU takes all samples of a shard at once.  A batch is one shard unless the recipe
+ * says otherwise or ranks share the batch. */
 void schedule_cut_for_device(const Graph *g, Step *s, const Options *o)
 {
     s->shards = g->recipe.shards ? g->recipe.shards : o->overlap ? s->shards : 1;
@@ -135,8 +141,8 @@ void schedule_cut_for_device(const Graph *g, Step *s, const Options *o)
     s->slices = 1;
 }
 
-/* The mean of one number is that number: batch_norm's result would be its shift, whatever the
- * sample. */
+/* The mean of one number is this number: then the result of batch_norm would be its shift for each
+ * sample.  The test is by name, as in the message. */
 bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d)
 {
     const int before = diag_errors(d);
@@ -159,7 +165,7 @@ bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d)
     return diag_errors(d) == before;
 }
 
-/* Kernels count a chunk's numbers in an int. */
+/* Kernels count the numbers of a chunk in an int. */
 bool schedule_check_counts(const Graph *g, const Step *s, Diag *d)
 {
     for (int i = 0; i < g->nnode; i++) {

@@ -1,9 +1,9 @@
-/* dce.c -- drops what nobody needs: nodes from which no output, loss, metric or update can be
- * reached.
+/* dce.c -- dead-code elimination: drops each node from which no output, loss, metric or root of the
+ * graph (OP_ROOT) can be reached.
  *
- * Inputs and labels stay, used or not: they are the program's, not the network's.
+ * Inputs and labels are roots: they belong to the program and stay without readers.
  */
-#include "ir/vocabulary.h"
+#include "ops/op.h"
 #include "passes/pass.h"
 
 static void keep(Node *n)
@@ -12,7 +12,7 @@ static void keep(Node *n)
         n->mark = 1;
 }
 
-/* The two ends of what a loop hands from step to step live together; true when one came to life now. */
+/* State and next value of a Carry live together; true if one of them became alive. */
 static bool keep_carried(const Graph *g)
 {
     bool more = false;
@@ -25,13 +25,7 @@ static bool keep_carried(const Graph *g)
     return more;
 }
 
-static bool is_root(const Node *n)
-{
-    return node_updates(n) || node_is(n, "input") || node_is(n, "label") ||
-           node_is(n, "token_next");
-}
-
-/* Loops remember their sequences: also of those that an earlier pass has dropped. */
+/* Loops know their stacks, also stacks that an earlier pass has dropped. */
 static void forget_marks(const Graph *g)
 {
     for (int i = 0; i < g->nloop; i++)
@@ -57,13 +51,13 @@ void pass_dce(Graph *g, const Options *o, Diag *d)
     int kept = 0;
     forget_marks(g);
     for (int i = 0; i < g->nnode; i++)
-        g->node[i]->mark = is_root(g->node[i]);
+        g->node[i]->mark = (g->node[i]->op->flags & OP_ROOT) != 0;
     keep(g->output);
     keep(g->loss);
     for (int i = 0; i < g->nmetric; i++)
         keep(g->metric[i].node);
     do
-        for (int i = g->nnode - 1; i >= 0; i--) /* users stand behind what they use */
+        for (int i = g->nnode - 1; i >= 0; i--) /* readers stand behind their inputs */
             for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
                 keep(g->node[i]->in[j]);
     while (keep_carried(g));

@@ -1,5 +1,5 @@
-/* fuse.c -- let producers do their consumers' small work: bias, activation, pooling, and the masks
- * of the backward pass.
+/* fuse.c -- kernels for processors compute bias, activation, pooling and the masks of the backward
+ * pass inside the product or normalisation before them.
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
  *   act(batch_norm(x, ...))             ->  batch_norm(x, ...){act}
@@ -10,17 +10,19 @@
  *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
  *   act_d(dense_dx(w, dy), y)           ->  dense_dx(w, dy, y){mask}            likewise conv2d_dx
  *
- * Each rewrite keeps every value that something else still reads: it fires only when all readers
- * are accounted for.
+ * Op.takes and Op.epilogue say what can join what.  max_pool_dx is tested by name, because it is
+ * the gradient of exactly this pooling.  A rewrite needs to know all readers of a value, so each
+ * value that something else reads stays.
  */
 #include "ir/readers.h"
 #include "ops/elementwise.h"
 #include "ops/op.h"
 #include "ops/window.h"
+#include "passes/join.h"
 #include "passes/pass.h"
 #include <string.h>
 
-/* ------------------------------------------------------------------------------- helpers */
+/* ---- editing */
 
 typedef struct Fuse {
     Graph *graph;
@@ -45,30 +47,9 @@ static void replace(Fuse *f, Node *old, Node *by)
     readers_replace(f->readers, old, by);
 }
 
-/* A node of `op` in the place of `old`: same span, name, attributes; takes its number and its
- * turn. */
 static Node *stand_in(Fuse *f, Node *old, const char *op, Node *const *in, int nin, const Shape *s)
 {
-    Node *n = graph_add(f->graph, op_find(op), in, nin, old->span);
-
-    readers_stand_in(f->readers, old, n);
-    node_copy_attrs(f->graph, n, old);
-    n->shape = *s, n->dtype = old->dtype;
-    n->name = old->name, n->param = old->param;
-    n->needs_grad = old->needs_grad, n->backward = old->backward;
-    return n;
-}
-
-/* A node of `op` that has no predecessor, with the attributes of `like`. */
-static Node *added(Fuse *f, const char *op, Node *const *in, int nin, const Node *like,
-                   const Shape *s)
-{
-    Node *n = graph_add(f->graph, op_find(op), in, nin, like->span);
-
-    readers_add(f->readers, n);
-    node_copy_attrs(f->graph, n, like);
-    n->shape = *s, n->dtype = like->dtype, n->name = like->name;
-    return n;
+    return join_stand_in(f->graph, f->readers, old, op_find(op), in, nin, s);
 }
 
 static bool pool_is_2x2(const Node *p)
@@ -82,9 +63,10 @@ static bool pool_is_2x2(const Node *p)
     return is;
 }
 
-/* -------------------------------------------------------------------------------
- * max_pool(act(z)) */
+/* ---- max_pool(act(z)) */
 
+/* max_pool(act(z)) becomes act(max_pool(z)), with the gradients of both: pooling makes fewer
+ * numbers for the activation. */
 static bool swap_pool(Fuse *f, Node *p)
 {
     Node *a = p->in[0], *u[4], *unpool = NULL, *mask = NULL;
@@ -128,55 +110,36 @@ static bool swap_pool(Fuse *f, Node *p)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- bias, pool,
- * activation into conv and dense */
+/* ---- bias, pool and activation join a product or a normalisation */
 
 static bool absorb_bias(Fuse *f, Node *b)
 {
     Node *c = b->in[0];
 
-    if (!(node_is(c, "conv2d") || node_is(c, "dense")) || c->nin != 2 || only_user(f, c) != b)
+    if (!(c->op->takes & EPILOGUE_BIAS) || c->nin != 2 || only_user(f, c) != b)
         return false;
     Node *in[3] = {c->in[0], c->in[1], b->in[1]};
-    Node *n = stand_in(f, c, c->op->name, in, 3, &b->shape);
-    replace(f, b, n);
-    readers_retire(f->readers, b);
+    join_reader(f->graph, f->readers, c, b, in, 3);
     return true;
 }
 
-/* In evaluation batch_norm multiplies and adds constants: the filters and the bias take them up. */
-static bool fold_norm(Fuse *f, Node *b)
-{
-    Node *c = b->in[0], *scale = b->in[1], *var = b->in[4];
-
-    if (!node_is(c, "conv2d") || node_attr(c, "act") || node_attr(b, "act") ||
-        only_user(f, c) != b || !c->in[1]->param)
-        return false;
-    Node *from[3] = {c->in[1], scale, var};
-    Node *w = added(f, "batch_fold", from, 3, b, &c->in[1]->shape);
-    Node *with[5] = {scale, b->in[2], b->in[3], var, c->nin > 2 ? c->in[2] : NULL};
-    Node *bias = added(f, "batch_fold_bias", with, c->nin > 2 ? 5 : 4, b, &scale->shape);
-    Node *in[3] = {c->in[0], w, bias};
-    Node *n = stand_in(f, c, "conv2d", in, 3, &b->shape);
-    replace(f, b, n);
-    readers_retire(f->readers, b);
-    return true;
-}
-
-/* The readers of max_pool_dx(c, dz) that can read dz itself: conv gradients by index, and the
- * bias's sum. */
+/* Whether u, a reader of d = max_pool_dx(c, dz), can read dz: gradients of the convolution with an
+ * index, and the sum of the bias. */
 static bool reads_unpooled(const Node *u, const Node *d)
 {
-    return ((node_is(u, "conv2d_dx") || node_is(u, "conv2d_dw")) && u->in[1] == d &&
+    return (u->op->product == PRODUCT_CONV && u->op->role != ROLE_Y && u->in[1] == d &&
             u->in[0] != d) ||
-           (node_is(u, "sum_to") && u->shape.rank == 1 && !u->shape.batched);
+           (u->op->flags & OP_REDUCE && u->op->flags & OP_SUM && u->shape.rank == 1 &&
+            !u->shape.batched);
 }
 
+/* A 2x2 max-pool joins its convolution.  The gradients of the convolution then read the pooled
+ * gradient and the index of each maximum. */
 static bool absorb_pool(Fuse *f, Node *p)
 {
     Node *c = p->in[0], *u[4], *r[8], *unpool = NULL;
 
-    if (!node_is(c, "conv2d") || !pool_is_2x2(p) || node_attr(c, "act") ||
+    if (!(c->op->takes & EPILOGUE_POOL) || !pool_is_2x2(p) || node_attr(c, "act") ||
         node_int(c, "groups") != 1 || graph_keeps(f->graph, c))
         return false;
     const int n = users(f, c, u, 4);
@@ -194,7 +157,7 @@ static bool absorb_pool(Fuse *f, Node *p)
         if (!reads_unpooled(r[i], unpool))
             return false;
 
-    Node *conv = stand_in(f, c, "conv2d", c->in, c->nin, &p->shape);
+    Node *conv = stand_in(f, c, c->op->name, c->in, c->nin, &p->shape);
     node_set_int(f->graph, conv, "pool", 2);
     if (unpool) {
         Node *dz = unpool->in[1];
@@ -203,12 +166,12 @@ static bool absorb_pool(Fuse *f, Node *p)
         index->shape = p->shape, index->dtype = DT_U8;
         for (int i = 0; i < nr; i++) {
             Node *in[3] = {r[i]->in[0], dz, index};
-            if (node_is(r[i], "sum_to")) {
+            if (r[i]->op->flags & OP_REDUCE) {
                 readers_set_input(f->readers, r[i], 0, dz);
                 continue;
             }
             Node *k =
-                stand_in(f, r[i], node_is(r[i], "conv2d_dx") ? "conv2d_pool_dx" : "conv2d_pool_dw",
+                stand_in(f, r[i], r[i]->op->role == ROLE_DX ? "conv2d_pool_dx" : "conv2d_pool_dw",
                          in, 3, &r[i]->shape);
             node_set_int(f->graph, k, "pool", 2);
             replace(f, r[i], k);
@@ -220,61 +183,52 @@ static bool absorb_pool(Fuse *f, Node *p)
     return true;
 }
 
-/* Its kernel can apply an activation to what it is about to store. */
-static bool takes_act(const Node *n)
-{
-    return node_is(n, "conv2d") || node_is(n, "dense") || node_is(n, "batch_norm") ||
-           node_is(n, "batch_norm_test");
-}
-
+/* An activation joins its producer, if only sides of the producer are read besides. */
 static bool absorb_act(Fuse *f, Node *a)
 {
     Node *c = a->nin == 1 ? a->in[0] : NULL, *u[4];
 
-    if (!c || !takes_act(c) || node_attr(c, "act") || !elementwise_act(a->op) ||
+    if (!c || !(c->op->takes & EPILOGUE_ACT) || node_attr(c, "act") || !elementwise_act(a->op) ||
         graph_keeps(f->graph, c))
         return false;
     const int n = users(f, c, u, 4);
     for (int i = 0; i < n && i < 4; i++)
-        if (u[i] != a && !node_is(u[i], "side"))
+        if (u[i] != a && !(u[i]->op->flags & OP_SIDE))
             return false;
     if (n > 2)
         return false;
     Node *y = stand_in(f, c, c->op->name, c->in, c->nin, &c->shape);
     node_set_string(f->graph, y, "act", a->op->name);
     for (int i = 0; i < n; i++)
-        if (node_is(u[i], "side"))
+        if (u[i]->op->flags & OP_SIDE)
             readers_set_input(f->readers, u[i], 0, y);
-    if (a->name && !y->name)
-        y->name = a->name;
     replace(f, a, y);
     readers_retire(f->readers, a);
     return true;
 }
 
-/* A residual joins the normalising loop, and the activation after it. */
+/* A residual joins the loop of batch_norm, later also the activation after it.  The test of `add`
+ * is by name, because only a sum is a residual.  With four inputs, batch_norm has no residual
+ * yet. */
 static bool absorb_residual(Fuse *f, Node *a)
 {
     for (int i = 0; i < 2; i++) {
         Node *b = a->in[i], *r = a->in[1 - i];
-        if (!node_is(b, "batch_norm") || b->nin > 4 || node_attr(b, "act") ||
+        if (!(b->op->takes & EPILOGUE_RESIDUAL) || b->nin != 4 || node_attr(b, "act") ||
             only_user(f, b) != a || r == b || b->shape.rank != 3 || !r->shape.batched ||
-            !shape_same(&r->shape, &b->shape) || node_is(r, "const"))
+            !shape_same(&r->shape, &b->shape) || r->op->leaf == LEAF_CONST)
             continue;
         Node *in[5] = {b->in[0], b->in[1], b->in[2], b->in[3], r};
-        Node *n = stand_in(f, b, "batch_norm", in, 5, &b->shape);
-        replace(f, a, n);
-        readers_retire(f->readers, a);
+        join_reader(f->graph, f->readers, b, a, in, 5);
         return true;
     }
     return false;
 }
 
-/* ------------------------------------------------------------------------------- masks into the
- * gradients that they cut */
+/* ---- masks join the gradients that they multiply */
 
-/* A node with the bytes of y under the shape s: y itself, or a flatten of it that the forward
- * pass made. */
+/* A node with the bytes of y and the shape s: y itself, or a flatten of y in the forward pass;
+ * NULL: none. */
 static Node *same_bytes(const Fuse *f, Node *y, const Shape *s)
 {
     if (shape_same(&y->shape, s))
@@ -287,15 +241,15 @@ static Node *same_bytes(const Fuse *f, Node *y, const Shape *s)
     return NULL;
 }
 
+/* The mask of an activation joins the gradient that it multiplies, also through a view. */
 static bool absorb_mask(Fuse *f, Node *m)
 {
     Node *d = m->in[0], *view = NULL, *y = m->in[1];
 
     if (d->op->flags & OP_VIEW && only_user(f, d) == m)
         view = d, d = d->in[0];
-    if (!(node_is(d, "dense_dx") || node_is(d, "conv2d_dx") || node_is(d, "conv2d_pool_dx")) ||
-        node_attr(d, "mask") || only_user(f, d) != (view ? view : m) ||
-        !(y = same_bytes(f, y, &d->shape)))
+    if (!(d->op->takes & EPILOGUE_MASK) || node_attr(d, "mask") ||
+        only_user(f, d) != (view ? view : m) || !(y = same_bytes(f, y, &d->shape)))
         return false;
     Node *in[4];
     for (int i = 0; i < d->nin; i++)
@@ -311,16 +265,16 @@ static bool absorb_mask(Fuse *f, Node *m)
     return true;
 }
 
-/* ------------------------------------------------------------------------------- the pass */
+/* ---- the pass */
 
-static bool try(Fuse *f, Node *n)
+static bool fuse_one(Fuse *f, Node *n)
 {
-    if (node_is(n, "max_pool"))
+    if (n->op->epilogue == EPILOGUE_POOL)
         return swap_pool(f, n) || absorb_pool(f, n);
-    if (node_is(n, "bias"))
+    if (n->op->epilogue == EPILOGUE_BIAS)
         return absorb_bias(f, n);
-    if (node_is(n, "batch_norm_test"))
-        return fold_norm(f, n);
+    if (n->op->epilogue == EPILOGUE_NORM)
+        return join_norm(f->graph, f->readers, n->in[0], n) != NULL;
     if (node_is(n, "add") && n->shape.batched)
         return absorb_residual(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 1 && elementwise_act(n->op))
@@ -330,8 +284,8 @@ static bool try(Fuse *f, Node *n)
     return false;
 }
 
-/* Until nothing more joins.  What has been joined stays in the list, reading nothing, for dce. */
-static void join(Fuse *f, bool pools_only)
+/* Joins until nothing changes.  Joined nodes stay in the list without inputs, until dce. */
+static void join_all(Fuse *f, bool pools_only)
 {
     const Graph *g = f->graph;
     for (bool again = true; again;) {
@@ -339,9 +293,9 @@ static void join(Fuse *f, bool pools_only)
         for (int i = 0; i < g->nnode; i++) {
             Node *n = g->node[i];
             if (readers_retired(f->readers, n) ||
-                (pools_only && !node_is(n, "max_pool") && !node_is(n, "bias")))
+                (pools_only && !(n->op->epilogue & (EPILOGUE_POOL | EPILOGUE_BIAS))))
                 continue;
-            again |= try(f, n);
+            again |= fuse_one(f, n);
         }
     }
 }
@@ -351,7 +305,8 @@ void pass_fuse(Graph *g, const Options *o, Diag *d)
     Fuse f = {g, readers_new(g)};
 
     (void)o, (void)d;
-    join(&f, true); /* an activation moves into its conv only after the pool between them has */
-    join(&f, false);
+    /* an activation can join its convolution only after the pooling between them has joined */
+    join_all(&f, true);
+    join_all(&f, false);
     graph_sort(g);
 }

@@ -1,17 +1,18 @@
 /* gradient.c -- reverse-mode differentiation, as a transformation of the graph.
  *
- *   d loss_n / d loss_n = 1 / batch       (the program's loss is the mean over the batch; with --dtype f16 times its scale)
- *   dx = sum over the uses y of x of (dy/dx)^T dy, by the rule of y's op
+ *   d loss_n / d loss_n = 1 / batch       the loss of a program is the mean over the batch;
+ *                                         with --dtype f16 times the scale of the loss
+ *   dx = sum over the readers y of x of (dy/dx)^T dy, by the rule of y's op
  *
- * Nodes are visited from the last to the first, so that every dy is complete when its rule asks
- * for it; contributions are added in that order, always the same.  Then follows an update for
- * every parameter, in checkpoint order.
+ * The pass visits nodes from the last to the first, so each dy is complete when the rule of its op
+ * reads it.  It adds contributions in this order, which is always the same.  Then it makes an
+ * update for each parameter, in the order of checkpoints.
  */
 #include "ops/grad.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 
-/* ---- loops over time: what went forward from step to step comes back in a loop of its own */
+/* ---- loops over time: a second loop passes adjoints from each step to the step before it */
 
 static Node *zeros(Graph *g, const Node *like)
 {
@@ -20,8 +21,8 @@ static Node *zeros(Graph *g, const Node *like)
     return graph_const(g, 0, s, like->span);
 }
 
-/* The gradient of what a step hands on arrives from the step behind it; of the last step's, from
- * what is behind the loop. */
+/* Makes the backward loop of l.  The adjoint of a value that a step passes on comes from the next
+ * step, at the last step from the readers behind the loop. */
 static void enter(Graph *g, Grad *gr, Loop *l)
 {
     l->mirror = graph_loop(g, l->steps, !l->reversed, l->span);
@@ -33,8 +34,8 @@ static void enter(Graph *g, Grad *gr, Loop *l)
     }
 }
 
-/* dy, complete at the head of the step, is handed back to the step before. */
-static void hand_back(Graph *g, Grad *gr, Node *state)
+/* Passes dy of a state, which is complete at the beginning of a step, to the step before. */
+static void carry_back(Graph *g, Grad *gr, Node *state)
 {
     for (int i = 0; i < state->loop->ncarry; i++) {
         const Carry *c = &state->loop->carry[i];
@@ -47,13 +48,14 @@ static void hand_back(Graph *g, Grad *gr, Node *state)
     }
 }
 
-/* dy of a node of a loop, as a value of each step of the loop that comes back. */
+/* dy of a node of a loop, as a value of each step of the backward loop. */
 static Node *in_mirror(Graph *g, const Node *n, Node *dy)
 {
     Loop *l = node_loop(n);
     return l && node_loop(dy) != l->mirror ? scan_keep(g, l->mirror, dy) : dy;
 }
 
+/* Calls the gradient rule of each node of the forward pass, from the last one to the first one. */
 static void backward(Graph *g, Grad *gr, int forward, bool scaled)
 {
     Node *one = graph_const(g, 1.0 / (double)g->recipe.batch, g->loss->shape, g->loss->span);
@@ -62,8 +64,8 @@ static void backward(Graph *g, Grad *gr, int forward, bool scaled)
         Node *n = g->node[i], *dy;
         if (n->loop && !n->loop->mirror)
             enter(g, gr, n->loop);
-        if (node_is(n, "scan_state"))
-            hand_back(g, gr, n);
+        if (n->op->scan == SCAN_STATE)
+            carry_back(g, gr, n);
         dy = grad_of(gr, n);
         if (!dy)
             continue;
@@ -93,7 +95,7 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
         node_set_float(g, n, "lr_factor", p->lr);
 }
 
-/* Numbers that the optimizer keeps for each parameter besides itself. */
+/* Number of optimizer states for each parameter. */
 static int states(const Optimizer *o)
 {
     switch (o->kind) {

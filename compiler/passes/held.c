@@ -1,4 +1,4 @@
-/* held.c -- a sorted array of ranges of bytes. A plan has few values at a time, and most of them
+/* held.c -- a sorted array of ranges of bytes.  A plan holds few values at a time, and most of them
  * are written in order. */
 #include "passes/held.h"
 #include <string.h>
@@ -32,7 +32,7 @@ static void reserve(Region *r, int n)
     r->held = held, r->room = room;
 }
 
-/* Of the ranges that h overlaps, what lies before h and behind h stays. */
+/* Keeps the parts of overlapped ranges that lie before h and behind h. */
 void held_put(Region *r, Held h)
 {
     if (h.from >= h.to)

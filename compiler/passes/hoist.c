@@ -1,11 +1,12 @@
-/* hoist.c -- what a scan does with the elements of its sequences alone is done to the whole sequences, before the loop.
+/* hoist.c -- moves functions that read only elements of sequences out of a scan: before the loop,
+ * they are computed for whole sequences.
  *
- *   dense(scan_item(x), w)     ->  scan_item(dense(x, w))        one product for all steps; likewise bias
- *   f(scan_item(x), v)         ->  scan_item(f(x, v))            f elementwise, v a number or learned
+ *   dense(scan_item(x), w)     ->  scan_item(dense(x, w))        one product for all steps
+ *   f(scan_item(x), v)         ->  scan_item(f(x, v))            f a map, v a number or a parameter
  *   scan_stack(scan_item(x))   ->  x
  *
- * Only what the states do not reach: the rest of the body needs the step before.  Before gradient, so that the weights'
- * and the inputs' gradients are products over all steps as well.
+ * Values that depend on states stay, because they need the step before.  This pass runs before
+ * gradient, so that the gradients of weights and inputs are products over all steps, too.
  */
 #include "ops/op.h"
 #include "ops/scan.h"
@@ -14,25 +15,25 @@
 
 enum { INPUTS = 4 };
 
-static bool row_by_row(const Node *n)
+static bool computes_rows(const Node *n)
 {
-    return n->op->flags & OP_ELEMENTWISE || node_is(n, "dense") || node_is(n, "bias");
+    return n->op->flags & OP_MAP || op_computes(n, PRODUCT_DENSE, ROLE_Y);
 }
 
-/* A vector or number for all samples and steps. */
+/* Whether x is one vector or number (dense: one matrix) for all samples and steps. */
 static bool is_fixed(const Node *n, const Node *x)
 {
-    return !x->shape.batched && (x->shape.rank < 2 || node_is(n, "dense"));
+    return !x->shape.batched && (x->shape.rank < 2 || op_computes(n, PRODUCT_DENSE, ROLE_Y));
 }
 
 static bool can_leave(const Node *n)
 {
     bool items = false;
-    if (!n->loop || !row_by_row(n) || n->shape.rank != 1 || n->nin > INPUTS)
+    if (!n->loop || !computes_rows(n) || n->shape.rank != 1 || n->nin > INPUTS)
         return false;
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
-        if (node_is(x, "scan_item") && x->loop == n->loop && x->shape.rank == 1)
+        if (x->op->scan == SCAN_ITEM && x->loop == n->loop && x->shape.rank == 1)
             items = true;
         else if (!is_fixed(n, x))
             return false;
@@ -40,12 +41,12 @@ static bool can_leave(const Node *n)
     return items;
 }
 
-/* n of whole sequences, and its element. */
+/* Makes n over whole sequences, and returns its element. */
 static Node *outside(Graph *g, Node *n)
 {
     Node *in[INPUTS];
     for (int i = 0; i < n->nin; i++)
-        in[i] = node_is(n->in[i], "scan_item") ? n->in[i]->in[0] : n->in[i];
+        in[i] = n->in[i]->op->scan == SCAN_ITEM ? n->in[i]->in[0] : n->in[i];
     Node *all = graph_add(g, n->op, in, n->nin, n->span);
     node_copy_attrs(g, all, n);
     all->name = n->name, all->needs_grad = n->needs_grad, all->block = n->block;
@@ -58,7 +59,7 @@ static Node *outside(Graph *g, Node *n)
 
 static Node *hoisted(Graph *g, Node *n)
 {
-    if (node_is(n, "scan_stack") && node_is(n->in[0], "scan_item") && n->in[0]->loop == n->loop)
+    if (n->op->scan == SCAN_STACK && n->in[0]->op->scan == SCAN_ITEM && n->in[0]->loop == n->loop)
         return n->in[0]->in[0];
     return can_leave(n) ? outside(g, n) : NULL;
 }

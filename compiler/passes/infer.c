@@ -1,20 +1,21 @@
-/* infer.c -- proves all shapes again, by each op's own rule; marks the values that a
- * parameter reaches.
+/* infer.c -- proves all shapes again, by the rule of each op, and marks the values that depend on a
+ * trained parameter.
  *
- * The front end has set the shapes as it built the graph; from here on no pass needs to doubt them.
+ * The front end sets the shapes while it builds the graph.  From here on no pass needs to doubt
+ * them.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
 
 static bool needs_grad(const Node *n)
 {
-    bool reached = node_is(n, "param") && !n->param->average && !n->param->frozen;
+    bool reached = n->op->leaf == LEAF_PARAM && !n->param->average && !n->param->frozen;
     for (int i = 0; i < n->nin; i++)
         reached |= n->in[i]->needs_grad;
     return reached;
 }
 
-/* What a loop hands on carries it back to the step's head; true when a state learned of it now. */
+/* Passes needs_grad from the next value of a Carry to its state; true if a state has changed. */
 static bool carry_over(const Graph *g)
 {
     bool more = false;

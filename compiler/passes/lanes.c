@@ -1,17 +1,20 @@
-/* lanes.c -- samples of few channels lie as eight where cuDNN's engines want that (ops/conv_lanes.h), zeros behind their own.
+/* lanes.c -- stores samples of few channels with eight channels if an engine of cuDNN needs that
+ * (ops/conv_lanes.h); the other channels are zeros.
  *
  *   conv2d(image (3, H, W), convert(w))   ->   conv2d(image{lanes=8}, convert(w){lanes=8})
  *
- * What is written once a step, samples and the copy of the filters, is written so; the kernel that takes the filters' gradient to f32 leaves the
- * rest out.  Shapes, parameters and files stay as they are.
+ * The samples and the copy of the filters are written once a step, with the zeros.  The kernel that
+ * converts the gradient of the filters to f32 drops the other channels.  Shapes, parameters and
+ * files stay as they are.
  */
 #include "ops/conv_lanes.h"
+#include "ops/op.h"
 #include "passes/pass.h"
 
-/* A copy in two bytes that nobody else reads. */
+/* Whether w is a copy with two bytes a number and one reader. */
 static bool is_copy(const Readers *r, const Node *w)
 {
-    return w->half && readers_count(r, w) == 1 && (node_is(w, "convert") || node_is(w, "batch_fold"));
+    return w->half && readers_count(r, w) == 1 && w->op->flags & OP_CAST;
 }
 
 void pass_lanes(Graph *g, const Options *o, Diag *d)

@@ -1,16 +1,16 @@
-/* layout.c -- channels innermost: images as (H, W, C), conv weights as (O, R, S, I), dense weights
- * in panels.
+/* layout.c -- stores images with channels innermost, (H, W, C), conv weights as (O, R, S, I), and
+ * dense weights in panels.
  *
- * A flattened image keeps its (H, W, C) order when a dense layer reads it: the order goes into the
- * weight's own layout (files keep C, H, W).  What needs the order of the language gets a relayout
- * before it. Parameters are stored in the layout of their kernels; Param.axis says how files map to
- * it. Not done under --plain: there everything is row-major (N, C, H, W), weights as in files.
+ * A flattened image keeps its (H, W, C) order if a dense layer reads it: the weight has this order
+ * in memory, and files keep (C, H, W).  Ops that need the order of the language read a relayout.
+ * Parameters have the layout of their kernels; Param.axis maps it to files.  With --plain all
+ * values are row-major (N, C, H, W), and weights are as in files.
  *
- * For a GPU it is done where libraries compute convolutions with rounded factors (options_gpu_last): the same orders, but nothing is
- * packed or turned, and dense weights are no panels.  What has a kernel for either order gets the attribute `last`.
+ * On a GPU this pass runs if libraries compute convolutions with rounded factors (TARGET_TENSOR).
+ * Then values have the same orders, but no weight is packed or turned, and dense weights have no
+ * panels.  Ops whose kernels take either order get the attribute `last`.
  */
 #include "ir/target.h"
-#include "ir/vocabulary.h"
 #include "ops/conv_price.h"
 #include "ops/dense_price.h"
 #include "passes/pass.h"
@@ -48,8 +48,8 @@ static void set_last(Node *n, const int64_t chw[3])
     memcpy(n->flat, chw, sizeof n->flat);
 }
 
-/* n's value in the order `to`, through a copy when it lies in the other.  The copy reads memory:
- * what was to be computed inside its reader's loop is stored after all. */
+/* The value of n in the order `to`: n itself, or a copy if n has the other order.  The copy reads
+ * memory, so n must be stored, not computed in the loop of its reader. */
 static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
 {
     const bool last = is_last(n);
@@ -76,7 +76,7 @@ static void want(Graph *g, Node *n, int i, Layout to)
         dims_of(n->in[i], chw), n->in[i] = reordered(g, n->in[i], to, chw);
 }
 
-/* ------------------------------------------------------------------------------- parameters */
+/* ---- parameters */
 
 static void conv_weight(Param *p)
 {
@@ -90,7 +90,8 @@ static void conv_weight(Param *p)
     p->count_memory = d[0] * d[1] * d[2] * d[3];
 }
 
-/* (O, K) -> [O / P panels][K][P]; K in (H, W, C) order when the input is an image so stored. */
+/* (O, K) -> [O / P panels][K][P].  K is in (H, W, C) order if the input is an image in layout
+ * LAST. */
 static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t panel)
 {
     const int64_t o = p->file.dim[0], k = p->file.dim[1];
@@ -108,21 +109,23 @@ static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t pane
     p->axis[3] = (Axis){chw[2], 1, chw[0] * panel, 0};
 }
 
-/* The parameter behind a layer's weights: what they are folded with, or the copy in two bytes. */
+/* The parameter behind the weights of a layer, which can be a copy with two bytes a number or with
+ * batch_norm folded in. */
 static Node *weights(Node *w)
 {
-    while (node_is(w, "batch_fold") || node_is(w, "convert"))
+    while (w->op->flags & OP_CAST)
         w = w->in[0];
     return w;
 }
 
-/* Outputs that lie side by side in dense weights. */
+/* Number of neighbouring outputs in a panel of dense weights. */
 static int64_t panel(const Options *o)
 {
     return target_of(o).packs ? 2 * o->vector : 1;
 }
 
-/* Evaluation uses the training graph's parameters where they are. */
+/* Copies the layout of the parameter w from the training graph, for evaluation; false: none
+ * there. */
 static bool from_peer(const Graph *g, Node *w)
 {
     for (int i = 0; g->peer && i < g->peer->nparam; i++) {
@@ -136,9 +139,9 @@ static bool from_peer(const Graph *g, Node *w)
     return false;
 }
 
-/* ------------------------------------------------------------------------------- rules by op */
+/* ---- rules for kinds of ops */
 
-/* The input order of a weight that from_peer laid out: what dense_weight did there. */
+/* Sets mark and flat of a weight that from_peer has laid out, as dense_forward did in training. */
 static void order_from_axes(Node *w)
 {
     const Param *p = w->param;
@@ -148,22 +151,23 @@ static void order_from_axes(Node *w)
         w->flat[i] = p->axis[i + 1].n;
 }
 
-/* Every layer with the weight w reads a vector a sample. The rows of a sequence are reordered by nobody: in a scan the weight's
- * gradient reads the sequence of what each step has read, as it counts in the language. */
+/* Whether each layer with the weight w reads one vector for each sample.  No pass reorders the rows
+ * of a sequence: in a scan, the gradient of the weight reads the sequence of the inputs of all
+ * steps, in the order of the language. */
 static bool of_vectors(const Graph *g, const Node *w)
 {
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        const int at = node_is(n, "dense") ? 1 : node_is(n, "dense_dx") ? 0 : -1;
+        const int at = n->op->product == PRODUCT_DENSE ? op_weights(n) : -1;
         if (at >= 0 && weights(n->in[at]) == w && (n->loop || n->shape.rank != 1))
             return false;
     }
     return true;
 }
 
-/* A dense layer's weight takes its first reader's input order, in evaluation that of training,
- * whose reader may see another one: dropout asks for ROW, and evaluation has none.  The flag is
- * kept in the node's mark and flat. */
+/* The weight of a dense layer has the input order of its first reader.  In evaluation it has the
+ * order of training, where the reader can have another input: dropout needs ROW, and evaluation has
+ * no dropout.  The mark of the weight is 1 for ROW and 2 for LAST; flat has the dimensions. */
 static void dense_forward(Graph *g, Node *n, const Options *o)
 {
     Node *w = weights(n->in[1]);
@@ -180,12 +184,12 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
         if (last == (w->mark == 2))
             return;
     }
-    if (last || w->mark == 2) { /* others than that reader follow it */
+    if (last || w->mark == 2) { /* later readers follow the first one */
         Node *x = n->in[0];
         memcpy(chw, w->mark == 2 ? w->flat : x->flat, sizeof chw);
         n->in[0] = reordered(g, x, w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW, chw);
-        for (int i = 0; i < g->nnode; i++) /* its weight gradient reads the same x */
-            if (node_is(g->node[i], "dense_dw") && g->node[i]->in[0] == x &&
+        for (int i = 0; i < g->nnode; i++) /* the gradient of its weight reads the same x */
+            if (op_computes(g->node[i], PRODUCT_DENSE, ROLE_DW) && g->node[i]->in[0] == x &&
                 g->node[i]->span.line == n->span.line && g->node[i]->span.col == n->span.col)
                 g->node[i]->in[0] = n->in[0];
     }
@@ -196,26 +200,28 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Turning W over costs half a multiplication a weight and step, and saves dense_dx the sums of
- * lanes: as much as DX_SUM more outputs a sample (measured on AVX-512 and AVX2). */
+/* Turning W costs half a multiplication for each weight and step.  It saves dense_dx the sums of
+ * lanes: as much as DX_SUM more outputs for each sample (measured on AVX-512 and AVX2). */
 enum { DX_SUM = 4 };
 
 static bool turns(const Graph *g, const Node *dx)
 {
-    return node_attr(dx, "turned") || node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
+    return node_attr(dx, "turned") ||
+           node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
 }
 
-/* The copy of w that dense_dx reads, one for all who do.  Reals as dense.h counts them:
+/* The turned copy of w, one for all dense_dx that read w.  dense.h counts the same number of reals:
  * DENSE_TURNED. */
 static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
 {
     const int64_t count =
         round_up(node_attr(dx, "x_shape")->list[0], 2 * o->vector) * node_int(dx, "units");
 
+    const Op *op = op_find("dense_turn");
     for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "dense_turn") && g->node[i]->in[0] == w)
+        if (g->node[i]->op == op && g->node[i]->in[0] == w)
             return g->node[i];
-    Node *t = graph_add(g, op_find("dense_turn"), &w, 1, w->span);
+    Node *t = graph_add(g, op, &w, 1, w->span);
     node_copy_attrs(g, t, dx);
     node_set_int(g, t, "count", count);
     t->shape = shape_make(false, NULL, &count, 1), t->dtype = DT_REAL;
@@ -224,9 +230,10 @@ static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
 
 static void dense_backward(Graph *g, Node *n, const Options *o)
 {
-    if (node_is(n, "dense_dx")) {
+    if (op_computes(n, PRODUCT_DENSE, ROLE_DX)) {
         Node *w = weights(n->in[0]);
-        if (w->param && !w->mark && !from_peer(g, w)) /* the model multiplies by it, turned */
+        /* no dense layer reads it: the model multiplies by its transpose */
+        if (w->param && !w->mark && !from_peer(g, w))
             dense_weight(w->param, NULL, false, panel(o));
         w->mark += !w->mark;
         want(g, n, 1, LAYOUT_ROW);
@@ -242,20 +249,22 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
     }
 }
 
-/* The packed copy of w that the convolution `like` reads: one for all that read it alike. */
+/* The packed copy of w for the convolution `like`: one for all convolutions that need the same
+ * order. */
 static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options *o)
 {
     const Attr *winograd = node_attr(like, "winograd");
     const int64_t m = winograd ? winograd->i : 0;
+    const Op *op = op_find("conv2d_pack");
 
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (n->nin == 1 && n->in[0] == w && node_is(n, "conv2d_pack") && node_int(n, "dx") == dx &&
+        if (n->op == op && n->in[0] == w && node_int(n, "dx") == dx &&
             !node_attr(n, "pool") == !node_attr(like, "pool") &&
             (node_attr(n, "winograd") ? node_int(n, "winograd") : 0) == m)
             return g->node[i];
     }
-    Node *p = graph_add(g, op_find("conv2d_pack"), &w, 1, w->span);
+    Node *p = graph_add(g, op, &w, 1, w->span);
     const int64_t count = conv_packed_count(like, dx, m, o->vector);
     node_copy_attrs(g, p, like);
     node_set_int(g, p, "dx", dx);
@@ -270,23 +279,22 @@ static void spatial(Graph *g, Node *n, const Options *o)
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.batched && n->in[i]->dtype == DT_REAL)
             want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
-    if (node_is(n, "conv2d")) {
+    if (op_computes(n, PRODUCT_CONV, ROLE_Y)) {
         Node *w = weights(n->in[1]);
         if (!w->mark++ && !from_peer(g, w))
             conv_weight(w->param);
         if (packs)
             n->in[1] = packed(g, n->in[1], false, n, o);
-    } else if (!packs) {
-        ; /* filters are read as they lie */
-    } else if (node_is(n, "conv2d_dx") || node_is(n, "conv2d_pool_dx")) {
+    } else if (packs && op_weights(n) == 0) { /* conv2d_dx, also through a fused pool */
         n->in[0] = packed(g, n->in[0], true, n, o);
     }
-    if (!packs) /* a library asks in which order its operands lie */
+    if (!packs) /* a library must know the order of its operands */
         node_set_int(g, n, "last", 1);
     if (is_image(&n->shape) && n->shape.batched)
         set_last(n, n->shape.dim);
 }
 
+/* A view keeps layout LAST between an image and its flattened form; otherwise it reads ROW. */
 static void view(Graph *g, Node *n)
 {
     Node *x = n->in[0];
@@ -303,8 +311,8 @@ static void view(Graph *g, Node *n)
     }
 }
 
-/* Elementwise: images stay LAST; flattened ones too unless operands disagree. What an image is broadcast with, and has another rank,
- * counts in the language's order. */
+/* Maps: images stay LAST.  Flattened images stay LAST unless operands disagree.  An operand of
+ * another rank, with which an image is broadcast, counts in the order of the language. */
 static void elementwise(Graph *g, Node *n)
 {
     int last = 0, row = 0, k = -1;
@@ -316,7 +324,7 @@ static void elementwise(Graph *g, Node *n)
             else
                 row++;
         } else if (shape_count(&n->in[i]->shape) > 1) {
-            row++; /* a learned vector counts in the language's order */
+            row++; /* a parameter counts in the order of the language */
         }
     if (!last && !is_image(&n->shape))
         return;
@@ -332,10 +340,10 @@ static void elementwise(Graph *g, Node *n)
     }
 }
 
-/* The same numbers in the same places, or by numbers that are counted in the language's order wherever they lie. */
+/* On a GPU: whether n keeps the layout of its input. */
 static bool stays(const Node *n, const Options *o)
 {
-    return !target_of(o).packs && (node_is(n, "convert") || node_is(n, "dropout") || node_is(n, "dropout_dx"));
+    return !target_of(o).packs && n->op->flags & OP_KEEPS_LAYOUT;
 }
 
 static void stay(Graph *g, Node *n)
@@ -349,36 +357,37 @@ static void stay(Graph *g, Node *n)
     node_set_int(g, n, "last", 1);
 }
 
+/* Applies the rule for the kind of op of n. */
 static void one(Graph *g, Node *n, const Options *o)
 {
-    if (node_is(n, "input")) {
+    if (n->op->leaf == LEAF_INPUT) {
         if (is_image(&n->shape))
             set_last(n, n->shape.dim);
     } else if (stays(n, o)) {
         stay(g, n);
-    } else if (node_is(n, "dense")) {
+    } else if (op_computes(n, PRODUCT_DENSE, ROLE_Y)) {
         dense_forward(g, n, o);
-    } else if (node_is(n, "dense_dx") || node_is(n, "dense_dw")) {
+    } else if (n->op->product == PRODUCT_DENSE) {
         dense_backward(g, n, o);
-    } else if (n->op->flags & OP_SPATIAL || node_is(n, "side")) {
+    } else if (n->op->flags & (OP_SPATIAL | OP_SIDE)) {
         spatial(g, n, o);
     } else if (n->op->flags & OP_VIEW) {
         view(g, n);
-    } else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias")) {
+    } else if (n->op->flags & OP_MAP) {
         elementwise(g, n);
-    } else if (node_is(n, "sum_to") || node_is(n, "amax_to")) {
+    } else if (n->op->flags & OP_REDUCE) {
         if (n->in[0]->shape.rank == 1 && shape_count(&n->shape) > 1)
             want(g, n, 0, LAYOUT_ROW);
         if (n->shape.batched && is_image(&n->shape))
             set_last(n, n->shape.dim);
-    } else if (!node_updates(n) && !node_is(n, "relayout")) {
+    } else if (!(n->op->flags & OP_UPDATE)) {
         for (int i = 0; i < n->nin; i++)
             want(g, n, i, LAYOUT_ROW);
     }
 }
 
-/* Everything reads the order it understands; images that a ROW op made are reordered by their
- * reader. */
+/* Each op reads the order that it understands.  The reader reorders an image that an op has made in
+ * layout ROW. */
 void pass_layout(Graph *g, const Options *o, Diag *d)
 {
     (void)d;

@@ -1,13 +1,14 @@
-/* levels.c -- which phase computes a node: part of pass schedule.
+/* levels.c -- decides which phase computes a node: a part of pass schedule.
  *
- * A level is a slice phase, and what stands before it: nodes go to the first in which everything that they need is there, unless a bucket of
- * gradients has to be complete, or a bucket's update to be awaited, before.
+ * A level is a slice phase with the prepare phases before it.  A node has the first level at which
+ * all its inputs are complete.  It gets a later level if a bucket of gradients must be complete
+ * first, or if it must wait for the update of a bucket.
  */
 #include "passes/levels.h"
 #include "ops/op.h"
 #include "passes/buckets.h"
 
-/* It has a phase of its own: all samples at once (pass wide). */
+/* Whether n has a phase of its own, with all samples at once (pass wide). */
 bool levels_wide(const Node *n)
 {
     return node_attr(n, "wide") != NULL;
@@ -19,9 +20,9 @@ bool levels_in_slice(const Node *n)
            (n->mark == SUMMED && n->place == PLACE_PARTIAL && n->op->flags & OP_SUM);
 }
 
-/* Which prepare or slice phase: the first in which everything that n needs is there.  Units share what is prepared, so what
- * is prepared from it waits for a barrier; a shard's total is known one barrier after the last sample has joined the sum, and a
- * wide layer stands between two barriers. */
+/* Level of n: the first one at which all inputs of n are complete.  Units share prepared values, so
+ * a value that is prepared from another one waits for a barrier.  The total of a shard is known one
+ * barrier after the last sample of its sum.  A wide layer stands between two barriers. */
 static int level_of(const Node *n, const int *level, const int *least)
 {
     int l = least[n->id];
@@ -34,12 +35,13 @@ static int level_of(const Node *n, const int *level, const int *least)
         const bool total = n->mark == TOTAL && (x->mark == SUMMED || x->mark == KNOWN);
         l = level[x->id] + (total || levels_wide(n) || levels_wide(x));
     }
-    const Attr *again = node_attr(n, "again"); /* by pass recompute: not before this one */
+    /* set by pass recompute: n runs at this level or later */
+    const Attr *again = node_attr(n, "again");
     return again && l < again->i ? (int)again->i : l;
 }
 
-/* A loop over time runs in one phase: all its nodes have the level of the last.  They stand together
- * in the list, from `at` on; returns how many. */
+/* A loop over time runs in one phase: all its nodes have the level of the last one.  They are
+ * neighbours in the list, from index `at` on.  Returns their number. */
 static int loop_level(const Graph *g, int at, int *level, const int *least)
 {
     const int n = loop_end(g->node, g->nnode, at) - at;
@@ -68,8 +70,10 @@ static bool reads_forward(const Node *n, const bool *reads)
     return n->mark >= SLICE && n->mark <= TOTAL && !n->backward && reads[n->id];
 }
 
-/* Ranks update a bucket's parameters no sooner than the next step's forward pass reads them (runtime/step/on_host.c), those of its first layers, the
- * last bucket, first: what reads another bucket's waits for a phase of its own, so that it can go on under the first layers. */
+/* Ranks update the parameters of a bucket when the forward pass of the next step reads them
+ * (runtime/step/on_host.c), the first layers (the last bucket) first.  Nodes that read the
+ * parameters of another bucket get a later phase, so that its update can go on during the first
+ * layers. */
 static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
 {
     for (int b = s->nbucket - 2; b >= 0; b--) {
@@ -86,7 +90,7 @@ static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
     }
 }
 
-/* Samples and labels are fetched where they are read first. */
+/* Moves samples and labels to the level of their first reader. */
 static void sink_leaves(const Graph *g, int *level)
 {
     int *first = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *first);
@@ -104,7 +108,7 @@ static void sink_leaves(const Graph *g, int *level)
             level[g->node[i]->id] = first[g->node[i]->id];
 }
 
-/* What only later buckets need waits until the sums of a bucket are complete. */
+/* Nodes that only later buckets need wait until the sums of a bucket are complete. */
 int *levels_find(const Graph *g, const Step *s)
 {
     int *level = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *level);
@@ -127,7 +131,7 @@ int *levels_find(const Graph *g, const Step *s)
     return level;
 }
 
-/* The first level of slices that reads a bucket's parameters, or what is prepared from them. */
+/* The first slice level that reads parameters of a bucket, or values prepared from them. */
 static int first_reader(const Graph *g, const Step *s, int bucket, const int *level)
 {
     const bool *reads = buckets_read(g, s, bucket);
@@ -139,7 +143,8 @@ static int first_reader(const Graph *g, const Step *s, int bucket, const int *le
     return first < 0 ? 0 : first;
 }
 
-/* What is prepared for the backward pass alone: before which level; elsewhere 0. */
+/* By id of a node that only the backward pass needs prepared: the level before which it is made;
+ * else 0. */
 static int *backward_levels(const Graph *g, const Readers *r, const int *level)
 {
     int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);
@@ -148,7 +153,9 @@ static int *backward_levels(const Graph *g, const Readers *r, const int *level)
         int first = -1;
         for (int k = 0; n->mark == PREPARE && k < readers_count(r, n); k++) {
             const Node *u = readers_at(r, n, k);
-            const int l = u->mark == PREPARE ? by[u->id] : levels_in_slice(u) && u->backward ? level[u->id] : 0;
+            const int l = u->mark == PREPARE                  ? by[u->id]
+                          : levels_in_slice(u) && u->backward ? level[u->id]
+                                                              : 0;
             first = first < 0 || l < first ? l : first;
         }
         by[n->id] = first < 0 ? 0 : first;
@@ -156,8 +163,8 @@ static int *backward_levels(const Graph *g, const Readers *r, const int *level)
     return by;
 }
 
-/* Running averages are updated from what ranks know of the batch: before the first level that
- * makes it anew. */
+/* Running averages are updated before the first level that makes the statistics of all ranks
+ * again. */
 static int first_known(const Step *s, int bucket, const int *level, int due)
 {
     const Bucket *b = &s->bucket[bucket];
@@ -169,7 +176,8 @@ static int first_known(const Step *s, int bucket, const int *level, int due)
     return due;
 }
 
-/* Before which level of slices each bucket's parameters are updated at the latest; by[node]: and what is prepared from them is made. */
+/* Sets due[bucket]: the slice level before which its parameters are updated.  Returns by id: the
+ * level before which a node that is prepared from parameters is made. */
 int *levels_due(const Graph *g, const Step *s, const Readers *r, const int *level, int *due)
 {
     int *by = s->late ? backward_levels(g, r, level)

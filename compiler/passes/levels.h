@@ -1,18 +1,26 @@
-/* levels.h -- which phase computes a node: see levels.c. */
+/* levels.h -- decides which phase computes a node: levels.c. */
 #ifndef LEVELS_H
 #define LEVELS_H
 #include "ir/readers.h"
 #include "ir/step.h"
 
-/* What computes a node: prepare, a slice phase as part of a sum or of a sample, what follows one for all ranks, the head of a
- * slice phase from a shard's sums, the update. */
+/* What computes a node (Node.mark):
+ *   LEAF      nothing: a parameter or constant
+ *   PREPARE   a prepare phase, once for all samples
+ *   SLICE     a slice phase, for each sample
+ *   SUMMED    a slice phase, as a sum over samples
+ *   KNOWN     the end of a slice phase, from the sums of all shards
+ *   TOTAL     the beginning of a slice phase, from the sums of a shard
+ *   UPDATE    the update */
 enum { LEAF = -1, PREPARE, SLICE, SUMMED, KNOWN, TOTAL, UPDATE };
 
-bool levels_wide(const Node *n);                      /* it has a phase of its own: all samples at once (pass wide) */
-bool levels_in_slice(const Node *n);                  /* a slice phase calls it, or a wide one */
-int *levels_find(const Graph *g, const Step *s);      /* by id: how manieth slice phase, of what is prepared: how manieth prepare phase */
+bool levels_wide(const Node *n);     /* it has a phase of its own, with all samples (pass wide) */
+bool levels_in_slice(const Node *n); /* a slice phase or a wide phase calls it */
+/* By id: the slice phase of a node, or the prepare phase of a prepared one, counted from 0. */
+int *levels_find(const Graph *g, const Step *s);
 
-/* due[bucket]: before which level its parameters are updated at the latest; by id: and what is prepared from them is made. */
+/* Sets due[bucket]: the level before which the parameters of the bucket are updated.  Returns by
+ * id: the level before which a node that is prepared from parameters is made. */
 int *levels_due(const Graph *g, const Step *s, const Readers *r, const int *level, int *due);
 
 #endif

@@ -1,11 +1,19 @@
-/* narrow.c -- with --dtype bf16 or f16 products read and write such numbers, and what lies between them is stored as them.
+/* narrow.c -- with --dtype bf16 or f16 products read and write numbers of two bytes, and values
+ * between products are stored so.
  *
  *   relu(dense(x, w, b))   ->   relu(dense(bf16(x), bf16(w), bf16(b)):bf16):bf16
  *
- * Weights, their gradients and the optimizer's states stay f32: of what a product reads there is a copy of two bytes a number each step.  Sums are f32
- * everywhere.  A convolution's result is narrow; samples are, where all that read them can and a product does; another product's or layer's where all that read it can, and some of its inputs are or a product is to read it.  Losses,
- * exponentials, logarithms, quotients and roots, statistics, tables and loops over time stay f32, as in PyTorch's autocast; where the two meet
- * stands an op convert.  (A product in a loop rounds its factors inside the library: emit/cuda_library.c.)
+ * Weights, their gradients and optimizer states stay f32; a product reads a copy of its weights,
+ * made once a step.  Sums are f32 everywhere.  These values are stored in two bytes:
+ *
+ *   the result of a convolution
+ *   samples: if all readers can read them so and one of them is a product
+ *   the result of another product or layer: if all readers can read it so, and if an input is
+ *       stored so or a product reads it
+ *
+ * Losses, exponentials, logarithms, quotients, roots, statistics, tables and loops over time stay
+ * f32, as in PyTorch's autocast (Op.half).  Between the two types stands an op convert.  The
+ * library rounds the factors of a product in a loop itself (cuda/library.c).
  */
 #include "ir/readers.h"
 #include "ops/op.h"
@@ -16,84 +24,58 @@ typedef struct Narrow {
     Graph *g;
     Readers *r;
     Half type;
-    Node **other; /* by id: the value in the other type, once somebody wants it */
+    Node **other; /* by id: the value in the other type, if a node reads it so */
 } Narrow;
-
-static bool among(const Node *n, const char *const *name, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (node_is(n, name[i]))
-            return true;
-    return false;
-}
-#define AMONG(n, names) among(n, names, sizeof names / sizeof *names)
 
 static bool is_convolution(const Node *n)
 {
-    static const char *const name[] = {"conv2d", "conv2d_dx", "conv2d_dw"};
-    return AMONG(n, name);
+    return n->op->product == PRODUCT_CONV;
 }
 
-/* Computed by a library outside of loops: its operands are narrow. */
+/* Whether a library computes n, outside of loops, from operands of two bytes. */
 static bool is_product(const Narrow *a, const Node *n)
 {
-    static const char *const name[] = {"dense", "dense_dx", "dense_dw", "matmul"};
-    if (n->loop || !(is_convolution(n) ? !graph_keeps(a->g, n) : AMONG(n, name)))
+    const ProductKind p = n->op->product;
+    const bool mine =
+        p == PRODUCT_CONV ? !graph_keeps(a->g, n) : p == PRODUCT_DENSE || p == PRODUCT_MATMUL;
+    if (n->loop || !mine)
         return false;
     for (int i = 0; i < n->nin; i++)
-        if (n->in[i]->loop || node_is(n->in[i], "const"))
+        if (n->in[i]->loop || n->in[i]->op->leaf == LEAF_CONST)
             return false;
     return true;
 }
 
-/* Kernels of ours that take either type (templates of runtime/cuda). */
-static bool is_layer(const Node *n)
-{
-    static const char *const name[] = {"batch_norm",  "batch_norm_test", "batch_norm_dx",
-                                       "max_pool",    "max_pool_dx",     "avg_pool",
-                                       "avg_pool_dx", "global_avg_pool", "global_avg_pool_dx",
-                                       "dropout",     "dropout_dx",      "bias"};
-    return AMONG(n, name);
-}
-
-static bool is_exact(const Node *n)
-{
-    static const char *const name[] = {"exp", "log",        "sqrt", "pow",
-                                       "div", "reciprocal", "erf",  "softplus"};
-    return AMONG(n, name);
-}
-
-/* Puts numbers elsewhere, or calls them another shape: stays in the type of what it is given. */
+/* Whether n only moves numbers or gives them another shape: then it keeps the type of its input. */
 static bool is_place(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
-        if (!n->in[i]->shape.batched || node_is(n->in[i], "const"))
+        if (!n->in[i]->shape.batched || n->in[i]->op->leaf == LEAF_CONST)
             return false;
     return n->op->flags & OP_VIEW || n->op->move;
 }
 
-static bool reads(const Narrow *a, const Node *n);
+static bool reads_half(const Narrow *a, const Node *n);
 
 static bool all_read(const Narrow *a, const Node *x)
 {
     if (graph_keeps(a->g, x) || readers_count(a->r, x) == 0)
         return false;
     for (int i = 0; i < readers_count(a->r, x); i++)
-        if (!reads(a, readers_at(a->r, x, i)))
+        if (!reads_half(a, readers_at(a->r, x, i)))
             return false;
     return true;
 }
 
-/* Can n read values of samples in two bytes? */
-static bool reads(const Narrow *a, const Node *n)
+/* Whether n can read values of samples in two bytes. */
+static bool reads_half(const Narrow *a, const Node *n)
 {
-    static const char *const sum[] = {"sum_to", "batch_moments", "batch_norm_dw"};
+    const HalfUse use = n->op->half;
     if (is_place(n))
         return !n->loop && all_read(a, n);
-    if (node_is(n, "side")) /* is written with it, whatever its type */
+    if (n->op->flags & OP_SIDE) /* the call of in[0] writes it, in its own type */
         return true;
-    return !n->loop && (is_product(a, n) || is_layer(n) || AMONG(n, sum) ||
-                        (n->op->flags & OP_ELEMENTWISE && !is_exact(n)));
+    return !n->loop && (is_product(a, n) || use == HALF_USE_IN || use == HALF_USE_IN_OUT);
 }
 
 static bool product_reads(const Narrow *a, const Node *x)
@@ -114,32 +96,34 @@ static bool some_half(const Node *n)
     return false;
 }
 
-/* Filters and a bias with batch_norm in them: made in the type of the convolutions that read them. */
+/* Filters and a bias with batch_norm folded in: they have the type of the convolutions that read
+ * them. */
 static bool is_folded(const Narrow *a, const Node *n)
 {
-    bool all = node_is(n, "batch_fold") || node_is(n, "batch_fold_bias");
+    bool all = n->op->half == HALF_USE_WEIGHTS;
     for (int i = 0; all && i < readers_count(a->r, n); i++)
         all = is_product(a, readers_at(a->r, n, i));
     return all;
 }
 
+/* Whether the result of n is stored in two bytes. */
 static bool is_half(const Narrow *a, const Node *n)
 {
     if (is_folded(a, n))
         return true;
     if (!n->shape.batched || n->dtype != DT_REAL || n->loop || graph_keeps(a->g, n))
         return false;
-    if (node_is(n, "input"))
+    if (n->op->leaf == LEAF_INPUT)
         return all_read(a, n) && product_reads(a, n);
     if (is_place(n))
         return some_half(n) && all_read(a, n);
     if (is_product(a, n))
         return is_convolution(n) || all_read(a, n);
-    const bool able = is_layer(n) || (n->op->flags & OP_ELEMENTWISE && !is_exact(n));
-    return able && all_read(a, n) && (some_half(n) || product_reads(a, n));
+    return n->op->half == HALF_USE_IN_OUT && all_read(a, n) &&
+           (some_half(n) || product_reads(a, n));
 }
 
-/* x in the other type. */
+/* The value of x in the other type. */
 static Node *converted(Narrow *a, Node *x)
 {
     if (!a->other[x->id]) {
@@ -151,18 +135,20 @@ static Node *converted(Narrow *a, Node *x)
     return a->other[x->id];
 }
 
-/* What input i of n has to be: products read narrow numbers, a bias in the type of their result; others, and what a dense layer's gradient undoes
- * a relu by, what there is, where they can. */
+/* Whether n needs input i in the other type.  A product reads numbers of two bytes, and its bias in
+ * the type of its result.  dense_dx reads the values of its mask in either type.  Other nodes read
+ * the given type if they can. */
 static bool wants_other(const Narrow *a, const Node *n, int i)
 {
     const Node *x = n->in[i];
-    if (x->dtype != DT_REAL || node_is(x, "const") || (node_is(n, "dense_dx") && i >= 2))
+    if (x->dtype != DT_REAL || x->op->leaf == LEAF_CONST ||
+        (op_computes(n, PRODUCT_DENSE, ROLE_DX) && i >= 2))
         return false;
     if (is_product(a, n))
         return (x->half != HALF_NONE) != (i < 2 || n->half != HALF_NONE);
     if (is_place(n))
         return x->half != n->half;
-    return x->half && !reads(a, n);
+    return x->half && !reads_half(a, n);
 }
 
 void pass_narrow(Graph *g, const Options *o, Diag *d)

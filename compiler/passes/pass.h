@@ -1,4 +1,5 @@
-/* pass.h -- the pass table: what runs between the front end and the emitter, in order, and why. */
+/* pass.h -- the pass table: the passes between the front end and the emitter, in order, with
+ * reasons. */
 #ifndef PASS_H
 #define PASS_H
 #include "base/text.h"
@@ -6,41 +7,54 @@
 #include "ir/options.h"
 
 typedef struct Pass {
-    const char *name;                                 /* as in --dump=NAME, the file's name and the golden */
-    void      (*run)(Graph *g, const Options *o, Diag *d);
-    unsigned    targets;                              /* TargetKind: those for which it runs */
-    bool        optional;                             /* left out by --plain */
-    bool        training;                             /* only for the training graph */
-    bool        dce;                                  /* leaves values that nobody reads: pass dce runs behind it */
+    const char *name; /* as in --dump=NAME, in the name of the file and of the golden */
+    void (*run)(Graph *g, const Options *o, Diag *d);
+    unsigned targets; /* TargetKind: the targets for which it runs */
+    bool optional;    /* it does not run under --plain */
+    bool training;    /* it runs only over the training graph */
+    /* it drops what the pass in the row before has left without readers; --dump and --verify see
+     * both rows as one pass */
+    bool cleans;
     const char *why;
-    const char *repeats;                              /* it runs the rows from this one to its own again; NULL: none */
+    const char *repeats; /* it runs the rows from this one to its own again; NULL: no row */
 } Pass;
 
-extern const Pass pass_table[];                       /* ended by a row without a name */
+extern const Pass pass_table[]; /* ended by a row without a name */
 
-/* Why one pass stands before another one. */
-typedef struct PassOrder { const char *first, *second, *why; } PassOrder;
-extern const PassOrder pass_order[];                  /* ended by a row without a name */
-/* NULL, or which two passes of a table stand in a wrong order, and the reason. */
+/* The reason why one pass stands before another one. */
+typedef struct PassOrder {
+    const char *first, *second, *why;
+} PassOrder;
+extern const PassOrder pass_order[]; /* ended by a row without a name */
+/* The first two passes of `table` in a wrong order, with the reason, as a text; NULL: none. */
 const char *pass_misplaced(Arena *a, const Pass *table);
-bool pass_run_all(Graph *g, const Options *o, Diag *d);               /* false after an error */
+/* Runs the passes of the target over g; false after an error, which is reported. */
+bool pass_run_all(Graph *g, const Options *o, Diag *d);
 /* Runs the rows again that the row `name` repeats. */
 void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d);
 
+/* clang-format off */
 #define PASS(name) void pass_##name(Graph *g, const Options *o, Diag *d)
-PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(store); PASS(cse); PASS(dce); PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide); PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
+PASS(infer); PASS(hoist); PASS(gradient); PASS(simplify); PASS(store); PASS(cse); PASS(dce);
+PASS(stretch); PASS(fuse); PASS(epilogue); PASS(narrow); PASS(chains); PASS(choose); PASS(wide);
+PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan); PASS(recompute);
 #undef PASS
+/* clang-format on */
 
-/* What pass schedule would refuse, asked of the graph as the front end made it; false after an error.  cut.c */
+/* Reports what pass schedule would refuse, for the graph of the front end; false after an error.
+ * cut.c */
 bool pass_check(const Graph *g, Diag *d);
 
-/* The evaluation graph `from`, not yet through the passes, for a token at a time; NULL when there is none.  token.c */
+/* Derives a graph that processes one token at a time from the evaluation graph `from`, before the
+ * passes; NULL: there is no such graph.  token.c */
 Graph *pass_token(const Graph *from);
 
-/* Proves the plan of g, and of the training graph whose memory it shares: NULL, or what is wrong.  replay.c */
+/* Proves the plan of g, and of the training graph if g shares its memory.  Returns NULL, or a
+ * text about the first fault.  replay.c */
 const char *replay_verify(const Graph *g, const Options *o);
 
+/* Cuts the batch into shards, slices and chunks: for prices before pass schedule.  cut.c */
 struct Step;
-void schedule_cut(const Graph *g, struct Step *s);    /* batch, shards, slices and chunks alone, for prices before pass schedule */
+void schedule_cut(const Graph *g, struct Step *s);
 
 #endif

@@ -1,27 +1,29 @@
-/* pipeline.c -- the pass table: every transformation between the front end and the emitter, in
- * order; and the reasons for this order. */
+/* pipeline.c -- the pass table: each transformation between the front end and the emitter, in
+ * order, with the reasons for this order. */
 #include "ir/target.h"
 #include "passes/pass.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTIONAL = 1, TRAINING = 2, DCE = 4 };
+enum { OPTIONAL = 1, TRAINING = 2 };
 
-/* The columns: a pass runs for these targets. */
+/* The targets of a pass. */
 enum {
-    CPU = TARGET_CPU,                    /* Tenon's own kernels of the processor */
-    ANY_CPU = CPU | TARGET_BLAS,         /* and a BLAS library */
+    CPU = TARGET_CPU,                    /* Tenon's own kernels on a processor */
+    ANY_CPU = CPU | TARGET_BLAS,         /* also with a BLAS library */
     TENSOR = TARGET_TENSOR,              /* cuDNN and cuBLASLt in tf32, bf16 or f16 */
-    LIBRARY = TENSOR | TARGET_CUDNN,     /* and in f32 */
-    ALL = ANY_CPU | LIBRARY | TARGET_GPU /* and Tenon's own kernels of the GPU */
+    LIBRARY = TENSOR | TARGET_CUDNN,     /* also in f32 */
+    ALL = ANY_CPU | LIBRARY | TARGET_GPU /* also Tenon's own kernels on a GPU */
 };
 
+/* clang-format off */
 #define ROW(title, columns, set, ...)                                                              \
-    {                                                                                              \
-        .name = #title, .run = pass_##title, .targets = columns, .optional = (set)&OPTIONAL,       \
-        .training = (set)&TRAINING, .dce = (set)&DCE, .why = __VA_ARGS__                           \
-    }
+    {.name = #title, .run = pass_##title, .targets = columns, .optional = (set) & OPTIONAL,        \
+     .training = (set) & TRAINING, .why = __VA_ARGS__}
+#define CLEAN(columns, set)                                                                        \
+    {.name = "dce", .run = pass_dce, .targets = columns, .optional = (set) & OPTIONAL,             \
+     .cleans = true, .why = "values that the pass before has left without readers go"}
 
 const Pass pass_table[] = {
     ROW(infer, ALL, 0, "shapes proved by each op's own rule; which values a parameter reaches"),
@@ -31,26 +33,32 @@ const Pass pass_table[] = {
     ROW(store, ALL, 0, "a number that is read as a tensor in memory gets a place there"),
     ROW(cse, ALL, OPTIONAL, "values computed twice are computed once"),
     ROW(dce, ALL, 0, "what reaches no output, loss, metric or update goes"),
-    ROW(stretch, ANY_CPU, OPTIONAL | DCE, "loops back make stretches of steps again (`recompute`)"),
-    ROW(fuse, CPU, OPTIONAL | DCE,
+    ROW(stretch, ANY_CPU, OPTIONAL, "loops back make stretches of steps again (`recompute`)"),
+    CLEAN(ANY_CPU, OPTIONAL),
+    ROW(fuse, CPU, OPTIONAL,
         "bias, activation and pooling join their producer, masks the backward kernels"),
-    ROW(epilogue, LIBRARY, OPTIONAL | DCE, "with --kernels=cudnn bias and relu join products"),
-    ROW(narrow, TENSOR, OPTIONAL | DCE,
+    CLEAN(CPU, OPTIONAL),
+    ROW(epilogue, LIBRARY, OPTIONAL, "with --kernels=cudnn bias and relu join products"),
+    CLEAN(LIBRARY, OPTIONAL),
+    ROW(narrow, TENSOR, OPTIONAL,
         "with --dtype bf16 or f16 products read and write it, and so does what lies between them"),
+    CLEAN(TENSOR, OPTIONAL),
     ROW(chains, CPU | LIBRARY | TARGET_GPU, OPTIONAL,
         "elementwise operations behind each other are one loop"),
     ROW(choose, CPU, OPTIONAL, "which algorithm computes a convolution"),
     ROW(wide, CPU, OPTIONAL | TRAINING,
         "large dense layers of small batches take all samples at once"),
     ROW(layout, CPU | TENSOR, OPTIONAL, "channels innermost, weights in panels"),
-    ROW(lanes, TENSOR, OPTIONAL, "samples of few channels lie as 8 where cuDNN's engines want that"),
+    ROW(lanes, TENSOR, OPTIONAL,
+        "samples of few channels lie as 8 where cuDNN's engines want that"),
     ROW(steps, CPU, OPTIONAL, "sequences of scans lie step by step"),
     ROW(slices, CPU, OPTIONAL, "parts of a concat are written, and slices read, where they lie"),
-    ROW(schedule, ALL, 0, "phases and places: what runs per slice, what once, where a barrier stands"),
+    ROW(schedule, ALL, 0,
+        "phases and places: what runs per slice, what once, where a barrier stands"),
     ROW(plan, ALL, 0, "lifetimes become offsets in one arena"),
     ROW(recompute, ALL, 0,
-        "values made again instead of kept: cheap ones, more under --memory-limit; repeats schedule "
-        "and plan",
+        "values made again instead of kept: cheap ones, more under --memory-limit; repeats "
+        "schedule and plan",
         .repeats = "schedule"),
     {0}};
 
@@ -60,7 +68,8 @@ const PassOrder pass_order[] = {
     {"hoist", "gradient", "the backward pass follows what has left the loop"},
     {"gradient", "simplify", "later passes see forward, backward and updates as one program"},
     {"simplify", "store", "simplify makes numbers, and store gives them memory"},
-    {"simplify", "cse", "equal values look equal to cse once algebra has brought them into one form"},
+    {"simplify", "cse",
+     "equal values look equal to cse once algebra has brought them into one form"},
     {"cse", "dce", "dce removes what cse has replaced"},
     {"dce", "stretch", "stretch copies for each stack that is read, and dce drops the others"},
     {"dce", "fuse", "fuse joins what has one reader, and must not count dead ones"},
@@ -81,6 +90,7 @@ const PassOrder pass_order[] = {
     {"schedule", "plan", "lifetimes are counted in the calls of the phases"},
     {"plan", "recompute", "recompute asks what plans need"},
     {0}};
+/* clang-format on */
 
 static const Pass *find(const Pass *table, const char *name)
 {
@@ -133,7 +143,8 @@ void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d)
             p->run(g, o, d);
 }
 
-/* The first pass that reports an error is the last that runs. */
+/* The first pass that reports an error is the last one that runs.  A pass and the row that cleans
+ * up after it count as one: between them, nodes without readers can have no inputs. */
 bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);
@@ -142,11 +153,13 @@ bool pass_run_all(Graph *g, const Options *o, Diag *d)
         if (!runs(p, g, o))
             continue;
         p->run(g, o, d);
-        if (p->dce)
-            pass_dce(g, o, d);
-        if (diag_errors(d) > before || !verify(g, p, o, d))
+        if (diag_errors(d) > before)
             return false;
-        dump(g, p, o);
+        if (p[1].cleans && runs(p + 1, g, o))
+            continue;
+        if (!verify(g, p, o, d))
+            return false;
+        dump(g, p->cleans ? p - 1 : p, o);
     }
     return true;
 }

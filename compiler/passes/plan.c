@@ -1,9 +1,9 @@
-/* plan.c -- every byte its place: lifetimes become offsets in the step's regions.
+/* plan.c -- gives each value its place: lifetimes become offsets in the regions of the step.
  *
- * A buffer lives from the call that writes it to the last that reads it; two buffers may share
- * bytes when their lives do not meet.  Offsets come from the best of three greedy orders (Pisarchyk
- * & Lee 2020, "Efficient memory management for deep neural net inference", greedy by size); the
- * largest live set is a lower bound that the result is printed beside.
+ * A buffer lives from the call that writes it to the last call that reads it.  Two buffers may
+ * share bytes if their lifetimes do not overlap.  Offsets come from the best of three greedy orders
+ * (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", greedy by
+ * size).  The bytes of the largest live set are a lower bound; tables print it beside the result.
  */
 #include "ir/step.h"
 #include "ir/target.h"
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLACK = RT_ALIGN }; /* vectors may read (never write) one line past a buffer */
+enum { SLACK = RT_ALIGN }; /* vectors may read, but never write, one line behind a buffer */
 
-static int64_t round_up(int64_t n)
+static int64_t align(int64_t n)
 {
     return (n + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
@@ -27,10 +27,9 @@ int64_t step_bytes(const Step *s, int threads)
            (s->fused_update ? 0 : s->grad_bytes);
 }
 
-/* ------------------------------------------------------------------------------- sizes and
- * lives */
+/* ---- sizes and lifetimes */
 
-static int64_t element(const Graph *g, const Node *n)
+static int64_t element_bytes(const Graph *g, const Node *n)
 {
     return n->dtype == DT_U8    ? 1
            : n->half            ? 2
@@ -38,6 +37,7 @@ static int64_t element(const Graph *g, const Node *n)
                                 : dtype_bytes(g->recipe.dtype);
 }
 
+/* Bytes of the buffer of n: of a chunk, a shard or the whole value, by its place. */
 static int64_t bytes_of(const Graph *g, const Node *n)
 {
     const Step *s = g->step;
@@ -53,19 +53,20 @@ static int64_t bytes_of(const Graph *g, const Node *n)
         count *= s->chunk;
     else if (n->op->flags & OP_KNOWN)
         count *= s->shards;
-    return round_up(count * element(g, n) + SLACK);
+    return align(count * element_bytes(g, n) + SLACK);
 }
 
-/* When a value is first written and last read: calls are numbered through all phases of the step. */
+/* Lifetime of a value: first write and last read.  Calls are numbered through all phases of the
+ * step. */
 typedef struct Life {
     int first_call, last_call, first_phase, last_phase; /* first_call -1: never */
 } Life;
 
 typedef struct Lives {
     const Graph *g;
-    Life *life; /* by id of the root */
-    int *call;  /* by id: the number of a node's call */
-    int64_t apart; /* values of so many bytes at most: see pass_plan */
+    Life *life;   /* by id of the root */
+    int *call;    /* by id: the number of the node's call */
+    int64_t late; /* values of at most so many bytes live longer: see late_bytes */
 } Lives;
 
 static void touch(Lives *l, Node *n, int call, int phase)
@@ -79,7 +80,8 @@ static void touch(Lives *l, Node *n, int call, int phase)
     f->last_phase = phase > f->last_phase ? phase : f->last_phase;
 }
 
-/* The loop that computes n reads through inlined nodes: their inputs live as long as n's call. */
+/* The loop that computes n reads through inlined nodes, whose inputs live as long as the call
+ * of n. */
 static void touch_inputs(Lives *l, const Node *n, int call, int phase)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -89,10 +91,10 @@ static void touch_inputs(Lives *l, const Node *n, int call, int phase)
     }
 }
 
-/* What a node makes besides its value is written by the node's own call. */
+/* The call of in[0] writes a side. */
 static int call_of(const Lives *l, const Node *n, int call)
 {
-    return node_is(n, "side") ? l->call[n->in[0]->id] : call;
+    return n->op->flags & OP_SIDE ? l->call[n->in[0]->id] : call;
 }
 
 static void touch_results(Lives *l, int call, int phase)
@@ -107,8 +109,8 @@ static void touch_results(Lives *l, int call, int phase)
             touch(l, kept[i], call, phase);
 }
 
-/* What a loop reads from outside, its states and its sequences live as long as the whole loop, whose head and end are
- * calls of their own. */
+/* Values that a loop over time reads from outside, its states and its sequences live as long as the
+ * whole loop.  Beginning and end of a loop count as calls. */
 static void touch_loop(Lives *l, const Phase *p, int from, int to, int call, int phase)
 {
     for (int i = from; i < to; i++) {
@@ -144,20 +146,20 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
         if (end > first)
             touch_loop(l, p, first, end, (*call)++, phase);
     }
+    /* a total is made once, before the chunks; the last chunk reads it, too */
     for (int i = 0; p->kind == PHASE_SLICE && i < p->nnode; i++)
-        if (p->node[i]->op->flags &
-            OP_TOTAL) /* made once, before the chunks: the last one reads it too */
+        if (p->node[i]->op->flags & OP_TOTAL)
             touch(l, p->node[i], *call, phase);
     for (int i = 0; i < p->nknown; i++)
         touch_call(l, p, p->known[i], *call, phase);
     touch_results(l, (*call)++, phase);
 }
 
-static Lives lives(const Graph *g, int64_t apart)
+static Lives lives(const Graph *g, int64_t late)
 {
     const size_t ids = (size_t)g->next_id + 1;
     Lives l = {g, arena_alloc(g->arena, ids * sizeof(Life)),
-               arena_alloc(g->arena, ids * sizeof(int)), apart};
+               arena_alloc(g->arena, ids * sizeof(int)), late};
     int call = 0;
     for (int i = 0; i < g->next_id; i++)
         l.life[i].first_call = -1;
@@ -166,17 +168,19 @@ static Lives lives(const Graph *g, int64_t apart)
     return l;
 }
 
-/* Can the call of n write over x, which it reads? */
-static bool dies(const Lives *l, const Node *n, Node *x)
+/* Whether the call of n, which reads x, can overwrite x. */
+static bool can_overwrite(const Lives *l, const Node *n, Node *x)
 {
-    if (bytes_of(l->g, x) <= l->apart && n->backward && !x->backward) /* the weights' gradient still reads x */
+    const bool gradient = n->backward && !x->backward;
+    if (gradient && bytes_of(l->g, x) <= l->late) /* the gradient of the weights still reads x */
         return false;
     return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
-           x->shape.batched && !node_is(x, "input") && l->life[x->id].last_call == l->call[n->id] &&
-           x->dtype == n->dtype && x->half == n->half && shape_same(&x->shape, &n->shape);
+           x->shape.batched && x->op->leaf != LEAF_INPUT &&
+           l->life[x->id].last_call == l->call[n->id] && x->dtype == n->dtype &&
+           x->half == n->half && shape_same(&x->shape, &n->shape);
 }
 
-/* How often the call of n reads x: its loop reads through inlined nodes. */
+/* Number of times that the call of n reads x, also through inlined nodes. */
 static int uses(const Node *n, const Node *x)
 {
     int count = 0;
@@ -185,14 +189,15 @@ static int uses(const Node *n, const Node *x)
     return count;
 }
 
-/* An operand of n, or of what its loop computes for n, whose bytes the call can write over. */
+/* An operand of n, or of a node that is inlined into n, whose bytes the call can overwrite; NULL:
+ * none. */
 static Node *overwritten(const Lives *l, const Node *call, const Node *n)
 {
     for (int i = 0; i < n->nin; i++) {
         Node *x = node_root(n->in[i]);
         if (node_attr(n->in[i], "inline"))
             x = overwritten(l, call, n->in[i]);
-        else if (n->in[i]->within || uses(call, x) > 1 || !dies(l, call, x))
+        else if (n->in[i]->within || uses(call, x) > 1 || !can_overwrite(l, call, x))
             x = NULL;
         if (x || !(n->op->flags & OP_ELEMENTWISE))
             return x;
@@ -200,7 +205,7 @@ static Node *overwritten(const Lives *l, const Node *call, const Node *n)
     return NULL;
 }
 
-/* In place: the output takes over the bytes of an input that dies here. */
+/* In place: the output gets the bytes of an input whose last reader it is. */
 static void overlay(const Lives *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {
@@ -211,14 +216,14 @@ static void overlay(const Lives *l)
     }
 }
 
-/* ------------------------------------------------------------------------------- packing */
+/* ---- packing */
 
-static bool meet(const Buffer *a, const Buffer *b)
+static bool live_together(const Buffer *a, const Buffer *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest gap that fits among the placed buffers that b meets. */
+/* Offset of the lowest gap for b among the placed buffers that live at the same time. */
 static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
 {
     int64_t at = 0;
@@ -226,7 +231,7 @@ static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < n; i++)
-            if (meet(placed[i], b) && at < placed[i]->offset + placed[i]->bytes &&
+            if (live_together(placed[i], b) && at < placed[i]->offset + placed[i]->bytes &&
                 placed[i]->offset < at + b->bytes)
                 at = placed[i]->offset + placed[i]->bytes, moved = true;
     }
@@ -254,6 +259,7 @@ static int by_life(const void *x, const void *y)
     return la != lb ? lb - la : by_size(x, y);
 }
 
+/* Places the buffers in this order, each at its lowest gap; returns the bytes of all. */
 static int64_t pack(Buffer **list, int n, int (*order)(const void *, const void *))
 {
     int64_t end = 0;
@@ -267,7 +273,8 @@ static int64_t pack(Buffer **list, int n, int (*order)(const void *, const void 
     return end;
 }
 
-/* Offsets for the buffers of one region; *bound gets the largest live set. */
+/* Sets the offsets of the buffers of one region, and returns its bytes.  *bound gets the bytes of
+ * the largest live set. */
 static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer *), int64_t *bound)
 {
     int (*const order[3])(const void *, const void *) = {by_size, by_start, by_life};
@@ -304,8 +311,7 @@ static bool in_shard(const Buffer *b)
     return b->place == PLACE_BATCH || b->place == PLACE_PARTIAL;
 }
 
-/* ------------------------------------------------------------------------------- the fixed
- * region */
+/* ---- the fixed region */
 
 static void parameters(Graph *g, const Options *o)
 {
@@ -315,7 +321,7 @@ static void parameters(Graph *g, const Options *o)
     for (int i = 0; i < g->nparam; i++) {
         Param *p = g->param[i];
         p->offset = s->fixed_bytes;
-        s->fixed_bytes += round_up(p->count_memory * size + SLACK);
+        s->fixed_bytes += align(p->count_memory * size + SLACK);
     }
     s->parameter_bytes = s->fixed_bytes;
     for (int k = 0; k < 2; k++)
@@ -323,7 +329,7 @@ static void parameters(Graph *g, const Options *o)
             Param *p = g->param[i];
             p->offset_state[k] = k < g->nstate && !p->average && !p->frozen ? s->fixed_bytes : -1;
             if (p->offset_state[k] >= 0)
-                s->fixed_bytes += round_up(p->count_memory * size + SLACK);
+                s->fixed_bytes += align(p->count_memory * size + SLACK);
         }
     if (o->half == HALF_F16) {
         s->offset_scaling = s->fixed_bytes;
@@ -332,8 +338,8 @@ static void parameters(Graph *g, const Options *o)
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 
-/* Evaluation finds the parameters where training has them; its packed weights follow the
- * parameters' end, over training's own, which are made anew every step. */
+/* Evaluation uses the parameters of training.  Its packed weights stand behind the states, in the
+ * bytes of those of training, which each step makes again. */
 static void parameters_of_peer(Graph *g)
 {
     const Graph *t = g->peer;
@@ -375,8 +381,9 @@ static void widen(Step *training, const Step *s)
         *to[i] = *to[i] > from[i] ? *to[i] : from[i];
 }
 
-/* A GPU clips gradients, or looks whether they are finite, in its scratch, which has been read by then: the sums, and the parts of their
- * norm (runtime/cuda/clip.cuh). */
+/* On a GPU the norm of gradients (for clipping, and for the test that they are finite) uses the
+ * thread region, whose values are no longer needed then: the sums, and the parts of their norm
+ * (runtime/cuda/clip.cuh). */
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
     const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
@@ -384,15 +391,18 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
         s->thread_bytes = room;
 }
 
-/* On a GPU calls that have nothing to do with each other share a launch, but none writes where others still read.  So memory is used again some calls
- * later only, and an activation is not written over by a gradient: not that of values which take longer to write than a launch does, unless a step
- * is one launch with others, whose blocks meet instead.  -1: no values. */
-static int64_t kept_apart(const Graph *g, const Options *o)
+/* Values of at most so many bytes live some calls longer; -1: none.  On a GPU, independent calls
+ * share a launch if none of them writes bytes that another one reads.  So memory is reused only
+ * some calls later, and a gradient does not overwrite an activation.  Writing a larger value takes
+ * longer than a launch, so its memory is reused at once.  In a persistent program each reuse needs
+ * a barrier between blocks, so all values live longer. */
+static int64_t late_bytes(const Graph *g, const Options *o)
 {
-    return g->training ? target_of(o).apart : -1;
+    return g->training ? target_of(o).reuse_late : -1;
 }
 
-/* What kernels make and forget: a thread runs one at a time, so that all have the same place, behind its values. */
+/* Scratch of kernels lies behind the values of a thread.  A thread runs one kernel at a time, so
+ * all kernels use the same bytes. */
 static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
 {
     const int lanes = o->vector > 0 ? (int)o->vector : 1, real = dtype_bytes(g->recipe.dtype);
@@ -404,17 +414,18 @@ static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
     }
     if (!most)
         return;
-    s->scratch_at = round_up(s->thread_bytes + 1); /* not 0 */
-    s->thread_bytes = s->scratch_at + round_up(most + SLACK);
-    s->bound_thread += round_up(most + SLACK);
+    s->scratch_at = align(s->thread_bytes + 1); /* not 0, which means no scratch */
+    s->thread_bytes = s->scratch_at + align(most + SLACK);
+    s->bound_thread += align(most + SLACK);
 }
 
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
-    enum { LATER = 4, LATER_IN_LOOP = 16 }; /* calls */
+    /* calls by which the lifetime of a small value is longer */
+    enum { LATER = 4, LATER_IN_LOOP = 16 };
     Step *s = g->step;
-    const int64_t apart = kept_apart(g, o);
-    Lives l = lives(g, apart);
+    const int64_t late = late_bytes(g, o);
+    Lives l = lives(g, late);
 
     (void)d;
     if (g->peer)
@@ -422,18 +433,21 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     else
         parameters(g, o);
     overlay(&l);
-    l = lives(g, apart); /* of joined buffers */
+    l = lives(g, late); /* lifetimes of joined buffers */
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         const Life *f = &l.life[n->id];
-        if (n->param && node_is(n, "param")) {
+        if (n->op->leaf == LEAF_PARAM) {
             n->offset = n->param->offset;
         } else if (n->place == PLACE_FIXED) {
             n->offset = s->fixed_bytes;
             s->fixed_bytes += bytes_of(g, n);
         } else if (node_root(n) == n && f->first_call >= 0) {
             if (n->place == PLACE_LOCAL)
-                add_buffer(g, s, n, f->first_call, f->last_call + (bytes_of(g, n) > apart ? 0 : n->loop ? LATER_IN_LOOP : LATER));
+                add_buffer(g, s, n, f->first_call,
+                           f->last_call + (bytes_of(g, n) > late ? 0
+                                           : n->loop             ? LATER_IN_LOOP
+                                                                 : LATER));
             else if (n->place == PLACE_BATCH || n->place == PLACE_PARTIAL)
                 add_buffer(g, s, n, f->first_phase, f->last_phase);
         }

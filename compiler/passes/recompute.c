@@ -1,19 +1,22 @@
-/* recompute.c -- values that the backward pass reads are made again there instead of being kept: cheap ones of large networks,
- * and under --memory-limit as many as it takes.
+/* recompute.c -- makes values again for the backward pass instead of keeping them: cheap values of
+ * large networks, and under --memory-limit as many values as necessary.
  *
- * A value is kept in the shard's memory from the forward phase that makes it to the backward phase that reads it last.  Made
- * again by the same kernel from the same operands it has the same bits, and lives in a chunk's scratch only.  What it is made
- * from must be in memory at that time anyway, or is made again too.  The cheapest values a byte go first, by price, each followed by
- * a new schedule and plan; a step that makes the plan larger is taken back.
+ * A kept value is in the shard region, from the forward phase that makes it to the last backward
+ * phase that reads it.  The same kernel makes it again from the same operands, so it has the same
+ * bits; the copy is in the scratch of a chunk.  The operands must be in memory at that time, or are
+ * made again, too.  Values with the least price for each byte come first.  After each value,
+ * schedule and plan run again; a change that makes the plan larger is undone.
  *
- *   always               while all of them together add at most a hundredth (SHARE) to the predicted time of the step, where more
- *                        than 256 MB (LARGE) would be kept.  Such are relu(batch_norm(x)) of an x that is kept for batch_norm's
- *                        own gradient.  No convolution or dense layer runs twice.  Not under --keep-all, nor --plain.
- *   --memory-limit       until the program fits, with as many threads as the machine that compiles has, whatever that costs.
- *                        Where it fits anyway, nothing.  Values that lie within others (pass slices) are not made again:
- *                        where the rest does not suffice, they get memory of their own and are tried, too
+ *   always           if more than 256 MB (LARGE) would be kept, and while all copies together add
+ *                    at most a hundredth (SHARE) to the predicted time of the step.  An example is
+ *                    relu(batch_norm(x)) if the gradient of batch_norm keeps x.  No convolution or
+ *                    dense layer runs twice.  Not under --keep-all or --plain.
+ *   --memory-limit   until the program fits, with as many threads as the compiling machine has, at
+ *                    any price.  Nothing if the program fits anyway.  Values that lie within others
+ *                    (pass slices) are not made again at first.  If the rest is not enough, they
+ *                    get memory of their own and are candidates, too.
  *
- * The first rule looks at one thread: what it makes does not depend on the machine.
+ * The first rule counts one thread, so its result does not depend on the machine.
  *
  * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
  */
@@ -23,11 +26,11 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { CHAIN_MOST = 64 };               /* operations between a value and what it is made from */
+enum { CHAIN_MOST = 64 };               /* operations from a kept value to one that is made again */
 static const int64_t LARGE = 256000000; /* bytes kept: more than last-level caches hold */
-static const double SHARE = .01;        /* of the step's predicted cycles */
+static const double SHARE = .01;        /* of the predicted cycles of a step */
 
-/* A value made again, in its phase. */
+/* A copy of a value for a phase that makes it again. */
 typedef struct Again {
     const Node *of;
     int phase;
@@ -35,38 +38,38 @@ typedef struct Again {
 } Again;
 
 typedef struct Search {
-    Graph *g;    /* training's */
-    Graph *eval; /* evaluation's, once that is planned: it counts, too */
+    Graph *g;    /* the training graph */
+    Graph *eval; /* the evaluation graph, once it is planned: it shares the arena */
     const Options *o;
-    int threads; /* whose scratch counts */
-    int ids;     /* nodes had smaller numbers when the search began: candidates */
+    int threads; /* number of threads, each with a scratch region */
+    int ids;     /* next id when the search began: only older nodes are candidates */
     bool *tried; /* by id */
-    int known;   /* nodes had smaller numbers when the search last looked */
+    int known;   /* next id at the last look: newer nodes have no phase yet */
     int *at;     /* by id: the phase of the call that computes a node */
     int *last;   /* by id: the last phase that reads it */
-    bool *maker; /* by id: it makes something besides its value */
-    bool *frame; /* by id: others lie within it (pass slices) */
-    bool cheap;  /* no convolution or dense layer twice */
+    bool *maker; /* by id: it has a side (op side) */
+    bool *frame; /* by id: other values lie within it (pass slices) */
+    bool cheap;  /* computes no convolution or dense layer twice */
     Again *again;
     int nagain;
-    Node **fresh; /* nodes that are not in the graph's list yet */
+    Node **fresh; /* new nodes, before they join the list of the graph */
     int nfresh;
 } Search;
 
-/* ------------------------------------------------------------------------------- what is where */
+/* ---- phases of calls, and the readers of values */
 
-static Node *stored(Node *n)
+static Node *skip_views(Node *n)
 {
     while (n->op->flags & OP_VIEW)
         n = n->in[0];
     return n;
 }
 
-/* Calls read through nodes that they compute inside their loops. */
+/* A call reads through the nodes that it computes in its loop. */
 static void read(Search *s, const Node *n, int phase)
 {
     for (int i = 0; i < n->nin; i++) {
-        Node *x = stored(n->in[i]);
+        Node *x = skip_views(n->in[i]);
         if (s->last[x->id] < phase)
             s->last[x->id] = phase;
         if (node_attr(n->in[i], "inline")) {
@@ -76,6 +79,7 @@ static void read(Search *s, const Node *n, int phase)
     }
 }
 
+/* Reads from the current plan in which phase each value is computed and last read. */
 static void look(Search *s)
 {
     const Graph *g = s->g;
@@ -91,7 +95,7 @@ static void look(Search *s)
             s->at[n->id] = n->phase;
             read(s, n, n->phase);
         }
-        if (node_is(n, "side"))
+        if (n->op->flags & OP_SIDE)
             s->maker[n->in[0]->id] = true;
         if (n->within)
             s->frame[n->within->id] = true;
@@ -103,22 +107,22 @@ static bool in_slices(const Graph *g, int phase)
     return phase >= 0 && g->step->phase[phase].kind == PHASE_SLICE;
 }
 
-/* Too dear to be made once for each phase that reads it: once for all of them. */
-static bool dear(const Node *n)
+/* Whether n is expensive: then all phases that read it share one copy. */
+static bool is_expensive(const Node *n)
 {
-    return node_is(n, "conv2d") || node_is(n, "dense");
+    return op_computes(n, PRODUCT_CONV, ROLE_Y) || op_computes(n, PRODUCT_DENSE, ROLE_Y);
 }
 
-/* Its value can be had a second time. */
+/* Whether n can be computed a second time. */
 static bool repeats(const Search *s, const Node *n)
 {
     const bool alone = !n->within && !s->frame[n->id];
     return n->nin > 0 && !n->loop && !n->backward && n->dtype == DT_REAL && !s->maker[n->id] &&
-           alone && !(s->cheap && dear(n)) && !node_is(n, "input") && !node_is(n, "label") &&
+           alone && !(s->cheap && is_expensive(n)) && !(n->op->flags & OP_ROOT) &&
            !graph_keeps(s->g, n);
 }
 
-/* ------------------------------------------------------------------------------- making again */
+/* ---- making again */
 
 static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
 {
@@ -127,27 +131,30 @@ static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
     g->node[--g->nnode] = NULL;
     node_copy_attrs(g, c, n);
     node_set_int(g, c, "again", g->step->phase[phase].level);
-    c->shape = n->shape, c->dtype = n->dtype, c->half = n->half, c->name = n->name, c->needs_grad = n->needs_grad;
+    c->shape = n->shape, c->dtype = n->dtype, c->half = n->half, c->name = n->name,
+    c->needs_grad = n->needs_grad;
     c->layout = n->layout, c->backward = true;
     memcpy(c->flat, n->flat, sizeof c->flat);
     ARENA_PUSH(g->arena, s->fresh, s->nfresh, c);
     return c;
 }
 
-/* What was made again for that phase, or for an earlier one and is kept until then. */
+/* Whether the copy a serves `phase`: it was made for this phase, or for an earlier one and is kept
+ * until this one. */
 static bool serves(const Search *s, const Again *a, int phase)
 {
     return a->phase == phase || (a->phase < phase && a->node->id < s->known &&
                                  a->node->place == PLACE_BATCH && s->last[a->node->id] >= phase);
 }
 
-/* x as `phase` can read it: itself where it is in memory then, else made again.  Adds what that costs; makes nothing when
- * `make` is false; NULL: it cannot be had.  `whole`: x is made again even where it is kept. */
+/* The value of x for `phase`: x itself if it is in memory then, else a copy.  *cycles grows by the
+ * price of the copy.  Without `make`, only the price is found, and no node is made.  With `whole`,
+ * x is made again even if it is kept.  NULL: impossible. */
 static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int depth,
                       double *cycles)
 {
-    Node *base = stored(x), *in[8];
-    const bool constant = !x->shape.batched || node_is(x, "const");
+    Node *base = skip_views(x), *in[8];
+    const bool constant = !x->shape.batched || x->op->leaf == LEAF_CONST;
 
     if (constant || (!whole && base->place == PLACE_BATCH && s->last[base->id] >= phase))
         return x;
@@ -172,7 +179,7 @@ static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int 
     return c;
 }
 
-static bool reads(const Node *u, const Node *n)
+static bool has_input(const Node *u, const Node *n)
 {
     for (int i = 0; i < u->nin; i++)
         if (u->in[i] == n)
@@ -180,50 +187,51 @@ static bool reads(const Node *u, const Node *n)
     return false;
 }
 
-/* The first phase after `after` in which the backward pass reads n; -1: none. */
+/* The first phase behind `after` in which the backward pass reads n; -1: none. */
 static int next_phase(const Search *s, const Node *n, int after)
 {
     int phase = -1;
     for (int i = 0; i < s->g->nnode; i++) {
         const Node *u = s->g->node[i];
-        if (u->backward && reads(u, n) && s->at[u->id] > after &&
+        if (u->backward && has_input(u, n) && s->at[u->id] > after &&
             (phase < 0 || s->at[u->id] < phase))
             phase = s->at[u->id];
     }
     return phase;
 }
 
-/* ------------------------------------------------------------------------------- one value */
+/* ---- one value */
 
+/* Whether n is kept for the backward pass and can be made again there. */
 static bool candidate(const Search *s, const Node *n)
 {
     if (n->id >= s->ids || s->tried[n->id] || n->place != PLACE_BATCH || !repeats(s, n))
         return false;
     for (int i = 0; i < s->g->nnode; i++) {
         const Node *u = s->g->node[i];
-        const bool later = reads(u, n) && s->at[u->id] > s->at[n->id];
-        if (reads(u, n) && (u->op->flags & OP_VIEW || !in_slices(s->g, s->at[u->id])))
+        const bool later = has_input(u, n) && s->at[u->id] > s->at[n->id];
+        if (has_input(u, n) && (u->op->flags & OP_VIEW || !in_slices(s->g, s->at[u->id])))
             return false;
-        if (later && u->backward && node_is(u, "side"))
+        if (later && u->backward && u->op->flags & OP_SIDE)
             return false;
     }
     return next_phase(s, n, s->at[n->id]) >= 0;
 }
 
-/* Cycles of a step that making n again costs; negative: it cannot be. */
+/* Cycles that a step needs to make n again; negative: impossible. */
 static double cost(Search *s, Node *n)
 {
     double cycles = 0;
     for (int p = next_phase(s, n, s->at[n->id]); p >= 0; p = next_phase(s, n, p)) {
         if (!at_phase(s, n, p, true, false, 0, &cycles))
             return -1;
-        if (dear(n))
+        if (is_expensive(n))
             break;
     }
     return cycles;
 }
 
-/* The value that costs least for each byte that it would not occupy; *price gets its cycles. */
+/* The value with the least cycles for each saved byte; *price gets its cycles. */
 static Node *cheapest(Search *s, double *price)
 {
     Node *best = NULL;
@@ -238,13 +246,13 @@ static Node *cheapest(Search *s, double *price)
     return best;
 }
 
-/* The fresh nodes go before the first that reads n in their phase. */
+/* Inserts the fresh nodes before the first node that reads n in their phase. */
 static void insert(Search *s, const Node *n, int phase)
 {
     Graph *g = s->g;
     const int count = s->nfresh;
     int at = 0;
-    while (!g->node[at]->backward || !reads(g->node[at], n) || s->at[g->node[at]->id] != phase)
+    while (!g->node[at]->backward || !has_input(g->node[at], n) || s->at[g->node[at]->id] != phase)
         at++;
     for (int i = 0; i < count; i++)
         ARENA_PUSH(g->arena, g->node, g->nnode, s->fresh[i]);
@@ -253,6 +261,7 @@ static void insert(Search *s, const Node *n, int phase)
     s->nfresh = 0;
 }
 
+/* Makes n again for each phase in which the backward pass reads it. */
 static void make_again(Search *s, Node *n)
 {
     Graph *g = s->g;
@@ -263,7 +272,7 @@ static void make_again(Search *s, Node *n)
         for (int i = 0; i < g->nnode; i++) {
             Node *u = g->node[i];
             const bool mine = u->backward && u->id < s->known &&
-                              (s->at[u->id] == p || (dear(n) && s->at[u->id] > p));
+                              (s->at[u->id] == p || (is_expensive(n) && s->at[u->id] > p));
             for (int k = 0; mine && k < u->nin; k++)
                 u->in[k] = u->in[k] == n ? c : u->in[k];
         }
@@ -271,9 +280,9 @@ static void make_again(Search *s, Node *n)
     graph_sort(g);
 }
 
-/* ------------------------------------------------------------------------------- the search */
+/* ---- the search */
 
-/* The list and everybody's inputs, to go back to. */
+/* The list of nodes and all inputs, to undo a change. */
 typedef struct Before {
     int count, nagain;
     Node **list, ***in;
@@ -312,8 +321,9 @@ static int64_t planned(Search *s, Diag *d)
     return step_bytes(s->g->step, s->threads);
 }
 
-/* Makes n again where that is no loss; the bytes planned then, `bytes` before. */
-static int64_t try(Search *s, Node *n, int64_t bytes, Diag *d)
+/* Makes n again, unless the plan gets larger.  `bytes` are planned before; returns the bytes
+ * planned then. */
+static int64_t try_value(Search *s, Node *n, int64_t bytes, Diag *d)
 {
     const Before b = remember(s);
     s->tried[n->id] = true;
@@ -325,7 +335,7 @@ static int64_t try(Search *s, Node *n, int64_t bytes, Diag *d)
     return planned(s, d);
 }
 
-/* Predicted cycles of what the slices of a step compute. */
+/* Predicted cycles of the slice phases of a step. */
 static double step_cycles(const Search *s)
 {
     const Graph *g = s->g;
@@ -338,7 +348,7 @@ static double step_cycles(const Search *s)
     return cycles;
 }
 
-/* What the head says of "always". */
+/* The rule "always" of the head of this file. */
 static void save_cheaply(Search *s, Diag *d)
 {
     double left = SHARE * step_cycles(s), cycles = 0;
@@ -346,14 +356,14 @@ static void save_cheaply(Search *s, Diag *d)
 
     s->cheap = true;
     for (Node *n; (n = cheapest(s, &cycles)) && cycles <= left;) {
-        const int64_t now = try(s, n, bytes, d);
+        const int64_t now = try_value(s, n, bytes, d);
         left -= now < bytes ? cycles : 0;
         bytes = now;
     }
     s->cheap = false;
 }
 
-/* Until the plan has at most so many bytes, or nothing is left to try. */
+/* Makes values again until the plan has at most `limit` bytes, or until no value is left to try. */
 static void save(Search *s, int64_t limit, Diag *d)
 {
     double cycles;
@@ -362,12 +372,12 @@ static void save(Search *s, int64_t limit, Diag *d)
     memset(s->tried, 0, (size_t)s->ids);
     for (int64_t bytes = step_bytes(s->g->step, s->threads);
          bytes > limit && (n = cheapest(s, &cycles));)
-        bytes = try(s, n, bytes, d);
+        bytes = try_value(s, n, bytes, d);
 }
 
-/* Parts of concats are made in memory of their own and copied, slices too: what pass slices did is taken back.  What passes
- * before it put within others stays there. */
-static bool take_apart(Graph *g)
+/* Undoes pass slices: the parts of a concat and slices get memory of their own, and are copied.
+ * The tests are by name, because other passes also place values within others, and these stay. */
+static bool undo_slices(Graph *g)
 {
     bool any = false;
     for (int i = 0; i < g->nnode; i++) {
@@ -380,7 +390,8 @@ static bool take_apart(Graph *g)
     return any;
 }
 
-/* The program fits into --memory-limit, or it is as small as this pass knows how; the least that it needed on the way. */
+/* Makes the program fit into --memory-limit, or as small as this pass can make it.  Returns the
+ * least bytes of all tried plans. */
 static int64_t fit(Search *s, Diag *d)
 {
     const int64_t limit = s->o->memory_limit;
@@ -388,7 +399,7 @@ static int64_t fit(Search *s, Diag *d)
     const int64_t bytes = step_bytes(s->g->step, s->threads);
     if (bytes <= limit)
         return bytes;
-    const bool training = take_apart(s->g), evaluation = s->eval && take_apart(s->eval);
+    const bool training = undo_slices(s->g), evaluation = s->eval && undo_slices(s->eval);
     if (!training && !evaluation)
         return bytes;
     planned(s, d);
@@ -402,7 +413,7 @@ static bool large(const Step *t)
     return t->shards * t->shard_bytes > LARGE;
 }
 
-/* Rounded, or to the byte where rounding would make two figures of one message equal. */
+/* `bytes` as a rounded text; exact if `other` would have the same rounded text. */
 static const char *figure(const Search *s, int64_t bytes, int64_t other)
 {
     Arena *a = s->g->arena;
@@ -425,13 +436,15 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
                   figure(s, first, least));
     if (fixed > limit)
         diag_help(d,
-                  "%s are parameters, optimizer states and packed weights, which do not depend on --batch: use a smaller model",
+                  "%s are parameters, optimizer states and packed weights, which do not depend on "
+                  "--batch: use a smaller model",
                   figure(s, fixed, limit));
     else
         diag_help(d, "a smaller --batch needs less; tenon show says what for");
 }
 
-/* Of training first, then of evaluation, which shares training's arena and may need more of it: training makes room. */
+/* Runs for training first, then for evaluation, which uses the arena of training.  If evaluation
+ * needs more bytes, training makes values again. */
 void pass_recompute(Graph *g, const Options *o, Diag *d)
 {
     Graph *const t = g->training ? g : g->peer;

@@ -1,21 +1,20 @@
-/* replay.c -- proves a plan of memory: runs the planned step on paper, call by call, and follows
- * which value each byte holds.
+/* replay.c -- proves a plan of memory: runs the planned step symbolically, call by call, and
+ * follows which value each byte holds.
  *
- * Every byte that a call reads must hold the value that the call wants, made in this step, this
- * chunk and this step of a loop. So no value is overwritten while it is alive, and none is read
- * before it is written. Units of a phase run at the same time: what one of them writes, no other
- * one may touch in this phase, unless each touches only the rows of its own samples or slice.
- * Lifetimes do not occur here: of what pass plan computed, the replay takes offsets alone, and
- * where the emitter sets a sum to zero.
+ * Each byte that a call reads must hold the expected value, made in this step, in this chunk and in
+ * this step of a loop.  So no value is overwritten during its lifetime, and no value is read before
+ * it is written.  The units of a phase run at the same time: no unit may touch bytes that another
+ * unit writes in this phase, unless each unit touches only the rows of its own samples or slice.
+ * The replay does not use lifetimes: it takes the offsets of pass plan, and the phases in which the
+ * emitter sets sums to zero.
  *
- *   a step            its phases in order; between two of them a barrier
- *   a slice           two chunks stand for all: the second finds what the first has left
- *   a loop over time  two steps stand for all; three where a stretch of another loop runs in
- *                     them, not in the second one
- *   one process       two steps; with an evaluation or a token between, which shares the arena
- *   ranks             the same, with sums of buckets and updates where ranks compute them
- *   a loss that is not finite: the forward pass again, as the program looks for the first such
- *     value
+ *   a step            its phases in order, with a barrier between two phases
+ *   a slice           two chunks represent all: the second one finds the values of the first one
+ *   a loop over time  two steps represent all; three if a stretch of another loop runs inside, at
+ *                     the first and the third step
+ *   one process       two steps, with an evaluation or a token between them, in the same arena
+ *   ranks             the same; sums of buckets and updates run where ranks compute them
+ *   a loss that is not finite: the forward pass again, as the program searches the first such value
  */
 #include "passes/replay.h"
 #include "ir/target.h"
@@ -40,7 +39,7 @@ static void follow(Replay *v, Track *t, const Graph *g)
                  .stale = arena_alloc(v->arena, ids * sizeof *t->stale)};
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (node_is(n, "side"))
+        if (n->op->flags & OP_SIDE)
             t->side[n->in[0]->id] = n;
         for (const Node *w = n->within; w && kernel_needed(n); w = w->within)
             t->parts[w->id] = true;
@@ -51,8 +50,8 @@ static void follow(Replay *v, Track *t, const Graph *g)
         t->row[s->buffer[i].node->id] = s->buffer[i].bytes / s->slices;
 }
 
-/* A node that no graph has, for bytes that belong to no value of one. */
-static Node *stand_in(Replay *v, const Node *like, const char *name)
+/* A node outside of each graph, for bytes that hold no value of a graph. */
+static Node *outside_node(Replay *v, const Node *like, const char *name)
 {
     Node *n = arena_alloc(v->arena, sizeof *n);
     *n = *like;
@@ -60,7 +59,7 @@ static Node *stand_in(Replay *v, const Node *like, const char *name)
     return n;
 }
 
-/* A piece of memory that lives as long as the program. */
+/* Marks bytes that hold x as long as the program runs. */
 static void put_forever(Replay *v, const Node *x, int64_t at, int64_t bytes)
 {
     const Extent e = {REGION_FIXED, at, at + bytes, 0};
@@ -82,17 +81,18 @@ static void put_parameters(Steps *t)
         put_forever(v, p->node, p->offset, p->count_memory * v->real);
         for (int k = 0; k < 2; k++) {
             t->state[k][i] =
-                stand_in(v, p->node, arena_printf(v->arena, "state %d of %s", k, p->name));
+                outside_node(v, p->node, arena_printf(v->arena, "state %d of %s", k, p->name));
             if (p->offset_state[k] >= 0)
                 put_forever(v, t->state[k][i], p->offset_state[k], p->count_memory * v->real);
         }
     }
     if (g->step->offset_scaling) {
-        t->scale = stand_in(v, g->loss, "the scale of the loss");
+        t->scale = outside_node(v, g->loss, "the scale of the loss");
         put_forever(v, t->scale, g->step->offset_scaling, (int64_t)sizeof(double));
     }
 }
 
+/* Begins a replay: all bytes are unknown, except for parameters and states. */
 static void forget(Steps *t, bool ranks)
 {
     static const char *const name[REGIONS] = {"the fixed region", "a shard's region",
@@ -124,7 +124,7 @@ static void enter(Steps *t, const Graph *g)
     t->v.step = t->v.begun = ++t->v.now;
 }
 
-/* All updates that still wait. */
+/* Runs all pending updates. */
 static void settle(Steps *t)
 {
     enter(t, t->base);
@@ -143,8 +143,8 @@ static void step(Steps *t)
         settle(t);
 }
 
-/* An evaluation of a batch; or two tokens, of which the first finds prepared weights and the
- * second uses them. */
+/* The evaluation of a batch, or two tokens: the first one runs the prepare phases, the second one
+ * uses their results. */
 static void evaluate(Steps *t, const Graph *g)
 {
     const Step *s = g->step;
@@ -168,8 +168,9 @@ static void run(Steps *t, const Graph *g, bool ranks)
     step(t);
 }
 
-/* The loss of this step is not finite: the forward pass again, and a look at its values, behind
- * the phase of the loss, or behind all phases if the device tells the loss then. */
+/* The loss of this step is not finite: the program runs the forward pass again and searches its
+ * values.  It does so behind the phase of the loss, or behind all phases if the device reports the
+ * loss then. */
 static void run_forward(Steps *t)
 {
     const Graph *g = t->base;
@@ -185,7 +186,7 @@ static void run_forward(Steps *t)
     t->forward = false;
 }
 
-/* ---- what needs no replay */
+/* ---- tests without a replay */
 
 static bool lies_in(const Node *n, const Node *whole)
 {
@@ -194,7 +195,7 @@ static bool lies_in(const Node *n, const Node *whole)
     return n != NULL;
 }
 
-/* The parts of a frame that calls of their own write have no channel in common. */
+/* Parts of a frame that different calls write have no channel in common. */
 static void check_parts(Replay *v)
 {
     const Graph *g = v->graph;
@@ -214,7 +215,7 @@ static void check_parts(Replay *v)
         }
 }
 
-/* What kernels make and forget lies behind all values of a thread. */
+/* The scratch of kernels lies behind all values of a thread. */
 static void check_scratch(Replay *v)
 {
     const Graph *g = v->graph;
@@ -234,7 +235,7 @@ static void check_scratch(Replay *v)
     }
 }
 
-/* A GPU clips gradients, and looks whether they are finite, in its scratch. */
+/* A GPU computes the norm of gradients in the thread region, which must be large enough. */
 static void check_norm(Replay *v)
 {
     const Graph *g = v->graph;
@@ -248,9 +249,7 @@ static void check_norm(Replay *v)
 const char *replay_verify(const Graph *g, const Options *o)
 {
     const Graph *base = g->peer ? g->peer : g;
-    Steps t = {.v = {.arena = g->arena,
-                     .options = o,
-                     .real = dtype_bytes(g->recipe.dtype)},
+    Steps t = {.v = {.arena = g->arena, .options = o, .real = dtype_bytes(g->recipe.dtype)},
                .base = base};
     follow(&t.v, &t.of[0], base);
     if (g != base)

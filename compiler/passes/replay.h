@@ -8,86 +8,87 @@
 
 enum { REGION_FIXED, REGION_SHARD, REGION_THREAD, REGION_GRADIENT, REGIONS };
 
-/* What the replay knows of a graph; times are those of Replay.now, 0 means never. */
+/* State of a graph in the replay.  Times are values of Replay.now; 0 means never. */
 typedef struct Track {
-    const Graph  *graph;
-    int64_t      *wrote;                              /* by id: when the value was made last */
-    int64_t      *claimed;                   /* by id: when the first of several parts was made */
-    int64_t      *iteration;          /* by id of a loop: when its step began; 0: it does not run */
-    int64_t      *count, *row;   /* by id of a sum: numbers; bytes from one slice's to the next's */
-    const Node  **side;                             /* by id: what a node makes besides its value */
-    bool         *parts;                    /* by id: other calls make a part of it (Node.within) */
-    int64_t      *stale;    /* by id of a parameter: the step whose update it waits for; 0: none */
+    const Graph *graph;
+    int64_t *wrote;       /* by id: when the value was last made */
+    int64_t *claimed;     /* by id: when the first of several parts was made */
+    int64_t *iteration;   /* by id of a loop: when its step began; 0: it does not run */
+    int64_t *count, *row; /* by id of a sum: its numbers; bytes from one slice to the next */
+    const Node **side;    /* by id: the side of a node */
+    bool *parts;          /* by id: other calls make parts of it (Node.within) */
+    int64_t *stale;       /* by id of a parameter: the step of its pending update; 0: none */
 } Track;
 
 typedef struct Replay {
-    Arena         *arena;
+    Arena *arena;
     const Options *options;
-    const Graph   *graph;                             /* whose phase runs */
-    int            at;                                /* this phase */
-    Track         *track;                             /* of this graph */
-    int64_t        real;                              /* bytes of a number */
-    int64_t        now, step, phase, chunk;          /* when the step, its phase, its chunk began */
-    int64_t        begun;                 /* when the step began, or its forward pass began again */
-    bool           in_slice;    /* the call is part of a chunk: no other unit touches its samples */
-    Region         memory[REGIONS];                   /* the values */
-    Region         touched[REGIONS];                  /* who touched bytes in this phase */
-    const char    *wrong;                             /* the first fault */
+    const Graph *graph;              /* the graph whose phase runs */
+    int at;                          /* index of this phase */
+    Track *track;                    /* the state of this graph */
+    int64_t real;                    /* bytes of a number */
+    int64_t now, step, phase, chunk; /* the time; when the step, its phase and its chunk began */
+    int64_t begun;                   /* when the step began, or its second forward pass */
+    bool in_slice;           /* the call is part of a chunk: no other unit touches its samples */
+    Region memory[REGIONS];  /* the values */
+    Region touched[REGIONS]; /* the values that touched bytes in this phase */
+    const char *wrong;       /* the first fault */
 } Replay;
 
-/* Bytes of one region; row: as in held.h. */
+/* Bytes from .. to - 1 of a region; row: as in held.h. */
 typedef struct Extent {
-    int     region;
+    int region;
     int64_t from, to, row;
 } Extent;
 
-void replay_barrier(Replay *v);                   /* what was touched before is seen by all units */
+void replay_barrier(Replay *v); /* all units see all earlier writes */
 Extent replay_extent(const Replay *v, const Node *n);
 
-/* The call of `by` reads x, with everything that by's loop computes for it. */
+/* The call of `by` reads x, also through nodes that it computes in its loop. */
 void replay_read(Replay *v, const Node *by, const Node *x);
-/* n's own call: it reads its inputs and writes, or adds to, its value. */
+/* The call of n: it reads the inputs of n, and writes its value or adds to it. */
 void replay_call(Replay *v, const Node *n);
-void replay_write(Replay *v, const Node *n);          /* the second half alone */
-/* Both lie in one frame (Node.within), without a common channel. */
+void replay_write(Replay *v, const Node *n); /* only the write of the call */
+/* Whether n and x lie in one frame (Node.within) without a common channel. */
 bool replay_beside(const Node *n, const Node *x);
-/* All bytes of e are x's own; `by` is about to read them, or to change them. */
+/* Whether all bytes of e hold x; `by` is about to read or change them.  A fault if not. */
 bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e);
-/* Puts x there; false, with a fault, where another unit of the phase touches these bytes. */
+/* `by` touches the bytes of e; false, with a fault, if another unit of the phase uses them. */
 bool replay_touch(Replay *v, const Node *by, Extent e, bool writes);
 void replay_put(Replay *v, const Node *x, Extent e);
-void replay_inside(Replay *v, const Node *x, Extent e); /* a fault where e ends behind its region */
+void replay_inside(Replay *v, const Node *x, Extent e); /* a fault if e ends behind its region */
 
 /* replay_text.c */
-const char *replay_value(const Replay *v, const Node *n);       /* "%12 conv2d (conv1)" */
-const char *replay_bytes(const Replay *v, Extent e);       /* "bytes 0 to 63 of a shard's region" */
+const char *replay_value(const Replay *v, const Node *n); /* "%12 conv2d (conv1)" */
+const char *replay_bytes(const Replay *v, Extent e);      /* "bytes 0 to 63 of a shard's region" */
 const char *replay_phase(const Replay *v, const Graph *g, int phase);
-const char *replay_here(const Replay *v);                       /* the phase that runs */
+const char *replay_here(const Replay *v); /* the phase that runs */
 const char *replay_held(const Replay *v, int region, const Held *h);
 void replay_fail(Replay *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A program as it runs: its steps, in one arena. */
+/* A running program: its steps, in one arena. */
 typedef struct Steps {
-    Replay       v;
-    const Graph *base;          /* whose parameters all graphs use: training, or evaluation alone */
-    Track        of[2];               /* base, and the graph to be proved where it is another one */
-    bool         ranks;                  /* sums go through the gradient buffer, bucket by bucket */
-    bool         forward;                             /* calls of the backward pass are left out */
-    bool        *pending;                             /* by sum: its update has not happened yet */
-    int64_t     *added;                               /* by sum: the step that added it up */
-    int64_t     *known;                            /* by sum: when what its update reads was made */
-    Node       **state[2], *scale; /* by parameter: stands for a state; for the scale of the loss */
+    Replay v;
+    const Graph *base; /* the owner of the parameters: training, or evaluation alone */
+    Track of[2];       /* base, and the graph under test if it is another one */
+    bool ranks;        /* sums go through the gradient buffer, bucket by bucket */
+    bool forward;      /* the backward pass is skipped */
+    bool *pending;     /* by sum: its update is pending */
+    int64_t *added;    /* by sum: the step that added the slices */
+    int64_t *known;    /* by sum: when the input of its update was made */
+    /* by parameter: nodes for its states; node for the scale of the loss */
+    Node **state[2], *scale;
 } Steps;
 
-/* replay_sums.c: sum i of the training step is added up; its parameters are updated, if they
- * wait for that */
+/* replay_sums.c: adds sum i of the training step; updates its parameters if the update is
+ * pending. */
 void replay_add_up(Steps *t, int i);
 void replay_update(Steps *t, int i);
-/* What the step before has left of updates, and phase `at` needs: the last bucket first. */
+/* Runs the pending updates of the step before that phase `at` needs, the last bucket first. */
 void replay_catch_up(Steps *t, int at);
 
-/* replay_phase.c: one phase of the graph at hand; whether any of the calls from .. end - 1 is
- * part of the forward pass */
+/* replay_phase.c: runs one phase of the current graph; whether one of the calls from .. end - 1 is
+ * part of the forward pass. */
 void replay_phase_at(Steps *t, int at);
 bool replay_goes_forward(const Phase *p, int from, int end);
 

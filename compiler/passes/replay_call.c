@@ -1,9 +1,9 @@
-/* replay_call.c -- a call of the replay: every byte that it reads holds the value that it wants,
- * and what it writes is in nobody's way.
+/* replay_call.c -- a call of the replay: each byte that it reads holds the expected value, and its
+ * writes destroy no value that is still needed.
  *
- * Values lie in each other: a view in its input, the parts of a concat in the concat, the steps
- * of a sequence in the sequence. The value whose bytes they are is their holder. A value that
- * overwrites its input in place is a holder of its own from its call on.
+ * Values lie in each other: a view in its input, parts of a concat in the concat, steps of a
+ * sequence in the sequence.  The holder is the value that owns the bytes.  A value that overwrites
+ * its input in place becomes the holder with its call.
  */
 #include "ir/target.h"
 #include "ops/move.h"
@@ -14,12 +14,12 @@
 
 /* ---- where values lie */
 
-static int64_t element(const Replay *v, const Node *n)
+static int64_t number_bytes(const Replay *v, const Node *n)
 {
     return n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : v->real;
 }
 
-/* The value whose bytes those of n are. */
+/* The value that owns the bytes of n. */
 static const Node *holder(const Node *n)
 {
     for (;;)
@@ -35,9 +35,9 @@ Extent replay_extent(const Replay *v, const Node *n)
 {
     const Step *s = v->graph->step;
     const Node *root = node_root(n);
-    const int64_t each = node_reals(root) * element(v, root), at = root->offset;
+    const int64_t each = node_reals(root) * number_bytes(v, root), at = root->offset;
 
-    if (root->param && node_is(root, "param"))
+    if (root->param && root->op->leaf == LEAF_PARAM)
         return (Extent){REGION_FIXED, root->param->offset,
                         root->param->offset + root->param->count_memory * v->real, 0};
     if (root->place == PLACE_BATCH)
@@ -67,9 +67,10 @@ void replay_barrier(Replay *v)
         held_clear(&v->touched[i]);
 }
 
-/* Units touch their own rows of a value; where the rows of two values lie differently, or one of
- * them has none, they meet. */
-static bool units_meet(const Held *h, Extent e, bool writes)
+/* Whether this access can conflict with an earlier one, h, by another unit.  Each unit touches its
+ * own rows of a value.  If the rows of two values differ in place or size, or if a value has no
+ * rows, two units can touch the same bytes. */
+static bool units_conflict(const Held *h, Extent e, bool writes)
 {
     return (h->written || writes) && !(h->row > 0 && h->row == e.row && h->from == e.from);
 }
@@ -83,7 +84,7 @@ bool replay_touch(Replay *v, const Node *by, Extent e, bool writes)
         return true;
     for (int i = held_find(r, e.from); i < r->n && r->held[i].from < e.to; i++) {
         const Held *h = &r->held[i];
-        if (units_meet(h, e, writes)) {
+        if (units_conflict(h, e, writes)) {
             replay_fail(v, "%s %s %s in %s, while another unit of the phase %s %s",
                         replay_value(v, by), writes ? "writes" : "reads", replay_bytes(v, e),
                         replay_here(v), h->written ? "writes" : "reads",
@@ -99,10 +100,10 @@ bool replay_touch(Replay *v, const Node *by, Extent e, bool writes)
 
 /* ---- reading */
 
-static bool same_value(const Node *a, const Node *b)
+static bool is_value(const Node *a, const Node *b)
 {
-    return a == b || (a->param && b->param && node_is(a, "param") && node_is(b, "param") &&
-                      !strcmp(a->param->name, b->param->name));
+    return a == b || (a->param && b->param && a->op->leaf == LEAF_PARAM &&
+                      b->op->leaf == LEAF_PARAM && !strcmp(a->param->name, b->param->name));
 }
 
 bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e)
@@ -117,7 +118,7 @@ bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e)
                         replay_value(v, x), replay_bytes(v, e), replay_here(v));
             return false;
         }
-        if (!same_value(h->by, x)) {
+        if (!is_value(h->by, x)) {
             replay_fail(v, "%s reads %s, %s, in %s, but there lies %s", replay_value(v, by),
                         replay_value(v, x), replay_bytes(v, e), replay_here(v),
                         replay_held(v, e.region, h));
@@ -128,7 +129,8 @@ bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e)
     return true;
 }
 
-/* Since when x has to be made anew: since its chunk or the step of its loop began. */
+/* The time since which x must have been made: the beginning of its chunk, of its step of a loop, or
+ * of the phase. */
 static int64_t since(const Replay *v, const Node *x)
 {
     const Loop *l = node_loop((Node *)x);
@@ -138,7 +140,8 @@ static int64_t since(const Replay *v, const Node *x)
     return loop > v->chunk ? loop : v->chunk;
 }
 
-/* x was made in this step, and what this unit reads of it in this phase is its own. */
+/* Tests that x was made in this step, and that this unit itself made the part that it reads in this
+ * phase. */
 static bool made(Replay *v, const Node *by, const Node *x)
 {
     const Place place = node_root(x)->place;
@@ -170,7 +173,8 @@ static void read_param(Replay *v, const Node *by, const Node *x)
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 
-/* If a shard is one slice, its total is the slice's sum: nothing is computed. */
+/* If a shard is one slice, its total is the sum of the slice: nothing is computed.  The test is by
+ * name, because of all totals only this one is a copy of the sum. */
 static bool is_its_sum(const Replay *v, const Node *x)
 {
     return target_of(v->options).whole_shards && node_is(x, "batch_total") && !node_bool(x, "sync");
@@ -178,13 +182,14 @@ static bool is_its_sum(const Replay *v, const Node *x)
 
 void replay_read(Replay *v, const Node *by, const Node *x)
 {
-    if (v->wrong || node_is(x, "const"))
+    if (v->wrong || x->op->leaf == LEAF_CONST)
         return;
-    if (node_is(x, "param")) {
+    if (x->op->leaf == LEAF_PARAM) {
         read_param(v, by, x);
     } else if (is_its_sum(v, x)) {
         replay_read(v, by, x->in[0]);
-    } else if (!kernel_needed(x) && !node_is(x, "side")) { /* inlined, or in others */
+        /* inlined, or a part of another value */
+    } else if (!kernel_needed(x) && !(x->op->flags & OP_SIDE)) {
         for (int i = 0; i < x->nin; i++)
             replay_read(v, by, x->in[i]);
     } else if (made(v, by, x)) {
@@ -211,7 +216,7 @@ static bool in_frame(const Node *x)
     return x->within || scan_in_place(x);
 }
 
-/* n's numbers lie as in its shape. */
+/* The numbers of n lie in the order of its shape. */
 static bool in_rows(const Node *n)
 {
     const int64_t *dim = n->shape.rank == 1 ? n->flat : n->shape.dim;
@@ -227,8 +232,8 @@ static bool same_order(const Node *a, const Node *b)
     return same || (in_rows(a) && in_rows(b));
 }
 
-/* n's call may overwrite x: it reads a number of x before it writes the same number of its
- * result, and no other one later. */
+/* The call of n can overwrite x: it reads each number of x before it writes the same number of its
+ * result, and never later. */
 static bool number_by_number(const Node *n, const Node *x, bool first)
 {
     return n->op->flags & OP_INPLACE && (n->op->flags & OP_ELEMENTWISE || first) && !in_frame(x) &&
@@ -236,7 +241,7 @@ static bool number_by_number(const Node *n, const Node *x, bool first)
            x->half == n->half;
 }
 
-/* Both lie in one frame, n and x each in channels of their own. */
+/* Whether n and x lie in one frame, in different channels. */
 bool replay_beside(const Node *n, const Node *x)
 {
     int64_t a, b;
@@ -244,8 +249,8 @@ bool replay_beside(const Node *n, const Node *x)
            (a + n->shape.dim[0] <= b || b + x->shape.dim[0] <= a);
 }
 
-/* x lies in the concat n, and the channels to which n's call copies its other inputs are none of
- * x's. */
+/* Whether x lies in the concat n, and the call of n copies no other input into the channels of
+ * x. */
 static bool copied_beside(const Replay *v, const Node *n, const Node *x)
 {
     int64_t begin, at;
@@ -261,11 +266,11 @@ static bool copied_beside(const Replay *v, const Node *n, const Node *x)
     return true;
 }
 
-/* What n's call reads through x, and where its result lies, e: apart, or in place and number by
- * number. first: x is, or belongs to, n's first input. */
+/* Tests that x, which the call of n reads, is apart from the result e, or that the call works in
+ * place, number by number.  first: x is the first input of n, or inlined into it. */
 static void check_in_place(Replay *v, const Node *n, const Node *x, Extent e, bool first)
 {
-    if (v->wrong || node_is(x, "const") || x->within == n)
+    if (v->wrong || x->op->leaf == LEAF_CONST || x->within == n)
         return;
     if (node_attr(x, "inline")) {
         for (int i = 0; i < x->nin; i++)
@@ -286,7 +291,7 @@ void replay_put(Replay *v, const Node *x, Extent e)
     held_put(&v->memory[e.region], (Held){e.from, e.to, x, v->graph, v->at, v->now, e.row, true});
 }
 
-/* Several calls make a value, each a part: what the earlier ones made is still there. */
+/* Several calls make the parts of a value: parts of earlier calls are still there. */
 static void put_part(Replay *v, const Node *n, const Node *whole, Extent e)
 {
     const int64_t claimed = v->track->claimed[whole->id];
@@ -318,8 +323,8 @@ void replay_write(Replay *v, const Node *n)
     v->track->wrote[n->id] = v->now;
 }
 
-/* A slice's sum over its samples: it begins with zeros, or with what the one call of a slice
- * writes. */
+/* The sum of a slice over its samples begins with zeros, or with the result of the only call of a
+ * slice. */
 static void add_to_sum(Replay *v, const Node *n)
 {
     const Node *root = node_root(n);

@@ -1,4 +1,4 @@
-/* replay_phase.c -- the calls of a phase, in the replay of a step: chunks, loops over time,
+/* replay_phase.c -- the calls of a phase in the replay of a step: chunks, loops over time,
  * stretches. */
 #include "ops/op.h"
 #include "ops/scan.h"
@@ -11,8 +11,8 @@ static void call(Steps *t, const Node *n)
         replay_call(&t->v, n);
 }
 
-/* A step of a loop begins with its states: the first as they were made before the loop, the
- * others as the step before has handed them on, in the same bytes. */
+/* A step of a loop begins with its states.  The states of the first step were made before the loop;
+ * those of each later step were passed on by the step before, in the same bytes. */
 static void begin_iteration(Steps *t, const Loop *l, bool first)
 {
     Replay *v = &t->v;
@@ -24,15 +24,15 @@ static void begin_iteration(Steps *t, const Loop *l, bool first)
                           (first ? v->chunk : v->track->iteration[l->id]);
         if ((t->forward && c->next->backward) || !made ||
             !replay_holds(v, c->state, first ? c->state : c->next, e))
-            continue; /* whoever reads a state that was not made is at fault */
+            continue; /* the reader of a missing state reports the fault */
         replay_put(v, c->state, e);
         wrote[c->state->id] = v->now + 1;
     }
     v->track->iteration[l->id] = ++v->now;
 }
 
-/* A stretch of the loop that runs inside of another one, its nodes from `from` on; returns where
- * the other one's begin. */
+/* Runs a stretch of a loop that runs inside another one.  Its nodes begin at index `from`; returns
+ * the index of the first node of the outer loop. */
 static int run_stretch(Steps *t, const Phase *p, int from, bool runs)
 {
     const Loop *l = p->node[from]->loop;
@@ -50,12 +50,13 @@ static int run_stretch(Steps *t, const Phase *p, int from, bool runs)
     return end;
 }
 
+/* Runs a loop over time, its nodes from .. end - 1: states first, then two or three steps. */
 static void run_loop(Steps *t, const Phase *p, int from, int end)
 {
     const Loop *inner = p->node[from]->loop, *l = loop_outer(inner);
     const int64_t most = inner->inside ? 3 : 2;
     for (int i = from; i < end; i++)
-        if (node_is(p->node[i], "scan_state"))
+        if (p->node[i]->op->scan == SCAN_STATE)
             call(t, p->node[i]);
     for (int64_t step = 0; step < most && step < l->steps; step++) {
         int first = from;
@@ -63,7 +64,7 @@ static void run_loop(Steps *t, const Phase *p, int from, int end)
         if (inner->inside)
             first = run_stretch(t, p, from, step != 1 || inner->every == 1);
         for (int i = first; i < end; i++)
-            if (!node_is(p->node[i], "scan_state"))
+            if (p->node[i]->op->scan != SCAN_STATE)
                 call(t, p->node[i]);
     }
     t->v.track->iteration[l->id] = 0;
@@ -89,7 +90,7 @@ static void run_calls(Steps *t, const Phase *p)
     }
 }
 
-/* Sums that begin in this phase. */
+/* Sets the sums to zero that begin in this phase. */
 static void set_to_zero(Steps *t)
 {
     Replay *v = &t->v;
@@ -108,7 +109,7 @@ static void set_to_zero(Steps *t)
     }
 }
 
-/* Metrics, and the output of an evaluation, are reported at the end of a chunk. */
+/* Metrics, and the output of an evaluation, are read at the end of a chunk. */
 static void report(Steps *t)
 {
     Replay *v = &t->v;
@@ -120,7 +121,7 @@ static void report(Steps *t)
         replay_read(v, g->output, g->output);
 }
 
-static Region copied(const Replay *v, const Region *r)
+static Region copy_region(const Replay *v, const Region *r)
 {
     Region c = *r;
     c.held = arena_alloc(v->arena, (size_t)(r->n + 1) * sizeof *c.held);
@@ -130,6 +131,7 @@ static Region copied(const Replay *v, const Region *r)
     return c;
 }
 
+/* Runs a slice phase for one slice: sums set to zero, totals, two chunks, sums of all shards. */
 static void run_slice(Steps *t, const Phase *p)
 {
     Replay *v = &t->v;
@@ -139,17 +141,17 @@ static void run_slice(Steps *t, const Phase *p)
         if (p->node[i]->op->flags & OP_TOTAL)
             call(t, p->node[i]);
     v->in_slice = true;
-    const Region shard = copied(v, &v->memory[REGION_SHARD]);
+    const Region shard = copy_region(v, &v->memory[REGION_SHARD]);
     for (int64_t row = 0; row < s->slice && row < 2 * s->chunk && !v->wrong; row += s->chunk) {
         v->chunk = ++v->now;
-        if (row > 0) /* these samples are others, a thread's region and sums are the same */
-            v->memory[REGION_SHARD] = copied(v, &shard);
+        if (row > 0) /* other samples, but the same thread region and sums */
+            v->memory[REGION_SHARD] = copy_region(v, &shard);
         run_calls(t, p);
         report(t);
     }
     v->in_slice = false;
     if (t->forward)
-        return; /* what ranks know is still there */
+        return; /* the sums of all shards are still there */
     if (p->nknown)
         replay_barrier(v);
     for (int i = 0; i < p->nknown; i++)
@@ -162,7 +164,7 @@ static void run_all(Steps *t, const Phase *p)
         call(t, p->node[i]);
 }
 
-/* Without ranks: sums, and updates as part of them where nothing comes between. */
+/* Without ranks: sums, each with its update if nothing stands between. */
 static void run_gradient(Steps *t)
 {
     const Step *s = t->base->step;

@@ -2,7 +2,7 @@
 #include "ops/op.h"
 #include "passes/replay.h"
 
-/* What a sum is made of: its slices' parts, or, by panels, what all samples have left. */
+/* Reads the sources of a sum: the parts of the slices, or by panels the inputs of all samples. */
 static void read_sources(Steps *t, const Sum *m)
 {
     const Node *root = m->root;
@@ -59,7 +59,7 @@ static void change_param(Steps *t, const Node *by, const Node *x)
     t->v.track->stale[x->id] = 0;
 }
 
-/* Inputs 0, 2 .. of an update are the parameters that it changes. */
+/* An update changes the parameters in its inputs 0, 2 .. */
 void replay_update(Steps *t, int i)
 {
     Replay *v = &t->v;
@@ -83,7 +83,7 @@ void replay_update(Steps *t, int i)
         change_param(t, m->update, m->update->in[k]);
 }
 
-/* What has been added up in the step that runs is updated in the next one. */
+/* Updates sums of the step before.  Sums that this step has added are updated in the next step. */
 static void update_bucket(Steps *t, const Bucket *b)
 {
     replay_barrier(&t->v);
@@ -92,7 +92,7 @@ static void update_bucket(Steps *t, const Bucket *b)
             replay_update(t, i);
 }
 
-/* What the step before has left of updates, and phase `at` needs: the last bucket first. */
+/* Runs the pending updates of the step before that phase `at` needs, the last bucket first. */
 void replay_catch_up(Steps *t, int at)
 {
     const Step *s = t->base->step;

@@ -1,4 +1,4 @@
-/* replay_text.c -- the words of the faults that a replay finds. */
+/* replay_text.c -- texts of the faults that a replay finds. */
 #include "ops/op.h"
 #include "passes/replay.h"
 

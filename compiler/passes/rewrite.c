@@ -1,4 +1,4 @@
-/* rewrite.c -- replacing values: linear in the graph, whatever the number of replacements. */
+/* rewrite.c -- replaces values, in linear time for any number of replacements. */
 #include "passes/rewrite.h"
 
 Rewrite rewrite_begin(Graph *g)

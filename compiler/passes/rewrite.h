@@ -1,20 +1,21 @@
-/* rewrite.h -- replacing values: a map from old to new, applied in one sweep. */
+/* rewrite.h -- replaces values: collects a map from old to new values, and applies it once. */
 #ifndef REWRITE_H
 #define REWRITE_H
 #include "ir/graph.h"
 
 typedef struct Rewrite {
     Graph *graph;
-    int    count;                                     /* ids below it may be replaced */
-    Node **by;                                        /* by id: what to use instead, or NULL */
-    int    replaced;
+    int count; /* nodes with smaller ids can be replaced */
+    Node **by; /* by id: the new value; NULL: not replaced */
+    int replaced;
 } Rewrite;
 
 Rewrite rewrite_begin(Graph *g);
-/* `by` takes over the name of old when it has none. */
-void    rewrite_replace(Rewrite *r, Node *old, Node *by);
-void    rewrite_inputs(const Rewrite *r, Node *n);    /* n's inputs as replaced so far */
-/* Every use, output, loss and metrics; drops what was replaced, and sorts. */
-void    rewrite_end(Rewrite *r);
+/* `by` gets the name of old if it has none. */
+void rewrite_replace(Rewrite *r, Node *old, Node *by);
+/* Replaces inputs of n, as far as the map is known. */
+void rewrite_inputs(const Rewrite *r, Node *n);
+/* Replaces each use, the output, loss and metrics; drops replaced nodes, and sorts the graph. */
+void rewrite_end(Rewrite *r);
 
 #endif

@@ -1,9 +1,11 @@
-/* schedule.c -- cut the batch, decide what runs in which phase, and where each value lives.
+/* schedule.c -- cuts the batch, and decides which phase computes each node and where each value
+ * lives.
  *
- * The units of work are constants of the program: slices of the batch, panels of a weight, ranges
- * of parameters.  The number of threads or ranks never changes what is computed or in which order
- * it is added (ARCHITECTURE.md, "The step program").
+ * Units of work are constants of the program: slices of the batch, panels of weights, ranges of
+ * parameters.  The number of threads or ranks never changes what is computed, or the order of
+ * additions (docs/explain/step.md).
  */
+#include "passes/schedule.h"
 #include "ir/readers.h"
 #include "ir/step.h"
 #include "ir/target.h"
@@ -14,16 +16,14 @@
 #include "passes/buckets.h"
 #include "passes/levels.h"
 #include "passes/pass.h"
-#include "passes/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------- sums over
- * samples */
+/* ---- sums over samples */
 
-/* s is a sum over samples, or an add of such sums that nothing else reads: all its terms go to
- * one place. */
+/* Whether n is a sum over samples, or an addition of such sums with no other reader: all terms are
+ * added in one place.  The test of `add` is by name: only the order of additions matters here. */
 static bool is_sum(const Readers *r, const Node *n)
 {
     if (n->op->flags & OP_SUM && !n->shape.batched && n->in[0]->shape.batched)
@@ -33,17 +33,18 @@ static bool is_sum(const Readers *r, const Node *n)
            readers_uses(r, n->in[1]) == 1 && shape_same(&n->in[0]->shape, &n->in[1]->shape);
 }
 
-static void join(Node *n, Node *root)
+static void join_terms(Node *n, Node *root)
 {
     if (n != root)
         n->alias = root;
     if (n->op->flags & OP_SUM)
         return;
-    join(n->in[0], root);
-    join(n->in[1], root);
+    join_terms(n->in[0], root);
+    join_terms(n->in[1], root);
 }
 
-/* The update that a sum goes to, or what all shards have of it, when everything else that reads it is a total. */
+/* The update that reads a sum, or the sums of all shards of it.  *total becomes true if a total
+ * reads the sum.  NULL: no update, or other readers. */
 static Node *update_of(const Readers *r, const Node *root, bool *total)
 {
     Node *update = NULL;
@@ -63,6 +64,7 @@ static Node *update_of(const Readers *r, const Node *root, bool *total)
     return others ? NULL : update;
 }
 
+/* The node that owns the bytes of n: behind views, frames, and values that share memory. */
 static Node *base_of(Node *n)
 {
     while (n->within || n->op->flags & OP_VIEW || scan_in_place(n) || (n->alias && n->alias != n))
@@ -72,47 +74,51 @@ static Node *base_of(Node *n)
     return n;
 }
 
-/* A first dense layer's gradient reads the samples a second time where they are stored: numbers in the order of its weights,
- * which nothing but a scale has changed (what that gains: runtime/cpu/dense_input.h).  Its sums, of all outputs, wait on
- * the thread's stack. */
+/* The gradient of a first dense layer can read the stored samples a second time.  Its numbers are
+ * in the order of the weights, and nothing but a factor changes them (runtime/cpu/dense_input.h has
+ * the gain).  The sums of all outputs are on the stack of the thread. */
 enum { STORED_OUTPUTS = 512 };
 
 static bool reads_stored(const Graph *g, const Node *root)
 {
     const Recipe *q = &g->recipe;
-    const Node *x = node_is(root, "dense_dw") ? base_of(root->in[0]) : NULL;
+    const Node *x = op_computes(root, PRODUCT_DENSE, ROLE_DW) ? base_of(root->in[0]) : NULL;
     const Shape *in = x ? &x->shape : NULL;
 
-    return x && node_is(x, "input") && x->nin == 0 && x->dtype == DT_REAL &&
+    return x && x->op->leaf == LEAF_INPUT && x->nin == 0 && x->dtype == DT_REAL &&
            dense_rows(root) == 1 && shape_count(in) == root->shape.dim[1] &&
            root->shape.dim[0] <= STORED_OUTPUTS &&
            (x->layout != LAYOUT_LAST || in->rank < 3 || in->dim[0] == 1) && !q->augment.given &&
            !q->resize && q->normalize.kind == NORM_NONE;
 }
 
-/* A dense layer's gradient by output panels, over what all shards have kept of x and dy; or in slices like any other sum,
- * where the weights take less memory than that: in sequences.  That of large filters of small images in squares. */
+/* Whether a gradient of weights is computed by panels.  A dense layer: by panels of outputs, from x
+ * and dy of all shards; by slices, as other sums, if the weights need less memory than x and dy: in
+ * sequences.  Large filters of small images: in squares. */
 static bool by_panels(const Step *s, const Node *root, int64_t real)
 {
-    if (node_is(root, "conv2d_dw"))
+    if (op_computes(root, PRODUCT_CONV, ROLE_DW))
         return conv_in_squares(root, s->shards, s->shard, real);
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
-    if (node_is(root, "embedding_dw")) /* by rows of the table, where most of them have no token */
+    if (root->op->product == PRODUCT_TABLE) /* by rows of the table, if most rows have no token */
         return k <= 1024 && s->shard * shape_count(&root->in[0]->shape) < o;
     return rows == s->shard || s->slices * o * k > rows * (o + k);
 }
 
+/* Adds a sum over samples to the step, with its update and its place in the gradient buffer. */
 static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Options *o)
 {
     Sum sum = {.root = root};
 
     sum.update = update_of(r, root, &sum.total);
-    if (sum.update && node_is(sum.update, "update"))
-        sum.param = sum.update->in[0]->param;
+    if (sum.update)
+        sum.param = sum.update->param;
     sum.known = sum.update && sum.update->in[1] != root;
     const int64_t real = dtype_bytes(g->recipe.dtype);
-    const bool product = node_is(root, "dense_dw") || node_is(root, "embedding_dw") || (node_is(root, "conv2d_dw") && sum.param);
+    const bool product = op_computes(root, PRODUCT_DENSE, ROLE_DW) ||
+                         op_computes(root, PRODUCT_TABLE, ROLE_DW) ||
+                         (op_computes(root, PRODUCT_CONV, ROLE_DW) && sum.param);
     sum.panels = target_of(o).panels && product && sum.update && by_panels(s, root, real);
     sum.stored = sum.panels && reads_stored(g, root);
     sum.count = sum.param ? sum.param->count_memory : shape_count(&root->shape);
@@ -121,17 +127,18 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
         s->grad_bytes += (sum.count * real + 63) / 64 * 64;
     ARENA_PUSH(g->arena, s->sum, s->nsum, sum);
     root->alias = NULL;
-    join(root, root);
+    join_terms(root, root);
 }
 
-/* ------------------------------------------------------------------------------- phases */
+/* ---- phases */
 
+/* What computes n: see levels.h. */
 static int kind_of(const Readers *r, const Node *n)
 {
     int k = PREPARE;
 
     if (n->nin == 0)
-        return n->shape.batched && !node_is(n, "const") ? SLICE : LEAF;
+        return n->shape.batched && n->op->leaf != LEAF_CONST ? SLICE : LEAF;
     if (n->shape.batched)
         return SLICE;
     if (is_sum(r, n))
@@ -148,16 +155,16 @@ static int kind_of(const Readers *r, const Node *n)
     return k;
 }
 
-/* What a step of a loop hands on takes the state's place when nothing reads that any more: at the end of the step.
- * The order of all else stays. */
-static void hand_on_last(Graph *g)
+/* Moves each scan_next to the end of the step of its loop: there nothing reads the state any more,
+ * whose memory the new value takes.  The order of all other nodes stays. */
+static void carry_last(Graph *g)
 {
     Node **late = arena_alloc(g->arena, (size_t)(g->nnode + 1) * sizeof *late);
     for (int i = 0; i < g->nnode;) {
         const Loop *l = g->node[i]->loop;
         int to = i, nlate = 0;
         for (; i < g->nnode && g->node[i]->loop == l; i++)
-            if (node_is(g->node[i], "scan_next"))
+            if (g->node[i]->op->scan == SCAN_NEXT)
                 late[nlate++] = g->node[i];
             else
                 g->node[to++] = g->node[i];
@@ -165,7 +172,7 @@ static void hand_on_last(Graph *g)
     }
 }
 
-/* It lies where the state lies. */
+/* The value for the next step has the memory of the state. */
 static void join_carried(const Graph *g)
 {
     for (int i = 0; i < g->nloop; i++)
@@ -178,9 +185,10 @@ static void push(Graph *g, Phase *p, Node *n)
     ARENA_PUSH(g->arena, p->node, p->nnode, n);
 }
 
+/* Sets the region of n. */
 static void place(const Step *s, Node *n)
 {
-    if (node_is(n, "const") || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
+    if (n->op->leaf == LEAF_CONST || (n->op->flags & OP_UPDATE) || node_attr(n, "inline"))
         n->place = PLACE_NONE;
     else if (n->op->flags & OP_VIEW || n->within || scan_in_place(n))
         n->place = PLACE_VIEW;
@@ -190,14 +198,14 @@ static void place(const Step *s, Node *n)
         n->place = PLACE_LOCAL;
     else
         n->place = PLACE_FIXED;
-    if (n->place == PLACE_PARTIAL)
-        for (int i = 0; i < s->nsum; i++)
-            if (s->sum[i].root == n && s->sum[i].panels)
-                n->place =
-                    PLACE_NONE; /* never stored: panels update, or go to the gradient buffer */
+    /* panels update the weights or write to the gradient buffer: such a sum is never stored */
+    for (int i = 0; n->place == PLACE_PARTIAL && i < s->nsum; i++)
+        if (s->sum[i].root == n && s->sum[i].panels)
+            n->place = PLACE_NONE;
 }
 
-/* n, computed at `level`, reads x there: a sample's value that an earlier phase made must have been kept. */
+/* n, computed at `level`, reads x: if an earlier phase has made the value of a sample, it must be
+ * kept. */
 static void read_at(const Node *n, int level, const int *made)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -209,7 +217,7 @@ static void read_at(const Node *n, int level, const int *made)
     }
 }
 
-/* Values that outlive the phase that makes them go to the shard's memory. */
+/* Values that are read in a later phase go to the shard region. */
 static void keep(Graph *g, const Step *s, const int *level)
 {
     for (int i = 0; i < g->nnode; i++) {
@@ -218,7 +226,7 @@ static void keep(Graph *g, const Step *s, const int *level)
         if (!node_attr(n, "inline") && (n->mark == SLICE || n->mark == SUMMED))
             read_at(n, level[n->id], level);
         if (n->within && frame->place == PLACE_LOCAL && level[n->id] != level[frame->id])
-            frame->place = PLACE_BATCH; /* parts are written in several phases */
+            frame->place = PLACE_BATCH; /* several phases write its parts */
     }
     for (int i = 0; i < s->nsum; i++)
         for (int k = s->sum[i].stored; k < 2 && s->sum[i].panels; k++) {
@@ -245,7 +253,7 @@ static void close_phase(Step *s)
     s->nphase -= p->nnode == 0;
 }
 
-/* A total is made anew at the head of each phase that reads it: every thread has its own. */
+/* Each phase that reads a total computes it at its beginning, in each thread. */
 static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, int l)
 {
     for (int i = 0; i < g->nnode; i++) {
@@ -273,7 +281,8 @@ static bool in_samples(const Node *n)
     return levels_in_slice(n) && !levels_wide(n);
 }
 
-/* The last level of the nodes of a kind.  Of slices a sum may be alone in it: that of the last bucket. */
+/* The last level of the nodes of a kind.  In the last slice phase a sum can be alone: that of the
+ * last bucket. */
 static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {
     int last = 0;
@@ -315,6 +324,8 @@ static void slice_phases(Graph *g, Step *s, const Readers *r, const int *level, 
     close_phase(s);
 }
 
+/* Makes the phases of the step: for each level prepare, wide and slice phases, then gradient and
+ * update. */
 static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 {
     int *due = arena_alloc(g->arena, (size_t)(s->nbucket + 1) * sizeof *due);
@@ -341,7 +352,7 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
     close_phase(s);
 }
 
-/* What no phase computes would be added and trained with all the same, as what lies there. */
+/* Aborts if no phase computes a node: its bytes would hold an old value. */
 static void check_phases(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -355,12 +366,13 @@ static void check_phases(const Graph *g)
 static bool has_side(const Readers *r, const Node *n)
 {
     for (int i = 0; i < readers_count(r, n); i++)
-        if (node_is(readers_at(r, n, i), "side"))
+        if (readers_at(r, n, i)->op->flags & OP_SIDE)
             return true;
     return false;
 }
 
-/* A pooled convolution writes its indices also where nobody reads them: evaluation. */
+/* A convolution with a fused pooling always writes its indices, also in evaluation, where nothing
+ * reads them. */
 static void add_sides(Graph *g)
 {
     const Readers *r = readers_new(g);
@@ -368,7 +380,7 @@ static void add_sides(Graph *g)
 
     for (int i = 0; i < n; i++) {
         Node *c = g->node[i];
-        if (!node_is(c, "conv2d") || !node_attr(c, "pool") || has_side(r, c))
+        if (!(c->op->takes & EPILOGUE_POOL) || !node_attr(c, "pool") || has_side(r, c))
             continue;
         Node *s = graph_add(g, op_find("side"), &c, 1, c->span);
         s->shape = c->shape, s->dtype = DT_U8, s->layout = c->layout;
@@ -377,7 +389,8 @@ static void add_sides(Graph *g)
     graph_sort(g);
 }
 
-/* Gradients, then what only running averages and totals wait for: clipping looks at gradients. */
+/* Adds gradients first, then sums for running averages and totals: clipping reads the gradients
+ * only.  Only an update of a trained parameter has Node.param. */
 static void add_sums(Graph *g, Step *s, const Readers *r, const Options *o)
 {
     for (int averages = 0; averages < 2; averages++) {
@@ -387,7 +400,7 @@ static void add_sums(Graph *g, Step *s, const Readers *r, const Options *o)
             if (n->mark != SUMMED || (u && u->mark == SUMMED))
                 continue;
             const Node *update = update_of(r, n, &total);
-            const bool gradient = update ? node_is(update, "update") : !total;
+            const bool gradient = update ? update->param != NULL : !total;
             if (gradient == !averages)
                 add_sum(g, s, n, r, o);
         }
@@ -406,7 +419,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
     if (!schedule_check_counts(g, s, d) || !schedule_check_statistics(g, s, d))
         return;
     add_sides(g);
-    hand_on_last(g);
+    carry_last(g);
     const Readers *r = readers_new(g);
     for (int i = 0; i < g->nnode; i++)
         g->node[i]->alias = NULL, g->node[i]->phase = -1;

@@ -1,10 +1,14 @@
-/* schedule.h -- what pass schedule takes of cut.c. */
+/* schedule.h -- functions of cut.c for pass schedule. */
 #ifndef SCHEDULE_H
 #define SCHEDULE_H
+#include "ir/options.h"
 #include "ir/step.h"
 
+/* Replaces the shards, slices and chunks of schedule_cut by those of a GPU. */
 void schedule_cut_for_device(const Graph *g, Step *s, const Options *o);
-bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d);      /* false: a batch_norm has one number a channel */
-bool schedule_check_counts(const Graph *g, const Step *s, Diag *d);          /* false: a chunk's value has more numbers than an int counts */
+/* false, with an error: a batch_norm has only one number in each channel. */
+bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d);
+/* false, with an error: a value of a chunk has more numbers than an int can count. */
+bool schedule_check_counts(const Graph *g, const Step *s, Diag *d);
 
 #endif

@@ -1,18 +1,20 @@
-/* simplify.c -- algebra that makes nodes vanish.
+/* simplify.c -- algebra that makes nodes unnecessary.
  *
  *   x + 0, x - 0, x * 1, x / 1, pow(x, 1) = x     - -x = x      x + -y = x - y      x - -y = x + y
  *   0 - x = -x
  *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)
  *   pow(x, -1) = reciprocal(x)
  *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
- *   f(numbers) = a number, and so is a reshape of one
- *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) where they cover all: gradients of gates
+ *   f(constants) = a constant, and so is a reshape of one
+ *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) if they cover all: gradients of gates
  *
- * No rule changes a result by more than a rounding, and none drops a term that could be inf or NaN
- * (x * 0 stays). A rule applies only where the result keeps its shape: x * 1 may be what
- * broadcasts x.
+ * No rule changes a result by more than a rounding, and no rule drops a term that could be inf or
+ * NaN (x * 0 stays).  A rule applies only if the result keeps its shape, because x * 1 can
+ * broadcast x.
+ *
+ * The rules test ops by name: each one is an identity of exactly these ops.
  */
-#include "ops/op.h"
+#include "ops/elementwise.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -21,63 +23,31 @@
 
 static bool is_const(const Node *n, double v)
 {
-    return node_is(n, "const") && node_float(n, "value") == v;
+    return n->op->leaf == LEAF_CONST && node_float(n, "value") == v;
 }
 
-/* ---- numbers */
+/* ---- constants */
 
-/* clang-format off */
-static double add(double a, double b) { return a + b; }
-static double sub(double a, double b) { return a - b; }
-static double mul(double a, double b) { return a * b; }
-static double quotient(double a, double b) { return a / b; }
-static double neg(double a, double b) { return (void)b, -a; }
-static double exp_(double a, double b) { return (void)b, exp(a); }
-static double log_(double a, double b) { return (void)b, log(a); }
-static double sqrt_(double a, double b) { return (void)b, sqrt(a); }
-static double square(double a, double b) { return (void)b, a * a; }
-static double reciprocal(double a, double b) { return (void)b, 1 / a; }
-/* clang-format on */
-
-static const struct {
-    const char *op;
-    double (*f)(double a, double b);
-} number_op[] = {{"add", add},
-                 {"sub", sub},
-                 {"mul", mul},
-                 {"div", quotient},
-                 {"neg", neg},
-                 {"exp", exp_},
-                 {"log", log_},
-                 {"sqrt", sqrt_},
-                 {"pow", pow},
-                 {"min", fmin},
-                 {"max", fmax},
-                 {"square", square},
-                 {"reciprocal", reciprocal}};
-
-/* A result that is no number stays as it is, for the program to stumble over where it stands. */
+/* Folds an op of constants.  A result that is not finite stays an op, so that the program finds it
+ * at its line. */
 static Node *fold(Graph *g, Node *n)
 {
     const bool all =
-        n->nin > 0 && node_is(n->in[0], "const") && node_is(n->in[n->nin - 1], "const");
+        n->nin > 0 && n->in[0]->op->leaf == LEAF_CONST && n->in[n->nin - 1]->op->leaf == LEAF_CONST;
     if (all && n->op->flags & OP_VIEW && n->shape.batched)
         return graph_const(g, node_float(n->in[0], "value"), n->shape, n->span);
-    for (size_t i = 0; all && i < sizeof number_op / sizeof *number_op; i++) {
-        if (!node_is(n, number_op[i].op))
-            continue;
-        const double v =
-            number_op[i].f(node_float(n->in[0], "value"), node_float(n->in[n->nin - 1], "value"));
-        return isfinite(v) ? graph_const(g, v, n->shape, n->span) : NULL;
-    }
-    return NULL;
+    double v;
+    if (!all || !elementwise_value(n->op, node_float(n->in[0], "value"),
+                                   node_float(n->in[n->nin - 1], "value"), &v))
+        return NULL;
+    return isfinite(v) ? graph_const(g, v, n->shape, n->span) : NULL;
 }
 
-/* ---- the rules: each gives the value to use instead of n, or NULL */
+/* ---- the rules: each returns the value to use instead of n, or NULL */
 
 enum { PARTS = 16 };
 
-/* The terms of a sum of gradients of slices; false: there are others, or too many. */
+/* Collects the terms of a sum of gradients of slices; false: there are other terms, or too many. */
 static bool slices_of(Node *n, Node **part, int *count)
 {
     if (node_is(n, "add") && n->shape.batched)
@@ -88,7 +58,7 @@ static bool slices_of(Node *n, Node **part, int *count)
     return true;
 }
 
-/* The one dimension along which a slice leaves something out; -1: several, or none. */
+/* The only dimension along which a slice leaves something out; -1: several, or none. */
 static int cut_axis(const Node *part)
 {
     const Shape *whole = &part->shape, *cut = &part->in[0]->shape;
@@ -101,7 +71,7 @@ static int cut_axis(const Node *part)
     return axis;
 }
 
-/* Slices of one dimension, side by side, that leave nothing out: they are put together. */
+/* Slices of one dimension, side by side, that cover all of it, become a concat. */
 static Node *join_slices(Graph *g, Node *n)
 {
     Node *part[PARTS], like = {.op = op_find("concat"), .span = n->span};
@@ -110,8 +80,8 @@ static Node *join_slices(Graph *g, Node *n)
         return NULL;
     const int axis = cut_axis(part[0]);
     int64_t at = 0;
-    for (int i = 0; i < count && axis >= 0;
-         i++) { /* the one that begins where the others end comes next */
+    /* the part that begins at the end of the others comes next */
+    for (int i = 0; i < count && axis >= 0; i++) {
         int k = i;
         while (k < count &&
                (cut_axis(part[k]) != axis || node_attr(part[k], "start")->list[axis] != at))
@@ -156,13 +126,13 @@ static Node *simplify_sub(Graph *g, Node *n)
     return node_is(b, "neg") ? op_make(g, "add", n->span, 2, a, b->in[0]) : NULL;
 }
 
-/* (x * a) * b with numbers a and b: the numbers meet first. */
+/* (x * a) * b with constants a and b: they are multiplied first. */
 static Node *join_factors(Graph *g, Node *n, Node *x, const Node *b)
 {
-    if (!node_is(b, "const") || !node_is(x, "mul"))
+    if (b->op->leaf != LEAF_CONST || !node_is(x, "mul"))
         return NULL;
     for (int i = 0; i < 2; i++)
-        if (node_is(x->in[i], "const")) {
+        if (x->in[i]->op->leaf == LEAF_CONST) {
             const double v = node_float(x->in[i], "value") * node_float(b, "value");
             Node *ab = graph_const(g, v, shape_make(false, NULL, NULL, 0), n->span);
             return isfinite(v) ? op_make(g, "mul", n->span, 2, x->in[1 - i], ab) : NULL;
@@ -233,7 +203,7 @@ static Node *simplify_even(Graph *g, Node *n)
     return node_is(n->in[0], "neg") ? op_make(g, n->op->name, n->span, 1, n->in[0]->in[0]) : NULL;
 }
 
-/* relu(relu(x)) = relu(x), abs(abs(x)) likewise. */
+/* relu(relu(x)) = relu(x), abs likewise. */
 static Node *simplify_twice(Graph *g, Node *n)
 {
     (void)g;
@@ -260,13 +230,13 @@ static Node *simplify(Graph *g, Node *n)
             by = rule[i].rule(g, n);
             by = by && shape_same(&by->shape, &n->shape) ? by : NULL;
         }
-    if (by && by->id >= made) /* a new node stands for n; an old one may belong to the forward pass */
+    if (by && by->id >= made) /* a new node replaces n; an old one can belong to the forward pass */
         by->backward = n->backward, by->needs_grad = n->needs_grad;
     return by;
 }
 
-/* One visit of all nodes; true when something changed.  What a failed rule has made is left for
- * dce. */
+/* Visits each node once; true if something has changed.  dce drops nodes that a failed rule has
+ * made. */
 static bool sweep(Graph *g)
 {
     Rewrite r = rewrite_begin(g);

@@ -1,23 +1,25 @@
-/* slices.c -- producers write straight into their slice of a concat, readers of a slice read it where it lies: no copy.
+/* slices.c -- producers write into their part of a concat, and readers of a slice read it in place,
+ * without a copy.
  *
- *   concat(a, b)     a and b live in its memory, one channel range each (Node.within); it has no code of its own left
- *   slice(x)         lives in x's memory, where x lies; it has no code either
+ *   concat(a, b)     a and b lie in the memory of the concat (Node.within), each in a range of
+ *                    channels; the concat has no code left
+ *   slice(x)         lies in the memory of x; it has no code either
  *
- * Rows of a value that lies within another are as far apart as the other's: only for channels of images stored LAST, and for
- * vectors.  A value moves only when the kernel that makes it and all that read it can step over what lies between (the two
- * lists below); else concat copies it and slice makes its own.  Concats within concats nest: a dense block is one buffer.
- * Pass recompute, which makes values again one by one, takes it all back where --memory-limit leaves no other way.
+ * The rows of a value within another one are as far apart as the rows of the other one.  So this is
+ * for channels of images in layout LAST, and for vectors.  A value lies within another one only if
+ * its kernel and all its readers can step over the bytes between two rows (Op.strided).  Otherwise
+ * the concat copies the value, and a slice is a copy.  Concats within concats nest: a dense block
+ * is one buffer.  Pass recompute, which makes single values again, undoes this if --memory-limit
+ * needs it.
+ *
+ * concat and slice are tested by name: of the ops that move numbers, only they are ranges of
+ * channels.
  */
 #include "ir/readers.h"
 #include "ops/move.h"
 #include "passes/pass.h"
 
-static bool in_loop(const Node *n)
-{
-    return n->op->flags & OP_ELEMENTWISE || node_is(n, "bias");
-}
-
-/* Its rows are its channels, one beside the other. */
+/* Whether the rows of n are its channels, as neighbours. */
 static bool has_rows(const Node *n)
 {
     return n->shape.batched && n->dtype == DT_REAL &&
@@ -25,45 +27,31 @@ static bool has_rows(const Node *n)
                                : n->shape.rank == 3 && n->layout == LAYOUT_LAST);
 }
 
-/* A convolution that runs the direct kernel of runtime/cpu/conv_gather.h. */
+/* Whether n is a convolution by the direct kernel of runtime/cpu/conv_gather.h. */
 static bool gathers(const Node *n)
 {
     const Attr *x = node_attr(n, "x_shape");
-    return node_is(n, "conv2d") && !node_attr(n, "winograd") && !node_attr(n, "pool") &&
+    return op_computes(n, PRODUCT_CONV, ROLE_Y) && !node_attr(n, "winograd") &&
+           !node_attr(n, "pool") &&
            (node_int(n, "groups") == 1 || node_int(n, "groups") < x->list[0]);
 }
 
-/* The kernel that makes n can leave room between its rows. */
+/* Whether the kernel of n can write its rows with a distance between them. */
 static bool writes_rows(const Node *n)
 {
-    static const char *const kernel[] = {"concat",   "slice",    "crop",       "transpose",
-                                         "max_pool", "avg_pool", "batch_norm", "batch_norm_test"};
-    bool can = (in_loop(n) && !node_attr(n, "inline")) || gathers(n);
-    for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++)
-        can |= node_is(n, kernel[i]);
-    return can;
+    return n->op->strided & STRIDED_OUT || (n->op->flags & OP_MAP && !node_attr(n, "inline")) ||
+           gathers(n);
 }
 
-/* u can read x with room between its rows. */
+/* Whether u can read x with a distance between the rows of x. */
 static bool reads_rows(const Node *u, const Node *x)
 {
-    static const struct {
-        const char *op;
-        int input;
-    } kernel[] = {{"max_pool_dx", 1},    {"avg_pool_dx", 0},   {"batch_moments", 0},
-                  {"batch_norm", 0},     {"batch_norm_dw", 1}, {"batch_norm_dx", 1},
-                  {"batch_norm_test", 0}};
-    if (in_loop(u) || u->op->move || node_is(u, "sum_to") || node_is(u, "amax_to"))
+    if (u->op->flags & (OP_MAP | OP_REDUCE) || u->op->move)
         return true;
-    for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
-        if (!node_is(u, kernel[i].op))
-            continue;
-        for (int k = 0; k < u->nin; k++)
-            if ((u->in[k] == x) != (k == kernel[i].input))
-                return false;
-        return true;
-    }
-    return false;
+    for (int i = 0; i < u->nin; i++)
+        if (u->in[i] == x && !(u->op->strided & 1u << i))
+            return false;
+    return true;
 }
 
 static bool all_read_rows(const Graph *g, const Readers *r, const Node *x)
@@ -74,7 +62,7 @@ static bool all_read_rows(const Graph *g, const Readers *r, const Node *x)
     return !graph_keeps(g, x);
 }
 
-/* Along the first dimension; where input i begins there. */
+/* Whether n joins or cuts along the first dimension; *start gets the begin of input i there. */
 static bool along_channels(const Node *n, int i, int64_t *start)
 {
     const int64_t axis = node_int(n, "axis");
@@ -103,17 +91,17 @@ static void place_parts(const Graph *g, const Readers *r, Node *n)
     }
 }
 
-/* What lies in memory under its own name: not computed inside its readers' loops. */
-static bool stored(const Node *x)
+/* Whether x is in memory, not computed in the loops of its readers. */
+static bool in_memory(const Node *x)
 {
-    return !node_attr(x, "inline") && !node_is(x, "const");
+    return !node_attr(x, "inline") && x->op->leaf != LEAF_CONST;
 }
 
 static void place_slice(const Graph *g, const Readers *r, Node *n)
 {
     Node *x = n->in[0];
     int64_t start;
-    if (!n->within && stored(x) && has_rows(n) && has_rows(x) && along_channels(n, 0, &start) &&
+    if (!n->within && in_memory(x) && has_rows(n) && has_rows(x) && along_channels(n, 0, &start) &&
         all_read_rows(g, r, n))
         n->within = x, n->start = start;
 }

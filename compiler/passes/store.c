@@ -1,32 +1,27 @@
-/* store.c -- constants that a kernel reads in memory are stored there, by a copy (scan_keep).
+/* store.c -- stores constants that a kernel reads in memory, by a copy (scan_keep).
  *
- * A constant has no place of its own. Elementwise loops write its number where they read it, and so
- * do a few other kernels. A view would have no bytes to show, and loops that move or sum numbers no
- * pointer to follow: zeros(4) + 1 read by dense, or the gradient of sum(output, axes = [0]), which
- * is 1 / batch under other shapes.
+ * A constant has no memory.  Elementwise loops and a few other kernels have its number in their
+ * code (OP_LITERAL).  But a view of a constant would have no bytes, and loops that move or sum
+ * numbers need a pointer.  Examples are zeros(4) + 1 read by dense, and the gradient of sum(output,
+ * axes = [0]), which is 1 / batch in other shapes.
  */
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 
-/* Kernels that write the constant x where they read it. */
+/* Whether the kernel of n has the constant x as a number in its code. */
 static bool writes_number(const Node *n, const Node *x)
 {
-    static const char *const loops[] = {"bias",        "dropout",   "scan_state",
-                                        "scan_resume", "scan_keep", "token_state"};
-    const bool sums = node_is(n, "sum_to") || node_is(n, "amax_to");
-    bool writes = n->op->flags & OP_ELEMENTWISE;
-    for (size_t i = 0; !writes && i < sizeof loops / sizeof *loops; i++)
-        writes = node_is(n, loops[i]);
-    if (n->op->flags & OP_VIEW || n->op->move || sums)
+    if (n->op->flags & (OP_VIEW | OP_REDUCE) || n->op->move)
         return false;
-    return writes || (x->backward && x->shape.rank == 0); /* 1 / batch, which losses begin with */
+    return n->op->flags & (OP_MAP | OP_LITERAL) ||
+           (x->backward && x->shape.rank == 0); /* 1 / batch, with which losses begin */
 }
 
-/* What the program reports is read in memory, too. */
+/* The program reads reported values in memory, too. */
 static void store_result(Graph *g, Node **x)
 {
-    if (*x && node_is(*x, "const"))
+    if (*x && (*x)->op->leaf == LEAF_CONST)
         *x = scan_keep(g, NULL, *x);
 }
 
@@ -42,7 +37,7 @@ void pass_store(Graph *g, const Options *o, Diag *d)
         Node *n = g->node[i];
         for (int k = 0; k < n->nin; k++) {
             Node *x = n->in[k];
-            if (!node_is(x, "const") || !x->shape.batched || writes_number(n, x))
+            if (x->op->leaf != LEAF_CONST || !x->shape.batched || writes_number(n, x))
                 continue;
             n->in[k] = scan_keep(g, n->loop, x);
             n->in[k]->backward = x->backward;

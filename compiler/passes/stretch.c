@@ -1,20 +1,24 @@
-/* stretch.c -- scans with `recompute = every k`: the backward pass makes the values of the steps again, k steps at a time.
+/* stretch.c -- scans with `recompute = every k`: the backward pass makes the values of the steps
+ * again, k steps at a time.
  *
- * Without it the loop that goes back reads each value of the loop forward from a sequence of all steps.  With it the loop
- * forward saves its states at the first step of every k only, a stretch.  At the first step of a stretch, counted from its
- * end, the loop back runs the stretch forward once more, from the saved states, by the same kernels on the same operands:
- * the same bits, in sequences of k steps.
+ * Without it, the backward loop reads each value of the forward loop from a sequence of all steps.
+ * With it, the forward loop saves its states only at the first step of each k steps, a stretch.  At
+ * the first step of a stretch, counted from its end, the backward loop runs the stretch forward
+ * once more, from the saved states.  The same kernels and operands give the same bits, in sequences
+ * of k steps.
  *
- *   loop L, T steps     scan_save(state)                     T / k states kept
- *   loop M, back        at steps k - 1, 2 k - 1 ..:          loop A (Loop.inside = M), k steps: scan_resume, what M needs of
- *                                                            L's body, stacks of k steps
- *                       reads A's stacks
+ *   loop L, T steps     scan_save(state)            keeps T / k states
+ *   loop M, backward    at steps k - 1, 2 k - 1 ..: loop A (Loop.inside = M), k steps: scan_resume,
+ *                                                   nodes of L that M needs, stacks of k steps
+ *                       reads the stacks of A
  *
- * What is read by whole sequences is kept anyway and not made again: the operands of the weights' gradients, which are
- * one product over all steps, in an order that must not change, and what the scan yields to readers behind it.  What pass
- * hoist took out of the loop is made again inside, so that it need not wait for the backward pass.
+ * Sequences that are read as a whole are kept and not made again: the operands of gradients of
+ * weights, which are one product over all steps in a fixed order, and the results of the scan.  A
+ * value that pass hoist has moved out of the loop is made again inside, so that it need not be kept
+ * for the backward pass.
  *
- * After dce, which has dropped the stacks that nobody reads; before fuse, which may then compute in L without storing.
+ * This pass runs after dce, which has dropped stacks without readers, and before fuse, which then
+ * need not store these values in L.
  *
  * Idea: Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost".
  */
@@ -25,34 +29,34 @@
 #include "passes/pass.h"
 #include <string.h>
 
-/* One loop at work. */
+/* The work on one loop. */
 typedef struct Stretch {
     Graph *g;
     Readers *readers;
     Loop *from, *again;
-    int count;      /* nodes in the list when it began */
-    Node **by;      /* by id: what stands for it in the loop `again` */
-    bool by_step;   /* a product of one step has the bits of one of all steps: not by a BLAS */
-    bool *replaced; /* by id: a stack that nobody will read any more */
+    int count;    /* nodes in the list at the beginning */
+    Node **by;    /* by id: the copy in the loop `again` */
+    bool by_step; /* a product of one step has the bits of a product of all steps: not in a BLAS */
+    bool *replaced; /* by id: a stack that gets no reader any more */
 } Stretch;
 
 static Node *value_again(Stretch *s, Node *v);
 
-/* ---- what is made again */
+/* ---- making values again */
 
-static Node *copied(Stretch *s, const Node *n, Node *const *in)
+static Node *copy_into_loop(Stretch *s, const Node *n, Node *const *in)
 {
     Graph *g = s->g;
     Node *c = graph_add(g, n->op, in, n->nin, n->span);
     node_copy_attrs(g, c, n);
-    node_drop_attr(g->arena, c, "rows"); /* of a dense product over a whole sequence */
+    node_drop_attr(g->arena, c, "rows"); /* an attribute of a product over a whole sequence */
     c->loop = s->again, c->backward = true, c->dtype = n->dtype;
     c->name = n->name, c->needs_grad = n->needs_grad, c->block = n->block;
     c->op->shape(c, diag_new(g->arena, DIAG_NEVER));
     return c;
 }
 
-/* The stack of v that is read as a whole and so kept; NULL: none. */
+/* The stack of v if its readers need the whole sequence, so that it is kept; NULL: none. */
 static Node *kept_stack(const Stretch *s, const Node *v)
 {
     for (int i = 0; i < s->from->nstack; i++) {
@@ -63,22 +67,27 @@ static Node *kept_stack(const Stretch *s, const Node *v)
     return NULL;
 }
 
-/* A layer's result for a whole sequence that only steps of the loop forward read. */
+static bool is_bias(const Node *n)
+{
+    return n->op->epilogue == EPILOGUE_BIAS;
+}
+
+/* Whether x is the result of dense or bias for a whole sequence, and only steps of the forward loop
+ * read it. */
 static bool only_for_steps(const Stretch *s, const Node *x)
 {
-    bool only = s->by_step && (node_is(x, "dense") || node_is(x, "bias")) && x->shape.rank == 2 &&
-                !x->loop && x->shape.batched && !graph_keeps(s->g, x);
+    bool only = s->by_step && (op_computes(x, PRODUCT_DENSE, ROLE_Y) || is_bias(x)) &&
+                x->shape.rank == 2 && !x->loop && x->shape.batched && !graph_keeps(s->g, x);
     for (int i = 0; only && i < readers_count(s->readers, x); i++) {
         const Node *u = readers_at(s->readers, x, i);
-        only =
-            !u->backward && ((node_is(u, "scan_item") && u->loop == s->from) || node_is(u, "bias"));
-        if (only && node_is(u, "bias"))
+        only = !u->backward && ((u->op->scan == SCAN_ITEM && u->loop == s->from) || is_bias(u));
+        if (only && is_bias(u))
             only = only_for_steps(s, u);
     }
     return only;
 }
 
-/* The element of the sequence x: made from elements of what it is made from where it can be. */
+/* The element of the sequence x, computed from elements of its inputs if possible. */
 static Node *item_again(Stretch *s, Node *x, Span at)
 {
     Node *in[2];
@@ -86,10 +95,10 @@ static Node *item_again(Stretch *s, Node *x, Span at)
         return scan_item(s->g, s->again, x, at);
     for (int i = 0; i < x->nin; i++)
         in[i] = x->in[i]->shape.batched ? item_again(s, x->in[i], at) : x->in[i];
-    return copied(s, x, in);
+    return copy_into_loop(s, x, in);
 }
 
-/* A state goes on from what was saved.  What its steps hand on is made last: hand_on. */
+/* A state continues from the saved one.  carry_on makes the values for its next steps last. */
 static Node *state_again(Stretch *s, Node *state)
 {
     Node *r = scan_resume(s->g, s->again, scan_save(s->g, state), state->span);
@@ -97,7 +106,9 @@ static Node *state_again(Stretch *s, Node *state)
     return r;
 }
 
-/* v of the loop forward, in the loop that runs a stretch again. */
+/* The copy of v, a node of the forward loop, in the loop that runs a stretch again.  An element of
+ * a sequence that is computed again is copied, so that pass fuse finds the graph of the forward
+ * loop. */
 static Node *value_again(Stretch *s, Node *v)
 {
     Node *in[8];
@@ -108,29 +119,29 @@ static Node *value_again(Stretch *s, Node *v)
     Node *stack = kept_stack(s, v), *c;
     if (stack)
         c = scan_item(s->g, s->again, stack, v->span);
-    else if (node_is(v, "scan_item")) /* copied: fuse then sees what it sees in the loop forward */
-        c = only_for_steps(s, v->in[0])
-                ? scan_keep(s->g, s->again, item_again(s, v->in[0], v->span))
-                : scan_item(s->g, s->again, v->in[0], v->span);
-    else if (node_is(v, "scan_state"))
+    else if (v->op->scan == SCAN_ITEM && only_for_steps(s, v->in[0]))
+        c = scan_keep(s->g, s->again, item_again(s, v->in[0], v->span));
+    else if (v->op->scan == SCAN_ITEM)
+        c = scan_item(s->g, s->again, v->in[0], v->span);
+    else if (v->op->scan == SCAN_STATE)
         c = state_again(s, v);
     else {
         for (int i = 0; i < v->nin && i < 8; i++)
             in[i] = value_again(s, v->in[i]);
-        c = copied(s, v, in);
+        c = copy_into_loop(s, v, in);
     }
     c->backward = true;
     return s->by[v->id] = c;
 }
 
-/* ---- which values */
+/* ---- choosing values */
 
 static bool read_by_steps_back(const Stretch *s, const Node *stack)
 {
     const int n = readers_count(s->readers, stack);
     for (int i = 0; i < n; i++) {
         const Node *u = readers_at(s->readers, stack, i);
-        if (!node_is(u, "scan_item") || u->loop != s->from->mirror)
+        if (u->op->scan != SCAN_ITEM || u->loop != s->from->mirror)
             return false;
     }
     return n > 0 && !graph_keeps(s->g, stack);
@@ -142,13 +153,13 @@ static void read_again(Stretch *s, const Node *stack)
     again->backward = true;
     for (int i = 0; i < s->count; i++) {
         Node *u = s->g->node[i];
-        if (node_is(u, "scan_item") && u->in[0] == stack)
+        if (u->op->scan == SCAN_ITEM && u->in[0] == stack)
             u->in[0] = again;
     }
 }
 
-/* What is handed on may need further states. */
-static void hand_on(Stretch *s)
+/* Makes the values that states pass on; these can need other states. */
+static void carry_on(Stretch *s)
 {
     bool *done = arena_alloc(s->g->arena, (size_t)s->from->ncarry + 1);
     for (bool more = true; more;) {
@@ -156,7 +167,7 @@ static void hand_on(Stretch *s)
         for (int i = 0; i < s->from->ncarry; i++) {
             const Carry *c = &s->from->carry[i];
             Node *state = s->by[c->state->id];
-            if (done[i] || !state || !node_is(state, "scan_resume"))
+            if (done[i] || !state || state->op->scan != SCAN_RESUME)
                 continue;
             scan_next(s->g, state, value_again(s, c->next->in[0]))->backward = true;
             done[i] = more = true;
@@ -164,6 +175,8 @@ static void hand_on(Stretch *s)
     }
 }
 
+/* Makes the loop that runs the stretches of l again, if steps of its backward loop read values of
+ * l. */
 static void run_again(Graph *g, const Options *o, Loop *l)
 {
     const size_t ids = (size_t)g->next_id + 1;
@@ -185,7 +198,7 @@ static void run_again(Graph *g, const Options *o, Loop *l)
     for (int i = 0; i < count; i++)
         if (s.replaced[l->stack[i]->id])
             read_again(&s, l->stack[i]);
-    hand_on(&s);
+    carry_on(&s);
     graph_sort(g);
 }
 

@@ -1,14 +1,16 @@
-/* token.c -- from a network over windows of tokens the same for one token at a time, so that a text goes on at a constant cost.
+/* token.c -- derives a network for one token at a time from a network over windows of tokens, so
+ * that a text continues at constant cost.
  *
- *   a value of a sequence (N, T, ...)      that of this token, (1, ...)
- *   scan_item, scan_stack                  nothing: the loop's body is left
- *   scan_state, scan_next                  token_state, token_next: the runtime keeps states from token to token
- *   attention, causal                      token_attention, which keeps keys and values
- *   a table with a row a position          token_row
+ *   a value of a sequence (N, T, ...)      the value of this token, (1, ...)
+ *   scan_item, scan_stack                  none: the body of the loop remains
+ *   scan_state, scan_next                  token_state, token_next: the runtime keeps the states
+ *   ops with Op.token, such as attention   that op: it knows its position and stored earlier values
+ *   a table with one row for a position    token_row
  *
- * For networks with a label a position in which no position sees one behind it.  Where a node is not known to keep to
- * that, there is no such graph, and `generate` looks at the whole window anew for each token.  It is taken from the evaluation
- * graph before the passes, goes through them as that one does, and uses the parameters where training planned them.
+ * It is for networks with one label for each position, in which no position depends on a later one.
+ * If a node is not known to obey that, there is no such graph, and `generate` computes the whole
+ * window again for each token.  The graph is derived from the evaluation graph before the passes.
+ * It goes through the passes as that one does, and uses the parameters where training planned them.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -17,34 +19,29 @@
 typedef struct Derived {
     const Graph *from;
     Graph *g;
-    Node **by;    /* of each node of `from` by id: that of this token; NULL: there is none */
-    int64_t time; /* tokens of a window */
+    Node **by;    /* by id of a node of `from`: its value for this token; NULL: none */
+    int64_t time; /* tokens in a window */
 } Derived;
 
-/* Ops that treat each position by itself, along `axis` or the last dimension. */
+/* Whether n computes each position by itself, along `axis` or the last dimension. */
 static bool keeps_position(const Node *n)
 {
-    static const char *const name[] = {"dense",   "bias",  "layer_norm", "rms_norm", "embedding",
-                                       "one_hot", "slice", "concat",     "softmax"};
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-        if (node_is(n, name[i]))
-            return true;
-    return n->op->flags & OP_ELEMENTWISE;
+    return n->op->flags & (OP_POSITION | OP_MAP);
 }
 
-static bool is_sequence(const Derived *v, const Node *n)
+static bool has_time(const Derived *v, const Node *n)
 {
     return n->shape.batched && !node_loop(n) && n->shape.rank > 0 && n->shape.dim[0] == v->time;
 }
 
-/* The same without its first dimension. */
+/* The shape without its first dimension. */
 static Shape of_token(const Shape *s)
 {
     return shape_make(s->batched, strlen(s->axis) == (size_t)s->rank ? s->axis + 1 : NULL,
                       s->dim + 1, s->rank - 1);
 }
 
-/* A copy of n over other inputs; NULL where one is missing. */
+/* A copy of n with other inputs; NULL if an input is missing. */
 static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
 {
     for (int i = 0; i < nin; i++)
@@ -56,7 +53,8 @@ static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
     return y;
 }
 
-/* y, the node that was made last, whose shape its own rule proves; NULL, and no such node, when it does not. */
+/* y, the last node of the graph, if `fits` and its shape rule succeeds; else NULL, and y leaves the
+ * graph. */
 static Node *proved(Derived *v, Node *y, bool fits)
 {
     if (!y || (fits && (!y->op->shape || y->op->shape(y, diag_new(v->g->arena, DIAG_NEVER)))))
@@ -75,13 +73,14 @@ static Node *param(Derived *v, const Node *n)
     return y;
 }
 
-/* An operand of n: where n is a formula, of a table (T, ...) this token's row. */
+/* Operand i of n.  If n is elementwise and the operand is a table (T, ...), it is the row of this
+ * token. */
 static Node *operand(Derived *v, const Node *n, int i)
 {
     const Node *x = n->in[i];
     Node *by = v->by[x->id];
-    const bool broadcast = n->op->flags & OP_ELEMENTWISE && is_sequence(v, n);
-    if (!by || !broadcast || is_sequence(v, x) || x->shape.rank < n->shape.rank)
+    const bool broadcast = n->op->flags & OP_ELEMENTWISE && has_time(v, n);
+    if (!by || !broadcast || has_time(v, x) || x->shape.rank < n->shape.rank)
         return by;
     if (x->shape.batched || x->shape.dim[0] != v->time)
         return NULL;
@@ -90,7 +89,7 @@ static Node *operand(Derived *v, const Node *n, int i)
     return proved(v, row, true);
 }
 
-/* The argument `axis` counts one dimension less; false where it is that of time. */
+/* The argument `axis` loses one dimension; false if it is the dimension of time. */
 static bool lower_axis(Derived *v, const Node *n, Node *y)
 {
     const Attr *a = node_attr(n, "axis");
@@ -103,10 +102,11 @@ static bool lower_axis(Derived *v, const Node *n, Node *y)
 
 static bool same_token(const Derived *v, const Node *n, const Node *y)
 {
-    const Shape want = is_sequence(v, n) ? of_token(&n->shape) : n->shape;
+    const Shape want = has_time(v, n) ? of_token(&n->shape) : n->shape;
     return shape_same(&want, &y->shape);
 }
 
+/* A copy of n for this token, if n has no time or computes each position by itself; else NULL. */
 static Node *by_position(Derived *v, const Node *n)
 {
     Node *in[16];
@@ -115,7 +115,7 @@ static Node *by_position(Derived *v, const Node *n)
     for (int i = 0; i < n->nin; i++)
         in[i] = operand(v, n, i);
     Node *y = again(v, n, n->op, in, n->nin);
-    if (!y || !is_sequence(v, n))
+    if (!y || !has_time(v, n))
         return proved(v, y, true);
     const Attr *mask = node_attr(n, "mask");
     node_drop_attr(v->g->arena, y, "rows");
@@ -124,12 +124,13 @@ static Node *by_position(Derived *v, const Node *n)
     return proved(v, y, y && same_token(v, n, y));
 }
 
-/* ---- what looks back */
+/* ---- ops that read earlier positions */
 
+/* The state of a scan over the window; the runtime keeps its value from token to token. */
 static Node *state(Derived *v, const Node *n)
 {
     Node *first = v->by[n->in[0]->id];
-    if (!node_is(n->in[0], "const") || n->loop->reversed || n->loop->steps != v->time)
+    if (n->in[0]->op->leaf != LEAF_CONST || n->loop->reversed || n->loop->steps != v->time)
         return NULL;
     Node *y = again(v, n, op_find("token_state"), &first, 1);
     if (!y)
@@ -154,25 +155,28 @@ static Node *next(Derived *v, const Node *n)
     return NULL;
 }
 
-static Node *looking_back(Derived *v, const Node *n, const char *op)
+/* The op Op.token in place of n.  An attention with another mask than causal reads later positions:
+ * NULL. */
+static Node *looking_back(Derived *v, const Node *n)
 {
-    if (node_is(n, "attention") && strcmp(node_string(n, "mask"), "causal") != 0)
+    const Attr *mask = node_attr(n, "mask");
+    if (mask && strcmp(mask->s, "causal") != 0)
         return NULL;
-    Node *y = again(v, n, op_find(op), &v->by[n->in[0]->id], 1);
+    Node *y = again(v, n, op_find(n->op->token), &v->by[n->in[0]->id], 1);
     if (!y)
         return NULL;
     v->g->window = v->time;
-    if (node_is(n, "attention")) {
+    if (mask) { /* attention: it has a mask */
         node_drop_attr(v->g->arena, y, "mask");
         node_set_int(v->g, y, "time", v->time);
         node_set_int(v->g, y, "at", v->g->cached);
-        v->g->cached += 2 * shape_count(&n->shape) + v->time; /* and a score each */
+        v->g->cached += 2 * shape_count(&n->shape) + v->time; /* and one score for each token */
     }
     y = proved(v, y, true);
     return proved(v, y, y && same_token(v, n, y));
 }
 
-/* ---- the whole */
+/* ---- the graph */
 
 static Node *input(Derived *v, const Node *n)
 {
@@ -181,44 +185,43 @@ static Node *input(Derived *v, const Node *n)
     return v->g->input = y;
 }
 
-/* The body of a loop sees sequences a step at a time. */
+/* Whether n, in the body of a loop, reads a whole sequence; a body reads sequences step by step. */
 static bool reads_sequence(const Derived *v, const Node *n)
 {
     for (int i = 0; n->loop && i < n->nin; i++)
-        if (is_sequence(v, n->in[i]))
+        if (has_time(v, n->in[i]))
             return true;
     return false;
 }
 
+/* The value of n for this token; NULL: none. */
 static Node *derived(Derived *v, const Node *n)
 {
-    static const char *const back[][2] = {{"attention", "token_attention"},
-                                          {"rotary", "token_rotary"},
-                                          {"sinusoidal", "token_sinusoidal"}};
-    if (node_is(n, "input"))
+    if (n->op->leaf == LEAF_INPUT)
         return input(v, n);
-    if (node_is(n, "param"))
+    if (n->op->leaf == LEAF_PARAM)
         return param(v, n);
-    if (node_is(n, "scan_state"))
+    if (n->op->scan == SCAN_STATE)
         return state(v, n);
-    if (node_is(n, "scan_next"))
+    if (n->op->scan == SCAN_NEXT)
         return next(v, n);
-    if (node_is(n, "scan_item"))
-        return n->loop->reversed || !is_sequence(v, n->in[0]) ? NULL : v->by[n->in[0]->id];
-    if (node_is(n, "scan_stack") || node_is(n, "scan_keep"))
+    if (n->op->scan == SCAN_ITEM)
+        return n->loop->reversed || !has_time(v, n->in[0]) ? NULL : v->by[n->in[0]->id];
+    if (n->op->scan == SCAN_STACK || n->op->scan == SCAN_KEEP)
         return v->by[n->in[0]->id];
-    for (int i = 0; i < 3; i++)
-        if (node_is(n, back[i][0]))
-            return looking_back(v, n, back[i][1]);
-    /* the last state, a class, or what has lost its time outside of a loop: not of one token */
-    const bool whole = n->shape.batched && !node_is(n, "const") && !n->loop && !is_sequence(v, n);
-    if (whole || node_is(n, "label") || reads_sequence(v, n))
+    if (n->op->token)
+        return looking_back(v, n);
+    /* the last state, a class, or a value without time outside of a loop: it does not belong to one
+     * token */
+    const bool whole = n->shape.batched && n->op->leaf != LEAF_CONST && !n->loop && !has_time(v, n);
+    if (whole || n->op->leaf == LEAF_LABEL || reads_sequence(v, n))
         return NULL;
     return by_position(v, n);
 }
 
-/* A loop whose states are not all handed on would go on from the wrong ones. */
-static bool hands_on(const Derived *v)
+/* Whether each state of each loop has its next value; without it a loop would continue from wrong
+ * states. */
+static bool passes_on(const Derived *v)
 {
     for (int i = 0; i < v->from->nloop; i++)
         for (int k = 0; k < v->from->loop[i]->ncarry; k++) {
@@ -243,5 +246,5 @@ Graph *pass_token(const Graph *from)
     for (int i = 0; i < from->nnode; i++)
         v.by[from->node[i]->id] = derived(&v, from->node[i]);
     v.g->output = v.by[from->output->id];
-    return v.g->output && hands_on(&v) ? v.g : NULL;
+    return v.g->output && passes_on(&v) ? v.g : NULL;
 }

@@ -1,25 +1,30 @@
-/* wide.c -- large dense layers of small batches run as phases of their own: all samples of all shards, a unit a few panels of weights.
+/* wide.c -- large dense layers of small batches run as phases of their own: all samples of all
+ * shards at once, with a few panels of weights for each unit.
  *
- * In a slice phase each chunk reads all weights.  Where they are larger than what a second-level cache holds beside a chunk's values
- * and a chunk has few rows to use them for, that is what the layer waits for: lenet_relu's 2450 x 500, 64 samples in 8 shards, ran at
- * 57 % of the FMA peak of two threads of a Xeon, and runs at 85 % by panels.  Each number is the same sum in the same order, so no bit
- * depends on it.
+ * In a slice phase each chunk reads all weights.  Reading them limits the speed of a layer if they
+ * are larger than the free part of a second-level cache, and if a chunk has few rows.  The layer
+ * 2450 x 500 of lenet_relu, 64 samples in 8 shards, ran at 57 % of the FMA peak of two threads of a
+ * Xeon; by panels it runs at 85 %.  Each number is the same sum in the same order, so no bit
+ * changes.
  *
- * The price: two barriers, and what the slices hand on over them lies in the shards' memory, of all samples at once.  So not where
- * that is much.  Where ranks share the shards, a phase that ends with a bucket of gradients is what they wait for, and under
- * --memory-limit pass recompute reckons with phases of slices alone: there the layer stays in the slices, and only the order of its
- * gradient's sums, over weights that were turned, is that of a panel.
+ * The price is two barriers, and memory in the shards for the values that cross these barriers, of
+ * all samples at once; so this pass does nothing if these values are large.  There are no such
+ * phases with ranks, which would wait for a bucket of gradients at the end of a phase, and under
+ * --memory-limit, because pass recompute knows slice phases only.  Then the layer stays in the
+ * slices, and only its gradient has the order of sums of a panel, over turned weights.
  */
 #include "ir/step.h"
 #include "ops/dense_price.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
-static const int64_t WEIGHTS = 1 << 20;     /* bytes; as runtime/cpu/dense.h: dense_far */
-static const int64_t VALUES = 64 << 20;     /* bytes of all values of a batch at most */
-enum { SAMPLES = 64, OUTPUTS = 4096 };      /* of a shard; of a layer (runtime/cpu/dense_wide.h: a panel turned, on the stack) */
+static const int64_t WEIGHTS = 1 << 20; /* bytes of weights; as in runtime/cpu/dense.h: dense_far */
+static const int64_t VALUES = 64 << 20; /* largest bytes of all values of a batch */
+/* Samples of the largest shard; outputs of the largest layer, because runtime/cpu/dense_wide.h
+ * turns a panel on the stack. */
+enum { SAMPLES = 64, OUTPUTS = 4096 };
 
-/* A layer that waits for all samples anyway, or a loop over time, has its phases. */
+/* Whether no node needs other phases, as totals and loops over time do. */
 static bool straight(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -39,11 +44,12 @@ static int64_t value_bytes(const Graph *g, int64_t real)
 
 static bool is_large(const Node *n, int64_t real)
 {
-    const bool dx = node_is(n, "dense_dx");
-    if ((!dx && !node_is(n, "dense")) || dense_rows(n) > 1 || (!dx && dense_seeks_zeros(n)))
+    const int at = n->op->product == PRODUCT_DENSE ? op_weights(n) : -1;
+    if (at < 0 || dense_rows(n) > 1 || (n->op->role == ROLE_Y && dense_seeks_zeros(n)))
         return false;
-    const Node *w = n->in[dx ? 0 : 1];
-    return w->param && node_is(w, "param") && shape_count(&w->shape) * real > WEIGHTS && node_int(n, "units") <= OUTPUTS;
+    const Node *w = n->in[at];
+    return w->op->leaf == LEAF_PARAM && shape_count(&w->shape) * real > WEIGHTS &&
+           node_int(n, "units") <= OUTPUTS;
 }
 
 void pass_wide(Graph *g, const Options *o, Diag *d)

@@ -38,8 +38,7 @@ static const char *instance(const Graph *g, const Node *n)
 
 static bool drawn(const Node *n)
 {
-    return node_is(n, "input") || (!n->param && !(n->op->flags & OP_HIDDEN) &&
-                                   !node_is(n, "const") && !node_is(n, "label"));
+    return n->op->leaf == LEAF_INPUT || (!n->param && !(n->op->flags & OP_HIDDEN));
 }
 
 /* The first node of the box of each node.  The nodes of an instance are neighbours. */

@@ -94,8 +94,7 @@ static void mark_wanted(Py *p, const Node *n)
 
 static bool is_statement(const Py *p, const Node *n)
 {
-    return p->wanted[n->id] && !n->param && !node_is(n, "input") && !node_is(n, "label") &&
-           !node_is(n, "const");
+    return p->wanted[n->id] && !n->param && n->op->leaf == LEAF_NONE;
 }
 
 /* The instance below `path` to which n belongs, "basic2" or "stage1.basic2"; NULL: n belongs to
@@ -301,13 +300,13 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
     s->left[n->id]--;
     if (n->param)
         return read_table(p, s, n);
-    if (node_is(n, "const"))
+    if (n->op->leaf == LEAF_CONST)
         return (PyValue){python_number(p->a, node_float(n, "value")),
                          node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
     if (!s->value[n->id].s) { /* from outside of the scope */
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
-            node_is(n, "input") ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
+            n->op->leaf == LEAF_INPUT ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
         s->value[n->id] = (PyValue){variable_for(p, s, n, name), PY_ATOM};
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)

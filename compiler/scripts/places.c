@@ -18,7 +18,7 @@ static const char *flag(bool on)
 
 const Node *python_recurrent(const Node *n)
 {
-    const bool result = node_is(n, "scan_stack") || node_is(n, "scan_last");
+    const bool result = n->op->scan == SCAN_STACK || n->op->scan == SCAN_LAST;
     return result && n->in[0]->loop ? n->in[0]->loop->call : NULL;
 }
 
@@ -30,7 +30,7 @@ const Node *python_dropout2d(const Node *n)
     const int64_t *to = n->in[1]->shape.dim, channels = n->shape.dim[0];
     const bool spread = n->in[1]->shape.rank == 3 && to[0] == channels && to[1] == 1 && to[2] == 1;
     return spread && node_is(mask, "dropout") && mask->shape.rank == 1 &&
-                   node_is(mask->in[0], "const") && node_float(mask->in[0], "value") == 1
+                   mask->in[0]->op->leaf == LEAF_CONST && node_float(mask->in[0], "value") == 1
                ? mask
                : NULL;
 }

@@ -38,6 +38,7 @@ void script_slurm(const Graph *g, const char *source, bool gpus, Text *out)
     places_add(&l, "source_line", quote_line(a, source));
     places_add(&l, "source_word", quote_shell(a, source));
     places_int(&l, "shards", g->step->shards);
+    places_int(&l, "sockets", ranks_fit(g->step->shards, 2, gpus) ? 2 : 1);
     places_add(&l, "divisors", rank_counts(a, g->step->shards, gpus));
     places_flag(&l, "gpus", gpus);
     const Places p = places_of(&l);

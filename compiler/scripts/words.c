@@ -71,7 +71,7 @@ static const char *operand_value(const Use *u, int i, PyBinds binds)
     const Node *n = u->node;
     const Shape *x = &n->in[i]->shape;
     if (!x->batched || x->rank == n->shape.rank || !(n->op->flags & OP_ELEMENTWISE) ||
-        node_is(n->in[i], "const"))
+        n->in[i]->op->leaf == LEAF_CONST)
         return python_inside(u->arena, u->in[i], binds);
     const Wider w = {python_inside(u->arena, u->in[i], PY_ATOM), widened(u, x, n->shape.rank)};
     const Places p = {wider_value, &w};
@@ -195,7 +195,7 @@ const char *python_layer(Arena *a, const Dialect *dialect, const Node *n, bool b
 static bool broadcasts(const Node *n)
 {
     const Shape *x = n->nin == 2 ? &n->in[0]->shape : NULL, *y = x ? &n->in[1]->shape : NULL;
-    if (!x || node_is(n->in[0], "const") || node_is(n->in[1], "const"))
+    if (!x || n->in[0]->op->leaf == LEAF_CONST || n->in[1]->op->leaf == LEAF_CONST)
         return false;
     return x->rank != y->rank || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->rank) != 0;
 }

@@ -371,28 +371,18 @@ static bool of_libraries(const char *dtype)
            (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
 }
 
-/* Outside of products tf32 is f32; bf16 and f16 are f32 where they are not stored.  `show` needs no
- * program in these types: its graph stays one of f32, unless the convolutions of the program are
- * shown. */
+/* Outside of products tf32 is f32; bf16 and f16 are f32 where they are not stored. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
-    const bool gpus = of_libraries(t);
-    if (c->kind == COMMAND_CHECK && gpus) /* changes no name and no shape */
+    if (c->kind == COMMAND_CHECK && of_libraries(t)) /* changes no name and no shape */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
     if (c->options.libraries)
         c->options.half = strcmp(t, "bf16") == 0  ? HALF_BF16
                           : strcmp(t, "f16") == 0 ? HALF_F16
                                                   : HALF_NONE;
-    if (c->options.tf32 ||
-        c->options
-            .half) /* rounded inside of products, or where pass narrow decides; all else is f32 */
-        c->front.dtype = "f32";
-    if (!c->options.cuda || c->kind != COMMAND_SHOW || c->options.libraries)
-        return;
-    c->gpu_dtype = t;
-    if (gpus)
+    if (c->options.tf32 || c->options.half)
         c->front.dtype = "f32";
 }
 
@@ -410,9 +400,8 @@ static bool complete_command(Reader *r)
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
-    c->options.libraries =
-        c->kernels ? strcmp(c->kernels, "cudnn") == 0
-                   : c->options.cuda && c->kind != COMMAND_SHOW && of_libraries(c->front.dtype);
+    c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0
+                                      : c->options.cuda && of_libraries(c->front.dtype);
     c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
     if (c->kind < COMMAND_CHECK)
         return true;

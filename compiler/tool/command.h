@@ -40,10 +40,9 @@ typedef struct Command {
     const char *hash;  /* identity of network and recipe, for checkpoints; set before the passes */
     char **argument;   /* words to pass on: run: those after --; sweep, results: all */
     int narguments;
-    bool tune;             /* measure the choices that pass choose leaves open */
-    const char *gpu_dtype; /* show --target cuda: "f32", "tf32", "bf16", "f16" */
-    const char *forms;     /* show --target cuda: predictions for both forms (kernels.h), or NULL */
-    const char *driver;    /* --driver: the CUDA version of the driver planned for, or NULL */
+    bool tune;          /* measure the choices that pass choose leaves open */
+    const char *forms;  /* show --target cuda: predictions for both forms (kernels.h), or NULL */
+    const char *driver; /* --driver: the CUDA version of the driver planned for, or NULL */
     const char *target, *comm, *kernels; /* words of these options */
 } Command;
 

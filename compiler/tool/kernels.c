@@ -2,11 +2,11 @@
  * step.
  *
  * The step is planned in both forms (main.c), and a roofline predicts the time of each
- * (emit/cuda_steps.c).  Two numbers of the roofline, the times of a barrier between blocks, are
+ * (cuda/steps.c).  Two numbers of the roofline, the times of a barrier between blocks, are
  * assumed.  So one launch is chosen only if its predicted time is shorter by a seventh at least.
  */
 #include "tool/kernels.h"
-#include "emit/emit.h"
+#include "cuda/cuda.h"
 #include "tool/tool.h"
 #include <string.h>
 
@@ -17,47 +17,32 @@ static bool stands_in_the_way(const Command *c)
 
 bool kernels_open(const Command *c)
 {
-    if (!c->options.cuda || c->options.libraries || c->options.persistent)
+    if (!c->options.cuda || c->options.libraries || c->kernels || stands_in_the_way(c))
         return false;
-    if (c->kind == COMMAND_SHOW)
-        return strcmp(c->gpu_dtype, "f32") == 0;
-    return tool_makes_program(c) && !c->kernels && !stands_in_the_way(c);
+    return c->kind == COMMAND_SHOW || tool_makes_program(c);
 }
 
-/* able: many steps can be one launch.  False: there is no such program on a GPU. */
-static bool expect_form(const Command *c, const Front *f, EmitSteps *e, bool *able)
+static const char *forms_text(Arena *a, const EmitStep *launches, const EmitStep *together,
+                              bool faster)
 {
-    Arena *a = f->train->arena;
-    Diag *quiet = diag_new(a, DIAG_NEVER);
-    const EmitInput in = tool_emit_input(c, f);
-    if (!emit_cuda_able(f->train, f->test, quiet))
-        return false;
-    *able = emit_steps_able(&in, quiet);
-    *e = emit_steps_expected(a, &in);
-    return true;
-}
-
-static const char *forms_text(Arena *a, const EmitSteps *e, bool able, bool second)
-{
-    const char *launches =
-        arena_printf(a, "%lld launches a step, %.0f us", (long long)e->count, 1e6 * e->launches);
-    return able ? arena_printf(a,
-                               "%s; many steps in one launch, %.0f us; without --kernels the %s is "
-                               "taken",
-                               launches, 1e6 * e->together, second ? "second" : "first")
-                : launches;
+    return arena_printf(a,
+                        "as launches: %lld a step, %.0f us; as one launch of many steps: %.0f us; "
+                        "without --kernels the %s is taken",
+                        (long long)launches->launches, 1e6 * launches->seconds,
+                        1e6 * together->seconds, faster ? "second" : "first");
 }
 
 void kernels_choose(Command *c, Front *f, const Command *together, const Front *other)
 {
-    EmitSteps first, second;
-    bool able;
-    if (!expect_form(c, f, &first, &able) || !expect_form(together, other, &second, &able))
+    Arena *a = f->train->arena;
+    Diag *quiet = diag_new(a, DIAG_NEVER);
+    const EmitInput in = tool_emit_input(c, f), other_in = tool_emit_input(together, other);
+    if (!cuda_target.able(f->train, f->test, quiet) || !emit_steps_able(&other_in, quiet))
         return;
-    first.together = second.together;
-    const bool faster = able && first.together < first.launches * 6 / 7;
-    if (c->kind == COMMAND_SHOW)
-        c->forms = forms_text(f->train->arena, &first, able, faster);
-    else if (faster)
+    const EmitStep first = emit_step(a, &in), second = emit_step(a, &other_in);
+    const bool faster = second.seconds < first.seconds * 6 / 7;
+    const char *forms = forms_text(a, &first, &second, faster);
+    if (faster)
         *c = *together, *f = *other;
+    c->forms = forms;
 }

@@ -3,7 +3,7 @@
 #define PLANS_H
 #include "base/diag.h"
 #include "base/text.h"
-#include "emit/emit.h"
+#include "cuda/cuda.h"
 
 /* The GPU, driver and rules of the plans. */
 typedef struct PlanWish {

@@ -17,19 +17,23 @@ static const Span nowhere;
 
 static bool is_layer_node(const Node *n)
 {
-    return !node_is(n, "param") && !node_is(n, "input") && !node_is(n, "label") &&
-           !node_is(n, "const");
+    return n->op->leaf == LEAF_NONE;
+}
+
+static bool is_bias(const Node *n)
+{
+    return n->op->epilogue == EPILOGUE_BIAS;
 }
 
 /* The bias that the layer n adds: conv2d and dense make a bias node after themselves, under the
  * same path. */
 static const Node *bias_of_layer(const Graph *g, const Node *n)
 {
-    if (!n->op->layer || node_is(n, "bias"))
+    if (!n->op->layer || is_bias(n))
         return NULL;
     for (int i = 0; i < g->nnode; i++) {
         const Node *b = g->node[i];
-        if (node_is(b, "bias") && b->in[0] == n && b->span.line == n->span.line &&
+        if (is_bias(b) && b->in[0] == n && b->span.line == n->span.line &&
             b->span.col == n->span.col)
             return b;
     }
@@ -38,7 +42,7 @@ static const Node *bias_of_layer(const Graph *g, const Node *n)
 
 static bool is_own_bias(const Graph *g, const Node *n)
 {
-    return node_is(n, "bias") && bias_of_layer(g, n->in[0]) == n;
+    return is_bias(n) && bias_of_layer(g, n->in[0]) == n;
 }
 
 /* Number of parameters that n reads, except those of earlier rows. */
@@ -47,7 +51,7 @@ static int64_t new_parameters(Graph *g, const Node *n)
     int64_t sum = 0;
     for (int i = 0; n && i < n->nin; i++) {
         Node *p = n->in[i];
-        if (!node_is(p, "param") || p->mark)
+        if (p->op->leaf != LEAF_PARAM || p->mark)
             continue;
         p->mark = 1;
         sum += p->param->average ? 0 : shape_count(&p->param->file);
@@ -97,7 +101,7 @@ static Row layer_row(Arena *a, Graph *g, const Node *n)
     r.parameters = new_parameters(g, n);
     r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
     r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
-    if (n->op->layer && !node_is(n, "bias"))
+    if (n->op->layer && !is_bias(n))
         r.macs = r.cost.flops / 2;
     r.place = place_of(a, n);
     r.file = n->span.source && n->span.source->order ? n->span.source->name : NULL;
@@ -198,7 +202,7 @@ static void fill_table(Table *t)
         if (call)
             r.name = call->name, r.op = call->op->name, t->folds = true;
         const bool more = block && last && strcmp(block, last) == 0;
-        layers = (more ? layers : 0) + (n->op->layer && !node_is(n, "bias"));
+        layers = (more ? layers : 0) + (n->op->layer && !is_bias(n));
         if (more)
             grow_row(t, &r, block, call, layers);
         else

@@ -1,155 +1,128 @@
-/* show_gpu.c -- what `tenon show --target cuda` prints: the launches of a step, and its memory.
+/* show_gpu.c -- what `tenon show --target cuda` prints: the calls of a step, and its memory.
  *
- * Times come from a roofline (ir/gpu.h): predicted, never measured.
+ * Rows and counts come from the array of calls from which the program is written (emit_step).
  */
 #include "tool/show_gpu.h"
-#include "emit/launch.h"
+#include "base/text.h"
+#include "ir/gpu.h"
 #include "ops/op.h"
-#include "tool/plans.h"
-#include "tool/process.h"
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Sheet {
-    Arena *arena;
-    const Gpu *gpu;
-    GpuType type;
-    GraphPlan *plan;       /* plans of the cuDNN launches, in order; NULL: not planned */
-    const char *unplanned; /* why there is none */
-    double seconds, operations, bytes; /* of a step */
-    int64_t launches, workspace;       /* the largest; launches run one after another */
-} Sheet;
-
-typedef struct Line {
-    const char *place, *name, *pattern, *engine;
-    int64_t times, workspace;
-    double operations, bytes, seconds; /* of all its launches */
-} Line;
-
-static const char *launch_count(Arena *a, double v)
+static const char *count_text(Arena *a, double v)
 {
     return v > 0 ? text_commas(a, (int64_t)(v + .5)) : "-";
 }
 
-static void print_sheet_line(Sheet *s, const Line *l)
+/* ---- rows */
+
+static const char *engine_text(Arena *a, const EmitLaunch *r)
 {
-    Arena *a = s->arena;
-    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %10.2f us\n", l->place, l->name, l->pattern,
-           l->engine, l->times > 1 ? launch_count(a, (double)l->times) : "",
-           l->workspace ? text_bytes(a, l->workspace) : "-", launch_count(a, l->bytes),
-           launch_count(a, l->operations), 1e6 * l->seconds);
-    s->seconds += l->seconds, s->operations += l->operations, s->bytes += l->bytes,
-        s->launches += l->times;
-    s->workspace = l->workspace > s->workspace ? l->workspace : s->workspace;
+    const EmitPlan *p = r->plan;
+    if (!p)
+        return r->library ? r->library : r->barrier ? "Tenon, behind a barrier" : "Tenon";
+    return !p->text ? arena_printf(a, "%s, not planned", r->library)
+                    : arena_printf(a, "%s %lld%s%s", r->library, p->engine,
+                                   *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
 }
 
-static const char *engine_name(Arena *a, long long engine, const char *notes)
+/* ", 3 channels as 8" if pass lanes pads the samples of a convolution by cuDNN. */
+static const char *lanes_text(Arena *a, const EmitLaunch *r)
 {
-    return arena_printf(a, "cuDNN %lld%s%s", engine, *notes == '-' ? "" : " ",
-                        *notes == '-' ? "" : notes);
+    const Node *x = r->plan ? r->node->in[0] : NULL;
+    return x && node_lanes(x) ? arena_printf(a, ", %lld channels as %lld",
+                                             (long long)x->shape.dim[0], (long long)node_lanes(x))
+                              : "";
 }
 
-static const char *engine_text(const Sheet *s, const GraphPlan *p)
+static void print_launch(Arena *a, const EmitLaunch *r)
 {
-    return p ? engine_name(s->arena, p->engine, p->notes) : "cuDNN, not planned";
+    const Node *n = r->node;
+    const int64_t workspace = r->plan ? r->plan->workspace : 0;
+    printf("%4s  %-24s %-44s %-26s %6s %8s %12s %14s %18s %10.2f us\n",
+           n && n->span.source ? arena_printf(a, "%d", n->span.line) : "",
+           n && n->name ? n->name : "", arena_printf(a, "%s%s", r->what, lanes_text(a, r)),
+           engine_text(a, r), r->times > 1 ? count_text(a, (double)r->times) : "",
+           r->library ? "" : count_text(a, (double)r->blocks),
+           workspace ? text_bytes(a, workspace) : "-", count_text(a, r->bytes),
+           count_text(a, r->flops), 1e6 * r->seconds);
 }
 
-/* The nodes of a launch: the first `fused` ones, or those that are left to a kernel of Tenon. */
-static const char *pattern(Arena *a, const Launch *l, int from, int to)
+static void show_rows(Arena *a, const EmitInput *in, const EmitStep *e)
 {
-    Text t = text_new(a);
-    for (int i = from; i < to; i++)
-        text_printf(&t, "%s%s", i > from ? " + " : "",
-                    i ? l->fused[i - 1]->op->name : l->node->op->name);
-    return t.s;
+    printf("%4s  %-24s %-44s %-26s %6s %8s %12s %14s %18s %13s\n", "line", "name",
+           in->options->persistent ? "stage" : "launch", "engine", "times", "blocks", "workspace",
+           "bytes", "FLOPs", "predicted");
+    for (int i = 0; i < e->n; i++)
+        print_launch(a, &e->row[i]);
 }
 
-/* ", 3 channels as 8" if pass lanes pads samples. */
-static const char *lanes_text(Arena *a, const Node *n)
+/* ---- totals */
+
+static const char *type_text(const Options *o)
 {
-    const Node *x = n->in[0];
-    return node_lanes(x) ? arena_printf(a, ", %lld channels as %lld", (long long)x->shape.dim[0],
-                                        (long long)node_lanes(x))
-                         : "";
+    return o->tf32 ? "tf32" : gpu_type_name(gpu_half(o->half));
 }
 
-/* The first variant fuses everything; after another variant, a kernel of Tenon does the rest. */
-static void show_launch(Sheet *s, const Launch *l, const GraphPlan *p)
+static void show_total(Arena *a, const EmitInput *in, const EmitStep *e)
 {
-    const bool product = l->by == BY_CUDNN || l->by == BY_CUBLAS, apart = p && p->way > 0;
-    const double t = (double)l->times;
-    const int with = apart ? l->nfused - p->way + 1 : 0;
-    Line x = {.place = l->node->span.source ? arena_printf(s->arena, "%d", l->node->span.line) : "",
-              .name = l->node->name ? l->node->name : "",
-              .pattern = apart ? pattern(s->arena, l, 0, with) : l->pattern,
-              .times = l->times,
-              .operations = l->operations * t,
-              .bytes = l->bytes * t};
-    if (l->by == BY_CUDNN)
-        x.pattern = arena_printf(s->arena, "%s%s", x.pattern, lanes_text(s->arena, l->node));
-    x.engine = l->by == BY_CUDNN    ? engine_text(s, p)
-               : l->by == BY_CUBLAS ? "cuBLASLt"
-                                    : "own kernel";
-    x.workspace = p ? p->workspace : 0;
-    x.seconds = t * gpu_seconds(s->gpu, s->type, product, l->operations, l->bytes);
-    print_sheet_line(s, &x);
-    if (!apart)
-        return;
-    x.pattern = pattern(s->arena, l, with, l->nfused + 1), x.engine = "own kernel",
-    x.operations = 0, x.workspace = 0, x.bytes = l->rest_bytes;
-    x.seconds = gpu_seconds(s->gpu, s->type, false, 0, l->rest_bytes);
-    print_sheet_line(s, &x);
+    const Options *o = in->options;
+    const Gpu *g = gpu_of(o->arch);
+    double flops = 0, bytes = 0;
+    for (int i = 0; i < e->n; i++)
+        flops += e->row[i].flops, bytes += e->row[i].bytes;
+    const char *counts = arena_printf(a, "%s launches a step", text_commas(a, e->launches));
+    if (o->persistent)
+        counts =
+            arena_printf(a, "%s stages and %s barriers a step, %d steps a launch",
+                         text_commas(a, e->stages), text_commas(a, e->barriers), e->steps_most);
+    if (e->library_calls)
+        counts = arena_printf(a, "%s, %s of them calls of libraries", counts,
+                              text_commas(a, e->library_calls));
+    printf("      %s, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", counts,
+           count_text(a, flops), count_text(a, bytes), 1e6 * e->seconds,
+           count_text(a, (double)in->train->recipe.batch / e->seconds));
+    printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f "
+           "T/s, in libraries %.0f T/s, and bytes / %.1f TB/s, longer where blocks leave "
+           "multiprocessors idle; a lower bound, not a measurement\n",
+           g->name, g->source, 1e6 * g->gap, 1e-12 * g->f32,
+           1e-12 * gpu_peak(g, o->tf32 ? GPU_TF32 : gpu_half(o->half)), 1e-12 * g->bandwidth);
+    if (e->said)
+        printf("  %s\n", e->said);
 }
 
-/* ---- planning */
-
-static bool all_have_engines(const Launch *l, int n, const GraphPlan *p, const Command *c, Diag *d)
+/* Convolutions whose graph could contain more operations, and those whose graph contains all. */
+static void show_fusion(const EmitStep *e)
 {
-    const int before = diag_errors(d);
-    for (int i = 0, k = 0; i < n; i++) {
-        if (l[i].by != BY_CUDNN || p[k++].planned)
-            continue;
-        diag_error(d, l[i].node->span, "cuDNN has no engine on %s for this %s in %s",
-                   c->options.arch, l[i].pattern, c->gpu_dtype);
-        diag_note(d, "%s", p[k - 1].why);
-        diag_note(d, "the graph: %s", p[k - 1].ways);
-        diag_help(d, "try another --dtype or --arch, or sizes that are multiples of 8");
+    int more = 0, all = 0, unplanned = 0;
+    for (int i = 0; i < e->n; i++) {
+        const EmitPlan *p = e->row[i].plan;
+        more += p && p->nepilogue > 0, all += p && p->nepilogue > 0 && p->way == 0;
+        unplanned += p && !p->text;
     }
-    return diag_errors(d) == before;
-}
-
-static bool plan(Sheet *s, const Command *c, const Launch *l, int n, Diag *d)
-{
-    Arena *a = s->arena;
-    const PlanWish wish = {.arch = c->options.arch,
-                           .driver = c->driver ? c->driver : "13.0",
-                           .exact = s->type == GPU_F32,
-                           .jobs = process_cores(),
-                           .no_cache = c->no_cache};
-    GraphPlan *p = arena_alloc(a, (size_t)(n + 1) * sizeof *p);
-    int k = 0;
-    for (int i = 0; i < n; i++)
-        if (l[i].by == BY_CUDNN)
-            p[k++].ways = l[i].ways;
-    const char *version = k ? plans_version(a, &s->unplanned) : NULL;
-    if (!version)
-        return true;
-    s->plan = p;
-    return plans_make(a, version, &wish, p, k, d) && all_have_engines(l, n, p, c, d);
+    if (more)
+        printf("      %d convolutions have operations behind them; in %d the graph contains all "
+               "of these\n",
+               more, all);
+    if (unplanned)
+        printf("      %d graphs are not planned: the program takes each convolution without "
+               "fusion, and plans it at its first start\n",
+               unplanned);
 }
 
 /* ---- memory */
 
-static void print_gpu_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
+static int64_t print_bytes(Arena *a, const char *what, int64_t bytes, const char *how)
 {
-    printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
+    if (bytes > 0)
+        printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
+    return bytes;
 }
 
-static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
+static void show_memory(Arena *a, const EmitInput *in, const EmitStep *e)
 {
-    /* cuBLASLt needs 32 MB on Hopper; CUDA's context and the code of its libraries and NVRTC take
-     * about 0.5 GB. */
-    enum { PRODUCTS = 32 << 20, CONTEXT = 500000000 };
+    /* CUDA's context and the code of its libraries and NVRTC take about 0.5 GB. */
+    enum { CONTEXT = 500000000 };
     static const struct {
         const char *name;
         double bytes;
@@ -157,108 +130,48 @@ static void show_memory(const Sheet *s, const Graph *g, const Launch *l, int n)
                  {"A100 and H100 80 GB", 80e9},
                  {"H200", 141e9},
                  {"B200", 180e9}};
-    Arena *a = s->arena;
-    int64_t bound;
-    const int64_t fixed = launch_fixed(g, s->type),
-                  values = launch_memory(a, g, s->type, l, n, &bound);
-    const int64_t workspace = s->workspace > PRODUCTS ? s->workspace : PRODUCTS,
-                  all = fixed + values + workspace + CONTEXT;
+    const Step *s = in->train->step;
+    const int64_t derived = s->fixed_bytes - s->parameter_bytes - s->state_bytes;
+    int64_t all = 0;
+
     printf("memory\n");
-    print_gpu_bytes(a, "parameters and states", fixed,
-                    arena_printf(a, "f32 values, gradients, %d optimizer state%s", g->nstate,
-                                 gpu_bytes(s->type) < 4 ? ", a copy in the type of the computation"
-                                                        : ""));
-    print_gpu_bytes(a, "activations and gradients", values,
-                    arena_printf(a, "planned; lower bound %s", text_bytes(a, bound)));
-    print_gpu_bytes(a, "workspace", workspace, "the largest of one launch; 32 MB for products");
-    print_gpu_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
-    print_gpu_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
+    all += print_bytes(a, "parameters", s->parameter_bytes, "one copy");
+    all += print_bytes(a, "optimizer state", s->state_bytes,
+                       arena_printf(a, "%d of each parameter", in->train->nstate));
+    all += print_bytes(a, "copies of parameters", derived, "computed again in every step");
+    all += print_bytes(a, "shards", s->shards * s->shard_bytes,
+                       arena_printf(a, "%lld x %s; lower bound %s", (long long)s->shards,
+                                    text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard)));
+    all += print_bytes(a, "scratch", s->thread_bytes,
+                       arena_printf(a, "lower bound %s", text_bytes(a, s->bound_thread)));
+    all += print_bytes(a, "samples", e->samples, "of two steps");
+    all += print_bytes(a, "gradients", s->fused_update ? 0 : s->grad_bytes, "added before updates");
+    all += print_bytes(a, "workspace", e->workspace, "of libraries; partial sums");
+    all += print_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
+    print_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
     for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
         printf("  %s %s\n", (double)all < .95 * cards[i].bytes ? "fits" : "does not fit",
                cards[i].name);
 }
 
-static void show_total(const Sheet *s, const Graph *g)
+bool show_gpu(Arena *a, const Command *c, const EmitInput *in, Diag *d)
 {
-    Arena *a = s->arena;
-    printf("      %s launches a step, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n",
-           text_commas(a, s->launches), launch_count(a, s->operations), launch_count(a, s->bytes),
-           1e6 * s->seconds, launch_count(a, (double)g->recipe.batch / s->seconds));
-    printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f "
-           "T/s (products), bytes / %.1f TB/s; "
-           "a lower bound, not a measurement\n",
-           s->gpu->name, s->gpu->source, 1e6 * s->gpu->gap, 1e-12 * gpu_peak(s->gpu, s->type),
-           1e-12 * s->gpu->bandwidth);
-}
-
-bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d)
-{
-    if (strcmp(train->recipe.dtype, "f64") == 0) {
-        diag_error(d, train->recipe.span,
+    const Options *o = in->options;
+    if (strcmp(in->dtype, "f64") == 0) {
+        diag_error(d, in->train->recipe.span,
                    "a step on a GPU is predicted in f32, tf32, bf16 or f16, not in f64");
         diag_help(d, "add --dtype f32");
         return false;
     }
-    Sheet s = {.arena = a, .gpu = gpu_of(c->options.arch), .type = gpu_type(c->gpu_dtype)};
-    Launch *l;
-    const int n = launch_list(a, train, s.type, &l);
-    if (!plan(&s, c, l, n, d))
-        return false;
-    printf("\na step of %lld samples on %s (%s), %s\n", (long long)train->recipe.batch, s.gpu->name,
-           c->options.arch, c->gpu_dtype);
-    printf("%4s  %-24s %-44s %-26s %6s %12s %14s %18s %13s\n", "line", "name", "launch", "engine",
-           "times", "workspace", "bytes", "FLOPs", "predicted");
-    for (int i = 0, k = 0; i < n; i++) {
-        const GraphPlan *p = l[i].by == BY_CUDNN && s.plan ? &s.plan[k++] : NULL;
-        if (l[i].by != BY_VIEW)
-            show_launch(&s, &l[i], p);
-    }
-    show_total(&s, train);
-    printf("      this is a step with cuDNN and cuBLASLt; programs built with --target cuda "
-           "--kernels=cudnn use them for products and convolutions,\n      fuse less (tenon show "
-           "with these options), and use Tenon's kernels for the rest\n");
+    const EmitStep e = emit_step(a, in);
+    printf("\na step of %lld samples on %s (%s), %s%s\n", (long long)in->train->recipe.batch,
+           gpu_of(o->arch)->name, o->arch, type_text(o),
+           o->persistent ? ", in one launch with other steps" : "");
+    show_rows(a, in, &e);
+    show_total(a, in, &e);
+    show_fusion(&e);
     if (c->forms)
-        printf("      with Tenon's own kernels alone: %s\n", c->forms);
-    if (s.unplanned)
-        printf("      cuDNN's graphs are not planned, so engines and workspaces are missing: %s\n",
-               s.unplanned);
-    show_memory(&s, train, l, n);
+        printf("      %s\n", c->forms);
+    show_memory(a, in, &e);
     return true;
-}
-
-/* ---- the program's convolutions */
-
-void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool planned)
-{
-    static const char format[] = "%4s  %-24s %-41s %-14s %-30s %12s\n";
-    int whole = 0, joined = 0;
-    if (n == 0) {
-        printf("\nthe program computes no convolution with cuDNN\n");
-        return;
-    }
-    printf("\ncuDNN graphs of the program's convolutions, without duplicates, on %s (%s)%s\n",
-           gpu_of(c->options.arch)->name, c->options.arch,
-           c->options.tf32                ? ", in tf32"
-           : c->options.half == HALF_BF16 ? ", in bf16"
-           : c->options.half              ? ", in f16"
-                                          : "");
-    printf(format, "line", "name", "graph", "kernel behind", "engine", "workspace");
-    for (int i = 0; i < n; i++) {
-        const EmitPlan *p = &plan[i];
-        const Span at = p->node->span;
-        printf(format, at.source ? arena_printf(a, "%d", at.line) : "",
-               p->node->name ? p->node->name : "",
-               arena_printf(a, "%s%s%s%s", p->node->op->name, *p->inside ? " + " : "", p->inside,
-                            lanes_text(a, p->node)),
-               *p->behind ? p->behind : "-",
-               planned ? engine_name(a, p->engine, p->notes) : "not planned",
-               planned ? text_bytes(a, p->workspace) : "-");
-        joined += *p->inside || *p->behind, whole += *p->inside && !*p->behind;
-    }
-    printf("      %d graphs; %d have operations behind the convolution, %d of them fuse all of "
-           "these\n",
-           n, joined, whole);
-    if (!planned)
-        printf("      not planned: the program takes each convolution without fusion, and plans it "
-               "at its first start\n");
 }

@@ -1,17 +1,12 @@
-/* show_gpu.h -- what `tenon show --target cuda` prints: the launches of a step, and its memory. */
+/* show_gpu.h -- what `tenon show --target cuda` prints: the calls of a step, and its memory. */
 #ifndef SHOW_GPU_H
 #define SHOW_GPU_H
-#include "emit/emit.h"
-#include "front/front.h"
+#include "cuda/cuda.h"
 #include "tool/command.h"
 
-/* Plans every cuDNN graph, or finds its plan in the cache.  Prints a row for each launch, the
- * predicted time and the memory.  Returns false after an error: a graph without an engine is
- * reported at its line. */
-bool show_gpu(Arena *a, const Command *c, Graph *train, Diag *d);
-
-/* With --kernels=cudnn: prints the convolutions of the program that `build` makes, a row for each
- * graph: what is inside of the graph, and what is a kernel of Tenon after it. */
-void show_graphs(Arena *a, const Command *c, const EmitPlan *plan, int n, bool planned);
+/* The program that `build` makes with the same options: a row for each launch, or for each stage
+ * of a launch of many steps; the predicted time; the memory.  Returns false after an error: there
+ * are no predictions for f64. */
+bool show_gpu(Arena *a, const Command *c, const EmitInput *in, Diag *d);
 
 #endif

@@ -1,7 +1,8 @@
 /* tool.c -- the commands of `tenon` as steps of the pipeline in main.c. */
 #include "tool/tool.h"
 #include "base/environment.h"
-#include "emit/emit.h"
+#include "cpu/cpu.h"
+#include "cuda/cuda.h"
 #include "pictures/pictures.h"
 #include "scripts/scripts.h"
 #include "tool/bench.h"
@@ -58,7 +59,8 @@ static bool dump_known(Arena *a, const char *name, Diag *d)
     ARENA_PUSH(a, known, n, "all");
     ARENA_PUSH(a, known, n, "calls");
     for (const Pass *p = pass_table; p->name; p++)
-        ARENA_PUSH(a, known, n, p->name);
+        if (!p->cleans)
+            ARENA_PUSH(a, known, n, p->name);
     for (int i = 0; i < n; i++)
         if (strcmp(name, known[i]) == 0)
             return true;
@@ -179,10 +181,15 @@ EmitInput tool_emit_input(const Command *c, const Front *f)
                        .nccl = c->comm && strcmp(c->comm, "nccl") == 0};
 }
 
+static const EmitTarget *target(const Options *o)
+{
+    return o->cuda ? &cuda_target : &cpu_target;
+}
+
 static const char *generate(Arena *a, const EmitInput *in)
 {
     Text out = text_new(a);
-    (in->options->cuda ? emit_cuda : emit_c)(in, &out);
+    target(in->options)->text(in, &out);
     return out.s;
 }
 
@@ -206,7 +213,7 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     const Graph *g = f->train ? f->train : f->test;
     const EmitInput in = tool_emit_input(c, f);
     if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
-        return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, c->options.cuda ? "cu" : "c"),
+        return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, target(&c->options)->suffix),
                              generate(a, &in), d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
@@ -302,32 +309,23 @@ static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
     return !error;
 }
 
-static bool show_convolutions(Arena *a, const Command *c, const Front *f, Diag *d)
+/* The step of the program that `build` makes with the same options. */
+static bool show_cuda(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     EmitInput emit = tool_emit_input(c, f);
     EmitPlan *plan;
     int n;
-    if (!plan_graphs(a, c, &emit, &plan, &n, d))
+    if (!cuda_target.able(f->train, f->test, d) || !plan_graphs(a, c, &emit, &plan, &n, d) ||
+        (c->options.persistent && !emit_steps_able(&emit, d)))
         return false;
-    show_graphs(a, c, plan, n, emit.nplan > 0);
-    return true;
+    return show_gpu(a, c, &emit, d);
 }
 
 static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     Graph *g = f->train;
-    if (c->options.libraries)
-        return show_convolutions(a, c, f, d);
-    if (c->options.persistent) {
-        const EmitInput in = tool_emit_input(c, f);
-        if (!emit_cuda_able(f->train, f->test, d) || !emit_steps_able(&in, d))
-            return false;
-        printf("\na step of %lld samples as one launch with others: %s\n",
-               (long long)g->recipe.batch, emit_steps_said(a, &in));
-        return true;
-    }
     if (c->options.cuda)
-        return show_gpu(a, c, g, d);
+        return show_cuda(a, c, f, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))
         return false;
     if (c->cost)
@@ -339,7 +337,7 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
     const bool program = c->options.cuda && (tool_makes_program(c) || dumps_calls(c));
-    if (program && !emit_cuda_able(f->train, f->test, d))
+    if (program && !cuda_target.able(f->train, f->test, d))
         return false;
     if (program && c->options.persistent) {
         const EmitInput in = tool_emit_input(c, f);

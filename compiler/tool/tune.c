@@ -11,7 +11,7 @@
  */
 #include "tool/tune.h"
 #include "base/environment.h"
-#include "emit/trial.h"
+#include "cpu/trial.h"
 #include "ir/choice.h"
 #include "ops/conv_price.h"
 #include "ops/op.h"
@@ -168,8 +168,8 @@ static bool tune_failed(Diag *d, const char *path)
 /* The packing of the filters that n reads. */
 static int add_packing(Trials *t, Graph *g, Node *n)
 {
-    Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n->in[node_is(n, "conv2d")]};
-    const bool dx = node_is(n, "conv2d_dx");
+    Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n->in[op_weights(n)]};
+    const bool dx = n->op->role == ROLE_DX;
     const Attr *tile = node_attr(n, "winograd");
     const int64_t count = conv_packed_count(n, dx, tile ? tile->i : 0, t->options->vector);
     node_copy_attrs(g, &pack, n);
@@ -188,7 +188,7 @@ static void add_trials(Trials *t, const Graph *g, Case *c)
         if (c->choice->tile[i])
             node_set_int(mine, &n, "winograd", c->choice->tile[i]);
         c->call[i] = trials_add(t, &n);
-        c->pack[i] = node_is(&n, "conv2d_dw") ? -1 : add_packing(t, mine, &n);
+        c->pack[i] = op_weights(&n) < 0 ? -1 : add_packing(t, mine, &n);
     }
 }
 

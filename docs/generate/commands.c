@@ -37,7 +37,8 @@ static const char *passes(void)
 {
     const char *text = "";
     for (const Pass *p = pass_table; p->name; p++)
-        text = made("%s%s`%s`", text, *text ? ", " : "", p->name);
+        if (!p->cleans)
+            text = made("%s%s`%s`", text, *text ? ", " : "", p->name);
     return text;
 }
 

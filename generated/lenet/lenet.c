@@ -12,6 +12,7 @@ enum { CHUNK = 16, SLICE = 16, SLICES = 1, SHARD = 16 };
 #define KERNEL __attribute__((noinline))               /* compiled once for all calls */
 #define FIXED(type, at) ((type *)(r->fixed + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
+#define OWN(type, at)   ((type *)((rt_team.own ? rt_team.own : t) + (at)))
 #define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))
 #define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * (bytes)))
 
@@ -261,21 +262,21 @@ static void train_slice_1(const Rt *r, char *t, int unit)
 
         /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
         /* (N, 1, 28, 28) */
-        rt_input(BATCH(real, IMAGE, 3136), r, first, CHUNK, 1, 784, true); TICK(4);
+        rt_input(BATCH(real, IMAGE, 3136), r, first, CHUNK, 1, 784, true); TEAM_BARRIER; TICK(4);
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 1, 28, 28) -> (N, 20, 12, 12)
          *   samples in lanes, pooled before tanh   576.0 kFLOP a sample, 60 % of peak expected */
         conv2d_pool_1(BATCH(real, CONV1, 11520), BATCH(uint8_t, CONV1_INDEX, 2880),
             BATCH(real, IMAGE, 3136), FIXED(real, CONV1_WEIGHT_PACKED),
-            FIXED(real, CONV1_BIAS)); TICK(5);
+            FIXED(real, CONV1_BIAS)); TEAM_BARRIER; TICK(5);
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4)
          *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 145 % of peak expected */
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
             BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED),
-            FIXED(real, CONV2_BIAS)); TICK(6);
+            FIXED(real, CONV2_BIAS)); TEAM_BARRIER; TICK(6);
     }
 }
 
@@ -325,8 +326,9 @@ static void train_slice_2(const Rt *r, char *t, int unit)
 
     (void)shard;
     (void)t;
-    memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128);
-    memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112);
+    ALONE(memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128));
+    ALONE(memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112));
+    TEAM_BARRIER;
     TICK(8);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
@@ -335,33 +337,33 @@ static void train_slice_2(const Rt *r, char *t, int unit)
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS)); TICK(9);
+            FIXED(real, DENSE2_BIAS)); TEAM_BARRIER; TICK(9);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1); TICK(10);
+        ALONE(rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1)); TEAM_BARRIER; TICK(10);
         /* (N, 10) -> (N) */
-        softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(11);
+        ALONE(softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL))); TEAM_BARRIER; TICK(11);
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(12);
+        ALONE(accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL))); TEAM_BARRIER; TICK(12);
         /* (N, 10) -> (N, 10) */
-        softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TICK(13);
+        ALONE(softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL))); TEAM_BARRIER; TICK(13);
 
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
-        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(14);
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128),
+            BATCH(real, DDENSE2, 40)); TEAM_BARRIER; TICK(14);
         /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
         dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
-            BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TICK(15);
+            BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TEAM_BARRIER; TICK(15);
 
         /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* ddense1.bias: (N, 500) -> (500) */
-        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TICK(16);
+        sum_to_2(PARTIAL(real, DDENSE1_BIAS, 2112), BATCH(real, DH, 2000)); TEAM_BARRIER; TICK(16);
 
-        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
-        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY)); /* accuracy */
+        ALONE(rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, SOFTMAX_CROSS_ENTROPY))); /* loss */
+        ALONE(rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, ACCURACY))); /* accuracy */
+        TEAM_BARRIER;
     }
 }
 
@@ -414,10 +416,11 @@ static void train_slice_3(const Rt *r, char *t, int unit)
 
     (void)shard;
     (void)t;
-    memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320);
-    memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096);
-    memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192);
-    memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112);
+    ALONE(memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320));
+    ALONE(memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096));
+    ALONE(memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192));
+    ALONE(memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112));
+    TEAM_BARRIER;
     TICK(18);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
         const int first = (r->first_shard + unit / SLICES) * SHARD + row;
@@ -425,24 +428,26 @@ static void train_slice_3(const Rt *r, char *t, int unit)
 
         /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv2.bias: (N, 50, 4, 4) -> (50) */
-        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), BATCH(real, D_DENSE_DX, 3200)); TICK(19);
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320),
+            BATCH(real, D_DENSE_DX, 3200)); TEAM_BARRIER; TICK(19);
         /* (N, 50, 4, 4) -> (N, 20, 12, 12)
          *   sparse behind the pool   3.20 MFLOP a sample, 172 % of peak expected */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
             BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
-            BATCH(real, CONV1, 11520)); TICK(20);
+            BATCH(real, CONV1, 11520)); TEAM_BARRIER; TICK(20);
         /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
          *   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), BATCH(real, CONV1, 11520),
-            BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800)); TICK(21);
+            BATCH(real, D_DENSE_DX, 3200),
+            BATCH(uint8_t, CONV2_INDEX, 800)); TEAM_BARRIER; TICK(21);
 
         /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
-        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TEAM_BARRIER; TICK(22);
         /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
          *   sparse behind the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), BATCH(real, IMAGE, 3136),
-            LOCAL(real, DH_2), BATCH(uint8_t, CONV1_INDEX, 2880)); TICK(23);
+            LOCAL(real, DH_2), BATCH(uint8_t, CONV1_INDEX, 2880)); TEAM_BARRIER; TICK(23);
     }
 }
 
@@ -582,45 +587,44 @@ static void test_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
         /* (N, 1, 28, 28) */
-        rt_input(LOCAL(real, TEST_IMAGE), r, first, CHUNK, 1, 784, true);
+        rt_input(LOCAL(real, TEST_IMAGE), r, first, CHUNK, 1, 784, true); TEAM_BARRIER;
 
         /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 1, 28, 28) -> (N, 20, 12, 12)
          *   samples in lanes, pooled before tanh   576.0 kFLOP a sample, 60 % of peak expected */
         conv2d_pool_1(LOCAL(real, TEST_CONV1), LOCAL(uint8_t, TEST_CONV1_INDEX),
             LOCAL(real, TEST_IMAGE), FIXED(real, TEST_CONV1_WEIGHT_PACKED),
-            FIXED(real, CONV1_BIAS));
+            FIXED(real, CONV1_BIAS)); TEAM_BARRIER;
 
         /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* (N, 20, 12, 12) -> (N, 50, 4, 4)
          *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 145 % of peak expected */
         conv2d_winograd_pool_1(LOCAL(real, TEST_CONV2), LOCAL(uint8_t, TEST_CONV2_INDEX),
             LOCAL(real, TEST_CONV1), FIXED(real, TEST_CONV2_WEIGHT_PACKED),
-            FIXED(real, CONV2_BIAS));
+            FIXED(real, CONV2_BIAS)); TEAM_BARRIER;
 
         /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
         /* (N, 800) -> (N, 500)   800.0 kFLOP a sample, 85 % of peak expected */
         dense_2(LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_CONV2), FIXED(real, DENSE1_WEIGHT),
-            FIXED(real, DENSE1_BIAS));
+            FIXED(real, DENSE1_BIAS)); TEAM_BARRIER;
 
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_1(LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS));
+            FIXED(real, DENSE2_BIAS)); TEAM_BARRIER;
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK, 1);
+        ALONE(rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK, 1)); TEAM_BARRIER;
         /* (N, 10) -> (N) */
-        softmax_cross_entropy_1(LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY), LOCAL(real, TEST_DENSE2),
-            LOCAL(int32_t, TEST_LABEL));
+        ALONE(softmax_cross_entropy_1(LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY), LOCAL(real, TEST_DENSE2), LOCAL(int32_t, TEST_LABEL))); TEAM_BARRIER;
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2),
-            LOCAL(int32_t, TEST_LABEL));
+        ALONE(accuracy_1(LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2), LOCAL(int32_t, TEST_LABEL))); TEAM_BARRIER;
 
-        rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY)); /* loss */
-        rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, TEST_ACCURACY)); /* accuracy */
-        rt_output(r, first, CHUNK, 10, LOCAL(real, TEST_DENSE2));
+        ALONE(rt_metric(r, unit, 0, first, CHUNK, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY))); /* loss */
+        ALONE(rt_metric(r, unit, 1, first, CHUNK, LOCAL(real, TEST_ACCURACY))); /* accuracy */
+        ALONE(rt_output(r, first, CHUNK, 10, LOCAL(real, TEST_DENSE2)));
+        TEAM_BARRIER;
     }
 }
 

@@ -130,6 +130,13 @@ DEVICE void tanh_1_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int conv2d_tanh_1_blocks = most(conv2d_1_blocks, tanh_1_blocks);
+KERNEL conv2d_tanh_1(real *a, const real *b, const real *c, const real *d)
+{
+    conv2d_1_body(a, b, c);
+    tanh_1_body(a, a, d);
+}
+
 SIZE Pool max_pool_1_size()
 {
     return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
@@ -139,13 +146,6 @@ constexpr int max_pool_1_blocks = max_pool_blocks(max_pool_1_size());
 KERNEL max_pool_1(real *y, const real *a)
 {
     max_pool(y, a, max_pool_1_size());
-}
-
-constexpr int conv2d_tanh_1_blocks = most(conv2d_1_blocks, tanh_1_blocks);
-KERNEL conv2d_tanh_1(real *a, const real *b, const real *c, const real *d)
-{
-    conv2d_1_body(a, b, c);
-    tanh_1_body(a, a, d);
 }
 
 SIZE Conv conv2d_2_size()
@@ -177,6 +177,13 @@ DEVICE void tanh_2_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int conv2d_tanh_2_blocks = most(conv2d_2_blocks, tanh_2_blocks);
+KERNEL conv2d_tanh_2(real *a, const real *b, const real *c, const real *d)
+{
+    conv2d_2_body(a, b, c);
+    tanh_2_body(a, a, d);
+}
+
 SIZE Pool max_pool_2_size()
 {
     return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
@@ -186,13 +193,6 @@ constexpr int max_pool_2_blocks = max_pool_blocks(max_pool_2_size());
 KERNEL max_pool_2(real *y, const real *a)
 {
     max_pool(y, a, max_pool_2_size());
-}
-
-constexpr int conv2d_tanh_2_blocks = most(conv2d_2_blocks, tanh_2_blocks);
-KERNEL conv2d_tanh_2(real *a, const real *b, const real *c, const real *d)
-{
-    conv2d_2_body(a, b, c);
-    tanh_2_body(a, a, d);
 }
 
 SIZE Dense dense_1_size()
@@ -222,6 +222,13 @@ DEVICE void tanh_3_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int dense_tanh_1_blocks = most(dense_1_blocks, tanh_3_blocks);
+KERNEL dense_tanh_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_1_body(a, b, c);
+    tanh_3_body(a, a, d);
+}
+
 SIZE Dense dense_2_size()
 {
     return Dense{ .n = 128, .k = 500, .o = 10 };
@@ -234,13 +241,6 @@ DEVICE void dense_2_body(real *y, const real *a, const real *b)
 KERNEL dense_2(real *y, const real *a, const real *b)
 {
     dense_2_body(y, a, b);
-}
-
-constexpr int dense_tanh_1_blocks = most(dense_1_blocks, tanh_3_blocks);
-KERNEL dense_tanh_1(real *a, const real *b, const real *c, const real *d)
-{
-    dense_1_body(a, b, c);
-    tanh_3_body(a, a, d);
 }
 
 SIZE Dense bias_1_size()
@@ -266,6 +266,14 @@ KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
     rt_labels_1_body(y, r, first);
 }
 
+constexpr int dense_bias_rt_labels_1_blocks = most(dense_2_blocks, bias_1_blocks, rt_labels_1_blocks);
+KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
+{
+    dense_2_body(a, b, c);
+    bias_1_body(a, a, d);
+    rt_labels_1_body(e, f, first);
+}
+
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
 DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *b)
 {
@@ -274,14 +282,6 @@ DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *
 KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy_1_body(y, a, b);
-}
-
-constexpr int dense_bias_rt_labels_1_blocks = most(dense_2_blocks, bias_1_blocks, rt_labels_1_blocks);
-KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
-{
-    dense_2_body(a, b, c);
-    bias_1_body(a, a, d);
-    rt_labels_1_body(e, f, first);
 }
 
 constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
@@ -300,19 +300,6 @@ DEVICE void softmax_cross_entropy_dx_1_body(real *y, const real *a, const int32_
     softmax_cross_entropy_dx(y, a, b, Constant{(real)0.0078125}, 128, 10);
 }
 
-constexpr int sum_to_1_blocks = sum_blocks(10);
-DEVICE void sum_to_1_body(real *y, const real *a)
-{
-    block_sums(10, 128, [=](int at, int of) {
-        const int j = at;
-        const int i = of;
-        return a[i * 10 + j];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
-    });
-}
-
 constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
 {
@@ -325,6 +312,19 @@ constexpr int rt_metric_1_blocks = 1;
 DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const real *a)
 {
     rt_metric(r, unit, metric, first, 128, a);
+}
+
+constexpr int sum_to_1_blocks = sum_blocks(10);
+DEVICE void sum_to_1_body(real *y, const real *a)
+{
+    block_sums(10, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 10 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
 }
 
 SIZE Dense dense_dx_1_size()
@@ -359,6 +359,17 @@ DEVICE void tanh_d_1_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
+KERNEL rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    sum_to_1_body(h, i);
+    dense_dx_1_body(j, k, i);
+    dense_dw_1_body(l, m, i);
+    tanh_d_1_body(j, j, m);
+}
+
 constexpr int sum_to_2_blocks = sum_blocks(500);
 DEVICE void sum_to_2_body(real *y, const real *a)
 {
@@ -370,17 +381,6 @@ DEVICE void sum_to_2_body(real *y, const real *a)
         const int j = at;
         y[j] = sum;
     });
-}
-
-constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
-KERNEL rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
-{
-    rt_metric_1_body(a, unit, metric, first, e);
-    rt_metric_1_body(a, unit, f, first, g);
-    sum_to_1_body(h, i);
-    dense_dx_1_body(j, k, i);
-    dense_dw_1_body(l, m, i);
-    tanh_d_1_body(j, j, m);
 }
 
 SIZE Dense dense_dx_2_size()
@@ -427,6 +427,16 @@ DEVICE void tanh_d_2_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_behind_1_blocks, tanh_d_2_blocks);
+KERNEL sum_to_dense_dx_dense_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
+{
+    sum_to_2_body(a, b);
+    dense_dx_2_body(c, d, b);
+    dense_dw_2_body(e, f, b);
+    max_pool_dx_behind_1_body(g, h, c);
+    tanh_d_2_body(g, g, h);
+}
+
 constexpr int sum_to_3_blocks = sum_blocks(50);
 DEVICE void sum_to_3_body(real *y, const real *a)
 {
@@ -438,16 +448,6 @@ DEVICE void sum_to_3_body(real *y, const real *a)
         const int j = at;
         y[j] = sum;
     });
-}
-
-constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_behind_1_blocks, tanh_d_2_blocks);
-KERNEL sum_to_dense_dx_dense_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
-{
-    sum_to_2_body(a, b);
-    dense_dx_2_body(c, d, b);
-    dense_dw_2_body(e, f, b);
-    max_pool_dx_behind_1_body(g, h, c);
-    tanh_d_2_body(g, g, h);
 }
 
 SIZE Conv conv2d_dx_1_size()
@@ -496,6 +496,16 @@ DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
     });
 }
 
+constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_behind_2_blocks, tanh_d_3_blocks);
+KERNEL sum_to_conv2d_dx_conv2d_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
+{
+    sum_to_3_body(a, b);
+    conv2d_dx_1_body(c, d, b);
+    conv2d_dw_1_body(e, f, b);
+    max_pool_dx_behind_2_body(g, h, c);
+    tanh_d_3_body(g, g, h);
+}
+
 constexpr int sum_to_4_blocks = sum_blocks(20);
 DEVICE void sum_to_4_body(real *y, const real *a)
 {
@@ -507,16 +517,6 @@ DEVICE void sum_to_4_body(real *y, const real *a)
         const int j = at;
         y[j] = sum;
     });
-}
-
-constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_behind_2_blocks, tanh_d_3_blocks);
-KERNEL sum_to_conv2d_dx_conv2d_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
-{
-    sum_to_3_body(a, b);
-    conv2d_dx_1_body(c, d, b);
-    conv2d_dw_1_body(e, f, b);
-    max_pool_dx_behind_2_body(g, h, c);
-    tanh_d_3_body(g, g, h);
 }
 
 SIZE Conv conv2d_dw_2_size()

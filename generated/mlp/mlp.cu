@@ -131,6 +131,13 @@ STAGE relu_1_stage(real *y, const real *a, const real *b)
     relu_1_body(y, a, b);
 }
 
+constexpr int dense_relu_1_blocks = most(dense_1_blocks, relu_1_blocks);
+KERNEL dense_relu_1(real *a, const real *b, const real *c, const real *d)
+{
+    dense_1_body(a, b, c);
+    relu_1_body(a, a, d);
+}
+
 SIZE Dense dense_2_size()
 {
     return Dense{ .n = 128, .k = 128, .o = 64 };
@@ -147,13 +154,6 @@ STAGE dense_2_stage(real *y, const real *a, const real *b)
 KERNEL dense_2(real *y, const real *a, const real *b)
 {
     dense_2_body(y, a, b);
-}
-
-constexpr int dense_relu_1_blocks = most(dense_1_blocks, relu_1_blocks);
-KERNEL dense_relu_1(real *a, const real *b, const real *c, const real *d)
-{
-    dense_1_body(a, b, c);
-    relu_1_body(a, a, d);
 }
 
 SIZE Dense relu_2_size()
@@ -173,6 +173,13 @@ STAGE relu_2_stage(real *y, const real *a, const real *b)
     relu_2_body(y, a, b);
 }
 
+constexpr int dense_relu_2_blocks = most(dense_2_blocks, relu_2_blocks);
+KERNEL dense_relu_2(real *a, const real *b, const real *c, const real *d)
+{
+    dense_2_body(a, b, c);
+    relu_2_body(a, a, d);
+}
+
 SIZE Dense dense_3_size()
 {
     return Dense{ .n = 128, .k = 64, .o = 10 };
@@ -189,13 +196,6 @@ STAGE dense_3_stage(real *y, const real *a, const real *b)
 KERNEL dense_3(real *y, const real *a, const real *b)
 {
     dense_3_body(y, a, b);
-}
-
-constexpr int dense_relu_2_blocks = most(dense_2_blocks, relu_2_blocks);
-KERNEL dense_relu_2(real *a, const real *b, const real *c, const real *d)
-{
-    dense_2_body(a, b, c);
-    relu_2_body(a, a, d);
 }
 
 SIZE Dense bias_1_size()
@@ -229,6 +229,14 @@ KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
     rt_labels_1_body(y, r, first);
 }
 
+constexpr int dense_bias_rt_labels_1_blocks = most(dense_3_blocks, bias_1_blocks, rt_labels_1_blocks);
+KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
+{
+    dense_3_body(a, b, c);
+    bias_1_body(a, a, d);
+    rt_labels_1_body(e, f, first);
+}
+
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
 DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *b)
 {
@@ -241,14 +249,6 @@ STAGE softmax_cross_entropy_1_stage(real *y, const real *a, const int32_t *b)
 KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
 {
     softmax_cross_entropy_1_body(y, a, b);
-}
-
-constexpr int dense_bias_rt_labels_1_blocks = most(dense_3_blocks, bias_1_blocks, rt_labels_1_blocks);
-KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
-{
-    dense_3_body(a, b, c);
-    bias_1_body(a, a, d);
-    rt_labels_1_body(e, f, first);
 }
 
 constexpr int accuracy_1_blocks = accuracy_blocks(128, 10);
@@ -275,23 +275,6 @@ STAGE softmax_cross_entropy_dx_1_stage(real *y, const real *a, const int32_t *b)
     softmax_cross_entropy_dx_1_body(y, a, b);
 }
 
-constexpr int sum_to_1_blocks = sum_blocks(10);
-DEVICE void sum_to_1_body(real *y, const real *a)
-{
-    block_sums(10, 128, [=](int at, int of) {
-        const int j = at;
-        const int i = of;
-        return a[i * 10 + j];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
-    });
-}
-STAGE sum_to_1_stage(real *y, const real *a)
-{
-    sum_to_1_body(y, a);
-}
-
 constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
 {
@@ -308,6 +291,23 @@ DEVICE void rt_metric_1_body(const Rt *r, int unit, int metric, int first, const
 STAGE rt_metric_1_stage(const Rt *r, int unit, int metric, int first, const real *a)
 {
     rt_metric_1_body(r, unit, metric, first, a);
+}
+
+constexpr int sum_to_1_blocks = sum_blocks(10);
+DEVICE void sum_to_1_body(real *y, const real *a)
+{
+    block_sums(10, 128, [=](int at, int of) {
+        const int j = at;
+        const int i = of;
+        return a[i * 10 + j];
+    }, [=](int at, real sum) {
+        const int j = at;
+        y[j] = sum;
+    });
+}
+STAGE sum_to_1_stage(real *y, const real *a)
+{
+    sum_to_1_body(y, a);
 }
 
 SIZE Dense dense_dx_1_size()
@@ -354,6 +354,17 @@ STAGE relu_d_1_stage(real *y, const real *a, const real *b)
     relu_d_1_body(y, a, b);
 }
 
+constexpr int rt_metric_sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, relu_d_1_blocks);
+KERNEL rt_metric_sum_to_dense_dx_dense_dw_relu_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
+{
+    rt_metric_1_body(a, unit, metric, first, e);
+    rt_metric_1_body(a, unit, f, first, g);
+    sum_to_1_body(h, i);
+    dense_dx_1_body(j, k, i);
+    dense_dw_1_body(l, m, i);
+    relu_d_1_body(j, j, m);
+}
+
 constexpr int sum_to_2_blocks = sum_blocks(64);
 DEVICE void sum_to_2_body(real *y, const real *a)
 {
@@ -369,17 +380,6 @@ DEVICE void sum_to_2_body(real *y, const real *a)
 STAGE sum_to_2_stage(real *y, const real *a)
 {
     sum_to_2_body(y, a);
-}
-
-constexpr int rt_metric_sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, relu_d_1_blocks);
-KERNEL rt_metric_sum_to_dense_dx_dense_dw_relu_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
-{
-    rt_metric_1_body(a, unit, metric, first, e);
-    rt_metric_1_body(a, unit, f, first, g);
-    sum_to_1_body(h, i);
-    dense_dx_1_body(j, k, i);
-    dense_dw_1_body(l, m, i);
-    relu_d_1_body(j, j, m);
 }
 
 SIZE Dense dense_dx_2_size()
@@ -426,6 +426,15 @@ STAGE relu_d_2_stage(real *y, const real *a, const real *b)
     relu_d_2_body(y, a, b);
 }
 
+constexpr int sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, relu_d_2_blocks);
+KERNEL sum_to_dense_dx_dense_dw_relu_d_1(real *a, const real *b, real *c, const real *d, real *e, const real *f)
+{
+    sum_to_2_body(a, b);
+    dense_dx_2_body(c, d, b);
+    dense_dw_2_body(e, f, b);
+    relu_d_2_body(c, c, f);
+}
+
 constexpr int sum_to_3_blocks = sum_blocks(128);
 DEVICE void sum_to_3_body(real *y, const real *a)
 {
@@ -441,15 +450,6 @@ DEVICE void sum_to_3_body(real *y, const real *a)
 STAGE sum_to_3_stage(real *y, const real *a)
 {
     sum_to_3_body(y, a);
-}
-
-constexpr int sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, relu_d_2_blocks);
-KERNEL sum_to_dense_dx_dense_dw_relu_d_1(real *a, const real *b, real *c, const real *d, real *e, const real *f)
-{
-    sum_to_2_body(a, b);
-    dense_dx_2_body(c, d, b);
-    dense_dw_2_body(e, f, b);
-    relu_d_2_body(c, c, f);
 }
 
 SIZE Dense dense_dw_3_size()
@@ -760,7 +760,7 @@ static void test_slice(const Rt *r, char *t, int unit)
 
 /* ---- many steps in one launch: 28 stages and 7 barriers a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 16 us as 9 launches; as one launch 13 us by all blocks that fit,
+ * Predicted for an H200, not measured: 16 us as 9 launches; as one launch 12 us by all blocks that fit,
  * 13 us by one cluster of 16; the program uses all blocks that fit on the GPU.
  * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */

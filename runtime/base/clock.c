@@ -1,5 +1,8 @@
-/* clock.c -- the process began at the first constructor, less the processor time that it had used
- * by then (the kernel's exec and the loader); /proc/self/stat knows the moment only to 10 ms. */
+/* clock.c -- see clock.h.
+ *
+ * /proc/self/stat gives the start of the process only to 10 ms.  So the start is computed in the
+ * first constructor: the time then, minus the processor time used so far (exec and the loader).
+ */
 #include "base/clock.h"
 #include <time.h>
 

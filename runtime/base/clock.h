@@ -1,8 +1,8 @@
-/* clock.h -- seconds. */
+/* clock.h -- elapsed time, in seconds. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
-double clock_now(void);                               /* since some moment that never changes */
-double clock_start(void);  /* when this process began, on the same clock */
+double clock_now(void);   /* since a fixed moment in the past */
+double clock_start(void); /* the start of this process, on the same clock */
 
 #endif

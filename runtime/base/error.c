@@ -1,4 +1,4 @@
-/* error.c -- how a program ends that cannot go on. */
+/* error.c -- messages, and the end of a program that cannot continue; see error.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/json.h"
@@ -14,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { GRACE = 5 }; /* seconds for the end of other processes */
-enum { UNFINISHED = 8, MESSAGE = 4096 };
+enum { GRACE = 5 };                      /* seconds that at_death has to end other processes */
+enum { UNFINISHED = 8, MESSAGE = 4096 }; /* files; bytes of a message: PIPE_BUF */
 
 static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
 static const char *speaker = "";
 static bool quiet;
-static int keeps = -1; /* a log that has messages, too */
+static int keeps = -1; /* descriptor of a log that also gets the messages; -1: none */
 static void (*_Atomic at_death)(int code);
 static volatile sig_atomic_t exit_code = EXIT_FAILURE;
 
@@ -35,7 +35,7 @@ static bool swap(const char *from, const char *to)
     return false;
 }
 
-/* Of the one file whose name may be another run's by now: that name, and its descriptor. */
+/* The one file whose name another run can have taken: its name and its descriptor. */
 static _Atomic(const char *) shared_name;
 static volatile sig_atomic_t shared_fd = -1;
 
@@ -63,7 +63,7 @@ void rt_end_by_signal(int number)
     raise(number);
 }
 
-/* Leaves signals as they are if they have a handler, or are ignored. */
+/* Signals that have a handler, or are ignored, stay as they are. */
 static void watch_signals(void)
 {
     static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
@@ -109,12 +109,12 @@ void rt_keep_messages(int fd)
     keeps = fd;
 }
 
-/* A line that could not be written is no reason to end, or to end otherwise; nor to end late. */
+/* A failed write to the log changes neither the end of the program nor its time. */
 static void keep_message(const char *kind, const char *text)
 {
     if (*kind == 'e')
         output_hurry();
-    char line[MESSAGE]; /* PIPE_BUF */
+    char line[MESSAGE];
     int n = snprintf(line, sizeof line, "{\"event\":\"message\",\"kind\":\"%s\",\"text\":", kind);
     n += json_quote(line + n, (int)sizeof line - n - 2, text);
     line[n++] = '}';
@@ -122,8 +122,8 @@ static void keep_message(const char *kind, const char *text)
     output_write(keeps, line, (size_t)n);
 }
 
-/* On stderr first, for the log may be a pipe that is full.  One write, so that messages of two threads never mix; wipes a progress bar that stands on the
- * line. */
+/* stderr comes first, because the log can be a pipe that is full.  The message is one write, so
+ * that messages of two threads never mix.  On a terminal it erases a progress bar on its line. */
 static void write_message(const char *kind, const char *fmt, va_list ap)
 {
     char text[MESSAGE];
@@ -146,8 +146,8 @@ static void late(int signal)
     _exit(exit_code);
 }
 
-/* The first thread to come here speaks for all.  Files are still to be removed and other processes to be ended, so that nobody who
- * reads the message must not end this one early. */
+/* Only the first thread that comes here continues and writes its message.  It ignores SIGPIPE: it
+ * still has to remove files and to end other processes, although nobody may read the message. */
 static void silence_others(int code)
 {
     while (atomic_flag_test_and_set(&dying))
@@ -162,7 +162,7 @@ static void __attribute__((noreturn)) end_process(int code)
     remove_unfinished();
     void (*end)(int) = atomic_load(&at_death);
     if (end) {
-        signal(SIGALRM, late); /* the end of others can hang where a line is cut */
+        signal(SIGALRM, late); /* end() can hang on a broken connection */
         alarm(GRACE);
         end(code);
     }
@@ -171,7 +171,7 @@ static void __attribute__((noreturn)) end_process(int code)
 
 static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
 {
-    if (quiet) { /* a mistake that all ranks make is told by rank 0, whose launcher ends the others */
+    if (quiet) { /* rank 0 reports an error that all ranks make; its launcher ends the others */
         signal(SIGTERM, SIG_DFL);
         sleep(1);
     }
@@ -194,7 +194,7 @@ void rt_lost(const char *fmt, ...)
     die(EXIT_LOST, fmt, ap);
 }
 
-/* Nobody's end is this process's success. */
+/* Never exits with 0, whatever the other rank's exit code was. */
 void rt_follow(int code, int rank)
 {
     code = code > 0 && code < 126 ? code : EXIT_LOST;
@@ -222,8 +222,9 @@ void rt_print(const char *fmt, ...)
     va_end(ap);
     if (output_write(1, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1))
         return;
-    if (!lost && errno != EBADF && errno != EAGAIN) /* EBADF: closed by who started it */
-        rt_note("standard output cannot be written: %s; the run goes on without it", strerror(errno));
+    if (!lost && errno != EBADF && errno != EAGAIN) /* EBADF: the parent process closed it */
+        rt_note("standard output cannot be written: %s; the run goes on without it",
+                strerror(errno));
     lost = true;
 }
 

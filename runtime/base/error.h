@@ -1,5 +1,7 @@
-/* error.h -- one message on stderr, exit code 1; and memory that is asked for before the first
- * step only. */
+/* error.h -- messages on stderr, the end of a program after an error, and memory.
+ *
+ * Functions that end the program print one message, remove unfinished files and exit.
+ */
 #ifndef ERROR_H
 #define ERROR_H
 #include <stdbool.h>
@@ -7,46 +9,53 @@
 #include <stdint.h>
 
 enum {
-    EXIT_STOPPED = 75, /* stopped on request, a checkpoint is saved */
-    EXIT_LOST = 76     /* another rank is lost: the last checkpoint is worth another try */
+    EXIT_STOPPED = 75, /* stopped on request; a checkpoint is saved */
+    EXIT_LOST = 76     /* another rank is lost; a restart from the last checkpoint can succeed */
 };
 
-/* "PROG: error: ..." on stderr, then exit 1; from any thread. Removes unfinished files. */
+/* Prints "PROG: error: ..." and exits with 1; from any thread. */
 void rt_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* The same with EXIT_LOST. */
+/* The same, but exits with EXIT_LOST. */
 void rt_lost(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Ends like rank `rank`, which has reported the reason. */
+/* Ends with the exit code of rank `rank`, which has reported the reason; EXIT_LOST if code is not
+ * 1 .. 125. */
 void rt_follow(int code, int rank) __attribute__((noreturn));
+/* Prints a message without "error: ", and returns. */
 void rt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-void rt_said(void);            /* before a good end: dies when standard output could not be written */
+/* Call before a normal exit: dies if standard output could not be written. */
+void rt_said(void);
 
-/* Progress of a run on standard output, by one thread.  If nobody reads it, the run continues, with one note. */
+/* Writes progress of a run to standard output; one thread only.  If nobody reads it, the run
+ * continues after one note. */
 void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A file that goes away when rt_die, SIGHUP, SIGINT or SIGTERM ends the program, because it is half
- * written, until rt_finished gets the same string, which must live on. A few at a time. */
+/* Registers a file that is being written: rt_die, SIGHUP, SIGINT and SIGTERM remove it, until
+ * rt_finished gets the same string.  The string must stay valid until then.  At most 8 files. */
 void rt_unfinished(const char *path);
-void rt_end_by_signal(int number); /* a handler: those files go, then the signal does what it does by default */
 void rt_finished(const char *path);
-/* One whose name others may take: it goes away only while it is the file of this descriptor. */
+/* The same for a name that another run can take: the file is removed only if it is still the one
+ * behind descriptor fd.  One file only. */
 void rt_unfinished_shared(const char *path, int fd);
+/* A signal handler: removes the registered files, then lets the signal have its default effect. */
+void rt_end_by_signal(int number);
 
-/* Who speaks, in front of every message ("rank 2 (node3): "), and whether notes, and errors that all
- * ranks make alike, are its business; what ends the other processes of a run when this one dies:
- * it may last, and may return. */
+/* who: put before each message ("rank 2 (node3): ").  notes: whether this process prints notes, and
+ * errors that all ranks make. */
 void rt_speaker(const char *who, bool notes);
+/* Called when this process dies, to end the other processes of the run.  It has 5 seconds. */
 void rt_at_death(void (*end)(int code));
 
-/* Every message from here on is a record of this file, too, {"event":"message", ...}; also notes that are not this rank's business
- * to say. */
+/* From now on each message is also a record in this file, {"event":"message", ...}.  Notes that
+ * this process does not print are recorded, too. */
 void rt_keep_messages(int fd);
 
-void *rt_alloc(size_t bytes);  /* zeroed, never NULL; before the first step only */
+/* Zeroed memory, never NULL: dies if there is none.  Before the first step only. */
+void *rt_alloc(size_t bytes);
 
-/* A string of rt_alloc. */
+/* A formatted string in memory of its own; never NULL. */
 char *rt_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

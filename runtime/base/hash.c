@@ -1,5 +1,5 @@
-/* hash.c -- a word at a time through a multiply and a shift, finished by MurmurHash3's mixer
- * (Appleby, public domain). */
+/* hash.c -- our digest of 64 bits: each word goes through a multiplication and a shift; the end is
+ * the mixer of MurmurHash3 (Appleby, public domain). */
 #include "base/hash.h"
 #include "rt.h"
 #include <string.h>
@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
 void hash_add(Hash *h, const void *data, size_t bytes)
 {
     const uint8_t *p = data;
-    for (; bytes && h->bytes % 8; bytes--) { /* fill the word that an earlier piece began */
+    for (; bytes && h->bytes % 8; bytes--) { /* complete the word of the last call */
         h->word |= (uint64_t)*p++ << h->bytes++ % 8 * 8;
         if (h->bytes % 8 == 0)
             h->h = mix(h->h, h->word), h->word = 0;
@@ -39,7 +39,8 @@ uint64_t hash_end(const Hash *h)
     return x ^ x >> 33;
 }
 
-/* A lane waits for its own multiplications only, so that eight of them keep the multiplier busy. */
+/* Eight independent lanes: each multiplication waits only for the one before it in its own lane, so
+ * the multiplier is always busy. */
 uint64_t hash_block(const void *data, size_t bytes)
 {
     enum { LANES = 8 };

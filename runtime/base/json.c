@@ -1,4 +1,4 @@
-/* json.c -- RFC 8259, the parts that headers of safetensors files use. */
+/* json.c -- the part of JSON (RFC 8259) that headers of safetensors files use; see json.h. */
 #include "base/json.h"
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int hex4(Json *j)
     return v;
 }
 
-/* The number after \u. Two in a row are one character beyond U+FFFF; half of such a pair is none. */
+/* The code point after \u.  A surrogate pair is one character above U+FFFF; half a pair fails. */
 static int code_point(Json *j)
 {
     const int code = hex4(j);
@@ -155,7 +155,7 @@ bool json_word(Json *j, const char *word)
     return true;
 }
 
-/* Behind a string's first quote: to its end. */
+/* Skips to the end of a string whose first quote has been read. */
 static bool skip_string(Json *j)
 {
     for (; j->at < j->end && *j->at != '"'; j->at++) {
@@ -200,13 +200,14 @@ bool json_end(Json *j)
     return peek(j) < 0 && !j->wrong ? true : json_fail(j, "there is more behind its end");
 }
 
-/* Bytes of the character that s begins with, in UTF-8; 0: no character begins so. */
+/* Number of bytes of the UTF-8 character at s; 0: the bytes are no UTF-8. */
 static int character(const char *s)
 {
     const unsigned char c = (unsigned char)*s, d = (unsigned char)(c ? s[1] : 0);
     const int n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
 
-    if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) || (c == 0xF4 && d >= 0x90))
+    if ((c == 0xE0 && d < 0xA0) || (c == 0xED && d >= 0xA0) || (c == 0xF0 && d < 0x90) ||
+        (c == 0xF4 && d >= 0x90))
         return 0;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xC0) != 0x80)
@@ -227,7 +228,8 @@ int json_quote(char *to, int64_t room, const char *s)
         bytes = character(s);
         if (*s == '"' || *s == '\\')
             to[n++] = '\\';
-        if (!bytes || (unsigned char)*s < 32)         /* names of files may be anything, JSON is UTF-8 */
+        /* names of files can be any bytes; JSON is UTF-8 */
+        if (!bytes || (unsigned char)*s < 32)
             n += sprintf(to + n, "\\u%04x", bytes ? (unsigned)*s : 0xFFFDu);
         else
             for (int i = 0; i < bytes; i++)

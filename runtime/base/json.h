@@ -1,31 +1,35 @@
-/* json.h -- just enough strict JSON to read the header of a safetensors file. */
+/* json.h -- a strict reader for the header of a safetensors file, and strings as JSON. */
 #ifndef JSON_H
 #define JSON_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A reader over text[0 .. n-1]. After the first mistake `wrong` says what it was and everything
- * returns false. */
-typedef struct Json { const char *at, *end, *wrong; } Json;
+/* A reader over text[0 .. n-1].  After the first error `wrong` describes it, and all functions
+ * return false. */
+typedef struct Json {
+    const char *at, *end, *wrong;
+} Json;
 
 Json json_read(const char *text, int64_t n);
-bool json_char(Json *j, char c);                      /* takes c (after blanks) or fails */
-bool json_peek(Json *j, char c);                      /* is c next?  takes nothing */
-bool json_word(Json *j, const char *word);            /* true, false or null */
+bool json_char(Json *j, char c);           /* reads c (after blanks) or fails */
+bool json_peek(Json *j, char c);           /* whether c is next; reads nothing */
+bool json_word(Json *j, const char *word); /* reads true, false or null */
 
-/* Decoded, as UTF-8, with an end mark. It fits where room is at least its bytes in the text + 4. */
+/* Reads a string, decodes it to UTF-8 and ends it with 0.  room: bytes at `to`; the string fits if
+ * it has at most room - 4 bytes in the text. */
 bool json_string(Json *j, char *to, int64_t room);
-bool json_whole(Json *j, int64_t *v);                 /* a whole number >= 0 */
-bool json_skip(Json *j);                              /* any one value, at most 64 levels deep */
-bool json_end(Json *j);                               /* nothing but blanks is left */
+bool json_whole(Json *j, int64_t *v); /* a whole number >= 0 */
+bool json_skip(Json *j);              /* skips one value, at most 64 levels deep */
+bool json_end(Json *j);               /* whether only blanks are left */
 
-/* In a list or object: is there another item?  Takes ',' or close. */
+/* Inside a list or object: whether another item follows.  Reads ',' or `close`.  *first is true
+ * before the first call. */
 bool json_next(Json *j, char close, bool *first);
 
-/* A string as JSON, quotes included; returns the bytes written, at most room - 1, with an end
- * mark.  Bytes that are no UTF-8, as names of files may have, become U+FFFD.  In json_room(bytes of s)
- * bytes nothing is cut off. */
-int  json_quote(char *to, int64_t room, const char *s);
-int64_t json_room(int64_t bytes);                     /* for a string of `bytes` bytes */
+/* Writes s as a JSON string with quotes and a final 0; returns the bytes written without the 0, at
+ * most room - 1.  Bytes that are no UTF-8 become U+FFFD.  If room is json_room(bytes of s), nothing
+ * is cut off. */
+int json_quote(char *to, int64_t room, const char *s);
+int64_t json_room(int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* loader.c -- a queue of a few jobs, a mutex and two conditions; see loader.h. */
+/* loader.c -- a queue of jobs with a mutex and two condition variables; see loader.h. */
 #include "base/loader.h"
 #include "base/error.h"
 #include "base/threads.h"

@@ -1,5 +1,8 @@
-/* mapped.c -- see mapped.h.  The handler calls mmap, which is a plain system call, and writes two atomics: nothing that a
- * signal may not do.  A SIGBUS anywhere else goes to the handler that was there before. */
+/* mapped.c -- see mapped.h.
+ *
+ * The handler calls mmap, which is a plain system call, and writes two atomics; both are safe in a
+ * signal handler.  A SIGBUS at any other address goes to the handler that was installed before.
+ */
 #define _GNU_SOURCE
 #include "base/mapped.h"
 #include "base/error.h"
@@ -16,13 +19,13 @@
 enum { FILES = 32, MESSAGE = 1024 };
 
 typedef struct Mapped {
-    _Atomic(uintptr_t) at; /* 0: free */
+    _Atomic(uintptr_t) at; /* 0: this entry is free */
     int64_t bytes;
     _Atomic(const char *) path;
 } Mapped;
 
 static Mapped file[FILES];
-static _Atomic(const Mapped *) lost; /* the first one that the handler met */
+static _Atomic(const Mapped *) lost; /* the first file that the handler found broken */
 static char wrong[MESSAGE];
 static struct sigaction before;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +41,8 @@ static Mapped *find_mapped(uintptr_t address)
     return NULL;
 }
 
-/* All from the page on goes: what lies behind a file's new end is gone anyway, and another signal a page would be slow. */
+/* Replaces the mapping from the page on to its end: the rest lies behind the file's new end, too,
+ * and a signal for each page would be slow. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)info->si_addr;
@@ -46,7 +50,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     const Mapped *none = NULL;
     (void)number, (void)context;
     if (m) {
-        const uintptr_t from = address / page * page, end = atomic_load(&m->at) + (uintptr_t)m->bytes;
+        const uintptr_t from = address / page * page,
+                        end = atomic_load(&m->at) + (uintptr_t)m->bytes;
         if (mmap((void *)from, end - from, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
             atomic_compare_exchange_strong(&lost, &none, m);
@@ -54,7 +59,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
             return;
         }
     }
-    sigaction(SIGBUS, &before, NULL); /* the instruction is tried again, and ends the process */
+    sigaction(SIGBUS, &before, NULL); /* the instruction runs again, and its signal goes there */
 }
 
 static void install(void)
@@ -75,7 +80,7 @@ void mapped_watch(const void *at, int64_t bytes, const char *path)
             file[i].path = path;
             atomic_store(&file[i].at, (uintptr_t)at);
             break;
-        } /* one too many is not watched: it ends the process as before */
+        } /* if the table is full, the file is not watched: SIGBUS ends the process */
     pthread_mutex_unlock(&lock);
 }
 
@@ -117,13 +122,14 @@ const char *mapped_why(void)
     if (!m)
         return wrong;
     if (stat(m->path, &now) != 0)
-        return rt_format("%s was cut short while it was read, and is gone now: put it back", m->path);
+        return rt_format("%s was cut short while it was read, and is gone now: put it back",
+                         m->path);
     if (now.st_size < m->bytes)
-        return rt_format("%s holds %lld bytes now, and held %lld when it was opened: put it back as it "
-                         "was",
+        return rt_format("%s holds %lld bytes now, and held %lld when it was opened: put it back "
+                         "as it was",
                          m->path, (long long)now.st_size, (long long)m->bytes);
-    return rt_format("%s could not be read: part of its %lld bytes was not there; check the disk, and which programs "
-                     "write to it",
+    return rt_format("%s could not be read: part of its %lld bytes was not there; check the disk, "
+                     "and which programs write to it",
                      m->path, (long long)m->bytes);
 }
 

@@ -1,8 +1,9 @@
-/* mapped.h -- files that are read where they are mapped, while a run goes on, and what happens when one of them changes.
+/* mapped.h -- mapped files that can change while a run reads them.
  *
- * Where a mapped file has become shorter, or its disk fails, the system sends SIGBUS to the thread that reads.  Its handler
- * puts zeros in the place of the rest of that mapping, so that the step at hand can end, and notes the file.  Whoever uses
- * the results looks at mapped_broken first: train.c before it updates anything, the other commands before they report.
+ * If a mapped file becomes shorter, or its disk fails, the system sends SIGBUS to the thread that
+ * reads.  The handler replaces the rest of that mapping by zeros, so that the current step can end,
+ * and records the file.  Code that uses the results checks mapped_broken first: train.c before each
+ * update, the other commands before they report.
  */
 #ifndef MAPPED_H
 #define MAPPED_H
@@ -11,16 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `path` lives on.  mapped_leave before the memory is unmapped; it dies when the file broke in the meantime. */
+/* Watches `bytes` bytes at `at`, the mapping of file `path`; the string must stay valid.  Call
+ * mapped_leave before the memory is unmapped: it dies if the file has broken. */
 void mapped_watch(const void *at, int64_t bytes, const char *path);
 void mapped_leave(const void *at);
-void mapped_renamed(const void *at, const char *path);      /* the file has that name now */
+void mapped_renamed(const void *at, const char *path); /* the file is now named so */
 
-/* Reports that a file is wrong; from any thread, the first message stays. */
+/* Reports that a file is wrong; from any thread.  The first message is kept. */
 void mapped_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-const char *mapped_why(void);  /* the file, what was expected and what is there; NULL: all is well */
-void        mapped_check(void);                       /* dies with that */
+/* The file, what was expected and what is there now; NULL: no file has broken. */
+const char *mapped_why(void);
+void mapped_check(void); /* dies with mapped_why's message if a file has broken */
 
 extern atomic_bool mapped_is_broken;
 static inline bool mapped_broken(void)

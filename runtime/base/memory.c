@@ -1,4 +1,4 @@
-/* memory.c -- memory comes from the system once, in large pieces. */
+/* memory.c -- see memory.h.  Memory comes from the system once, in large pieces. */
 #include "base/memory.h"
 #include "base/error.h"
 #include "base/mapped.h"
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HUGE_FROM = 4 << 20 }; /* smaller mappings gain nothing from huge pages */
+enum { HUGE_FROM = 4 << 20 }; /* bytes; smaller mappings gain nothing from huge pages */
 
 void *memory_map(int64_t bytes, bool touch, const char *what)
 {
@@ -27,13 +27,15 @@ void *memory_map(int64_t bytes, bool touch, const char *what)
     return p;
 }
 
-/* The file at the front of a larger mapping, so that kernels may read past its end. */
+/* The file is mapped over the front of a larger mapping, so that kernels may read past its end. */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what)
 {
     const int access = write ? PROT_READ | PROT_WRITE : PROT_READ;
-    char *at = mmap(NULL, (size_t)bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *at =
+        mmap(NULL, (size_t)bytes + 2 * MEMORY_SLACK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED ||
-        (bytes && mmap(at, (size_t)bytes, access, (write ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, fd, 0) == MAP_FAILED))
+        (bytes && mmap(at, (size_t)bytes, access, (write ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED,
+                       fd, 0) == MAP_FAILED))
         rt_die("%s cannot be read: %s", what, strerror(errno));
     mapped_watch(at, bytes, what);
     return at;
@@ -45,7 +47,7 @@ void memory_sync_file(void *at, int64_t bytes, const char *what)
         rt_die("%s cannot be written: %s", what, strerror(errno));
 }
 
-/* VmHWM of /proc/self/status, in kB there; read without stdio, which would allocate. */
+/* VmHWM of /proc/self/status, in kB there.  read() instead of stdio, which would allocate. */
 int64_t memory_peak(void)
 {
     char text[4096];

@@ -1,4 +1,4 @@
-/* memory.h -- large memory: mapped once at the start, and how much of it was ever in use. */
+/* memory.h -- large memory, mapped once at the start, and the peak of memory in use. */
 #ifndef MEMORY_H
 #define MEMORY_H
 #include <stdbool.h>
@@ -6,23 +6,24 @@
 
 #include "constants.h"
 
-enum { MEMORY_SLACK = 4096 };                         /* readable bytes after every mapping */
+enum { MEMORY_SLACK = 4096 }; /* readable bytes after every mapping */
 
 static inline int64_t memory_round(int64_t bytes)
 {
     return (bytes + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
 
-/* Zeroed pages, followed by MEMORY_SLACK readable bytes; `touch`: resident at once, so that a
- * plan that cannot be kept fails here and not in the middle of a step. Dies, naming `what`, when
- * there is no room. */
+/* Zeroed pages, followed by MEMORY_SLACK readable bytes.  touch: make the pages resident now, so
+ * that a plan that does not fit fails here and not in the middle of a step.  Dies and names `what`
+ * if there is no room. */
 void *memory_map(int64_t bytes, bool touch, const char *what);
 
-/* The first `bytes` of a file, followed by as much as above; `write`: what is written there reaches the file, at the latest by
- * memory_sync_file.  They die, naming `what`, which lives on: a file that breaks later is reported by it (mapped.h). */
+/* Maps the first `bytes` bytes of a file, followed by MEMORY_SLACK readable bytes or more.  write:
+ * changes go to the file, at the latest in memory_sync_file.  Both functions die and name `what`.
+ * mapped.h reports a broken file by `what`, so the string must stay valid. */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what);
-void  memory_sync_file(void *at, int64_t bytes, const char *what);
+void memory_sync_file(void *at, int64_t bytes, const char *what);
 
-int64_t memory_peak(void);                            /* largest resident set so far, in bytes */
+int64_t memory_peak(void); /* largest resident set so far, in bytes; 0: unknown */
 
 #endif

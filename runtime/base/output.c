@@ -1,8 +1,9 @@
 /* output.c -- see output.h.
  *
- * Every write is behind a poll: a blocking write to a full pipe lasts until somebody reads, and a signal's handler cannot end it
- * safely (one that arrives just before the write is missed).  Descriptors stay in the mode in which they were inherited, because
- * other processes share it; poll says that a pipe has room for PIPE_BUF bytes.
+ * Each write follows a poll.  A blocking write to a full pipe lasts until somebody reads, and a
+ * signal handler cannot end it safely: a signal just before the write is missed.  Descriptors keep
+ * the mode in which they were inherited, because other processes share the mode.  poll reports that
+ * a pipe has room for PIPE_BUF bytes.
  */
 #include "base/output.h"
 #include "base/clock.h"
@@ -15,18 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK = 100 }; /* milliseconds between two looks at the flag; the signal may go to another thread */
-static const double PATIENCE = 1; /* seconds for all writes together after the request to stop */
+enum { TICK = 100 }; /* ms between two checks of the flag: another thread can get the signal */
+static const double PATIENCE = 1; /* seconds of waiting, of all writes after the request to stop */
 
 static const volatile sig_atomic_t *stop_flag;
 static atomic_bool hurry;
-static _Atomic double give_up; /* 0: no write has waited since the request */
+static _Atomic double give_up; /* time; 0: no write has waited since the request */
 
 void output_begin(void)
 {
     int fd = 0;
     while (fd >= 0 && fd <= 2) {
-        fd = open("/dev/null", O_WRONLY); /* the lowest free one: 0 for writing, */
+        fd = open("/dev/null", O_WRONLY); /* takes the lowest free descriptor: 0 for writing, */
         if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
             close(fd);
             fd = open("/dev/null", O_RDONLY);
@@ -62,7 +63,7 @@ static bool out_of_patience(void)
     return now >= at;
 }
 
-/* False when the wait was given up.  Of a bad descriptor write says what is wrong. */
+/* Waits until fd can be written; false: gave up.  True for a bad descriptor: write reports it. */
 static bool output_ready(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};

@@ -17,10 +17,10 @@ void processor_check(const RtProgram *p)
     if (p->isa == RT_ISA_X86_V4 && !(v3 && v4))
         missing = "AVX-512 (x86-64-v4)";
 #else
-    (void)p; /* each processor that can start the program has the instructions */
+    (void)p; /* each processor on which the program starts has the instructions */
 #endif
     if (missing)
-        rt_die("this program needs a processor with %s, which this machine does not have: build it here with --cpu "
-               "native, or anywhere with --cpu generic",
+        rt_die("this program needs a processor with %s, which this machine does not have: build it "
+               "here with --cpu native, or anywhere with --cpu generic",
                missing);
 }

@@ -3,6 +3,6 @@
 #define PROCESSOR_H
 #include "rt.h"
 
-void processor_check(const RtProgram *p); /* dies when instructions of p->isa are missing */
+void processor_check(const RtProgram *p); /* dies if an instruction set of p->isa is missing */
 
 #endif

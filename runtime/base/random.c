@@ -27,7 +27,7 @@ uint32_t random_below(Random *r, uint32_t n)
     return (uint32_t)(m >> 32);
 }
 
-/* 53 random bits, moved half a step away from 0. */
+/* 53 random bits plus half a unit, so that the result is never 0. */
 static double unit(uint32_t high, uint32_t low)
 {
     return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53 + 0x1p-54;

@@ -1,36 +1,62 @@
 /* threads.h -- a pool of threads that lives as long as the program and runs the units of a phase.
  *
- * Each thread starts with its own contiguous range of units, the same in every step, so that weights
- * stay in its caches; a thread that finishes early takes units of other ranges.  Ranges have equal
- * numbers of units, or end where the caller says.  No result depends on the thread that runs a unit,
- * because units share nothing that they write.  Between jobs, threads spin for a while (a barrier
- * costs 0.2 us), then sleep.
+ * Each thread starts with its own contiguous range of units, the same in every step, so that
+ * weights stay in its caches; a thread that finishes early takes units of other ranges, those of
+ * threads on the same cache first.  Ranges have equal numbers of units, or end where the caller
+ * says.  No result depends on the thread that runs a unit, because units share nothing that they
+ * write.  With fewer units than threads, threads without a unit take no part.  Between jobs,
+ * threads spin for 0.1 ms, then sleep.
  */
 #ifndef THREADS_H
 #define THREADS_H
+#include "base/cores.h"
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  With the shell's
  * limit (ulimit -s), threads would get 2 MB if the limit is "unlimited". */
-void  threads_stack(int64_t bytes);
-int   threads_start(pthread_t *id, void *(*run)(void *), void *arg);   /* 0, or the number of an error */
-/* run(arg) on this thread, the program's first, if its stack is large enough; else on another thread,
- * while this one waits and blocks signals. */
-int   threads_run(int (*run)(void *), void *arg);
+void threads_stack(int64_t bytes);
+int threads_start(pthread_t *id, void *(*run)(void *),
+                  void *arg); /* 0, or the number of an error */
+/* run(arg) on this thread, the program's first, if its stack is large enough; else on another
+ * thread, while this one waits and blocks signals. */
+int threads_run(int (*run)(void *), void *arg);
+/* Threads that are started from now on have this affinity mask (a cpu_set_t, which must live on);
+ * NULL: that of the thread which starts them. */
+void threads_mask(const void *set, size_t size);
 
-enum { THREADS_MOST = 1024 };                         /* that --threads accepts */
+enum { THREADS_MOST = 1024 }; /* that --threads accepts */
 
 typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);
 
-Pool *pool_new(int threads);                          /* the caller is thread 0 */
-void  pool_free(Pool *p);                             /* programs keep theirs to the end */
-int   pool_threads(const Pool *p);
-void  pool_run(Pool *p, PoolWork work, void *arg, int units);  /* returns when all units are done */
-void  pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end);  /* [threads]: thread t's range ends before end[t] */
+/* Where the threads of a pool run. */
+typedef struct Placement {
+    int threads;
+    const Cores *cores; /* thread t is on processor[first + t]; NULL: not known */
+    int first;
+    int room; /* processors of this process; 0: of its affinity mask */
+    bool pin; /* each thread to its processor, if there are enough */
+} Placement;
 
-int   threads_available(void);                        /* processors that this process may use */
-void  threads_flush_denormals(void);  /* part of the numerics: in every thread that computes */
+/* The caller is thread 0.  With more threads than processors (`room`), as many threads as there are
+ * processors take units at a time.  The pool does without a thread that cannot be created, and
+ * notes it. */
+Pool *pool_on(const Placement *x);
+Pool *pool_new(int threads); /* not pinned, in one cache */
+void pool_free(Pool *p);     /* programs keep theirs to the end */
+int pool_threads(const Pool *p);
+bool pool_crowded(const Pool *p);                            /* more threads than processors */
+void pool_run(Pool *p, PoolWork work, void *arg, int units); /* returns when all units are done */
+/* end: [threads]; thread t's range ends before end[t] */
+void pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end);
+
+/* Unit t on thread t, for t < pool_threads, all at the same time: units may wait for each other.
+ * Units of the other functions may not, because a thread can run several of them. */
+void pool_each(Pool *p, PoolWork work, void *arg);
+
+int threads_available(void);        /* processors that this process may use */
+void threads_flush_denormals(void); /* part of the numerics: in every thread that computes */
 
 #endif

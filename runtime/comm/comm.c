@@ -1,4 +1,4 @@
-/* comm.c -- see comm.h: joining a run, comparisons, broadcasts and gathers. */
+/* comm.c -- see comm.h: start and end of a run, comparison, broadcast, gather. */
 #define _GNU_SOURCE
 #include "comm/comm.h"
 #include "base/clock.h"
@@ -14,18 +14,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GATHER_PARTS = 32 }; /* at a time: two requests each */
+enum { GATHER_PARTS = 32 }; /* parts of one exchange: two requests each */
 
 /* ---- messages */
 
-/* An exchange that is full ends first. */
+/* If the exchange is full, waits until it is done. */
 static void make_place(Comm *c, Exchange *e)
 {
     if (e->n == EXCHANGE_MOST)
         comm_wait(c, e);
 }
 
-/* Larger ones go in pieces: a count of bytes is an int to MPI. */
+/* A longer message goes in pieces, because MPI counts bytes as int. */
 void comm_send(Comm *c, Exchange *e, int to, const void *from, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += MESSAGE) {
@@ -44,10 +44,10 @@ void comm_receive(Comm *c, Exchange *e, int from, void *to, int64_t bytes)
     }
 }
 
-/* ---- what all know */
+/* ---- broadcast, gather, comparison */
 
-/* Rank r gets it from the rank without r's highest bit: the tree of a broadcast in log2(size)
- * rounds. */
+/* Rank r receives from the rank whose number is r without its highest bit: a binomial tree of
+ * log2(size) rounds. */
 void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
 {
     if (c->size == 1)
@@ -70,10 +70,10 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
     comm_leave(c);
 }
 
-/* What ranks from .. from + count - 1 have goes to one rank, what those of `theirs` have comes
- * from another. */
-static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from, int theirs,
-                  int count)
+/* Sends the parts of ranks mine .. mine + count - 1 to rank `to`, and receives those of ranks
+ * theirs .. theirs + count - 1 from rank `from`. */
+static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from,
+                        int theirs, int count)
 {
     Exchange e = {.n = 0};
     for (int i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, 
     comm_wait(c, &e);
 }
 
-/* Recursive doubling where the ranks are a power of two, else each to each. */
+/* Recursive doubling if the number of ranks is a power of two, else each rank sends to each. */
 void comm_gather_now(Comm *c, const CommPart *part, int n)
 {
     if ((c->size & (c->size - 1)) == 0)
@@ -114,7 +114,7 @@ void comm_gather(Comm *c, void *all, int64_t each, const char *during)
     comm_gather_parts(c, &(CommPart){all, each}, 1, during);
 }
 
-/* Rank 0 speaks for all. */
+/* Rank 0 reports the difference for all ranks. */
 void comm_same(Comm *c, uint64_t hash, const char *what)
 {
     char text[1024] = "";
@@ -136,7 +136,7 @@ void comm_same(Comm *c, uint64_t hash, const char *what)
                others > 1 ? "have" : "has", what, comm_host(c, 0));
 }
 
-/* ---- joining */
+/* ---- start and end */
 
 static int number_of_variable(const char *variable)
 {
@@ -144,15 +144,16 @@ static int number_of_variable(const char *variable)
     return text ? atoi(text) : 0;
 }
 
-/* Slurm starts the processes; that they find each other is the business of its PMI. */
+/* Whether MPI knows the other ranks.  Under Slurm, srun alone is not enough: a PMI must connect
+ * them. */
 static bool introduced(void)
 {
-    return getenv(VARIABLE(OMPI_COMM_WORLD_RANK)) || getenv(VARIABLE(PMIX_RANK)) || getenv(VARIABLE(PMI_RANK)) ||
-           getenv(VARIABLE(PMI_FD));
+    return getenv(VARIABLE(OMPI_COMM_WORLD_RANK)) || getenv(VARIABLE(PMIX_RANK)) ||
+           getenv(VARIABLE(PMI_RANK)) || getenv(VARIABLE(PMI_FD));
 }
 
-/* Ranks that wait must leave the processor to those that compute when there are more ranks than
- * processors; Open MPI does so by itself only where its own mpirun counted them. */
+/* If there are more ranks than processors, a rank that waits must yield to those that compute.
+ * Open MPI does so by itself only if its own mpirun has counted the ranks. */
 static void yield_when_crowded(void)
 {
     const int here = number_of_variable(VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE));
@@ -160,7 +161,7 @@ static void yield_when_crowded(void)
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
-/* By default, mpirun notices only after eight minutes that the link between hosts is cut. */
+/* By default, mpirun notices a broken connection between hosts only after eight minutes. */
 static void hint_at_keepalive(const Comm *c)
 {
     static const char *const variable = VARIABLE(OMPI_MCA_oob_tcp_keepalive_time);
@@ -168,8 +169,9 @@ static void hint_at_keepalive(const Comm *c)
     for (int r = 1; r < c->size; r++)
         apart |= strcmp(c->state->host[r], c->state->host[0]) != 0;
     if (apart && getenv(VARIABLE(OMPI_COMM_WORLD_SIZE)) && !getenv(variable))
-        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; it takes 20 seconds "
-                "with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
+        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; "
+                "it takes 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
+                "OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
                 variable);
 }
 
@@ -178,8 +180,8 @@ typedef struct Card {
     uint64_t program;
 } Card;
 
-/* Of what it was made, by whom, and how it came out: two versions of tenon may cut one model's
- * step in two ways. */
+/* Hash of the source, the compiler and the plan: two versions of tenon can divide the step of one
+ * model differently. */
 static uint64_t program_hash(const RtProgram *p)
 {
     const int64_t plan[] = {p->batch,       p->shards,      p->slices,       p->chunk,
@@ -198,7 +200,7 @@ static uint64_t program_hash(const RtProgram *p)
     return hash_end(&h);
 }
 
-/* Who is there, and do all run the same program? */
+/* Exchanges the names of hosts, and dies if the ranks run different programs. */
 static void introduce(Comm *c, const RtProgram *p)
 {
     Card *card = rt_alloc(sizeof *card * (size_t)c->size), *mine = &card[c->rank];
@@ -215,12 +217,13 @@ static void introduce(Comm *c, const RtProgram *p)
 
 static void __attribute__((noreturn)) unknown_to_mpi(int tasks, const char *word)
 {
-    rt_die("this process is one of %d tasks (%s), but its MPI does not know the others: start it with srun --mpi=pmix "
-           "under Slurm, else with the mpirun of the MPI that it was built with",
+    rt_die("this process is one of %d tasks (%s), but its MPI does not know the others: start it "
+           "with srun --mpi=pmix under Slurm, else with the mpirun of the MPI that it was built "
+           "with",
            tasks, word);
 }
 
-static CommState *the_run; /* for the moment of death */
+static CommState *the_run; /* for comm_end_all, which has no argument for it */
 
 static void comm_end_all(int code)
 {
@@ -229,16 +232,16 @@ static void comm_end_all(int code)
         the_run->let_go();
 }
 
-/* MPI's own start and end have no limit, and no message of ours comes through meanwhile: another
- * thread counts the seconds. */
+/* MPI has no time limit for its own start and end, and this thread cannot report meanwhile: another
+ * thread waits for the limit. */
 typedef struct Guard {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool done;
     double limit;
-    int speaks;       /* the rank, where nobody has been introduced; else -1 */
-    const char *late; /* what to say then */
+    int speaks;       /* number of this rank before ranks know each other; else -1 */
+    const char *late; /* the message after the limit */
 } Guard;
 
 static void *count_seconds(void *arg)
@@ -285,8 +288,8 @@ static void join_launch(CommState *s, const Launch *l)
     Guard g;
     if (s->t->asks)
         guard_begin(&g, s->at_start, l->rank,
-                    rt_format("the start of MPI, longer than --timeout-start: one of %d ranks "
-                              "(%s) has ended before it, is stopped, or its host is cut off",
+                    rt_format("the start of MPI, longer than --timeout-start: one of %d ranks (%s) "
+                              "has ended before it, is stopped, or its host is cut off",
                               l->size, l->word));
     s->t->open(s->limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
     if (s->t->asks)
@@ -305,8 +308,8 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start)
     if (l.size == 1)
         return;
     if (!p->transport)
-        rt_die("this process is one of %d tasks (%s), but the program was built with --comm none: build it with --comm "
-               "%s, or start one task",
+        rt_die("this process is one of %d tasks (%s), but the program was built with --comm none: "
+               "build it with --comm %s, or start one task",
                l.size, l.word, p->device ? "nccl" : "mpi");
     if (p->transport->asks && !introduced())
         unknown_to_mpi(l.size, l.word);
@@ -341,10 +344,10 @@ void comm_close(Comm *c)
     char *here = rt_alloc((size_t)c->size);
     Guard g;
     __atomic_store_n(&s->ending, true, __ATOMIC_RELAXED);
-    comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved what it saves */
+    comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved its files by now */
     free(here);
     rt_at_death(NULL);
-    pthread_mutex_lock(&s->lock); /* for good: the other thread is silent from here on */
+    pthread_mutex_lock(&s->lock); /* never unlocked: the thread of posts stays silent */
     if (s->t->asks)
         guard_begin(&g, s->limit, -1,
                     "the end of MPI, longer than --timeout: a rank is stopped, or its host is cut "

@@ -10,22 +10,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* here: how many of them are on this host, or on how many hosts they are.  strict: the rank is never set without the size; Slurm
- * numbers the processes of a batch script and of an allocation, too. */
+/* The variables of each launcher.  here: number of ranks on this host; hosts: number of hosts.
+ * strict: the rank is never set without the size.  Slurm is not strict: it numbers the processes of
+ * a batch script and of an allocation, too. */
 static const struct {
     const char *size, *rank, *here, *hosts;
     bool strict;
 } launcher[] = {{VARIABLE(TENON_RANKS), VARIABLE(TENON_RANK), NULL, NULL, true},
-                {VARIABLE(OMPI_COMM_WORLD_SIZE), VARIABLE(OMPI_COMM_WORLD_RANK), VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE), NULL,
-                 true},
+                {VARIABLE(OMPI_COMM_WORLD_SIZE), VARIABLE(OMPI_COMM_WORLD_RANK),
+                 VARIABLE(OMPI_COMM_WORLD_LOCAL_SIZE), NULL, true},
                 {VARIABLE(PMI_SIZE), VARIABLE(PMI_RANK), VARIABLE(MPI_LOCALNRANKS), NULL, false},
-                {VARIABLE(SLURM_STEP_NUM_TASKS), VARIABLE(SLURM_PROCID), NULL, VARIABLE(SLURM_STEP_NUM_NODES), false}};
+                {VARIABLE(SLURM_STEP_NUM_TASKS), VARIABLE(SLURM_PROCID), NULL,
+                 VARIABLE(SLURM_STEP_NUM_NODES), false}};
 
-/* Identifies this run among others. */
-static const char *const job[] = {VARIABLE(PMIX_NAMESPACE), VARIABLE(SLURM_JOB_ID), VARIABLE(SLURM_STEP_ID),
-                                  VARIABLE(SLURM_RESTART_COUNT)};
+/* Variables that identify this run among others. */
+static const char *const job[] = {VARIABLE(PMIX_NAMESPACE), VARIABLE(SLURM_JOB_ID),
+                                  VARIABLE(SLURM_STEP_ID), VARIABLE(SLURM_RESTART_COUNT)};
 
-enum { PORTS = 12000, FIRST_PORT = 20000 }; /* below those that the kernel gives away */
+enum { PORTS = 12000, FIRST_PORT = 20000 }; /* below the kernel's range of ephemeral ports */
 
 static bool is_set(const char *variable)
 {
@@ -33,7 +35,8 @@ static bool is_set(const char *variable)
     return text && *text;
 }
 
-/* A variable that is empty counts as not set. Dies where it holds anything but a decimal number of at least `least`. */
+/* The value of a variable; `otherwise` if it is empty or not set.  Dies if the value is no decimal
+ * number or is less than `least`. */
 static int launch_number(const char *variable, int least, int otherwise)
 {
     if (!is_set(variable))
@@ -48,7 +51,7 @@ static int launch_number(const char *variable, int least, int otherwise)
     return (int)n;
 }
 
-/* The processes as launcher i numbers them; false: it started none. */
+/* Reads the ranks as launcher i numbers them; false: it has started no process. */
 static bool started_by(size_t i, Launch *l)
 {
     const char *size = launcher[i].size, *rank = launcher[i].rank;
@@ -95,7 +98,8 @@ static void hash_word(Hash *h, const char *text)
     hash_add(h, text, strlen(text) + 1);
 }
 
-/* Of mpiexec's processes on one host their parent is the same. */
+/* Hash of the job's variables.  Without such variables, the parent process identifies the job: it
+ * is the same for all processes of one mpiexec on one host. */
 static uint64_t job_hash(const Launch *l)
 {
     Hash h = hash_new();
@@ -111,7 +115,7 @@ static uint64_t job_hash(const Launch *l)
     return hash_end(&h);
 }
 
-/* "node1:21000", "[fd00::1]:21000"; false: it is neither. */
+/* Splits "node1:21000" or "[fd00::1]:21000"; false: the text has neither form. */
 static bool split_place(const char *place, char host[256], int *port)
 {
     const bool six = *place == '[';
@@ -136,8 +140,7 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
         *job = hash_end(&h) + (uint64_t)l->size;
         if (!split_place(place, host, port))
             rt_die("TENON_MEET wants HOST:PORT, where rank 0 waits for the others, or "
-                   "[ADDRESS]:PORT "
-                   "with an address of IPv6, not '%s'",
+                   "[ADDRESS]:PORT with an address of IPv6, not '%s'",
                    place);
         return;
     }
@@ -146,7 +149,8 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
     if (l->one_host)
         snprintf(host, 256, "127.0.0.1");
     else if (!first_host(getenv(VARIABLE(SLURM_STEP_NODELIST)), host))
-        rt_die("%d tasks (%s) on several hosts need an address at which they meet: set TENON_MEET=HOST:PORT for all of "
-               "them, HOST being that of rank 0 (mpirun -x TENON_MEET=node1:21000)",
+        rt_die("%d tasks (%s) on several hosts need an address at which they meet: set "
+               "TENON_MEET=HOST:PORT for all of them, HOST being that of rank 0 (mpirun -x "
+               "TENON_MEET=node1:21000)",
                l->size, l->word);
 }

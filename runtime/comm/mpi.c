@@ -1,8 +1,9 @@
-/* mpi.c -- bytes between ranks by MPI-3 in plain C: point-to-point messages that do not block, and nothing else.
+/* mpi.c -- messages between ranks over MPI-3: nonblocking point-to-point messages only.
  *
- * Compiled when a program is built, by the mpicc that is there: Open MPI and MPICH are not the same to a
- * linker.  Collectives stay unused: their order of additions depends on the number of ranks, the size
- * and the library (and none of them can say which rank is late).
+ * tenon compiles this file when it builds a program, with the mpicc of the machine, because
+ * programs for Open MPI and for MPICH link differently.  Collectives are not used: their order of
+ * additions depends on the number of ranks, the length and the library, and they cannot report
+ * which rank is late.
  */
 #include "base/error.h"
 #include "comm/transport.h"
@@ -12,14 +13,14 @@
 #include <string.h>
 
 static MPI_Request *request;
-static int *free_slot; /* those that are not in use, as a stack */
+static int *free_slot; /* a stack of the slots that are not in use */
 static int slots, nfree;
 
 static void mpi_join_run(double limit, int *rank, int *size, int *local_rank, int *local_size)
 {
     int provided;
     MPI_Comm here;
-    (void)limit; /* MPI has none */
+    (void)limit; /* MPI_Init has no time limit */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
     if (provided < MPI_THREAD_SERIALIZED) {
         fprintf(stderr, "this MPI does not allow threads (it provides level %d, %d is needed)\n",

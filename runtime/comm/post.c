@@ -8,11 +8,11 @@
  * one has the link to itself as soon as a message of its partner arrives; until then the others
  * continue.
  *
- * No rank waits for ever: ranks that wait for the earliest post give it priority, and all other
+ * No rank waits for ever: the ranks that wait for the earliest post give it priority, and all other
  * ranks have completed it.
  *
- * While there is nothing to do, the thread answers ranks that ask what this rank is doing.  MPI is
- * used by one thread at a time (MPI_THREAD_SERIALIZED): this one, or the main thread after all
+ * While there is nothing to do, the thread answers ranks that ask what this rank is doing.  Only
+ * one thread uses MPI at a time (MPI_THREAD_SERIALIZED): this one, or the main thread after all
  * posts.
  */
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-static const long QUARTER = 250000000; /* nanoseconds between two looks for questions */
+static const long QUARTER = 250000000; /* nanoseconds between two checks for questions */
 
 static Post *post_of(const Posts *q, int64_t number)
 {
@@ -37,7 +37,7 @@ static bool is_done(const Posts *q, int64_t number)
     return number < q->oldest || post_of(q, number)->done;
 }
 
-/* Its place may be taken by another post from here on. */
+/* After this, another post can take the place of p. */
 static void finish_post(Posts *q, Post *p)
 {
     pthread_mutex_lock(&q->lock);
@@ -51,7 +51,7 @@ static void finish_post(Posts *q, Post *p)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* What has to be done in one go. */
+/* Runs a post that cannot pause. */
 static void do_post(CommState *s, Post *p)
 {
     s->doing = p->during;
@@ -62,8 +62,8 @@ static void do_post(CommState *s, Post *p)
     finish_post(&s->posts, p);
 }
 
-/* True: it goes first, and others have to wait. */
-static bool go_on(CommState *s, Post *p, bool *moved)
+/* Advances a sum in halves.  True: this sum has the link, and less urgent sums wait. */
+static bool advance_post(CommState *s, Post *p, bool *moved)
 {
     if (p->done || !p->sum || !p->sum->halving)
         return false;
@@ -77,8 +77,8 @@ static bool go_on(CommState *s, Post *p, bool *moved)
     return false;
 }
 
-/* One look at all posts below `next`, the most urgent first; true when something could be done. */
-static bool look_at_posts(CommState *s, int64_t next)
+/* Advances all posts below `next`, the most urgent first; returns whether any of them moved. */
+static bool advance_posts(CommState *s, int64_t next)
 {
     Posts *q = &s->posts;
     bool moved = false;
@@ -90,16 +90,16 @@ static bool look_at_posts(CommState *s, int64_t next)
     if (q->oldest < next)
         s->doing = post_of(q, next - 1)->during;
     const int64_t first = __atomic_load_n(&q->awaited, __ATOMIC_RELAXED) - 1;
-    if (first >= q->oldest && first < next && go_on(s, post_of(q, first), &moved))
+    if (first >= q->oldest && first < next && advance_post(s, post_of(q, first), &moved))
         return moved;
     for (int64_t k = next - 1; k >= q->oldest; k--)
-        if (go_on(s, post_of(q, k), &moved))
+        if (advance_post(s, post_of(q, k), &moved))
             break;
     return moved;
 }
 
-/* Until something is posted, or a quarter of a second has passed. */
-static void await_post(Posts *q)
+/* Waits until something is posted, at most a quarter of a second. */
+static void wait_for_post(Posts *q)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -109,15 +109,15 @@ static void await_post(Posts *q)
     pthread_cond_timedwait(&q->posted, &q->lock, &t);
 }
 
-static void answer(CommState *s)
+static void answer_questions(CommState *s)
 {
     if (pthread_mutex_trylock(&s->lock) != 0)
-        return; /* who has it answers */
+        return; /* the thread that holds the lock answers */
     comm_attend(s);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* All posts, up to the moment when none is left. */
+/* Runs posts until none is left. */
 static void do_posts(CommState *s)
 {
     Posts *q = &s->posts;
@@ -126,7 +126,7 @@ static void do_posts(CommState *s)
     s->background = true;
     Wait w = comm_wait_from_now();
     for (int64_t next; (next = __atomic_load_n(&q->next, __ATOMIC_ACQUIRE)) > q->oldest;)
-        if (look_at_posts(s, next)) {
+        if (advance_posts(s, next)) {
             w = comm_wait_from_now();
             s->since = w.began;
         } else {
@@ -141,18 +141,18 @@ static void *post_thread(void *arg)
 {
     CommState *s = arg;
     Posts *q = &s->posts;
-    threads_flush_denormals();      /* it adds */
-    prctl(PR_SET_TIMERSLACK, 1000); /* short naps are short */
+    threads_flush_denormals();      /* this thread adds reals */
+    prctl(PR_SET_TIMERSLACK, 1000); /* nanoseconds: short sleeps end in time */
     for (;;) {
         pthread_mutex_lock(&q->lock);
         if (q->oldest == q->next)
-            await_post(q);
+            wait_for_post(q);
         const bool any = q->oldest < q->next;
         pthread_mutex_unlock(&q->lock);
         if (any)
             do_posts(s);
         else
-            answer(s);
+            answer_questions(s);
     }
     return NULL;
 }
@@ -203,7 +203,7 @@ void comm_await(Comm *c, int64_t number)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* This thread alone posts. */
+/* Only this thread posts, so q->next does not change meanwhile. */
 static void await_below(Comm *c, int64_t next)
 {
     const Posts *q = &c->state->posts;
@@ -219,7 +219,7 @@ void comm_await_all(Comm *c)
 static int64_t add_post(Comm *c, Post p, const char *during)
 {
     Posts *q = &c->state->posts;
-    await_below(c, q->next - q->most + 1); /* the last of them has the place that this one takes */
+    await_below(c, q->next - q->most + 1); /* the new post takes the place of the last of them */
     snprintf(p.during, sizeof p.during, "%s", during);
     pthread_mutex_lock(&q->lock);
     p.number = q->next;
@@ -233,8 +233,9 @@ static int64_t add_post(Comm *c, Post p, const char *during)
 int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n,
                       const char *during)
 {
-    return c->size == 1 ? 0
-                        : add_post(c, (Post){.sum = s, .place = place, .from = from, .n = n}, during);
+    return c->size == 1
+               ? 0
+               : add_post(c, (Post){.sum = s, .place = place, .from = from, .n = n}, during);
 }
 
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during)

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RANDOM = 32 }; /* bytes of one that is made here, written as hexadecimal digits */
+enum { RANDOM = 32 }; /* bytes of a new secret, which is written as hexadecimal digits */
 
-static const char HOW[] = "make one by `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`, the "
-                          "same on all hosts, and "
-                          "set TENON_SECRET_FILE=FILE in the environment of all ranks";
+static const char HOW[] =
+    "make one by `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`, the same on all hosts, "
+    "and set TENON_SECRET_FILE=FILE in the environment of all ranks";
 
 static const char *secret_variable(const char *variable)
 {
@@ -26,19 +26,20 @@ static const char *secret_variable(const char *variable)
     return text && *text ? text : NULL;
 }
 
-/* Takes the bytes without white space at the end. */
+/* Uses the bytes as the secret, without white space at the end. */
 static void take_secret(Secret *s, const char *bytes, size_t n, const char *source)
 {
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
         n--;
     if (n < SECRET_LEAST)
-        rt_die("%s holds %zu characters: a secret must have at least %d; %s", source,
-               n, SECRET_LEAST, HOW);
+        rt_die("%s holds %zu characters: a secret must have at least %d; %s", source, n,
+               SECRET_LEAST, HOW);
     hmac_new(&s->key, bytes, n);
     snprintf(s->source, sizeof s->source, "%s", source);
 }
 
-/* Reads a secret's file; false with errno: it cannot be opened.  Dies where others can read it. */
+/* Reads the file of a secret; false with errno: it cannot be opened.  Dies if other users can read
+ * it. */
 static bool read_secret(Secret *s, const char *path, int flags)
 {
     char bytes[SECRET_MOST + 1];
@@ -53,8 +54,7 @@ static bool read_secret(Secret *s, const char *path, int flags)
                (unsigned)st.st_uid, (unsigned)geteuid());
     if (st.st_mode & 077)
         rt_die("%s, the secret of the job, can be read by others (mode %03o): chmod 600 %s, or "
-               "make "
-               "another one",
+               "make another one",
                path, (unsigned)st.st_mode & 0777, path);
     const ssize_t n = read(fd, bytes, sizeof bytes);
     close(fd);
@@ -66,8 +66,9 @@ static bool read_secret(Secret *s, const char *path, int flags)
     return true;
 }
 
-/* Writes a random secret to a temporary file and links it to its name, so that nobody reads half of it; a second process finds
- * the name taken.  Returns false and sets errno when it cannot be written. */
+/* Writes a random secret to a temporary file and links it to its name, so that nobody reads an
+ * incomplete file.  Succeeds, too, if another process has made the file meanwhile.  Returns false
+ * and sets errno if the file cannot be written. */
 static bool make_file(const char *path)
 {
     uint8_t random[RANDOM];
@@ -96,8 +97,8 @@ static bool make_file(const char *path)
     return made;
 }
 
-/* Reads the user's secret, $variable/below/tenon/secret, and makes it first where there is none.  Returns false when neither is
- * possible, and appends the reason to `text`. */
+/* Reads the user's secret, $variable/below/tenon/secret, and makes it if it is missing.  Returns
+ * false if neither is possible, and appends the reason to `text`. */
 static bool of_user(Secret *s, const char *variable, const char *below, char *text, size_t room)
 {
     char path[512];
@@ -115,7 +116,7 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
         return true;
     if (errno == ENOENT) {
         char *slash = path + strlen(root);
-        if (!*below) /* the directory that the variable names may be made, a home not */
+        if (!*below) /* makes the directory that the variable names, but never a home directory */
             mkdir(root, 0700);
         while ((slash = strchr(slash + 1, '/'))) { /* ROOT/.config, ROOT/.config/tenon */
             *slash = '\0';
@@ -129,7 +130,7 @@ static bool of_user(Secret *s, const char *variable, const char *below, char *te
     return false;
 }
 
-/* "0123456789abcdef-0123456789abcdef", as mpirun has drawn it. */
+/* Uses the key of mpirun, "0123456789abcdef-0123456789abcdef"; false: there is none. */
 static bool of_mpirun(Secret *s, const Launch *l)
 {
     static const char *const variable = VARIABLE(OMPI_MCA_orte_precondition_transports);
@@ -143,7 +144,8 @@ static bool of_mpirun(Secret *s, const Launch *l)
 
 void secret_find(const Launch *l, Secret *s)
 {
-    const char *file = secret_variable(VARIABLE(TENON_SECRET_FILE)), *word = secret_variable(VARIABLE(TENON_SECRET));
+    const char *file = secret_variable(VARIABLE(TENON_SECRET_FILE)),
+               *word = secret_variable(VARIABLE(TENON_SECRET));
     char why[2048] = "";
     if (file && word)
         rt_die("TENON_SECRET_FILE and TENON_SECRET are both set: unset one of them");
@@ -154,9 +156,10 @@ void secret_find(const Launch *l, Secret *s)
     if (file || word || of_mpirun(s, l))
         return;
     const bool config = secret_variable(VARIABLE(XDG_CONFIG_HOME)) != NULL;
-    if (!of_user(s, config ? VARIABLE(XDG_CONFIG_HOME) : VARIABLE(HOME), config ? "" : "/.config", why,
-                 sizeof why) &&
+    if (!of_user(s, config ? VARIABLE(XDG_CONFIG_HOME) : VARIABLE(HOME), config ? "" : "/.config",
+                 why, sizeof why) &&
         !of_user(s, VARIABLE(XDG_RUNTIME_DIR), "", why, sizeof why))
-        rt_die("the ranks need a secret by which they recognise each other, and no file for it can be made%s; %s",
+        rt_die("the ranks need a secret by which they recognise each other, and no file for it can "
+               "be made%s; %s",
                why, HOW);
 }

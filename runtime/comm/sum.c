@@ -8,8 +8,8 @@
  * Otherwise every rank adds one piece of the vector: the others send it the piece of their nodes,
  * and it sends the sum back.  That takes up to a few times the bytes, and gives the same bits.
  *
- * A long vector is cut into stretches.  With halving, several stretches are pending, each one
- * message ahead of the next: while one is added, the link carries another.  Such a sum can pause
+ * A long vector is divided into stretches.  With halving, several stretches are pending, each one
+ * message ahead of the next: while one is added, the link transfers another.  Such a sum can pause
  * between two messages, so that a more urgent sum goes first (post.c).  Without halving, received
  * numbers stay in the cache until they are added.
  */
@@ -20,15 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reals of a stretch: in pieces; in halves at most, where several sums are under way, and at
- * least. */
+/* Reals of a stretch: in pieces; in halves, at most and at least, if several sums can be
+ * pending. */
 enum { STRETCH = 1 << 18, HALVED = 1 << 15, LEAST = 1 << 12 };
-enum { PROBE = 48 << 10 }; /* bytes of a message that MPI sends at once */
-enum { GRAIN = 16 };       /* reals that pieces are multiples of */
-enum { LEVELS = 20 };      /* log2 of the ranks at most */
+enum { PROBE = 48 << 10 }; /* bytes; MPI sends a message of this size at once */
+enum { GRAIN = 16 };       /* pieces are multiples of so many reals */
+enum { LEVELS = 20 };      /* log2 of the number of ranks, at most */
 
-/* Seconds: of a message of HALVED / 2 reals on a slow link; that a more urgent sum waits for one
- * that is on its way. */
+/* Seconds.  SLOW: a message of HALVED / 2 reals on a slow link.  PREEMPTED: how long a more urgent
+ * sum may wait for a message that is being sent. */
 static const double SLOW = 0.3e-3, PREEMPTED = 1.5e-3;
 
 static void add_reals(char *to, const char *from, int64_t n, int real_bytes)
@@ -41,7 +41,7 @@ static void add_reals(char *to, const char *from, int64_t n, int real_bytes)
             ((float *)to)[i] += ((const float *)from)[i];
 }
 
-/* Where piece i of `pieces` of n reals begins. */
+/* The first real of piece i, if n reals are divided into `pieces`. */
 static int64_t piece_begin(int64_t n, int i, int pieces)
 {
     const int64_t grains = (n + GRAIN - 1) / GRAIN, at = grains * i / pieces * GRAIN;
@@ -50,18 +50,18 @@ static int64_t piece_begin(int64_t n, int i, int pieces)
 
 /* ---- halving and doubling */
 
-/* A stretch under way: reals from .. to - 1 are this rank's to add, as they were at each level. */
+/* A stretch that is pending.  At level k this rank adds reals from[k] .. to[k] - 1. */
 typedef struct Stretch {
     int64_t from[LEVELS + 1], to[LEVELS + 1];
-    char *come;        /* what the partner has sent, to be added */
-    int sent, awaited; /* requests; -1: none, or done */
+    char *come;        /* what the partner has sent, not yet added */
+    int sent, awaited; /* pending requests; -1: none */
 } Stretch;
 
 typedef struct Halving {
     const CommSum *s;
     char *x, *scratch;
     int64_t n, stretch;
-    int count, tag; /* stretches */
+    int count, tag; /* number of stretches; tag of the messages */
     int now, message;
     bool heard, done;
     Stretch under_way[2 * LEVELS + 1];
@@ -75,7 +75,8 @@ static int levels(int ranks)
     return n;
 }
 
-/* Of what comes at a level, twice: a stretch's is still being added when the next one's comes. */
+/* Reals that arrive at a level.  The buffer is used twice: one stretch is still being added when
+ * the message of the next one arrives. */
 static int64_t level_room(int64_t stretch, int level)
 {
     return (stretch >> (level + 1)) + GRAIN;
@@ -100,8 +101,8 @@ static int ascending_rates(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of a message to a partner, when both send one, of some as a rule: a few may find an
- * empty line, which takes more than it can carry, and many wait for a processor. */
+/* Seconds of a message while the partner sends one, too: the 9th of 21 times in ascending order.  A
+ * few messages find an idle link and are too fast; many wait for a processor. */
 static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
 {
     enum { TIMES = 21 };
@@ -118,10 +119,11 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
     return seconds[TIMES * 2 / 5];
 }
 
-/* Of a few sums at a time short stretches on slow links, so that the urgent ones need not wait.
- * One alone has long stretches there, which fill the link best; on fast links those that stay in
- * the cache.  The slowest of all ranks decides. A short message takes as long to be noticed,
- * where ranks take turns on a processor, and says nothing of the link. */
+/* The length of a stretch, which the slowest link of all ranks decides.  If several sums can be
+ * pending, stretches are short on slow links, so that an urgent sum need not wait.  A single sum
+ * has long stretches on slow links, which use the link best, and on fast links stretches that stay
+ * in the cache.  The time of a short message is subtracted: where ranks share a processor, a short
+ * message takes as long to be noticed, which says nothing about the link. */
 static int64_t find_stretch(Comm *c, const CommSum *s)
 {
     const int bytes = PROBE;
@@ -149,7 +151,7 @@ static int64_t find_stretch(Comm *c, const CommSum *s)
 }
 
 static void exchange_halves(Comm *c, const Halving *h, Stretch *t, int partner, const char *from,
-                     int64_t out, char *to, int64_t in)
+                            int64_t out, char *to, int64_t in)
 {
     const int bytes = h->s->real_bytes;
     const RtTransport *carry = c->state->t;
@@ -157,19 +159,22 @@ static void exchange_halves(Comm *c, const Halving *h, Stretch *t, int partner, 
     t->awaited = in > 0 ? carry->receive(partner, h->tag, to, (int)(in * bytes)) : -1;
 }
 
-/* Half of what this rank has goes to the partner, the partner's other half comes. */
+/* Sends half of this rank's reals to the partner, and receives the partner's values of the other
+ * half. */
 static void begin_halving(Comm *c, const Halving *h, Stretch *t, int level)
 {
     const int partner = c->rank ^ 1 << level, bytes = h->s->real_bytes;
-    const int64_t from = t->from[level], to = t->to[level], middle = from + piece_begin(to - from, 1, 2);
+    const int64_t from = t->from[level], to = t->to[level],
+                  middle = from + piece_begin(to - from, 1, 2);
     const bool upper = c->rank > partner;
     t->from[level + 1] = upper ? middle : from;
     t->to[level + 1] = upper ? to : middle;
     exchange_halves(c, h, t, partner, h->x + (upper ? from : middle) * bytes,
-             upper ? middle - from : to - middle, t->come, upper ? to - middle : middle - from);
+                    upper ? middle - from : to - middle, t->come,
+                    upper ? to - middle : middle - from);
 }
 
-/* The sums that this rank has go to the partner, and the partner's come. */
+/* Sends this rank's sums to the partner, and receives the partner's sums. */
 static void begin_doubling(Comm *c, const Halving *h, Stretch *t, int level)
 {
     const int partner = c->rank ^ 1 << level, bytes = h->s->real_bytes;
@@ -188,20 +193,22 @@ static bool exchanged(const CommState *s, Stretch *t)
     return t->sent < 0 && t->awaited < 0;
 }
 
-/* The next message of stretch i, when the one before has come; false: it has not. */
+/* Begins message `message` of stretch i after the message before it; false: that one is pending. */
 static bool next_message(Comm *c, Halving *h, int i, int message)
 {
     const int deep = levels(c->size), ring = 2 * deep + 1, bytes = h->s->real_bytes;
     Stretch *t = &h->under_way[i % ring];
     if (message == 0)
-        *t = (Stretch){.from = {piece_begin(h->n, i, h->count)}, .to = {piece_begin(h->n, i + 1, h->count)}};
+        *t = (Stretch){.from = {piece_begin(h->n, i, h->count)},
+                       .to = {piece_begin(h->n, i + 1, h->count)}};
     else if (!exchanged(c->state, t))
         return false;
     h->heard |= message > 0;
     if (message > 0 && message <= deep)
-        add_reals(h->x + t->from[message] * bytes, t->come, t->to[message] - t->from[message], bytes);
-    t->come =
-        h->scratch + (room_before(h->stretch, message) + i % 2 * level_room(h->stretch, message)) * bytes;
+        add_reals(h->x + t->from[message] * bytes, t->come, t->to[message] - t->from[message],
+                  bytes);
+    t->come = h->scratch +
+              (room_before(h->stretch, message) + i % 2 * level_room(h->stretch, message)) * bytes;
     if (message < deep)
         begin_halving(c, h, t, message);
     else if (message < 2 * deep)
@@ -222,8 +229,8 @@ void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t 
                    .tag = tag};
 }
 
-/* All ranks begin and await the messages of all stretches in one order, so that none needs a
- * number. */
+/* All ranks begin and await the messages of all stretches in the same order, so that messages need
+ * no number. */
 bool comm_sum_go_on(Comm *c, const CommSum *s, int place)
 {
     Halving *h = &s->halving[place];
@@ -253,7 +260,7 @@ bool comm_sum_done(const CommSum *s, int place)
     return s->halving[place].done;
 }
 
-/* The caller has nothing else to do. */
+/* Runs a sum to its end; the caller has nothing else to do. */
 static void sum_halves(Comm *c, const CommSum *s, int64_t from, int64_t n)
 {
     Wait w = comm_wait_from_now();
@@ -265,7 +272,7 @@ static void sum_halves(Comm *c, const CommSum *s, int64_t from, int64_t n)
             comm_rest(c->state, &w);
 }
 
-/* ---- each rank a piece */
+/* ---- each rank adds one piece */
 
 typedef struct Piece {
     char *sum;
@@ -279,7 +286,8 @@ static void add_nodes(void *arg, int to, int from)
     add_reals(p->sum + to * p->n * p->bytes, p->sum + from * p->n * p->bytes, p->n, p->bytes);
 }
 
-/* This rank's nodes of piece `to` go there; those of `from` of our own piece come. */
+/* Sends this rank's nodes of piece `to` to rank `to`, and receives the nodes of rank `from` of this
+ * rank's piece. */
 static void trade_nodes(Comm *c, const CommSum *s, const char *x, int64_t n, int to, int from)
 {
     const int bytes = s->real_bytes;
@@ -296,7 +304,8 @@ static void trade_nodes(Comm *c, const CommSum *s, const char *x, int64_t n, int
 static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
 {
     const int bytes = s->real_bytes;
-    const int64_t at = piece_begin(n, c->rank, c->size), here = piece_begin(n, c->rank + 1, c->size) - at;
+    const int64_t at = piece_begin(n, c->rank, c->size),
+                  here = piece_begin(n, c->rank + 1, c->size) - at;
     Piece piece = {s->scratch, here, bytes};
     for (int i = s->first[c->rank]; i < s->first[c->rank + 1]; i++)
         memcpy(s->scratch + i * here * bytes, x + (i - s->first[c->rank]) * s->next + at * bytes,
@@ -310,15 +319,16 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
         const int64_t theirs = piece_begin(n, from, c->size);
         comm_send(c, &e, to, x + at * bytes, here * bytes);
-        comm_receive(c, &e, from, x + theirs * bytes, (piece_begin(n, from + 1, c->size) - theirs) * bytes);
+        comm_receive(c, &e, from, x + theirs * bytes,
+                     (piece_begin(n, from + 1, c->size) - theirs) * bytes);
         comm_wait(c, &e);
     }
 }
 
-/* ---- */
+/* ---- plan and run */
 
-/* For the messages of all sums that can be pending at a time: each has at most 2 levels + 1
- * stretches, and a stretch waits for one message that it sends and one that it receives. */
+/* Makes room for the messages of all sums that can be pending: each has at most 2 levels + 1
+ * stretches, and a stretch has one pending send and one pending receive. */
 static void reserve_requests(Comm *c, int places)
 {
     CommState *s = c->state;

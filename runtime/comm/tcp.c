@@ -1,14 +1,13 @@
-/* tcp.c -- messages between ranks over TCP, for programs whose launcher only starts processes: two
- * connections ("lines") between any two ranks.
+/* tcp.c -- messages between ranks over TCP, for launchers that only start processes.
  *
- * A message is its tag, its length, its bytes and a code over them (tcp_greet.h); a message that
- * the other rank has not sent ends the run.  Messages of a line are read in the order in which they
- * were sent: comm.c receives in the same order, and questions have a line of their own.  A message
- * is only read when it is asked for, so nothing is stored here.
+ * Each pair of ranks has two connections ("lines"): one for data, one for questions and last words.
+ * A message is its tag, its length, its bytes and a code over them (tcp_greet.h).  A wrong code
+ * ends the run.  Messages of a line are read in the order in which they were sent: comm.c receives
+ * in the same order.  A message is only read when a request asks for it, so nothing is stored here.
  *
- * A process that ends closes its lines, so that the others know at once which rank it was; with MPI
- * they would wait.  A rank that finishes normally announces it first, and a rank that ends the run
- * tells all others.
+ * A process that ends closes its lines, so that the other ranks know at once which rank has ended;
+ * MPI would let them wait.  A rank that finishes normally announces its end first (TAG_BYE), and a
+ * rank that ends the run informs all others (TAG_END).
  */
 #define _GNU_SOURCE
 #include "comm/tcp.h"
@@ -28,24 +27,24 @@ typedef struct Request {
     int rank, line, next;
     Head head;
     char *at;
-    int64_t moved; /* bytes; of what is sent, with head and code */
+    int64_t moved; /* bytes so far; of a send with head and code */
     uint8_t code[CODE_BYTES];
 } Request;
 
 typedef struct List {
-    int first, last; /* requests; NONE */
+    int first, last; /* requests in order; NONE: the list is empty */
 } List;
 
 typedef struct Line {
     int fd;
     List sending, receiving;
     Seal seal;
-    Head head;  /* of the message that is next, */
-    int got;    /* how many bytes of the head are here, */
-    Hmac sum;   /* the sum over what is here of the message, */
-    int sealed; /* and how many bytes of its code */
+    Head head;  /* of the next message */
+    int got;    /* bytes of the head received so far */
+    Hmac sum;   /* code over what has been received of the message */
+    int sealed; /* bytes of the message's code received so far */
     uint8_t code[CODE_BYTES];
-    bool over; /* nothing comes any more */
+    bool over; /* the other end has closed the line */
 } Line;
 
 typedef struct Other {
@@ -54,7 +53,7 @@ typedef struct Other {
 } Other;
 
 static Request *request;
-static int *free_slot; /* requests that are not in use, as a stack */
+static int *free_slot; /* a stack of the requests that are not in use */
 static int slots, nfree;
 static Other *other;
 static int self, ranks, lost_rank = NONE, bye_rank = NONE;
@@ -98,7 +97,7 @@ static const char *tcp_describe(void)
     return "TCP";
 }
 
-/* ---- messages under way */
+/* ---- pending messages */
 
 static void tcp_make_room(int requests)
 {
@@ -119,7 +118,7 @@ static void finish_transfer(List *l)
     q->over = true;
 }
 
-/* A message that cannot be sent is dropped: reading reports the reason. */
+/* A message that cannot be sent is dropped: a later read reports the reason. */
 static void send_some(Line *l)
 {
     while (l->sending.first != NONE) {
@@ -144,13 +143,14 @@ static void send_some(Line *l)
     }
 }
 
-static void __attribute__((noreturn)) confused(int rank, const Head *h, const Request *q)
+static void __attribute__((noreturn))
+die_of_other_message(int rank, const Head *h, const Request *q)
 {
-    rt_die("rank %d has sent message %d of %d bytes where message %d of %d bytes was expected", rank,
-           h->tag, h->bytes, q->head.tag, q->head.bytes);
+    rt_die("rank %d has sent message %d of %d bytes where message %d of %d bytes was expected",
+           rank, h->tag, h->bytes, q->head.tag, q->head.bytes);
 }
 
-/* Bytes that are here already, at most n; 0: none now, or none ever. */
+/* Reads up to n bytes that have arrived; 0: nothing has arrived, or the line is closed. */
 static int64_t read_some(int rank, Line *l, void *to, int64_t n)
 {
     const ssize_t some = n > 0 ? recv(l->fd, to, (size_t)n, MSG_DONTWAIT) : 0;
@@ -164,10 +164,10 @@ static int64_t read_some(int rank, Line *l, void *to, int64_t n)
     return 0;
 }
 
-static void __attribute__((noreturn)) forged(int rank)
+static void __attribute__((noreturn)) die_of_wrong_code(int rank)
 {
-    rt_die("a message of rank %d was changed on its way here, or another process has sent it: its authentication code "
-           "is wrong",
+    rt_die("a message of rank %d was changed on its way here, or another process has sent it: its "
+           "authentication code is wrong",
            rank);
 }
 
@@ -177,12 +177,12 @@ static bool read_code(int rank, Line *l)
     return l->sealed == CODE_BYTES;
 }
 
-static void hear_last_words(int rank, Line *l)
+static void read_last_words(int rank, Line *l)
 {
     if (other[rank].bye || !read_code(rank, l))
         return;
     if (!seal_last_holds(&l->seal, l->head, l->code))
-        forged(rank);
+        die_of_wrong_code(rank);
     if (l->head.tag == TAG_END)
         rt_follow(l->head.bytes, rank);
     other[rank].bye = true;
@@ -190,7 +190,7 @@ static void hear_last_words(int rank, Line *l)
         bye_rank = rank;
 }
 
-/* Is the next message's head here?  Farewells end here. */
+/* Whether the head of the next data message or question has arrived.  Handles last words. */
 static bool read_head(int rank, Line *l)
 {
     const int all = (int)sizeof l->head;
@@ -202,7 +202,7 @@ static bool read_head(int rank, Line *l)
     if (l->over || l->got < all)
         return false;
     if (l->head.tag < 0)
-        hear_last_words(rank, l);
+        read_last_words(rank, l);
     return l->head.tag > 0;
 }
 
@@ -211,14 +211,14 @@ static void receive_some(int rank, Line *l)
     while (l->receiving.first != NONE && read_head(rank, l)) {
         Request *q = &request[l->receiving.first];
         if (l->head.tag != q->head.tag || l->head.bytes != q->head.bytes)
-            confused(rank, &l->head, q);
+            die_of_other_message(rank, &l->head, q);
         const int64_t n = read_some(rank, l, q->at + q->moved, q->head.bytes - q->moved);
         hmac_add(&l->sum, q->at + q->moved, (size_t)n);
         q->moved += n;
         if (q->moved < q->head.bytes || !read_code(rank, l))
             return;
         if (!seal_holds(&l->seal, &l->sum, l->code))
-            forged(rank);
+            die_of_wrong_code(rank);
         finish_transfer(&l->receiving);
         l->got = 0;
     }
@@ -269,7 +269,7 @@ static bool tcp_done(int i)
     return true;
 }
 
-/* Also where who has ended is seen. */
+/* Also reads the last words of ranks that have ended. */
 static int tcp_waiting(int tag)
 {
     for (int r = 0; r < ranks; r++)
@@ -279,8 +279,9 @@ static int tcp_waiting(int tag)
     return NONE;
 }
 
-/* Unless it has reported a reason on the other line.  An early farewell counts as none. */
-static int gone(bool at_end)
+/* A lost rank does not count if it has sent last words on the other line.  A rank whose last words
+ * come too early counts as gone. */
+static int tcp_gone(bool at_end)
 {
     if (lost_rank != NONE)
         read_head(lost_rank, &other[lost_rank].line[TCP_WORDS]);
@@ -291,7 +292,7 @@ static int gone(bool at_end)
 
 /* ---- the end */
 
-static void say_all(Head h)
+static void send_to_all(Head h)
 {
     for (int r = 0; r < ranks; r++) {
         struct {
@@ -303,18 +304,18 @@ static void say_all(Head h)
             continue;
         seal_last(&l->seal, h, last.code);
         if (send(l->fd, &last, sizeof last, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-            continue; /* it is not there any more */
+            continue; /* the rank no longer exists */
     }
 }
 
 static void tcp_leave(void)
 {
-    say_all((Head){TAG_BYE, 0});
+    send_to_all((Head){TAG_BYE, 0});
 }
 
 static void tcp_end_all(int code)
 {
-    say_all((Head){TAG_END, code});
+    send_to_all((Head){TAG_END, code});
 }
 
 const RtTransport rt_tcp = {.name = "tcp",
@@ -325,6 +326,6 @@ const RtTransport rt_tcp = {.name = "tcp",
                             .receive = tcp_begin_receive,
                             .done = tcp_done,
                             .waiting = tcp_waiting,
-                            .gone = gone,
+                            .gone = tcp_gone,
                             .close = tcp_leave,
                             .abort = tcp_end_all};

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const char MAGIC[8] = "tenon-2"; /* changes with the words */
+static const char MAGIC[8] = "tenon-2"; /* version of the messages of a greeting */
 static const uint64_t LAST = UINT64_MAX;
 
 const Proof greet_refusal;
@@ -52,7 +52,7 @@ bool greet_challenge_fits(const Challenge *c)
     return memcmp(c->magic, MAGIC, sizeof c->magic) == 0;
 }
 
-/* All words so far, behind what they are used for. */
+/* HMAC over the purpose (`use`), the Hello and the Challenge. */
 static void code_of(const Hmac *secret, const char *use, const Hello *h, const Challenge *c,
                     uint8_t code[SHA256_BYTES])
 {

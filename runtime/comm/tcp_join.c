@@ -1,27 +1,25 @@
-/* tcp_join.c -- many greetings at a time: this rank's outgoing connections and incoming ones, until
- * all connections of a run exist.
+/* tcp_join.c -- greetings of many connections at a time: this rank's outgoing calls and incoming
+ * ones, until all lines of a run exist.
  *
  * Any process that can reach the port can connect to it.  So nothing blocks on a single greeting
- * (tcp_greet.h), and each has a few seconds.  Incoming connections share a fixed number of slots;
- * when all are taken, the oldest connection that has sent nothing is closed.  A rank whose greeting
- * is cut short connects again.
+ * (tcp_greet.h), and each greeting has a few seconds.  Incoming connections share a fixed number of
+ * slots; if all are taken, the oldest connection that has sent nothing is closed.  A rank whose
+ * greeting is cut short connects again.
  */
 #define _GNU_SOURCE
 #include "comm/tcp_join.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-enum { MOST_SLOTS = 256, LEAST_SLOTS = 4, ACCEPTED = 16 };
-/* Seconds: of a greeting at most; until the next call where nobody was there, and where somebody
- * else was. */
+enum { ACCEPTED = 16 }; /* connections that are accepted at a time */
+/* Seconds: of a greeting at most; until the next call if nothing listened there, and if something
+ * else answered. */
 static const double PATIENCE = 5, SOON = 0.02, NOT_SO_SOON = 0.2;
 
 static void set_up(int fd)
@@ -31,32 +29,8 @@ static void set_up(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 }
 
-/* Listens at one address; false with errno: it cannot. */
-static bool open_at(Meeting *m, Address a, int port)
-{
-    address_set_port(&a, port);
-    m->door = address_listen(&a, TCP_LINES * m->l->size + MOST_SLOTS);
-    m->port = address_port(&a);
-    return m->door >= 0;
-}
-
-void join_open_door(Meeting *m, const Address *only, int n, int port)
-{
-    const Address six = {.v6 = {.sin6_family = AF_INET6}};
-    const Address four = {.v4 = {.sin_family = AF_INET}};
-    m->door = -1;
-    for (int i = 0; i < n && m->door < 0; i++)
-        open_at(m, only[i], port);
-    if (n == 0 && !open_at(m, six, port) && errno != EADDRINUSE && errno != EACCES)
-        open_at(m, four, port); /* no IPv6 here */
-    if (m->door < 0)
-        rt_die("port %d, to which the other ranks connect, cannot be opened: %s; set another one for all ranks with "
-               "TENON_MEET=HOST:PORT",
-               port, strerror(errno));
-}
-
-/* Those that are still missing, in words. */
-static const char *missing(const Meeting *m, char text[512])
+/* The numbers of the missing ranks, as text. */
+static const char *missing_ranks(const Meeting *m, char text[512])
 {
     int n = 0, count = 0;
     for (int r = 0; r < m->l->size; r++)
@@ -67,43 +41,10 @@ static const char *missing(const Meeting *m, char text[512])
     return text;
 }
 
-/* ---- descriptors */
-
-static int count_open_files(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = -3; /* ".", ".." and the directory itself */
-    if (!d)
-        return 16;
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
-int join_slots(const Launch *l)
-{
-    struct rlimit limit = {0, 0};
-    const rlim_t lines = (rlim_t)(count_open_files() + TCP_LINES * (l->size - 1) + 1);
-    getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur < lines + MOST_SLOTS) {
-        limit.rlim_cur = lines + MOST_SLOTS < limit.rlim_max ? lines + MOST_SLOTS : limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-        getrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (limit.rlim_cur < lines + LEAST_SLOTS)
-        rt_die("%d ranks need %llu open files in each process, and the limit is %llu: raise it, "
-               "`ulimit -n %llu`",
-               l->size, (unsigned long long)lines + LEAST_SLOTS, (unsigned long long)limit.rlim_cur,
-               (unsigned long long)lines + MOST_SLOTS);
-    const rlim_t left = limit.rlim_cur - lines;
-    return left < MOST_SLOTS ? (int)left : MOST_SLOTS;
-}
-
 static void __attribute__((noreturn)) too_many_files(const Meeting *m)
 {
-    rt_die("no more files can be opened for the connections between %d ranks: %s (ulimit -n)", m->l->size,
-           strerror(errno));
+    rt_die("no more files can be opened for the connections between %d ranks: %s (ulimit -n)",
+           m->l->size, strerror(errno));
 }
 
 /* ---- greetings, both ways */
@@ -114,7 +55,7 @@ static void drop_greeting(Greeting *g)
     g->step = NONE;
 }
 
-/* Closes a connection whose other end is no rank of this run, or cannot prove it. */
+/* Closes a connection whose other end is no rank of this run, or cannot prove that it is. */
 static void refuse_greeting(Meeting *m, Greeting *g, const char *why)
 {
     Address a = {.any = {.sa_family = AF_UNSPEC}};
@@ -129,7 +70,7 @@ static void refuse_greeting(Meeting *m, Greeting *g, const char *why)
     drop_greeting(g);
 }
 
-/* This rank calls again; the reason is kept for the message. */
+/* Plans another call after `wait` seconds, and keeps the reason for a message. */
 static void call_later(Meeting *m, Greeting *g, double now, double wait, const char *trouble)
 {
     if (g->fd >= 0)
@@ -140,19 +81,19 @@ static void call_later(Meeting *m, Greeting *g, double now, double wait, const c
     m->trouble = trouble;
 }
 
-static void expect(Greeting *g, Step what)
+static void await_message(Greeting *g, Step what)
 {
     g->step = what;
     g->got = 0;
 }
 
-/* The first words of a line fit into any socket's buffer. */
+/* A message of a greeting always fits into the buffer of a new socket. */
 static bool send_greeting(const Greeting *g, const void *bytes, size_t n)
 {
     return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-static size_t wanted(const Greeting *g)
+static size_t awaited_bytes(const Greeting *g)
 {
     return g->step == HELLO       ? sizeof(Hello)
            : g->step == CHALLENGE ? sizeof(Challenge)
@@ -168,9 +109,9 @@ static void keep_connection(Meeting *m, Greeting *g, bool caller)
     g->step = caller ? DONE : NONE;
 }
 
-/* ---- those who come */
+/* ---- incoming connections */
 
-static void hear_hello(Meeting *m, Greeting *g)
+static void receive_hello(Meeting *m, Greeting *g)
 {
     g->hello = g->in.hello;
     g->rank = g->hello.from;
@@ -181,12 +122,12 @@ static void hear_hello(Meeting *m, Greeting *g)
         return;
     }
     g->challenge = greet_challenge();
-    expect(g, CALLER);
+    await_message(g, CALLER);
     if (!send_greeting(g, &g->challenge, sizeof g->challenge))
         drop_greeting(g);
 }
 
-static void hear_caller(Meeting *m, Greeting *g)
+static void receive_caller_proof(Meeting *m, Greeting *g)
 {
     const Hmac *secret = &m->secret.key;
     Place *place = &m->place[g->rank];
@@ -196,7 +137,7 @@ static void hear_caller(Meeting *m, Greeting *g)
         return;
     }
     char none;
-    if (recv(g->fd, &none, 1, MSG_PEEK) == 0) { /* it has given up meanwhile, and calls again */
+    if (recv(g->fd, &none, 1, MSG_PEEK) == 0) { /* the caller has given up, and calls again */
         drop_greeting(g);
         return;
     }
@@ -216,8 +157,8 @@ static void hear_caller(Meeting *m, Greeting *g)
     m->taken++;
 }
 
-/* The oldest connection that has sent nothing, else the oldest of all; NULL: there is none. */
-static Greeting *oldest(Meeting *m)
+/* The oldest incoming connection that has sent nothing, else the oldest of all; NULL: none. */
+static Greeting *oldest_connection(Meeting *m)
 {
     Greeting *old = NULL;
     for (Greeting *g = m->greeting + m->calls; g < m->greeting + m->calls + m->slots; g++) {
@@ -234,7 +175,7 @@ static Greeting *free_slot(Meeting *m)
     for (Greeting *g = m->greeting + m->calls; g < m->greeting + m->calls + m->slots; g++)
         if (g->step == NONE)
             return g;
-    Greeting *g = oldest(m);
+    Greeting *g = oldest_connection(m);
     refuse_greeting(m, g, "sent nothing while others waited");
     return g;
 }
@@ -244,7 +185,7 @@ static void accept_some(Meeting *m, double now)
     for (int i = 0; i < ACCEPTED; i++) {
         const int fd = accept4(m->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-            Greeting *g = oldest(m);
+            Greeting *g = oldest_connection(m);
             if (!g)
                 too_many_files(m);
             refuse_greeting(m, g, "sent nothing while others waited");
@@ -273,11 +214,11 @@ static void call_rank(Meeting *m, Greeting *g, double now)
     g->since = now;
     g->step = CONNECTS;
     if (g->fd < 0 || (connect(g->fd, &to->any, address_length(to)) != 0 && errno != EINPROGRESS))
-        call_later(m, g, now, SOON, strerror(errno)); /* it may not be there yet */
+        call_later(m, g, now, SOON, strerror(errno)); /* that rank may not have started yet */
 }
 
-/* Other ranks call this one at the address that rank 0 sees it come from, so the door is of the
- * same kind. */
+/* Other ranks call this rank at the address from which rank 0 saw it come, so the door must have
+ * the same family and reach. */
 static void open_door_for_guests(Meeting *m, const Greeting *g)
 {
     const Address *to = join_address(m, g);
@@ -288,7 +229,7 @@ static void open_door_for_guests(Meeting *m, const Greeting *g)
     join_open_door(m, to->any.sa_family == AF_INET6 ? &six : &four, address_is_loopback(to), 0);
 }
 
-static void say_hello(Meeting *m, Greeting *g, double now)
+static void send_hello(Meeting *m, Greeting *g, double now)
 {
     char host[64] = "";
     int error = 0;
@@ -301,38 +242,38 @@ static void say_hello(Meeting *m, Greeting *g, double now)
     if (g->rank == 0 && g->line == TCP_DATA)
         open_door_for_guests(m, g);
     g->hello = greet_hello(m->job, m->l->size, m->l->rank, g->rank, g->line, m->port, host);
-    expect(g, CHALLENGE);
+    await_message(g, CHALLENGE);
     if (!send_greeting(g, &g->hello, sizeof g->hello))
         call_later(m, g, now, NOT_SO_SOON, strerror(errno));
 }
 
-static void hear_challenge(Meeting *m, Greeting *g, double now)
+static void receive_challenge(Meeting *m, Greeting *g, double now)
 {
     g->challenge = g->in.challenge;
     const Proof p = greet_proof(&m->secret.key, "caller", &g->hello, &g->challenge);
-    expect(g, ANSWERER);
+    await_message(g, ANSWERER);
     if (!greet_challenge_fits(&g->challenge) || !send_greeting(g, &p, sizeof p))
         call_later(m, g, now, NOT_SO_SOON, "another program answers there");
 }
 
-static void hear_answerer(Meeting *m, Greeting *g, double now)
+static void receive_answerer_proof(Meeting *m, Greeting *g, double now)
 {
     char text[80];
     if (greet_proof_holds(&m->secret.key, "answerer", &g->hello, &g->challenge, &g->in.proof))
         keep_connection(m, g, true);
     else if (memcmp(&g->in.proof, &greet_refusal, sizeof greet_refusal) == 0)
-        rt_die("rank %d at %s has another secret than this one, which is that of %s: set TENON_SECRET_FILE=FILE for "
-               "all ranks, with the same bytes in FILE on all hosts",
+        rt_die("rank %d at %s has another secret than this one, which is that of %s: set "
+               "TENON_SECRET_FILE=FILE for all ranks, with the same bytes in FILE on all hosts",
                g->rank, address_text(join_address(m, g), text), m->secret.source);
     else
         call_later(m, g, now, NOT_SO_SOON, "who answers there does not know the job's secret");
 }
 
-/* ---- all of it, side by side */
+/* ---- all greetings at the same time */
 
-static void hear(Meeting *m, Greeting *g, bool caller, double now)
+static void receive_greeting(Meeting *m, Greeting *g, bool caller, double now)
 {
-    const ssize_t n = recv(g->fd, g->in.bytes + g->got, wanted(g) - g->got, 0);
+    const ssize_t n = recv(g->fd, g->in.bytes + g->got, awaited_bytes(g) - g->got, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 && caller)
@@ -342,19 +283,19 @@ static void hear(Meeting *m, Greeting *g, bool caller, double now)
     if (n <= 0)
         return;
     g->got += (size_t)n;
-    if (g->got < wanted(g))
+    if (g->got < awaited_bytes(g))
         return;
     if (g->step == HELLO)
-        hear_hello(m, g);
+        receive_hello(m, g);
     else if (g->step == CALLER)
-        hear_caller(m, g);
+        receive_caller_proof(m, g);
     else if (g->step == CHALLENGE)
-        hear_challenge(m, g, now);
+        receive_challenge(m, g, now);
     else
-        hear_answerer(m, g, now);
+        receive_answerer_proof(m, g, now);
 }
 
-static void __attribute__((noreturn)) too_late(const Meeting *m)
+static void __attribute__((noreturn)) die_of_missing_rank(const Meeting *m)
 {
     char text[512], why[400] = "";
     for (const Greeting *g = m->greeting; g < m->greeting + m->calls; g++)
@@ -365,12 +306,13 @@ static void __attribute__((noreturn)) too_late(const Meeting *m)
     if (m->refused > 0)
         snprintf(why, sizeof why, "; %d others were sent away, the last one from %s", m->refused,
                  m->stranger);
-    rt_lost("ranks %s of %d (%s) have not come to %s in %.0f s, --timeout%s", missing(m, text),
-            m->l->size, m->l->word, m->text, m->limit, why);
+    rt_lost("ranks %s of %d (%s) have not come to %s in %.0f s, --timeout%s",
+            missing_ranks(m, text), m->l->size, m->l->word, m->text, m->limit, why);
 }
 
-/* Calls that are due, and greetings that last too long; returns how many calls are not over. */
-static int look_at_clock(Meeting *m, double now)
+/* Makes calls that are due, and ends greetings that last too long; returns the number of calls that
+ * are not done. */
+static int check_times(Meeting *m, double now)
 {
     int open = 0;
     for (int i = 0; i < m->calls + m->slots; i++) {
@@ -393,10 +335,10 @@ void join_lines(Meeting *m, int want)
     m->taken = 0;
     for (;;) {
         const double now = clock_now();
-        if (look_at_clock(m, now) == 0 && m->taken == want)
+        if (check_times(m, now) == 0 && m->taken == want)
             break;
         if (now > m->until)
-            too_late(m);
+            die_of_missing_rank(m);
         m->watch[0] = (struct pollfd){.fd = m->taken < want ? m->door : -1, .events = POLLIN};
         for (int i = 0; i < all; i++) {
             const Greeting *g = &m->greeting[i];
@@ -409,9 +351,9 @@ void join_lines(Meeting *m, int want)
             if (m->watch[1 + i].revents) {
                 Greeting *g = &m->greeting[i];
                 if (g->step == CONNECTS)
-                    say_hello(m, g, now);
+                    send_hello(m, g, now);
                 else
-                    hear(m, g, i < m->calls, now);
+                    receive_greeting(m, g, i < m->calls, now);
             }
         if (m->watch[0].revents)
             accept_some(m, now);

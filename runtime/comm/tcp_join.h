@@ -1,4 +1,5 @@
-/* tcp_join.h -- lines between ranks while they are made: what tcp_meet.c asks of tcp_join.c. */
+/* tcp_join.h -- the lines of a run while they are opened: what tcp_meet.c asks of tcp_join.c and
+ * tcp_door.c. */
 #ifndef COMM_TCP_JOIN_H
 #define COMM_TCP_JOIN_H
 #include "comm/secret.h"
@@ -6,25 +7,25 @@
 #include "comm/tcp_address.h"
 #include <poll.h>
 
-enum { JOIN_ADDRESSES = 8 };                          /* of rank 0's host, that are tried */
+enum { JOIN_ADDRESSES = 8 }; /* addresses of rank 0's host that are tried */
 
-/* Where a rank is found. */
+/* The address of a rank. */
 typedef struct Place {
     Address at;
     char host[64];
 } Place;
 
-/* What a line that is being made waits for. */
+/* What a new line waits for. */
 typedef enum { NONE, CONNECTS, HELLO, CHALLENGE, CALLER, ANSWERER, DONE } Step;
 
 typedef struct Greeting {
     Step step;
-    int fd, rank, line;  /* rank: the one that is called, or that calls */
-    double since, again; /* moments: of the beginning; of the next call */
-    int tries;
+    int fd, rank, line;  /* rank: the other end's */
+    double since, again; /* times: of the beginning, of the next call */
+    int tries;           /* calls that have failed */
     Hello hello;
     Challenge challenge;
-    size_t got; /* bytes of what is waited for */
+    size_t got; /* bytes received of the awaited message */
     union {
         Hello hello;
         Challenge challenge;
@@ -37,36 +38,37 @@ typedef struct Meeting {
     const Launch *l;
     Secret secret;
     uint64_t job;
-    double limit, until; /* seconds; moment */
-    Address at[JOIN_ADDRESSES]; /* of rank 0: */
-    int nat;             /* their number */
-    char text[300];      /* "node1:21000" */
-    bool private;        /* a place that only this host reaches */
-    int door, port;      /* where this rank is found */
-    int taken;           /* lines that others have opened */
-    int refused;         /* others that were sent away, and why the last one was */
-    char stranger[300];
-    const char *trouble; /* of the last call that failed */
+    double limit, until;        /* seconds; the time at which they are over */
+    Address at[JOIN_ADDRESSES]; /* of rank 0 */
+    int nat;                    /* number of these addresses */
+    char text[300];             /* rank 0's address in words: "node1:21000" */
+    bool private;               /* only processes of this host can reach rank 0's address */
+    int door, port;             /* the socket at which this rank listens, and its port */
+    int taken;                  /* lines that other ranks have opened */
+    int refused;                /* connections that were refused */
+    char stranger[300];         /* the last of these, and the reason */
+    const char *trouble;        /* reason of the last call that failed */
     int calls, slots;
-    Greeting *greeting;   /* [calls + slots]: this rank's calls, then those who came */
+    Greeting *greeting;   /* [calls + slots]: calls of this rank, then incoming connections */
     struct pollfd *watch; /* [1 + calls + slots]: the door first */
     Peer *peer;
     Place *place;
 } Meeting;
 
-/* Slots for those who come: as many as the limit of open files leaves beside all lines.  Raises the limit where that is allowed; dies where
- * it is too low. */
-int            join_slots(const Launch *l);
+/* Number of slots for incoming connections: what the limit of open files leaves besides all lines.
+ * Raises the limit if that is allowed; dies if it is too low. */
+int join_slots(const Launch *l);
 
-/* Where others find this rank: at the first of n addresses that can be opened, or, where n is 0, at all of this host.  port 0: any. */
-void           join_open_door(Meeting *m, const Address *only, int n, int port);
+/* Opens the socket at which this rank listens: at the first of n addresses that can be opened, or,
+ * if n is 0, at all addresses of this host.  port 0: any port.  Dies if there is none. */
+void join_open_door(Meeting *m, const Address *only, int n, int port);
 
-/* The next calls are those of ranks from .. to - 1 on lines first .. last. */
-void           join_plan(Meeting *m, int from, int to, int first, int last);
+/* Plans the next calls: to ranks from .. to - 1, on lines first .. last each. */
+void join_plan(Meeting *m, int from, int to, int first, int last);
 
-/* Until all calls are answered, and `want` lines have come. */
-void           join_lines(Meeting *m, int want);
+/* Runs until all calls are answered and `want` incoming lines are open. */
+void join_lines(Meeting *m, int want);
 
-const Address *join_address(const Meeting *m, const Greeting *g);     /* that is called */
+const Address *join_address(const Meeting *m, const Greeting *g); /* the address that g calls */
 
 #endif

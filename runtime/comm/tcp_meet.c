@@ -1,9 +1,9 @@
 /* tcp_meet.c -- how the processes of a run find each other without MPI: rank 0 waits at an address
  * that all ranks know.
  *
- * Every rank opens a port of its own, reports it to rank 0, and gets the list of all ports; then
+ * Each rank opens a port of its own, reports it to rank 0, and gets the list of all ports.  Then
  * rank r connects to the ranks below it, and the ranks above connect to r.  Each connection begins
- * with the greeting of tcp_greet.h; a process that does not know the secret of the job is refused.
+ * with the greeting of tcp_greet.h; a process that does not know the job's secret is refused.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the list of all places, sealed as all messages are */
+/* ---- the list of all addresses, with a code as all messages have */
 
 static bool socket_ready(int fd, short what, double until)
 {
@@ -31,7 +31,7 @@ static bool socket_ready(int fd, short what, double until)
     }
 }
 
-/* Moves n bytes; false: not all of them in time. */
+/* Moves n bytes; false: the time is over, or the connection is closed. */
 static bool move_bytes(int fd, bool out, void *bytes, size_t n, double until)
 {
     for (size_t at = 0; at < n;) {
@@ -74,7 +74,7 @@ static bool receive_list(const Meeting *m, Peer *p)
     return true;
 }
 
-/* ---- */
+/* ---- the two roles */
 
 static void find_meeting_place(Meeting *m)
 {
@@ -85,8 +85,7 @@ static void find_meeting_place(Meeting *m)
     snprintf(m->text, sizeof m->text, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
     const int error = getaddrinfo(host, NULL, &hint, &found);
     if (error)
-        rt_die("'%s', where the ranks meet, is not a known host: %s", host,
-               gai_strerror(error));
+        rt_die("'%s', where the ranks meet, is not a known host: %s", host, gai_strerror(error));
     for (const struct addrinfo *a = found; a && m->nat < JOIN_ADDRESSES; a = a->ai_next)
         if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
             memcpy(&m->at[m->nat], a->ai_addr, a->ai_addrlen);
@@ -95,7 +94,8 @@ static void find_meeting_place(Meeting *m)
     freeaddrinfo(found);
     if (m->nat == 0)
         rt_die("'%s', where the ranks meet, has no address", host);
-    /* A host's own name may be 127.0.1.1 to itself and something else to others. */
+    /* A host can resolve its own name to 127.0.1.1, and other hosts resolve it to another
+     * address. */
     hint.ai_flags = AI_NUMERICHOST;
     const bool numeric = getaddrinfo(host, NULL, &hint, &found) == 0;
     if (numeric)
@@ -103,20 +103,20 @@ static void find_meeting_place(Meeting *m)
     m->private = address_is_loopback(&m->at[0]) && (numeric || strcmp(host, "localhost") == 0);
 }
 
-/* A rank of this host that is seen at a loopback address would be sought there by ranks of other
- * hosts. */
+/* Rank 0 sees a rank of its own host at a loopback address, at which ranks of other hosts would
+ * look for it. */
 static void check_places(const Meeting *m)
 {
     int near = 0, far = 0;
     for (int r = 1; r < m->l->size; r++)
         *(address_is_loopback(&m->place[r].at) ? &near : &far) = r;
     if (near && far)
-        rt_die("rank %d (%s) came to %s by a loopback address, which rank %d (%s) cannot use: set TENON_MEET=HOST:PORT "
-               "to an address of this host that all hosts reach",
+        rt_die("rank %d (%s) came to %s by a loopback address, which rank %d (%s) cannot use: set "
+               "TENON_MEET=HOST:PORT to an address of this host that all hosts reach",
                near, m->place[near].host, m->text, far, m->place[far].host);
 }
 
-static void be_host(Meeting *m)
+static void meet_as_rank_0(Meeting *m)
 {
     const int size = m->l->size, port = address_port(&m->at[0]);
     join_open_door(m, m->at, m->private ? m->nat : 0, port);
@@ -128,7 +128,7 @@ static void be_host(Meeting *m)
             rt_lost("rank %d (%s) closed its connection at the start", r, m->place[r].host);
 }
 
-static void be_guest(Meeting *m)
+static void meet_as_other_rank(Meeting *m)
 {
     const int size = m->l->size, rank = m->l->rank;
     join_plan(m, 0, 1, TCP_DATA, TCP_DATA);
@@ -138,8 +138,9 @@ static void be_guest(Meeting *m)
     join_plan(m, 0, 1, TCP_WORDS, TCP_WORDS);
     join_lines(m, 0);
     if (!receive_list(m, &m->peer[0]))
-        rt_lost("rank 0 at %s has sent no list of all %d ranks: a rank is missing after %.0f s, --timeout, or another "
-                "run uses this address (TENON_MEET=HOST:PORT sets another one)",
+        rt_lost("rank 0 at %s has sent no list of all %d ranks: a rank is missing after %.0f s, "
+                "--timeout, or another run uses this address (TENON_MEET=HOST:PORT sets another "
+                "one)",
                 m->text, size, m->limit);
     join_plan(m, 1, rank, 0, TCP_LINES - 1);
     join_lines(m, TCP_LINES * (size - 1 - rank));
@@ -161,9 +162,9 @@ Peer *tcp_meet(const Launch *l, double limit)
         for (int line = 0; line < TCP_LINES; line++)
             m.peer[r].fd[line] = -1;
     if (l->rank == 0)
-        be_host(&m);
+        meet_as_rank_0(&m);
     else
-        be_guest(&m);
+        meet_as_other_rank(&m);
     close(m.door);
     for (int r = 0; r < l->size; r++)
         memcpy(m.peer[r].host, m.place[r].host, sizeof m.peer[r].host);

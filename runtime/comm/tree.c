@@ -18,7 +18,7 @@ int tree_nodes(int first, int count, int shards, Node node[TREE_NODES])
     return n;
 }
 
-/* A stack of nodes that wait for their right neighbour; index: among those of its level. */
+/* A node that waits for its right neighbour.  index: its position among the nodes of its level. */
 typedef struct Waiting {
     int at, level, index;
 } Waiting;
@@ -35,6 +35,6 @@ void tree_add(const Node *node, int n, void (*add)(void *arg, int to, int from),
         }
         stack[depth++] = x;
     }
-    for (; depth > 1; depth--) /* the end of the batch: what has no neighbour has moved up */
+    for (; depth > 1; depth--) /* at the end of the batch: a node without neighbour has moved up */
         add(arg, stack[depth - 2].at, stack[depth - 1].at);
 }

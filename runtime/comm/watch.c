@@ -1,13 +1,13 @@
-/* watch.c -- waiting for other ranks, and which rank to name when a wait is too long.
+/* watch.c -- waits for other ranks, and which ranks to name when a wait is too long.
  *
  * MPI has no time limit: if a rank is stopped or its link is cut, all others wait for ever.  So
- * every wait polls; a wait that is longer than the limit asks all ranks what they are doing.  A
- * rank that waits itself answers from its own polling; for a rank that computes, the thread of
- * comm/post.c answers, which wakes a few times a second.  The message names the ranks that do not
- * answer, or, if all answer, the ranks that are doing something else.
+ * every wait polls.  A wait that is longer than the limit asks all ranks what they are doing.  A
+ * rank that waits answers from its own polls; for a rank that computes, the thread of comm/post.c
+ * answers, which wakes up a few times a second.  The message names the ranks that do not answer; if
+ * all answer, it names the ranks that are doing something else.
  *
  * Another limit holds until the first step is done: reading data, and touching memory for the first
- * time, take longer than any step, and not equally long on all hosts.
+ * time, take longer than any step, and the time differs between hosts.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -19,8 +19,8 @@
 #include <time.h>
 
 enum { EAGER = 2000, PATIENT = 20000 }; /* polls before a wait yields, and before it sleeps */
-enum { ASIDE = 100 };                   /* and before the thread of posts does */
-static const double ASKING = 3;         /* seconds that an answer may take */
+enum { ASIDE = 100 };                   /* polls before the thread of posts sleeps */
+static const double ASKING = 3;         /* seconds until an answer must have arrived */
 
 static void nap(long microseconds)
 {
@@ -32,7 +32,8 @@ static int64_t posts_made(const CommState *s)
     return __atomic_load_n(&s->posts.next, __ATOMIC_RELAXED);
 }
 
-/* A rank is "in" its posts only if a thread waits for one. */
+/* A rank that computes while its posts run counts as computing, unless a thread waits for a
+ * post. */
 static Whereabouts whereabouts(CommState *s)
 {
     const bool waits = s->doing && (!s->background || comm_hurry(s));
@@ -43,7 +44,7 @@ static Whereabouts whereabouts(CommState *s)
     return w;
 }
 
-/* Small messages leave at once, whether or not they are received. */
+/* A small message is sent at once, even if its receiver does not receive it yet. */
 static void send_word(CommState *s, int to, int tag, const void *bytes, int n)
 {
     const int request = s->t->send(to, tag, bytes, n);
@@ -58,22 +59,23 @@ static void receive_word(CommState *s, int from, int tag, void *bytes, int n)
         sched_yield();
 }
 
-static void __attribute__((noreturn)) mourn(const CommState *s, int rank)
+static void __attribute__((noreturn)) die_of_lost_rank(const CommState *s, int rank)
 {
     const char *doing = s->doing;
-    rt_lost("rank %d (%s) is gone: it ended without a message while this one was in step %lld, %s%s",
+    rt_lost("rank %d (%s) is gone: it ended without a message while this one was in step %lld, "
+            "%s%s",
             rank, comm_host(s->comm, rank), (long long)s->comm->step + 1,
             doing ? "at " : "computing", doing ? doing : "");
 }
 
-/* Answers who asks; notes who answers, and who is no more. */
+/* Answers questions, and records answers; ends the run if a rank is lost. */
 void comm_attend(CommState *s)
 {
     char ask;
     const bool at_end = __atomic_load_n(&s->ending, __ATOMIC_RELAXED);
     const int gone = s->t->gone ? s->t->gone(at_end) : -1;
     if (gone >= 0)
-        mourn(s, gone);
+        die_of_lost_rank(s, gone);
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
         const Whereabouts w = whereabouts(s);
         receive_word(s, from, TAG_ASK, &ask, 1);
@@ -85,7 +87,7 @@ void comm_attend(CommState *s)
     }
 }
 
-/* ---- a wait that lasted too long */
+/* ---- a wait that is too long */
 
 static void ask_all(CommState *s)
 {
@@ -106,17 +108,18 @@ static bool started(const CommState *s)
     return __atomic_load_n(&s->started, __ATOMIC_RELAXED);
 }
 
-/* It has not come as far as this rank has; beside other work one may look while this one
- * computes. */
-static bool elsewhere(const CommState *s, int r)
+/* Whether rank r has not come as far as this rank.  If this rank waits in the background, a rank
+ * that computes is not elsewhere. */
+static bool is_elsewhere(const CommState *s, int r)
 {
     const Whereabouts *w = &s->of[r];
     return w->step != s->comm->step || w->posts < posts_made(s) ||
            (strcmp(w->doing, s->doing) != 0 && !(s->background && !*w->doing));
 }
 
-/* Others wait for this rank, and have more patience with it than it with them. */
-static bool behind(const CommState *s)
+/* Whether another rank has made more posts: then the others wait for this rank, and this rank must
+ * not give up. */
+static bool is_behind(const CommState *s)
 {
     for (int r = 0; r < s->comm->size; r++)
         if (r != s->comm->rank && s->answered[r] && s->of[r].posts > posts_made(s))
@@ -130,13 +133,13 @@ static void give_up(CommState *s)
     char text[1500] = "";
     int named = 0;
     ask_all(s);
-    if (behind(s))
+    if (is_behind(s))
         return;
     for (int silent = 1; silent >= 0 && !named; silent--)
         for (int r = 0; r < c->size && named < 8; r++) {
             const size_t n = strlen(text);
             const Whereabouts *w = &s->of[r];
-            if (r == c->rank || s->answered[r] == (silent == 1) || (!silent && !elsewhere(s, r)))
+            if (r == c->rank || s->answered[r] == (silent == 1) || (!silent && !is_elsewhere(s, r)))
                 continue;
             named++;
             if (silent)
@@ -188,10 +191,9 @@ Wait comm_wait_from_now(void)
     return (Wait){.began = clock_now()};
 }
 
-/* The thread of posts may share its processor with one that computes. What it does while it
- * waits, also when the other waits for it, counts against it when both have something to do (a
- * step of 17 ms had its first bucket begun 3 ms late): it sleeps soon, and runs at once when it
- * wakes. */
+/* The thread of posts can share its processor with a thread that computes, which its polls would
+ * delay: with long polls, the first bucket of a step of 17 ms began 3 ms late.  So it sleeps soon,
+ * and runs at once when it wakes up. */
 void comm_rest(CommState *s, Wait *w)
 {
     const int polls = w->polls++;
@@ -223,7 +225,7 @@ void comm_wait(Comm *c, Exchange *e)
     }
 }
 
-/* Not counted as waiting: most of it is the device's own work. */
+/* Does not count as waiting: most of the time is the device's own work. */
 void comm_poll(Comm *c, bool (*done)(void), const char *during)
 {
     comm_await_all(c);

@@ -1,13 +1,13 @@
-/* wire.c -- sums whose numbers travel as bf16 (--wire bf16): half the bytes, but not the bits of
- * f32.
+/* wire.c -- sums that are sent as bf16 (--wire bf16): half the bytes, but other bits than in f32.
  *
  * Each rank adds one piece of the vector.  The others send it their numbers, rounded to bf16; it
  * adds them in f32, in the order of the tree, and sends back the rounded sum.  A rank that rounds
- * keeps the error and adds it to the numbers of the next step, so that errors do not grow (error
- * feedback: Seide et al. 2014, "1-bit stochastic gradient descent"; Karimireddy et al. 2019).
+ * keeps the error and adds it to the numbers of the next step, so that errors do not accumulate
+ * (error feedback: Seide et al. 2014, "1-bit stochastic gradient descent"; Karimireddy et al.
+ * 2019).
  *
- * All ranks have the same weights afterwards, but these depend on the number of ranks.  A resumed
- * run begins without kept errors.
+ * All ranks have the same weights afterwards, but the weights depend on the number of ranks.  A
+ * resumed run begins without kept errors.
  */
 #include "base/error.h"
 #include "comm/state.h"
@@ -15,16 +15,17 @@
 
 enum { GRAIN = 16 };
 
-/* The scratch of a stretch of n reals, behind what is kept of the whole vector. */
+/* The scratch of a stretch of n reals, after the kept errors of the whole vector. */
 typedef struct Room {
-    float *kept,
-        *kept_sum; /* aligned with the vector: of this rank's numbers, of the sums in its pieces */
-    float *sum;    /* [size][piece]: what ranks have sent, wide */
-    uint16_t *out, *in; /* [size * piece] each */
-    int64_t piece;      /* reals of a piece at most */
+    /* kept errors of this rank's numbers, and of the sums in its pieces; both begin at the
+     * stretch */
+    float *kept, *kept_sum;
+    float *sum;         /* [size][piece]: what ranks have sent, in f32 */
+    uint16_t *out, *in; /* [size * piece] each, bf16 */
+    int64_t piece;      /* reals of a piece, at most */
 } Room;
 
-/* Round to nearest even; what is not a number stays none. */
+/* f32 to bf16, rounded to nearest even; a NaN stays a NaN. */
 static uint16_t narrow(float x)
 {
     uint32_t u;
@@ -42,7 +43,7 @@ static float wide(uint16_t x)
     return f;
 }
 
-/* out = x + kept, rounded; kept = what that lost. */
+/* out = x + kept, rounded; kept = the error of this rounding. */
 static void round_all(uint16_t *out, const float *x, float *kept, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -101,13 +102,14 @@ static void add_node(void *arg, int to, int from)
         p->sum[to * p->next + i] += p->sum[from * p->next + i];
 }
 
-/* To each rank its piece of what this one has; this rank's piece from each. */
+/* Sends each rank its piece of this rank's numbers, and receives this rank's piece from each. */
 static void trade_pieces(Comm *c, const Room *r, int64_t n, int64_t here)
 {
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
-        const int64_t at = wire_piece_begin(n, to, c->size), there = wire_piece_begin(n, to + 1, c->size) - at;
+        const int64_t at = wire_piece_begin(n, to, c->size),
+                      there = wire_piece_begin(n, to + 1, c->size) - at;
         comm_send(c, &e, to, r->out + at, there * 2);
         comm_receive(c, &e, from, r->in + from * r->piece, here * 2);
         comm_wait(c, &e);
@@ -115,13 +117,14 @@ static void trade_pieces(Comm *c, const Room *r, int64_t n, int64_t here)
     }
 }
 
-/* The finished pieces to all. */
+/* Sends the finished piece to all ranks, and receives theirs. */
 static void spread(Comm *c, const Room *r, float *x, int64_t n, int64_t at, int64_t here)
 {
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
-        const int64_t theirs = wire_piece_begin(n, from, c->size), count = wire_piece_begin(n, from + 1, c->size) - theirs;
+        const int64_t theirs = wire_piece_begin(n, from, c->size),
+                      count = wire_piece_begin(n, from + 1, c->size) - theirs;
         comm_send(c, &e, to, r->out + at, here * 2);
         comm_receive(c, &e, from, r->in, count * 2);
         comm_wait(c, &e);
@@ -134,7 +137,8 @@ void wire_sum(Comm *c, const CommSum *s, int64_t from, int64_t n)
     float *x = (float *)(void *)s->buffer + from;
     Node leaf[WIRE_RANKS];
     const Room r = room_in(c, s, from, n);
-    const int64_t at = wire_piece_begin(n, c->rank, c->size), here = wire_piece_begin(n, c->rank + 1, c->size) - at;
+    const int64_t at = wire_piece_begin(n, c->rank, c->size),
+                  here = wire_piece_begin(n, c->rank + 1, c->size) - at;
     Pieces p = {r.sum, r.piece, here};
     for (int i = 0; i < c->size; i++)
         leaf[i] = (Node){i, 1, 0};

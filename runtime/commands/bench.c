@@ -1,8 +1,8 @@
-/* bench.c -- the command `bench`: training steps on samples in memory, synthetic ones or the first of a
- * data set, and what the machine could do at most.
+/* bench.c -- the command `bench`: training steps on samples in memory, synthetic ones or the first
+ * ones of a data set, and the peak rate of the machine.
  *
- * A step is all of it: gathering the samples, forward, backward, update. With --layers or --trace a
- * second round of steps has a clock after each call.
+ * A step contains the gathering of samples, forward, backward and update. With --layers or --trace,
+ * a second round of steps has a clock after each call.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -14,6 +14,7 @@
 #include "measure/fma_peak.h"
 #include "measure/scale.h"
 #include "measure/ticks.h"
+#include "options/place.h"
 #include "step/net.h"
 #include "train/init.h"
 #include "train/schedule.h"
@@ -21,9 +22,9 @@
 #include <stdlib.h>
 
 enum {
-    BATCHES = 4,
-    WARM = 5
-}; /* different batches in turn, at most; steps before the measured ones */
+    BATCHES = 4, /* largest number of different batches */
+    WARM = 5     /* number of steps before the measured ones */
+};
 
 typedef struct Bench {
     const RtProgram *p;
@@ -70,7 +71,8 @@ static double bench_step(Bench *b)
     return seconds;
 }
 
-/* So many steps, in one launch where the program can: time[] gets what each took, those of a launch an equal part. */
+/* Makes n steps, in one launch if the program can. time[] gets the time of each step; the steps of
+ * a launch have equal times. */
 static void steps(Bench *b, int64_t n, double *time)
 {
     Batch batch[RT_STEPS_MOST], ahead[RT_STEPS_MOST];
@@ -99,7 +101,8 @@ static void steps(Bench *b, int64_t n, double *time)
     }
 }
 
-/* Graphs of several steps are launched one by one at first, and recorded the second time. */
+/* A graph of several steps runs as single launches the first time, and is recorded the second
+ * time. */
 static void warm_up(Bench *b)
 {
     const int most = net_steps_most(b->net), n = most > 1 && !b->p->steps ? 2 * most : WARM;
@@ -107,13 +110,13 @@ static void warm_up(Bench *b)
     steps(b, n, time);
 }
 
-/* A second round of steps, on all ranks, with a clock after every call; a trace is of the first of them, and the
- * account then of the same. */
+/* A second round of steps, on all ranks, with a clock after each call. A trace has the first of
+ * these steps, and the account has the same steps then. */
 static void layers(Bench *b, double peak, Log *log)
 {
     const Options *o = b->o;
     const int64_t n = o->trace && o->steps > TRACE_STEPS ? TRACE_STEPS : o->steps;
-    Ticks *t = ticks_new(b->p, o->threads, o->trace ? n : 0);
+    Ticks *t = ticks_new(b->p, pool_threads(b->pool), o->trace ? n : 0);
 
     b->net->ticks = t;
     for (int64_t i = 0; i < n; i++)
@@ -127,11 +130,12 @@ static void layers(Bench *b, double peak, Log *log)
     ticks_free(t);
 }
 
-/* Seconds of a step: the first since the process began, then the measured ones. */
+/* Seconds of steps: of the first one since the process began, then of the measured ones. */
 typedef struct Times {
     double first, mean, median, least;
-    double waited,
-        sum; /* of the median step, for other ranks, and of all communication: the mean's share of it */
+    /* in the median step: waiting for other ranks, and all communication.  Their shares of the
+     * median step are those of the mean step. */
+    double waited, sum;
 } Times;
 
 static Times times_of(double *time, int64_t n, double first, double waited, double busy)
@@ -151,15 +155,17 @@ static Times times_of(double *time, int64_t n, double first, double waited, doub
 static void report_bench(const Bench *b, Log *log, Times t, double peak)
 {
     const RtProgram *p = b->p;
+    const int threads = pool_threads(b->pool);
     const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
     printf("%s, batch %d, %d thread%s: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
-           p->batch, b->o->threads, b->o->threads == 1 ? "" : "s", 1e3 * t.median, 1e3 * t.least, rate);
+           p->batch, threads, threads == 1 ? "" : "s", 1e3 * t.median, 1e3 * t.least, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,
                100 * gflops / peak);
     else
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
+    printf("threads: %s\n", place_text(b->o));
     printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
     log_open(log, b->o->log, true);
     if (b->o->log_ranks)
@@ -169,7 +175,10 @@ static void report_bench(const Bench *b, Log *log, Times t, double peak)
     log_text(log, FIELD(bench, program), p->source_hash);
     log_text(log, FIELD(bench, cpu), p->cpu);
     log_count(log, FIELD(bench, batch), p->batch);
-    log_count(log, FIELD(bench, threads), b->o->threads);
+    log_count(log, FIELD(bench, threads), threads);
+    log_count(log, FIELD(bench, cores), b->o->cores.cores);
+    log_text(log, FIELD(bench, limit), place_limit(b->o));
+    log_text(log, FIELD(bench, pin), place_pin(b->o));
     log_count(log, FIELD(bench, steps), b->o->steps);
     log_real(log, FIELD(bench, step_ms_mean), 1e3 * t.mean);
     log_real(log, FIELD(bench, step_ms_median), 1e3 * t.median);
@@ -199,8 +208,8 @@ static void open_bench_samples(Bench *b)
         data_fill(b->data, b->pool);
     b->batches = b->data->n / b->p->batch;
     if (b->batches == 0)
-        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data the samples are "
-               "synthetic",
+        rt_die("bench --data %s: %lld training samples are less than a batch of %d; without --data "
+               "the samples are synthetic",
                name, (long long)b->data->n, b->p->batch);
     b->order = (Order){order_by(b->data->n, b->o->seed, 0, true),
                        rt_alloc(sizeof *b->order.sample * (size_t)b->data->n)};
@@ -218,8 +227,9 @@ int bench_run(const RtProgram *p, const Options *o)
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)
-        rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG bench --comm");
-    Bench b = {.p = p, .o = o, .pool = pool_new(o->threads)};
+        rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG "
+               "bench --comm");
+    Bench b = {.p = p, .o = o, .pool = pool_on(&o->place)};
     b.net = net_new(p, b.pool, o->comm, 1, false);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);
     net_samples(b.net, o->samples_in, o->launch_steps);

@@ -1,6 +1,7 @@
-/* bench_comm.c -- the sum over ranks measured size by size, a model fitted to it, and the steps that the model expects.
+/* bench_comm.c -- measures the sum over ranks for several sizes, fits a model to the times, and
+ * prints the steps that the model predicts.
  *
- * The model is scale.h's; beta holds the additions too.
+ * scale.h describes the model; its beta contains the additions.
  */
 #include "commands/bench_comm.h"
 #include "base/clock.h"
@@ -14,9 +15,11 @@
 
 enum { SIZES = 9, ROUNDS = 5 };
 static const int64_t smallest =
-    1 << 10;                      /* bytes; each size is four times the one before: up to 64 MiB */
+    1 << 10;                      /* in bytes; each size is four times the previous one, up to 64
+                                   * MiB */
 static const double burst = 0.05; /* seconds of sums in a round, about */
-static const double slow = 0.5;   /* seconds: after a sum that takes longer, no larger one is measured */
+static const double slow =
+    0.5; /* in seconds: after a sum with a longer time, no larger sum is measured */
 
 /* Sums by size. */
 typedef struct Sizes {
@@ -46,7 +49,7 @@ static int ascending_seconds(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of one sum, the mean of `times` of them; the same number on all ranks, rank 0's. */
+/* Mean seconds of `times` sums; rank 0 measures them, and all ranks get the same number. */
 static double time_sums(Comm *c, const CommSum *s, int times)
 {
     double seconds = 0;
@@ -105,7 +108,8 @@ static void print_sizes(const Comm *c, Link l, const Sizes *z)
            l.beta > 0 ? 1 / l.beta / 1e9 : INFINITY);
 }
 
-/* A step as it was measured: all of it, its communication, what of that the step waited for. */
+/* A measured step: its time, its communication, and the part of the communication that the step
+ * waited for. */
 typedef struct Measured {
     double step, sums, waited;
 } Measured;
@@ -115,7 +119,8 @@ static double share(double part, double of)
     return of > 0 ? 100 * part / of : 0;
 }
 
-/* The global batch stays the same, so does the work: compute is what this step computed, shared out. */
+/* The global batch stays the same and so does the work: `compute` is the time of this step, divided
+ * over the ranks. */
 static void print_steps(const Net *n, Link l, Measured m)
 {
     const Comm *c = n->comm;

@@ -1,12 +1,17 @@
-/* generate.c -- the command `generate`: continues a text, token by token, each drawn from the predicted distribution.
+/* generate.c -- the command `generate`: continues a text, token by token, each drawn from the
+ * predicted distribution.
  *
  *   p[i] = exp((x[i] - max x) / temperature) / sum, over the top-k largest x
  *
- * A network with a label a position looks at each token once: the program keeps its states, keys and values (net_token).  A
- * recurrent one remembers all of the text so; one that knows positions (attention) has room for a window of them, and
- * when the text is longer the window of the last tokens is looked at anew for each.  So it is from the first token on with
- * one label a window, which wants it filled and gets padding in front of a short text, and with --anew.
- * Number k of a text is drawn with counter k of the seed, so that a seed gives one text, on any number of threads.
+ * A network with one label for each position computes each token once: the program keeps its
+ * states, keys and values (net_token). A recurrent network so depends on all of the text. A network
+ * with positions (attention) keeps a window of tokens. If the text is longer than the window, the
+ * program computes the whole window of the last tokens for each new token. It does the same from
+ * the first token on with --anew, and for networks with one label for each window; their window
+ * must be full, so a short text gets padding before it.
+ *
+ * Token k of a text is drawn with counter k of the seed. So a seed gives one text, on any number of
+ * threads.
  */
 #include "base/error.h"
 #include "base/random.h"
@@ -63,7 +68,8 @@ static int32_t draw_choice(const Generator *g, int n, int64_t number)
     return g->choice[0].token; /* rounding has left nothing */
 }
 
-/* The last tokens of the text into the window; returns the position whose output says what follows. */
+/* Copies the last tokens of the text to the window; returns the position whose output predicts the
+ * next token. */
 static int64_t fill_window(Generator *g)
 {
     const int64_t room = g->p->input_dim[0], n = g->text.n < room ? g->text.n : room,
@@ -77,7 +83,8 @@ static int64_t fill_window(Generator *g)
 /* One sample, at all places of the batch. */
 static const RtOrder alone = {.n = 1};
 
-/* The network's output for the last tokens; returns where in it the numbers begin that say what follows. */
+/* Computes the output of the network for the last tokens; returns the index in it at which the
+ * prediction of the next token begins. */
 static int64_t look_at_window(Generator *g)
 {
     const RtProgram *p = g->p;
@@ -129,7 +136,8 @@ static void print(const Generator *g, int32_t token)
     fflush(stdout);
 }
 
-/* The prompt's tokens; without one, or with an empty one, a new line, or token 0 where there is none. */
+/* The tokens of the prompt. Without a prompt, or with an empty one: a new line, or token 0 if the
+ * vocabulary has no new line. */
 static void begin_text(Generator *g)
 {
     const bool given = g->o->prompt && *g->o->prompt;
@@ -149,19 +157,20 @@ static void begin_text(Generator *g)
         fwrite(prompt, 1, strlen(prompt), stdout);
 }
 
-/* The weights first: they say what is wrong with their file. */
+/* Weights come first, so that errors of their file are reported. */
 static const Vocab *load_vocab(Net *n, const char *weights)
 {
     weights_load(n, weights);
     if (!vocab_of_weights(n->p, weights))
-        rt_die("%s holds no vocabulary, which generate needs: use weights that this program has saved",
+        rt_die("%s holds no vocabulary, which generate needs: use weights that this program has "
+               "saved",
                weights);
     return vocab_now();
 }
 
 int generate_run(const RtProgram *p, const Options *o)
 {
-    Generator g = {.p = p, .o = o, .net = net_new(p, pool_new(o->threads), o->comm, 1, false)};
+    Generator g = {.p = p, .o = o, .net = net_new(p, pool_on(&o->place), o->comm, 1, false)};
     g.trail = net_trail(p);
     g.window = rt_alloc(sizeof *g.window * (size_t)p->input_dim[0]);
     g.index = rt_alloc(sizeof *g.index * (size_t)p->batch);

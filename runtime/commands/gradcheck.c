@@ -1,15 +1,18 @@
-/* gradcheck.c -- the commands `gradcheck` and `grads`: are the gradients those of the loss?
+/* gradcheck.c -- the commands `gradcheck` and `grads`: compare the gradients with differences of
+ * the loss.
  *
  * Central differences (L(w + h) - L(w - h)) / 2h of the mean loss of the first batch, for some
- * elements of each parameter. Some h are tried and the nearest taken: where a kink (of relu, or
- * of a maximum) lies within h of w, a smaller h is right. A gradient that is small beside the loss
- * drowns in the loss's rounding at any of them: a wide difference of fourth order settles it. Where the loss bends within
- * thousandths, as behind batch_norm over two numbers that are close, the same a tenth as wide. How much rounding there is, which
- * batch_norm can make a hundred times what a number of the loss's size has, is measured where nothing else settles it.
+ * elements of each parameter. The program tries several h and takes the nearest difference: if a
+ * kink of the loss (of relu, or of a maximum) lies within h of w, a smaller h is right. If a
+ * gradient is small relative to the loss, rounding of the loss hides it at all these h, and a wide
+ * difference of fourth order decides. If the loss bends within thousandths, as after batch_norm
+ * over two close numbers, the same difference with a tenth of the width decides. The rounding error
+ * of the loss is measured if nothing else decides; batch_norm can make it a hundred times the
+ * rounding error of a number as large as the loss.
  *
- * At a kink itself (relu of biases that begin at 0, over padding) no h is right: the differences to
- * the two sides are two numbers however small h is.  A gradient between them is one of the loss's
- * subgradients; there is nothing to compare it with more closely, and it does not count.
+ * At a kink itself (relu of biases that begin at 0, over padding), no h is right: the differences
+ * on the two sides are two different numbers for each h. A gradient between them is a subgradient
+ * of the loss; it cannot be compared more closely, and does not count.
  */
 #include "base/error.h"
 #include "base/random.h"
@@ -40,7 +43,7 @@ typedef struct Check {
 
 static void open_check(Check *c, const RtProgram *p, const Options *o)
 {
-    Pool *pool = pool_new(o->threads);
+    Pool *pool = pool_on(&o->place);
     if (o->weights)
         vocab_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
@@ -62,7 +65,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
         rt_die("%s has no loss", p->model);
 }
 
-/* Every sample of the batch counts, also one that is there twice. */
+/* Every sample of the batch counts, also a repeated one. */
 static double loss(Check *c)
 {
     net_changed(c->net);
@@ -71,8 +74,7 @@ static double loss(Check *c)
     return c->net->metric[c->loss] / c->p->batch;
 }
 
-/* Where the whole gradient of parameter i stands, in memory order; NULL: the loss does not depend
- * on it. */
+/* The whole gradient of parameter i, in memory order; NULL: the loss does not depend on it. */
 static const char *gradient(const Check *c, int i)
 {
     for (int k = 0; k < c->p->nsum; k++)
@@ -93,14 +95,15 @@ static double difference(Check *c, const RtParam *w, int64_t place, double h)
     return (up - down) / (2 * h);
 }
 
-/* Richardson: the error is h^4, so that h can be large, and the loss's rounding counts little. */
+/* Richardson: the error is of order h^4, so h can be large, and rounding of the loss has little
+ * effect. */
 static double wide_difference(Check *c, const RtParam *w, int64_t place, double h)
 {
     return (4 * difference(c, w, place, h) - difference(c, w, place, 2 * h)) / 3;
 }
 
-/* How far the loss is moved by rounding alone: the element goes by 1e-12. What the slope itself adds to that is too small to hide an
- * error: 4e-8 of the gradient in error_of. */
+/* Change of the loss by rounding only: the element changes by 1e-12. The slope also contributes to
+ * this change, but too little to hide an error: 4e-8 of the gradient in error_of. */
 static double noise(Check *c, const RtParam *w, int64_t place)
 {
     char *memory = c->net->fixed + w->offset;
@@ -114,19 +117,22 @@ static double noise(Check *c, const RtParam *w, int64_t place)
     return most;
 }
 
-/* |analytic - numeric| relative to the larger of the two, or to a thousandth of the parameter's
- * largest gradient; a wide one at least to what the rounding of two losses comes to. */
+/* |analytic - numeric| relative to the larger of the two, or to a thousandth of the largest
+ * gradient of the parameter. For a wide difference the divisor is at least the rounding error of
+ * two losses. */
 static double error_of(Check *c, const RtParam *w, int64_t place, double analytic, double scale)
 {
     static const struct {
         double h;
         bool wide, measure;
-    } way[] = {{1e-4, false, false}, {1e-5, false, false}, {1e-6, false, false}, {WIDE, true, false},
-               {WIDE / 10, true, false}, {1e-7, false, false}, {WIDE, true, true}, {WIDE / 10, true, true}};
+    } way[] = {{1e-4, false, false}, {1e-5, false, false},     {1e-6, false, false},
+               {WIDE, true, false},  {WIDE / 10, true, false}, {1e-7, false, false},
+               {WIDE, true, true},   {WIDE / 10, true, true}};
     enum { WAYS = sizeof way / sizeof *way, NARROW = 3 };
     double best = INFINITY;
     for (int k = 0; k < WAYS && !(best < (k <= NARROW ? BOUND / 10 : BOUND)); k++) {
-        const double h = way[k].h, numeric = way[k].wide ? wide_difference(c, w, place, h) : difference(c, w, place, h);
+        const double h = way[k].h, numeric = way[k].wide ? wide_difference(c, w, place, h)
+                                                         : difference(c, w, place, h);
         const double least = way[k].measure ? 4 * noise(c, w, place) / h / BOUND
                              : way[k].wide  ? 8 * DBL_EPSILON * fabs(c->value) / WIDE / BOUND
                                             : 1e-8;
@@ -136,7 +142,7 @@ static double error_of(Check *c, const RtParam *w, int64_t place, double analyti
     return best;
 }
 
-/* The loss where one element is moved by h, less the loss where it is not, per h. */
+/* (L(w + h) - L(w)) / h for one element. */
 static double one_sided(Check *c, const RtParam *w, int64_t place, double h)
 {
     char *memory = c->net->fixed + w->offset;
@@ -147,9 +153,10 @@ static double one_sided(Check *c, const RtParam *w, int64_t place, double h)
     return (moved - c->value) / h;
 }
 
-/* The two sides' slopes differ by as much at h as at h / 10 (a curve's differ by a tenth then), by more than the losses'
- * rounding and by more than a right gradient may be off; and the gradient is one of those between them.  Smaller h leave
- * other kinks that are near outside. */
+/* Whether w is at a kink and the gradient is a subgradient. At a kink, the slopes of the two sides
+ * differ at h by as much as at h / 10; on a curve, the difference at h / 10 is a tenth. The
+ * difference must exceed the rounding error of the losses and the tolerance of a right gradient,
+ * and the gradient must lie between the slopes. A smaller h excludes other kinks nearby. */
 static bool at_kink(Check *c, const RtParam *w, int64_t place, double analytic)
 {
     double before = INFINITY;
@@ -167,7 +174,8 @@ static bool at_kink(Check *c, const RtParam *w, int64_t place, double analytic)
     return false;
 }
 
-/* The largest error over `samples` elements of parameter i: all of them when there are no more. */
+/* The largest error over `samples` elements of parameter i; over all elements if there are no
+ * more. */
 static double check_param(Check *c, int i, const double *analytic, int64_t samples, uint64_t seed)
 {
     const RtParam *w = &c->p->param[i];
@@ -204,7 +212,8 @@ static double *copy_gradient(const Check *c, int i)
     return g;
 }
 
-/* Nothing but zeros agrees with anything: weights that all start at 0 would pass unseen. */
+/* A gradient of zeros agrees with any loss that does not change: weights that all start at 0 would
+ * pass without a test. */
 static bool all_zero(const Check *c, int i, const double *g)
 {
     const int64_t count = params_count(&c->p->param[i]);
@@ -215,7 +224,7 @@ static bool all_zero(const Check *c, int i, const double *g)
     return gradient(c, i) && e == count;
 }
 
-/* Every number of parameter i, or with i < 0 of all that are trained, moved by up to 0.01 either way. */
+/* Moves every number of parameter i, or of all trained parameters if i < 0, by at most 0.01. */
 static void move_params(Check *c, int i, uint64_t seed)
 {
     for (int k = 0; k < c->p->nparam; k++) {
@@ -233,8 +242,9 @@ static void move_params(Check *c, int i, uint64_t seed)
     }
 }
 
-/* The loss is the same to the bit wherever parameter i is, all others being anywhere: a recurrent weight of sequences of one
- * step has a gradient of zeros.  Where weights behind it begin at 0, they are moved before. */
+/* Whether the loss has the same bits for all values of parameter i, at random values of the other
+ * parameters: a recurrent weight has a gradient of zeros if sequences have one step. Later weights
+ * that begin at 0 are moved first. */
 static bool without_effect(Check *c, int i, uint64_t seed)
 {
     const size_t bytes = (size_t)c->p->fixed_bytes;
@@ -284,7 +294,8 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     return right ? 0 : 1;
 }
 
-/* In f16: at the first scale, of halves of what is asked for, at which all gradients are finite. */
+/* In f16: uses the first scale with finite gradients, beginning at the requested one and halving
+ * it. */
 static bool all_finite(const Check *c)
 {
     for (int k = 0; k < c->p->ngradient; k++)

@@ -1,9 +1,9 @@
-/* info.c -- the command `info`: what a program is, in lines of "key: value". */
+/* info.c -- the command `info`: properties of a program, in lines of "key: value". */
 #include "base/hash.h"
 #include "comm/transport.h"
 #include "commands/commands.h"
 #include "device/link.h"
-#include "options/options.h"
+#include "options/place.h"
 #include "step/net.h"
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +55,9 @@ int info_run(const RtProgram *p, const Options *o)
     printf("seed: %lld\n", (long long)q->seed);
     printf("parameters: %lld\n", (long long)p->parameters);
     printf("flops per sample: %.0f\n", p->flops_per_sample);
+    printf("cores: %d of %d, processors: %d, caches: %d, sockets: %d\n", o->cores.cores,
+           o->cores.machine, o->cores.processors, o->cores.caches, o->cores.sockets);
+    printf("threads: %s\n", place_text(o));
     printf("planned bytes: %lld (%d threads: %lld fixed, %lld a shard, %lld a thread)\n",
            (long long)net_bytes_alone(p, o->threads), o->threads, (long long)p->fixed_bytes,
            (long long)p->shard_bytes, (long long)p->thread_bytes);

@@ -1,5 +1,6 @@
-/* predict.c -- the command `predict`: outputs for samples of a file, a row a sample; classes as
- * probabilities; of a text or an image its class and how likely that is. */
+/* predict.c -- the command `predict`: outputs for the samples of a file, one row for each sample.
+ * Classes are printed as probabilities; for a text or an image, its class with its probability.
+ */
 #include "base/error.h"
 #include "base/mapped.h"
 #include "commands/commands.h"
@@ -93,7 +94,8 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
         emit(s, "\n", 1);
 }
 
-/* "1<tab>0.9731": the class and its probability; a token as the text that it stands for, a class by its name if it has one. */
+/* "1<tab>0.9731": a class and its probability. A token is printed as its text, and a class as its
+ * name if it has one. */
 static void emit_class(Sink *s, const RtProgram *p, const double *v)
 {
     char text[64];
@@ -136,7 +138,8 @@ static Data *open_input(const RtProgram *p, const Options *o)
         rt_die("%s computes the next token at each position: use `generate` to continue a text",
                p->model);
     if (!vocab_of_weights(p, o->weights))
-        rt_die("%s holds no vocabulary, which predict needs to read a text: use weights that this program has saved",
+        rt_die("%s holds no vocabulary, which predict needs to read a text: use weights that this "
+               "program has saved",
                o->weights);
     return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input);
 }
@@ -147,7 +150,7 @@ int predict_run(const RtProgram *p, const Options *o)
     keep_apart(o->output, o->input);
     keep_apart(o->output, o->weights);
     check_sink(&sink, o->output);
-    Net *n = net_new(p, pool_new(o->threads), o->comm, 1, false);
+    Net *n = net_new(p, pool_on(&o->place), o->comm, 1, false);
     net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
     Data *d = open_input(p, o);

@@ -1,4 +1,4 @@
-/* test.c -- the command `test`: metrics of a weights file over the test set. */
+/* test.c -- the command `test`: metrics of the weights of a file on the test set. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mapped.h"
@@ -15,7 +15,7 @@ int test_run(const RtProgram *p, const Options *o)
 {
     char text[256];
     Log log;
-    Pool *pool = pool_new(o->threads);
+    Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     Net *n = net_new(p, pool, o->comm, 1, false);

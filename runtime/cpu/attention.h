@@ -1,17 +1,20 @@
-/* attention.h -- causal_attention: each step's mixture of the values of the steps before it.
+/* attention.h -- causal_attention: each step mixes the values of the steps up to its own.
  *
  *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask none: over all j)
  *   o[i] = sum over j of p[i][j] v[j]
  *   dv[j] = sum p[i][j] do[i]        dp[i][j] = do[i] . v[j]
- *   ds = scale p (dp - sum over j of p dp)      dq[i] = sum ds[i][j] k[j]      dk[j] = sum ds[i][j] q[i]
+ *   ds = scale p (dp - sum over j of p dp)
+ *   dq[i] = sum ds[i][j] k[j]        dk[j] = sum ds[i][j] q[i]
  *
  *   x (N, T, 3 C): q, k and v side by side, C = heads D      o (N, T, C)      dx like x
  *
- * A head of a sample at a time, ATTENTION_ROWS steps of it at a time: their scores fit the caches and are the
- * only ones there are; the backward pass makes them again.  K and V are packed once a head.  Blocks of
- * scores above the diagonal are not computed.  Scores and packed copies lie in `room`, of the thread's scratch:
- * ATTENTION_ROOM or ATTENTION_DX_ROOM numbers at 64 bytes, which compiler/ops/attention.c plans.
- * Source: Dao et al. 2022, "FlashAttention", with rows kept whole: T scores of a few rows are little.
+ * The kernel takes one head of one sample at a time, and ATTENTION_ROWS steps of it at a time.
+ * Only the scores of these steps exist, and they fit the caches; the backward pass computes them
+ * again.  K and V are packed once a head.  Blocks of scores above the diagonal are not computed.
+ * Scores and packed copies lie in `room`, a part of the thread's scratch: ATTENTION_ROOM or
+ * ATTENTION_DX_ROOM reals, aligned to 64 bytes, which compiler/ops/attention.c plans.
+ * Source: Dao et al. 2022, "FlashAttention"; here rows of scores are kept whole, because T scores
+ * of a few rows are little memory.
  */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
@@ -23,9 +26,9 @@ typedef struct Attention {
     double scale;
 } Attention;
 
-/* ------------------------------------------------------------------------------------- reference */
+/* ------------------------------------------------------------------------------------ reference */
 
-/* p = softmax of the scores of step i. */
+/* p = softmax of the scores of step i; 0 for steps that i does not see. */
 RT_INLINE void attention_row_plain(real *p, const real *x, int i, int head, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d;
@@ -92,28 +95,31 @@ RT_INLINE void attention_dx_plain(real *dx, const real *x, const real *dy, real 
             }
 }
 
-/* ------------------------------------------------------------------------------------------- fast */
-enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* steps at a time: whole panels of any width */
+/* ----------------------------------------------------------------------------------------- fast */
+enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* steps at a time: whole panels for each V */
 
-/* Numbers from a row of scores to the next: whole panels, and no power of two. */
+/* Reals from one row of scores to the next: whole panels plus a vector, so no power of two. */
 #define ATTENTION_SCORES(t) (GEMM_PANELS(t) * P + V)
 
-/* Numbers of `room`.  Each part begins at 64 bytes. */
+/* Sizes of the parts of `room`, in reals.  Each part begins at a multiple of 64 bytes. */
+/* clang-format off */
 #define ATTENTION_PART(n) (((int64_t)(n) + 15) / 16 * 16)
 #define ATTENTION_BLOCK(t) ATTENTION_PART(ATTENTION_ROWS * ATTENTION_SCORES(t))
+/* clang-format on */
 #define ATTENTION_ROOM(t, d)                                                                       \
     (ATTENTION_PART(GEMM_PACKED(t, d)) + ATTENTION_PART(GEMM_PACKED(d, t)) + ATTENTION_BLOCK(t))
 #define ATTENTION_DX_ROOM(t, d)                                                                    \
     (2 * ATTENTION_PART(GEMM_PACKED(t, d)) + ATTENTION_PART(GEMM_PACKED(d, t)) +                   \
      2 * ATTENTION_BLOCK(t) + ATTENTION_PART(GEMM_PACKED(d, ATTENTION_ROWS)))
 
-/* Panels of scores that `rows` steps from `first` on see. */
+/* Number of panels of scores that the `rows` steps from `first` on see. */
 RT_INLINE int attention_panels(Attention a, int first, int rows)
 {
     return GEMM_PANELS(a.causal ? first + rows : a.t);
 }
 
-/* s (rows, ..) = A times panels (T, D) turned: whole panels, the last filled up with zeros. */
+/* s (rows, ..) = A times the transposed panels (T, D).  Whole panels; the last is padded with
+ * zeros. */
 RT_INLINE void attention_scores(real *s, GemmA a, const real *panels, Attention t, int first,
                                 int rows)
 {
@@ -123,7 +129,8 @@ RT_INLINE void attention_scores(real *s, GemmA a, const real *panels, Attention 
                    false);
 }
 
-/* s = exp(scale s - top) of row i, 0 behind what it sees; returns the sum. */
+/* s = exp(scale s - maximum) for the first `seen` scores of a row, 0 for the rest up to `count`;
+ * returns the sum. */
 RT_INLINE real attention_exp(real *s, int seen, int count, real scale)
 {
     vec top = v_set(-INFINITY), sum = v_set(0);
@@ -138,7 +145,7 @@ RT_INLINE real attention_exp(real *s, int seen, int count, real scale)
     return v_sum(sum);
 }
 
-/* s: ATTENTION_BLOCK(t) numbers. */
+/* o of `rows` steps from `first` on.  s: scratch of ATTENTION_BLOCK(t) reals. */
 RT_INLINE void attention_rows(real *restrict o, const real *restrict x, const real *restrict kt,
                               const real *restrict vp, real *restrict s, Attention a, int first,
                               int rows)
@@ -164,8 +171,11 @@ RT_INLINE void attention(real *restrict o, const real *restrict x, real *restric
     const int whole = a.t / ATTENTION_ROWS * ATTENTION_ROWS;
     real *kt = room, *vp = kt + ATTENTION_PART(GEMM_PACKED(a.t, a.d)),
          *scores = vp + ATTENTION_PART(GEMM_PACKED(a.d, a.t));
-    for (int s = 0; s < a.n; s++, x += a.t * row, o += a.t * width)
-        for (int head = 0; head < a.heads; head++) {
+    const RtGrid part = team_grid(a.n, a.heads);
+    const TeamRange samples = team_rows(part, a.n), heads = team_columns(part, a.heads);
+    x += samples.first * a.t * row, o += samples.first * a.t * width;
+    for (int64_t s = samples.first; s < samples.end; s++, x += a.t * row, o += a.t * width)
+        for (int head = (int)heads.first; head < heads.end; head++) {
             const real *q = x + head * a.d;
             gemm_pack(kt, q + width, row, a.t, a.d, true);
             gemm_pack(vp, q + 2 * width, row, a.d, a.t, false);
@@ -176,7 +186,7 @@ RT_INLINE void attention(real *restrict o, const real *restrict x, real *restric
         }
 }
 
-/* ds = scale p (dp - sum of p dp), in the place of dp. */
+/* ds = scale p (dp - sum of p dp), written over dp. */
 RT_INLINE void attention_ds(real *dp, const real *p, int count, real scale)
 {
     vec dot = v_set(0);
@@ -185,7 +195,7 @@ RT_INLINE void attention_ds(real *dp, const real *p, int count, real scale)
     RT_MAP(count, STORE(dp, by * LOAD(p) * (LOAD(dp) - all)));
 }
 
-/* to (steps, D) += s^T g: s (rows, steps) and g (rows, D), packed. */
+/* to (steps, D) += s^T g, with s (rows, steps), and g (rows, D) packed. */
 RT_INLINE void attention_add(real *to, const real *s, const real *g, Attention a, int steps,
                              int rows)
 {
@@ -194,19 +204,20 @@ RT_INLINE void attention_add(real *to, const real *s, const real *g, Attention a
     for (int j = 0; j < whole; j += ATTENTION_ROWS)
         gemm_panels(to + j * row, row, (GemmA){s + j, 1, lds}, g, rows, ATTENTION_ROWS, a.d, rows,
                     true);
-    if (whole < steps) /* the last steps of all */
+    if (whole < steps) /* the last steps of the sequence */
         gemm_panels(to + whole * row, row, (GemmA){s + whole, 1, lds}, g, rows,
                     a.t % ATTENTION_ROWS, a.d, rows, true);
 }
 
-/* What the backward pass of a head has packed: K and V turned, K; and where a block of steps has its scores and their
- * gradients, ATTENTION_BLOCK(t) numbers each, and a packed operand. */
+/* Packed operands of a head in the backward pass: K and V transposed, K.  Then the scratch of a
+ * block of steps: scores and their gradients, ATTENTION_BLOCK(t) reals each, and a packed
+ * operand. */
 typedef struct AttentionPacked {
     const real *kt, *vt, *kp;
     real *p, *dp, *g;
 } AttentionPacked;
 
-/* dq of some steps, and what they add to dk and dv.  x, dx: at the head's q; dy: at its columns. */
+/* dq of `rows` steps, and their parts of dk and dv.  x, dx: at the head's q; dy: at its columns. */
 RT_INLINE void attention_dx_rows(real *dx, const real *x, const real *dy, AttentionPacked packed,
                                  Attention a, int first, int rows)
 {
@@ -239,10 +250,18 @@ RT_INLINE void attention_dx(real *restrict dx, const real *restrict x, const rea
     real *kt = room, *vt = kt + turned, *kp = vt + turned,
          *p = kp + ATTENTION_PART(GEMM_PACKED(a.d, a.t)), *dp = p + ATTENTION_BLOCK(a.t);
     const AttentionPacked packed = {kt, vt, kp, p, dp, dp + ATTENTION_BLOCK(a.t)};
-    memset(dx, 0, sizeof(real) * (size_t)(a.n * a.t * row));
-    for (int s = 0; s < a.n; s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
-        for (int head = 0; head < a.heads; head++) {
+    const RtGrid part = team_grid(a.n, a.heads);
+    const TeamRange samples = team_rows(part, a.n), heads = team_columns(part, a.heads);
+    x += samples.first * a.t * row, dx += samples.first * a.t * row,
+        dy += samples.first * a.t * width;
+    if (part.columns == 1)
+        memset(dx, 0, sizeof(real) * (size_t)((samples.end - samples.first) * a.t * row));
+    for (int64_t s = samples.first; s < samples.end;
+         s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
+        for (int head = (int)heads.first; head < heads.end; head++) {
             const int at = head * a.d;
+            for (int64_t i = 0; i < 3 * a.t && part.columns > 1; i++) /* q, k and v of each step */
+                memset(dx + i * width + at, 0, sizeof(real) * (size_t)a.d);
             gemm_pack(kt, x + at + width, row, a.t, a.d, true);
             gemm_pack(vt, x + at + 2 * width, row, a.t, a.d, true);
             gemm_pack(kp, x + at + width, row, a.d, a.t, false);

@@ -1,22 +1,25 @@
-/* batch_moments.h -- mean and variance of batch_norm: of a slice's rows, of a shard, of the batch.
+/* batch_moments.h -- mean and variance for batch_norm: of a slice, of a shard, of the batch.
  *
  *   moments (2, C)     mean, and sum of (x - mean)^2 ("m2"), of the rows seen so far
  *   statistics (2, C)  mean, rstd = 1 / sqrt(m2 / count + eps), of the shard
  *
- * Moments are taken in blocks of rows that stay in the first-level cache, each about its own mean,
- * and joined pairwise: as exact as two passes, in one.  In --plain programs x is (n, C, hw).
+ * Moments are computed in blocks of rows that stay in the L1 cache.  Each block has its own mean,
+ * and blocks are combined pairwise: one pass over memory, as exact as two.  In --plain programs x
+ * is (n, C, hw).
  *
- * Statistics of the whole batch (sync) are made of a row a shard, which all ranks know.
+ * Statistics of the whole batch (sync) are made from a row of moments for each shard, which all
+ * ranks exchange.
  *
- * Source: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", for joining.
+ * Source: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance".
  */
 #ifndef CPU_BATCH_MOMENTS_H
 #define CPU_BATCH_MOMENTS_H
+#include "cpu/team.h"
 #include "cpu/update.h"
 
 typedef struct BatchNorm {
     int n, c, hw; /* samples of the chunk, channels, positions */
-    int ldx, ldy; /* fast: from a row of x, of y to the next, in reals; 0: c */
+    int ldx, ldy; /* fast kernels: reals from a row of x, of y to the next; 0: c */
 } BatchNorm;
 
 RT_INLINE int norm_row(int ld, BatchNorm s)
@@ -26,14 +29,14 @@ RT_INLINE int norm_row(int ld, BatchNorm s)
 
 enum { NORM_BLOCK_BYTES = 16 * 1024 };
 
-/* Rows of a block: what half the first-level cache holds, at least 4. */
+/* Rows of a block: they fill half of the L1 cache; from 4 to 256. */
 RT_INLINE int norm_block(BatchNorm s)
 {
     const int rows = NORM_BLOCK_BYTES / (int)sizeof(real) / s.c;
     return rows < 4 ? 4 : rows > 256 ? 256 : rows;
 }
 
-/* Mean and m2 of `have` rows and of `more` rows become those of both. */
+/* Combines mean and m2 of `have` rows with those of `more` rows. */
 RT_INLINE void norm_join(vec *mean, vec *m2, vec mean_b, vec m2_b, real have, real more)
 {
     const vec delta = mean_b - *mean;
@@ -43,7 +46,7 @@ RT_INLINE void norm_join(vec *mean, vec *m2, vec mean_b, vec m2_b, real have, re
 
 /* ----------------------------------------------------------------------------------- moments */
 
-/* seen: samples of the slice that are in the moments already */
+/* Adds n samples to the moments.  seen: samples of the slice that the moments already contain. */
 RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, BatchNorm s)
 {
     const int64_t rows = (int64_t)s.n * s.hw, have = (int64_t)seen * s.hw;
@@ -62,7 +65,8 @@ RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, Batch
     }
 }
 
-/* The sum over the rows of x - mean, or of its square.  Four chains: one alone waits for its additions. */
+/* The sum over the rows of x - mean, or of its square.  Four independent sums, because one alone
+ * waits for the latency of its additions. */
 RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int ldx, int lanes)
 {
     vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
@@ -95,9 +99,10 @@ RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int
 {
     const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
     const int64_t have = (int64_t)seen * s.hw;
+    const TeamRange part = team_range((s.c + V - 1) / V);
     for (int at = 0; at < rows; at += block, x += (int64_t)block * ldx) {
         const int count = rows - at < block ? rows - at : block;
-        for (int c = 0; c < s.c; c += V)
+        for (int c = (int)part.first * V; c < s.c && c < part.end * V; c += V)
             norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c, ldx,
                                s.c - c < V ? s.c - c : V);
     }
@@ -105,7 +110,7 @@ RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int
 
 /* -------------------------------------------------------------------------------- statistics */
 
-/* Moments on their way up the tree: of `count` rows. */
+/* A node of the tree of moments: `count` rows, V channels. */
 typedef struct NormSum {
     vec mean, m2;
     real count;
@@ -134,7 +139,8 @@ RT_INLINE NormSum norm_finish(const NormSum *stack, int depth)
     return x;
 }
 
-/* A shard's moments, channels c .. c + lanes: its slices as adjacent pairs.  count: rows a slice. */
+/* Moments of a shard, channels c .. c + lanes - 1: its slices as adjacent pairs.  count: rows a
+ * slice. */
 RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slices, real count,
                              int c, int channels, int lanes)
 {
@@ -148,7 +154,7 @@ RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slice
     return norm_finish(stack, depth);
 }
 
-/* What a shard has, for all ranks: its slices' moments joined, (2, C). */
+/* The row of moments, (2, C), that this shard contributes: the moments of its slices, combined. */
 RT_INLINE void batch_known(real *restrict y, const char *restrict moments, int64_t slice_bytes,
                            int slices, int64_t count, int channels)
 {
@@ -160,7 +166,8 @@ RT_INLINE void batch_known(real *restrict y, const char *restrict moments, int64
     }
 }
 
-/* All shards' moments, channels c .. c + lanes: shards as adjacent pairs.  count: rows a slice. */
+/* Moments of all shards, channels c .. c + lanes - 1: shards as adjacent pairs.  count: rows a
+ * slice. */
 RT_INLINE NormSum norm_batch(const char *moments, int64_t slice_bytes, int slices,
                              int64_t shard_bytes, int shards, real count, int c, int channels,
                              int lanes)
@@ -174,12 +181,14 @@ RT_INLINE NormSum norm_batch(const char *moments, int64_t slice_bytes, int slice
     return norm_finish(stack, depth);
 }
 
-/* moments: of the shard's first slice; or (sync) of the batch's first shard, its slices joined, and of all other shards. */
+/* Statistics t (2, C).  moments: of the shard's first slice; with sync, of the batch's first shard,
+ * whose slices are combined, and then of all other shards. */
 RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, int64_t slice_bytes,
                                 int slices, int64_t shard_bytes, int shards, int64_t count,
                                 real eps, int channels)
 {
-    for (int c = 0; c < channels; c += V) {
+    const TeamRange part = team_range((channels + V - 1) / V);
+    for (int c = (int)part.first * V; c < channels && c < part.end * V; c += V) {
         const int lanes = channels - c < V ? channels - c : V;
         const NormSum all = norm_batch(moments, slice_bytes, slices, shard_bytes, shards,
                                        (real)count, c, channels, lanes);
@@ -189,11 +198,12 @@ RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, 
     }
 }
 
-/* The sum of what a shard's slices, or (sync) all shards, left behind. */
+/* The sum of what the slices of a shard, or with sync all shards, have stored. */
 RT_INLINE void batch_total(real *restrict t, const char *restrict sums, int64_t slice_bytes,
                            int slices, int64_t shard_bytes, int shards, int count)
 {
-    for (int i = 0; i < count; i += V) {
+    const TeamRange part = team_range((count + V - 1) / V);
+    for (int i = (int)part.first * V; i < count && i < part.end * V; i += V) {
         const int lanes = count - i < V ? count - i : V;
         vec stack[TREE_DEPTH];
         int depth = 0;

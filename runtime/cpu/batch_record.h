@@ -1,4 +1,4 @@
-/* batch_record.h -- the running averages of batch_norm: evaluation uses them instead of statistics.
+/* batch_record.h -- the running averages of batch_norm, which evaluation uses as statistics.
  *
  *   mean = keep mean + (1 - keep) m     m: the average of the shards' means; var likewise
  */
@@ -6,8 +6,8 @@
 #define CPU_BATCH_RECORD_H
 #include "cpu/batch_moments.h"
 
-/* What running averages take from a batch of `shards` shards: sums over the shards of the mean and
- * of the unbiased variance. */
+/* sum[0], sum[1]: sums over the shards of the mean and of the unbiased variance, channels c .. c +
+ * lanes - 1. */
 RT_INLINE void norm_averages(vec sum[2], const Rt *r, const char *moments, int64_t slice_bytes,
                              int slices, int64_t count, int c, int channels, int lanes)
 {
@@ -30,9 +30,10 @@ RT_INLINE void norm_keep(real *to, vec sum, real shards, real keep, int lanes)
                   lanes);
 }
 
-/* mean = keep mean + (1 - keep) m, m the average of the shards' means; var likewise.  Channels of
- * this unit; with r->grad the shards' sums go there instead, for batch_record_grad to use after the
- * reduction.  moments: of the first slice of the first shard; count: rows a slice. */
+/* mean = keep mean + (1 - keep) m, m the average of the shards' means; var likewise.  Updates the
+ * channels of this unit.  If r->grad is set, the sums over the shards go there instead, and
+ * batch_record_grad uses them after the reduction.  moments: of the first slice of the first shard;
+ * count: rows a slice. */
 RT_INLINE void batch_record(const Rt *r, int unit, int units, int64_t grad, real *mean, real *var,
                             const char *moments, int64_t slice_bytes, int slices, int64_t count,
                             int all_shards, real keep, int channels)
@@ -66,8 +67,9 @@ RT_INLINE void batch_record_grad(const Rt *r, int unit, int units, int64_t grad,
     }
 }
 
-/* The same of the whole batch's one mean and variance (sync), from what all ranks know: a row of (2, C) a shard, of `count`
- * rows of x each.  With the fused update, or (after) when a reduction stands between. */
+/* The same with mean and variance of the whole batch (sync).  known: rows of moments, (2, C) for
+ * each shard of `count` rows of x, which all ranks have.  Runs with the fused update, or, if
+ * `after`, after a reduction. */
 RT_INLINE void batch_record_known(const Rt *r, int unit, int units, bool after, real *mean,
                                   real *var, const char *known, int shards, int64_t count,
                                   real keep, int channels)

@@ -1,11 +1,12 @@
 /* blas.h -- dense layers and convolutions through a BLAS library: --kernels=blas.
  *
  *   dense   y (n, o) = x (n, k) W' (k, o)                              W (o, k) as in files
- *   conv    y (o, OH OW) = W (o, c r s) columns (c r s, OH OW)         a sample and group at a time
+ *   conv    y (o, OH OW) = W (o, c r s) columns (c r s, OH OW)         for each sample and group
  *
- * `columns` (im2col) holds each tap's pixels as a row; the gradient of x goes the same way back
- * (col2im).  Images are row-major (N, C, H, W).  The plain path beside Tenon's own kernels, and a
- * yardstick for them: one thread of the library a worker, since the pool shares out the work.
+ * `columns` (im2col) holds the pixels of each tap as a row; the gradient of x is scattered back in
+ * the same order (col2im).  Images are row-major (N, C, H, W).  These kernels are a second, simple
+ * implementation and a reference for speed.  The library uses one thread a worker, because the
+ * thread pool divides the work.
  * Source: Chellapilla, Puri, Simard 2006, "High performance convolutional neural networks for
  * document processing".
  */
@@ -30,7 +31,7 @@ static void __attribute__((constructor, unused)) blas_begin(void)
 #define BLAS_GEMM cblas_sgemm
 #endif
 
-/* C (m, n) = A B + beta C, row-major, A or B transposed where asked. */
+/* C (m, n) = A B + beta C, row-major; ta, tb: A or B is stored transposed. */
 RT_INLINE void blas_product(real *c, const real *a, bool ta, const real *b, bool tb, int m, int n,
                             int k, real beta)
 {
@@ -60,9 +61,9 @@ RT_INLINE void matmul_blas(real *c, const real *a, const real *b, Gemm g)
 
 /* ------------------------------------------------------------------------------- convolutions */
 
-enum { BLAS_COLUMNS = 1024 * 1024 / sizeof(real) }; /* stack for the columns of a few rows */
+enum { BLAS_COLUMNS = 1024 * 1024 / sizeof(real) }; /* reals on the stack for some rows' columns */
 
-/* Rows of the result whose columns fit the scratch; 0: not one does. */
+/* Rows of the result whose columns fit BLAS_COLUMNS; 0: not even one row fits. */
 RT_INLINE int blas_band(Conv c)
 {
     const int64_t row = (int64_t)c.c / c.groups * c.r * c.s * c.ow;
@@ -70,7 +71,8 @@ RT_INLINE int blas_band(Conv c)
     return rows > c.oh ? c.oh : (int)rows;
 }
 
-/* The taps of output rows oy .. oy + rows - 1: columns[(i, r, s)][pixel]; back: added to x. */
+/* The taps of output rows oy .. oy + rows - 1: columns[(i, r, s)][pixel].  back: columns are added
+ * to x. */
 RT_INLINE void blas_columns(real *columns, real *x, Conv c, int oy, int rows, bool back)
 {
     for (int i = 0; i < c.c / c.groups; i++)
@@ -90,8 +92,8 @@ RT_INLINE void blas_columns(real *columns, real *x, Conv c, int oy, int rows, bo
                 }
 }
 
-/* Does something for every sample, group and band of rows: pointers to its x, w, y; `taps` rows
- * and `pixels` columns of the matrix. */
+/* Runs a body for each sample, group and band of rows, with pointers to its x, w and y.  The matrix
+ * has `taps` rows and `pixels` columns. */
 #define BLAS_EACH(c, ...)                                                                          \
     do {                                                                                           \
         real columns[BLAS_COLUMNS] __attribute__((aligned(64)));                                   \
@@ -108,7 +110,7 @@ RT_INLINE void blas_columns(real *columns, real *x, Conv c, int oy, int rows, bo
             }                                                                                      \
     } while (0)
 
-/* The product of one band; rows of y lie OH OW apart. */
+/* The product of one band; rows of y are OH OW apart. */
 RT_INLINE void blas_band_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k,
                                  const real *a, int lda, const real *b, int ldb, real beta, real *c,
                                  int ldc)

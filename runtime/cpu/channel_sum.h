@@ -1,10 +1,10 @@
-/* channel_sum.h -- sums over rows: gradients of biases, and what reductions leave. */
+/* channel_sum.h -- sums over rows: gradients of biases, and the second part of reductions. */
 #ifndef CPU_CHANNEL_SUM_H
 #define CPU_CHANNEL_SUM_H
-#include "cpu/vec.h"
+#include "cpu/team.h"
 
-/* db[k] += sum over the rows of dy (rows, step) of the k-th of `vectors` vectors, the last of which
- * has `last` lanes: in registers, where a row costs an addition and no way through memory. */
+/* db += sum over the rows of dy (rows, step), for `vectors` vectors, of which the last has `last`
+ * lanes.  The sums stay in registers, so that a row costs only additions. */
 RT_INLINE void channel_sum_block(real *restrict db, const real *restrict dy, int rows, int step,
                                  int vectors, int last)
 {
@@ -22,10 +22,16 @@ RT_INLINE void channel_sum_block(real *restrict db, const real *restrict dy, int
         v_store_lanes(db + k * V, t[k], k + 1 < vectors ? V : last);
 }
 
-/* db += sum over the rows of dy (rows, O). */
+/* db += sum over the rows of dy (rows, O); a team shares the columns. */
 RT_INLINE void channel_sum(real *restrict db, const real *restrict dy, int rows, int o)
 {
     const int full = o / (4 * V) * (4 * V), rest = o - full, vectors = (rest + V - 1) / V;
+    if (rt_team.of > 1) {
+        const TeamRange part = team_range((o + V - 1) / V);
+        for (int i = (int)part.first * V; i < part.end * V; i += V)
+            channel_sum_block(db + i, dy + i, rows, o, 1, o - i < V ? o - i : V);
+        return;
+    }
     for (int i = 0; i < full; i += 4 * V)
         channel_sum_block(db + i, dy + i, rows, o, 4, V);
     if (rest)

@@ -6,7 +6,7 @@
  *   y[n][o][oy][ox] = sum over c, r, s of w[o][c][r][s] x[n][c][iy][ix]
  *                     iy = oy stride - pad + r dil, ix likewise
  *
- * pad is what lies before the first row and column; what lies behind the last follows from OH, OW.
+ * pad is the padding before the first row and column; OH and OW imply the padding at the end.
  * Weights are packed by conv_pack.h; the fast kernels are in conv_forward.h, conv_dx.h, conv_dw.h,
  * conv_pool_forward.h, conv_pool_dx.h and conv_pool_dw.h.
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
@@ -15,17 +15,18 @@
 #define CPU_CONV_H
 #include "cpu/tile.h"
 
-/* The ways through these kernels that a file needs.  Sizes decide, but GCC takes in a kernel with all its ways before it
- * looks at sizes: the file of one kernel says which are open (compiler/ops/conv_ways.c), others say nothing.  A way that
- * sizes ask for and the file has not got does not compile. */
+/* Implementations inside these kernels that a file can need.  Sizes select one, but GCC inlines all
+ * of them before it knows the sizes.  So the file of one kernel defines which are available
+ * (compiler/ops/conv_ways.c); other files define nothing.  Compilation fails if the sizes select
+ * one that is not available. */
 #define RT_WAY_CHANNELS 1   /* depthwise, channels in the lanes */
 #define RT_WAY_FLAT     2   /* 1x1, stride 1: all positions are rows of one product */
 #define RT_WAY_BOXES    4   /* all other sizes */
-#define RT_WAY_WIDE     8   /* forward, few products a position: tiles without a call */
-#define RT_WAY_LEFT     16  /* a last panel that is not full */
-#define RT_WAY_FEW      32  /* weights: few channels */
-#define RT_WAY_TAPS     64  /* weights: tap by tap */
-#define RT_WAY_FAR      128 /* weights: rows too long to be copied */
+#define RT_WAY_WIDE     8   /* forward, few products a position: tiles without a function call */
+#define RT_WAY_LEFT     16  /* a last panel with fewer than P outputs */
+#define RT_WAY_FEW      32  /* dw, few channels */
+#define RT_WAY_TAPS     64  /* dw, tap by tap */
+#define RT_WAY_FAR      128 /* dw, rows too long to be copied */
 #ifndef RT_WAYS
 #define RT_WAYS (-1)
 #endif
@@ -38,13 +39,13 @@ void rt_no_way(void)
 
 typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;
-    bool write; /* a gradient of weights is written, else added to what is there */
-    int ldy;    /* conv2d, direct, not depthwise: reals from a position of y to the next; 0: o */
+    bool write; /* the gradient of weights is written instead of added */
+    int ldy;    /* conv2d, direct, not depthwise: reals from one position of y to the next; 0: o */
 } Conv;
 
 /* ------------------------------------------------------------------------------ plain reference */
 
-/* The loops of the definition: a body for every y[at_y], x[at_x], w[at_w] that meet. */
+/* The loops of the definition: a body for each combination of y[at_y], x[at_x], w[at_w]. */
 /* clang-format off */
 #define CONV_PLAIN_EACH(q, ...)                                                                    \
     for (int n = 0; n < (q).n; n++)                                                                \
@@ -81,10 +82,5 @@ RT_INLINE void conv2d_dw_plain(real *dw, const real *x, const real *dy, Conv c)
 {
     CONV_PLAIN_EACH(c, dw[at_w] += dy[at_y] * x[at_x]);
 }
-
-#include "cpu/conv_pack.h"
-#include "cpu/conv_pool_dw.h"
-#include "cpu/conv_pool_dx.h"
-#include "cpu/conv_pool_forward.h"
 
 #endif

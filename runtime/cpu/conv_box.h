@@ -1,40 +1,44 @@
-/* conv_box.h -- direct convolution by boxes of outputs, forward and back.
+/* conv_box.h -- direct convolution by boxes of outputs, forward and backward.
  *
  *     y[n][i][j] = sum over taps (r, s), channels k of x[n][i'(i, r)][j'(j, s)][k] w[r][s][k]
  *
- * Taps that fall into the padding are left out, not multiplied by zeros: outputs are taken in boxes
- * that meet the same taps (a 3x3 kernel on a 4x4 image does 5.4 multiplications of 9, on 1x1 one).
- * A tile is a few positions of a box, which may lie in different rows and samples, by one panel of
- * channels: small images fill whole tiles.  For the gradient of the images the boxes are those of
- * one phase of the stride, whose positions meet the same taps and read dy side by side.
- * Sums go over taps and then channels in one order, whatever the boxes.
+ * A box is a rectangle of outputs that use the same taps, so that taps in the padding are skipped
+ * instead of multiplied by zeros (a 3x3 kernel does 5.4 of 9 multiplications on a 4x4 image, 1 of 9
+ * on 1x1).  A tile is a few positions of a box by one panel of channels; the positions can lie in
+ * different rows and samples, so that small images fill whole tiles.  In the gradient of the
+ * images, a box lies in one phase of the stride: its positions use the same taps and read adjacent
+ * dy.  Sums go over taps and then channels in one order, independent of the boxes.
  * Source: Georganas et al. 2018, "Anatomy of high-performance deep learning convolutions on SIMD
  * architectures", for panels and tiles.
  */
 #ifndef CPU_CONV_BOX_H
 #define CPU_CONV_BOX_H
+#include "cpu/conv.h"
 #include "cpu/conv_sum.h"
+#include "cpu/team.h"
 
 RT_INLINE int64_t conv_count(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit;
 }
 
-/* ------------------------------------------------------------------------- which taps, which inputs
- * One direction, rows or columns.  Forward, output o meets at tap t the input o stride - pad + t dil;
- * back, where outputs and inputs have changed places, (o + pad - t dil) / stride if that is whole. */
+/* ------------------------------------------------------------------------------- taps and inputs
+ * One direction, rows or columns.  Forward, output o reads at tap t the input
+ * o stride - pad + t dil.  Backward, outputs and inputs are exchanged: it reads
+ * (o + pad - t dil) / stride if that is whole. */
 typedef struct ConvAxis {
     int inputs, outputs, taps, stride, pad, dil;
     bool back;
 } ConvAxis;
 
-/* Outputs first, first + step, ... that meet the same taps: `tap`, tap + tap_step, ..., the first
- * of them at input `at`.  The next output lies at_step inputs on, the next tap at_tap. */
+/* Outputs first, first + step, ... that use the same taps: `tap`, tap + tap_step, ...  The first
+ * output reads its first tap at input `at`.  at_step: from this input to the next output's; at_tap:
+ * to the next tap's. */
 typedef struct ConvLine {
     int first, count, step, tap, taps, tap_step, at, at_step, at_tap;
 } ConvLine;
 
-/* The input that output o meets at tap t, or -1. */
+/* The input that output o reads at tap t, or -1. */
 RT_INLINE int conv_place(ConvAxis a, int o, int t)
 {
     const int up = a.back ? o + a.pad - t * a.dil : o * a.stride - a.pad + t * a.dil;
@@ -42,7 +46,8 @@ RT_INLINE int conv_place(ConvAxis a, int o, int t)
     return up >= 0 && at < a.inputs && (!a.back || up % a.stride == 0) ? at : -1;
 }
 
-/* What output o meets, as a line of one.  Its taps are evenly spaced and so are their inputs. */
+/* The taps and inputs of output o, as a line of one output.  Its taps are evenly spaced, and so are
+ * its inputs. */
 RT_INLINE ConvLine conv_taps(ConvAxis a, int o)
 {
     ConvLine l = {o, 1, a.back ? a.stride : 1, 0, 0, 1, 0, a.back ? 1 : a.stride, 0};
@@ -71,8 +76,8 @@ RT_INLINE ConvLine conv_line(ConvAxis a, int first, int end)
     return l;
 }
 
-/* ------------------------------------------------------------------------------------ what is read
- * x and y are told by the distances in reals of neighbouring positions, rows and samples. */
+/* ------------------------------------------------------------------------------- x and y in memory
+ * Distances in reals between adjacent positions, rows and samples. */
 typedef struct ConvPitch {
     int64_t position, row, sample;
 } ConvPitch;
@@ -80,23 +85,23 @@ typedef struct ConvPitch {
 typedef struct ConvGather {
     ConvAxis down, across;
     ConvPitch x, y;
-    int inputs, outputs, groups; /* channels of a group that are summed over, and made */
+    int inputs, outputs, groups; /* channels of a group: summed over, computed */
 } ConvGather;
 
-/* One panel of one group: packed weights [tap][inputs][P], bias or NULL, how many of its P outputs
- * there are, and the places of x, y and of y's mask at the group and panel. */
+/* One panel of one group: packed weights [tap][inputs][P], bias or NULL, how many of the P outputs
+ * exist, and pointers to x, y and the mask of y at the group and panel. */
 typedef struct ConvPart {
     const real *p, *bias, *x, *value;
     real *y;
     int lanes;
-    bool first; /* of the group: it reads x for the first time */
+    bool first; /* the first panel of the group, which reads x for the first time */
 } ConvPart;
 
 /* A walk over the positions of a box: columns, then rows, then samples. */
 typedef struct ConvWalk {
-    int64_t x, y;            /* of the position at hand */
+    int64_t x, y;            /* offsets of the current position */
     int column, row;         /* positions left in this row, rows left in this sample */
-    int64_t x_row, x_sample; /* from the end of a row, of a sample, to the next one's begin */
+    int64_t x_row, x_sample; /* from the end of a row, of a sample, to the start of the next */
     int64_t y_row, y_sample;
 } ConvWalk;
 
@@ -124,7 +129,7 @@ RT_INLINE void conv_step(ConvWalk *w, ConvGather g, ConvLine v, ConvLine u)
     w->x += w->x_sample, w->y += w->y_sample, w->row = v.count;
 }
 
-/* How the taps of a box lie.  Taps of one kernel row that lie side by side in x are one run. */
+/* The taps of a box as runs: taps of one kernel row that are adjacent in x are one run. */
 RT_INLINE ConvRun conv_run(ConvGather g, ConvLine v, ConvLine u)
 {
     const bool whole = !g.across.back && g.groups == 1 && g.across.dil == 1;
@@ -139,7 +144,7 @@ RT_INLINE ConvRun conv_run(ConvGather g, ConvLine v, ConvLine u)
     };
 }
 
-/* `rows` sums on their way out. */
+/* Applies mask or activation to the sums of `rows` rows, and stores them. */
 RT_INLINE void conv_put(const vec *t, const int64_t *to, int rows, ConvPart q, Act act, Mask mask)
 {
     const int vectors = q.lanes > V ? 2 : 1;
@@ -155,7 +160,7 @@ RT_INLINE void conv_put(const vec *t, const int64_t *to, int rows, ConvPart q, A
     }
 }
 
-/* Accumulators of `rows` rows, in registers: their start, and their way out to y + at, `step` apart. */
+/* Accumulators of `rows` rows, in registers: initialised here; stored at y + at, `step` apart. */
 RT_INLINE void conv_begin(vec *t, int rows, ConvPart q)
 {
     const int vectors = q.lanes > V ? 2 : 1;
@@ -185,9 +190,9 @@ RT_INLINE void conv_end(const vec *t, int rows, int64_t at, int64_t step, ConvPa
 }
 
 /* -------------------------------------------------------------------------------------- wide boxes
- * Whole tiles of neighbours in a row that meet all columns of the kernel: their distance is a
- * literal, their sums never leave the registers.  What a tile costs beside its products matters
- * where there are few (3x3 3->64: 27 a tile). */
+ * Whole tiles of adjacent positions in a row that use all columns of the kernel.  The distance of
+ * positions is a literal, and sums never leave the registers.  This reduces the overhead of a tile,
+ * which matters if a tile has few products (3x3 3->64: 27). */
 RT_INLINE int conv_wide_rows(ConvPart q)
 {
     return q.lanes > V ? TILE_ROWS : TILE_ROWS_1;
@@ -209,7 +214,7 @@ RT_INLINE void conv_wide_tile(const real *x, int64_t to, ConvPart q, Act act, Ma
     conv_end(t, rows, to, g.y.position, q, act, mask);
 }
 
-/* Is it worth it for this kernel, and possible in this box? */
+/* Whether wide tiles are faster for this kernel, and possible in this box. */
 RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
 {
     return !g.across.back && g.down.taps * g.across.taps * g.inputs <= RT_CONV_NARROW &&
@@ -217,12 +222,12 @@ RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
            u.count >= conv_wide_rows(q);
 }
 
-/* The left part of a box; returns what is left.  Where it is cheaper, that is nothing: the last tile
- * of a row begins early and makes a few sums once more. */
+/* Computes the left part of a box and returns the rest.  The rest is empty if that is cheaper: then
+ * the last tile of a row begins earlier and computes a few sums twice. */
 RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v,
                                  ConvLine u, int n, int end)
 {
-    enum { AGAIN = 200 }; /* products of a row that cost as much as a tile of conv_sum on its own */
+    enum { AGAIN = 200 }; /* products of a row whose time is that of a separate tile of conv_sum */
     const int rows = conv_wide_rows(q), missing = rows - u.count % rows;
     const bool again = missing * g.down.taps * g.across.taps * g.inputs < AGAIN;
     const int count = again ? u.count : u.count / rows * rows, last = u.count - rows;
@@ -241,7 +246,7 @@ RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, C
     return u;
 }
 
-/* Samples n .. end of one box, in tiles of sizes as equal as can be. */
+/* Samples n .. end - 1 of one box, in tiles of nearly equal size. */
 RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u, int n,
                         int end)
 {
@@ -271,7 +276,7 @@ RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v
     }
 }
 
-/* Does something for every box (v, u) of the rows from .. below; back, `from` is a multiple of the
+/* Runs a body for each box (v, u) of rows from .. below - 1.  Backward, `from` is a multiple of the
  * stride. */
 #define CONV_EACH_BOX(g, from_, below_, ...)                                                       \
     do {                                                                                           \
@@ -290,7 +295,8 @@ RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v
             }                                                                                      \
     } while (0)
 
-/* Rows from .. below of samples n .. end.  Back, boxes without taps have been cleared before. */
+/* Rows from .. below - 1 of samples n .. end - 1.  Backward, the caller has cleared boxes without
+ * taps. */
 RT_INLINE void conv_boxes(ConvPart q, Act act, Mask mask, ConvGather g, int n, int end, int from,
                           int below)
 {

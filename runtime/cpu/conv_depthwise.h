@@ -1,18 +1,19 @@
-/* conv_depthwise.h -- convolutions whose every channel has a filter of its own: lanes are channels.
+/* conv_depthwise.h -- convolutions with a filter of its own for each channel: lanes are channels.
  *
  *     y[n][i][j][c] = sum over taps of x[n][i'][j'][c] w[r][s][c]        w (R, S, C)
  *
- * There is nothing to share between channels, so each multiply-add waits for a load of x: at best a
- * vector a cycle, and large images run at the speed of memory.  Boxes and phases are those of
- * conv_gather.h; a tile is a few neighbours in a row by one vector of channels.
+ * Channels share no data, so each multiply-add needs a load of x: at most a vector a cycle, and
+ * large images run at memory bandwidth.  Boxes and phases are those of conv_gather.h; a tile is a
+ * few adjacent positions of a row by one vector of channels.
  */
 #ifndef CPU_CONV_DEPTHWISE_H
 #define CPU_CONV_DEPTHWISE_H
 #include "cpu/conv_forward.h"
 
-/* ------------------------------------------------------------------------ forward, and back to x */
+/* ----------------------------------------------------------------------- forward, and back to x */
 
-/* A tile: where its first position's first tap, weight, output and mask value lie, of channel 0. */
+/* A tile: pointers to the first position's first tap, weight, output and mask value, of channel
+ * 0. */
 typedef struct ConvSpot {
     const real *x, *w, *bias, *value;
     real *y;
@@ -24,7 +25,7 @@ RT_INLINE void conv_depth_tile(ConvSpot q, int count, Act act, Mask mask, ConvGa
 {
     const int channels = g.groups;
     const int64_t x_step = u.at_step * g.x.position, y_step = u.step * g.y.position;
-    /* what the next tile reads first: its lowest row */
+    /* prefetched: the lowest row that the next tile reads */
     const real *ahead = q.x + (v.taps - 1) * v.at_tap * g.x.row + count * x_step;
     for (int k = 0; k < channels; k += V) {
         const int lanes = channels - k < V ? channels - k : V;
@@ -89,7 +90,8 @@ RT_INLINE void conv_depth_box(ConvSpot q, Act act, Mask mask, ConvGather g, Conv
 RT_INLINE void conv_depth(real *y, const real *x, const real *w, const real *bias,
                           const real *value, Act act, Mask mask, ConvGather g, int samples)
 {
-    for (int n = 0; n < samples; n++) {
+    const TeamRange mine = team_range(samples);
+    for (int n = (int)mine.first; n < mine.end; n++) {
         const ConvSpot q = {x + n * g.x.sample, w, bias, value ? value + n * g.y.sample : NULL,
                             y + n * g.y.sample};
         CONV_EACH_BOX(g, 0, g.down.outputs, conv_depth_box(q, act, mask, g, v, u));
@@ -97,14 +99,15 @@ RT_INLINE void conv_depth(real *y, const real *x, const real *w, const real *bia
 }
 
 /* ----------------------------------------------------------------------------------------- planes
- * One vector of channels at a time: its part of x is copied between zeros, band by band of output
- * rows, where all taps of all positions lie close together.  Channels a power of two apart share
- * few sets of the first cache; the copy costs less than what they lose there (3x3 512 @14, back: 54 instead of 35 GF/s). */
+ * One vector of channels at a time: its part of x is copied with its padding, one band of output
+ * rows at a time, so that all taps of all positions are close together.  Without the copy, channels
+ * a power of two apart share few sets of the L1 cache; the copy costs less than these conflicts
+ * (3x3 512 @14, backward: 54 instead of 35 GF/s). */
 enum {
     CONV_DEPTH_SUMS = V == 1              ? 4
                       : sizeof(vec) == 64 ? 25
                                           : 12,                    /* sums at a time */
-    CONV_DEPTH_HELD = CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12, /* a kernel row at least */
+    CONV_DEPTH_HELD = CONV_DEPTH_SUMS > 12 ? CONV_DEPTH_SUMS : 12, /* at least a kernel row */
     CONV_DEPTH_PLANE = 128 * 1024 / sizeof(real)                   /* reals of x in the L1 cache */
 };
 RT_INLINE int conv_depth_band(Conv c)
@@ -118,7 +121,7 @@ RT_INLINE int64_t conv_depth_plane_count(Conv c, int rows)
     return (int64_t)conv_reach_w(c) * conv_reach_h(c, rows) * V;
 }
 
-/* t [row][column][V]: what `rows` rows of outputs from oy on reach of one vector of x's channels. */
+/* t [row][column][V]: the inputs of `rows` rows of outputs from oy on, one vector of channels. */
 RT_INLINE void conv_depth_plane(real *restrict t, const real *restrict x, Conv c, int oy, int rows,
                                 int lanes)
 {
@@ -152,7 +155,7 @@ RT_INLINE void conv_depth_filter(real *y, const real *value, const real *t, cons
         }
 }
 
-/* One band of one vector of channels; `back`: taps in reverse order. */
+/* One band of one vector of channels; back: taps in reverse order. */
 RT_INLINE void conv_depth_band_of(real *y, const real *value, const real *x, const real *p,
                                   vec start, bool back, Act act, Mask mask, Conv c, int oy,
                                   int rows, int lanes)
@@ -171,12 +174,14 @@ RT_INLINE void conv_depth_planes(real *y, const real *x, const real *p, const re
                                  const real *value, bool back, Act act, Mask mask, Conv c)
 {
     const int band = conv_depth_band(c);
-    for (int n = 0; n < c.n; n++)
+    const RtGrid part = team_grid(c.n, conv_ceil(c.c, V));
+    const TeamRange samples = team_rows(part, c.n), vectors = team_columns(part, conv_ceil(c.c, V));
+    for (int n = (int)samples.first; n < samples.end; n++)
         for (int oy = 0; oy < c.oh; oy += band) {
             const int rows = c.oh - oy < band ? c.oh - oy : band;
             const int64_t to = ((int64_t)n * c.oh + oy) * c.ow * c.o;
             const real *from = x + (int64_t)n * c.h * c.w * c.c;
-            for (int k = 0; k < c.c; k += V) {
+            for (int k = (int)vectors.first * V; k < c.c && k < vectors.end * V; k += V) {
                 const int lanes = c.c - k < V ? c.c - k : V;
                 conv_depth_band_of(y + to + k, value ? value + to + k : NULL, from + k, p + k,
                                    bias ? v_load_lanes(bias + k, lanes) : v_set(0), back, act, mask,
@@ -185,11 +190,11 @@ RT_INLINE void conv_depth_planes(real *y, const real *x, const real *p, const re
         }
 }
 
-/* Do the weights stay in registers, and does a band of one row fit the scratch? */
+/* Whether the weights stay in registers, and a band of one row fits CONV_SCRATCH. */
 #define CONV_DEPTH_PLANES(q)                                                                       \
     ((q).r * (q).s <= CONV_DEPTH_SUMS && conv_depth_plane_count(q, 1) <= CONV_SCRATCH)
 
-/* The transposed convolution as a convolution, for stride 1: taps in reverse order. */
+/* The transposed convolution with stride 1, as a convolution with taps in reverse order. */
 RT_INLINE Conv conv_depth_turned(Conv c)
 {
     Conv b = c;
@@ -198,7 +203,7 @@ RT_INLINE Conv conv_depth_turned(Conv c)
     return b;
 }
 
-/* ------------------------------------------------------------------------------------ the kernels */
+/* ---------------------------------------------------------------------------------- the kernels */
 RT_INLINE void conv_depthwise(real *y, const real *x, const real *p, const real *bias, Act act,
                               Conv c)
 {
@@ -219,13 +224,13 @@ RT_INLINE void conv_depthwise_dx(real *dx, const real *p, const real *dy, Mask m
 }
 
 /* ------------------------------------------------------------------------ gradient of the weights
- * The sums of as many kernel rows as the registers hold go over all samples. */
+ * The sums of as many kernel rows as fit the registers are kept over all samples. */
 RT_INLINE int conv_depth_rows(Conv c)
 {
     const int rows = CONV_DEPTH_SUMS / c.s;
     return rows < 1 ? 1 : rows < c.r ? rows : c.r;
 }
-/* sum[r][s] += over `rows` rows of outputs of dy times x, for `kernel` kernel rows from `first` on. */
+/* sum[r][s] += dy x over `rows` rows of outputs, for `kernel` kernel rows from `first` on. */
 RT_INLINE void conv_depth_sums(vec *sum, const real *t, const real *dy, Conv c, int rows, int first,
                                int kernel, int lanes)
 {
@@ -251,7 +256,8 @@ RT_INLINE void conv_depth_sums(vec *sum, const real *t, const real *dy, Conv c, 
         sum[k] = a[k];
 }
 
-/* `kernel` kernel rows from `first` on, of `lanes` channels from x, dy and dw (C, R, S) on. */
+/* `kernel` kernel rows from `first` on, of `lanes` channels; x, dy and dw (C, R, S) at the
+ * first. */
 RT_INLINE void conv_depth_dw_rows(real *restrict dw, const real *restrict x,
                                   const real *restrict dy, Conv c, int first, int kernel, int lanes)
 {
@@ -280,7 +286,8 @@ RT_INLINE void conv_depth_dw(real *restrict dw, const real *restrict x, const re
                              Conv c)
 {
     const int rows = conv_depth_rows(c);
-    for (int k = 0; k < c.c; k += V) {
+    const TeamRange vectors = team_range(conv_ceil(c.c, V));
+    for (int k = (int)vectors.first * V; k < c.c && k < vectors.end * V; k += V) {
         const int lanes = c.c - k < V ? c.c - k : V;
         real *to = dw + (int64_t)k * c.r * c.s;
         int first = 0;
@@ -291,7 +298,7 @@ RT_INLINE void conv_depth_dw(real *restrict dw, const real *restrict x, const re
     }
 }
 
-/* Are the sums and a band of one row within the kernel's arrays? */
+/* Whether the sums and a band of one row fit the kernel's arrays. */
 #define CONV_DEPTH_FITS(q) ((q).s <= 12 && conv_depth_plane_count(q, 1) <= CONV_SCRATCH)
 
 #endif

@@ -1,28 +1,28 @@
-/* conv_dw.h -- gradient of a convolution's weights; behind a fused max-pool: conv_pool_dw.h.
+/* conv_dw.h -- gradient of a convolution's weights; with a fused max-pool: conv_pool_dw.h.
  *
  *   dw (O, J) += sum over positions k of dy[k][o] X[k][j]       j: a tap, (r, s, channel)
  *
- * A product of two matrices whose rows are positions; X, the image once for each tap, is never made.
- * Three ways, by sizes alone:
- *   few channels (conv_dw_few.h)      the lanes are outputs: three channels would leave them empty
+ * This is a product of two matrices whose rows are positions; X, which has the image once for each
+ * tap, is never stored.  Sizes alone select one of three implementations:
+ *   few channels (conv_dw_few.h)      lanes are outputs: three channels would leave lanes empty
  *   small images (conv_dw_taps.h)     tap by tap, over the positions whose tap lies in the image
- *   else                              the lanes are a run of taps, x and dy are read where they lie
- * Each sums in an order that depends on sizes only: blocks of positions in order, each in order.
+ *   else                              lanes are a run of taps; x and dy are read in place
+ * The order of each sum depends on sizes only: blocks of positions in order, positions in order.
  */
 #ifndef CPU_CONV_DW_H
 #define CPU_CONV_DW_H
 #include "cpu/channel_sum.h"
 #include "cpu/conv_forward.h"
 
-/* ------------------------------------------------------------------- one output position at a time
- * Every tap of position (oy, ox) that lies in the image: to[i] += g from[i] over the group's
- * channels. */
+/* ---------------------------------------------------------------- one output position at a time */
+/* to[i] += g from[i] for i < count. */
 RT_INLINE void conv_add(real *to, const real *from, real g, int count)
 {
     RT_MAP(count, STORE(to, v_fma(v_set(g), LOAD(from), LOAD(to))));
 }
 
-/* dw: the output's weights (R, S, C/g) += g x.  x: the group's first channel. */
+/* dw += g x: the weights (R, S, C/g) of one output, for the taps of position (oy, ox) that lie in
+ * the image.  x: the group's first channel. */
 RT_INLINE void conv_dw_position(real *dw, const real *x, real g, Conv c, int oy, int ox)
 {
     const int inputs = c.c / c.groups;
@@ -47,8 +47,8 @@ RT_INLINE void conv_dw_positions(real *dw, const real *x, const real *dy, Conv c
 }
 
 /* ------------------------------------------------------------------------------- a block in place
- * A tile is a few outputs by two vectors of a run of taps; its inner product goes over all
- * positions of the band. */
+ * A tile is a few outputs by two vectors of a run of taps.  Its inner loop goes over all positions
+ * of the band. */
 RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs,
                             int lanes)
 {
@@ -73,7 +73,17 @@ RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int r
     }
 }
 
-/* All taps of a few outputs: whole kernel rows when they are runs, else tap by tap. */
+/* A team member's part of the outputs of a group, in tiles of `unit`. */
+RT_INLINE TeamRange conv_dw_part(Conv c, int unit)
+{
+    const int outputs = c.o / c.groups;
+    TeamRange r = team_range(conv_ceil(outputs, unit));
+    r.first = r.first * unit < outputs ? r.first * unit : outputs;
+    r.end = r.end * unit < outputs ? r.end * unit : outputs;
+    return r;
+}
+
+/* All taps of a few outputs: a whole kernel row at a time if it is a run, else tap by tap. */
 RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs)
 {
     const int inputs = c.c / c.groups;
@@ -96,11 +106,16 @@ RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int r
     const int inputs = c.c / c.groups;
     const TileSplit t = tile_split(c.o / c.groups, TILE_ROWS);
     const int64_t filter = (int64_t)c.r * c.s * inputs;
+    const TeamRange tiles = team_range(t.bigs + t.smalls);
     for (int group = 0; group < c.groups; group++, m.x += inputs) {
-        for (int i = 0; i < t.bigs; i++, dw += t.big * filter, dy += t.big)
-            conv_dw_outputs(dw, m, dy, c, rows, t.big);
-        for (int i = 0; i < t.smalls; i++, dw += t.small * filter, dy += t.small)
-            conv_dw_outputs(dw, m, dy, c, rows, t.small);
+        const int first = group * (c.o / c.groups);
+        for (int i = (int)tiles.first; i < tiles.end; i++) {
+            const int o = first + tile_first(t, i);
+            if (i < t.bigs)
+                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.big);
+            else
+                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.small);
+        }
     }
 }
 
@@ -108,9 +123,9 @@ RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int r
 
 enum {
     DW_BLOCK = 384 * 1024 / sizeof(real)
-}; /* x and dy of a block of positions: part of the L2 */
+}; /* reals of x and dy of a block of positions: a part of the L2 cache */
 
-/* 1 x 1 without stride or padding: all positions of all samples are one row. */
+/* 1 x 1 without stride or padding: the positions of all samples are one row. */
 RT_INLINE bool conv_dw_flat(Conv c)
 {
     return c.r == 1 && c.s == 1 && c.stride_h == 1 && c.stride_w == 1 && !conv_padded(c);
@@ -155,20 +170,24 @@ RT_INLINE void conv_dw_image(real *dw, const real *x, const real *dy, Conv c, in
 #include "cpu/conv_dw_few.h"
 #include "cpu/conv_dw_taps.h"
 
-/* Does the kernel for these sizes go by positions of all samples, so that it knows its first sum? */
+/* Whether the kernel for these sizes goes over the positions of all samples at once, so that its
+ * first sum can be a write. */
 RT_INLINE bool conv_dw_writes(Conv c)
 {
     return !(CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c)) && !conv_dw_is_few(c) &&
            (conv_dw_by_taps(c) || conv_dw_flat(c));
 }
 
-/* dw (O, R, S, C/g) += over samples and positions of dy x; = with c.write, which saves the way of
- * large weights through memory where positions are few: those kernels write, the others clear. */
+/* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =: this saves a pass
+ * of large weights through memory if there are few positions.  Kernels that cannot write clear dw
+ * first. */
 RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Conv c)
 {
     const int band = conv_dw_rows(c);
     if (c.write && !conv_dw_writes(c)) {
-        memset(dw, 0, sizeof(real) * c.o * c.r * c.s * (c.c / c.groups));
+        if (TEAM_FIRST)
+            memset(dw, 0, sizeof(real) * c.o * c.r * c.s * (c.c / c.groups));
+        TEAM_BARRIER;
         c.write = false;
     }
     const bool channels = CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c);
@@ -191,7 +210,7 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
     for (int n = 0; n < c.n && other && !flat; n++) {
         if (RT_WAY(BOXES) && band)
             conv_dw_image(dw, x, dy, c, band);
-        if (RT_WAY(FAR) && !band)
+        if (RT_WAY(FAR) && !band && TEAM_FIRST)
             conv_dw_positions(dw, x, dy, c);
         x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o;
     }

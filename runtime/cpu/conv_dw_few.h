@@ -1,16 +1,16 @@
-/* conv_dw_few.h -- gradient of the weights where channels are few: the first layer of most networks.
+/* conv_dw_few.h -- gradient of the weights with few channels: the first layer of most networks.
  *
- * The lanes are outputs, read where they lie in dy; the rows of a tile are taps, broadcast from the
- * image (a copy with its padding).  Sums gather as [R S C][O] and are turned round once at the end.
- * Measured on AVX-512, 7 x 7 / 2 from 3 channels to 64: 87-97 % of the FMA peak; with lanes of
- * taps, 21 of 32, 61 %.
+ * The lanes are outputs, which are read from dy in place.  The rows of a tile are taps, broadcast
+ * from a copy of the image with its padding.  Sums are stored as [R S C][O] and transposed once at
+ * the end.  Measured on AVX-512, 7 x 7 / 2 from 3 channels to 64: 87-97 % of the FMA peak.  With
+ * taps in the lanes, which fill 21 of 32 lanes, 61 %.
  */
 #ifndef CPU_CONV_DW_FEW_H
 #define CPU_CONV_DW_FEW_H
 
 enum { FEW_SCRATCH = 128 * 1024 / sizeof(real) };
 
-/* Do outputs fill vectors clearly better than runs of taps, and do the sums fit? */
+/* Whether outputs fill vectors clearly better than runs of taps, and the sums fit. */
 RT_INLINE bool conv_dw_is_few(Conv c)
 {
     const int run = c.s * c.c, lanes_run = conv_ceil(run, V) * V, lanes_o = conv_ceil(c.o, V) * V;
@@ -60,9 +60,10 @@ RT_INLINE void conv_dw_few_band(real *sum, int64_t step, ConvImage m, const real
                                 int band)
 {
     const int full = c.o / P * P;
-    for (int o = 0; o < full; o += P)
+    const TeamRange part = conv_dw_part(c, P);
+    for (int o = (int)part.first; o < full && o < part.end; o += P)
         conv_dw_few_panel(sum + o, step, m, dy + o, c, band, P);
-    if (full < c.o)
+    if (full < c.o && part.end == c.o)
         conv_dw_few_panel(sum + full, step, m, dy + full, c, band, c.o - full);
 }
 
@@ -80,7 +81,8 @@ RT_INLINE void conv_dw_few(real *restrict dw, const real *restrict x, const real
             conv_dw_few_band(sum, step, conv_pad(scratch, x, c, oy, band), dy, c, band);
             dy += (int64_t)band * c.ow * c.o;
         }
-    for (int o = 0; o < c.o; o++)
+    const TeamRange part = conv_dw_part(c, P);
+    for (int o = (int)part.first; o < part.end; o++)
         for (int j = 0; j < taps; j++)
             dw[(int64_t)o * taps + j] += sum[(int64_t)j * step + o];
 }

@@ -1,29 +1,30 @@
-/* conv_dw_taps.h -- gradient of the weights of small images, where many taps lie outside, and of 1x1 kernels.
+/* conv_dw_taps.h -- gradient of the weights for small images, where many taps lie outside of the
+ * image, and for 1x1 kernels.
  *
- * For each tap the positions whose tap lies in the image, of all samples, are copied a block of
- * TAPS_POSITIONS at a time: dy into stripes as wide as a register tile has rows, x into a panel of P
- * channels, so that a tile reads two contiguous streams and multiplies no zeros: at 2 x 2 pixels
- * 16 of 36 products are left, at 7 x 7 361 of 441.  For 1 x 1 the copies take the place of rows so far
- * apart that they share sets of the L1 and pages.  Measured on AVX-512, nominal share of the FMA
- * peak of 3 x 3: 108 % at 7 x 7 (in place 82), 133 at 4 x 4 (92), 204 at 2 x 2 (76), 790 at 1 x 1 (32).
+ * For each tap, the positions of all samples whose tap lies in the image are copied, TAPS_POSITIONS
+ * at a time: dy into stripes as wide as the rows of a register tile, x into a panel of P channels.
+ * So a tile reads two contiguous streams and multiplies no zeros: 16 of 36 products remain at 2 x 2
+ * pixels, 361 of 441 at 7 x 7.  For 1 x 1 kernels, the copies avoid rows so far apart that they
+ * share cache sets and need many pages.  Measured on AVX-512, nominal share of the FMA peak for 3 x
+ * 3: 108 % at 7 x 7 (in place 82), 133 at 4 x 4 (92), 204 at 2 x 2 (76), 790 at 1 x 1 (32).
  */
 #ifndef CPU_CONV_DW_TAPS_H
 #define CPU_CONV_DW_TAPS_H
 
 enum {
-    TAPS_POSITIONS = RT_TAPS_POSITIONS,                  /* in a block */
+    TAPS_POSITIONS = RT_TAPS_POSITIONS,                  /* positions in a block */
     TAPS_COLUMNS = 256 * 1024 / sizeof(real),            /* reals of x in a block */
-    TAPS_STRIPE = (TAPS_POSITIONS + 4) * TILE_ROWS + 16, /* no power of two: stripes share no set */
-    TAPS_FEW = RT_TAPS_FEW,                              /* positions of a sample */
+    TAPS_STRIPE = (TAPS_POSITIONS + 4) * TILE_ROWS + 16, /* no power of two: no shared cache sets */
+    TAPS_FEW = RT_TAPS_FEW,                              /* positions of a sample, at most */
     TAPS_OUTPUTS = 256 * 1024 / sizeof(real) / TAPS_POSITIONS / TILE_ROWS * TILE_ROWS
 };
 
-/* Positions (oy, ox) of every sample: a rectangle of the output image. */
+/* A rectangle of positions (oy, ox) of the output image, the same in each sample. */
 typedef struct ConvWindow {
     int y, x, h, w;
 } ConvWindow;
 
-/* Outputs along one axis whose tap, `at` pixels behind the window's first, lies in the image. */
+/* Outputs along one axis whose tap, `at` pixels after the window's first, lies in the image. */
 RT_INLINE void conv_inside(int *first, int *count, int at, int pad, int stride, int size, int out)
 {
     const int low = pad > at ? conv_ceil(pad - at, stride) : 0, last = size - 1 + pad - at;
@@ -40,16 +41,17 @@ RT_INLINE ConvWindow conv_window(Conv c, int r, int s)
     return v;
 }
 
-/* 1 x 1 without padding, rows so wide that in place they fight for the cache: copied, 256->64 at 56 x 56
- * takes 0.85 of the time on AVX-512 and 0.75 on AVX2, 1 x 1/2 512->256 at 28 x 28 0.6. */
+/* 1 x 1 without padding, with rows so wide that they evict each other from the cache if read in
+ * place.  With copies, 256->64 at 56 x 56 takes 0.85 of the time on AVX-512 and 0.75 on AVX2;
+ * 1 x 1/2 512->256 at 28 x 28 takes 0.6. */
 enum { TAPS_WIDE_IN = 128, TAPS_WIDE_OUT = 256 };
 RT_INLINE bool conv_dw_wide(Conv c)
 {
     return c.r == 1 && c.s == 1 && !conv_padded(c) && (c.c > TAPS_WIDE_IN || c.o > TAPS_WIDE_OUT);
 }
 
-/* Are a tenth of the vectors of products or more saved?  Less does not pay for the copies, unless
- * one sample has so few positions that sums would go to memory and back all the time. */
+/* Whether a tenth or more of the vectors of products is saved, which pays for the copies; or one
+ * sample has so few positions that sums in place would go to memory and back all the time. */
 RT_INLINE bool conv_dw_by_taps(Conv c)
 {
     const int inputs = c.c / c.groups;
@@ -65,9 +67,10 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
            (!conv_dw_flat(c) && c.oh * c.ow <= TAPS_FEW && tap == row / c.s);
 }
 
-/* ------------------------------------------------------------------------------------- the copies */
+/* ----------------------------------------------------------------------------------- the copies */
 
-/* Calls BODY for positions first to first + count of a window: number i, sample n, place oy, ox. */
+/* Runs a body for positions first .. first + count - 1 of a window: index i, sample n, position oy,
+ * ox. */
 #define TAPS_EACH(w_, first_, count_, ...)                                                         \
     for (int i = 0, ox = (first_) % (w_).w, oy = (first_) / (w_).w % (w_).h,                       \
              n = (first_) / (w_).w / (w_).h;                                                       \
@@ -113,20 +116,21 @@ RT_INLINE void conv_dw_taps_dy(real *restrict t, const real *restrict dy, Conv c
     });
 }
 
-/* -------------------------------------------------------------------------------------- what is next
- * The next block's x and dy come from far, and a product asks the memory for nothing: while a block
- * is multiplied, the lines that the next one reads are called into the L2, a few every TAPS_STEP
- * positions.  256->64 at 56 x 56: 112 instead of 105 GFLOP/s of a core. */
+/* ---------------------------------------------------------------------- prefetch of the next block
+ * The product of a block reads no memory outside the caches.  So while a block is multiplied, the
+ * lines of x and dy of the next block are prefetched into the L2 cache, a few lines every TAPS_STEP
+ * positions.  256->64 at 56 x 56: 112 instead of 105 GFLOP/s a core. */
 enum { TAPS_STEP = 16, TAPS_LINE = 64 };
 
-/* `rows` rows of `width` bytes, `step` bytes apart; the first one goes on at `line`. */
+/* A prefetch of `rows` rows of `width` bytes, `step` bytes apart; the first row continues at
+ * `line`. */
 typedef struct TapsAhead {
     const char *at;
     int rows, width, line;
     int64_t step;
 } TapsAhead;
 
-/* Of both, and how many lines every TAPS_STEP positions of a tile. */
+/* Prefetches of x and dy, and the number of lines every TAPS_STEP positions of a tile. */
 typedef struct TapsNext {
     TapsAhead x, dy;
     int lines;
@@ -148,7 +152,8 @@ RT_INLINE void taps_call_next(TapsNext *next)
             taps_call(&next->dy);
 }
 
-/* What a block reads of `from`, which has `all` channels: positions from `first` on, at most `most` channels from k on. */
+/* The part of `from` (positions of `all` channels) that a block reads: positions from `first` on,
+ * at most `most` channels from k on. */
 RT_INLINE TapsAhead taps_ahead(const real *from, int all, int first, int positions, int k, int most)
 {
     const int channels = all - k < most ? all - k : most;
@@ -161,8 +166,9 @@ typedef struct TapsBlock {
     int first, count, o, outputs, k, channels;
 } TapsBlock;
 
-/* What the block behind b reads, where positions of x lie in a row: behind a block's channels come the
- * next, then the next outputs with the first channels, which are there if they are all, then the next positions. */
+/* What the block after b reads, if positions of x lie in a row.  The next block has the next
+ * channels; or else the next outputs with the first channels, which are in the cache if a block has
+ * all channels; or else the next positions. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
@@ -189,10 +195,10 @@ RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, Taps
     return next;
 }
 
-/* ------------------------------------------------------------------------------------ the product */
+/* ---------------------------------------------------------------------------------- the product */
 
-/* dw: `rows` outputs, `filter` apart, by up to two vectors of channels.  dw comes from far: the
- * next tile's is asked for before the product. */
+/* dw: `rows` outputs, `filter` reals apart, by up to two vectors of channels.  dw is not in the
+ * cache, so the dw of the next tile is prefetched before the product. */
 RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const real *x, int count,
                                  int rows, int lanes, bool write, TapsNext *next)
 {
@@ -224,8 +230,9 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     }
 }
 
-/* `rows` outputs by the block's channels: along the rows of dw.  The block's last panel is the
- * group's last: its lanes come from the sizes, or the sums would not stay in registers. */
+/* `rows` outputs by the channels of the block: along the rows of dw.  The last panel of the block
+ * is the last one of the group; its lanes are computed from the sizes, so that the compiler keeps
+ * sums in registers. */
 RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int count, Conv c,
                                 int rows, int channels, TapsNext *next)
 {
@@ -238,21 +245,24 @@ RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int cou
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write, next);
 }
 
-/* All of a block; dw, dy, x at its first. */
+/* A whole block; dw, dy and x point to its first element. */
 RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, TapsBlock b, Conv c,
-                                  TapsNext next)
+                                  TapsNext next, TeamRange part)
 {
     const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
     const int left = c.o / c.groups % TILE_ROWS;
     int outputs = b.outputs;
     for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, ys += TAPS_STRIPE)
-        conv_dw_taps_row(dw, ys, xs, b.count, c, TILE_ROWS, b.channels, &next);
-    if (left && outputs)
+        if (team_has(part, b.outputs - outputs))
+            conv_dw_taps_row(dw, ys, xs, b.count, c, TILE_ROWS, b.channels, &next);
+    if (left && outputs && team_has(part, b.outputs - outputs))
         conv_dw_taps_row(dw, ys, xs, b.count, c, left, b.channels, &next);
 }
 
-/* One tap of a group; x, dy, dw at the group's first channel and output, dw at the tap. */
-RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c, int r, int s)
+/* One tap of a group: outputs part.first to part.end - 1.  x, dy, dw: at the group's first channel
+ * and output; dw also at the tap. */
+RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c, int r, int s,
+                                TeamRange part)
 {
     real xs[TAPS_COLUMNS] __attribute__((aligned(64)));
     real ys[TAPS_OUTPUTS / TILE_ROWS * TAPS_STRIPE] __attribute__((aligned(64)));
@@ -261,8 +271,8 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
     const int64_t filter = (int64_t)c.r * c.s * inputs;
     const int positions = c.n * w.h * w.w, blocks = conv_ceil(positions, TAPS_POSITIONS);
 
-    if (c.write && blocks == 0) /* the tap meets the padding only */
-        for (int o = 0; o < outputs; o++)
+    if (c.write && blocks == 0) /* the tap reads only padding */
+        for (int o = (int)part.first; o < part.end; o++)
             memset(dw + o * filter, 0, sizeof(real) * inputs);
     for (int b = 0; b < blocks; b++, c.write = false)
         for (int o = 0; o < outputs; o += TAPS_OUTPUTS) {
@@ -274,10 +284,11 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
             for (int k = 0; k < inputs; k += most) {
                 const int channels = inputs - k < most ? inputs - k : most;
                 const TapsBlock block = {first, count, o, some, k, channels};
-                if (o == 0 || inputs > most) /* else it is there from the outputs before */
+                if (o == 0 || inputs > most) /* else the last copy is still valid */
                     conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
                 conv_dw_taps_block(dw + o * filter + k, ys, xs, block, c,
-                                   conv_dw_taps_next(x, dy, c, block));
+                                   conv_dw_taps_next(x, dy, c, block),
+                                   (TeamRange){part.first - o, part.end - o});
             }
         }
 }
@@ -286,10 +297,15 @@ RT_INLINE void conv_dw_taps(real *restrict dw, const real *restrict x, const rea
                             Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
+    const RtGrid grid = team_grid(c.r * c.s, conv_ceil(outputs, TILE_ROWS));
+    const TeamRange taps = team_rows(grid, c.r * c.s);
+    TeamRange part = team_columns(grid, conv_ceil(outputs, TILE_ROWS));
+    part.first *= TILE_ROWS;
+    part.end = part.end * TILE_ROWS < outputs ? part.end * TILE_ROWS : outputs;
     for (int group = 0; group < c.groups; group++, x += inputs, dy += outputs)
-        for (int tap = 0; tap < c.r * c.s; tap++) {
+        for (int tap = (int)taps.first; tap < taps.end; tap++) {
             real *to = dw + ((int64_t)group * outputs * c.r * c.s + tap) * inputs;
-            conv_dw_taps_one(to, x, dy, c, tap / c.s, tap % c.s);
+            conv_dw_taps_one(to, x, dy, c, tap / c.s, tap % c.s, part);
         }
 }
 

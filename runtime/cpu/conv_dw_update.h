@@ -1,28 +1,35 @@
-/* conv_dw_update.h -- the gradient of large filters over few positions, and their update, in one sweep.
+/* conv_dw_update.h -- the gradient of large filters over few positions, and their update, in one
+ * sweep.
  *
- *   dw[o][r][s][c] = tree over the shards of sum over a shard's positions k of dy[k][o] x[k + (r, s)][c]
+ *   dw[o][r][s][c] = tree over the shards of
+ *                    sum over a shard's positions k of dy[k][o] x[k + (r, s)][c]
  *
- * In slices every chunk writes all of dw, and the update reads it: 1x1 512->2048 at 7 x 7, two samples a chunk, 4 MB for 98
- * multiply-adds a number.  Here a unit is a square of outputs by channels of one tap; the filters and their states are
- * touched once a step, when a tile's sum is complete.  x and dy are copied as conv_dw_taps.h does it, all positions of a
- * shard at once: at most TAPS_POSITIONS, for with more the copies, made for each square, cost what is saved.  One group.
- * Milliseconds on two threads of a Xeon, sums and update, before and now: 3x3 512 @1 of 32 samples 1.7 and 0.55, 1x1
- * 512->2048 @1 0.60 and 0.33, @7 of 2 x 2 samples 1.65 and 1.37, 3x3 256 @2 0.41 and 0.35.
+ * With slices, each chunk writes all of dw, and the update reads it: for 1x1 512->2048 at 7 x 7
+ * with two samples a chunk, 4 MB for 98 multiply-adds a number.  Here a unit is a square of outputs
+ * by channels of one tap; filters and states are touched once a step, when the sum of a tile is
+ * complete.  x and dy are copied as in conv_dw_taps.h, all positions of a shard at once, at most
+ * TAPS_POSITIONS: with more positions the copies, made for each square, cost what is saved.  One
+ * group only.
+ *
+ * Milliseconds of sums and update on two threads of a Xeon, with slices and here: 3x3 512 @1 of 32
+ * samples 1.7 and 0.55, 1x1 512->2048 @1 0.60 and 0.33, @7 of 2 x 2 samples 1.65 and 1.37, 3x3 256
+ * @2 0.41 and 0.35.
  * The plain reference is conv2d_dw_plain.
  */
 #ifndef CPU_CONV_DW_UPDATE_H
 #define CPU_CONV_DW_UPDATE_H
-#include "cpu/conv.h"
+#include "cpu/conv_dw.h"
 #include "cpu/conv_dw_units.h"
 #include "cpu/update.h"
 
-/* A unit: outputs from o on, channels from k on, of tap (r, s), which meets a window of positions. */
+/* A unit: outputs from o on, channels from k on, of tap (r, s), which reads a window of
+ * positions. */
 typedef struct ConvSquare {
     int r, s, o, outputs, k, channels;
     ConvWindow window;
 } ConvSquare;
 
-/* Squares that read the same dy follow each other. */
+/* The square of a unit.  Squares that read the same dy follow each other. */
 RT_INLINE ConvSquare conv_square(Conv c, int unit)
 {
     const int k = unit % CONV_DW_C(c.c) * CONV_DW_CHANNELS,
@@ -39,12 +46,13 @@ RT_INLINE ConvSquare conv_square(Conv c, int unit)
                         .window = conv_window(c, tap / c.s, tap % c.s)};
 }
 
-/* Where a shard's sums go: to `sum`, whose rows are CONV_DW_CHANNELS apart; those of the last shard are joined with the sums behind
- * it and go to grad or, where that is NULL, to the update.  These have rows of `filter`. */
+/* Where the sum of a shard goes.  Sums of all shards but the last go to `sum`, whose rows are
+ * CONV_DW_CHANNELS apart.  The last shard's sum is added to the pending sums and goes to grad, or
+ * to the update if grad is NULL; there, rows are `filter` apart. */
 typedef struct SquareSum {
     real *sum;
     bool last;
-    int behind; /* `sum` less CONV_DW_SQUARE each */
+    int behind; /* number of pending sums before `sum`, CONV_DW_SQUARE apart */
     real *grad, *w, *s0, *s1;
     int64_t filter;
     const RtOpt *o;
@@ -61,7 +69,7 @@ RT_INLINE void square_add(vec *t, const real *sum, int rows, int vectors)
     }
 }
 
-/* The next tile's weights and states are called while this one's sums are made. */
+/* Prefetches the weights and states of the next tile while the sums of this one are computed. */
 RT_INLINE void square_fetch(const real *p, int64_t filter, int rows, int vectors)
 {
     RT_UNROLL
@@ -72,7 +80,7 @@ RT_INLINE void square_fetch(const real *p, int64_t filter, int rows, int vectors
     }
 }
 
-/* The tile's sum at `at` in the square, `to` in the filters. */
+/* The sum of one tile.  at: its offset in the square; to: its offset in the filters. */
 RT_INLINE void square_tile(SquareSum q, int64_t at, int64_t to, const real *dy, const real *x,
                            int count, int rows, int lanes)
 {
@@ -131,13 +139,13 @@ RT_INLINE void square_block(SquareSum q, const real *ys, const real *xs, int cou
         square_row(q, at, to, ys, xs, count, c, left, u.channels);
 }
 
-/* The sum over the positions of one shard, c.n samples. */
+/* The sums over the positions of one shard, c.n samples. */
 RT_INLINE void square_shard(SquareSum q, const real *x, const real *dy, Conv c, ConvSquare u)
 {
     real xs[TAPS_POSITIONS * CONV_DW_CHANNELS] __attribute__((aligned(64)));
     real ys[CONV_DW_OUTPUTS / TILE_ROWS * TAPS_STRIPE] __attribute__((aligned(64)));
     const int positions = c.n * u.window.h * u.window.w;
-    if (positions > 0) { /* else the tap meets the padding only */
+    if (positions > 0) { /* else the tap reads only padding */
         conv_dw_taps_dy(ys, dy + u.o, c, u.window, 0, positions, u.outputs);
         conv_dw_taps_x(xs, x + u.k, c, u.window, u.r, u.s, 0, positions, u.channels);
     }
@@ -149,8 +157,9 @@ RT_INLINE void square_join(real *restrict to, const real *restrict from)
     RT_MAP(CONV_DW_SQUARE, STORE(to, LOAD(to) + LOAD(from)));
 }
 
-/* Unit of CONV_DW_UNITS(o, c, r * s).  x, dy: the first local shard's, c.n samples each; the next shard's lie r->shard_bytes on.
- * grad, bytes: where the sum goes in r->grad when the update has to wait for other processes. */
+/* Unit of CONV_DW_UNITS(o, c, r * s).  x, dy: of the first local shard, c.n samples; the next
+ * shard's lie r->shard_bytes later.  grad: bytes, where the sum goes in r->grad if the update has
+ * to wait for a reduction. */
 RT_INLINE void conv2d_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                 real *restrict s0, real *restrict s1, const char *restrict x,
                                 const char *restrict dy, Factors f, Update update, Conv c)

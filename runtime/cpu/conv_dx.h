@@ -1,4 +1,4 @@
-/* conv_dx.h -- gradient of a convolution's images; behind a fused max-pool: conv_pool_dx.h. */
+/* conv_dx.h -- gradient of a convolution's images; with a fused max-pool: conv_pool_dx.h. */
 #ifndef CPU_CONV_DX_H
 #define CPU_CONV_DX_H
 #include "cpu/conv_dw.h"
@@ -18,7 +18,8 @@ RT_INLINE void conv_dx_position(real *dx, const real *p, real g, Conv c, int oy,
 }
 
 /* ------------------------------------------------------------------------------------- the kernel
- *     dx[iy][ix] = sum of w[r][s] dy[oy][ox] over r, s with oy stride = iy + pad - r dil, ox too */
+ *     dx[iy][ix] = sum over r, s of w[r][s] dy[oy][ox]
+ *                  with oy stride = iy + pad - r dil, ox likewise */
 RT_INLINE ConvGather conv_back(Conv c)
 {
     const int64_t in = c.o, out = c.c;
@@ -33,8 +34,8 @@ RT_INLINE ConvGather conv_back(Conv c)
     };
 }
 
-/* dx = mask(w^T dy, y); p from conv2d_pack_back; y (N, H, W, C) is the value whose activation is
- * undone, or NULL. */
+/* dx = mask(w^T dy, y); p from conv2d_pack_back.  y (N, H, W, C): the output of the activation
+ * whose derivative `mask` applies, or NULL. */
 RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
                          Mask mask, const real *restrict y, Conv c)
 {

@@ -1,15 +1,16 @@
 /* conv_forward.h -- y = act(conv(x) + bias), direct.
  *
- * A tile is a few output positions by one panel of output channels.  Channels lie innermost, so the
+ * A tile is a few output positions by one panel of output channels.  Channels are innermost, so the
  * taps of one kernel row are one run of S * C reals in the image and in the packed weights: one
- * long inner product a row.
+ * long inner product for each kernel row.
  */
 #ifndef CPU_CONV_FORWARD_H
 #define CPU_CONV_FORWARD_H
 #include "cpu/conv_gather.h"
+#include "cpu/conv_pack.h"
 
-/* An image whose every tap may be read: the sample itself, or rows of it copied between zeros.
- * x is the place of row 0's column -pad_w; row is the distance of rows in reals. */
+/* An image in which each tap may be read: the sample itself, or a copy of some rows with padding.
+ * x: row 0, column -pad_w; row: distance of rows in reals. */
 typedef struct ConvImage {
     const real *x;
     int64_t row;
@@ -17,9 +18,9 @@ typedef struct ConvImage {
 
 enum {
     CONV_SCRATCH = 256 * 1024 / sizeof(real)
-}; /* reals of stack for copies: the L2's share of one core */
+}; /* reals of stack for copies: a core's share of the L2 cache */
 
-/* Columns that the taps reach, and rows that `rows` rows of outputs reach. */
+/* Input columns that the taps read, and input rows that `rows` rows of outputs read. */
 RT_INLINE int conv_reach_w(Conv c)
 {
     return (c.ow - 1) * c.stride_w + (c.s - 1) * c.dil_w + 1;
@@ -33,7 +34,7 @@ RT_INLINE bool conv_padded(Conv c)
     return c.pad_h > 0 || c.pad_w > 0 || conv_reach_w(c) > c.w || conv_reach_h(c, c.oh) > c.h;
 }
 
-/* Rows of outputs, a multiple of `unit`, whose padded input fits the scratch; 0: none do. */
+/* Rows of outputs, a multiple of `unit`, whose padded input fits CONV_SCRATCH; 0: none fit. */
 RT_INLINE int conv_band(Conv c, int unit)
 {
     const int64_t row = (int64_t)conv_reach_w(c) * c.c, most = (CONV_SCRATCH - 2 * V) / row;
@@ -43,7 +44,7 @@ RT_INLINE int conv_band(Conv c, int unit)
     return rows >= c.oh ? c.oh : (int)(rows / unit * unit);
 }
 
-/* Copies the input rows that output rows from oy on reach, zeros where there is no image. */
+/* Copies the input rows for `rows` output rows from oy on, with zeros as padding. */
 RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), height = conv_reach_h(c, rows),
@@ -61,7 +62,7 @@ RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, i
     return (ConvImage){t - (int64_t)height * width * c.c, (int64_t)width * c.c};
 }
 
-/* The way back: adds what has gathered in the padded rows to the image they came from. */
+/* The reverse: adds the rows of the padded copy to the image. */
 RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), height = conv_reach_h(c, rows),
@@ -75,14 +76,13 @@ RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int 
         }
 }
 
-/* What a tile needs to know: where its outputs' weights and bias begin, how many outputs, the
- * activation. */
+/* The operands of a tile: packed weights and bias of its outputs, their number, the activation. */
 typedef struct ConvPanel {
     const real *p, *bias;
     int lanes;
 } ConvPanel;
 
-/* c[i][j] = bias + the taps of tile row i; x: the first row's first tap. */
+/* t[i][j] = bias + the taps of tile row i; x: the first row's first tap. */
 RT_INLINE void conv_tile(vec *t, TileRows rows, ConvPanel q, const real *x, int64_t row, Conv c)
 {
     const int vectors = q.lanes > V ? 2 : 1, inputs = c.c / c.groups;
@@ -102,7 +102,7 @@ RT_INLINE void conv_tile(vec *t, TileRows rows, ConvPanel q, const real *x, int6
                          q.p + (int64_t)(r * c.s + s) * inputs * P, P, P);
 }
 
-/* The same for one output position, by the definition: where a copy of the padded image would not
+/* The same for one output position, by the definition: used if a copy of the padded image would not
  * fit. */
 RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy, int ox)
 {
@@ -120,8 +120,7 @@ RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy,
         }
 }
 
-/* Does something for every panel q of every group: x_at, y_at are its first input and output
- * channel. */
+/* Runs a body for each panel q of each group; x_at, y_at: its first input and output channel. */
 #define CONV_EACH_PANEL(c, packed, bias_, ...)                                                     \
     for (int group = 0; group < (c).groups; group++) {                                             \
         const int outputs = (c).o / (c).groups, x_at = group * ((c).c / (c).groups);               \
@@ -139,7 +138,7 @@ RT_INLINE void conv_position(vec *t, ConvPanel q, const real *x, Conv c, int oy,
         }                                                                                          \
     }
 
-/* ------------------------------------------------------------------------------------- the kernel */
+/* ----------------------------------------------------------------------------------- the kernel */
 RT_INLINE ConvGather conv_forward(Conv c)
 {
     const int64_t in = c.c, out = c.ldy ? c.ldy : c.o;

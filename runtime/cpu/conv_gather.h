@@ -1,4 +1,5 @@
-/* conv_gather.h -- direct convolution, forward and back: what conv_forward.h and conv_dx.h share.
+/* conv_gather.h -- direct convolution, forward and backward: what conv_forward.h and conv_dx.h
+ * share.
  *
  * 1x1 kernels are one product over all positions; other sizes go by boxes (conv_box.h).
  */
@@ -7,7 +8,7 @@
 #include "cpu/conv_box.h"
 
 /* ------------------------------------------------------------------------------------ 1x1 kernels
- * With stride 1 and no padding all positions of all samples are the rows of one product. */
+ * With stride 1 and no padding, the positions of all samples are the rows of one product. */
 RT_INLINE bool conv_flat(ConvGather g)
 {
     return g.down.taps == 1 && g.across.taps == 1 && g.groups == 1 && g.down.stride == 1 &&
@@ -15,9 +16,9 @@ RT_INLINE bool conv_flat(ConvGather g)
            g.across.inputs == g.across.outputs && g.across.pad == 0;
 }
 
-/* The product of `rows` rows that are read for the first time: FLAT_LINE numbers a row at a time,
- * and the next tile's are called, whose rows follow these.  256->64 at 56 x 56: 126 instead of 109
- * GFLOP/s of a core. */
+/* The product of `rows` rows that are read for the first time.  It goes through FLAT_LINE numbers
+ * of a row at a time, and prefetches the rows of the next tile, which follow these.
+ * 256->64 at 56 x 56: 126 instead of 109 GFLOP/s of a core. */
 enum { FLAT_LINE = 64 / sizeof(real) };
 RT_INLINE void conv_flat_first(vec *t, int rows, int vectors, int count, const real *x,
                                const real *p)
@@ -42,7 +43,7 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     const real *x = q.x + first * g.inputs;
     const bool far = tile_far((int64_t)g.inputs * g.outputs);
     vec t[TILE_MAX];
-    for (int i = 0; i < rows; i++) /* the next tile's outputs: a store waits for its line, too */
+    for (int i = 0; i < rows; i++) /* prefetches the next tile's outputs: a store needs its line */
         for (int j = 0; j < q.lanes; j += FLAT_LINE)
             __builtin_prefetch(q.y + (first + rows + i) * g.y.position + j, 1);
     conv_begin(t, rows, q);
@@ -55,24 +56,30 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     conv_end(t, rows, first * g.y.position, g.y.position, q, act, mask);
 }
 
+/* Team member's part of these rows. */
 RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, Mask mask,
-                              ConvGather g)
+                              ConvGather g, RtGrid part)
 {
     const TileSplit k = tile_split((int)rows, q.lanes > V ? TILE_ROWS : TILE_ROWS_1);
-    for (int i = 0; i < k.bigs; i++, first += k.big)
+    const TeamRange tiles = team_rows(part, k.bigs + k.smalls);
+    int i = (int)tiles.first;
+    first += tile_first(k, i);
+    for (; i < k.bigs && i < tiles.end; i++, first += k.big)
         conv_flat_tile(first, k.big, q, act, mask, g);
-    for (int i = 0; i < k.smalls; i++, first += k.small)
+    for (; i < tiles.end; i++, first += k.small)
         conv_flat_tile(first, k.small, q, act, mask, g);
 }
 
-/* Does something for every panel q of one group. */
-#define CONV_GATHER_PANELS(g, group, y, x, p_, bias_, value_, ...)                                 \
+/* Runs a body for each panel q of one group that is in the part of a team member. */
+#define CONV_GATHER_PANELS(g, group, part, y, x, p_, bias_, value_, ...)                           \
     do {                                                                                           \
         const int64_t panel_ = (int64_t)(g).down.taps * (g).across.taps * (g).inputs * P;          \
         const int to_ = (group) * (g).outputs, panels_ = ((g).outputs + P - 1) / P;                \
         const int full_ = (g).outputs / P * P;                                                     \
-        const real *from_ = (p_) + (group)*panels_ * panel_;                                       \
-        for (int first_ = 0; first_ < full_; first_ += P, from_ += panel_) {                       \
+        const TeamRange mine_ = team_columns(part, panels_);                                       \
+        const real *from_ = (p_) + ((group)*panels_ + mine_.first) * panel_;                       \
+        for (int first_ = (int)mine_.first * P; first_ < full_ && first_ < mine_.end * P;          \
+             first_ += P, from_ += panel_) {                                                       \
             const ConvPart q = {from_,                                                             \
                                 (bias_) ? (bias_) + to_ + first_ : NULL,                           \
                                 (x) + (group) * (g).inputs,                                        \
@@ -83,7 +90,7 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
             __VA_ARGS__;                                                                           \
         }                                                                                          \
         RT_NEEDS(LEFT, full_ < (g).outputs);                                                       \
-        if (RT_WAY(LEFT) && full_ < (g).outputs) {                                                 \
+        if (RT_WAY(LEFT) && full_ < (g).outputs && mine_.end == panels_) {                         \
             const ConvPart q = {from_,                                                             \
                                 (bias_) ? (bias_) + to_ + full_ : NULL,                            \
                                 (x) + (group) * (g).inputs,                                        \
@@ -97,10 +104,10 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
 
 enum {
     CONV_BLOCK = 256 * 1024 / sizeof(real)
-}; /* reals of x that a core's L2 keeps while panels pass */
+}; /* reals of x that stay in a core's L2 cache from panel to panel */
 
-/* When x does not fit the cache and it pays to read the weights again rather than x, it goes by
- * blocks: rows of the product, whole samples, or bands of rows of one. */
+/* If x does not fit the cache, and reading the weights again costs less than reading x again, x is
+ * processed in blocks: rows of the product, whole samples, or bands of rows of a sample. */
 RT_INLINE void conv_gather_flat(real *y, const real *x, const real *p, const real *bias,
                                 const real *value, Act act, Mask mask, ConvGather g, int n)
 {
@@ -110,15 +117,17 @@ RT_INLINE void conv_gather_flat(real *y, const real *x, const real *p, const rea
                   fit = 2 * CONV_BLOCK / row / TILE_ROWS * TILE_ROWS;
     const bool blocks = fit > 0 && conv_count(rows, fit) * g.inputs * P < rows * g.inputs;
     const int64_t block = blocks && fit < rows ? fit : rows;
+    const RtGrid part = team_grid(conv_count(block, TILE_ROWS), conv_count(g.outputs, P));
     for (int64_t first = 0; first + block <= rows; first += block)
-        CONV_GATHER_PANELS(g, 0, y, x, p, bias, value,
-                           conv_flat_rows(first, block, q, act, mask, g));
+        CONV_GATHER_PANELS(g, 0, part, y, x, p, bias, value,
+                           conv_flat_rows(first, block, q, act, mask, g, part));
     if (rows % block)
-        CONV_GATHER_PANELS(g, 0, y, x, p, bias, value,
-                           conv_flat_rows(rows / block * block, rows % block, q, act, mask, g));
+        CONV_GATHER_PANELS(g, 0, part, y, x, p, bias, value,
+                           conv_flat_rows(rows / block * block, rows % block, q, act, mask, g,
+                                          part));
 }
 
-/* Back, is there an output without taps? */
+/* Whether, backward, an output exists without taps. */
 RT_INLINE bool conv_gaps(ConvAxis a)
 {
     bool gaps = false;
@@ -127,13 +136,29 @@ RT_INLINE bool conv_gaps(ConvAxis a)
     return a.back && gaps;
 }
 
-/* Samples in a block: of a strided 1x1, of which a few pixels are read, as many as fit with those.
+/* Samples in a block.  A strided 1x1 kernel reads only a few pixels, so more samples fit.
  * 1x1/2 1024->2048 at 14 x 14: 105 instead of 82 GFLOP/s of a core. */
 RT_INLINE int conv_samples(ConvGather g)
 {
     const int64_t read = (int64_t)g.down.outputs * g.across.outputs * g.x.position;
     const bool few = !g.down.back && g.down.taps == 1 && g.across.taps == 1;
     return few && 2 * CONV_BLOCK > read ? (int)(2 * CONV_BLOCK / read) : 1;
+}
+
+/* conv_boxes of steps first to end - 1.  A step: rows of outputs of one sample, as many as the
+ * backward stride; steps of all samples are counted one after another. */
+RT_INLINE void conv_steps(ConvPart q, Act act, Mask mask, ConvGather g, int64_t first, int64_t end)
+{
+    const int unit = g.down.back ? g.down.stride : 1, steps = (int)conv_count(g.down.outputs, unit);
+    while (first < end) {
+        const int n = (int)(first / steps), from = (int)(first % steps);
+        const int64_t left = end - first;
+        const int samples = from == 0 && left >= steps ? (int)(left / steps) : 1;
+        const int to = samples > 1 || from + left > steps ? steps : from + (int)left;
+        const int below = to * unit < g.down.outputs ? to * unit : g.down.outputs;
+        conv_boxes(q, act, mask, g, n, n + samples, from * unit, below);
+        first += samples > 1 ? (int64_t)samples * steps : to - from;
+    }
 }
 
 RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bias,
@@ -148,27 +173,37 @@ RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bi
                      : samples == 1 && fit < g.down.outputs ? (int)fit
                                                             : g.down.outputs;
 
-    if (conv_gaps(g.down) || conv_gaps(g.across))
-        memset(y, 0, sizeof(real) * n * g.y.sample);
+    if (conv_gaps(g.down) || conv_gaps(g.across)) {
+        if (TEAM_FIRST)
+            memset(y, 0, sizeof(real) * n * g.y.sample);
+        TEAM_BARRIER;
+    }
     RT_NEEDS(FLAT, conv_flat(g));
     RT_NEEDS(BOXES, !conv_flat(g));
-    if (RT_WAY(FLAT) && conv_flat(g))
+    if (RT_WAY(FLAT) && conv_flat(g)) {
         conv_gather_flat(y, x, p, bias, value, act, mask, g, n);
-    else if (!RT_WAY(BOXES))
         return;
-    else if (blocks == 1 || weights * blocks > n * sample * panels)
+    }
+    if (!RT_WAY(BOXES))
+        return;
+    const int steps = (int)conv_count(g.down.outputs, unit); /* of a sample */
+    const bool whole = blocks == 1 || weights * blocks > n * sample * panels;
+    const int64_t all = (int64_t)n * steps, block = whole         ? all
+                                                    : samples > 1 ? (int64_t)samples * steps
+                                                                  : conv_count(rows, unit);
+    const RtGrid part = team_grid(all, conv_count(g.outputs, P));
+    const TeamRange mine = team_rows(part, all);
+    for (int64_t at = mine.first; at < mine.end;) {
+        /* samples == 1: a block ends with its sample */
+        const int64_t behind = whole || samples > 1 ? at + block : at + block - at % steps % block,
+                      last = (at / steps + 1) * steps;
+        int64_t end = !whole && samples == 1 && behind > last ? last : behind;
+        end = end < mine.end ? end : mine.end;
         for (int group = 0; group < g.groups; group++)
-            CONV_GATHER_PANELS(g, group, y, x, p, bias, value,
-                               conv_boxes(q, act, mask, g, 0, n, 0, g.down.outputs));
-    else
-        for (int i = 0; i < n; i += samples)
-            for (int from = 0; from < g.down.outputs; from += rows) {
-                const int below = from + rows < g.down.outputs ? from + rows : g.down.outputs;
-                const int end = i + samples < n ? i + samples : n;
-                for (int group = 0; group < g.groups; group++)
-                    CONV_GATHER_PANELS(g, group, y, x, p, bias, value,
-                                       conv_boxes(q, act, mask, g, i, end, from, below));
-            }
+            CONV_GATHER_PANELS(g, group, part, y, x, p, bias, value,
+                               conv_steps(q, act, mask, g, at, end));
+        at = end;
+    }
 }
 
 #endif

@@ -1,13 +1,15 @@
-/* conv_pack.h -- the weights of a convolution in the order in which its kernels read them, made once a step.
+/* conv_pack.h -- the weights of a convolution in the order in which its kernels read them, packed
+ * once a step.
  *
- * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros behind the last output.
- * Back: the same with outputs and inputs exchanged, [group][ceil(C/g / P)][R][S][O/g][P].
- * Depthwise: [R][S][C], forward and back.
- * Back through a fused max-pool: [O][R][run], run = S C/g filled up with zeros to whole vectors:
- * what one output's row of taps adds to.
+ * Forward: panels of P outputs, [group][ceil(O/g / P)][R][S][C/g][P], zeros after the last output.
+ * Backward: the same with outputs and inputs exchanged, [group][ceil(C/g / P)][R][S][O/g][P].
+ * Depthwise: [R][S][C], forward and backward.
+ * Backward through a fused max-pool: [O][R][run], run = S C/g rounded up to whole vectors with
+ * zeros: what a row of taps of one output adds to.
  */
 #ifndef CPU_CONV_PACK_H
 #define CPU_CONV_PACK_H
+#include "cpu/conv.h"
 #include "cpu/transpose.h"
 
 RT_INLINE int conv_ceil(int n, int unit)
@@ -35,7 +37,7 @@ RT_INLINE void conv2d_pack_depthwise(real *restrict p, const real *restrict w, C
             p[(int64_t)tap * c.c + i] = w[(int64_t)i * taps + tap];
 }
 
-/* By the definition, one number after the other. */
+/* By the definition, one number after another. */
 RT_INLINE void conv2d_pack_plain(real *p, const real *w, Conv c)
 {
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
@@ -47,17 +49,17 @@ RT_INLINE void conv2d_pack_plain(real *p, const real *w, Conv c)
     }
 }
 
-/* Filters of 1 MB and more are written past the caches: a network that has such has more than a
- * cache holds until they are read, and lines that are not kept need not be read before they are
- * written (packing all of resnet50_cifar10's: 22 ms a step -> 15).  Where a vector is half a line,
- * the other half must follow at once (`whole`). */
+/* Filters of 1 MB and more are written past the caches.  A network with such filters has more data
+ * than a cache holds before it reads them, and a streaming store need not read the line first
+ * (packing for resnet50_cifar10: 15 instead of 22 ms a step).  If a vector is half a line, the
+ * other half must follow at once (`whole`). */
 RT_INLINE bool conv_pack_streams(const real *p, int64_t count, bool whole)
 {
     return count * (int64_t)sizeof(real) >= 1 << 20 && (uintptr_t)p % 64 == 0 &&
            (whole || V * sizeof(real) == 64);
 }
 
-/* A panel's row: the products with P outputs (back: inputs) of one (group, panel, r, s). */
+/* A panel's row: products of one (group, panel, r, s) with P outputs, or backward P inputs. */
 typedef struct ConvPackRow {
     int tap, panel, group;
 } ConvPackRow;
@@ -67,8 +69,9 @@ RT_INLINE ConvPackRow conv_pack_row(int64_t row, int taps, int panels)
     return (ConvPackRow){(int)(row % taps), (int)(row / taps % panels), (int)(row / taps / panels)};
 }
 
-/* Unit of `units` packs its share of the panels' rows.  Squares are turned round in registers: by single numbers, the rows of wide
- * layers being a power of two apart, 1x1 1024->2048 took 4.2 ms instead of 1.0, as long as its product with 32 images of 1 x 1. */
+/* This unit of `units` packs its share of the panels' rows.  Squares are transposed in registers.
+ * With single numbers, 1x1 1024->2048 took 4.2 ms instead of 1.0, as long as its product with 32
+ * images of 1 x 1, because the rows of wide layers are a power of two apart. */
 RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int unit, int units)
 {
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),
@@ -92,7 +95,7 @@ RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int
         v_stream_end();
 }
 
-/* The same share of the rows back: P inputs of one (group, panel, r, s) for each of its outputs. */
+/* The same share for the backward pass: P inputs of one (group, panel, r, s) for each output. */
 RT_INLINE void conv2d_pack_back(real *restrict p, const real *restrict w, Conv c, int unit,
                                 int units)
 {

@@ -1,8 +1,8 @@
-/* conv_pool_dw.h -- gradient of the weights of a convolution behind a fused 2x2 max-pool.
+/* conv_pool_dw.h -- gradient of the weights of a convolution with a fused 2x2 max-pool.
  *
- * Three ways: runs of the image's frame (many channels), whole patches side by side (one, three
- * channels: a run would fill a fraction of a vector), a position at a time (groups and dilated
- * columns break the runs up).
+ * One of three implementations: runs of the image's frame (many channels); whole patches (one to
+ * three channels: a run would fill a fraction of a vector); one position at a time (groups and
+ * dilated columns, which have no runs).
  */
 #ifndef CPU_CONV_POOL_DW_H
 #define CPU_CONV_POOL_DW_H
@@ -21,14 +21,14 @@ RT_INLINE void pool_dw_positions(real *dw, const real *x, const real *dy, const 
 
 /* ---------------------------------------------------------------------------------- run by run */
 
-/* A run of c that begins with a half, and ends where one without a head does. */
+/* A run of c that begins with a half vector and ends where a run without this half ends. */
 RT_INLINE Run run_headed(Conv c, int rows)
 {
     const int vectors = run_split(c).vectors;
     return (Run){rows, vectors, c.s * c.c - VH - (vectors - 2) * V, true};
 }
 
-/* t += dy x of a list.  x: at the first kernel row. */
+/* t += dy x over a list of outputs.  x: at the first kernel row. */
 RT_INLINE void pool_dw_list(RunSum *t, const real *x, int64_t row, const PoolTaken *k, int o, Run u)
 {
     const int count = k->count[u.head][o];
@@ -38,7 +38,7 @@ RT_INLINE void pool_dw_list(RunSum *t, const real *x, int64_t row, const PoolTak
         run_add(t, g[i], x + at[i], row, u);
 }
 
-/* The same of both lists: first the runs that begin in the middle of a line. */
+/* The same for both lists; first the runs that begin in the middle of a line. */
 RT_INLINE void pool_dw_run(real *dw, const real *x, PoolFrame f, const PoolTaken *k, int o, Conv c,
                            Run u)
 {
@@ -81,21 +81,22 @@ RT_INLINE void pool_dw_band(real *dw, const real *x, PoolFrame f, const real *dy
                             const uint8_t *index, Conv c, int bands)
 {
     const int windows = bands * (c.ow / 2);
+    const TeamRange part = team_range(c.o); /* outputs */
     PoolWindow w;
     PoolTaken t;
     for (int first = 0; first < windows; first += TAKEN_WINDOWS) {
         pool_windows(&w, f, c, first,
                      windows - first < TAKEN_WINDOWS ? windows - first : TAKEN_WINDOWS);
-        for (int o = 0; o < c.o; o += TAKEN_OUTPUTS) {
-            const int outputs = c.o - o < TAKEN_OUTPUTS ? c.o - o : TAKEN_OUTPUTS;
+        for (int o = (int)part.first; o < part.end; o += TAKEN_OUTPUTS) {
+            const int outputs = part.end - o < TAKEN_OUTPUTS ? (int)part.end - o : TAKEN_OUTPUTS;
             pool_take(&t, &w, f, dy + o, index + o, c, outputs);
             pool_dw_taken(dw + (int64_t)o * c.r * c.s * c.c, x, f, &t, c, outputs);
         }
     }
 }
 
-/* The frame of `rows` rows of outputs from oy on: the image between zeros, and once more for its
- * odd columns. */
+/* The frame for `rows` rows of outputs from oy on: the image with its padding, and a second copy
+ * for odd columns. */
 RT_INLINE void pool_framed(real *restrict t, const real *restrict x, PoolFrame f, Conv c, int oy,
                            int rows)
 {
@@ -125,17 +126,18 @@ RT_INLINE void pool_dw_runs(real *dw, const real *x, const real *dy, const uint8
 }
 
 /* ------------------------------------------------------------------------------ patch by patch
- * The R * S * C taps of each position side by side, PATCHES reals of them at a time: an output
- * channel's gradient is then a few full vectors.  The copy is shared by all outputs.  Windows that see
- * zeros alone add nothing and are left out: of MNIST's images a third, half where they are padded. */
+ * The R * S * C taps of a position are copied side by side, PATCHES reals at a time.  The gradient
+ * of an output channel is then a few full vectors.  All outputs share the copy.  Windows that see
+ * only zeros add nothing and are skipped: a third of the windows of MNIST, half where images are
+ * padded. */
 enum { PATCHES = 16 * 1024 / sizeof(real), PATCH_MAX = 8, PATCH_WINDOWS = PATCHES / 4 };
 RT_INLINE int pool_patch_vectors(Conv c)
 {
     return conv_ceil(c.r * c.s * c.c, V);
 }
 
-/* Rows of windows whose patches fit; 0: runs are better.  One output in four wins a position, so
- * that a patch is used O / 4 times. */
+/* Rows of windows whose patches fit; 0: runs are faster.  One of four positions wins in a window,
+ * so that a patch is used O / 4 times. */
 RT_INLINE int pool_patch_bands(Conv c)
 {
     const int vectors = pool_patch_vectors(c), halves = vectors * (V / VH),
@@ -147,7 +149,7 @@ RT_INLINE int pool_patch_bands(Conv c)
     return conv_padded(c) && !conv_band(c, 2) ? 0 : (int)(PATCHES / row);
 }
 
-/* Bit k: number k of the rows that a row of windows sees is not 0; where they are longer than a word, all bits. */
+/* Bit k: row k of the rows that a row of windows reads is not 0, or is longer than a word. */
 RT_INLINE uint64_t pool_seen(const real *x, int64_t row, Conv c)
 {
     const int rows = c.stride_h + (c.r - 1) * c.dil_h + 1,
@@ -160,13 +162,13 @@ RT_INLINE uint64_t pool_seen(const real *x, int64_t row, Conv c)
     return seen;
 }
 
-/* Windows whose patches were copied, in order: numbers from the band's first on. */
+/* Windows whose patches were copied, in order, counted from the band's first window. */
 typedef struct PoolWindows {
     int count;
     uint16_t at[PATCH_WINDOWS];
 } PoolWindows;
 
-/* Whole vectors are copied: what is written too much, the next copy writes over. */
+/* Copies whole vectors; the next copy overwrites what is too much. */
 RT_INLINE void pool_patches(real *t, PoolWindows *w, ConvImage m, Conv c, int bands)
 {
     const int length = c.s * c.c, width = (c.stride_w + c.s) * c.c;
@@ -194,7 +196,7 @@ RT_INLINE void pool_patches(real *t, PoolWindows *w, ConvImage m, Conv c, int ba
     }
 }
 
-/* dw += dy x of `outputs` output channels over some windows. */
+/* dw += dy x for `outputs` output channels over some windows. */
 RT_INLINE void pool_dw_patch(real *dw, const real *patch, const PoolWindows *w, const real *dy,
                              const uint8_t *index, Conv c, int outputs)
 {
@@ -237,12 +239,15 @@ RT_INLINE void pool_dw_patches(real *dw, ConvImage m, const real *dy, const uint
     for (int py = 0; py < rows / 2; py += most) {
         const int bands = rows / 2 - py < most ? rows / 2 - py : most;
         const int64_t at = (int64_t)py * (c.ow / 2) * c.o;
-        int o = 0;
+        const TeamRange tiles = team_range(k.bigs + k.smalls);
         pool_patches(patch, &w, (ConvImage){m.x + 2 * py * c.stride_h * m.row, m.row}, c, bands);
-        for (int i = 0; i < k.bigs; i++, o += k.big)
-            pool_dw_patch(dw + o * taps, patch, &w, dy + at + o, index + at + o, c, k.big);
-        for (int i = 0; i < k.smalls; i++, o += k.small)
-            pool_dw_patch(dw + o * taps, patch, &w, dy + at + o, index + at + o, c, k.small);
+        for (int i = (int)tiles.first; i < tiles.end; i++) {
+            const int o = tile_first(k, i);
+            if (i < k.bigs)
+                pool_dw_patch(dw + o * taps, patch, &w, dy + at + o, index + at + o, c, k.big);
+            else
+                pool_dw_patch(dw + o * taps, patch, &w, dy + at + o, index + at + o, c, k.small);
+        }
     }
 }
 
@@ -268,9 +273,10 @@ RT_INLINE void conv2d_pool_dw(real *restrict dw, const real *restrict x, const r
     const int64_t outputs = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o;
     const PoolFrame f = pool_frame(c);
     for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c, dy += outputs, index += outputs) {
-        if (c.groups > 1 || c.dil_w > 1 || (conv_padded(c) && !f.band))
-            pool_dw_positions(dw, x, dy, index, c);
-        else if (pool_patch_bands(c))
+        if (c.groups > 1 || c.dil_w > 1 || (conv_padded(c) && !f.band)) {
+            if (TEAM_FIRST)
+                pool_dw_positions(dw, x, dy, index, c);
+        } else if (pool_patch_bands(c))
             pool_dw_by_patch(dw, x, dy, index, c);
         else if (!f.needed || !f.band)
             pool_dw_band(dw, x, pool_no_frame(c), dy, index, c, c.oh / 2);

@@ -1,7 +1,8 @@
-/* conv_pool_dx.h -- gradient of the images of a convolution behind a fused 2x2 max-pool.
+/* conv_pool_dx.h -- gradient of the images of a convolution with a fused 2x2 max-pool.
  *
- * The outputs of a window are sorted by the corner that won; a run of dx is loaded once for all of
- * a corner's.  Groups and dilated columns break the runs up: those go a position at a time.
+ * The outputs of a window are sorted by the corner that won, so that a run of dx is loaded once for
+ * all outputs of a corner.  Groups and dilated columns have no runs: they go one position at a
+ * time.
  */
 #ifndef CPU_CONV_POOL_DX_H
 #define CPU_CONV_POOL_DX_H
@@ -18,8 +19,9 @@ RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const 
                                  dy[o], c, 2 * py + index[o] / 2, 2 * px + index[o] % 2);
 }
 
-/* For each of some windows and each corner, the outputs that won there: offsets of their weights,
- * and their gradients, but for zeros, which a relu leaves.  A list has room for all outputs and for a vector behind its last. */
+/* For each of some windows and each corner, the outputs for which this corner won: offsets of their
+ * weights, and their gradients.  Gradients of 0, which a relu produces, are left out.  A list has
+ * room for all outputs and one vector more. */
 enum { POOL_LIST = 8192 };
 typedef struct PoolList {
     RtInt at[POOL_LIST];
@@ -30,16 +32,16 @@ RT_INLINE int pool_room(Conv c)
     return c.o + V;
 }
 
-/* Windows go down the columns, number i is (i % bands, i / bands): two in a row never touch the
- * same image row. */
+/* Windows are numbered down the columns, number i is (i % bands, i / bands), so that two
+ * consecutive windows never add to the same image row. */
 RT_INLINE int64_t pool_window_at(Conv c, int bands, int i)
 {
     return (int64_t)(i % bands) * (c.ow / 2) + i / bands;
 }
 
-/* Sorts the outputs of a window into the four lists at slot * 4 * room; count: how many in each.
- * AVX-512 takes a vector of outputs at a time: LeNet's conv2d_pool_dx takes 0.25 of 13.5 us a sample
- * less on a Zen 4 than one output after another. */
+/* Sorts the outputs of a window into the four lists at slot * 4 * room; count: their lengths.  With
+ * AVX-512, a vector of outputs at a time: LeNet's conv2d_pool_dx takes 0.25 of 13.5 us a sample
+ * less on a Zen 4 than with one output at a time. */
 #ifdef RT_AVX512
 RT_INLINE void pool_sort_vector(PoolList *list, int *end, vint at, const real *dy,
                                 const uint8_t *index, int lanes)
@@ -88,8 +90,8 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
 }
 #endif
 
-/* dx: the image of `row` reals a row, at the first kernel row of the band; p: the weights,
- * likewise. */
+/* dx: the image, `row` reals a row, at the first kernel row of the band; p: the weights, at the
+ * same kernel row. */
 RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
                            const int *count, Conv c, int bands, int first, int windows, Run u)
 {
@@ -109,7 +111,7 @@ RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList 
         }
 }
 
-/* Kernel rows outermost: the weights of one, O runs, are what the first-level cache has to hold. */
+/* Kernel rows are outermost, so that the L1 cache holds the weights of one row, O runs. */
 RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy,
                             const uint8_t *index, Conv c, int bands)
 {
@@ -135,8 +137,8 @@ RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy
     }
 }
 
-/* dx = mask(w^T unpool(dy), y); p from conv2d_pack_dx; y: the value whose activation is undone, or
- * NULL. */
+/* dx = mask(w^T unpool(dy), y); p from conv2d_pack_dx.  y: the output of the activation whose
+ * derivative `mask` applies, or NULL. */
 RT_INLINE void conv2d_pool_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
                               const uint8_t *restrict index, Mask mask, const real *restrict y,
                               Conv c)
@@ -146,7 +148,10 @@ RT_INLINE void conv2d_pool_dx(real *restrict dx, const real *restrict p, const r
                   count = (int64_t)c.h * c.w * c.c;
     const int64_t row = conv_padded(c) ? (int64_t)conv_reach_w(c) * c.c : (int64_t)c.w * c.c;
     const int band = conv_band(c, 2);
-    for (int n = 0; n < c.n; n++, dx += count, dy += outputs, index += outputs) {
+    const TeamRange samples = team_range(c.n);
+    dx += samples.first * count, dy += samples.first * outputs, index += samples.first * outputs;
+    for (int64_t n = samples.first; n < samples.end;
+         n++, dx += count, dy += outputs, index += outputs) {
         memset(dx, 0, sizeof(real) * count);
         if (c.groups > 1 || c.dil_w > 1 || 4 * pool_room(c) > POOL_LIST ||
             (conv_padded(c) && !band))

@@ -1,10 +1,10 @@
 /* conv_pool_forward.h -- y = act(max_pool(conv(x) + bias)), direct.
  *
- * Pooling comes before the (monotone) activation: the four corners of a window are four rows of one
- * tile, so that the pre-activation is never stored and the activation runs on a quarter of the
- * values.  Where it saturates, the corner that wins is the true maximum, not the first of equals:
- * the values are the same and the gradients there vanish.
- * Few channels, and outputs that fill their vectors badly, go to conv_pool_lanes.h.
+ * Pooling comes before the activation, which is monotone: the four corners of a window are four
+ * rows of one tile, so that pre-activations are never stored and the activation runs on a quarter
+ * of the values.  Where the activation saturates, the true maximum wins instead of the first of
+ * equal values: values are the same, and gradients are 0 there.  Few channels, and outputs that
+ * fill their vectors badly, use conv_pool_lanes.h.
  */
 #ifndef CPU_CONV_POOL_FORWARD_H
 #define CPU_CONV_POOL_FORWARD_H
@@ -45,7 +45,7 @@ RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x
     }
 }
 
-/* `rows` rows of outputs before pooling, an even number, from oy on. */
+/* `rows` rows of outputs before pooling, an even number, from row oy on. */
 RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m, Act act, Conv c,
                               int oy, int rows)
 {
@@ -69,8 +69,8 @@ RT_INLINE void conv_pool_positions(real *y, uint8_t *index, ConvPanel q, const r
         }
 }
 
-/* y (N, OH/2, OW/2, O) = act(max_pool(conv(x) + bias)); index: which corner of its window, 0..3
- * row-major, won. */
+/* y (N, OH/2, OW/2, O) = act(max_pool(conv(x) + bias)); index: the corner of each window that won,
+ * 0..3 in row-major order. */
 RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real *restrict x,
                            const real *restrict p, const real *restrict bias, Act act, Conv c)
 {
@@ -81,8 +81,11 @@ RT_INLINE void conv2d_pool(real *restrict y, uint8_t *restrict index, const real
     for (; lanes && n + V <= c.n; n += V, x += (int64_t)V * c.h * c.w * c.c,
                                   y += V * outputs_a_sample, index += V * outputs_a_sample)
         conv_pool_lanes(y, index, x, p, bias, act, c, lanes);
-    for (; n < c.n;
-         n++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
+    const TeamRange part = team_range(c.n - n); /* of the samples that are left */
+    x += part.first * c.h * c.w * c.c, y += part.first * outputs_a_sample;
+    index += part.first * outputs_a_sample;
+    for (int64_t i = part.first; i < part.end;
+         i++, x += (int64_t)c.h * c.w * c.c, y += outputs_a_sample, index += outputs_a_sample) {
         if (!conv_padded(c)) {
             const ConvImage m = {x, (int64_t)c.w * c.c};
             CONV_EACH_PANEL(c, p, bias,

@@ -1,11 +1,12 @@
 /* conv_pool_lanes.h -- y = act(max_pool(conv(x) + bias)) with V samples in the lanes.
  *
- * For few input channels, and outputs that would leave much of their last vector empty (20 of 32):
- * the lanes are samples, a tile is a window's four corners by a few output channels, the weights
- * are broadcast.  x is turned into (H, W, C, V) first and a row of windows is turned back at a
- * time, which costs a few instructions a value; the activation comes between, where its constants
- * have registers to themselves (AVX2, LeNet: 8.3 instead of 9.3 us a sample).  The sum of an output goes over bias and taps in
- * the same order as in conv_pool_forward.h: the bits are the same.
+ * For few input channels, and outputs that would leave much of their last vector empty (20 of 32
+ * lanes used): the lanes are samples, a tile is the four corners of a window by a few output
+ * channels, and weights are broadcast.  x is first transposed to (H, W, C, V), and results are
+ * transposed back a row of windows at a time, which costs a few instructions a value.  The
+ * activation runs between the two, where its constants have enough registers (AVX2, LeNet: 8.3
+ * instead of 9.3 us a sample).  The sum of an output goes over bias and taps in the same order as
+ * in conv_pool_forward.h, so the bits are the same.
  */
 #ifndef CPU_CONV_POOL_LANES_H
 #define CPU_CONV_POOL_LANES_H
@@ -13,13 +14,13 @@
 #include "cpu/transpose.h"
 
 #if defined(RT_AVX2)
-enum { LANES_TILE = 3 }; /* outputs: 12 accumulators, 3 broadcasts, one image vector */
+enum { LANES_TILE = 3 }; /* outputs: 12 accumulators, 3 broadcasts, 1 vector of x; 16 registers */
 #else
-enum { LANES_TILE = 6 }; /* 24 and 6, of 32 */
+enum { LANES_TILE = 6 }; /* outputs: 24 accumulators and 6 broadcasts; 32 registers */
 #endif
-enum { LANES_ROW = 64 * 1024 / sizeof(real) }; /* reals of a row of windows: half of an L2 share */
+enum { LANES_ROW = 64 * 1024 / sizeof(real) }; /* reals of a row of windows: half an L2 share */
 
-/* The first maximum of four, and its number 0..3; NaN in the first stays. */
+/* The first maximum of four, and its index 0..3; a NaN in the first stays. */
 RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
 {
     const vec a = v_select_gt(t[step], t[0], t[step], t[0]),
@@ -30,14 +31,14 @@ RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
     return v_select_gt(b, a, b, a);
 }
 
-/* Reals of an image row in lanes. */
+/* Reals of an image row with V samples in the lanes. */
 RT_INLINE int64_t lanes_row(Conv c)
 {
     return (int64_t)conv_reach_w(c) * c.c * V;
 }
 
-/* Rows of outputs, an even number or all, whose image fits the scratch; 0: the lanes are better
- * used by outputs. */
+/* Rows of outputs, an even number or all, whose image fits the scratch; 0: conv_pool_forward.h
+ * fills the lanes better. */
 RT_INLINE int lanes_band(Conv c)
 {
     const int64_t most = CONV_SCRATCH / lanes_row(c);
@@ -49,7 +50,7 @@ RT_INLINE int lanes_band(Conv c)
     return rows >= c.oh ? c.oh : (int)(rows / 2 * 2);
 }
 
-/* The image rows that output rows from oy on reach, of V samples, between zeros. */
+/* The image rows for `rows` output rows from oy on, of V samples, with padding. */
 RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), top = oy * c.stride_h - c.pad_h;
@@ -65,7 +66,7 @@ RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int
     }
 }
 
-/* One window and `outputs` outputs: y, index (O, V); w: the outputs' weights in their panel; x: the
+/* One window, `outputs` outputs: y, index (O, V); w: the outputs' weights in their panel; x: the
  * window's first tap. */
 RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *w, const real *bias,
                             Conv c, int outputs)
@@ -121,7 +122,7 @@ RT_INLINE void lanes_panel(real *y, uint8_t *index, const real *x, const real *p
         lanes_windows(y + o * V, index + o * V, x, p + o, bias ? bias + o : NULL, c, k.small);
 }
 
-/* V samples, as conv2d_pool. */
+/* conv2d_pool for V samples. */
 RT_INLINE void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const real *restrict x,
                                const real *restrict p, const real *restrict bias, Act act, Conv c,
                                int band)
@@ -134,7 +135,11 @@ RT_INLINE void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const 
     for (int oy = 0; oy + 2 <= c.oh; oy += band) {
         const int rows = c.oh - oy < band ? c.oh - oy : band;
         lanes_image(image, x, c, oy, rows);
-        for (int i = 0; i + 2 <= rows; i += 2, y += count, index += count) {
+        const TeamRange part = team_range(rows / 2); /* rows of windows */
+        real *to = y + part.first * count;
+        uint8_t *at = index + part.first * count;
+        y += (int64_t)(rows / 2) * count, index += (int64_t)(rows / 2) * count;
+        for (int i = 2 * (int)part.first; i < 2 * part.end; i += 2, to += count, at += count) {
             const real *from = image + i * c.stride_h * lanes_row(c);
             for (int o = 0; o < full; o += P)
                 lanes_panel(top + o * V, number + o * V, from, p + o / P * panel,
@@ -143,8 +148,8 @@ RT_INLINE void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const 
                 lanes_panel(top + full * V, number + full * V, from, p + full / P * panel,
                             bias ? bias + full : NULL, c, c.o - full);
             RT_MAP((int64_t)count * V, STORE(top, act(LOAD(top))));
-            rows_from_lanes(y, top, step, count);
-            byte_rows_from_lanes(index, number, step, count);
+            rows_from_lanes(to, top, step, count);
+            byte_rows_from_lanes(at, number, step, count);
         }
     }
 }

@@ -1,15 +1,17 @@
-/* conv_pool_run.h -- what the gradients of a convolution behind a fused 2x2 max-pool share.
+/* conv_pool_run.h -- what the gradients of a convolution with a fused 2x2 max-pool share.
  *
- * Three of four gradients behind the pool are zero, so the sums run over pooled outputs, not
- * positions: a quarter of the textbook work.  What one output adds to, or takes from, is for each
- * kernel row a run of S * C reals that lie side by side in the image and in the weights; the runs
- * of a few kernel rows stay in registers while a list is swept.
- * Outputs whose gradient is zero are left out: behind a relu these are many (lenet_relu on MNIST: 0.3).
- * A frame is the image with its padding, laid out so that every run of it starts on a multiple of
- * 32 bytes: rows are filled up to whole lines, and the odd columns have a copy of their own where a pixel does not
- * fill its last line.  A load that starts anywhere else costs twice as much (12.6 instead of 8.4
- * cycles a run of 7 vectors of 64 bytes, Zen 4), at 32 bytes hardly more than at 64 there (8.7), but a fourth more
- * on a Xeon: runs that start in the middle of a line are read from half a vector on.
+ * Three of four gradients before the pool are zero, so the sums run over pooled outputs instead of
+ * positions: a quarter of the textbook work.  For each kernel row, an output adds to, or reads, a
+ * run of S * C reals that are contiguous in the image and in the weights.  The runs of a few kernel
+ * rows stay in registers while a list of outputs is processed.  Outputs whose gradient is zero are
+ * left out; after a relu these are many (lenet_relu on MNIST: 0.3).
+ *
+ * A frame is the image with its padding, in a layout in which every run starts at a multiple of 32
+ * bytes: rows are padded to whole lines, and odd columns have a second copy if a pixel does not
+ * fill its last line.  A load at any other address costs twice as much (12.6 instead of 8.4 cycles
+ * for a run of 7 vectors of 64 bytes, Zen 4).  A load at 32 bytes costs hardly more than at 64 on
+ * Zen 4 (8.7), but a quarter more on a Xeon: runs that start in the middle of a line are read from
+ * the second half of the line on.
  */
 #ifndef CPU_CONV_POOL_RUN_H
 #define CPU_CONV_POOL_RUN_H
@@ -17,19 +19,19 @@
 #include "cpu/half.h"
 
 #if defined(RT_AVX2)
-enum { RUN_MAX = 13 }; /* vectors in registers: 16 less a broadcast and a spare */
+enum { RUN_MAX = 13 }; /* vectors of sums in 16 registers, beside a broadcast and spares */
 #else
 enum { RUN_MAX = 28 };
 #endif
 
-/* `rows` runs of `vectors` vectors, the last of which has `lanes` lanes.  head: a half comes first, for runs that
- * start in the middle of a line. */
+/* `rows` runs of `vectors` vectors, of which the last has `lanes` lanes.  head: a half vector comes
+ * first, for runs that start in the middle of a line. */
 typedef struct Run {
     int rows, vectors, lanes;
     bool head;
 } Run;
-/* A last vector of few lanes is a half: it takes half the time, and LeNet's runs of 100 are seven
- * vectors, so that their two gradients gain 5 %. */
+/* A last vector with few lanes is a half, which takes half the time.  LeNet's runs of 100 are seven
+ * vectors; with the half, their two gradients gain 5 %. */
 RT_INLINE bool run_half(Run u)
 {
     return V / VH == 2 && u.lanes <= VH && !u.head;
@@ -42,7 +44,7 @@ RT_INLINE int run_lanes(Run u, int j)
 {
     return j + 1 < u.vectors - u.head ? V : u.lanes;
 }
-/* Where the wholes begin, and the half. */
+/* Where the whole vectors begin, and where the half is. */
 RT_INLINE int run_first(Run u)
 {
     return u.head ? VH : 0;
@@ -81,7 +83,7 @@ RT_INLINE void run_store(real *y, const RunSum *s, int64_t row, Run u)
     }
 }
 
-/* s += g times the runs at `from`; reads whole vectors, up to V - 1 reals behind a run. */
+/* s += g times the runs at `from`; reads whole vectors, up to V - 1 reals after a run. */
 RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
 {
     const vec a = v_set(g);
@@ -96,7 +98,7 @@ RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
     }
 }
 
-/* The sums of runs with a head, in the places that those have that end with a half. */
+/* Moves the sums of runs with a head to the positions that they have without one. */
 RT_INLINE void run_settle(RunSum *s, Run u)
 {
 #ifdef RT_AVX512
@@ -117,8 +119,8 @@ RT_INLINE void run_settle(RunSum *s, Run u)
 #endif
 }
 
-/* Runs longer than the registers are cut into `parts` of `vectors` vectors, the last of
- * which has `last` and ends with `lanes` lanes. */
+/* Runs longer than the registers are divided into `parts` of `vectors` vectors; the last part has
+ * `last` vectors, and its last vector `lanes` lanes. */
 typedef struct RunSplit {
     int parts, vectors, last, lanes;
 } RunSplit;
@@ -129,7 +131,7 @@ RT_INLINE RunSplit run_split(Conv c)
     return (RunSplit){parts, vectors, all - (parts - 1) * vectors, length - (all - 1) * V};
 }
 
-/* Kernel rows whose runs fit the registers together. */
+/* Kernel rows whose runs fit the registers at the same time. */
 RT_INLINE int run_rows(Conv c)
 {
     const RunSplit s = run_split(c);
@@ -137,11 +139,12 @@ RT_INLINE int run_rows(Conv c)
 }
 
 /* ------------------------------------------------------------------------------------ the frame
- * row: reals from one image row to the next.  odd: reals from the place of an odd column to its
- * copy, 0 without.  band: rows of outputs whose frame fits FRAME, an even number, or all; 0 when
- * not even two fit the scratch.  needed: the image as it lies will not do. */
-/* More than a first-level cache holds, where lists make less of each sweep: lenet_relu's conv2d_pool_dw takes 5 % less than with
- * 24 KB, on a Xeon with 48 KB of it. */
+ * row: reals from one image row to the next.  odd: reals from an odd column to its copy; 0: no
+ * copy.  band: rows of outputs whose frame fits FRAME, an even number, or all; 0: not even two fit.
+ * needed: the image in place is not enough.
+ *
+ * FRAME is larger than an L1 cache, because shorter lists then cost less for each sweep:
+ * lenet_relu's conv2d_pool_dw takes 5 % less than with 24 KB, on a Xeon with an L1 of 48 KB. */
 #ifdef RT_AVX512
 enum { FRAME = 40 * 1024 / sizeof(real) };
 #else
@@ -169,13 +172,13 @@ RT_INLINE PoolFrame pool_frame(Conv c)
                        .needed = conv_padded(c) || two ||
                                  (aligned && (c.w * c.c % V || (int64_t)c.h * c.w * c.c % V))};
 }
-/* The image itself as a frame. */
+/* The image in place as a frame. */
 RT_INLINE PoolFrame pool_no_frame(Conv c)
 {
     return (PoolFrame){.row = (int64_t)c.w * c.c, .band = c.oh};
 }
 
-/* Reals of a frame of some rows of outputs. */
+/* Reals of a frame for `rows` rows of outputs. */
 RT_INLINE int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
 {
     return f.odd + conv_reach_h(c, rows) * f.row;

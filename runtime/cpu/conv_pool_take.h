@@ -1,14 +1,15 @@
-/* conv_pool_take.h -- lists of what outputs behind a fused 2x2 max-pool take of the image, for conv_pool_dw.h.
+/* conv_pool_take.h -- for conv_pool_dw.h: lists of the parts of the image that outputs before a
+ * fused 2x2 max-pool use.
  *
- * A window's output takes one of four corners.  Output by output, the places in the frame and the gradients lie side by
- * side, so that a sweep over them is a loop of multiply-adds and nothing else.
+ * The output of a window comes from one of four corners.  Lists hold, for each output, offsets into
+ * the frame and gradients, so that a sweep over a list is a loop of multiply-adds only.
  */
 #ifndef CPU_CONV_POOL_TAKE_H
 #define CPU_CONV_POOL_TAKE_H
 #include "cpu/conv_pool_run.h"
 
-/* Some windows of a band.  window, from: where each lies in dy, and its first corner in the frame; middle: a bit for each of V
- * that begins in the middle of a line. */
+/* Some windows of a band.  window: offset in dy; from: offset of its first corner in the frame;
+ * middle: a bit for each of V windows that begin in the middle of a line. */
 enum { TAKEN_OUTPUTS = V > 8 ? V : 8, TAKEN_WINDOWS = 128 };
 typedef struct PoolWindow {
     int count, window[TAKEN_WINDOWS];
@@ -16,15 +17,16 @@ typedef struct PoolWindow {
     unsigned middle[TAKEN_WINDOWS / V];
 } PoolWindow;
 
-/* What some outputs take of these windows: where in the frame, and times what.  What begins in the middle of a line has lists
- * of its own, [1]; zeros, which a relu leaves, are in none. */
+/* What some outputs use of these windows: offsets in the frame, and gradients as factors.  Runs
+ * that begin in the middle of a line have lists of their own, [1].  Zeros, which a relu produces,
+ * are in no list. */
 typedef struct PoolTaken {
     int count[2][TAKEN_OUTPUTS];
     RtInt at[2][TAKEN_OUTPUTS][TAKEN_WINDOWS + V];
     real g[2][TAKEN_OUTPUTS][TAKEN_WINDOWS + V];
 } PoolTaken;
 
-/* Do the windows of odd columns begin in the middle of a line? */
+/* Whether windows of odd columns begin in the middle of a line. */
 RT_INLINE bool pool_middle(Conv c)
 {
     const RunSplit s = run_split(c);
@@ -45,7 +47,7 @@ RT_INLINE void pool_windows(PoolWindow *w, PoolFrame f, Conv c, int first, int c
 }
 
 #ifdef RT_AVX512
-/* Appends some of what output o takes of V windows. */
+/* Appends the windows in `some`, a bit each, of V windows, for output o. */
 RT_INLINE void pool_append(PoolTaken *k, int half, int o, vec at, vec g, unsigned some)
 {
     const int n = k->count[half][o];
@@ -54,8 +56,8 @@ RT_INLINE void pool_append(PoolTaken *k, int half, int o, vec at, vec g, unsigne
     k->count[half][o] = n + __builtin_popcount(some);
 }
 
-/* Of V windows from `first` on, or as many as there are: what lies output by output is turned round.  LeNet's
- * conv2d_pool_dw would take a tenth longer, one after another. */
+/* Lists V windows from `first` on, or the rest.  dy and index are transposed, so that lists go
+ * output by output; without it LeNet's conv2d_pool_dw takes a tenth longer. */
 RT_INLINE void pool_take_vector(PoolTaken *k, const PoolWindow *w, int first, PoolFrame f,
                                 const real *dy, const uint8_t *index, Conv c, int outputs)
 {

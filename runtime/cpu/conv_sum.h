@@ -1,24 +1,25 @@
-/* conv_sum.h -- the register tile of direct convolution: rows anywhere, taps at even distances.
+/* conv_sum.h -- the register tile of direct convolution: rows at any address, evenly spaced taps.
  *
  *     t[i][j] = start[j] + sum over taps (r, s), k of x[i][r, s, k] * p[r, s, k][j]
  *
- * The product of tile.h takes rows that are evenly spaced by a literal; these come as pointers.  They
- * are functions of their own, the same for every convolution of a program: eight rows and the loop
- * take eleven of the sixteen integer registers, and inlined into the walk over an image GCC keeps
- * rows in vector registers and on the stack (1x1 256->1024 @14: 79 instead of 109 GF/s).
+ * tile.h multiplies rows whose distance is a literal; here rows are pointers.  These tiles are
+ * separate functions, the same for each convolution of a program: eight rows and the loop take
+ * eleven of the sixteen integer registers, and GCC keeps rows in vector registers and on the stack
+ * if it inlines the tile into the walk over an image (1x1 256->1024 @14: 79 instead of 109 GF/s).
  */
 #ifndef CPU_CONV_SUM_H
 #define CPU_CONV_SUM_H
 #include "cpu/tile.h"
 
 typedef struct ConvRun {
-    int down, across;         /* taps */
+    int down, across;         /* number of taps */
     int64_t x_down, x_across; /* reals of x from one tap to the next */
-    int64_t p_down, p_across; /* and of p */
-    int64_t length;           /* products a tap */
+    int64_t p_down, p_across; /* reals of p from one tap to the next */
+    int64_t length;           /* products of a tap */
 } ConvRun;
 
-/* t[i][j] = start[j] + sum over taps and k of x[i][k] * p[k][j]: tile_product with rows anywhere. */
+/* t[i][j] = start[j] + sum over taps and k of x[i][k] * p[k][j]: tile_product for rows at any
+ * address. */
 RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const real *const *x,
                         const real *p, const ConvRun *run)
 {
@@ -39,7 +40,7 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
             const real *b = tap;
             int64_t k = across;
             for (const real *end = b + run->length * P; b != end; b += P, k++) {
-                __asm__("" : "+r"(k)); /* else GCC keeps a pointer a row and adds to each */
+                __asm__("" : "+r"(k)); /* else GCC keeps a pointer for each row and adds to each */
                 vec w[2];
                 RT_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -62,8 +63,9 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
         to[i] = t[i];
 }
 
-/* Files of one kernel call them (RT_TILES_CALLED) in a file that all of a program share (RT_TILES_HERE): they are half of
- * what GCC needs for a 3x3 convolution.  Other files have their own. */
+/* The file of one kernel calls these functions (RT_TILES_CALLED); one file of the program defines
+ * them for all (RT_TILES_HERE), because they take half of GCC's time for a 3x3 convolution.  Other
+ * files have their own. */
 #define CONV_TILE_ARGUMENTS                                                                        \
     (vec * to, const vec *start, const real *const *x, const real *p, const ConvRun *run)
 #if defined(RT_TILES_CALLED)
@@ -84,16 +86,15 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
 /* clang-format off */
 CONV_TILE(8, 1) CONV_TILE(7, 1) CONV_TILE(6, 1) CONV_TILE(5, 1)
 CONV_TILE(4, 1) CONV_TILE(3, 1) CONV_TILE(2, 1) CONV_TILE(1, 1)
-#if defined(RT_TILES_HERE) && defined(RT_AVX2) /* more than the registers hold: no one calls them */
+#if defined(RT_TILES_HERE) && defined(RT_AVX2) /* too many for the registers: never called */
 void conv_sum_8x2 CONV_TILE_ARGUMENTS;
 void conv_sum_7x2 CONV_TILE_ARGUMENTS;
 #else
 CONV_TILE(8, 2) CONV_TILE(7, 2)
 #endif
 CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
-/* clang-format on */
 
-/* The first `rows` of x, `vectors` wide; as many rows as a tile may have. */
+/* The tile for `rows` rows of x, at most TILE_ROWS, and `vectors` vectors. */
 RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
                              const real *const *x, const real *p, const ConvRun *run)
 {
@@ -116,5 +117,6 @@ RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
     }
 #undef CONV_CASE
 }
+/* clang-format on */
 
 #endif

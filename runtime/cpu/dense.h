@@ -2,11 +2,12 @@
  *
  *   x (N, K)   y (N, O)   W (O, K) in files and in the plain kernels
  *
- * In the fast kernels W lies in panels [ceil(O / P)][K][P], the last one filled up with zeros: what
- * one tile reads is one stream.  Gradient and optimizer state of W have the same layout.
+ * In the fast kernels W is stored in panels [ceil(O / P)][K][P], the last one padded with zeros: a
+ * tile reads one stream.  Gradient and optimizer state of W have the same layout.
  */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
+#include "cpu/team.h"
 #include "cpu/tile.h"
 #include "cpu/transpose.h"
 
@@ -17,8 +18,9 @@ typedef struct Dense {
 #define DENSE_PANELS(o)   (((o) + P - 1) / P)
 #define DENSE_COUNT(k, o) ((int64_t)DENSE_PANELS(o) * (k)*P)
 
-/* Weights of more than 1 MB are called ahead, for they share the L2 with all that a chunk writes: LeNet's
- * 800 x 500 take 0.23 instead of 0.28 ms for 64 samples on two threads of a Xeon with 2 MB. */
+/* Whether the weights have more than 1 MB and are prefetched: they share the L2 cache with all that
+ * a chunk writes.  LeNet's 800 x 500 take 0.23 instead of 0.28 ms for 64 samples on two threads of
+ * a Xeon with 2 MB. */
 RT_INLINE bool dense_far(Dense d)
 {
     return (int64_t)d.k * d.o > TILE_FAR_REALS / 2;
@@ -38,7 +40,8 @@ RT_INLINE void dense_plain(real *y, const real *x, const real *w, Dense d)
         }
 }
 
-/* y = mask(act(sum), seen); seen is like y, or NULL: no mask.  far: the weights come from beyond the L2. */
+/* y = mask(act(sum), seen).  seen has the layout of y; NULL: no mask.  far: prefetch the
+ * weights. */
 RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bias, Act act,
                           Mask mask, const real *seen, Dense d, int rows, int lanes, bool far)
 {
@@ -63,12 +66,13 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
     }
 }
 
-/* One panel of outputs for all samples. */
+/* One panel of outputs, of the samples of a team member. */
 RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bias, Act act,
-                           Mask mask, const real *seen, Dense d, int lanes)
+                           Mask mask, const real *seen, Dense d, int lanes, RtGrid part)
 {
     const TileSplit t = tile_split(d.n, lanes > V ? TILE_ROWS : TILE_ROWS_1);
-    for (int i = 0; i < t.bigs + t.smalls; i++) {
+    const TeamRange tiles = team_rows(part, t.bigs + t.smalls);
+    for (int i = (int)tiles.first; i < tiles.end; i++) {
         const int64_t row = tile_first(t, i);
         const real *at = seen ? seen + row * d.o : NULL;
         if (i < t.bigs)
@@ -84,13 +88,15 @@ RT_INLINE void dense_panels(real *restrict y, const real *restrict x, const real
                             const real *restrict bias, Act act, Mask mask,
                             const real *restrict seen, Dense d)
 {
+    const RtGrid part = team_grid((d.n + TILE_ROWS - 1) / TILE_ROWS, DENSE_PANELS(d.o));
+    const TeamRange panels = team_columns(part, DENSE_PANELS(d.o));
     const int full = d.o / P * P;
-    for (int o = 0; o < full; o += P)
+    for (int o = (int)panels.first * P; o < full && o < panels.end * P; o += P)
         dense_panel(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, mask,
-                    seen ? seen + o : NULL, d, P);
-    if (full < d.o)
+                    seen ? seen + o : NULL, d, P, part);
+    if (full < d.o && panels.end * P > d.o)
         dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, mask,
-                    seen ? seen + full : NULL, d, d.o - full);
+                    seen ? seen + full : NULL, d, d.o - full, part);
 }
 
 /* y = act(x W^T + bias); bias may be NULL. */
@@ -114,7 +120,7 @@ RT_INLINE void dense_dx_plain(real *dx, const real *w, const real *dy, Dense d)
         }
 }
 
-/* Dot products over the outputs, lanes = outputs: `rows` samples by `columns` inputs, one
+/* Dot products over the outputs, with outputs in the lanes: `rows` samples by `columns` inputs, one
  * accumulator each. */
 #ifdef RT_AVX2
 enum { DENSE_DX_ROWS = 4, DENSE_DX_COLUMNS = RT_DENSE_DX_COLUMNS };
@@ -129,7 +135,7 @@ RT_INLINE void dense_dx_step(vec *c, const real *w, const real *dy, Dense d, int
     RT_UNROLL
     for (int j = 0; j < columns; j++)
         b[j] = v_load_opaque(w + j * P);
-    if (dense_far(d)) { /* the next columns */
+    if (dense_far(d)) { /* prefetch the next columns */
         RT_UNROLL
         for (int j = 0; j < columns; j++)
             __builtin_prefetch(w + (columns + j) * P);
@@ -174,26 +180,41 @@ RT_INLINE void dense_dx_columns(real *dx, const real *w, const real *dy, Dense d
         dense_dx_tile(dx, w, dy, d, t.small, columns);
 }
 
-/* dx = mask(dy W, y); y (N, K) is the value whose activation is undone, or NULL. */
+/* dx = mask(dx, y), columns first .. end - 1 of all samples: those of a team member. */
+RT_INLINE void dense_dx_mask(real *dx, Mask mask, const real *y, Dense d, int first, int end)
+{
+    for (int i = 0; i < d.n; i++) {
+        real *to = dx + (int64_t)i * d.k;
+        const real *seen = y + (int64_t)i * d.k;
+        RT_MAP_FROM(first, end, STORE(to, mask(LOAD(to), LOAD(seen))));
+    }
+}
+
+/* dx = mask(dy W, y).  y (N, K): the output of the activation whose derivative `mask` applies, or
+ * NULL. */
 RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *restrict dy,
                         Mask mask, const real *restrict y, Dense d)
 {
     const int full = d.k / DENSE_DX_COLUMNS * DENSE_DX_COLUMNS;
-    for (int k = 0; k < full; k += DENSE_DX_COLUMNS)
+    const TeamRange part = team_range((d.k + DENSE_DX_COLUMNS - 1) / DENSE_DX_COLUMNS);
+    const int first = (int)part.first * DENSE_DX_COLUMNS, end = (int)part.end * DENSE_DX_COLUMNS;
+    for (int k = first; k < full && k < end; k += DENSE_DX_COLUMNS)
         dense_dx_columns(dx + k, w + (int64_t)k * P, dy, d, DENSE_DX_COLUMNS);
-    if (full < d.k)
+    if (full < d.k && end > full)
         dense_dx_columns(dx + full, w + (int64_t)full * P, dy, d, d.k - full);
-    if (y)
+    if (y && rt_team.of > 1)
+        dense_dx_mask(dx, mask, y, d, first, end < d.k ? end : d.k);
+    else if (y)
         RT_MAP((int64_t)d.n * d.k, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }
 
-/* The sums of those dot products' lanes cost as much as four more vectors of outputs.  Where that
- * is too much, W is turned over once a step, to panels [ceil(K / P)][O][P] of inputs, and the
- * product has lanes = inputs: a forward pass with the roles of K and O exchanged. */
+/* Adding the lanes of those dot products costs as much as four more vectors of outputs.  If that is
+ * too much, W is transposed once a step to panels [ceil(K / P)][O][P] of inputs, and the product
+ * has inputs in the lanes: a forward pass with K and O exchanged. */
 #define DENSE_TURNED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
 
-/* A square of V inputs by V outputs, to rows of P reals; what lies outside of W is 0, what lies outside of the
- * copy is not stored. */
+/* Transposes V inputs by V outputs to rows of P reals.  Elements outside of W are 0; elements
+ * outside of the copy are not stored. */
 RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
 {
     vec x[V];
@@ -207,7 +228,7 @@ RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
             v_store(to + i * P, x[i]);
 }
 
-/* Unit's share of the copy: some of its panels' halves. */
+/* This unit of `units` transposes its share: some of the halves of panels. */
 RT_INLINE void dense_turn(real *restrict turned, const real *restrict w, Dense d, int unit,
                           int units)
 {
@@ -218,7 +239,7 @@ RT_INLINE void dense_turn(real *restrict turned, const real *restrict w, Dense d
                               o);
 }
 
-/* dense_dx from what dense_turn made. */
+/* dense_dx with the copy of dense_turn. */
 RT_INLINE void dense_dx_turned(real *restrict dx, const real *restrict turned,
                                const real *restrict dy, Mask mask, const real *restrict y, Dense d)
 {
@@ -239,7 +260,7 @@ RT_INLINE void dense_dw_plain(real *dw, const real *x, const real *dy, Dense d)
         }
 }
 
-/* c[i][j] = sum over the samples of x[.][i] dy[.][panel]: `rows` inputs by one panel of outputs. */
+/* c[i][j] = sum over the samples of x[.][i] dy[.][panel]: `rows` inputs, one panel of outputs. */
 RT_INLINE void dense_dw_tile(vec *c, const real *x, const real *dy, int samples, Dense d, int rows,
                              int lanes)
 {
@@ -263,11 +284,11 @@ RT_INLINE void dense_dw_rows(real *dw, const real *x, const real *dy, Dense d, i
     }
 }
 
-/* ---- many samples: a block at a time, so that its dy and a tile's x fit the first cache */
+/* ---- many samples: in blocks, so that dy of a block and x of a tile fit the L1 cache */
 enum { DENSE_SAMPLES = 128 };
 
-/* The panel's columns of dy, row by row: as they lie, their rows would share a few sets of the
- * cache when O is a power of two.  What is behind `lanes` columns is 0. */
+/* Copies the panel's columns of dy, row after row: in place, rows would share a few cache sets if O
+ * is a power of two.  Columns from `lanes` on are 0. */
 RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int samples, Dense d,
                              int vectors, int lanes)
 {
@@ -280,7 +301,8 @@ RT_INLINE void dense_pack_dy(real *restrict to, const real *restrict dy, int sam
     }
 }
 
-/* sum += x^T dy of one block for one tile, or = where it begins; x_row: reals from a sample of x to the next. */
+/* sum += x^T dy of one block for one tile, or = if `begin`.  x_row: reals from one sample of x to
+ * the next. */
 RT_INLINE void dense_tile_block(real *sum, bool begin, const real *x, int64_t x_row, const real *dy,
                                 int samples, int rows, int vectors)
 {
@@ -295,7 +317,7 @@ RT_INLINE void dense_tile_block(real *sum, bool begin, const real *x, int64_t x_
         v_store(sum + i / vectors * P + i % vectors * V, c[i]);
 }
 
-/* dw += the products of samples in blocks, for one panel. */
+/* dw += the products of all samples in blocks, for one panel. */
 RT_INLINE void dense_dw_blocks(real *dw, const real *x, const real *dy, Dense d, int lanes)
 {
     const int vectors = lanes > V ? 2 : 1;
@@ -333,9 +355,10 @@ RT_INLINE void dense_dw_panel(real *dw, const real *x, const real *dy, Dense d, 
 RT_INLINE void dense_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Dense d)
 {
     const int full = d.o / P * P;
-    for (int o = 0; o < full; o += P)
+    const TeamRange panels = team_range(DENSE_PANELS(d.o));
+    for (int o = (int)panels.first * P; o < full && o < panels.end * P; o += P)
         dense_dw_panel(dw + (int64_t)o * d.k, x, dy + o, d, P);
-    if (full < d.o)
+    if (full < d.o && panels.end * P > d.o)
         dense_dw_panel(dw + (int64_t)full * d.k, x, dy + full, d, d.o - full);
 }
 

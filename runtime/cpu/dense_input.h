@@ -1,21 +1,24 @@
-/* dense_input.h -- the gradient and update of a first dense layer's weights, from the samples as they are stored.
+/* dense_input.h -- the gradient and update of the weights of a first dense layer, from the samples
+ * as they are stored.
  *
  *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
  *
- * x are the numbers that rt_input makes; here they are made again, a few columns at a time.  So the forward pass keeps them
- * no longer than a chunk: they stay in its first caches, are not written for other threads to fetch, and a unit reads bytes
- * instead of reals.  The sums are dense_update.h's, to the bit.
+ * x are the numbers that rt_input computes; here they are computed again, a few columns at a time.
+ * So the forward pass needs them only for a chunk: they stay in the L1 and L2 caches, other threads
+ * do not fetch them, and a unit reads bytes instead of reals.  The sums have the same bits as those
+ * of dense_update.h.
  *
- * A unit is a few tiles of inputs by all outputs.  It goes through the samples in blocks of a few shards, whose columns of x
- * lie in the first cache.  Sums of a block wait in `stack`, one behind the other as the tree has them.
- * Where most of a block's columns are zeros, as in images of digits, the products with them are left out (dense_sparse.h):
- * column by column, all outputs at once.
+ * A unit is a few tiles of inputs by all outputs.  It goes through the samples in blocks of a few
+ * shards, whose columns of x fit the L1 cache.  Sums of a block are pending in `stack`, in the
+ * order of the tree.  If most of a block's columns are zeros, as in images of digits, products with
+ * zeros are skipped (dense_sparse.h): column by column, all outputs at once.
  *
- * Measured: of samples without zeros a step of the MLP on two threads of a Zen 4, with weights fetched early to be written, takes
- * 0.18 instead of 0.20 ms (B=64), 0.52 instead of 0.64 (B=128), 3.2 instead of 3.4 (B=1024) where the host has put the threads far
- * from each other; on one thread 1 % more (B=128: 0.547 and 0.555), and 5 % more where a shard is several blocks (B=4096: 18.6 and
- * 19.7), because each dy is taken for a few inputs only.  Of MNIST, with both kernels that leave zeros out, one thread takes 0.24 instead
- * of 0.57 ms (B=128) and 10.2 instead of 18.6 (B=4096).
+ * Measured without zeros in the samples: a step of the MLP on two threads of a Zen 4, with weights
+ * prefetched for writing, takes 0.18 instead of 0.20 ms (B=64), 0.52 instead of 0.64 (B=128), 3.2
+ * instead of 3.4 (B=1024) if the host runs the threads on distant cores.  On one thread it takes
+ * 1 % more (B=128: 0.547 and 0.555), and 5 % more if a shard has several blocks (B=4096: 18.6 and
+ * 19.7), because each dy is used for a few inputs only.  On MNIST, with both kernels that skip
+ * zeros, one thread takes 0.24 instead of 0.57 ms (B=128) and 10.2 instead of 18.6 (B=4096).
  */
 #ifndef CPU_DENSE_INPUT_H
 #define CPU_DENSE_INPUT_H
@@ -26,7 +29,7 @@
 enum { DENSE_INPUT_TILES = 4, DENSE_INPUT_COLUMNS = DENSE_INPUT_TILES * TILE_ROWS };
 #define DENSE_INPUT_UNITS(k) ((DENSE_TILES(k) + DENSE_INPUT_TILES - 1) / DENSE_INPUT_TILES)
 
-/* Columns k .. k + count - 1 of sample `row`, and what is behind them up to a whole vector. */
+/* Columns k .. k + count - 1 of sample `row`, and the following ones up to a whole vector. */
 RT_INLINE void dense_input_row(real *restrict x, const Rt *r, const char *row, int k, int count,
                                int all)
 {
@@ -42,7 +45,7 @@ RT_INLINE void dense_input_row(real *restrict x, const Rt *r, const char *row, i
                 x[j] = input_at(r, row, k + j);
 }
 
-/* The columns of n samples from number `first` of the batch on. */
+/* The columns of n samples of the batch, from index `first` on. */
 RT_INLINE void dense_input_block(real *restrict x, const Rt *r, int first, int n, int k, int count,
                                  int all)
 {
@@ -51,15 +54,16 @@ RT_INLINE void dense_input_block(real *restrict x, const Rt *r, int first, int n
                         count, all);
 }
 
-/* Where a unit's sums wait: of each panel and input a panel of outputs. */
+/* Reals of the pending sums of a unit: a panel of outputs for each panel and input. */
 #define DENSE_INPUT_SUMS(o) (DENSE_PANELS(o) * DENSE_INPUT_COLUMNS * P)
 
-/* The shards of a block are a node of the tree, or what is left of one at the end.  Of a shard that is several blocks, each goes on
- * with the sums of the one before, which lie where the node's will. */
+/* The shards of a block are a node of the tree, or the rest of one at the end.  If a shard has
+ * several blocks, each block continues the sums of the block before, which lie where the sums of
+ * the node will be. */
 typedef struct DenseBlock {
-    int shards, number, samples; /* a shard */
-    bool ends;                   /* none follows */
-    bool part, more;             /* of a shard, not the first; others follow */
+    int shards, number, samples; /* samples of a shard */
+    bool ends;                   /* the last block */
+    bool part, more;             /* not the first block of a shard; not the last one */
 } DenseBlock;
 
 RT_INLINE void dense_input_add(vec *c, const real *sum, int rows, int vectors)
@@ -76,7 +80,7 @@ RT_INLINE void dense_input_store(real *sum, const vec *c, int rows, int vectors)
         v_store(sum + i / vectors * P + i % vectors * V, c[i]);
 }
 
-/* A tile over one part of a shard. */
+/* The products of a tile over one part of a shard. */
 RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, const real *sum,
                                 int column, int rows, int vectors)
 {
@@ -87,8 +91,9 @@ RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, co
                  (const real *)q.x + column, q.x_row, (const real *)q.dy, q.dy_row, vectors * V);
 }
 
-/* One tile: its products of the block, what the tree adds then, and the update when nothing follows.  sum: its place in the
- * lowest sums that wait, `level` reals from one to the next; at: its first element in w. */
+/* One tile: its products of the block, the additions of the tree that become possible, and the
+ * update after the last block.  sum: its position in the lowest pending sums, `level` reals from
+ * one to the next; at: its first element in w. */
 RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum, int64_t level,
                                 int64_t at, int column, int rows, int vectors, int lanes)
 {
@@ -110,7 +115,7 @@ RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum
         dense_input_store(sum + depth * level, c, rows, vectors);
 }
 
-/* One panel's tiles first .. end - 1. */
+/* Tiles first .. end - 1 of one panel. */
 RT_INLINE void dense_input_panel(DenseUpdate q, Update u, DenseBlock b, real *sum, int64_t level,
                                  Dense d, int64_t at, int first, int end, int vectors, int lanes)
 {
@@ -143,13 +148,13 @@ RT_INLINE void dense_input_panels(DenseUpdate q, Update u, DenseBlock b, real *s
                           last > V ? 2 : 1, last);
 }
 
-/* ------------------------------------------------------------------- columns that are mostly zeros */
+/* ---------------------------------------------------------------- columns that are mostly zeros */
 
-/* Samples whose x is not 0, of each column: words of 32 samples, [shard][word][column]. */
+/* For each column, the samples whose x is not 0: words of 32 samples, [shard][word][column]. */
 enum { DENSE_INPUT_WORD = 32 };
 #define DENSE_INPUT_WORDS(samples) (((samples) + DENSE_INPUT_WORD - 1) / DENSE_INPUT_WORD)
 
-/* Of one word; x: its first sample's columns. */
+/* One word for each column; x: the columns of its first sample. */
 RT_INLINE int dense_input_word(RtInt *word, const real *x, int samples, int columns)
 {
     int nonzero = 0;
@@ -164,7 +169,7 @@ RT_INLINE int dense_input_word(RtInt *word, const real *x, int samples, int colu
     return nonzero;
 }
 
-/* All words of a block; how many numbers are not 0. */
+/* All words of a block; returns the number of elements that are not 0. */
 RT_INLINE int dense_input_words(RtInt *word, const real *x, int shards, int samples, int columns)
 {
     int nonzero = 0;
@@ -177,7 +182,7 @@ RT_INLINE int dense_input_words(RtInt *word, const real *x, int shards, int samp
     return nonzero;
 }
 
-/* c += the samples of one shard of the block, for one input and some panels. */
+/* c += the products of one shard of the block, for one input and some panels. */
 RT_INLINE void sparse_add(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
                           int shard, int column, int vectors)
 {
@@ -189,7 +194,7 @@ RT_INLINE void sparse_add(vec *restrict c, DenseUpdate q, DenseBlock b, const Rt
                        dy + n * q.dy_row, q.dy_row, P, vectors);
 }
 
-/* c = the sum over at most two shards, and over at most four. */
+/* c = the sum over at most two shards; below, over at most four. */
 RT_INLINE void sparse_two(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
                           int shard, int shards, int column, int vectors)
 {
@@ -215,7 +220,7 @@ RT_INLINE void sparse_four(vec *restrict c, DenseUpdate q, DenseBlock b, const R
     }
 }
 
-/* c += the sums that wait there. */
+/* c += the pending sums. */
 RT_INLINE void sparse_sum(vec *restrict c, const real *sum, int vectors)
 {
     RT_UNROLL
@@ -223,7 +228,7 @@ RT_INLINE void sparse_sum(vec *restrict c, const real *sum, int vectors)
         c[j] = v_load(sum + j / 2 * DENSE_INPUT_COLUMNS * P + j % 2 * V) + c[j];
 }
 
-/* One input, some panels, the shards from `shard` on: as dense_input_tile. */
+/* One input, some panels, the shards from `shard` on; see dense_input_tile. */
 RT_INLINE void sparse_column(DenseUpdate q, Update u, DenseBlock b, const RtInt *word, int shard,
                              real *sum, int64_t level, int64_t at, Dense d, int column, int lanes)
 {
@@ -255,7 +260,7 @@ RT_INLINE void sparse_column(DenseUpdate q, Update u, DenseBlock b, const RtInt 
     }
 }
 
-/* Shards whose dy is read from the first caches for every column. */
+/* Shards whose dy stays in the L1 and L2 caches from column to column. */
 #define SPARSE_SHARDS(samples) ((samples) <= 16 ? 4 : (samples) <= 32 ? 2 : 1)
 
 /* All columns and panels of one block. */
@@ -284,9 +289,10 @@ RT_INLINE void sparse_columns(DenseUpdate q, Update u, DenseBlock b, const RtInt
     }
 }
 
-/* ----------------------------------------------------------------------------------------- a unit */
+/* --------------------------------------------------------------------------------------- a unit */
 
-/* Unit of DENSE_INPUT_UNITS(k): as dense_dw_update, with x = samples of the batch; as many a shard as there are. */
+/* Unit of DENSE_INPUT_UNITS(k): dense_dw_update, with the stored samples of the batch as x.
+ * samples: of a shard. */
 RT_INLINE void dense_dw_update_input(const Rt *r, int unit, int64_t grad, real *restrict w,
                                      real *restrict s0, real *restrict s1, const char *restrict dy,
                                      int samples, Factors f, Update u, Dense d)
@@ -301,8 +307,8 @@ RT_INLINE void dense_dw_update_input(const Rt *r, int unit, int64_t grad, real *
     int group = few; /* shards of a block */
     while (2 * group * samples <= DENSE_SAMPLES)
         group *= 2;
-    const int parts = (r->shards + few - 1) /
-                      few; /* a node of the tree each: as many sums wait as parts has digits */
+    /* nodes of the tree; at most one sum is pending for each binary digit of their number */
+    const int parts = (r->shards + few - 1) / few;
     real x[DENSE_SAMPLES * DENSE_INPUT_COLUMNS + V] __attribute__((aligned(64)));
     real stack[(32 - __builtin_clz((unsigned)parts)) * DENSE_INPUT_SUMS(d.o)]
         __attribute__((aligned(64)));

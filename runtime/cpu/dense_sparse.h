@@ -1,31 +1,34 @@
-/* dense_sparse.h -- y = act(x W^T + b) for samples that are mostly zeros, as images of digits are.
+/* dense_sparse.h -- y = act(x W^T + b) for samples that are mostly zeros, such as images of digits.
  *
- * A product with zero changes no sum, so to leave it out changes no bit, as long as the weights are finite.  Which inputs of
- * a chunk are not zero is counted first; a chunk with few zeros is done by dense.h.  So the choice depends on the
- * samples alone, and the result not on the choice.
+ * A product with zero changes no sum, so skipping it changes no bit if the weights are finite.  The
+ * inputs of a chunk that are not zero are counted first; dense.h computes a chunk with few zeros.
+ * So the choice depends on the samples alone, and the result does not depend on the choice.
  *
- * Inputs are taken in blocks of 64, whose weights lie in the first caches.  A sample's sums, up to eight vectors of outputs, stay
- * in registers for a block; each bit of the block's word is an input, and as many FMAs with weights from memory.
+ * Inputs are processed in blocks of 64, whose weights fit the L1 and L2 caches.  The sums of a
+ * sample, up to eight vectors of outputs, stay in registers for a block.  Each bit of the block's
+ * word is an input, which costs one FMA a vector, with weights from memory.
  *
- * Measured, one thread of a Zen 4, microseconds a sample of 784 x 128 where so many inputs are not zero, dense.h's time first: AVX-512
- * 1.71: 10 % 0.37, 20 % 0.57, 40 % 1.01, 60 % 1.43, all 1.75; AVX2 1.80: 0.41, 0.63, 1.07, 1.50, 1.90.  MNIST's are 19 %.
+ * Microseconds a sample of 784 x 128 on one thread of a Zen 4, by the share of inputs that are not
+ * zero.  AVX-512: dense.h 1.71; 10 % 0.37, 20 % 0.57, 40 % 1.01, 60 % 1.43, all 1.75.  AVX2:
+ * dense.h 1.80; 0.41, 0.63, 1.07, 1.50, 1.90.  MNIST has 19 %.
  */
 #ifndef CPU_DENSE_SPARSE_H
 #define CPU_DENSE_SPARSE_H
 #include "cpu/dense.h"
 
 enum { SPARSE_WORD = RT_SPARSE_WORD, SPARSE_PANELS = 4, SPARSE_VECTORS = 2 * SPARSE_PANELS };
-enum { SPARSE_LEAST = 4 * V }; /* outputs: fewer sums would wait for each other */
+enum { SPARSE_LEAST = 4 * V }; /* outputs: with fewer, too few independent sums hide the latency */
 #define SPARSE_WORDS(k) (((k) + SPARSE_WORD - 1) / SPARSE_WORD)
 
-/* Where these loops beat dense.h: at most so many of a hundred inputs are not zero. */
+/* Percentage of inputs that are not zero up to which these loops are faster than dense.h. */
 enum { SPARSE_MOST = 60 };
 RT_INLINE bool sparse_pays(int64_t nonzero, int64_t all)
 {
     return nonzero * 100 <= all * SPARSE_MOST;
 }
 
-/* c += x[i] row[i] for each bit i of the word: row[i] are `vectors` vectors, panels of two `panel` reals apart. */
+/* c += x[i] row[i] for each bit i of the word.  row[i]: `vectors` vectors; panels are `panel` reals
+ * apart. */
 RT_INLINE void sparse_product(vec *restrict c, uint64_t word, const real *x, int64_t x_step,
                               const real *w, int64_t w_step, int64_t panel, int vectors)
 {
@@ -34,14 +37,14 @@ RT_INLINE void sparse_product(vec *restrict c, uint64_t word, const real *x, int
         const vec s = v_broadcast(x + i * x_step);
         const real *row = w + i * w_step;
         RT_OPAQUE(
-            row); /* else each vector has its address computed anew: 0.78 us instead of 0.65 */
+            row); /* else GCC computes the address of each vector anew: 0.78 us instead of 0.65 */
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
             c[j] = v_fma(s, v_load(row + j / 2 * panel + j % 2 * V), c[j]);
     }
 }
 
-/* Some panels of all samples; word: those of sample n lie at n * SPARSE_WORDS(k). */
+/* Some panels of all samples; word: the words of sample n begin at n * SPARSE_WORDS(k). */
 RT_INLINE void sparse_panels(real *y, const real *x, const real *w, const real *bias, Act act,
                              const uint64_t *word, Dense d, int lanes)
 {
@@ -73,7 +76,7 @@ RT_INLINE void sparse_panels(real *y, const real *x, const real *w, const real *
                       tile_lanes(lanes, j));
 }
 
-/* As dense(). */
+/* Computes what dense() computes. */
 RT_INLINE void dense_sparse(real *restrict y, const real *restrict x, const real *restrict w,
                             const real *restrict bias, Act act, Dense d)
 {
@@ -91,10 +94,12 @@ RT_INLINE void dense_sparse(real *restrict y, const real *restrict x, const real
         dense(y, x, w, bias, act, d);
         return;
     }
-    for (int o = 0; o < full; o += SPARSE_PANELS * P)
+    const TeamRange part = team_range((d.o + SPARSE_PANELS * P - 1) / (SPARSE_PANELS * P));
+    for (int o = (int)part.first * SPARSE_PANELS * P; o < full && o < part.end * SPARSE_PANELS * P;
+         o += SPARSE_PANELS * P)
         sparse_panels(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, word, d,
                       SPARSE_PANELS * P);
-    if (full < d.o)
+    if (full < d.o && part.end * SPARSE_PANELS * P > full)
         sparse_panels(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, word, d,
                       d.o - full);
 }

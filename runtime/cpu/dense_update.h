@@ -3,11 +3,10 @@
  *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
  *
  * A tile is a few inputs by one panel of outputs and stays in registers; its weights and states are
- * touched once a step, when its sum is complete.  A unit is a few tiles of one panel, of large layers of
- * up to four; units of the same inputs follow each other, so that a thread reads its part of x alone: a
- * step of the MLP with two threads is 2 to 10 % faster than panel by panel (it varies with where the host
- * puts them).
- * The plain reference is dense_dw_plain.
+ * touched once a step, when its sum is complete.  A unit is a few tiles of one panel, or of up to
+ * four panels in large layers.  Units of the same inputs follow each other, so that a thread reads
+ * only its part of x: a step of the MLP with two threads is 2 to 10 % faster than panel by panel
+ * (it depends on the cores on which the host runs them).  The plain reference is dense_dw_plain.
  */
 #ifndef CPU_DENSE_UPDATE_H
 #define CPU_DENSE_UPDATE_H
@@ -17,20 +16,20 @@
 enum { DENSE_UNIT_TILES = 14 };
 #define DENSE_TILES(k)  (((k) + TILE_ROWS - 1) / TILE_ROWS)
 #define DENSE_BLOCKS(k) ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
-/* Panels of a unit: up to four, as long as 32 units are left to share. */
+/* Panels of a unit: up to four, if at least 32 units remain. */
 #define DENSE_GROUP(k, o)                                                                          \
     (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128 ? 4 : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 64 ? 2 : 1)
 #define DENSE_GROUPS(k, o) ((DENSE_PANELS(o) + DENSE_GROUP(k, o) - 1) / DENSE_GROUP(k, o))
 #define DENSE_UNITS(k, o)  (DENSE_GROUPS(k, o) * DENSE_BLOCKS(k))
 
-/* What all units of a layer share. */
+/* The operands of all units of a layer. */
 typedef struct DenseUpdate {
     const Rt *r;
     const RtOpt *o;
-    int64_t grad; /* bytes: where the layer's sums lie in r->grad */
+    int64_t grad; /* bytes: the layer's sums begin there in r->grad */
     real *w, *s0, *s1;
-    const char *x, *dy;        /* the first shard's, from this panel's first output on */
-    int samples;               /* a shard */
+    const char *x, *dy;        /* of the first shard; dy at the panel's first output */
+    int samples;               /* of a shard */
     int64_t x_row, dy_row;     /* reals from a sample to the next */
     int64_t x_shard, dy_shard; /* bytes from a shard to the next */
 } DenseUpdate;
@@ -54,7 +53,7 @@ RT_INLINE void tile_add(vec *restrict to, const vec *restrict from, int size)
         to[i] = from[i] + to[i];
 }
 
-/* The first k lanes of x, the others 0. */
+/* x with 0 in all lanes but the first k. */
 RT_INLINE vec dense_keep(vec x, int k)
 {
     real t[V];
@@ -64,7 +63,7 @@ RT_INLINE vec dense_keep(vec x, int k)
     return v_load_n(t, k > 0 ? k : 0);
 }
 
-/* A tile of the sum, in whole panels. */
+/* Stores a tile of the sum, in whole panels. */
 RT_INLINE void dense_keep_sum(real *sum, const vec *g, int rows, int vectors)
 {
     RT_UNROLL
@@ -75,9 +74,9 @@ RT_INLINE void dense_keep_sum(real *sum, const vec *g, int rows, int vectors)
     }
 }
 
-/* The sum of one tile is complete: the update, or the store into r->grad.  `at`: its first element
- * in w, the states and the gradient.  Tiles are summed in whole vectors; behind the panel's `lanes`
- * outputs these hold what follows a row of dy. */
+/* Called when the sum of a tile is complete: updates the weights, or stores the sum into r->grad.
+ * at: offset of the tile's first element in w, the states and the gradient.  Tiles are summed in
+ * whole vectors; lanes from `lanes` on hold what follows a row of dy. */
 RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t at, int rows,
                                  int vectors, int lanes)
 {
@@ -86,7 +85,7 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t 
                 *const s1 = q.s1 ? q.s1 + at : NULL;
     vec g[TILE_MAX];
     if (rows * vectors > TILE_MAX)
-        __builtin_unreachable(); /* gcc 12 warns of a 33rd vector where it does not know the sizes */
+        __builtin_unreachable(); /* gcc 12 warns of a 33rd vector if it does not know the sizes */
     RT_UNROLL
     for (int i = 0; i < rows * vectors; i++)
         g[i] = dense_keep(c[i], lanes - i % vectors * V);
@@ -106,7 +105,7 @@ RT_INLINE void dense_update_tile(DenseUpdate q, Update u, const vec *c, int64_t 
     }
 }
 
-/* ------------------------------------------------------------- shards of few samples: tile by tile */
+/* ---------------------------------------------------------- shards of few samples: tile by tile */
 
 /* c = the sum over the samples of one shard, inputs k .. k + rows - 1. */
 RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, int shard, int k, int rows, int vectors)
@@ -119,9 +118,9 @@ RT_INLINE void dense_shard(vec *restrict c, DenseUpdate q, int shard, int k, int
                  (const real *)(q.dy + shard * q.dy_shard), q.dy_row, vectors * V);
 }
 
-/* Weights and state of a tile are fetched while its sum is made, where the layer's do not stay in a
- * second-level cache: LeNet's 800 x 500 take 1.12 instead of 1.24 ms on one thread of a Zen 4; smaller
- * ones would lose 2 %. */
+/* Prefetches weights and state of a tile while its sum is computed, if those of the layer do not
+ * stay in an L2 cache: LeNet's 800 x 500 take 1.12 instead of 1.24 ms on one thread of a Zen 4;
+ * smaller layers would lose 2 %. */
 enum { DENSE_FETCH_FROM = 512 * 1024 / sizeof(real) };
 RT_INLINE void dense_fetch(const real *p, int size)
 {
@@ -129,10 +128,10 @@ RT_INLINE void dense_fetch(const real *p, int size)
         v_fetch_to_write(p + i);
 }
 
-/* c = the sum of one tile over some shards.  Four shards are added as (0 + 1) + (2 + 3), and these sums
- * as a binary counter: a branch that depends on the bits of every shard's index is often guessed wrong
- * (5 % of the time at 16 samples a shard).  dense_shard stands here once, for its product is most of
- * what the C compiler has to compile. */
+/* c = the sum of one tile over some shards.  Four shards are added as (0 + 1) + (2 + 3), and these
+ * sums as a binary counter: a branch on the bits of each shard's index is often mispredicted (5 %
+ * of the time at 16 samples a shard).  dense_shard is called in one place, because its product is
+ * most of what the C compiler has to compile. */
 RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, int rows,
                             int vectors)
 {
@@ -163,7 +162,7 @@ RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, i
         tile_add(c, stack[--depth], size);
 }
 
-/* One tile over all shards held here, then its update. */
+/* One tile over all local shards, then its update. */
 RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
                                  int vectors, int lanes)
 {
@@ -178,18 +177,18 @@ RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, i
 
 /* ---------------------------------------------------- shards of many samples: a block at a time
  *
- * x and dy come from beyond the L2, row by row.  So a unit packs its inputs of a block once for all of
- * its panels, and calls the rows of the next block while it sums this one: 2450 x 500 at 4096 samples
- * take 46 instead of 89 ms on two threads of a Xeon with a slow L3.  Where a row of x is no more than a
- * page and a shard has few samples, tile by tile is as fast, or 2 % faster.
+ * x and dy come from beyond the L2 cache, row by row.  So a unit packs its inputs of a block once
+ * for all of its panels, and prefetches the rows of the next block while it sums this one: 2450 x
+ * 500 at 4096 samples take 46 instead of 89 ms on two threads of a Xeon with a slow L3.  If a row
+ * of x is at most a page and a shard has few samples, tile by tile is as fast, or 2 % faster.
  */
 
 enum {
-    DENSE_MANY = 48, /* samples a shard, where a row of x is more than a page; else DENSE_SAMPLES */
+    DENSE_MANY = 48, /* samples of a shard, if a row of x is more than a page; else DENSE_SAMPLES */
     DENSE_PAGE = 4096 / sizeof(real),
     DENSE_DEPTH = 16, /* of the tree over the shards */
     DENSE_UNIT_SIZE = DENSE_UNIT_TILES * TILE_ROWS * P,
-    DENSE_X_TILE = DENSE_SAMPLES * TILE_ROWS + 64 / sizeof(real) /* or all would share a set */
+    DENSE_X_TILE = DENSE_SAMPLES * TILE_ROWS + 64 / sizeof(real) /* a line more: no shared sets */
 };
 
 /* Tiles first .. end - 1 of one panel. */
@@ -198,8 +197,8 @@ typedef struct DenseTiles {
     int first, end;
 } DenseTiles;
 
-/* Each tile's inputs of a block of samples as one stream: as they lie, each sample's are on a line and
- * a page of their own. */
+/* Copies each tile's inputs of a block of samples to one stream: in place, each sample's inputs are
+ * on a line and a page of their own. */
 RT_INLINE void dense_pack_x(real *restrict to, const real *restrict x, int samples, Dense d,
                             DenseTiles t)
 {
@@ -214,8 +213,8 @@ RT_INLINE void dense_pack_x(real *restrict to, const real *restrict x, int sampl
         }
 }
 
-/* The block that follows is fetched while this one is summed, a share of its rows with each tile: strides
- * that the processor does not foresee. */
+/* The next block, which is prefetched while this one is summed, some of its rows with each tile:
+ * the processor cannot predict these strides. */
 typedef struct DenseNext {
     const real *x, *dy;
     int columns, outputs; /* of a row of x, of dy */
@@ -252,7 +251,7 @@ RT_INLINE void dense_packed_panel(real *sum, bool begin, const real *x, const re
     }
 }
 
-/* The panels of a unit: sum[panel] += the samples of one shard. */
+/* sum[panel] += the samples of one shard, for the panels of a unit. */
 RT_INLINE void dense_unit_shard(real *sum, const real *x, const real *dy, const real *next_x,
                                 const real *next_dy, int samples, Dense d, DenseTiles t, int panel,
                                 int panels)
@@ -333,11 +332,10 @@ RT_INLINE void dense_update_panel(DenseUpdate q, Update u, Dense d, DenseTiles t
         if (t.split.bigs > 0 && i < t.split.bigs)
             dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.big, vectors, lanes);
         else
-            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.small, vectors,
-                              lanes);
+            dense_tile_shards(q, u, d, at, tile_first(t.split, i), t.split.small, vectors, lanes);
 }
 
-/* Tiles of `panels` panels from `panel` on. */
+/* Tiles of `panels` panels, from `panel` on. */
 RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, DenseTiles t, int panel,
                                  int panels)
 {
@@ -357,10 +355,10 @@ RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, DenseTiles t,
     }
 }
 
-/* Unit of DENSE_UNITS(k, o): a few tiles of some panels, over all shards held here.
- *   x, dy   the first local shard's, `samples` rows each; the next shard's lie r->shard_bytes on
- *           (after the last row of dy, 64 bytes may be read)
- *   grad    bytes: where the sum goes in r->grad when the update has to wait for other processes */
+/* Unit of DENSE_UNITS(k, o): a few tiles of some panels, over all local shards.
+ *   x, dy   of the first local shard, `samples` rows; the next shard's lie r->shard_bytes later
+ *           (64 bytes after the last row of dy may be read)
+ *   grad    bytes: where the sum goes in r->grad if the update has to wait for a reduction */
 RT_INLINE void dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                real *restrict s0, real *restrict s1, const char *restrict x,
                                const char *restrict dy, int samples, Factors f, Update u, Dense d)

@@ -1,24 +1,26 @@
-/* dense_wide.h -- a dense layer, or the gradient of its vectors, for all shards at once: a unit is a panel or two of the weights.
+/* dense_wide.h -- a dense layer, or the gradient of its input, for all shards at once: a unit is
+ * one or two panels of the weights.
  *
- * For large layers of small batches (compiler/passes/wide.c): a thread reads its panels once from memory and uses them for
- * all samples.  x, y and their gradients are the first shard's, d.n rows each; the next shard's lie r->shard_bytes on.  Each
- * number is summed as dense and dense_dx_turned sum it.
+ * For large layers with small batches (compiler/passes/wide.c): a thread reads its panels once from
+ * memory and uses them for all samples.  x, y and their gradients are those of the first shard, d.n
+ * rows; the next shard's lie r->shard_bytes later.  Sums have the bits of dense and
+ * dense_dx_turned.
  */
 #ifndef CPU_DENSE_WIDE_H
 #define CPU_DENSE_WIDE_H
 #include "cpu/dense.h"
 
-enum { DENSE_WIDE_PANELS = 2 }; /* of a unit: they stay in the L2, and x is read once for both */
+enum { DENSE_WIDE_PANELS = 2 }; /* of a unit: they stay in the L2 cache; x is read once */
 #define DENSE_WIDE_UNITS(o)    ((DENSE_PANELS(o) + DENSE_WIDE_PANELS - 1) / DENSE_WIDE_PANELS)
 #define DENSE_WIDE_UNITS_DX(k) DENSE_PANELS(k)
 
-/* What shard number `shard` has where the first one has p. */
+/* The address in shard number `shard` that corresponds to p in the first shard. */
 RT_INLINE const real *dense_wide_at(const real *p, const Rt *r, int shard)
 {
     return (const real *)(const void *)((const char *)p + shard * r->shard_bytes);
 }
 
-/* Tile number i of a shard's rows, outputs o .. o + lanes - 1, whose panel is w.  far: it comes from beyond the L2. */
+/* Tile i of a shard's rows, outputs o .. o + lanes - 1, with panel w.  far: prefetch w. */
 RT_INLINE void dense_wide_tile(real *y, const real *x, const real *w, const real *bias, Act act,
                                Mask mask, const real *seen, Dense d, TileSplit t, int i, int o,
                                int lanes, bool far)
@@ -58,8 +60,8 @@ RT_INLINE void dense_wide(real *y, const real *x, const real *restrict w, const 
     }
 }
 
-/* dx = mask(dy W, y); y is the value whose activation is undone, or NULL.  Unit of DENSE_WIDE_UNITS_DX(k): its panel of
- * inputs is turned once for all samples. */
+/* dx = mask(dy W, y).  y: the output of the activation whose derivative `mask` applies, or NULL.
+ * Unit of DENSE_WIDE_UNITS_DX(k): transposes its panel of inputs once for all samples. */
 RT_INLINE void dense_wide_dx(real *dx, const real *restrict w, const real *dy, Mask mask,
                              const real *y, Dense d, const Rt *r, int unit)
 {

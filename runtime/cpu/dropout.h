@@ -1,9 +1,9 @@
 /* dropout.h -- zeroes a share `rate` of the elements and scales the others by 1/(1 - rate).
  *
- * The mask is never stored: element e of a sample is dropped when its 32 random bits, lane e % 4 of
+ * The mask is never stored: element e of a sample is dropped if its 32 random bits, lane e % 4 of
  *     philox(seed; e / 4, RT_PURPOSE_DROPOUT + purpose, stored sample, epoch)
- * fall below rate * 2^32.  So forward and backward agree, on any split of the batch and after any
- * resume.
+ * are less than rate * 2^32.  So forward and backward agree, for each division of the batch and
+ * after each resume.
  */
 #ifndef CPU_DROPOUT_H
 #define CPU_DROPOUT_H
@@ -17,7 +17,7 @@ RT_INLINE real dropout_scale(real rate)
     return rate >= 1 ? 0 : 1 / (1 - rate);
 }
 
-/* y (N, K) from x (N, K); `first`: where the chunk's first sample stands in the global batch. */
+/* y (N, K) from x (N, K); first: index of the chunk's first sample in the global batch. */
 RT_INLINE void dropout_plain(real *y, const real *x, const Rt *r, int purpose, int first, real rate,
                              int n, int k)
 {
@@ -31,7 +31,7 @@ RT_INLINE void dropout_plain(real *y, const real *x, const Rt *r, int purpose, i
         }
 }
 
-/* ----------------------------------------------- PHILOX_BLOCKS blocks of rt_philox side by side */
+/* ------------------------------------------------- PHILOX_BLOCKS blocks of rt_philox at a time */
 #if defined(RT_AVX512)
 enum { PHILOX_BLOCKS = 8 };
 typedef __m512i PhiloxLanes;
@@ -68,8 +68,8 @@ enum { PHILOX_BLOCKS = 4 };
 
 /* bits[4 i + j] = word j of the block with counter c0 + i. */
 #ifdef PHILOX
-/* A lane is 64 bits wide and holds a word; what a product leaves above it does no harm, the next
- * one looks at the word. */
+/* A lane has 64 bits and holds a word.  A product leaves other bits above the word; the next
+ * product reads only the word. */
 RT_INLINE void philox_blocks(uint32_t bits[4 * PHILOX_BLOCKS], uint64_t key, uint32_t c0,
                              uint32_t c1, uint32_t c2, uint32_t c3)
 {
@@ -111,9 +111,12 @@ RT_INLINE void dropout(real *restrict y, const real *restrict x, const Rt *r, in
     const uint32_t limit = dropout_limit(rate);
     const real scale = dropout_scale(rate);
     uint32_t bits[STEP];
-    for (int i = 0; i < n; i++, x += k, y += k) {
+    const RtGrid part = team_grid(n, (k + STEP - 1) / STEP);
+    const TeamRange samples = team_rows(part, n), steps = team_columns(part, (k + STEP - 1) / STEP);
+    x += samples.first * k, y += samples.first * k;
+    for (int i = (int)samples.first; i < samples.end; i++, x += k, y += k) {
         const uint32_t sample = r->index[first + i];
-        for (int e = 0; e < k; e += STEP) {
+        for (int e = (int)steps.first * STEP; e < k && e < steps.end * STEP; e += STEP) {
             philox_blocks(bits, r->seed, (uint32_t)(e / 4),
                           (uint32_t)(RT_PURPOSE_DROPOUT + purpose), sample, (uint32_t)r->epoch);
             if (e + STEP <= k)

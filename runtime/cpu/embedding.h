@@ -1,8 +1,8 @@
-/* embedding.h -- rows of a table by their numbers, and the sum of what comes back for each.
+/* embedding.h -- rows of a table, looked up by tokens, and the sum of the gradients for each row.
  *
- *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: 0, nothing
+ *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: y[i] = 0
  *
- *   w, dw (V, F) as in files, or in dense's panels [V / P][F][P] where a product reads the table too
+ *   w, dw (V, F) as in files, or in dense's panels [V / P][F][P] if a product reads the table, too
  */
 #ifndef CPU_EMBEDDING_H
 #define CPU_EMBEDDING_H
@@ -13,7 +13,7 @@ typedef struct Embedding {
     bool panels;
 } Embedding;
 
-/* Where row v begins; its numbers lie 1 or P apart. */
+/* Offset of row v; its numbers are 1 or P reals apart. */
 RT_INLINE int64_t embedding_row(int32_t v, Embedding e)
 {
     return e.panels ? (int64_t)(v / P) * e.width * P + v % P : (int64_t)v * e.width;
@@ -72,12 +72,13 @@ RT_INLINE void embedding_dw(real *restrict dw, const int32_t *restrict token,
     }
 }
 
-/* ------------------------------------------------------------- lazy: rows without a gradient are left alone
+/* ------------------------------------------------- lazy: rows without a gradient are not updated
  *
- * A row whose gradient is 0 in every number, as it is of tokens that the batch does not hold, keeps its weights and states: no
- * momentum, no decay.  That looks at the whole sum only, and so is the same for any shards, groups and ranks. */
+ * A row whose gradient is 0 in every number keeps its weights and states, without momentum and
+ * decay.  Rows of tokens that are not in the batch are such rows.  The test uses the complete sum,
+ * so it does not depend on shards, groups and ranks. */
 
-/* The row at w + at, with its gradient g. */
+/* Updates the row at w + at with its gradient g. */
 RT_INLINE void embedding_row_update(real *w, real *s0, real *s1, const real *g, int64_t at,
                                     int width, const RtOpt *o, Update u)
 {
@@ -91,7 +92,7 @@ RT_INLINE void embedding_row_update(real *w, real *s0, real *s1, const real *g, 
     }
 }
 
-/* As reduce_update; units share the rows. */
+/* reduce_update with lazy rows; units divide the rows. */
 RT_INLINE void embedding_reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w,
                                        real *s0, real *s1, const char *partial, int64_t slice_bytes,
                                        int slices, int64_t count, int width, Factors f, Update u)
@@ -114,7 +115,7 @@ RT_INLINE void embedding_reduce_update(const Rt *r, int unit, int units, int64_t
     }
 }
 
-/* As grad_update. */
+/* grad_update with lazy rows. */
 RT_INLINE void embedding_grad_update(const Rt *r, int unit, int units, int64_t grad, real *w,
                                      real *s0, real *s1, int64_t count, int width, Factors f,
                                      Update u)
@@ -126,31 +127,33 @@ RT_INLINE void embedding_grad_update(const Rt *r, int unit, int units, int64_t g
         embedding_row_update(w, s0, s1, g + v * width, v * width, width, &o, u);
 }
 
-/* ------------------------------------------------------------- large tables: sum and update in one */
+/* ---------------------------------------------------------- large tables: sum and update in one */
 
-/* A unit is a few rows of the table: what came back for them is found among the tokens of all shards, summed in the order
- * of reduce_update (slices of a shard, then shards, in the tree) and used at once.  No gradient of the whole table is
- * ever stored or cleared; rows without a token are updated with 0, as every optimizer wants it.  The plain reference is
- * embedding_dw_plain and reduce_update. */
+/* A unit is a few rows of the table.  It finds their gradients among the tokens of all shards, adds
+ * them in the order of reduce_update (slices of a shard, then shards, in the tree) and updates at
+ * once.  No gradient of the whole table is stored or cleared.  Rows without a token are updated
+ * with 0, as each optimizer requires.  The plain reference is embedding_dw_plain and
+ * reduce_update. */
 typedef struct EmbeddingUpdate {
     int vocab, width, padding;
     int rows, slices; /* tokens of a slice; slices of a shard */
-    bool lazy;        /* rows whose gradient is 0 are left alone */
+    bool lazy;        /* rows whose gradient is 0 are not updated */
 } EmbeddingUpdate;
 
-enum { EMBEDDING_LEVELS = RT_EMBEDDING_LEVELS, EMBEDDING_SIZE = 8192 }; /* of the tree; numbers of a unit, about */
+/* Levels of the tree; numbers of a unit, about. */
+enum { EMBEDDING_LEVELS = RT_EMBEDDING_LEVELS, EMBEDDING_SIZE = 8192 };
 #define EMBEDDING_ROWS(width)                                                                      \
     (EMBEDDING_SIZE / (width) < RT_EMBEDDING_ROWS                                                  \
          ? RT_EMBEDDING_ROWS                                                                       \
          : EMBEDDING_SIZE / (width) / RT_EMBEDDING_ROWS * RT_EMBEDDING_ROWS)
 
-/* Sums of a unit's rows; those that no token has asked for are not written. */
+/* Sums of a unit's rows; the row of a token that does not occur is not written. */
 typedef struct EmbeddingSum {
     real *row;
     bool *seen;
 } EmbeddingSum;
 
-/* The tokens of one slice. */
+/* Adds the gradients of the tokens of one slice. */
 RT_INLINE void embedding_gather(EmbeddingSum s, const int32_t *token, const real *dy, int first,
                                 int rows, EmbeddingUpdate e)
 {
@@ -169,7 +172,7 @@ RT_INLINE void embedding_gather(EmbeddingSum s, const int32_t *token, const real
     }
 }
 
-/* to += from, of the rows that are there. */
+/* to += from, for the rows that occur. */
 RT_INLINE void embedding_join(EmbeddingSum to, EmbeddingSum from, int rows, int width)
 {
     for (int v = 0; v < rows; v++) {
@@ -185,7 +188,7 @@ RT_INLINE void embedding_join(EmbeddingSum to, EmbeddingSum from, int rows, int 
     }
 }
 
-/* The sum of all shards held here, at level 0. */
+/* The sum over all local shards, at level 0. */
 RT_INLINE void embedding_sum(EmbeddingSum *level, const Rt *r, const char *token, const char *dy,
                              int first, int rows, EmbeddingUpdate e)
 {
@@ -209,7 +212,7 @@ RT_INLINE void embedding_sum(EmbeddingSum *level, const Rt *r, const char *token
         embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
 }
 
-/* Unit: rows first .. of the table, over all shards held here; grad as in reduce_update. */
+/* Unit: rows from `first` on, over all local shards; grad as in reduce_update. */
 RT_INLINE void embedding_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                    real *restrict s0, real *restrict s1, const char *restrict token,
                                    const char *restrict dy, Factors f, Update u, EmbeddingUpdate e)

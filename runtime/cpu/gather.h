@@ -1,10 +1,12 @@
-/* gather.h -- places of a dimension by numbers that every sample has of its own.
+/* gather.h -- elements of a dimension, selected by an index that each sample has.
  *
- *   y[n][o][j][i] = x[n][o][index[n][j]][i]        dx[n][o][index[n][j]][i] += dy[n][o][j][i], j in order
+ *   y[n][o][j][i] = x[n][o][index[n][j]][i]
+ *   dx[n][o][index[n][j]][i] += dy[n][o][j][i], j in order
  *
  *   x, dx (N, outer, K, inner)   index (N, places)   y, dy (N, outer, places, inner)
  *
- * A place outside of 0 .. K - 1 takes zeros, and gives nothing back.  Numbers that are no integers are rounded.
+ * An index outside of 0 .. K - 1 gives zeros, and its gradient is dropped.  Real indices are
+ * rounded.
  */
 #ifndef CPU_GATHER_H
 #define CPU_GATHER_H
@@ -14,7 +16,7 @@ typedef struct Gather {
     bool numbers; /* the index is real, not int32_t */
 } Gather;
 
-/* Place i of the index; -1: outside. */
+/* Element i of the index; -1: outside of 0 .. K - 1. */
 RT_INLINE int gather_place(const void *index, int64_t i, Gather g)
 {
     const double at =
@@ -22,7 +24,7 @@ RT_INLINE int gather_place(const void *index, int64_t i, Gather g)
     return at >= 0 && at < g.k ? (int)at : -1;
 }
 
-/* ------------------------------------------------------------------------------------- reference */
+/* ------------------------------------------------------------------------------------ reference */
 RT_INLINE void gather_plain(real *y, const real *x, const void *index, Gather g)
 {
     for (int n = 0; n < g.n; n++)
@@ -47,7 +49,7 @@ RT_INLINE void gather_dx_plain(real *dx, const void *index, const real *dy, Gath
                 }
 }
 
-/* ------------------------------------------------------------------------------------------ fast */
+/* ----------------------------------------------------------------------------------------- fast */
 RT_INLINE void gather(real *restrict y, const real *restrict x, const void *restrict index,
                       Gather g)
 {

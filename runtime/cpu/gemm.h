@@ -1,23 +1,23 @@
-/* gemm.h -- products of many small matrices: C = A B for each sample and head, A or B turned.
+/* gemm.h -- products of many small matrices: C = A B for each sample and head, A or B transposed.
  *
  *   c[i][j] = sum over k of a[i][k] b[k][j]            i < m, j < n
  *
- * A is read where it lies, one number at a time: i and k may have any steps.  B is packed first, into
- * panels [ceil(n / P)][k][P] filled up with zeros: turning it costs no more than copying it, and rows of
- * a larger matrix do not share a few sets of the cache.  C is made in register tiles (tile.h).
+ * A is read in place, one number at a time: i and k can have any stride.  B is packed first, into
+ * panels [ceil(n / P)][k][P] padded with zeros: transposing costs no more than copying, and rows of
+ * a larger matrix do not share a few cache sets.  C is computed in register tiles (tile.h).
  */
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
 #include "cpu/tile.h"
 #include "cpu/transpose.h"
 
-/* `count` matrices; a (m, k), turned (k, m); b (k, n), turned (n, k); c (m, n). */
+/* `count` matrices.  a (m, k), transposed (k, m); b (k, n), transposed (n, k); c (m, n). */
 typedef struct Gemm {
     int count, m, n, k;
     bool turn_a, turn_b;
 } Gemm;
 
-/* ------------------------------------------------------------------------------------- reference */
+/* ------------------------------------------------------------------------------------ reference */
 RT_INLINE void matmul_plain(real *c, const real *a, const real *b, Gemm g)
 {
     for (int s = 0; s < g.count; s++) {
@@ -33,9 +33,9 @@ RT_INLINE void matmul_plain(real *c, const real *a, const real *b, Gemm g)
     }
 }
 
-/* --------------------------------------------------------------------------------------- packing */
+/* -------------------------------------------------------------------------------------- packing */
 
-/* One panel of `lanes` columns of b (k, n), rows `step` apart. */
+/* Packs one panel of `lanes` columns of b (k, n), whose rows are `step` apart. */
 RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t step, int k,
                               int lanes)
 {
@@ -48,7 +48,7 @@ RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t
     }
 }
 
-/* The same of b (n, k), its rows `step` apart: column j is row j. */
+/* The same for b (n, k), whose rows are `step` apart: column j is row j. */
 RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64_t step, int k,
                                 int lanes)
 {
@@ -56,7 +56,7 @@ RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64
     pack_turned(to + V, b + V * step, step, k, lanes - V, false);
 }
 
-/* All panels: of n columns. */
+/* Number of panels of n columns, and reals of all panels. */
 #define GEMM_PANELS(n)    (((n) + P - 1) / P)
 #define GEMM_PACKED(n, k) ((int64_t)GEMM_PANELS(n) * (k)*P)
 
@@ -72,15 +72,15 @@ RT_INLINE void gemm_pack(real *restrict to, const real *restrict b, int64_t step
     }
 }
 
-/* ---------------------------------------------------------------------------------------- product */
+/* -------------------------------------------------------------------------------------- product */
 
-/* Where the rows of A and the numbers of a row begin: i * row + k * step. */
+/* The operand A: element (i, k) is at[i * row + k * step]. */
 typedef struct GemmA {
     const real *at;
     int64_t row, step;
 } GemmA;
 
-/* c (+)= one tile. */
+/* One tile: c = A panel, or += with `add`. */
 RT_INLINE void gemm_tile(real *c, int64_t ldc, GemmA a, const real *panel, int k, int rows,
                          int lanes, bool add)
 {
@@ -114,7 +114,7 @@ RT_INLINE void gemm_panel(real *c, int64_t ldc, GemmA a, const real *panel, int 
         gemm_tile(c, ldc, a, panel, k, t.small, lanes, add);
 }
 
-/* c (m, n) (+)= A times the first k rows of panels that are `depth` rows long. */
+/* c (m, n) = A times the first k rows of panels with `depth` rows each; += with `add`. */
 RT_INLINE void gemm_panels(real *c, int64_t ldc, GemmA a, const real *panels, int depth, int m,
                            int n, int k, bool add)
 {
@@ -125,10 +125,10 @@ RT_INLINE void gemm_panels(real *c, int64_t ldc, GemmA a, const real *panels, in
         gemm_panel(c + full, ldc, a, panels + (int64_t)full * depth, m, k, n - full, add);
 }
 
-/* What is packed at a time: a panel of 128 x P stays in the first cache beside the rows of A. */
+/* Rows of B packed at a time: a panel of 128 x P stays in the L1 cache beside the rows of A. */
 enum { GEMM_DEPTH = 128 };
 
-/* c (+)= one panel's columns. */
+/* The columns of one panel. */
 RT_INLINE void matmul_panel(real *c, GemmA a, const real *b, Gemm g, int j, int lanes)
 {
     real panel[GEMM_DEPTH * P] __attribute__((aligned(64)));
@@ -148,11 +148,16 @@ RT_INLINE void matmul_panel(real *c, GemmA a, const real *b, Gemm g, int j, int 
 RT_INLINE void matmul(real *restrict c, const real *restrict a, const real *restrict b, Gemm g)
 {
     const int full = g.n / P * P;
-    for (int s = 0; s < g.count; s++) {
+    const RtGrid part = team_grid(g.count, GEMM_PANELS(g.n));
+    const TeamRange products = team_rows(part, g.count),
+                    panels = team_columns(part, GEMM_PANELS(g.n));
+    a += products.first * g.m * g.k, b += products.first * g.k * g.n,
+        c += products.first * g.m * g.n;
+    for (int64_t s = products.first; s < products.end; s++) {
         const GemmA rows = {a, g.turn_a ? 1 : g.k, g.turn_a ? g.m : 1};
-        for (int j = 0; j < full; j += P)
+        for (int j = (int)panels.first * P; j < full && j < panels.end * P; j += P)
             matmul_panel(c, rows, b, g, j, P);
-        if (full < g.n)
+        if (full < g.n && panels.end * P > g.n)
             matmul_panel(c, rows, b, g, full, g.n - full);
         a += (int64_t)g.m * g.k, b += (int64_t)g.k * g.n, c += (int64_t)g.m * g.n;
     }

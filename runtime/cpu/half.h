@@ -1,8 +1,9 @@
-/* half.h -- vectors of at most 32 bytes, VH reals: for copies of short runs that lie anywhere.
+/* half.h -- vectors of at most 32 bytes, VH reals: for copies of short runs at any address, and for
+ * the last outputs of a product.
  *
- * A vector of 64 bytes that does not start on a cache line always crosses one, which takes two
- * turns; of two halves at most one does.  And for the last outputs of a product: two halves take
- * the time of one whole.  Without AVX-512 a half is a whole vector.
+ * A load of 64 bytes that does not start at a cache line always crosses a line, which takes two
+ * cycles; of two loads of 32 bytes at most one crosses.  In products, two halves take the time of
+ * one whole vector.  Without AVX-512 a half is a whole vector.
  */
 #ifndef CPU_HALF_H
 #define CPU_HALF_H
@@ -55,7 +56,7 @@ RT_INLINE hvec h_low(vec x)
     } u = {x};
     return u.half[0];
 }
-/* The upper one. */
+/* The upper half of x. */
 RT_INLINE hvec h_high(vec x)
 {
     union {
@@ -64,7 +65,7 @@ RT_INLINE hvec h_high(vec x)
     } u = {x};
     return u.half[1];
 }
-/* The upper half of a before the lower of b. */
+/* The upper half of a, then the lower half of b. */
 RT_INLINE vec h_between(vec a, vec b)
 {
 #ifdef RT_DOUBLE

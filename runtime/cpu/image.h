@@ -1,21 +1,24 @@
-/* image.h -- samples on their way in: normalised and, in training, augmented.
+/* image.h -- image samples for the first layer: normalised and, in training, augmented.
  *
  *   y = (x scale f - mean) / std       mean, std of each channel, or the mean of each pixel
  *
- * f (brightness) is drawn from 1 - brightness .. 1 + brightness.  The image is moved by up to `shift` whole pixels each way, what
- * comes in is 0 (the mean colour) or repeats the edge; then it is turned left to right, or not; then a square of cutout x cutout
- * pixels around a pixel anywhere becomes 0.
+ * f (brightness) is drawn from 1 - brightness .. 1 + brightness.  The image is shifted by up to
+ * `shift` whole pixels in each direction; new pixels are 0 (the mean colour) or repeat the edge.
+ * Then it is mirrored, or not.  Then a square of cutout x cutout pixels around a random pixel
+ * becomes 0.
  *
- * With `resize`, stored images of another size are first stretched to (H, W), bilinear with half pixels at both ends
- * (PyTorch's align_corners = false, antialias = false).
+ * With `resize`, stored images of another size are first stretched to (H, W), bilinear with half
+ * pixels at both ends (PyTorch's align_corners = false, antialias = false).
  *
- * Per image, one core of a Zen 4 with AVX-512: 3.4 us for 3 x 32 x 32 with all of this (copying it: 2.5), 1.4 ms for 3 x 299 x 299
- * stretched from 32 x 32.  That is below 1 % of the training step of any network for such images, so no thread works ahead.
+ * Per image, one core of a Zen 4 with AVX-512: 3.4 us for 3 x 32 x 32 with all of this (a copy:
+ * 2.5), 1.4 ms for 3 x 299 x 299 stretched from 32 x 32.  That is below 1 % of the training step of
+ * any network for such images, so no thread prepares samples in advance.
  *
- * Draws are two blocks of philox(seed; 0 and 1, RT_PURPOSE_AUGMENT, stored sample, epoch): the same on any split of the batch and
- * after any resume.
+ * Random numbers are two blocks of philox(seed; 0 and 1, RT_PURPOSE_AUGMENT, stored sample, epoch):
+ * the same for each division of the batch and after each resume.
  *
- * Source: crop and flip as in He et al. 2015 (CIFAR-10), section 4.2; cutout: DeVries & Taylor 2017.
+ * Source: crop and flip as in He et al. 2015 (CIFAR-10), section 4.2; cutout: DeVries & Taylor
+ * 2017.
  */
 #ifndef CPU_IMAGE_H
 #define CPU_IMAGE_H
@@ -24,7 +27,7 @@
 /* Stored samples are (C, H, W); std 0 stands for 1. */
 typedef struct Image {
     int c, h, w;
-    bool resize; /* stored ones are of r->x_height x r->x_width */
+    bool resize; /* stored samples are r->x_height x r->x_width */
     double mean[16], std[16];
 } Image;
 typedef struct Augment {
@@ -34,8 +37,9 @@ typedef struct Augment {
     double brightness;
 } Augment;
 
-/* What was drawn for one sample: output pixel (i, j) is input pixel (i + dy, j + dx), j counted from the right if flip; rows
- * top .. bottom - 1 of columns left .. right - 1 are cut out. */
+/* The random numbers of one sample.  Output pixel (i, j) is input pixel (i + dy, j + dx), j counted
+ * from the right if flip; pixels in rows top .. bottom - 1 and columns left .. right - 1 become
+ * 0. */
 typedef struct Draw {
     int dy, dx;
     bool flip;
@@ -43,7 +47,7 @@ typedef struct Draw {
     real factor;
 } Draw;
 
-/* 0 .. n - 1 */
+/* A number from 0 to n - 1. */
 RT_INLINE int draw_below(uint32_t bits, int n)
 {
     return (int)(((uint64_t)bits * (uint64_t)n) >> 32);
@@ -71,7 +75,8 @@ RT_INLINE int clamp_int(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Where pixel i of n lies among `stored` ones, half pixels at both ends: between *low and *low + 1. */
+/* The position of pixel i of n among `stored` pixels: between *low and *low + 1; returns the weight
+ * of *high. */
 RT_INLINE real image_place(int i, int n, int stored, int *low, int *high)
 {
     const real at = ((real)i + (real)0.5) * ((real)stored / (real)n) - (real)0.5;
@@ -127,7 +132,7 @@ RT_INLINE void image_line(real *restrict line, const Rt *r, const char *restrict
         line[j] = (line[j] - (mean ? mean[at + j] : off)) * scale;
 }
 
-/* What lies left and right of a line, `a.shift` pixels each. */
+/* Fills `a.shift` pixels to the left and right of a line. */
 RT_INLINE void image_sides(real *line, Image m, Augment a)
 {
     for (int j = 1; j <= a.shift; j++) {
@@ -165,28 +170,34 @@ RT_INLINE void rt_input_augmented(real *restrict y, const Rt *r, int first, int 
 {
     const int step = last ? m.c : 1;
     const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
-    for (int s = 0; s < n; s++, y += size) {
+    const TeamRange rows = team_range((int64_t)n * m.h);
+    for (int s = (int)(rows.first / m.h); s < n && (int64_t)s * m.h < rows.end; s++) {
         const uint32_t sample = r->index[first + s];
         const char *row = (const char *)r->x + (int64_t)sample * r->x_stride;
         const Draw d = image_draw(r, sample, m, a);
-        for (int i = 0; i < m.h; i++)
+        const int64_t before = (int64_t)s * m.h;
+        const int end = rows.end - before < m.h ? (int)(rows.end - before) : m.h;
+        for (int i = rows.first > before ? (int)(rows.first - before) : 0; i < end; i++)
             for (int k = 0; k < m.c; k++)
-                image_row(y + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m, a, d, k,
-                          i);
+                image_row(y + s * size + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m,
+                          a, d, k, i);
     }
 }
 
-/* The same without augmentation: for evaluation, and where the recipe has none. */
+/* The same without augmentation: for evaluation, and for recipes without augmentation. */
 RT_INLINE void rt_input_normalized(real *restrict y, const Rt *r, int first, int n, bool last,
                                    const real *restrict mean, Image m)
 {
     const int step = last ? m.c : 1;
     const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
-    for (int s = 0; s < n; s++, y += size) {
+    const TeamRange rows = team_range((int64_t)n * m.h);
+    for (int s = (int)(rows.first / m.h); s < n && (int64_t)s * m.h < rows.end; s++) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + s] * r->x_stride;
-        for (int i = 0; i < m.h; i++)
+        const int64_t before = (int64_t)s * m.h;
+        const int end = rows.end - before < m.h ? (int)(rows.end - before) : m.h;
+        for (int i = rows.first > before ? (int)(rows.first - before) : 0; i < end; i++)
             for (int k = 0; k < m.c; k++)
-                image_row(y + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m,
+                image_row(y + s * size + k * plane + (int64_t)i * m.w * step, step, r, row, mean, m,
                           (Augment){0}, (Draw){.factor = 1}, k, i);
     }
 }

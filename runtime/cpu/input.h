@@ -1,16 +1,16 @@
 /* input.h -- from stored samples to the reals that the first layer reads.
  *
  * Stored samples are rows (C, H, W) of u8, f32 or f64; sample i of the batch is row index[i].  u8
- * are scaled, the others taken as they are.  Images go to (H, W, C) when `last` says so: channels
- * last, as the fast kernels want them.
+ * are scaled; other types are used as they are.  With `last`, images are stored as (H, W, C), which
+ * the fast kernels need.
  *
- * Tokens and labels are rows of integers.  Rows may overlap: windows of a text are rows of one array, and
- * their labels rows of the same array a token later.
+ * Tokens and labels are rows of integers.  Rows can overlap: windows of a text are rows of one
+ * array, and their labels are rows of the same array, one token later.
  */
 #ifndef CPU_INPUT_H
 #define CPU_INPUT_H
 
-/* y (N, HW, C) from x (N, C, HW), and back. */
+/* y (N, HW, C) from x (N, C, HW); below, the reverse. */
 RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
     for (int i = 0; i < n; i++, y += (int64_t)c * hw, x += (int64_t)c * hw)
@@ -36,8 +36,9 @@ RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
     }
 }
 
-/* A sample in stored order; the usual types by whole vectors, opaque ones: GCC would make a memmove of
- * the copy, which is `rep movsb` for rows of this length and three times slower on Zen 4. */
+/* A sample in stored order.  The usual types go by whole vectors with opaque loads: GCC would make
+ * a memmove of the copy, which is `rep movsb` for rows of this length and three times slower on Zen
+ * 4. */
 RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
 {
     const real scale = (real)r->x_scale;
@@ -52,8 +53,9 @@ RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row
         y[i] = input_at(r, row, i);
 }
 
-/* Sample i, if there is one, is wanted soon.  Rows lie anywhere, and a short one ends before the processor sees the
- * stream: the MLP's 4096 samples of 784 bytes take 0.8 instead of 1.3 ms on one thread of a Zen 4. */
+/* Prefetches sample i, if it exists.  Rows are at any address, and a short row ends before the
+ * processor detects the stream: the MLP's 4096 samples of 784 bytes take 0.8 instead of 1.3 ms on
+ * one thread of a Zen 4. */
 enum { INPUT_FETCH_MOST = 4096 };
 RT_INLINE void input_fetch(const Rt *r, int i)
 {
@@ -67,7 +69,9 @@ RT_INLINE void input_fetch(const Rt *r, int i)
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
 RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
 {
-    for (int i = 0; i < n; i++, y += (int64_t)c * hw) {
+    const TeamRange part = team_range(n);
+    y += part.first * c * hw;
+    for (int i = (int)part.first; i < part.end; i++, y += (int64_t)c * hw) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
         input_fetch(r, first + n + i);
         if (!last || c == 1)
@@ -79,7 +83,7 @@ RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, 
     }
 }
 
-/* A row with numbers that are no tokens: they become 0. */
+/* Replaces the numbers of a row that are no tokens by 0. */
 static __attribute__((noinline, cold, unused)) void rt_no_tokens(int32_t *y, const Rt *r, int t)
 {
     for (int j = 0; j < t; j++)
@@ -88,13 +92,14 @@ static __attribute__((noinline, cold, unused)) void rt_no_tokens(int32_t *y, con
         __atomic_store_n(r->wrong, 1, __ATOMIC_RELAXED);
 }
 
-/* y (N, T): the tokens of the same samples; padding is token 0, so that any token can be looked up.  So is what is no token: the
- * file was checked, but somebody may write to it while it is read, and a step that has seen that is not finished. */
+/* y (N, T): the tokens of the same samples.  Padding becomes token 0, so that each token can be
+ * looked up.  A number that is no token becomes 0, too: the file was checked, but another process
+ * can write to it during the run, and a step that has seen such a number is not completed. */
 RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     for (int i = 0; i < n; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
-        uint32_t top = 0; /* token + 1, of which padding is 0 and other negative ones the largest */
+        uint32_t top = 0; /* largest token + 1; padding gives 0, other negative numbers the most */
         for (int j = 0; j < t; j++) {
             const int32_t token = rt_integer_at(row, r->x_type, j);
             top = (uint32_t)token + 1 > top ? (uint32_t)token + 1 : top;
@@ -105,7 +110,8 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
     }
 }
 
-/* y (N, T): classes of the same samples, T of each; 0 where there are none to know: predict reads no loss. */
+/* y (N, T): T classes of each of the same samples; 0 if there are no labels, as in predict, which
+ * computes no loss. */
 RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     if (!r->label) {

@@ -1,13 +1,17 @@
-/* kernels.h -- the CPU kernels, all in one place for generated code.
+/* kernels.h -- all CPU kernels, for generated code.
  *
- * Every kernel is always-inline and takes its sizes as literals; the C compiler specialises it.  Above each fast kernel
- * stands its plain reference (suffix _plain), row-major (N, C, H, W), weights as in files.  Fast kernels want images stored
- * (N, H, W, C) and weights as written below.  real is float or double; V reals in a vector; P = 2 V in a panel.
+ * Each kernel is always-inline and takes its sizes as literals, for which the C compiler
+ * specialises it.  Each fast kernel follows its plain reference (suffix _plain), which is row-major
+ * (N, C, H, W) with weights as in files.  Fast kernels need images as (N, H, W, C) and weights in
+ * the layout that their file describes.  real is float or double; V: reals of a vector; P = 2 V:
+ * reals of a panel.
  */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
-#include "cpu/vec.h"       /* vec, V, v_load, v_store, v_load_n, v_store_n, v_set, v_fma, v_max ... */
-#include "cpu/math.h"      /* v_exp, v_log, v_tanh, v_sigmoid, v_erf ..., the scalar forms of --plain, and derivatives d_tanh(dy, y) ... */
+/* clang-format off */
+#include "cpu/vec.h"       /* vec, V, v_load, v_store, v_load_n, v_set, v_fma, v_max ... */
+#include "cpu/team.h"      /* the part of a result that a thread computes */
+#include "cpu/math.h"      /* v_exp, v_tanh ...; scalar forms for --plain; derivatives d_tanh ... */
 #include "cpu/input.h"     /* rt_input */
 #include "cpu/image.h"     /* rt_input_normalized, rt_input_augmented */
 #include "cpu/dense.h"     /* dense, dense_dx, dense_dw */
@@ -15,9 +19,11 @@
 #include "cpu/dense_wide.h" /* dense_wide, dense_wide_dx */
 #include "cpu/dense_update.h" /* dense_dw_update */
 #include "cpu/dense_input.h" /* dense_dw_update_input */
-#include "cpu/conv.h"      /* conv2d and its gradients */
+#include "cpu/conv_pool_dw.h" /* conv2d and its gradients, max_pool in them */
+#include "cpu/conv_pool_dx.h"
+#include "cpu/conv_pool_forward.h"
 #include "cpu/conv_dw_update.h" /* conv2d_dw_update */
-#include "cpu/winograd_dw.h" /* the same through fewer multiplications */
+#include "cpu/winograd_dw.h" /* conv2d and its gradients with fewer multiplications */
 #ifdef RT_BLAS
 #include "cpu/blas.h"      /* --kernels=blas: dense and conv through the library */
 #endif
@@ -35,4 +41,6 @@
 #include "cpu/gather.h"
 #include "cpu/rotary.h"
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
+/* clang-format on */
+
 #endif

@@ -1,6 +1,6 @@
-/* layer_norm.h -- layer_norm and rms_norm: each row of K numbers normalised by itself.
+/* layer_norm.h -- layer_norm and rms_norm: each row of K numbers is normalised.
  *
- *   xhat = (x - mean) r      r = 1 / sqrt(mean (x - mean)^2 + epsilon)      without center: mean = 0
+ *   xhat = (x - mean) r    r = 1 / sqrt(mean (x - mean)^2 + epsilon)    without center: mean = 0
  *   y = xhat w + b
  *   dx = r (g - mean g - xhat mean(g xhat)), g = dy w      without center: no mean g
  *   dw += sum over the rows of dy xhat
@@ -16,15 +16,15 @@ typedef struct LayerNorm {
     double epsilon;
 } LayerNorm;
 
-/* Mean and r of a row. */
+/* Mean and r of a row; r = 1 / sqrt(variance + epsilon). */
 typedef struct RowMoments {
     real mean, r;
 } RowMoments;
 
-/* ------------------------------------------------------------------------------------- reference */
+/* ------------------------------------------------------------------------------------ reference */
 RT_INLINE RowMoments row_moments_plain(const real *x, LayerNorm l)
 {
-    const real first = l.center ? x[0] : 0; /* a sum of numbers far from 0 loses more with each */
+    const real first = l.center ? x[0] : 0; /* a sum of numbers far from 0 loses digits */
     real sum = 0, squares = 0;
     for (int j = 0; j < l.k && l.center; j++)
         sum += x[j] - first;
@@ -68,19 +68,22 @@ RT_INLINE void layer_norm_dw_plain(real *dw, const real *dy, const real *x, Laye
     }
 }
 
-/* ------------------------------------------------------------------------------------------ fast */
+/* ----------------------------------------------------------------------------------------- fast */
 
-/* Additions that a lane's sum of a row may take; with more, numbers far from 0 are summed as differences from the first. */
+/* Additions for each lane in a row's sum.  In longer rows, differences from the first number are
+ * summed, because numbers far from 0 lose more digits with each addition. */
 enum { RT_ROW_CHAIN = 256 };
 
-/* Lanes behind the end of the row hold its mean, or its first number: they add nothing to the squares, or to the differences. */
+/* Lanes after the end of the row hold its mean, or its first number, so that they add nothing to
+ * the squares, or to the differences. */
 RT_INLINE RowMoments row_moments(const real *x, LayerNorm l)
 {
     const bool many = l.k > RT_ROW_CHAIN * V;
     const real first = l.center && many ? x[0] : 0;
     vec sum = v_set(0), squares = v_set(0);
     if (l.center)
-        RT_MAP(l.k, sum += (rt_lanes == V ? v_load(x + AT) : v_load_fill(x + AT, rt_lanes, first)) - v_set(first));
+        RT_MAP(l.k, sum += (rt_lanes == V ? v_load(x + AT) : v_load_fill(x + AT, rt_lanes, first)) -
+                           v_set(first));
     const real about = v_sum(sum) / (real)l.k, mean = many ? first + about : about;
     RT_MAP(l.k,
            const vec d =
@@ -92,7 +95,9 @@ RT_INLINE RowMoments row_moments(const real *x, LayerNorm l)
 RT_INLINE void layer_norm(real *restrict y, const real *restrict x, const real *restrict w,
                           const real *restrict b, LayerNorm l)
 {
-    for (int i = 0; i < l.rows; i++, x += l.k, y += l.k) {
+    const TeamRange part = team_range(l.rows);
+    x += part.first * l.k, y += part.first * l.k;
+    for (int64_t i = part.first; i < part.end; i++, x += l.k, y += l.k) {
         const RowMoments m = row_moments(x, l);
         const vec mean = v_set(m.mean), r = v_set(m.r);
         RT_MAP(l.k, const vec z = (LOAD(x) - mean) * r * LOAD(w); STORE(y, b ? z + LOAD(b) : z));
@@ -102,7 +107,9 @@ RT_INLINE void layer_norm(real *restrict y, const real *restrict x, const real *
 RT_INLINE void layer_norm_dx(real *restrict dx, const real *restrict dy, const real *restrict x,
                              const real *restrict w, LayerNorm l)
 {
-    for (int i = 0; i < l.rows; i++, x += l.k, dy += l.k, dx += l.k) {
+    const TeamRange part = team_range(l.rows);
+    x += part.first * l.k, dy += part.first * l.k, dx += part.first * l.k;
+    for (int64_t i = part.first; i < part.end; i++, x += l.k, dy += l.k, dx += l.k) {
         const RowMoments m = row_moments(x, l);
         const vec mean = v_set(m.mean), r = v_set(m.r);
         vec sum = v_set(0), dot = v_set(0);
@@ -120,7 +127,10 @@ RT_INLINE void layer_norm_dw(real *restrict dw, const real *restrict dy, const r
     for (int i = 0; i < l.rows; i++, x += l.k, dy += l.k) {
         const RowMoments m = row_moments(x, l);
         const vec mean = v_set(m.mean), r = v_set(m.r);
-        RT_MAP(l.k, STORE(dw, v_fma(LOAD(dy) * r, LOAD(x) - mean, LOAD(dw))));
+        if (rt_team.of > 1) /* a team shares the columns */
+            TEAM_MAP(l.k, STORE(dw, v_fma(LOAD(dy) * r, LOAD(x) - mean, LOAD(dw))));
+        else
+            RT_MAP(l.k, STORE(dw, v_fma(LOAD(dy) * r, LOAD(x) - mean, LOAD(dw))));
     }
 }
 

@@ -1,9 +1,7 @@
-/* loss.h -- softmax, the losses, and what is counted beside them.
+/* loss.h -- losses, accuracy and encodings of labels.
  *
- * Row-major in both worlds: x (N, K), a loss a sample.
+ * x (N, K) is row-major in plain and fast kernels; a loss has a value for each sample.
  *
- *   softmax                y = exp(x - max) / sum exp(x - max)
- *                          dx = y (dy - sum y dy)
  *   softmax_cross_entropy  log sum exp(x - max) - (x[label] - max)
  *                          dx = dloss (softmax(x) - onehot(label))
  *   sigmoid_cross_entropy  max(x, 0) - x label + log(1 + exp(-|x|))
@@ -13,161 +11,7 @@
  */
 #ifndef CPU_LOSS_H
 #define CPU_LOSS_H
-
-/* -------------------------------------------------------------------------------------- softmax */
-RT_INLINE real row_max_plain(const real *x, int k)
-{
-    real top = x[0];
-    for (int j = 1; j < k; j++)
-        top = x[j] > top ? x[j] : top;
-    return top;
-}
-
-/* y = exp(x - max); returns the sum. */
-RT_INLINE real row_exp_plain(real *y, const real *x, int k)
-{
-    const real top = row_max_plain(x, k);
-    real sum = 0;
-    for (int j = 0; j < k; j++)
-        sum += y[j] = s_exp(x[j] - top);
-    return sum;
-}
-
-RT_INLINE void softmax_plain(real *y, const real *x, int n, int k)
-{
-    for (int i = 0; i < n; i++, y += k, x += k) {
-        const real sum = row_exp_plain(y, x, k);
-        for (int j = 0; j < k; j++)
-            y[j] /= sum;
-    }
-}
-
-RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, int k)
-{
-    for (int i = 0; i < n; i++, dx += k, y += k, dy += k) {
-        real dot = 0;
-        for (int j = 0; j < k; j++)
-            dot += y[j] * dy[j];
-        for (int j = 0; j < k; j++)
-            dx[j] = y[j] * (dy[j] - dot);
-    }
-}
-
-/* Squares of K rows: row i counts numbers 0 to i, the others become 0. */
-RT_INLINE void softmax_causal_plain(real *y, const real *x, int n, int k)
-{
-    for (int i = 0; i < n; i++, y += k, x += k) {
-        const int seen = i % k + 1;
-        const real sum = row_exp_plain(y, x, seen);
-        for (int j = 0; j < k; j++)
-            y[j] = j < seen ? y[j] / sum : 0;
-    }
-}
-
-/* The K numbers that sum to 1 lie `inner` apart. */
-RT_INLINE void softmax_along_plain(real *y, const real *x, int outer, int k, int inner)
-{
-    for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)
-        for (int c = 0; c < inner; c++) {
-            real top = x[c], sum = 0;
-            for (int j = 1; j < k; j++)
-                top = x[(int64_t)j * inner + c] > top ? x[(int64_t)j * inner + c] : top;
-            for (int j = 0; j < k; j++)
-                sum += y[(int64_t)j * inner + c] = s_exp(x[(int64_t)j * inner + c] - top);
-            for (int j = 0; j < k; j++)
-                y[(int64_t)j * inner + c] /= sum;
-        }
-}
-
-RT_INLINE void softmax_dx_along_plain(real *dx, const real *y, const real *dy, int outer, int k,
-                                      int inner)
-{
-    for (int i = 0; i < outer * inner; i++) {
-        const int64_t at = (int64_t)(i / inner) * k * inner + i % inner;
-        real dot = 0;
-        for (int64_t j = 0; j < k; j++)
-            dot += y[at + j * inner] * dy[at + j * inner];
-        for (int64_t j = 0; j < k; j++)
-            dx[at + j * inner] = y[at + j * inner] * (dy[at + j * inner] - dot);
-    }
-}
-
-/* Lanes behind the end of a row neither win its maximum nor add to its sum. */
-RT_INLINE vec row_load(const real *x, int lanes)
-{
-    return lanes == V ? v_load(x) : v_load_fill(x, lanes, -INFINITY);
-}
-
-RT_INLINE real row_max(const real *x, int k)
-{
-    vec top = v_set(-INFINITY);
-    RT_MAP(k, top = v_max(top, row_load(x + AT, rt_lanes)));
-    return v_top(top);
-}
-
-/* y = exp(x - max); returns the sum.  y and x may be the same row. */
-RT_INLINE real row_exp(real *y, const real *x, int k)
-{
-    const vec top = v_set(row_max(x, k));
-    vec sum = v_set(0);
-    RT_MAP(k, vec e = v_exp(row_load(x + AT, rt_lanes) - top); STORE(y, e); sum += e);
-    return v_sum(sum);
-}
-
-RT_INLINE void softmax(real *restrict y, const real *restrict x, int n, int k)
-{
-    for (int i = 0; i < n; i++, y += k, x += k) {
-        const vec share = v_set(1 / row_exp(y, x, k));
-        RT_MAP(k, STORE(y, LOAD(y) * share));
-    }
-}
-
-RT_INLINE void softmax_dx(real *restrict dx, const real *restrict y, const real *restrict dy, int n,
-                          int k)
-{
-    for (int i = 0; i < n; i++, dx += k, y += k, dy += k) {
-        vec dot = v_set(0);
-        RT_MAP(k, dot += LOAD(y) * LOAD(dy));
-        const vec sum = v_set(v_sum(dot));
-        RT_MAP(k, STORE(dx, LOAD(y) * (LOAD(dy) - sum)));
-    }
-}
-
-RT_INLINE void softmax_causal(real *restrict y, const real *restrict x, int n, int k)
-{
-    for (int i = 0; i < n; i++, y += k, x += k) {
-        const int seen = i % k + 1;
-        const vec share = v_set(1 / row_exp(y, x, seen));
-        RT_MAP(seen, STORE(y, LOAD(y) * share));
-        memset(y + seen, 0, sizeof(real) * (size_t)(k - seen));
-    }
-}
-
-/* Lanes are neighbours that have nothing to do with each other: V softmaxes at a time. */
-RT_INLINE void softmax_along(real *restrict y, const real *restrict x, int outer, int k, int inner)
-{
-    for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)
-        RT_MAP(
-            inner, vec top = LOAD(x); vec sum = v_set(0);
-            for (int64_t j = 1; j < k; j++) top = v_max(top, LOAD(x + j * inner));
-            for (int64_t j = 0; j < k; j++) {
-                const vec e = v_exp(LOAD(x + j * inner) - top);
-                STORE(y + j * inner, e);
-                sum += e;
-            } const vec share = v_set(1) / sum;
-            for (int64_t j = 0; j < k; j++) STORE(y + j * inner, LOAD(y + j * inner) * share));
-}
-
-RT_INLINE void softmax_dx_along(real *restrict dx, const real *restrict y, const real *restrict dy,
-                                int outer, int k, int inner)
-{
-    const int64_t size = (int64_t)k * inner;
-    for (int i = 0; i < outer; i++, dx += size, y += size, dy += size)
-        RT_MAP(inner, vec dot = v_set(0); for (int64_t j = 0; j < k; j++) dot =
-                                              v_fma(LOAD(y + j * inner), LOAD(dy + j * inner), dot);
-               for (int64_t j = 0; j < k; j++)
-                   STORE(dx + j * inner, LOAD(y + j * inner) * (LOAD(dy + j * inner) - dot)));
-}
+#include "cpu/softmax.h"
 
 /* ------------------------------------------------------------------------ softmax cross entropy */
 RT_INLINE void softmax_cross_entropy_plain(real *loss, const real *x, const int32_t *label, int n,
@@ -214,7 +58,8 @@ RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict 
     }
 }
 
-/* What smoothing by s adds: s (x[label] - mean of x), and s (onehot(label) - 1 / K) dloss. */
+/* Adds the terms of label smoothing by s: s (x[label] - mean of x), and
+ * s (onehot(label) - 1 / K) dloss. */
 RT_INLINE void smooth_loss(real *restrict loss, const real *restrict x,
                            const int32_t *restrict label, int n, int k, real s)
 {
@@ -282,7 +127,7 @@ RT_INLINE void binary_accuracy(real *restrict correct, const real *restrict x,
 
 /* ------------------------------------------------------------------------- counts and encodings */
 
-/* 1 where the first of the largest x is the label, else 0. */
+/* 1 if the first of the largest x is the label, else 0. */
 RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k) {
@@ -293,7 +138,7 @@ RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label
     }
 }
 
-/* Every number before the label's must be smaller than it, none behind it larger. */
+/* Each number before the label's must be smaller than it, and none after it larger. */
 RT_INLINE void accuracy(real *restrict correct, const real *restrict x,
                         const int32_t *restrict label, int n, int k)
 {
@@ -316,10 +161,12 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
             y[j] = j == label[i];
 }
 
-/* ------------------------------------------------------------------------------ a class a position
+/* --------------------------------------------------------------------- a class for each position
  *
- * x (N, T, K), label (N, T): sums over the positions with a class, not -1, in their order, divided by `scored`, the positions
- * with a class that a sample of the batch has in the mean: the mean over samples is that over positions. */
+ * x (N, T, K), label (N, T).  Sums over the positions that have a class (not -1), in order, divided
+ * by `scored`, the mean number of such positions a sample.  So the mean over samples is the mean
+ * over positions. */
+/* clang-format off */
 #define EACH(fn, args, ...)                                                                        \
     RT_INLINE void fn##_each(real *y, const real *x, const int32_t *label, double scored, int n,   \
                              int t, int k args)                                                    \
@@ -363,6 +210,7 @@ EACH_DX(softmax_cross_entropy_dx_smooth, SMOOTHING, COMMA s)
 #undef COMMA
 #undef EACH_DX
 #undef EACH
+/* clang-format on */
 
 /* ----------------------------------------------------------------------------------- mse and l2 */
 RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)

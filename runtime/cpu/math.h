@@ -1,14 +1,13 @@
 /* math.h -- elementary functions on vec (v_exp) and on one real (s_exp).
  *
- * Derivatives of activations are told from the value: d_tanh(dy, y).
+ * Derivatives of activations are computed from the value: d_tanh(dy, y).
  *
  * float vectors: polynomials after Cephes (S. Moshier, "Methods and Programs for Mathematical
  * Functions", 1989).  Largest errors over the points of tests/kernels/test_math.c, in units of the
  * last place:
  *     exp 1.0   log 0.8   tanh 2.4   sigmoid 2.1   softplus 1.8   erf 2.4   silu 2.5
- * They flush denormal results to zero, as the runtime has the processor do everywhere.
- * double, and builds without vectors: the C library, lane by lane.  The s_ functions are always the
- * C library's.
+ * These functions flush denormal results to zero, which the runtime sets for all of the processor.
+ * double, and builds without vectors, use the C library, lane by lane.  So do the s_ functions.
  */
 #ifndef CPU_MATH_H
 #define CPU_MATH_H
@@ -108,7 +107,7 @@ V_EACH_LANE(v_erf, s_erf)
 V_EACH_LANE(v_log1p_exp, s_log1p_exp)
 #else
 
-/* The bits of floats as numbers: the bits of a NaN may be any, and their sums wrap around. */
+/* The bits of floats as unsigned integers: any bits of a NaN are valid, and sums wrap around. */
 typedef uint32_t vbits __attribute__((vector_size(RT_VEC_BYTES)));
 
 /* c[0] x^(n-1) + ... + c[n-1], by Horner's rule. */
@@ -134,7 +133,7 @@ RT_INLINE vec v_exp(vec x)
     const vec p = v_fma(v_polynomial(r, c, 6), r * r, r) + v_set(1);
     const vec y = (vec)((vbits)p + ((vbits)t << 23));
     const vec z = v_select_gt(x, v_set(high), v_set(INFINITY), y);
-    return v_select_gt(x, v_set(low), z, a * v_set(-0.0f)); /* 0 below, NaN of NaN */
+    return v_select_gt(x, v_set(low), z, a * v_set(-0.0f)); /* 0 for x <= low, NaN for NaN */
 }
 
 /* log(x) = e ln 2 + log(1 + m), x = 2^e (1 + m), 1 + m in [sqrt(1/2), sqrt(2)). */
@@ -152,16 +151,16 @@ RT_INLINE vec v_log(vec x)
     y = v_fma(e, v_set(-2.12194440e-4f), y);
     y = v_fma(z, v_set(-0.5f), y);
     y = v_fma(e, v_set(0.693359375f), m + y);
-    y = v_select_gt(v_set(INFINITY), x, y, x); /* inf of inf, NaN of NaN */
+    y = v_select_gt(v_set(INFINITY), x, y, x); /* inf for inf, NaN for NaN */
     y = v_select_gt(v_set(1.17549435e-38f), x, v_set(-INFINITY), y);
     return v_select_gt(v_set(0), x, v_set(NAN), y);
 }
 
-/* tanh(|x|) = e / (e + 2), e = exp(2 |x|) - 1 = 2^n (p + 1) - 1, n = round(2 |x| / ln 2) and
- * p = exp(2 r) - 1 = 2 r + r^2 c(r), |r| <= ln 2 / 4: no second branch for small x, where nothing
- * cancels.  Half the time of 1 - 2 / (exp(2 |x|) + 1) with a polynomial below 0.625.  From 8.6643
- * on, e + 2 would be rounded; from 9.01 on tanh is 1.  c minimises the largest relative error of p,
- * 1.3e-8. */
+/* tanh(|x|) = e / (e + 2), e = exp(2 |x|) - 1 = 2^n (p + 1) - 1, n = round(2 |x| / ln 2) and p =
+ * exp(2 r) - 1 = 2 r + r^2 c(r), |r| <= ln 2 / 4.  Small x need no second branch, because nothing
+ * cancels.  This takes half the time of 1 - 2 / (exp(2 |x|) + 1) with a polynomial below 0.625.
+ * From 8.6643 on, e + 2 would be rounded; from 9.01 on, tanh is 1.  c minimises the largest
+ * relative error of p, 1.3e-8. */
 RT_INLINE vec v_tanh(vec x)
 {
     static const float c[] = {8.884810656e-2f, 2.677295208e-1f, 6.666752100e-1f, 1.333323479e+0f,
@@ -175,7 +174,8 @@ RT_INLINE vec v_tanh(vec x)
     return (vec)((vint)y | ((vint)x & INT32_MIN));
 }
 
-/* erf: x times a polynomial of x^2 below 1; 1 - exp(-x^2) q(1/x^2) / x above, q in two pieces. */
+/* erf: for |x| < 1, x times a polynomial in x^2; else 1 - exp(-x^2) q(1/x^2) / x, q in two
+ * pieces. */
 RT_INLINE vec v_erf(vec x)
 {
     static const float c[] = {7.853861353153693e-5f, -8.010193625184903e-4f,
@@ -199,7 +199,7 @@ RT_INLINE vec v_erf(vec x)
                        (vec)((vint)big | ((vint)x & INT32_MIN)));
 }
 
-/* log(1 + exp(x)), x <= 0.  u = 1 + e is rounded; the second term gives back what that lost
+/* log(1 + exp(x)), x <= 0.  u = 1 + e is rounded; the second term adds the rounding error back
  * (Kahan). */
 RT_INLINE vec v_log1p_exp(vec x)
 {
@@ -225,7 +225,7 @@ RT_INLINE vec v_silu(vec x)
     return x * v_sigmoid(x);
 }
 
-/* ---------------------------------- dy times the activation's derivative, told from its value y */
+/* ------------------------------ dy times the activation's derivative, computed from its value y */
 typedef vec (*Act)(vec);
 typedef vec (*Mask)(vec dy, vec y);
 

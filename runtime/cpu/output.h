@@ -1,9 +1,10 @@
-/* output.h -- what leaves a slice: its share of the metrics, its rows of the output, the check for non-finite values. */
+/* output.h -- the results of a slice: its part of the metrics, its rows of the output, and the
+ * check for values that are not finite. */
 #ifndef CPU_OUTPUT_H
 #define CPU_OUTPUT_H
 
-/* Adds the values of the samples first .. first + n - 1 that count (below r->valid) to metric k of this slice, in double,
- * in the order of the samples. */
+/* Adds the values of samples first .. first + n - 1 to metric k of this slice, in double, in the
+ * order of the samples.  Samples from r->valid on do not count. */
 RT_INLINE void rt_metric(const Rt *r, int unit, int k, int first, int n, const real *value)
 {
     double s = r->metric[unit * RT_METRICS + k];
@@ -13,14 +14,14 @@ RT_INLINE void rt_metric(const Rt *r, int unit, int k, int first, int n, const r
     r->metric[unit * RT_METRICS + k] = s;
 }
 
-/* Copies n rows of the network's output to where predict collects them. */
+/* Copies n rows of the network's output to r->output. */
 RT_INLINE void rt_output(const Rt *r, int first, int n, int outputs, const real *y)
 {
     if (r->output)
         memcpy(r->output + (size_t)first * outputs, y, sizeof(real) * (size_t)n * outputs);
 }
 
-/* Are all values finite?  x - x is 0 for finite x and NaN for infinities and NaNs. */
+/* Whether all values are finite: x - x is 0 for finite x, and NaN for infinities and NaNs. */
 RT_INLINE bool rt_finite(const real *x, int64_t count)
 {
     real s = 0;

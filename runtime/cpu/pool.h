@@ -3,24 +3,25 @@
  *   plain: x (N, C, H, W)  y (N, C, OH, OW)
  *   fast:  x (N, H, W, C)  y (N, OH, OW, C), lanes = channels
  *
- * Padding never wins a maximum and is left out of an average unless count_pad.  The gradient of a
- * maximum goes to the first of equals in row-major window order.  A window that lies in the padding
- * altogether gives 0.
+ * Padding never wins a maximum, and does not count in an average unless count_pad.  The gradient of
+ * a maximum goes to the first of equal values in row-major order of the window.  A window that lies
+ * completely in the padding gives 0.
  */
 #ifndef CPU_POOL_H
 #define CPU_POOL_H
+#include "cpu/team.h"
 
 typedef struct Pool {
     int n, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, oh, ow, count_pad;
-    int ldy; /* fast: from a row of channels of y or dy to the next, in reals; 0: c */
+    int ldy; /* fast kernels: reals from one row of channels of y or dy to the next; 0: c */
 } Pool;
 RT_INLINE int pool_row(Pool p)
 {
     return p.ldy ? p.ldy : p.c;
 }
 
-/* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns
- * left..right-1. */
+/* The part of the window of output (oy, ox) that lies in the image: rows top .. bottom - 1, columns
+ * left .. right - 1. */
 typedef struct Window {
     int top, bottom, left, right;
 } Window;
@@ -89,15 +90,39 @@ RT_INLINE vec max_pool_lanes(const real *x, Pool p, Window q, int lanes)
 
 RT_INLINE void max_pool(real *restrict y, const real *restrict x, Pool p)
 {
-    for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
-        for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, y += pool_row(p)) {
-                const Window q = pool_window(p, oy, ox);
-                RT_MAP(p.c, STORE(y, max_pool_lanes(x + AT, p, q, rt_lanes)));
-            }
+    const TeamRange part = team_range((int64_t)p.n * p.oh); /* rows of outputs */
+    for (int64_t i = part.first; i < part.end; i++)
+        for (int ox = 0; ox < p.ow; ox++) {
+            const real *from = x + i / p.oh * p.h * p.w * p.c;
+            real *to = y + (i * p.ow + ox) * pool_row(p);
+            const Window q = pool_window(p, (int)(i % p.oh), ox);
+            RT_MAP(p.c, STORE(to, max_pool_lanes(from + AT, p, q, rt_lanes)));
+        }
 }
 
-/* The window is read again: a lane takes dy at the first place that equals the maximum, then no
+/* RT_MAP over the channels of a team member's part. */
+#define POOL_COLUMNS(p, part, ...)                                                                 \
+    do {                                                                                           \
+        if ((part).columns == 1)                                                                   \
+            RT_MAP((p).c, __VA_ARGS__);                                                            \
+        else {                                                                                     \
+            const TeamRange vectors_ = team_columns(part, ((p).c + V - 1) / V);                    \
+            const int64_t end_ = vectors_.end * V < (p).c ? vectors_.end * V : (p).c;              \
+            RT_MAP_FROM(vectors_.first *V, end_, __VA_ARGS__);                                     \
+        }                                                                                          \
+    } while (0)
+
+/* Clears the part's channels of one image. */
+RT_INLINE void pool_clear(real *dx, Pool p, RtGrid part)
+{
+    if (part.columns == 1)
+        memset(dx, 0, sizeof(real) * p.h * p.w * p.c);
+    else
+        for (int i = 0; i < p.h * p.w; i++, dx += p.c)
+            POOL_COLUMNS(p, part, STORE(dx, v_set(0)));
+}
+
+/* Reads the window again: a lane takes dy at the first element that equals the maximum, and then no
  * more. */
 RT_INLINE void max_pool_dx_lanes(real *dx, const real *x, vec dy, Pool p, Window q, int lanes)
 {
@@ -115,13 +140,19 @@ RT_INLINE void max_pool_dx_lanes(real *dx, const real *x, vec dy, Pool p, Window
 RT_INLINE void max_pool_dx(real *restrict dx, const real *restrict x, const real *restrict dy,
                            Pool p)
 {
-    memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
-    for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c, dx += (int64_t)p.h * p.w * p.c)
+    const RtGrid part = team_grid(p.n, (p.c + V - 1) / V);
+    const TeamRange samples = team_rows(part, p.n);
+    for (int64_t n = samples.first; n < samples.end; n++) {
+        const int64_t at = n * p.h * p.w * p.c;
+        const real *g = dy + n * p.oh * p.ow * pool_row(p);
+        pool_clear(dx + at, p, part);
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, dy += pool_row(p)) {
+            for (int ox = 0; ox < p.ow; ox++, g += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
-                RT_MAP(p.c, max_pool_dx_lanes(dx + AT, x + AT, LOAD(dy), p, q, rt_lanes));
+                POOL_COLUMNS(p, part,
+                             max_pool_dx_lanes(dx + at + AT, x + at + AT, LOAD(g), p, q, rt_lanes));
             }
+    }
 }
 
 /* -------------------------------------------------------------------------------------- average */
@@ -163,28 +194,35 @@ RT_INLINE vec avg_pool_lanes(const real *x, Pool p, Window q, int lanes)
 
 RT_INLINE void avg_pool(real *restrict y, const real *restrict x, Pool p)
 {
-    for (int n = 0; n < p.n; n++, x += (int64_t)p.h * p.w * p.c)
-        for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, y += pool_row(p)) {
-                const Window q = pool_window(p, oy, ox);
-                RT_MAP(p.c, STORE(y, avg_pool_lanes(x + AT, p, q, rt_lanes)));
-            }
+    const TeamRange part = team_range((int64_t)p.n * p.oh); /* rows of outputs */
+    for (int64_t i = part.first; i < part.end; i++)
+        for (int ox = 0; ox < p.ow; ox++) {
+            const real *from = x + i / p.oh * p.h * p.w * p.c;
+            real *to = y + (i * p.ow + ox) * pool_row(p);
+            const Window q = pool_window(p, (int)(i % p.oh), ox);
+            RT_MAP(p.c, STORE(to, avg_pool_lanes(from + AT, p, q, rt_lanes)));
+        }
 }
 
 RT_INLINE void avg_pool_dx(real *restrict dx, const real *restrict dy, Pool p)
 {
-    memset(dx, 0, sizeof(real) * p.n * p.h * p.w * p.c);
-    for (int n = 0; n < p.n; n++, dx += (int64_t)p.h * p.w * p.c)
+    const RtGrid part = team_grid(p.n, (p.c + V - 1) / V);
+    const TeamRange samples = team_rows(part, p.n);
+    for (int64_t n = samples.first; n < samples.end; n++) {
+        real *const image = dx + n * p.h * p.w * p.c;
+        const real *g = dy + n * p.oh * p.ow * pool_row(p);
+        pool_clear(image, p, part);
         for (int oy = 0; oy < p.oh; oy++)
-            for (int ox = 0; ox < p.ow; ox++, dy += pool_row(p)) {
+            for (int ox = 0; ox < p.ow; ox++, g += pool_row(p)) {
                 const Window q = pool_window(p, oy, ox);
                 const vec share = v_set(pool_share(p, q));
                 for (int i = q.top; i < q.bottom; i++)
                     for (int j = q.left; j < q.right; j++) {
-                        real *to = dx + ((int64_t)i * p.w + j) * p.c;
-                        RT_MAP(p.c, STORE(to, LOAD(to) + LOAD(dy) * share));
+                        real *to = image + ((int64_t)i * p.w + j) * p.c;
+                        POOL_COLUMNS(p, part, STORE(to, LOAD(to) + LOAD(g) * share));
                     }
             }
+    }
 }
 
 /* ------------------------------------------------------------------------------- global average */
@@ -215,13 +253,17 @@ RT_INLINE vec global_avg_pool_lanes(const real *x, int c, int hw, int lanes)
 
 RT_INLINE void global_avg_pool(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
-    for (int i = 0; i < n; i++, y += c, x += (int64_t)c * hw)
+    const TeamRange part = team_range(n);
+    y += part.first * c, x += part.first * c * hw;
+    for (int64_t i = part.first; i < part.end; i++, y += c, x += (int64_t)c * hw)
         RT_MAP(c, STORE(y, global_avg_pool_lanes(x + AT, c, hw, rt_lanes)));
 }
 
 RT_INLINE void global_avg_pool_dx(real *restrict dx, const real *restrict dy, int n, int c, int hw)
 {
-    for (int i = 0; i < n; i++, dy += c)
+    const TeamRange part = team_range(n);
+    dy += part.first * c, dx += part.first * c * hw;
+    for (int64_t i = part.first; i < part.end; i++, dy += c)
         for (int j = 0; j < hw; j++, dx += c)
             RT_MAP(c, STORE(dx, LOAD(dy) / v_set((real)hw)));
 }

@@ -1,8 +1,8 @@
-/* rotary.h -- positions told by angles: pairs of features turned, or waves added.
+/* rotary.h -- positions as angles: pairs of features are rotated, or waves are added.
  *
  *   angle of pair i at step t: t base^(-2 i / D)
  *
- *   x, y (N, T, heads D)      rotary: a pair is i and i + D / 2 of a head; back: by the angle's negative
+ *   x, y (N, T, heads D)      rotary: a pair is i and i + D / 2 of a head; backward: -angle
  *                             sinusoidal: heads = 1; 2 i gets the sine, 2 i + 1 the cosine
  */
 #ifndef CPU_ROTARY_H
@@ -19,7 +19,7 @@ RT_INLINE double rotary_frequency(int i, Rotary r)
     return pow(r.base, -2.0 * i / r.d);
 }
 
-/* ------------------------------------------------------------------------------------- reference */
+/* ------------------------------------------------------------------------------------ reference */
 RT_INLINE void rotary_plain(real *y, const real *x, Rotary r)
 {
     for (int row = 0; row < r.n * r.t; row++)
@@ -42,10 +42,10 @@ RT_INLINE void sinusoidal_plain(real *y, const real *x, Rotary r)
         }
 }
 
-/* ------------------------------------------------------------------------------------------ fast */
+/* ----------------------------------------------------------------------------------------- fast */
 
-/* The points on the circle where all pairs stand, and by how much a step turns them: in double, a product of
- * complex numbers a step instead of two functions. */
+/* cos and sin of the angles of all pairs (c, s), and of a step's rotation (dc, ds).  In double:
+ * each step is a product of complex numbers instead of two functions. */
 RT_INLINE void rotary_begin(double *c, double *s, double *dc, double *ds, int pairs, Rotary r)
 {
     for (int i = 0; i < pairs; i++) {
@@ -68,13 +68,15 @@ RT_INLINE void rotary(real *restrict y, const real *restrict x, Rotary r)
     const int half = r.d / 2, width = r.heads * r.d;
     double c[half], s[half], dc[half], ds[half];
     real cosine[half], sine[half];
+    const RtGrid part = team_grid(r.n, r.heads);
+    const TeamRange samples = team_rows(part, r.n), heads = team_columns(part, r.heads);
     rotary_begin(c, s, dc, ds, half, r);
     for (int t = 0; t < r.t; t++, rotary_step(c, s, dc, ds, half)) {
         for (int i = 0; i < half; i++)
             cosine[i] = (real)c[i], sine[i] = (real)(r.back ? -s[i] : s[i]);
-        for (int n = 0; n < r.n; n++)
-            for (int h = 0; h < r.heads; h++) {
-                const int64_t at = ((int64_t)n * r.t + t) * width + h * r.d;
+        for (int64_t n = samples.first; n < samples.end; n++)
+            for (int h = (int)heads.first; h < heads.end; h++) {
+                const int64_t at = (n * r.t + t) * width + h * r.d;
                 const real *a = x + at, *b = a + half;
                 real *u = y + at, *v = u + half;
                 RT_MAP(half, const vec p = LOAD(a); const vec q = LOAD(b);
@@ -89,12 +91,13 @@ RT_INLINE void sinusoidal(real *restrict y, const real *restrict x, Rotary r)
     const int pairs = (r.d + 1) / 2;
     double c[pairs], s[pairs], dc[pairs], ds[pairs];
     real wave[2 * pairs];
+    const TeamRange samples = team_range(r.n);
     rotary_begin(c, s, dc, ds, pairs, r);
     for (int t = 0; t < r.t; t++, rotary_step(c, s, dc, ds, pairs)) {
         for (int i = 0; i < pairs; i++)
             wave[2 * i] = (real)s[i], wave[2 * i + 1] = (real)c[i];
-        for (int n = 0; n < r.n; n++) {
-            const int64_t at = ((int64_t)n * r.t + t) * r.d;
+        for (int64_t n = samples.first; n < samples.end; n++) {
+            const int64_t at = (n * r.t + t) * r.d;
             RT_MAP(r.d, STORE(y + at, LOAD(x + at) + LOAD(wave)));
         }
     }

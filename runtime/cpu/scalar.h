@@ -1,6 +1,7 @@
-/* scalar.h -- elementary functions of one real, by the names that the rows of the elementwise table use: the C library's.
+/* scalar.h -- elementary functions of one real, by the names in the elementwise table; from the C
+ * library.
  *
- * The processor's kernels and the GPU's take them from here; SCALAR says what a function is declared as (RT_INLINE, DEVICE).
+ * Kernels for processors and GPUs use them.  SCALAR is the declaration prefix (RT_INLINE, DEVICE).
  */
 #ifndef CPU_SCALAR_H
 #define CPU_SCALAR_H

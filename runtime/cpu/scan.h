@@ -1,4 +1,4 @@
-/* scan.h -- loops over time: elements of sequences, and what one step hands to the next.
+/* scan.h -- loops over time: elements of sequences, and values that one step passes to the next.
  *
  * A sequence is (N, T, size) as in the language: the elements of one step lie T x size reals apart.
  */
@@ -11,24 +11,36 @@ typedef struct Scan {
 
 RT_INLINE void scan_copy(real *restrict y, const real *restrict x, int64_t count)
 {
-    RT_MAP(count, STORE(y, LOAD(x)));
+    TEAM_MAP(count, STORE(y, LOAD(x)));
+}
+
+/* y = x, a team member's vectors of `size` numbers. */
+RT_INLINE void scan_move(real *restrict y, const real *restrict x, int64_t size, RtGrid part)
+{
+    const TeamRange vectors = team_columns(part, (size + V - 1) / V);
+    const int64_t end = vectors.end * V < size ? vectors.end * V : size;
+    RT_MAP_FROM(vectors.first * V, end, STORE(y, LOAD(x)));
 }
 
 /* y (N, size) = element `step` of x (N, T, size) */
 RT_INLINE void scan_item(real *restrict y, const real *restrict x, int step, Scan s)
 {
-    for (int i = 0; i < s.n; i++)
-        scan_copy(y + (int64_t)i * s.size, x + ((int64_t)i * s.steps + step) * s.size, s.size);
+    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
+    const TeamRange samples = team_rows(part, s.n);
+    for (int64_t i = samples.first; i < samples.end; i++)
+        scan_move(y + i * s.size, x + (i * s.steps + step) * s.size, s.size, part);
 }
 
 /* Element `step` of y (N, T, size) = x (N, size) */
 RT_INLINE void scan_put(real *restrict y, const real *restrict x, int step, Scan s)
 {
-    for (int i = 0; i < s.n; i++)
-        scan_copy(y + ((int64_t)i * s.steps + step) * s.size, x + (int64_t)i * s.size, s.size);
+    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
+    const TeamRange samples = team_rows(part, s.n);
+    for (int64_t i = samples.first; i < samples.end; i++)
+        scan_move(y + (i * s.steps + step) * s.size, x + i * s.size, s.size, part);
 }
 
-/* The first of every `every` steps, of which this is number `step`: element step / every of y = x. */
+/* Step number `step`: element step / every of y = x if step is a multiple of `every`. */
 RT_INLINE void scan_save(real *restrict y, const real *restrict x, int step, Scan s, int every)
 {
     if (step % every == 0)

@@ -18,17 +18,17 @@ enum { TILE_ROWS = RT_TILE_ROWS_MOST, TILE_ROWS_1 = 16 };
 #endif
 enum { TILE_WINDOWS = TILE_ROWS == 8 ? 3 : 1 }; /* 2x2 windows in a pooled tile */
 enum { TILE_MAX = 32 };                         /* accumulators, for array sizes */
-enum { TILE_FAR = 64 }; /* steps that b is called ahead where it comes from far: */
-enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* of weights beyond what an L2 holds */
+enum { TILE_FAR = 64 };                         /* steps by which b is prefetched if it is far */
+enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* weights of more reals are far */
 
-/* Do so many weights come from beyond the L2? */
+/* Whether so many weights do not fit the L2 cache. */
 RT_INLINE bool tile_far(int64_t weights)
 {
     return weights > TILE_FAR_REALS;
 }
 
-/* Where row i of a tile starts: `step` apart, or the four corners of 2x2 windows, `down` from one
- * image row to the next. */
+/* Where the rows of a tile start: `step` apart, or at the four corners of 2x2 windows, `down` from
+ * one image row to the next. */
 typedef struct TileRows {
     int count;
     int64_t step, down;
@@ -39,14 +39,14 @@ RT_INLINE int64_t tile_row(TileRows t, int i)
     return t.windows ? i / 4 * (2 * t.step) + i / 2 % 2 * t.down + i % 2 * t.step : i * t.step;
 }
 
-/* Of `lanes` lanes, how many lie in vector j. */
+/* How many of `lanes` lanes lie in vector j. */
 RT_INLINE int tile_lanes(int lanes, int j)
 {
     return lanes - j * V < V ? lanes - j * V : V;
 }
 
-/* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step, of which the first `lanes`
- * may be read.  With `far`, what stands TILE_FAR steps further in b is called into the L1. */
+/* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step; the first `lanes` reals may
+ * be read.  far: prefetches b into the L1 cache, TILE_FAR steps ahead. */
 RT_INLINE void tile_product_of(vec *restrict c, TileRows rows, int vectors, int count,
                                const real *a, int64_t a_step, const real *b, int64_t b_step,
                                int lanes, bool far)
@@ -81,8 +81,8 @@ RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int cou
     tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, false);
 }
 
-/* The same where b is a long run that comes from beyond the L2, whose own prefetching ends with each
- * page: Winograd's filters of 512 channels 15 % faster on a processor with a slow L3. */
+/* The same if b is a long run that comes from beyond the L2 cache, whose own prefetcher stops at
+ * each page: Winograd's filters of 512 channels are 15 % faster on a processor with a slow L3. */
 RT_INLINE void tile_product_far(vec *restrict c, TileRows rows, int vectors, int count,
                                 const real *a, int64_t a_step, const real *b, int64_t b_step,
                                 int lanes)
@@ -90,7 +90,7 @@ RT_INLINE void tile_product_far(vec *restrict c, TileRows rows, int vectors, int
     tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, true);
 }
 
-/* The same one vector and a half wide: h[i] is the half. */
+/* The same for tiles that are one vector and a half wide; h[i]: the half. */
 RT_INLINE void tile_product_half(vec *restrict c, hvec *restrict h, TileRows rows, int count,
                                  const real *a, int64_t a_step, const real *b, int64_t b_step)
 {
@@ -109,8 +109,8 @@ RT_INLINE void tile_product_half(vec *restrict c, hvec *restrict h, TileRows row
     }
 }
 
-/* n rows in as few tiles of at most `most` as there must be, of sizes as equal as can be: 16 by 6
- * is 6 + 5 + 5. */
+/* Divides n rows into as few tiles of at most `most` rows as possible, of nearly equal size: 16 by
+ * 6 is 6 + 5 + 5. */
 typedef struct TileSplit {
     int big, bigs, small, smalls;
 } TileSplit;

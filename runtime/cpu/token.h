@@ -1,16 +1,17 @@
-/* token.h -- one token of a text at a time (compiler/passes/token.c): what the tokens before it have left.
+/* token.h -- one token of a text at a time (compiler/passes/token.c), from what earlier tokens
+ * stored.
  *
- *   states    r->carried and r->carry, reals: as the token before left them, and for the next one; the runtime swaps the two
- *   cache     r->cache: of each attention the keys (C, T) and the values (T, C) of the tokens so far, and T scores
+ *   states    r->carried (from the last token) and r->carry (for the next one), reals; the runtime
+ *             swaps the two
+ *   cache     r->cache: for each attention the keys (C, T) and the values (T, C) of the tokens so
+ *             far, and T scores
  *
- * `at` says where the one at hand begins, in reals.
- *
- * r->position counts the tokens before this one, from 0.
+ * at: offset in states or cache, in reals.  r->position: number of tokens before this one.
  */
 #ifndef CPU_TOKEN_H
 #define CPU_TOKEN_H
 
-/* y (n): a state; before the first token all `first`. */
+/* y (n): a state; all `first` at the first token. */
 RT_INLINE void token_state(real *y, const Rt *r, int64_t at, int n, double first)
 {
     const real *x = (const real *)r->carried + at;
@@ -18,7 +19,7 @@ RT_INLINE void token_state(real *y, const Rt *r, int64_t at, int n, double first
         y[i] = r->position > 0 ? x[i] : (real)first;
 }
 
-/* y = x (n), also for the next token. */
+/* y = x (n), also stored for the next token. */
 RT_INLINE void token_next(real *y, const real *x, const Rt *r, int64_t at, int n)
 {
     memcpy(y, x, sizeof *y * (size_t)n);
@@ -33,7 +34,7 @@ RT_INLINE void token_row(real *y, const real *w, const Rt *r, int n)
 
 /* ------------------------------------------------------------------------------------- positions
  *
- * As in rotary.h, at the one step r->position. */
+ * rotary.h for the one step r->position. */
 RT_INLINE double token_angle(const Rt *r, int i, int d, double base)
 {
     return (double)r->position * pow(base, -2.0 * i / d);
@@ -60,12 +61,12 @@ RT_INLINE void token_sinusoidal(real *y, const real *x, const Rt *r, int d, doub
 
 /* ------------------------------------------------------------------------------------- attention
  *
- *   s[j] = scale q . k[j]      p = softmax of s over j <= r->position      o = sum over j of p[j] v[j]
+ *   s[j] = scale q . k[j]     p = softmax of s over j <= r->position    o = sum over j of p[j] v[j]
  *
- *   x (3 C): q, k, v      o (C), C = heads D      the cache keeps k and v of this token for those behind it
+ *   x (3 C): q, k, v     o (C), C = heads D    the cache keeps k and v of this token for later ones
  */
 typedef struct TokenAttention {
-    int t, heads, d; /* tokens that the cache has room for; C = heads d */
+    int t, heads, d; /* tokens of the cache; C = heads d */
     double scale;
 } TokenAttention;
 
@@ -103,7 +104,7 @@ RT_INLINE void token_attention_plain(real *o, const real *x, const Rt *r, int64_
     }
 }
 
-/* The same with the steps, then the features, in the lanes. */
+/* The same with steps in the lanes, then features. */
 RT_INLINE void token_attention(real *restrict o, const real *restrict x, const Rt *r, int64_t at,
                                TokenAttention a)
 {

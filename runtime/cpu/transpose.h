@@ -1,7 +1,7 @@
-/* transpose.h -- turns a square of V x V reals round in registers, and samples into lanes and back.
+/* transpose.h -- transposes V x V reals in registers; moves samples into lanes and back.
  *
- * log2 V stages; each interleaves row i with row i + V/2: afterwards lane j of row i has become lane
- * i of row j.
+ * log2 V stages; each interleaves row i with row i + V/2.  Afterwards lane j of row i is lane i of
+ * row j.
  */
 #ifndef CPU_TRANSPOSE_H
 #define CPU_TRANSPOSE_H
@@ -14,7 +14,7 @@
 #define V_INTERLEAVE (RT_VEC_BYTES / 4)
 #endif
 
-/* The lower halves of a and b lane by lane in turn; the upper ones. */
+/* Interleave the lanes of the lower halves of a and b; of the upper halves. */
 #if V_INTERLEAVE == 16
 #define V_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
@@ -52,8 +52,8 @@ RT_INLINE void v_transpose(vec *t)
 
 typedef uint8_t bytes_memory __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* 16 rows of V bytes, side by side, become V rows of 16: four stages, one for each bit of a row's
- * number. */
+/* 16 adjacent rows of V bytes become V rows of 16 bytes: four stages, one for each bit of a row's
+ * index. */
 RT_INLINE void bytes_transpose(bytes *t)
 {
     RT_UNROLL
@@ -72,7 +72,7 @@ RT_INLINE void bytes_transpose(bytes *t)
     }
 }
 
-/* t (count, V) from V rows x of `count` reals, `step` apart; and back. */
+/* t (count, V) from V rows x of `count` reals, `step` apart; below, the reverse. */
 RT_INLINE void lanes_from_rows(real *t, const real *x, int64_t step, int count)
 {
     for (int i = 0; i < count; i += V) {
@@ -103,7 +103,7 @@ RT_INLINE void rows_from_lanes(real *x, const real *t, int64_t step, int count)
     }
 }
 
-/* Bytes likewise.  t is read in full rows of 16 V, x written to the byte. */
+/* The same for bytes.  Reads t in full rows of 16 V, writes exactly `count` bytes a row. */
 RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, int count)
 {
     for (int i = 0; i < count; i += 16) {
@@ -122,7 +122,7 @@ RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, 
     }
 }
 
-/* To memory, or past the caches (v_stream). */
+/* Stores, or streams past the caches (v_stream). */
 RT_INLINE void pack_store(real *p, vec x, bool stream)
 {
     if (stream)
@@ -131,7 +131,8 @@ RT_INLINE void pack_store(real *p, vec x, bool stream)
         v_store(p, x);
 }
 
-/* to (count, V), rows P apart: column j is the `count` numbers at from + j step, zeros behind the `lanes` that there are. */
+/* to (count, V), rows P apart: column j is the `count` numbers at from + j step; 0 from column
+ * `lanes` on. */
 RT_INLINE void pack_turned(real *restrict to, const real *restrict from, int64_t step, int count,
                            int lanes, bool stream)
 {

@@ -1,11 +1,11 @@
-/* update.h -- sums over samples in one fixed order, and what the optimizer does with them.
+/* update.h -- sums over samples in one fixed order, and the optimizers' updates.
  *
- * Every sum over shards is a binary tree over adjacent pairs, ((01)(23))(45), walked like a binary
- * counter.  Its shape depends on the number of items alone, so a process that holds a power-of-two
- * run of the shards computes a whole subtree: one process, several groups and several ranks get the
+ * Each sum over shards is a binary tree of adjacent pairs, ((01)(23))(45), computed like a binary
+ * counter.  Its shape depends only on the number of items.  A process that holds a power-of-two run
+ * of the shards computes a whole subtree, so one process, several groups and several ranks get the
  * same bits.
  *
- * The formulas are PyTorch's (torch.optim), g the gradient of the mean loss, per element:
+ * The formulas are PyTorch's (torch.optim), with the gradient g of the mean loss, per element:
  *     sgd      g += decay w     s0 = momentum s0 + g     w -= lr (nesterov ? g + momentum s0 : s0)
  *     rmsprop  g += decay w     s0 = rho s0 + (1-rho) g^2
  *              s1 = momentum s1 + g / (sqrt(s0) + eps)     w -= lr s1
@@ -79,7 +79,7 @@ RT_INLINE void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o
     u(w, s0, s1, o->clip_value > 0 ? v_clamp(g, -o->clip_value, o->clip_value) : g, o);
 }
 
-/* The same on the first k lanes only: what lies behind the last parameter is somebody else's. */
+/* The same for the first k lanes only: memory after the last parameter belongs to another one. */
 RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u, int k)
 {
     if (k == V) {
@@ -98,7 +98,7 @@ RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, 
         v_store_n(s1, v_load(t[2]), k);
 }
 
-/* What a parameter makes of the recipe's learning rate and decay; 1 keeps their bits. */
+/* Factors of a parameter for the recipe's learning rate and decay; 1 keeps their bits. */
 typedef struct Factors {
     real lr, decay;
 } Factors;
@@ -110,8 +110,8 @@ RT_INLINE RtOpt update_options(const Rt *r, Factors f)
     return o;
 }
 
-/* Unit's share of count elements, whole vectors but for the last: from *first up to the value
- * returned. */
+/* The share of a unit of `count` elements: from *first to the returned value, exclusive.  Whole
+ * vectors, except for the last unit. */
 RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *first)
 {
     const int64_t vectors = (count + V - 1) / V, last = vectors * (unit + 1) / units * V;
@@ -122,7 +122,7 @@ RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *firs
 /* ------------------------------------------------------------------------------- the fixed tree */
 enum { TREE_DEPTH = 32 }; /* 2^32 items */
 
-/* Item number i joins: it closes as many pairs as i has trailing ones.  depth = finished sums on
+/* Adds item i: it completes as many pairs as i has trailing ones.  depth: number of pending sums on
  * the stack. */
 RT_INLINE void tree_push(vec *stack, int *depth, int i, vec x)
 {
@@ -139,7 +139,7 @@ RT_INLINE vec tree_finish(const vec *stack, int depth)
     return x;
 }
 
-/* Sum of `items` vectors, `stride` bytes apart, of which the first k lanes exist. */
+/* Sum of `items` vectors, `stride` bytes apart; only the first k lanes exist. */
 RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
 {
     vec stack[TREE_DEPTH];
@@ -149,8 +149,8 @@ RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
     return tree_finish(stack, depth);
 }
 
-/* V numbers of a gradient that slices left behind, of which the first k exist: tree over the slices of a shard, tree over
- * the shards held here. */
+/* V numbers of a gradient that slices have stored, of which the first k exist: the tree over the
+ * slices of a shard, then the tree over the local shards. */
 RT_INLINE vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int slices, int k)
 {
     vec stack[TREE_DEPTH];
@@ -160,8 +160,8 @@ RT_INLINE vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int
     return tree_finish(stack, depth);
 }
 
-/* The sum of a gradient that slices left behind; then the update, or the sum is stored at r->grad + grad for the reduction
- * across processes.  Elements of this unit only. */
+/* Sums a gradient that slices have stored.  Then updates, or stores the sum at r->grad + grad for
+ * the reduction across processes.  Elements of this unit only. */
 RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
                              real *s1, const char *partial, int64_t slice_bytes, int slices,
                              int64_t count, Factors f, Update u)
@@ -179,7 +179,7 @@ RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, rea
     }
 }
 
-/* The update from a sum that the runtime has reduced in r->grad. */
+/* Updates from a sum that the runtime has reduced in r->grad. */
 RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
                            real *s1, int64_t count, Factors f, Update u)
 {

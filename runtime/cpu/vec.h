@@ -1,10 +1,10 @@
-/* vec.h -- one vector type for every processor: `vec`, V reals wide, and what kernels do with it.
+/* vec.h -- one vector type for all processors: `vec`, V reals wide, and its operations.
  *
- * The width is the target's own, taken from the compiler's macros: AVX-512 (16 floats), AVX2 + FMA
- * (8), NEON (4), else a plain real (1).  vec is a vector type of the C compiler, so + - * / and []
- * work on it, on float and on double (-DRT_F64).
- * A panel, the unit in which outputs are stored side by side, is two vectors wide: P = 2 V.
- * Included by rt.h, after `real`.
+ * The target's macros of the C compiler select the width: AVX-512 (16 floats), AVX2 + FMA (8), NEON
+ * (4), else a plain real (1).  vec is a vector type of the C compiler, so + - * / and [] work on
+ * it, for float and for double (-DRT_F64).
+ * A panel, in which outputs are stored side by side, is two vectors wide: P = 2 V.
+ * rt.h includes this file after the definition of `real`.
  */
 #ifndef CPU_VEC_H
 #define CPU_VEC_H
@@ -12,17 +12,16 @@
 
 #define RT_INLINE static inline __attribute__((always_inline, unused))
 
-/* Full unrolling keeps a tile's accumulators in registers: without it the array lives in
- * memory, 2.5 times slower. */
+/* Full unrolling keeps a tile's accumulators in registers; without it they live in memory, 2.5
+ * times slower. */
 #define RT_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
 #pragma clang diagnostic ignored                                                                   \
-    "-Wpass-failed" /* sizes that are no literals (tests) are not unrolled, and need not be */
+    "-Wpass-failed" /* sizes that are no literals (in tests) need not be unrolled */
 #define RT_UNROLL   RT_PRAGMA(clang loop unroll(enable))
 #define RT_UNROLL_4 RT_PRAGMA(clang loop unroll_count(4))
 #else
-#pragma GCC diagnostic ignored                                                                     \
-    "-Wmaybe-uninitialized" /* accumulators, when their number is no literal */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* accumulators whose number is no literal */
 #define RT_UNROLL   RT_PRAGMA(GCC unroll 32)
 #define RT_UNROLL_4 RT_PRAGMA(GCC unroll 4)
 #endif
@@ -98,7 +97,7 @@ RT_INLINE vec v_set(real x) { return x - (vec){0}; }
 RT_INLINE vec v_load(const real *p) { return *(const vec_memory *)p; }
 RT_INLINE void v_store(real *p, vec x) { *(vec_memory *)p = x; }
 
-/* The numbers of the lanes: 0, 1, 2 ... */
+/* The indices of the lanes: 0, 1, 2 ... */
 RT_INLINE vint v_count(void)
 {
     vint x = {0};
@@ -107,7 +106,7 @@ RT_INLINE vint v_count(void)
         x[i] = i;
     return x;
 }
-/* bit in the lanes where x is not 0. */
+/* `bit` in the lanes where x is not 0. */
 RT_INLINE vint v_marks(vec x, RtInt bit) { return (vint)(x != 0) & (bit - (vint){0}); }
 /* x where the lanes of m are all ones, y where they are all zeros. */
 RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
@@ -130,8 +129,9 @@ RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k)
 RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
 RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
 RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
-/* The lanes where a == b, and those where x is not 0, a bit each; and the lanes of x that such bits name, moved to the front. */
+/* A bit for each lane in which a == b; below, in which x is not 0. */
 RT_INLINE int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
+/* The lanes of x that have a bit in `lanes`, moved to the front. */
 RT_INLINE vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
 RT_INLINE unsigned v_nonzero(vec x) { return V_MASKED(cmp)(x, v_set(0), _CMP_NEQ_UQ); }
 #ifdef RT_DOUBLE
@@ -173,7 +173,10 @@ RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
 }
-RT_INLINE unsigned v_nonzero(vec x) { return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ)); }
+RT_INLINE unsigned v_nonzero(vec x)
+{
+    return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ));
+}
 
 #else /* NEON, through the compiler's vectors alone */
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
@@ -213,7 +216,7 @@ RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
 
 /* clang-format on */
 
-/* Sum and maximum of the lanes, halves first: an order that depends on V alone. */
+/* Sum and maximum of the lanes.  Halves are combined first: the order depends on V alone. */
 #if (defined(RT_AVX512) || defined(RT_AVX2)) && defined(RT_DOUBLE)
 RT_INLINE real v_sum(vec x)
 {
@@ -260,7 +263,7 @@ RT_INLINE real v_top(vec x)
 
 typedef uint8_t bytes __attribute__((vector_size(16)));
 
-/* The first k lanes as bytes, 0 <= lane < 256. */
+/* Stores the first k lanes as bytes, 0 <= lane < 256. */
 RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 {
 #if defined(RT_AVX512) && defined(RT_DOUBLE)
@@ -279,7 +282,7 @@ RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 #endif
 }
 
-/* V bytes as reals.  (GCC 12 takes a vector of bytes apart when it is asked to widen it.) */
+/* V bytes as reals.  (GCC 12 splits a vector of bytes if it is asked to widen it.) */
 RT_INLINE vec v_load_bytes(const uint8_t *p)
 {
 #if defined(RT_AVX512) || defined(RT_AVX2)
@@ -296,8 +299,9 @@ RT_INLINE vec v_load_bytes(const uint8_t *p)
 #endif
 }
 
-/* The line of p will be written: this thread's alone, before it is needed.  (__builtin_prefetch(p, 1) says so only to
- * processors that GCC has been told of; all of x86-64-v3 take the instruction.) */
+/* Prefetches the line of p for writing, so that this core owns it in time.  (With
+ * __builtin_prefetch(p, 1), GCC does this only for some processors; all of x86-64-v3 have the
+ * instruction.) */
 RT_INLINE void v_fetch_to_write(const real *p)
 {
 #if defined(RT_AVX512) || defined(RT_AVX2)
@@ -307,24 +311,24 @@ RT_INLINE void v_fetch_to_write(const real *p)
 #endif
 }
 
-/* The first k lanes, 0 <= k <= V; the others are 0 and their memory is not touched. */
+/* The first k lanes, 0 <= k <= V; the others are 0, and their memory is not read. */
 RT_INLINE vec v_load_n(const real *p, int k)
 {
     return v_load_fill(p, k, 0);
 }
 
-/* v_max and v_min return their second argument when one is not a number: v_max(v_set(0), x) keeps
- * the NaN of x. */
+/* v_max and v_min return their second argument if one is a NaN: v_max(v_set(0), x) keeps the NaN of
+ * x. */
 RT_INLINE vec v_clamp(vec x, real low, real high)
 {
     return v_min(v_set(high), v_max(v_set(low), x));
 }
 
-/* A pointer whose value the compiler does not know: what is behind it has addresses of its own. */
+/* Hides the value of a pointer from the compiler: addresses based on it are computed separately. */
 #define RT_OPAQUE(p) __asm__("" : "+r"(p))
 
-/* Loads that the compiler cannot see through.  GCC would fold one load into every FMA that uses it
- * (16 load slots per 12 FMA instead of 7: 45-57 instead of 90 GF/s) and share broadcasts across
+/* Loads that the compiler cannot see through.  GCC would fold one load into each FMA that uses it
+ * (16 load slots for 12 FMA instead of 7: 45-57 instead of 90 GF/s), and share broadcasts across
  * unrolled taps until accumulators spill. */
 #if defined(RT_AVX512) || defined(RT_AVX2)
 #ifdef RT_DOUBLE
@@ -346,8 +350,8 @@ RT_INLINE vec v_broadcast(const real *p)
     __asm__ volatile(RT_BROADCAST : "=v"(x) : "m"(*p));
     return x;
 }
-/* Past the caches, for what is read much later and should not push out the rest: p aligned to a vector, lines written whole.
- * v_stream_end: before other threads may read it. */
+/* Stores past the caches, for data that is read much later.  p: aligned to a vector; lines must be
+ * written completely.  Call v_stream_end before other threads may read the data. */
 RT_INLINE void v_stream(real *p, vec x)
 {
     __asm__("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "v"(x));
@@ -374,43 +378,8 @@ RT_INLINE vec v_broadcast(const real *p)
 }
 #endif
 
-/* Elementwise loops of generated code.  The body reads LOAD(pointer), writes STORE(pointer, value),
- * both at element AT:
- *     RT_MAP(16 * 500, vec y = LOAD(a); STORE(c, LOAD(b) * (1 - y * y)))
- * Whole vectors first, then the same body once more on the lanes that are left. */
-#define LOAD(p)     v_load_lanes((p) + AT, rt_lanes)
-#define STORE(p, x) v_store_lanes((p) + AT, x, rt_lanes)
-#define RT_MAP(count, ...)                                                                         \
-    do {                                                                                           \
-        int64_t AT = 0;                                                                            \
-        for (const int rt_lanes = V; AT + V <= (int64_t)(count); AT += V) {                        \
-            (void)rt_lanes;                                                                        \
-            __VA_ARGS__;                                                                           \
-        }                                                                                          \
-        for (const int rt_lanes = (int)((int64_t)(count)-AT); AT < (int64_t)(count); AT += V) {    \
-            (void)rt_lanes;                                                                        \
-            __VA_ARGS__;                                                                           \
-        }                                                                                          \
-    } while (0)
-RT_INLINE vec v_load_lanes(const real *p, int lanes)
-{
-    return lanes == V ? v_load(p) : v_load_n(p, lanes);
-}
-RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
-{
-    if (lanes == V)
-        v_store(p, x);
-    else
-        v_store_n(p, x, lanes);
-}
+#include "cpu/map.h"
 
-/* Bit i: x[i] is not 0; count <= 64. */
-RT_INLINE uint64_t v_nonzeros(const real *x, int count)
-{
-    uint64_t word = 0;
-    for (int i = 0; i < count; i += V)
-        word |= (uint64_t)v_nonzero(v_load_lanes(x + i, count - i < V ? count - i : V)) << i;
-    return word;
-}
+#include "cpu/team.h"
 
 #endif

@@ -1,38 +1,40 @@
 /* winograd.h -- convolution with stride 1 through fewer multiplications: F(m x m, r x r).
  *
- *   y = A' [ (G w G') .* (B' d B) ] A        d: a x a inputs of one tile, a = m + r - 1; y: m x m outputs
+ *   y = A' [ (G w G') .* (B' d B) ] A    d: a x a inputs of a tile, a = m + r - 1; y: m x m outputs
  *
- * An output tile costs a^2 multiplications a channel pair instead of m^2 r^2: 2.25 times fewer for
- * F(2x2, 3x3), 4 for F(4x4, 3x3), 2.8 for F(2x2, 5x5).  In between stand a^2 products
- * V[e] (tiles x C) times U[e] (C x O), one for each element e of the transformed tile; tiles are
- * taken in blocks so that V and one panel of M stay in the L2 cache.
- * Points 0, 1, -1, infinity for a = 4 and 0, 1, -1, 2, -2, infinity for a = 6.  Error beside direct
- * convolution: F(2x2) none to speak of, F(4x4) 3-4 times as large.
+ * An output tile costs a^2 multiplications for each pair of channels instead of m^2 r^2: 2.25 times
+ * fewer for F(2x2, 3x3), 4 for F(4x4, 3x3), 2.8 for F(2x2, 5x5).  There are a^2 products
+ * V[e] (tiles x C) times U[e] (C x O), one for each element e of the transformed tile.  Tiles are
+ * processed in blocks, so that V and one panel of M stay in the L2 cache.
+ * Points 0, 1, -1, infinity for a = 4 and 0, 1, -1, 2, -2, infinity for a = 6.  Error compared with
+ * direct convolution: F(2x2) about the same, F(4x4) 3-4 times as large.
  * Source: Winograd 1980; Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
  */
 #ifndef CPU_WINOGRAD_H
 #define CPU_WINOGRAD_H
+#include "cpu/conv_pool_lanes.h"
 #include "cpu/winograd_pack.h"
 #include "cpu/winograd_transform.h"
 
-/* ------------------------------------------------------------------------------- a block of tiles */
+/* ----------------------------------------------------------------------------- a block of tiles */
 
-/* 3x3 512 at 7 x 7 over oneDNN: 1.2 with WINO_BUDGET_FAR, 1.0 with half of it, on a Xeon. */
+/* 3x3 512 at 7 x 7, relative to oneDNN: 1.2 with WINO_BUDGET_FAR, 1.0 with half of it, on a
+ * Xeon. */
 enum {
-    WINO_SCRATCH = RT_WINO_BYTES / sizeof(real), /* V and one panel of M at most */
-    WINO_BUDGET = RT_WINO_NEAR / sizeof(real),   /* and as a rule: what a core's L2 holds beside U */
-    WINO_BUDGET_FAR = RT_WINO_FAR / sizeof(real), /* where U streams from further, once a block */
-    WINO_BLOCK = RT_WINO_BLOCK,                   /* tiles at most in a block */
-    WINO_GAP = 64 / sizeof(real) /* between points: a line, or they would share sets of the cache */
+    WINO_SCRATCH = RT_WINO_BYTES / sizeof(real),  /* V and one panel of M, at most */
+    WINO_BUDGET = RT_WINO_NEAR / sizeof(real),    /* of these, if U stays in a core's L2 cache */
+    WINO_BUDGET_FAR = RT_WINO_FAR / sizeof(real), /* of these, if U is read again for each block */
+    WINO_BLOCK = RT_WINO_BLOCK,                   /* tiles of a block, at most */
+    WINO_GAP = 64 / sizeof(real) /* between points: one line, so that they share no cache sets */
 };
 
-/* Do the filters come from beyond the L2? */
+/* Whether the filters do not fit the L2 cache. */
 RT_INLINE bool wino_far(Conv c, int m)
 {
     return tile_far((int64_t)wino_side(c, m) * wino_side(c, m) * c.c * c.o);
 }
 
-/* Tiles in a block: whole register tiles, as many as fit, blocks as equal as can be. */
+/* Tiles of a block: whole register tiles, as many as fit, in blocks of nearly equal size. */
 RT_INLINE int wino_block(Conv c, int m)
 {
     const int a = wino_side(c, m),
@@ -43,12 +45,12 @@ RT_INLINE int wino_block(Conv c, int m)
     return conv_ceil(conv_ceil(tiles, conv_ceil(tiles, whole)), TILE_ROWS) * TILE_ROWS;
 }
 
-/* Is the scratch enough for one register tile of these channels?  The compiler asks the same
- * before it chooses this kernel (compiler/passes/choose.c), with eight rows. */
+/* Whether the scratch holds one register tile of these channels.  The compiler tests the same, with
+ * eight rows, before it chooses this kernel (compiler/passes/choose.c). */
 #define WINO_FITS(q, m)                                                                            \
     (((m) + (q).r - 1) * ((m) + (q).r - 1) * ((q).c + P) * TILE_ROWS <= WINO_SCRATCH)
 
-/* Where a tile lies: sample, first output row and column. */
+/* The position of a tile: sample, first output row and column. */
 typedef struct WinoTile {
     int n, y, x;
 } WinoTile;
@@ -58,9 +60,10 @@ RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
     return (WinoTile){tile / (across * down), tile / across % down * m, tile % across * m};
 }
 
-/* V[e] of `lanes` channels of one tile: a x a positions, zeros outside the image, transformed both
- * ways; x: the channels' first of the first sample.  Tiles at the border are unrolled too: a loop
- * over d keeps it in memory, and a convolution of 14 x 14 with padding took an eighth longer. */
+/* V[e] for `lanes` channels of one tile: a x a positions, zeros outside of the image, transformed
+ * in both directions.  x: at the channels, first sample.  Tiles at the border are unrolled, too: a
+ * loop over d keeps it in memory, and a convolution of 14 x 14 with padding took an eighth
+ * longer. */
 RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     const int top = at.y - c.pad_h, left = at.x - c.pad_w;
@@ -106,7 +109,7 @@ RT_INLINE void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile
     }
 }
 
-/* All channels: the last few of LeNet's 20 with a code of their own. */
+/* All channels; the last few (of LeNet's 20) have separate code. */
 RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
 {
     const int full = c.c / V * V;
@@ -147,9 +150,9 @@ RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const
     }
 }
 
-/* M[e] (rows x P) = V[e] (rows x C) U[e] (C x P) for all e, of the first `rows` tiles of a block,
- * whole register tiles; `lanes` outputs of the panel are asked for.  With the half a panel of 18
- * (LeNet's 50 outputs) takes 0.75 of the time of 32: conv2 4 % less, on Zen 4. */
+/* M[e] (rows x P) = V[e] (rows x C) U[e] (C x P) for all e, for the first `rows` tiles of a block,
+ * in whole register tiles; lanes: outputs of the panel that are needed.  With the half vector, a
+ * panel of 18 outputs (LeNet's 50) takes 0.75 of the time of 32: conv2 takes 4 % less, on Zen 4. */
 RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
                             int block, int rows, int channels, int points, int lanes, bool far)
 {
@@ -161,9 +164,9 @@ RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real
                               far);
 }
 
-/* The same of a whole panel, as a function of its own: gcc 12 moves the constants of an activation
- * (gelu has 30) out of all loops, and keeps them in AVX2's 16 registers where a product's sums
- * should be. */
+/* The same for a whole panel, as a separate function: gcc 12 moves the constants of an activation
+ * (gelu has 30) out of all loops, and keeps them in AVX2's 16 registers, which the sums of the
+ * product need. */
 static __attribute__((noinline, unused)) void
 wino_product_panel(real *restrict t, const real *restrict v, const real *restrict u, int block,
                    int rows, int channels, int points, bool far)
@@ -171,7 +174,7 @@ wino_product_panel(real *restrict t, const real *restrict v, const real *restric
     wino_product(t, v, u, block, rows, channels, points, P, far);
 }
 
-/* What of a vector of M holds the outputs asked for: halves are written as they are needed. */
+/* A vector of M with at least the lanes that are needed; products write halves if these suffice. */
 RT_INLINE vec wino_load(const real *t, int lanes)
 {
     return V / VH == 2 ? v_load_n(t, lanes) : v_load(t);
@@ -202,16 +205,29 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
 
 /* ------------------------------------------------------------------------------- the kernels */
 
-/* Does BODY for the vectors of each tile's outputs: `out` [m * m], tile `at`, output channel `o`,
- * `lanes` of which there are. */
+/* A team member's tiles of `all`: whole register tiles. */
+RT_INLINE TeamRange wino_part(RtGrid part, int all)
+{
+    TeamRange r = team_rows(part, conv_ceil(all, TILE_ROWS));
+    r.first *= TILE_ROWS;
+    r.end = r.end * TILE_ROWS < all ? r.end * TILE_ROWS : all;
+    return r;
+}
+
+/* Runs a body for each vector of outputs of each tile: `out` [m * m], tile `at`, output channel
+ * `o`, `lanes` lanes. */
 #define WINO_EACH(c_, m_, x_, u_, bias_, ...)                                                      \
     do {                                                                                           \
         const int wa = wino_side(c_, m_), wb = wino_block(c_, m_);                                 \
-        const int tiles = (c_).n * conv_ceil((c_).oh, m_) * conv_ceil((c_).ow, m_);                \
+        const int all_ = (c_).n * conv_ceil((c_).oh, m_) * conv_ceil((c_).ow, m_);                 \
+        const RtGrid part_ = team_grid(conv_ceil(all_, TILE_ROWS), conv_ceil((c_).o, P));          \
+        const TeamRange mine_ = wino_part(part_, all_),                                            \
+                        panels_ = team_columns(part_, conv_ceil((c_).o, P));                       \
+        const int tiles = (int)mine_.end;                                                          \
         real scratch[WINO_SCRATCH + 2 * WINO_A * WINO_A * WINO_GAP] __attribute__((aligned(64)));  \
         const int64_t wv = (int64_t)wb * (c_).c + WINO_GAP, wm = (int64_t)wb * P + WINO_GAP;       \
         real *const wt = scratch + wa * wa * wv;                                                   \
-        for (int first_ = 0; first_ < tiles; first_ += wb) {                                       \
+        for (int first_ = (int)mine_.first; first_ < tiles; first_ += wb) {                        \
             const int count_ = tiles - first_ < wb ? tiles - first_ : wb;                          \
             const int rows_ = conv_ceil(count_, TILE_ROWS) * TILE_ROWS;                            \
             for (int i = 0; i < count_; i++)                                                       \
@@ -220,7 +236,9 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
             for (int i = count_; i < rows_; i++)                                                   \
                 for (int e = 0; e < wa * wa; e++)                                                  \
                     memset(scratch + e * wv + (int64_t)i * (c_).c, 0, sizeof(real) * (c_).c);      \
-            for (int panel_ = 0; panel_ * P < (c_).o; panel_++) {                                  \
+            for (int panel_ = 0; panel_ * P < (c_).o; panel_++) { /* literal: gcc unrolls it */    \
+                if (!team_has(panels_, panel_))                                                    \
+                    continue;                                                                      \
                 const real *const wu = (u_) + (int64_t)panel_ * wa * wa * (c_).c * P;              \
                 if (panel_ < (c_).o / P)                                                           \
                     wino_product_panel(wt, scratch, wu, wb, rows_, (c_).c, wa *wa,                 \
@@ -256,7 +274,7 @@ RT_INLINE void conv2d_winograd(real *restrict y, const real *restrict x, const r
     });
 }
 
-/* y, index (N, OH/2, OW/2, O): the same through a 2x2 max-pool, as conv2d_pool. */
+/* y, index (N, OH/2, OW/2, O): the same with a fused 2x2 max-pool; see conv2d_pool. */
 RT_INLINE void conv2d_winograd_pool(real *restrict y, uint8_t *restrict index,
                                     const real *restrict x, const real *restrict u,
                                     const real *restrict bias, Act act, Conv c, int m)

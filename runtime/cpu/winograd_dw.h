@@ -1,18 +1,19 @@
-/* winograd_dw.h -- gradient of a convolution's weights through fewer multiplications: F(m x m, r x r).
+/* winograd_dw.h -- gradient of a convolution's weights with fewer multiplications: F(m x m, r x r).
  *
  *   dw += G' [ sum over tiles of (B' d B) .* (A dy A') ] G
  *
- * The adjoint of y = A' [(G w G') .* (B' d B)] A for w: a tile of dy, m x m, is taken to a x a points,
- * a = m + r - 1, as a tile of x is, and each point e is a product of its own,
- * sums[e] (O x C) = Z[e]' (O x tiles) V[e] (tiles x C), for a^2 multiplications instead of m^2 r^2.
- * It runs through blocks of channels, in and out, whose sums stay in the L2 cache while all tiles
- * pass by, about fifty at a time; then one transform leads back to the taps.  A block of
- * inputs is transformed anew for each block of outputs, and the other way round: beside 64 channels
- * on the other side that costs a tenth of the products.
- * Each sum takes its tiles in order, in blocks that depend on sizes only.  Relative L2 error in f32, beside
- * 2e-7 to 5e-7 of the direct sum: F(2x2, 3x3) 2.5e-7 to 3e-7, F(2x2, 5x5) 1.8e-6, F(4x4, 3x3) 1.4e-6.
- * Measured on Zen 4, nominal share of the FMA peak with AVX-512 (AVX2), 3 x 3: 64 channels at 56 x 56 178 %
- * (169), direct 95 (90); 256 at 14 x 14 178 (157), direct 96 (87); 128 at 4 x 4 175 (159), direct 130 (128).
+ * This is the adjoint of y = A' [(G w G') .* (B' d B)] A for w.  A tile of dy, m x m, is
+ * transformed to a x a points, a = m + r - 1, and so is a tile of x.  Each point e is a separate
+ * product, sums[e] (O x C) = Z[e]' (O x tiles) V[e] (tiles x C): a^2 multiplications instead of
+ * m^2 r^2.  The kernel goes through blocks of output and input channels, whose sums stay in the L2
+ * cache while all tiles are added, about fifty at a time.  Then one transform leads back to the
+ * taps.  A block of inputs is transformed again for each block of outputs, and a block of outputs
+ * for each block of inputs; with 64 channels in the other block this costs a tenth of the products.
+ * Each sum adds its tiles in order, in blocks that depend on sizes only.  Relative L2 error in f32
+ * (direct sum 2e-7 to 5e-7): F(2x2, 3x3) 2.5e-7 to 3e-7, F(2x2, 5x5) 1.8e-6, F(4x4, 3x3) 1.4e-6.
+ * Measured on Zen 4, nominal share of the FMA peak with AVX-512 (AVX2), 3 x 3: 64 channels at 56 x
+ * 56 178 % (169), direct 95 (90); 256 at 14 x 14 178 (157), direct 96 (87); 128 at 4 x 4 175 (159),
+ * direct 130 (128).
  * Source: Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
  */
 #ifndef CPU_WINOGRAD_DW_H
@@ -20,12 +21,12 @@
 #include "cpu/winograd.h"
 
 enum {
-    WINO_DW_SCRATCH = 704 * 1024 / sizeof(real), /* sums, V and Z: most of a core's L2 */
-    WINO_DW_SUMS = 264 * 1024 / sizeof(real),    /* the sums' share */
+    WINO_DW_SCRATCH = 704 * 1024 / sizeof(real), /* sums, V and Z: most of a core's L2 cache */
+    WINO_DW_SUMS = 264 * 1024 / sizeof(real),    /* of these, sums */
 };
 
-/* How the work is cut: channels in a block, in and out, in whole register tiles (the last block may
- * have fewer); tiles that go through the products together; reals from one row of Z to the next. */
+/* The division of the work.  in, out: channels of a block, in whole register tiles (the last block
+ * can have fewer); tiles: tiles of a product; row: reals from one row of Z to the next. */
 typedef struct WinoBlock {
     int in, out, tiles, row;
 } WinoBlock;
@@ -40,7 +41,7 @@ RT_INLINE WinoBlock wino_dw_block(Conv c, int m)
     return (WinoBlock){in, out, conv_ceil(tiles, conv_ceil(tiles, fit)), row};
 }
 
-/* Z[e] of V outputs of one tile: m x m gradients, zeros outside the image, taken to a x a points. */
+/* Z[e] for V outputs of one tile: m x m gradients, zeros outside of the image, as a x a points. */
 RT_INLINE void wino_dw_gradient(vec *z, const real *dy, WinoTile at, Conv c, int a, int m,
                                 int lanes)
 {
@@ -60,8 +61,8 @@ RT_INLINE void wino_dw_gradient(vec *z, const real *dy, WinoTile at, Conv c, int
         wino_gradient_1d(z + j, a, h + j, a, a, m);
 }
 
-/* t[e * step + k] for the first `there` channels, zeros up to a multiple of `unit`; BODY makes the
- * points d of a vector of channels from k on, of which there are `lanes`. */
+/* t[e * step + k] for the first `there` channels; zeros up to a multiple of `unit`.  The body
+ * computes the points d of a vector of `lanes` channels from k on. */
 #define WINO_DW_EACH(t_, step_, there_, unit_, a_, ...)                                            \
     for (int k = 0; k < conv_ceil(there_, unit_) * (unit_); k += V) {                              \
         const int lanes = (there_)-k < V ? (there_)-k : V;                                         \
@@ -72,7 +73,7 @@ RT_INLINE void wino_dw_gradient(vec *z, const real *dy, WinoTile at, Conv c, int
             v_store((t_) + e * (step_) + k, d[e]);                                                 \
     }
 
-/* Whole vectors have a code of their own. */
+/* Whole vectors have separate code. */
 RT_INLINE void wino_dw_input(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     if (lanes == V)
@@ -81,7 +82,8 @@ RT_INLINE void wino_dw_input(vec *d, const real *x, WinoTile at, Conv c, int a, 
         wino_input_vector(d, x, at, c, a, lanes);
 }
 
-/* A register tile of sums[e], TILE_ROWS outputs by `vectors` of inputs, = or += over `tiles` tiles. */
+/* A register tile of sums[e], TILE_ROWS outputs by `vectors` vectors of inputs: = (fresh) or +=
+ * over `tiles` tiles. */
 RT_INLINE void wino_dw_tile(real *restrict sums, const real *restrict z, const real *restrict v,
                             WinoBlock b, int vectors, int tiles, bool fresh)
 {
@@ -98,16 +100,20 @@ RT_INLINE void wino_dw_tile(real *restrict sums, const real *restrict z, const r
     }
 }
 
-/* sums[e] (outs x ins) = or += Z[e]' V[e] over `tiles` tiles; the last inputs, when they fill no
- * more than a vector, in tiles half as wide: 16 channels at 32 x 32 take 0.76 of the time on AVX-512, 48 at 16 x 16 0.88. */
+/* sums[e] (outs x ins) = or += Z[e]' V[e] over `tiles` tiles.  The last inputs, if they are at most
+ * a vector, go in tiles half as wide: 16 channels at 32 x 32 take 0.76 of the time on AVX-512, 48
+ * at 16 x 16 take 0.88. */
 RT_INLINE void wino_dw_product(real *restrict sums, const real *restrict z, const real *restrict v,
-                               WinoBlock b, int ins, int outs, int tiles, int points, bool fresh)
+                               WinoBlock b, int ins, int outs, int tiles, int points, bool fresh,
+                               TeamRange own)
 {
     const int pairs = conv_ceil(ins, V) / 2 * P;
     for (int e = 0; e < points; e++, sums += (int64_t)b.out * b.in + WINO_GAP,
              z += (int64_t)b.tiles * b.row + WINO_GAP, v += (int64_t)b.tiles * b.in + WINO_GAP)
         for (int o = 0; o < outs; o += TILE_ROWS) {
             real *const to = sums + (int64_t)o * b.in;
+            if (!team_has(own, o))
+                continue;
             for (int i = 0; i < pairs; i += P)
                 wino_dw_tile(to + i, z + o, v + i, b, 2, tiles, fresh);
             if (pairs < ins)
@@ -115,7 +121,7 @@ RT_INLINE void wino_dw_product(real *restrict sums, const real *restrict z, cons
         }
 }
 
-/* dw: r x s taps, `step` apart, of V inputs to one output += or = the points of t. */
+/* dw: r x s taps, `step` apart, of V inputs to one output; = (write) or += the points of t. */
 RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_step, int taps, int a,
                             int lanes, bool write)
 {
@@ -140,7 +146,7 @@ RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_ste
     }
 }
 
-/* dw (O, R, S, C) += over samples and positions of dy x, = with c.write: F(m x m). */
+/* dw (O, R, S, C) += over samples and positions of dy x; with c.write it is =.  F(m x m). */
 RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
                                   const real *restrict dy, Conv c, int m)
 {
@@ -153,24 +159,36 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
     real scratch[WINO_DW_SCRATCH] __attribute__((aligned(64)));
     real *const v = scratch + points * s_step, *const z = v + points * v_step;
 
+    const RtGrid part = team_grid(conv_ceil(c.c, b.in), conv_ceil(c.o, TILE_ROWS));
+    const TeamRange blocks = team_rows(part, conv_ceil(c.c, b.in)),
+                    rows = team_columns(part, conv_ceil(c.o, TILE_ROWS));
+    const TeamRange own = {rows.first * TILE_ROWS, rows.end * TILE_ROWS}; /* outputs */
+    int there = -1; /* the block of inputs whose V is in the scratch */
+
     for (int i = 0; i < c.c; i += b.in)
         for (int o = 0; o < c.o; o += b.out) {
             const int ins = c.c - i < b.in ? c.c - i : b.in,
                       outs = c.o - o < b.out ? c.o - o : b.out;
+            const bool transform = there != i || b.tiles < tiles;
+            if (!team_has(blocks, i / b.in) || o + outs <= own.first || o >= own.end)
+                continue;
+            there = i;
             for (int first = 0; first < tiles; first += b.tiles) {
                 const int count = tiles - first < b.tiles ? tiles - first : b.tiles;
                 for (int t = 0; t < count; t++) {
                     const WinoTile at = wino_tile(first + t, c, m);
-                    if (o == 0 || b.tiles < tiles)
+                    if (transform)
                         WINO_DW_EACH(v + (int64_t)t * b.in, v_step, ins, V, a,
                                      wino_dw_input(d, x + i + k, at, c, a, lanes))
                     WINO_DW_EACH(z + (int64_t)t * b.row, z_step, outs, TILE_ROWS, a,
+                                 if (o + k + V <= own.first || o + k >= own.end) continue;
                                  wino_dw_gradient(d, dy + o + k, at, c, a, m, lanes))
                 }
-                wino_dw_product(scratch, z, v, b, ins, outs, count, points, first == 0);
+                wino_dw_product(scratch, z, v, b, ins, outs, count, points, first == 0,
+                                (TeamRange){own.first - o, own.end - o});
             }
             for (int j = 0; j < outs; j++)
-                for (int k = 0; k < ins; k += V)
+                for (int k = 0; k < ins && team_has(own, o + j); k += V)
                     wino_dw_taps(dw + (int64_t)(o + j) * c.r * c.s * c.c + i + k, c.c,
                                  scratch + (int64_t)j * b.in + k, s_step, c.r, a,
                                  ins - k < V ? ins - k : V, c.write);

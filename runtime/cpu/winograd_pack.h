@@ -1,10 +1,10 @@
-/* winograd_pack.h -- filters in Winograd's domain, in the order of the products that read them.
+/* winograd_pack.h -- transformed filters, in the order in which the products read them.
  *
- *   u [ceil(O / P)][a^2][C][P] = (G w G')[a^2]         zeros behind the last output
+ *   u [ceil(O / P)][a^2][C][P] = (G w G')[a^2]         zeros after the last output
  *
- * and the same with C and O exchanged and taps turned round for the gradient of the images.
- * A vector of filters at a time: measured on AVX-512, 512 x 512 filters 3 x 3 in 2 ms instead of
- * 11 ms one by one, as long as two convolutions of 7 x 7 images take.
+ * For the gradient of the images: the same with C and O exchanged and taps reversed.
+ * A vector of filters is packed at a time: on AVX-512, 512 x 512 filters of 3 x 3 take 2 ms; one by
+ * one they took 11 ms, as long as two convolutions of 7 x 7 images.
  */
 #ifndef CPU_WINOGRAD_PACK_H
 #define CPU_WINOGRAD_PACK_H
@@ -29,8 +29,8 @@ RT_INLINE void wino_pack_vector(real *restrict u, int64_t step, const vec *g, in
     }
 }
 
-/* V outputs from `first` on by V channels from i on, of which there are `lanes`: each tap's square
- * is turned round, so that lanes are outputs. */
+/* V outputs from `first` on by `lanes` channels from i on.  The square of each tap is transposed,
+ * so that lanes are outputs. */
 RT_INLINE void wino_pack_square(real *restrict u, const real *restrict w, Conv c, int a, int first,
                                 int i, int lanes)
 {

@@ -3,12 +3,12 @@
  *   F(2, 3): points 0, 1, -1, infinity             a = 4
  *   F(4, 3), F(2, 5): points 0, 1, -1, 2, -2, infinity     a = 6
  *
- * G takes r filter taps to a points, B' a inputs to a points, A' a points to m outputs.
+ * G transforms r filter taps to a points, B' a inputs to a points, A' a points to m outputs.
  * Source: Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
  */
 #ifndef CPU_WINOGRAD_TRANSFORM_H
 #define CPU_WINOGRAD_TRANSFORM_H
-#include "cpu/conv.h"
+#include "cpu/conv_pack.h"
 
 enum { WINO_A = 6, WINO_TAPS = 25 }; /* at most */
 

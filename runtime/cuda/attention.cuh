@@ -1,14 +1,17 @@
-/* attention.cuh -- causal_attention: each step's mixture of the values of the steps before it (formulas: runtime/cpu/attention.h).
+/* attention.cuh -- causal_attention: each step mixes the values of the steps up to its own
+ * (formulas: runtime/cpu/attention.h).
  *
  *   x (N, T, 3 C): q, k and v side by side, C = heads D      o, dy (N, T, C)      dx like x
  *
- * A block takes 32 steps of a head and walks over the others, 32 at a time: their scores live in shared memory and nowhere else.  A
- * warp has four of its steps; a lane of it one of the others while scores are made, and one of every 32 features while values are
- * mixed.  The softmax is corrected as it goes: with a new largest score, what was added so far shrinks.
+ * A block takes 32 steps of a head and goes over the other steps, 32 at a time; their scores exist
+ * only in shared memory.  A warp has four of the block's steps.  A lane has one of the other steps
+ * while scores are computed, and one of every 32 features while values are mixed.  The softmax is
+ * computed online: a new largest score scales down what was added so far.
  *
- * Going back takes three launches.  The first finds each step's logarithm of its sum of exponentials, and the mean of its dp, and
- * leaves the two numbers where its dq will lie; the second makes dk and dv, a block 32 keys, and the third dq.
- * Source: Dao et al. 2022, "FlashAttention"; Milakov & Gimelshein 2018 (the correction).
+ * The backward pass takes three launches.  The first computes for each step the logarithm of the
+ * sum of exponentials, and the sum of p dp, and stores both where its dq will be.  The second
+ * computes dk and dv, with 32 keys a block, and the third dq.
+ * Source: Dao et al. 2022, "FlashAttention"; Milakov & Gimelshein 2018 (online softmax).
  */
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
@@ -19,20 +22,21 @@ struct Attention {
     double scale;
 };
 
-enum { ATTENTION_EACH = 4, ATTENTION_STRIPS = RT_HEAD_MOST / RT_WARP }; /* steps of a warp: 8 warps have 32; features: 8 x 32 at most */
+/* Steps of a warp: 8 warps have 32.  Strips of 32 features: 8 at most. */
+enum { ATTENTION_EACH = 4, ATTENTION_STRIPS = RT_HEAD_MOST / RT_WARP };
 
 struct AttentionTiles {
     real a[WARP][WARP + 1], b[WARP][WARP + 1], p[WARP][WARP + 1];
 };
 
-/* Rows of D numbers: of one of q, k, v, do or of their gradients, for one head of a sample. */
+/* Rows of D numbers: of q, k, v, do or their gradients, for one head of a sample. */
 template <class T> struct HeadRows {
     T *at;
     int64_t step;
     int t, d;
 };
 
-/* What a block works on. */
+/* The work of a block. */
 struct AttentionBlock {
     int first; /* of its 32 steps */
     int64_t sample;
@@ -44,11 +48,12 @@ DEVICE AttentionBlock attention_block(unsigned block, Attention a)
     return AttentionBlock{(int)(block % tiles) * WARP, which / a.heads, which % a.heads};
 }
 
-/* part: 0 q, 1 k, 2 v of x; likewise of dx. */
+/* The rows of a part of x or dx: 0 q, 1 k, 2 v. */
 template <class T> DEVICE HeadRows<T> head_part(T *x, int part, AttentionBlock b, Attention a)
 {
     const int64_t width = (int64_t)a.heads * a.d;
-    return HeadRows<T>{x + b.sample * a.t * 3 * width + part * width + (int64_t)b.head * a.d, 3 * width, a.t, a.d};
+    return HeadRows<T>{x + b.sample * a.t * 3 * width + part * width + (int64_t)b.head * a.d,
+                       3 * width, a.t, a.d};
 }
 template <class T> DEVICE HeadRows<T> head_whole(T *o, AttentionBlock b, Attention a)
 {
@@ -56,20 +61,21 @@ template <class T> DEVICE HeadRows<T> head_whole(T *o, AttentionBlock b, Attenti
     return HeadRows<T>{o + b.sample * a.t * width + (int64_t)b.head * a.d, width, a.t, a.d};
 }
 
-/* 32 features from c on of 32 rows from `first` on; 0 behind the ends. */
+/* Loads 32 features from c on of 32 rows from `first` on; 0 after the last row or feature. */
 DEVICE void attention_fetch(real (*tile)[WARP + 1], HeadRows<const real> x, int first, int c)
 {
     for (int i = threadIdx.x; i < WARP * WARP; i += THREADS) {
         const int row = first + i / WARP, column = c + i % WARP;
         const bool inside = row < x.t && column < x.d;
-        const real number = x.at[inside ? row * x.step + column : 0]; /* no branch: they cost registers, which then spill */
+        /* no branch: branches cost registers, which then spill */
+        const real number = x.at[inside ? row * x.step + column : 0];
         tile[i / WARP][i % WARP] = inside ? number : 0;
     }
 }
 
 /* s[i] = row a_first + (this warp's step i) of a . row b_first + lane of b */
-DEVICE void attention_scores(real (&s)[ATTENTION_EACH], AttentionTiles &m, HeadRows<const real> a, int a_first,
-                             HeadRows<const real> b, int b_first)
+DEVICE void attention_scores(real (&s)[ATTENTION_EACH], AttentionTiles &m, HeadRows<const real> a,
+                             int a_first, HeadRows<const real> b, int b_first)
 {
     const int own = threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
     RT_UNROLL
@@ -78,22 +84,23 @@ DEVICE void attention_scores(real (&s)[ATTENTION_EACH], AttentionTiles &m, HeadR
     for (int c = 0; c < a.d; c += WARP) {
         attention_fetch(m.a, a, a_first, c);
         attention_fetch(m.b, b, b_first, c);
-        block_sync(); /* the tiles are whole */
+        block_sync(); /* the tiles are complete */
         RT_UNROLL_4
-        for (int k = 0; k < WARP; k++)
+        for (int k = 0; k < WARP; k++) {
             RT_UNROLL
             for (int i = 0; i < ATTENTION_EACH; i++)
                 s[i] = s_fma(m.a[own + i][k], m.b[lane][k], s[i]);
-        block_sync(); /* nobody reads them any more */
+        }
+        block_sync(); /* all threads have read the tiles */
     }
 }
 
 /* y[i][strip]: this warp's step i, feature 32 strip + lane. */
 typedef real AttentionSums[ATTENTION_EACH][ATTENTION_STRIPS];
 
-/* y += p b: each warp's rows of p are its own, the barrier in here lets its lanes see them. */
-DEVICE void attention_mix(AttentionSums &y, AttentionTiles &m, const real (&p)[ATTENTION_EACH], HeadRows<const real> b,
-                          int b_first)
+/* y += p b.  The rows of p belong to one warp each; the barrier makes them visible to its lanes. */
+DEVICE void attention_mix(AttentionSums &y, AttentionTiles &m, const real (&p)[ATTENTION_EACH],
+                          HeadRows<const real> b, int b_first)
 {
     const int own = threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
     RT_UNROLL
@@ -104,26 +111,29 @@ DEVICE void attention_mix(AttentionSums &y, AttentionTiles &m, const real (&p)[A
         if (strip * WARP >= b.d)
             continue;
         attention_fetch(m.b, b, b_first, strip * WARP);
-        block_sync(); /* the tile is whole, the warp's p are there */
+        block_sync(); /* the tile and the rows of p are complete */
         RT_UNROLL_4
-        for (int j = 0; j < WARP; j++)
+        for (int j = 0; j < WARP; j++) {
             RT_UNROLL
             for (int i = 0; i < ATTENTION_EACH; i++)
                 y[i][strip] = s_fma(m.p[own + i][j], m.b[j][lane], y[i][strip]);
-        block_sync(); /* nobody reads them any more */
+        }
+        block_sync(); /* all threads have read them */
     }
 }
 
-/* by: a factor for each step. */
-DEVICE void attention_store(HeadRows<real> y, const AttentionSums &sum, int first, const real (&by)[ATTENTION_EACH])
+/* Stores the sums; by: a factor for each step. */
+DEVICE void attention_store(HeadRows<real> y, const AttentionSums &sum, int first,
+                            const real (&by)[ATTENTION_EACH])
 {
     const int own = first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
     RT_UNROLL
-    for (int i = 0; i < ATTENTION_EACH; i++)
+    for (int i = 0; i < ATTENTION_EACH; i++) {
         RT_UNROLL
         for (int strip = 0; strip < ATTENTION_STRIPS; strip++)
             if (own + i < y.t && strip * WARP + lane < y.d)
                 y.at[(own + i) * y.step + strip * WARP + lane] = sum[i][strip] * by[i];
+    }
 }
 
 DEVICE bool attention_sees(int i, int j, Attention a)
@@ -131,13 +141,14 @@ DEVICE bool attention_sees(int i, int j, Attention a)
     return j < a.t && (!a.causal || j <= i);
 }
 
-/* Steps that the last of a block's rows sees. */
+/* Number of steps that the last row of a block sees. */
 DEVICE int attention_seen(int first, Attention a)
 {
     return a.causal && first + WARP < a.t ? first + WARP : a.t;
 }
 
-/* The largest score so far, and the sum of exponentials as seen from it; makes exponentials of s, returns what the old sums shrink to. */
+/* Updates the row's largest score (top) and the sum of exponentials relative to it.  Replaces s by
+ * its exponential; returns the factor for earlier sums. */
 DEVICE real attention_row(real &s, bool sees, bool begins, real &top, real &sum)
 {
     const real most = warp_max(sees ? s : -INFINITY), old = top;
@@ -157,7 +168,8 @@ SIZE int attention_blocks(Attention a)
 DEVICE void attention_part(real *o, const real *x, Attention a, AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
+    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a),
+                               v = head_part(x, 2, b, a);
     const int own = b.first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
     real s[ATTENTION_EACH], top[ATTENTION_EACH] = {}, sum[ATTENTION_EACH] = {};
     AttentionSums y = {};
@@ -167,7 +179,8 @@ DEVICE void attention_part(real *o, const real *x, Attention a, AttentionBlock b
         RT_UNROLL
         for (int i = 0; i < ATTENTION_EACH; i++) {
             s[i] *= (real)a.scale;
-            const real keep = attention_row(s[i], attention_sees(own + i, first + lane, a), first == 0, top[i], sum[i]);
+            const real keep = attention_row(s[i], attention_sees(own + i, first + lane, a),
+                                            first == 0, top[i], sum[i]);
             RT_UNROLL
             for (int strip = 0; strip < ATTENTION_STRIPS; strip++)
                 y[i][strip] *= keep;
@@ -187,19 +200,23 @@ DEVICE void attention(real *o, const real *x, Attention a)
 
 /* ------------------------------------------------------------------------------- backward */
 
-/* Two numbers a step, left in the first two of its dq: log of the sum of exponentials, sum of p dp. */
+/* Two numbers for each step, in its first two elements of dq: log of the sum of exponentials, and
+ * the sum of p dp. */
 SIZE int attention_dx_sums_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_sums_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
+DEVICE void attention_dx_sums_part(real *dx, const real *x, const real *dy, Attention a,
+                                   AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
+    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a),
+                               v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
     const int own = b.first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
-    real s[ATTENTION_EACH], dp[ATTENTION_EACH], top[ATTENTION_EACH] = {}, sum[ATTENTION_EACH] = {}, dot[ATTENTION_EACH] = {};
+    real s[ATTENTION_EACH], dp[ATTENTION_EACH], top[ATTENTION_EACH] = {}, sum[ATTENTION_EACH] = {},
+                                                dot[ATTENTION_EACH] = {};
 
     for (int first = 0; first < attention_seen(b.first, a); first += WARP) {
         attention_scores(s, tiles, q, b.first, k, first);
@@ -207,7 +224,8 @@ DEVICE void attention_dx_sums_part(real *dx, const real *x, const real *dy, Atte
         RT_UNROLL
         for (int i = 0; i < ATTENTION_EACH; i++) {
             s[i] *= (real)a.scale;
-            const real keep = attention_row(s[i], attention_sees(own + i, first + lane, a), first == 0, top[i], sum[i]);
+            const real keep = attention_row(s[i], attention_sees(own + i, first + lane, a),
+                                            first == 0, top[i], sum[i]);
             dot[i] = dot[i] * keep + warp_sum(s[i] * dp[i]);
         }
     }
@@ -224,22 +242,24 @@ DEVICE void attention_dx_sums(real *dx, const real *x, const real *dy, Attention
         attention_dx_sums_part(dx, x, dy, a, attention_block(block, a));
 }
 
-/* p and ds of a score s and its dp, from the two numbers of step i at `kept`. */
+/* Replaces a score s by p, and its dp by ds; kept: the two numbers of step i. */
 DEVICE void attention_ds(real &s, real &dp, bool sees, const real *kept, Attention a)
 {
     s = sees ? s_exp(s * (real)a.scale - kept[0]) : 0;
     dp = sees ? (real)a.scale * s * (dp - kept[1]) : 0;
 }
 
-/* dk and dv: a block's steps are keys, lanes have the steps that see them. */
+/* dk and dv: the block's steps are keys; lanes have the steps that see them. */
 SIZE int attention_dx_keys_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_keys_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
+DEVICE void attention_dx_keys_part(real *dx, const real *x, const real *dy, Attention a,
+                                   AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
+    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a),
+                               v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
     const int own = b.first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
@@ -253,7 +273,8 @@ DEVICE void attention_dx_keys_part(real *dx, const real *x, const real *dy, Atte
         const int step = first + lane < a.t ? first + lane : a.t - 1;
         RT_UNROLL
         for (int i = 0; i < ATTENTION_EACH; i++)
-            attention_ds(s[i], dp[i], first + lane < a.t && attention_sees(step, own + i, a), dq.at + step * dq.step, a);
+            attention_ds(s[i], dp[i], first + lane < a.t && attention_sees(step, own + i, a),
+                         dq.at + step * dq.step, a);
         attention_mix(dv, tiles, s, g, first);
         attention_mix(dk, tiles, dp, q, first);
     }
@@ -266,15 +287,17 @@ DEVICE void attention_dx_keys(real *dx, const real *x, const real *dy, Attention
         attention_dx_keys_part(dx, x, dy, a, attention_block(block, a));
 }
 
-/* dq, where the two numbers were. */
+/* dq; overwrites the two numbers. */
 SIZE int attention_dx_queries_blocks(Attention a)
 {
     return attention_blocks(a);
 }
-DEVICE void attention_dx_queries_part(real *dx, const real *x, const real *dy, Attention a, AttentionBlock b)
+DEVICE void attention_dx_queries_part(real *dx, const real *x, const real *dy, Attention a,
+                                      AttentionBlock b)
 {
     SHARED(AttentionTiles, tiles);
-    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a), v = head_part(x, 2, b, a);
+    const HeadRows<const real> q = head_part(x, 0, b, a), k = head_part(x, 1, b, a),
+                               v = head_part(x, 2, b, a);
     const HeadRows<const real> g = head_whole(dy, b, a);
     const HeadRows<real> dq = head_part(dx, 0, b, a);
     const int own = b.first + threadIdx.x / WARP * ATTENTION_EACH, lane = threadIdx.x % WARP;
@@ -288,7 +311,8 @@ DEVICE void attention_dx_queries_part(real *dx, const real *x, const real *dy, A
         RT_UNROLL
         for (int i = 0; i < ATTENTION_EACH; i++) {
             const int step = own + i < a.t ? own + i : a.t - 1;
-            attention_ds(s[i], dp[i], own + i < a.t && attention_sees(step, first + lane, a), dq.at + step * dq.step, a);
+            attention_ds(s[i], dp[i], own + i < a.t && attention_sees(step, first + lane, a),
+                         dq.at + step * dq.step, a);
         }
         attention_mix(y, tiles, dp, k, first);
     }

@@ -1,11 +1,15 @@
-/* batch_norm.cuh -- a layer's statistics over a shard, and what follows from them.
+/* batch_norm.cuh -- batch_norm: statistics over a shard, the layer, its gradients, running
+ * averages.
  *
- *   x (N, C, HW), or last: (N, HW, C)   w, b (C), or a Constant   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
+ *   x (N, C, HW), or last: (N, HW, C)   w, b (C), or a Constant
+ *   moments (2, C): mean, sum of squared differences   t (2, C): mean, 1 / sqrt(variance + eps)
  *
- * Statistics of the whole batch (sync) are made of what each shard has, a row (2, C) a shard in `fixed`, which all ranks know.
+ * Statistics of the whole batch (sync) are made from a row of moments (2, C) for each shard in
+ * `fixed`, which all ranks exchange.
  *
- * The names, arguments and formulas of runtime/cpu/batch_norm.h.  A block takes a channel and reads it twice: the mean first, then
- * the differences from it.  Where channels lie innermost sums are of columns (columns.cuh), in two launches, and all numbers are read once.
+ * Names, arguments and formulas are those of runtime/cpu/batch_norm.h.  A block takes a channel and
+ * reads it twice: first for the mean, then for the differences from the mean.  If channels are
+ * innermost, sums are column sums (columns.cuh) in two launches, and numbers are read once.
  */
 #ifndef CUDA_BATCH_NORM_CUH
 #define CUDA_BATCH_NORM_CUH
@@ -15,12 +19,12 @@ struct BatchNorm {
     bool last;
 };
 
-/* Of row i of channel c: rows are positions of all images. */
+/* Offset of row i of channel c; rows are the positions of all images. */
 DEVICE int64_t norm_at(BatchNorm s, int c, int i)
 {
     return ((int64_t)(i / s.hw) * s.c + c) * s.hw + i % s.hw;
 }
-/* The channel of number i. */
+/* The channel of element i. */
 DEVICE int norm_channel(BatchNorm s, int i)
 {
     return s.last ? i % s.c : i / s.hw % s.c;
@@ -48,7 +52,7 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
         sum = block_sum(m.parts, sum);
         if (threadIdx.x == 0)
             m.mean = sum / (real)rows;
-        block_sync(); /* everybody needs the mean */
+        block_sync(); /* all threads need the mean */
         const real mean = m.mean;
         for (int i = threadIdx.x; i < rows; i += THREADS) {
             const real d = x[norm_at(s, c, i)] - mean;
@@ -60,7 +64,8 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
     }
 }
 
-/* last, first launch: sums of differences from the channel's first number, and of their squares. */
+/* With `last`, first launch: sums of differences from the channel's first number, and of their
+ * squares. */
 template <class X> DEVICE void batch_moments_parts(real *part, const X *x, BatchNorm s, int parts)
 {
     column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
@@ -68,19 +73,23 @@ template <class X> DEVICE void batch_moments_parts(real *part, const X *x, Batch
         sum[0] += d, sum[1] = s_fma(d, d, sum[1]);
     });
 }
-/* Second. */
-template <class X> DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
+/* Second launch. */
+template <class X>
+DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
 {
     const real rows = (real)s.n * (real)s.hw;
     FOR_EACH(c, s.c) {
-        const real sum = column_sum(part, 0, 2, s.c, parts, c), squares = column_sum(part, 1, 2, s.c, parts, c);
+        const real sum = column_sum(part, 0, 2, s.c, parts, c),
+                   squares = column_sum(part, 1, 2, s.c, parts, c);
         const real m2 = squares - sum * (sum / rows);
         moments[c] = (real)x[c] + sum / rows, moments[s.c + c] = m2 > 0 ? m2 : 0;
     }
 }
 
-/* Of sums of a shard's numbers and of their squares, which came with them. */
-DEVICE void batch_moments_sums(real *moments, const real *sums, const real *squares, int64_t rows, int channels)
+/* Moments from the sums of a shard's numbers and of their squares, which a convolution has
+ * computed. */
+DEVICE void batch_moments_sums(real *moments, const real *sums, const real *squares, int64_t rows,
+                               int channels)
 {
     FOR_EACH(c, channels) {
         const real mean = sums[c] / (real)rows, m2 = squares[c] - sums[c] * mean;
@@ -88,7 +97,7 @@ DEVICE void batch_moments_sums(real *moments, const real *sums, const real *squa
     }
 }
 
-/* What a shard has, for all ranks. */
+/* The row of moments that this shard contributes. */
 SIZE int batch_known_blocks(int64_t, int channels)
 {
     return each_blocks(2 * channels);
@@ -99,7 +108,7 @@ DEVICE void batch_known(real *y, const real *moments, int64_t, int channels)
         y[i] = moments[i];
 }
 
-/* Moments on their way up the tree: of `count` rows. */
+/* A node of the tree of moments: `count` rows. */
 struct NormSum {
     real mean, m2, count;
 };
@@ -110,8 +119,10 @@ DEVICE NormSum norm_join(NormSum a, NormSum b)
     return {s_fma(delta, share, a.mean), s_fma(delta * delta, a.count * share, a.m2 + b.m2), all};
 }
 
-/* Channel c of the batch, shards as adjacent pairs, `bytes` from one's moments to the next.  count: rows a shard. */
-DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_t count, int c, int channels)
+/* Channel c of the batch: shards as adjacent pairs, whose moments are `bytes` apart.  count: rows a
+ * shard. */
+DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_t count, int c,
+                          int channels)
 {
     return tree_joined<NormSum>(
         shards,
@@ -122,22 +133,23 @@ DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_
         norm_join);
 }
 
-/* moments: of the shard; or (sync) of the batch's first shard, and of all others behind it. */
+/* moments: of the shard; with sync, of the batch's first shard, and then of all other shards. */
 SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
 {
     return channels;
 }
-DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int shards, int64_t count, double eps, int channels)
+DEVICE void batch_statistics(real *t, const real *moments, int64_t bytes, int shards, int64_t count,
+                             double eps, int channels)
 {
     FOR_CHANNELS(c, channels) {
         const NormSum all = norm_batch(moments, bytes, shards, count, c, channels);
         t[c] = all.mean;
         t[channels + c] = 1 / s_sqrt(all.m2 / all.count + (real)eps);
     }
-    block_sync(); /* batch_norm_dw's block reads its channels' */
+    block_sync(); /* batch_norm_dw reads its channels' statistics in this block */
 }
 
-/* What the samples of the shard, or (sync) of all shards, have been added up to. */
+/* The sum over the samples of the shard, or with sync over all shards. */
 SIZE int batch_total_blocks(int64_t, int, int count)
 {
     return each_blocks(count);
@@ -145,7 +157,9 @@ SIZE int batch_total_blocks(int64_t, int, int count)
 DEVICE void batch_total(real *t, const real *sum, int64_t bytes, int shards, int count)
 {
     FOR_EACH(k, count)
-        t[k] = tree_sum(shards, [=](int i) { return *(const real *)((const char *)(sum + k) + i * bytes); });
+        t[k] = tree_sum(shards, [=](int i) {
+            return *(const real *)((const char *)(sum + k) + i * bytes);
+        });
 }
 
 /* ------------------------------------------------------------------------------- forward */
@@ -154,7 +168,8 @@ SIZE int batch_norm_blocks(BatchNorm s)
 {
     return each_blocks(s.n * s.c * s.hw);
 }
-template <class Y, class X, class W, class B> DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
+template <class Y, class X, class W, class B>
+DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
@@ -162,7 +177,7 @@ template <class Y, class X, class W, class B> DEVICE void batch_norm(Y *y, const
     }
 }
 
-/* What pass epilogue has put behind it: r added (nullptr: nothing), then relu. */
+/* The operations that pass epilogue has appended: adds r (nullptr: nothing), then relu. */
 template <class R> DEVICE real norm_then(real y, const R *r, int i, bool relu)
 {
     y += (real)r[i];
@@ -186,13 +201,14 @@ DEVICE void batch_norm_then(Y *y, const X *x, W w, B b, const real *t, R r, Batc
     }
 }
 
-/* With the running averages instead of statistics. */
+/* With running averages instead of statistics. */
 SIZE int batch_norm_test_blocks(double, BatchNorm s)
 {
     return batch_norm_blocks(s);
 }
 template <class Y, class X, class W, class B>
-DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var, double eps, BatchNorm s)
+DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var,
+                            double eps, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
@@ -205,20 +221,25 @@ SIZE int batch_norm_test_then_blocks(double, BatchNorm s, bool)
     return batch_norm_blocks(s);
 }
 template <class Y, class X, class W, class B, class R>
-DEVICE void batch_norm_test_then(Y *y, const X *x, W w, B b, const real *mean, const real *var, R r, double eps, BatchNorm s, bool relu)
+DEVICE void batch_norm_test_then(Y *y, const X *x, W w, B b, const real *mean, const real *var, R r,
+                                 double eps, BatchNorm s, bool relu)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
-        y[i] = norm_then(s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]), r, i, relu);
+        y[i] =
+            norm_then(s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]), r, i, relu);
     }
 }
 
-/* Evaluation's batch_norm inside the convolution before it: w' = w s, s = scale / sqrt(var + eps), a filter of `each` numbers an output. */
+/* Folds batch_norm of an evaluation into the weights of the convolution before it: w' = w s with
+ * s = scale / sqrt(var + eps).  A filter has `each` weights. */
 SIZE int batch_fold_blocks(double, int outputs, int each)
 {
     return each_blocks(outputs * each);
 }
-template <class Y, class S> DEVICE void batch_fold(Y *y, const real *w, S scale, const real *var, double eps, int outputs, int each)
+template <class Y, class S>
+DEVICE void batch_fold(Y *y, const real *w, S scale, const real *var, double eps, int outputs,
+                       int each)
 {
     FOR_EACH(i, outputs * each) {
         const int o = i / each;
@@ -234,25 +255,29 @@ DEVICE real fold_bias(decltype(nullptr), int)
 {
     return 0;
 }
-/* b' = shift + (bias - mean) s; bias may be nullptr */
-/* The same with zeros behind the c channels of each tap: `each` numbers of a filter are taps of `lanes`. */
+/* batch_fold with zeros after the c channels of each tap: a filter's `each` numbers are taps of
+ * `lanes` numbers. */
 SIZE int batch_fold_padded_blocks(double, int outputs, int each, int, int)
 {
     return each_blocks(outputs * each);
 }
-template <class Y, class S> DEVICE void batch_fold_padded(Y *y, const real *w, S scale, const real *var, double eps, int outputs, int each, int c, int lanes)
+template <class Y, class S>
+DEVICE void batch_fold_padded(Y *y, const real *w, S scale, const real *var, double eps,
+                              int outputs, int each, int c, int lanes)
 {
     FOR_EACH(i, outputs * each) {
         const int o = i / each, k = i % lanes;
         y[i] = k < c ? w[i / lanes * c + k] * (scale[o] / s_sqrt(var[o] + (real)eps)) : 0;
     }
 }
+/* b' = shift + (bias - mean) s; bias may be nullptr */
 SIZE int batch_fold_bias_blocks(double, int outputs)
 {
     return each_blocks(outputs);
 }
 template <class Y, class S, class B, class C>
-DEVICE void batch_fold_bias(Y *y, S scale, B shift, const real *mean, const real *var, C bias, double eps, int outputs)
+DEVICE void batch_fold_bias(Y *y, S scale, B shift, const real *mean, const real *var, C bias,
+                            double eps, int outputs)
 {
     FOR_EACH(o, outputs)
         y[o] = shift[o] + (fold_bias(bias, o) - mean[o]) * (scale[o] / s_sqrt(var[o] + (real)eps));
@@ -260,7 +285,7 @@ DEVICE void batch_fold_bias(Y *y, S scale, B shift, const real *mean, const real
 
 /* ------------------------------------------------------------------------------- backward */
 
-/* dw = sum over the rows of dy (x - mean) rstd, written or added to what is there. */
+/* dw = sum over the rows of dy (x - mean) rstd; added to dw unless `write`. */
 SIZE int batch_norm_dw_blocks(BatchNorm s)
 {
     return sum_blocks(s.c);
@@ -269,19 +294,23 @@ template <class D, class X>
 DEVICE void batch_norm_dw(real *dw, const D *dy, const X *x, const real *t, BatchNorm s, bool write)
 {
     block_sums(
-        s.c, s.n * s.hw, [=](int c, int i) { return dy[norm_at(s, c, i)] * (x[norm_at(s, c, i)] - t[c]); },
+        s.c, s.n * s.hw,
+        [=](int c, int i) { return dy[norm_at(s, c, i)] * (x[norm_at(s, c, i)] - t[c]); },
         [=](int c, real sum) { dw[c] = (write ? 0 : dw[c]) + sum * t[s.c + c]; });
 }
 
-/* last: dw, and db = sum over the rows of dy with it where it is wanted (db not nullptr). */
-template <class D, class X> DEVICE void batch_norm_dw_parts(real *part, const D *dy, const X *x, const real *t, BatchNorm s, int parts)
+/* With `last`: dw, and db = sum over the rows of dy if db is not nullptr. */
+template <class D, class X>
+DEVICE void batch_norm_dw_parts(real *part, const D *dy, const X *x, const real *t, BatchNorm s,
+                                int parts)
 {
     column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
         const real d = dy[row * s.c + c];
         sum[0] = s_fma(d, (real)x[row * s.c + c] - t[c], sum[0]), sum[1] += d;
     });
 }
-DEVICE void batch_norm_dw_join(real *dw, real *db, const real *part, const real *t, BatchNorm s, int parts, bool write)
+DEVICE void batch_norm_dw_join(real *dw, real *db, const real *part, const real *t, BatchNorm s,
+                               int parts, bool write)
 {
     FOR_EACH(c, s.c) {
         dw[c] = (write ? 0 : dw[c]) + column_sum(part, 0, 2, s.c, parts, c) * t[s.c + c];
@@ -296,8 +325,8 @@ SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
     return batch_norm_blocks(s);
 }
 template <class Y, class D, class X, class W>
-DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw, const real *db,
-                          int64_t count, BatchNorm s)
+DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw,
+                          const real *db, int64_t count, BatchNorm s)
 {
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
@@ -306,18 +335,19 @@ DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, co
     }
 }
 
-/* ------------------------------------------------------------------------------- running averages */
+/* ----------------------------------------------------------------------------- running averages */
 
-/* average = keep average + (1 - keep) m, m the mean of the shards' numbers, whose sum it is given. */
+/* average = keep average + (1 - keep) m; m: the mean over the shards, whose sum is `sum`. */
 DEVICE void batch_keep(real *average, real sum, int shards, double keep)
 {
     *average = s_fma((real)keep, *average, (1 - (real)keep) / (real)shards * sum);
 }
 
-/* Of the shards' means and unbiased variances.  Only behind a step that updates: not when the loss is not finite.  Where r->grad is set
- * the sums go there, `grad` bytes on, for batch_record_grad to use once those of other ranks are added. */
-DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad, int loss, int64_t count, int shards,
-                         double keep, int channels)
+/* Running averages of the shards' means and unbiased variances, after a step that updates: not if
+ * the loss is not finite.  If r->grad is set, the sums go there, at offset `grad`, and
+ * batch_record_grad uses them after the reduction over ranks. */
+DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
+                         int loss, int64_t count, int shards, double keep, int channels)
 {
     if (!update_allowed(r, loss))
         return;
@@ -325,7 +355,9 @@ DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, in
         const char *at = r->shard + moments + c * sizeof(real);
         const real less = count > 1 ? (real)(count - 1) : 1;
         const real m = update_tree(at, r->shard_bytes, r->shards);
-        const real v = tree_sum(r->shards, [=](int i) { return *(const real *)(at + i * r->shard_bytes + channels * sizeof(real)) / less; });
+        const real v = tree_sum(r->shards, [=](int i) {
+            return *(const real *)(at + i * r->shard_bytes + channels * sizeof(real)) / less;
+        });
         if (r->grad) {
             real *sum = (real *)(r->grad + grad);
             sum[c] = m, sum[channels + c] = v;
@@ -336,7 +368,8 @@ DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, in
     }
 }
 
-DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, int shards, double keep, int channels)
+DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, int shards,
+                              double keep, int channels)
 {
     const real *sum = (const real *)(r->grad + grad);
     if (*r->halted)
@@ -347,14 +380,16 @@ DEVICE void batch_record_grad(const Rt *r, real *mean, real *var, int64_t grad, 
     }
 }
 
-/* The same of the whole batch's one mean and variance (sync), from what all ranks know; count: rows a shard. */
-DEVICE void batch_record_known(const Rt *r, real *mean, real *var, const real *known, int loss, int64_t count, int shards, double keep,
-                               int channels)
+/* The same with mean and variance of the whole batch (sync); known: the rows of moments that all
+ * ranks have; count: rows a shard. */
+DEVICE void batch_record_known(const Rt *r, real *mean, real *var, const real *known, int loss,
+                               int64_t count, int shards, double keep, int channels)
 {
     if (!update_allowed(r, loss))
         return;
     FOR_EACH(c, channels) {
-        const NormSum all = norm_batch(known, 2 * channels * (int64_t)sizeof(real), shards, count, c, channels);
+        const NormSum all =
+            norm_batch(known, 2 * channels * (int64_t)sizeof(real), shards, count, c, channels);
         batch_keep(mean + c, all.mean, 1, keep);
         batch_keep(var + c, all.m2 / (all.count - 1), 1, keep);
     }

@@ -1,7 +1,8 @@
-/* bf16.cuh -- a number stored in two bytes: the upper half of an f32, rounded to nearest, halves to even (--dtype bf16).
+/* bf16.cuh -- numbers stored in two bytes: the upper half of an f32, rounded to nearest even
+ * (--dtype bf16).
  *
- * Nothing computes in it: reading makes a float of it, and writing rounds.  Not of two numbers by `?:` beside an integer, which
- * would make an integer of both.
+ * Nothing computes in this type: a read converts to float, and a write rounds.  Do not combine a
+ * Bf16 and an integer with `?:`, which would convert both to an integer.
  */
 #ifndef CUDA_BF16_CUH
 #define CUDA_BF16_CUH
@@ -26,7 +27,7 @@ struct Bf16 {
     }
 };
 
-/* The same numbers in another type. */
+/* Copies numbers to another type. */
 SIZE int convert_blocks(int count)
 {
     return each_blocks(count);
@@ -37,19 +38,22 @@ template <class Y, class X> DEVICE void convert(Y *y, const X *x, int count)
         y[i] = (float)x[i];
 }
 
-/* Rows of c numbers in places of `lanes`, zeros behind them, of `count` numbers in all; and `count` numbers out of such rows again. */
+/* Pads rows of c numbers to `lanes` numbers with zeros, `count` numbers in all; below, the
+ * reverse. */
 SIZE int convert_padded_blocks(int count, int, int)
 {
     return each_blocks(count);
 }
-template <class Y, class X> DEVICE void convert_padded(Y *y, const X *x, int count, int c, int lanes)
+template <class Y, class X>
+DEVICE void convert_padded(Y *y, const X *x, int count, int c, int lanes)
 {
     FOR_EACH(i, count) {
         const int k = i % lanes;
         y[i] = k < c ? (float)x[i / lanes * c + k] : 0.0f;
     }
 }
-template <class Y, class X> DEVICE void convert_unpadded(Y *y, const X *x, int count, int c, int lanes)
+template <class Y, class X>
+DEVICE void convert_unpadded(Y *y, const X *x, int count, int c, int lanes)
 {
     FOR_EACH(i, count)
         y[i] = (float)x[i / c * lanes + i % c];

@@ -1,20 +1,22 @@
-/* clip.cuh -- the update of gradients whose norm, over all parameters, may not pass a limit: three launches instead of one.
+/* clip.cuh -- the update with a limit for the norm of all gradients: three launches instead of one.
  *
- * The sums over shards go to a buffer; blocks add the squares of their shares in double; then the update reads the buffer, scaled
- * where the norm is larger.  The order of the sum depends on sizes alone.
+ * First, the sums over shards go to a buffer.  Then each block adds the squares of its share in
+ * double.  Then the update reads the buffer, and scales it if the norm exceeds the limit.  The
+ * order of the sum depends on sizes only.
  */
 #ifndef CUDA_CLIP_CUH
 #define CUDA_CLIP_CUH
 #include "cuda/update.cuh"
 
-enum { CLIP_PARTS = THREADS }; /* shares of the sum of squares, a block each */
+enum { CLIP_PARTS = THREADS }; /* parts of the sum of squares, a block each */
 
 struct ClipSum {
     Parts<double> parts;
     double squares;
 };
 
-/* The update's pieces are of UPDATE_EACH numbers: f(parameter, index in it) for each number of piece `block`. */
+/* Updates run in pieces of UPDATE_EACH numbers.  Calls f(parameter, index in the parameter) for
+ * each number of piece `block`. */
 template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_t block, F f)
 {
     int64_t first;
@@ -24,7 +26,7 @@ template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_
         f(q, i);
 }
 
-/* Of all of them, a block each. */
+/* All pieces, a block each. */
 template <class F> DEVICE void update_pieces(const UpdateRow *rows, int n, int pieces, F f)
 {
     FOR_BLOCKS(block, pieces)
@@ -39,8 +41,9 @@ DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, int pieces, c
     });
 }
 
-/* parts (CLIP_PARTS): part b is of pieces b, b + CLIP_PARTS ... of `pieces`. */
-DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n, int pieces)
+/* parts (CLIP_PARTS): part b is the sum over pieces b, b + CLIP_PARTS ... of `pieces`. */
+DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n,
+                           int pieces)
 {
     SHARED(ClipSum, s);
     FOR_BLOCKS(part, CLIP_PARTS) {
@@ -56,34 +59,35 @@ DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *row
     }
 }
 
-/* The norm, in every thread. */
+/* The norm; each thread gets it. */
 DEVICE double clip_norm(const double *parts)
 {
     SHARED(ClipSum, s);
     const double sum = block_sum(s.parts, parts[threadIdx.x]);
     if (threadIdx.x == 0)
         s.squares = sum;
-    block_sync(); /* everybody needs it */
+    block_sync(); /* all threads need the result */
     return sqrt(s.squares);
 }
 
-/* limit / norm where the norm is larger, else 1. */
+/* limit / norm if the norm is larger than the limit, else 1. */
 DEVICE real clip_factor(double norm, double limit)
 {
     return norm > limit ? (real)(limit / norm) : 1;
 }
 
 template <class Rule>
-DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *rows, int n, int pieces, const char *grad, real factor,
-                              Rule rule)
+DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *rows, int n,
+                              int pieces, const char *grad, real factor, Rule rule)
 {
-    update_pieces(rows, n, pieces,
-                  [=](const UpdateRow &q, int64_t i) { update_one(r, counted, q, i, ((const real *)(grad + q.grad))[i] * factor, rule); });
+    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
+        update_one(r, counted, q, i, ((const real *)(grad + q.grad))[i] * factor, rule);
+    });
 }
 
 template <class Rule>
-DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, const double *parts,
-                           double limit, int loss, Rule rule)
+DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad,
+                           const double *parts, double limit, int loss, Rule rule)
 {
     const real factor = clip_factor(clip_norm(parts), limit);
     if (update_allowed(r, loss))

@@ -1,14 +1,16 @@
-/* columns.cuh -- sums down the columns of a matrix whose rows lie one behind another: over samples and pixels, of channels that lie innermost.
+/* columns.cuh -- sums over the rows of a row-major matrix: over samples and pixels, for channels
+ * that are innermost.
  *
- *   value (rows, columns)   sums (K, columns): a thread adds to K numbers at once
+ *   value (rows, columns)   sums (K, columns): a thread adds to K sums at the same time
  *
- * A block takes 32 columns, a warp every eighth row of a range of them: neighbours in a warp are neighbours in memory.  Where one range a
- * block would leave the GPU half empty there are several: their sums lie behind each other, and a second launch adds them in order.
+ * A block takes 32 columns; a warp takes every eighth row of a range of rows.  So the lanes of a
+ * warp read adjacent addresses.  If one range a block would leave the GPU half empty, there are
+ * several ranges: their sums are stored one after another, and a second launch adds them in order.
  */
 #ifndef CUDA_COLUMNS_CUH
 #define CUDA_COLUMNS_CUH
 
-/* Of programs of NVIDIA's libraries alone, whose launches have a block a part. */
+/* Only for programs with NVIDIA's libraries: their launches have a block for each part. */
 #ifdef RT_PERSISTENT
 #define ONE_PART_A_BLOCK(x) static_assert(sizeof(x) == 0, "no stage of a step that is one launch")
 #else
@@ -24,9 +26,11 @@ SIZE int column_tiles(int columns)
     return ceil_div(columns, WARP);
 }
 
-/* store(column, sums) of the tile's columns, over rows first .. end - 1: value(row, column, sums) adds a row's. */
+/* Calls store(column, sums) for the columns of the tile, with sums over rows first .. end - 1;
+ * value(row, column, sums) adds one row. */
 template <int K, class Value, class Store>
-DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, int64_t end, Value value, Store store)
+DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, int64_t end,
+                        Value value, Store store)
 {
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, column = tile * WARP + lane;
     real sum[K] = {};
@@ -34,7 +38,7 @@ DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, in
         value(row, column, sum);
     for (int k = 0; k < K; k++)
         s.of_warp[k][warp][lane] = sum[k];
-    block_sync(); /* all warps' sums are there */
+    block_sync(); /* the sums of all warps are complete */
     if (warp == 0 && column < columns) {
         for (int k = 0; k < K; k++) {
             sum[k] = 0;
@@ -52,20 +56,23 @@ SIZE int column_blocks(int columns, int parts)
     return parts * column_tiles(columns);
 }
 
-/* part (parts, K, columns): the sums over a part of the rows each. */
-template <int K, class Value> DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Value value)
+/* part (parts, K, columns): the sums over each part of the rows. */
+template <int K, class Value>
+DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Value value)
 {
     ONE_PART_A_BLOCK(TileSums<K>);
     SHARED(TileSums<K>, sums);
     const int tiles = column_tiles(columns), p = blockIdx.x / tiles;
-    const int64_t each = (rows + parts - 1) / parts, first = p * each, end = first + each < rows ? first + each : rows;
-    column_sums(sums, blockIdx.x % tiles, columns, first, end, value, [=](int column, const real(&sum)[K]) {
-        for (int k = 0; k < K; k++)
-            part[((int64_t)p * K + k) * columns + column] = sum[k];
-    });
+    const int64_t each = (rows + parts - 1) / parts, first = p * each,
+                  end = first + each < rows ? first + each : rows;
+    column_sums(sums, blockIdx.x % tiles, columns, first, end, value,
+                [=](int column, const real(&sum)[K]) {
+                    for (int k = 0; k < K; k++)
+                        part[((int64_t)p * K + k) * columns + column] = sum[k];
+                });
 }
 
-/* Sum k of K of a column, parts in order. */
+/* Sum k of K of a column: parts are added in order. */
 DEVICE real column_sum(const real *part, int k, int all, int columns, int parts, int column)
 {
     real sum = 0;
@@ -74,11 +81,13 @@ DEVICE real column_sum(const real *part, int k, int all, int columns, int parts,
     return sum;
 }
 
-/* y (columns): the sum over the rows of a, written or added to what is there. */
-template <class A> DEVICE void column_total_parts(real *part, const A *a, int columns, int64_t rows, int parts)
+/* y (columns): the sum over the rows of a; added to y unless `write`. */
+template <class A>
+DEVICE void column_total_parts(real *part, const A *a, int columns, int64_t rows, int parts)
 {
-    column_parts<1>(part, columns, rows, parts,
-                    [=](int64_t row, int column, real(&sum)[1]) { sum[0] += (real)a[row * columns + column]; });
+    column_parts<1>(part, columns, rows, parts, [=](int64_t row, int column, real(&sum)[1]) {
+        sum[0] += (real)a[row * columns + column];
+    });
 }
 DEVICE void column_total_join(real *y, const real *part, int columns, int parts, bool add)
 {

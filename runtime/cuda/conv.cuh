@@ -1,11 +1,13 @@
 /* conv.cuh -- two-dimensional convolution and its gradients.
  *
- *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, OH, OW)      last: (N, H, W, C), (O, R, S, C/groups), (N, OH, OW, O)
+ *   x (N, C, H, W)   w (O, C/groups, R, S)   y (N, O, OH, OW)
+ *   last: x (N, H, W, C)   w (O, R, S, C/groups)   y (N, OH, OW, O)
  *
- * Forward and dx are products whose columns are positions of all images and whose depth is a filter's taps: the matrix that
- * would hold each position's window is never stored, its places are computed (implicit GEMM).  The gradient of the filters sums
- * over all positions and makes little of them, so there a block takes one filter and input channel, its threads share the
- * positions, and their sums join in the order of threads.cuh.
+ * Forward and dx are products: columns are positions of all images, and the depth is the taps of a
+ * filter.  The matrix with the window of each position is never stored; its addresses are computed
+ * (implicit GEMM).  The gradient of the filters sums over all positions and has few results, so a
+ * block takes one filter and input channel, its threads divide the positions, and their sums are
+ * added in the order of threads.cuh.
  */
 #ifndef CUDA_CONV_CUH
 #define CUDA_CONV_CUH
@@ -15,7 +17,7 @@ struct Conv {
     bool last;
 };
 
-/* Channels that a filter sees, and filters of a group. */
+/* Channels that a filter reads; filters of a group. */
 SIZE int conv_inputs(Conv c)
 {
     return c.c / c.groups;
@@ -25,10 +27,11 @@ SIZE int conv_outputs(Conv c)
     return c.o / c.groups;
 }
 
-/* Where numbers lie, of images x and dx, y and dy, and of filters: a place is a pixel or a tap. */
+/* Offset of a number in images x and dx, y and dy, or in filters; place: a pixel or a tap. */
 DEVICE int64_t conv_at(Conv c, int n, int channel, int channels, int place, int places)
 {
-    return c.last ? ((int64_t)n * places + place) * channels + channel : ((int64_t)n * channels + channel) * places + place;
+    return c.last ? ((int64_t)n * places + place) * channels + channel
+                  : ((int64_t)n * channels + channel) * places + place;
 }
 DEVICE int64_t conv_x(Conv c, int n, int channel, int place)
 {
@@ -50,21 +53,25 @@ SIZE int conv2d_blocks(Conv c)
     return c.groups * product_blocks(conv_outputs(c), c.n * c.oh * c.ow);
 }
 
-/* Rows: a group's filters.  Columns: positions (n, oy, ox).  Depth: taps (i, r, s), as they lie in w. */
+/* Rows: a group's filters.  Columns: positions (n, oy, ox).  Depth: taps (i, r, s), in w's
+ * order. */
 DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, Conv c)
 {
     const int blocks = product_blocks(conv_outputs(c), c.n * c.oh * c.ow), group = block / blocks;
-    const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
+    const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c),
+              i0 = group * conv_inputs(c);
 
     product<ALONG_K, ALONG_RESULT>(
         block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
         [=](int o, int tap) {
-            return w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s)) : (int64_t)(o0 + o) * taps + tap];
+            return w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s))
+                            : (int64_t)(o0 + o) * taps + tap];
         },
         [=](int at, int tap) {
             const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
             const int i = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
-            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
             const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
             return inside ? x[conv_x(c, n, i0 + i, iy * c.w + ix)] : 0;
         },
@@ -79,8 +86,10 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
         conv2d_part(block, y, x, w, c);
 }
 
-/* What a convolution leaves to do, in place: y = y + b of its channel + a (nullptr: none), then relu; a channel's numbers lie `run` at a time. */
-template <class Y, class B, class A> DEVICE void conv2d_rest(Y *y, const B *b, const A *a, int count, int channels, int run, bool relu)
+/* The operations after a convolution, in place: y = y + the channel's b + a (nullptr: nothing),
+ * then relu.  A channel has `run` adjacent numbers. */
+template <class Y, class B, class A>
+DEVICE void conv2d_rest(Y *y, const B *b, const A *a, int count, int channels, int run, bool relu)
 {
     FOR_EACH(i, count) {
         real sum = y[i];
@@ -92,7 +101,6 @@ template <class Y, class B, class A> DEVICE void conv2d_rest(Y *y, const B *b, c
     }
 }
 
-
 /* ------------------------------------------------------------------------------- dx */
 
 SIZE int conv2d_dx_blocks(Conv c)
@@ -100,8 +108,8 @@ SIZE int conv2d_dx_blocks(Conv c)
     return c.groups * product_blocks(conv_inputs(c), c.n * c.h * c.w);
 }
 
-/* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy meets tap r at output
- * (iy + pad - r dil) / stride, where that is whole. */
+/* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy uses
+ * tap r at output (iy + pad - r dil) / stride if that is whole. */
 DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *dy, Conv c)
 {
     const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = block / blocks;
@@ -118,7 +126,8 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
             const int o = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
             const int up = iy + c.pad_h - r * c.dil_h, left = ix + c.pad_w - s * c.dil_w;
             const int oy = up / c.stride_h, ox = left / c.stride_w;
-            const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 && left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
+            const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 &&
+                               left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
             return meets ? dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : 0;
         },
         [=](int i, int at, real sum) {
@@ -138,19 +147,23 @@ struct ConvSums {
     real of_warp[WARPS][WARP];
 };
 
-/* dw[o][i][r][s] = sum over (n, oy, ox) of dy[n][o][oy][ox] x[n][i][iy][ix]; a block an (o, i), 32 taps at a time: a thread has a
- * sum for each, lane t of a warp gets the warp's for tap t, and thread t adds those of the warps in order. */
+/* dw[o][i][r][s] = sum over (n, oy, ox) of dy[n][o][oy][ox] x[n][i][iy][ix].  A block has an (o, i)
+ * and 32 taps at a time.  A thread has a sum for each tap; lane t of a warp gets the warp's sum of
+ * tap t, and thread t adds those of the warps in order. */
 SIZE int conv2d_dw_blocks(Conv c)
 {
     return c.o * conv_inputs(c);
 }
-template <class X, class D> DEVICE void conv2d_dw_part(unsigned block, real *dw, const X *x, const D *dy, Conv c, bool write)
+template <class X, class D>
+DEVICE void conv2d_dw_part(unsigned block, real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     SHARED(ConvSums, sums);
     const int o = block / conv_inputs(c), i = block % conv_inputs(c);
-    const int channel = o / conv_outputs(c) * conv_inputs(c) + i, places = c.oh * c.ow, taps = c.r * c.s;
+    const int channel = o / conv_outputs(c) * conv_inputs(c) + i, places = c.oh * c.ow,
+              taps = c.r * c.s;
 
-    RT_UNROLL /* so that each tap's place is a constant: else their 32 rows and columns stay in registers */
+    /* each tap is a constant: else 32 rows and columns would stay in registers */
+    RT_UNROLL
     for (int tap0 = 0; tap0 < taps; tap0 += WARP) {
         real sum[WARP] = {};
         for (int at = threadIdx.x; at < c.n * places; at += THREADS) {
@@ -160,14 +173,15 @@ template <class X, class D> DEVICE void conv2d_dw_part(unsigned block, real *dw,
             RT_UNROLL
             for (int t = 0; t < WARP; t++) {
                 const int r = (tap0 + t) / c.s, s = (tap0 + t) % c.s;
-                const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h, ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+                const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                          ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
                 if (r < c.r && iy >= 0 && iy < c.h && ix >= 0 && ix < c.w)
                     sum[t] = s_fma(d, image[(iy * c.w + ix) * (c.last ? c.c : 1)], sum[t]);
             }
         }
         warp_sums(sum);
         sums.of_warp[threadIdx.x / WARP][threadIdx.x % WARP] = sum[0];
-        block_sync(); /* all warps' sums are there */
+        block_sync(); /* the sums of all warps are complete */
         const int tap = tap0 + threadIdx.x;
         if (threadIdx.x < WARP && tap < taps) {
             real all = 0;
@@ -176,10 +190,11 @@ template <class X, class D> DEVICE void conv2d_dw_part(unsigned block, real *dw,
             real *to = dw + conv_w(c, o, i, tap);
             *to = write ? all : *to + all;
         }
-        block_sync(); /* they are read */
+        block_sync(); /* all threads have read them */
     }
 }
-template <class X, class D> DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
+template <class X, class D>
+DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     FOR_BLOCKS(block, conv2d_dw_blocks(c))
         conv2d_dw_part(block, dw, x, dy, c, write);

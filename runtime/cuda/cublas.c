@@ -1,11 +1,12 @@
-/* cublas.c -- products through cuBLASLt: opened by dlopen, an algorithm a row, every status looked at.
+/* cublas.c -- products with cuBLASLt, which dlopen opens: an algorithm for each row, a check of
+ * each status.
  *
- * The library counts columns first, we rows: its D (columns x rows) is our y, its A our b, its B our a, and a bias a column of ours is its
- * bias a row.  The same bits run after run: one heuristic request a row, always the same, whose answer may not cut a sum into
- * pieces (split-K); what it answers depends on the library's version and the GPU.
+ * The library is column-major, we are row-major: its D (columns x rows) is our y, its A our b, its
+ * B our a; its bias for each row is our bias for each column.  Runs have the same bits: there is
+ * one heuristic request a row, always the same, and its answer may not split a sum (split-K).  The
+ * answer depends on the version of the library and on the GPU.
  *
  * Compiled with each program that needs it, like gpu.c.
- * Source: cuBLASLt's reference, "cublasLtMatmul()" and "Results reproducibility".
  */
 #include "cuda/cublas.h"
 #include "base/error.h"
@@ -31,23 +32,23 @@
     S(MatmulAlgoGetHeuristic)                                                                      \
     S(Matmul)
 
-/* The functions without "cublasLt" before their names. */
+/* The functions, without the prefix "cublasLt". */
 static struct {
 #define FIELD(name) __typeof__(cublasLt##name) *name;
     SYMBOLS(FIELD)
 #undef FIELD
 } api;
 
-/* A row as the library wants it. */
+/* A row, prepared for the library. */
 typedef struct Ready {
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t algorithm;
-    /* Where it has no algorithm that brings the sums along: the product of a with ones. */
+    /* If no algorithm also computes the sums: the product of a with ones. */
     RtProduct apart;
-    struct Ready *sums; /* NULL: it has, or there are none */
+    struct Ready *sums; /* NULL: the algorithm computes the sums, or there are none */
     const void *ones;
-    bool masked; /* it has one that writes, or reads, the mask */
+    bool masked; /* the algorithm writes, or reads, the mask */
 } Ready;
 
 static const RtProduct *product;
@@ -71,11 +72,12 @@ static void open_cublas(void)
     const char *path = named && *named ? named : "libcublasLt.so.13";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol;
     if (!library)
-        rt_die("cuBLASLt 13 was not found: %s; this program computes its products with it: install it (CUDA 13's "
-               "toolkit, PyPI: nvidia-cublas), or set TENON_CUBLASLT=/path/libcublasLt.so.13; built without "
-               "--kernels=cudnn it needs no library",
+        rt_die("cuBLASLt 13 was not found: %s; this program computes its products with it: install "
+               "it (CUDA 13's toolkit, PyPI: nvidia-cublas), or set "
+               "TENON_CUBLASLT=/path/libcublasLt.so.13; built without --kernels=cudnn it needs no "
+               "library",
                dlerror());
-        /* casts by memcpy: ISO C has no other way from an object to a function pointer */
+        /* memcpy as cast: ISO C has no other way from an object pointer to a function pointer */
 #define BIND(name)                                                                                 \
     if (!(symbol = dlsym(library, "cublasLt" #name)))                                              \
         rt_die("%s is no cuBLASLt 13: it has no cublasLt" #name, path);                            \
@@ -94,10 +96,10 @@ static void cublas_check(cublasStatus_t s, const RtProduct *p, const char *what)
         rt_die("cuBLASLt failed at %s, %s: %s", p->layer, what, api.GetStatusString(s));
 }
 
-/* ---- a row made ready */
+/* ---- preparing a row */
 
-static void set_attribute(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t name, const void *v,
-                size_t bytes)
+static void set_attribute(const RtProduct *p, Ready *r, cublasLtMatmulDescAttributes_t name,
+                          const void *v, size_t bytes)
 {
     cublas_check(api.MatmulDescSetAttribute(r->how, name, v, bytes), p, "describing the product");
 }
@@ -106,7 +108,7 @@ static cublasComputeType_t compute_of(const RtProduct *p, RtRounding rounding)
 {
     if (type == CUDA_R_64F)
         return CUBLAS_COMPUTE_64F;
-    return p->factors_half       ? CUBLAS_COMPUTE_32F /* of the sums */
+    return p->factors_half       ? CUBLAS_COMPUTE_32F /* type of the sums */
            : rounding == RT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
            : rounding == RT_BF16 ? CUBLAS_COMPUTE_32F_FAST_16BF
            : rounding == RT_F16  ? CUBLAS_COMPUTE_32F_FAST_16F
@@ -127,7 +129,7 @@ static cublasLtEpilogue_t epilogue_of(const RtProduct *p)
 
 static void describe_mask(const RtProduct *p, Ready *r)
 {
-    enum { BITS = 128, ALIGN = RT_ALIGN }; /* planned memory begins at such a multiple */
+    enum { BITS = 128, ALIGN = RT_ALIGN }; /* planned memory is aligned to RT_ALIGN */
     const int64_t row = (p->columns + BITS - 1) / BITS * BITS;
     const uintptr_t like = ALIGN;
     set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row);
@@ -140,10 +142,12 @@ static void describe_product(const RtProduct *p, Ready *r, RtRounding rounding)
     const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
     const cublasLtEpilogue_t epilogue = epilogue_of(p);
     cublas_check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
-    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is, sizeof turned);
-    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is, sizeof turned);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is,
+                  sizeof turned);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is,
+                  sizeof turned);
     set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (p->bias || p->sums) { /* the heuristics look at the address for its alignment alone */
+    if (p->bias || p->sums) { /* the heuristics use only the alignment of the address */
         const uintptr_t like = (uintptr_t)p->align;
         set_attribute(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof like);
     }
@@ -151,15 +155,14 @@ static void describe_product(const RtProduct *p, Ready *r, RtRounding rounding)
         describe_mask(p, r);
 }
 
-/* `count` matrices, one behind the other. */
+/* `count` matrices, one after another. */
 static cublasLtMatrixLayout_t layout(const RtProduct *p, cudaDataType of, int64_t rows,
                                      int64_t columns)
 {
     cublasLtMatrixLayout_t l;
     const int32_t count = p->count;
     const int64_t next = rows * columns;
-    cublasStatus_t s =
-        api.MatrixLayoutCreate(&l, of, (uint64_t)rows, (uint64_t)columns, rows);
+    cublasStatus_t s = api.MatrixLayoutCreate(&l, of, (uint64_t)rows, (uint64_t)columns, rows);
     if (!s)
         s = api.MatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                                          sizeof count);
@@ -191,7 +194,7 @@ static cublasLtMatmulPreference_t preference(const RtProduct *p)
     return like;
 }
 
-/* False: the library has none. */
+/* Finds an algorithm; false: the library has none, and there is another way. */
 static bool settle(const RtProduct *p, Ready *r)
 {
     cublasLtMatmulHeuristicResult_t found;
@@ -200,7 +203,7 @@ static bool settle(const RtProduct *p, Ready *r)
     const cublasStatus_t s =
         api.MatmulAlgoGetHeuristic(handle, r->how, r->a, r->b, r->y, r->y, like, 1, &found, &n);
     api.MatmulPreferenceDestroy(like);
-    const bool spare = p->sums || p->mask || p->undoes; /* another way is left */
+    const bool spare = p->sums || p->mask || p->undoes; /* another way exists */
     if (s == CUBLAS_STATUS_NOT_SUPPORTED || (s && spare) || (!s && (n == 0 || found.state)))
         return false;
     cublas_check(s, p, "choosing an algorithm");
@@ -219,7 +222,7 @@ static bool make_ready(const RtProduct *p, Ready *r, RtRounding rounding)
     return settle(p, r);
 }
 
-/* Of a's type: there, for good. */
+/* A vector of ones of a's type on the GPU, never freed. */
 static const void *ones(const RtProduct *p, RtRounding rounding)
 {
     const int bytes = p->factors_half ? 2 : (int)sizeof(real);
@@ -235,7 +238,8 @@ static const void *ones(const RtProduct *p, RtRounding rounding)
     return there;
 }
 
-/* y (rows, 1) = a ones, a product of its own; what is f32 in memory is not rounded. */
+/* Prepares the sums as a product of its own: y (rows, 1) = a ones.  f32 in memory is not
+ * rounded. */
 static bool take_apart(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     RtProduct alone = *p;
@@ -255,7 +259,7 @@ static void __attribute__((noreturn)) has_none(const RtProduct *p)
            p->layer, p->rows, p->columns, p->depth, p->count);
 }
 
-/* Without the mask: a relu is left as it is, or to be undone. */
+/* Prepares the row without the mask: another kernel computes the relu's gradient. */
 static bool unmask(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     RtProduct alone = *p;
@@ -273,7 +277,8 @@ static bool settle_row(const RtProduct *p, Ready *r, RtRounding rounding)
     return make_ready(p, r, rounding) || (p->sums && take_apart(p, r, rounding));
 }
 
-/* Nobody reads it: who writes it has an algorithm for that, and who was to read it has none. */
+/* Whether the mask of a row is useless: it can be written, but the row that should read it
+ * cannot. */
 static bool is_in_vain(const RtProduct *p, int n, int row)
 {
     bool read = false;
@@ -288,7 +293,8 @@ static void say_what_lacks(const RtProduct *p, int n)
     for (int i = 0; i < n; i++)
         relus += p[i].undoes > 0, inside += p[i].undoes > 0 && ready[i].masked;
     if (inside < relus)
-        rt_note("cuBLASLt computes the gradients of %d of %d relus inside products: Tenon's kernels compute the others",
+        rt_note("cuBLASLt computes the gradients of %d of %d relus inside products: Tenon's "
+                "kernels compute the others",
                 inside, relus);
 }
 
@@ -299,8 +305,8 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
     if (rounding == RT_TF32)
         rt_note("products in tf32: factors are rounded to 10 fraction bits, sums are f32");
     if (rounding == RT_BF16 || rounding == RT_F16)
-        rt_note("products and the values between them in %s fraction bits; sums, weights, their updates, statistics "
-                "and losses are f32",
+        rt_note("products and the values between them in %s fraction bits; sums, weights, their "
+                "updates, statistics and losses are f32",
                 rounding == RT_F16 ? "f16, 10" : "bf16, 7");
     ready = rt_alloc((size_t)n * sizeof *ready);
     cublas_check(api.Create(&handle), p, "starting the library");
@@ -320,12 +326,13 @@ static void multiply(const RtProduct *p, Ready *r, void *y, const void *a, const
 {
     const real one = 1, before = p->add ? 1 : 0;
     if (((uintptr_t)y | (uintptr_t)a | (uintptr_t)b | (uintptr_t)beside) % (uintptr_t)p->align)
-        rt_die("%s: the address of an operand of its product is not a multiple of %d bytes", p->layer, p->align);
+        rt_die("%s: the address of an operand of its product is not a multiple of %d bytes",
+               p->layer, p->align);
     if (p->bias || (p->sums && !r->sums))
         set_attribute(p, r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &beside, sizeof beside);
     cublas_check(api.Matmul(handle, r->how, &one, b, r->a, a, r->b, &before, y, r->y, y, r->y,
-                     &r->algorithm, workspace, room, rt_cuda_stream),
-          p, "the product");
+                            &r->algorithm, workspace, room, rt_cuda_stream),
+                 p, "the product");
 }
 
 void rt_product(int which, void *y, const void *a, const void *b, const void *beside,
@@ -342,7 +349,8 @@ bool rt_product_masked(int which, void *y, const void *a, const void *b, const v
 {
     Ready *r = &ready[which];
     if (r->masked)
-        set_attribute(&product[which], r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask, sizeof mask);
+        set_attribute(&product[which], r, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask,
+                      sizeof mask);
     rt_product(which, y, a, b, beside, workspace);
     return r->masked;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAJOR = 9, OLDEST = 90800 }; /* plans without a device came with 9.8 */
+enum { MAJOR = 9, OLDEST = 90800 }; /* 9.8 is the first version that plans without a device */
 
 static bool refuse_library(CudnnApi *api, char *why, const char *fmt, const char *a, size_t version)
 {
@@ -15,7 +15,7 @@ static bool refuse_library(CudnnApi *api, char *why, const char *fmt, const char
     return false;
 }
 
-/* Casts by memcpy: ISO C has no other way from an object to a function pointer. */
+/* memcpy as cast: ISO C has no other way from an object pointer to a function pointer. */
 static bool bind_cudnn(CudnnApi *api, const char **missing)
 {
     void *symbol;
@@ -36,16 +36,16 @@ bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY])
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->library)
         return refuse_library(api, why,
-                      "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or set "
-                      "TENON_CUDNN=/path/libcudnn.so.9",
-                      dlerror(), 0);
+                              "cuDNN 9 was not found: %s; install it (PyPI: nvidia-cudnn-cu13), or "
+                              "set TENON_CUDNN=/path/libcudnn.so.9",
+                              dlerror(), 0);
     if (!bind_cudnn(api, &missing))
-        return refuse_library(api, why, "this cuDNN has no %s: Tenon needs version 9.8 or later", missing,
-                      0);
+        return refuse_library(api, why, "this cuDNN has no %s: Tenon needs version 9.8 or later",
+                              missing, 0);
     api->version = api->GetVersion();
     if (api->version < OLDEST || api->version / 10000 != MAJOR)
-        return refuse_library(api, why, "%s is cuDNN %zu.%zu; Tenon needs version 9.8 or a later 9", path,
-                      api->version);
+        return refuse_library(api, why, "%s is cuDNN %zu.%zu; Tenon needs version 9.8 or a later 9",
+                              path, api->version);
     return true;
 }
 

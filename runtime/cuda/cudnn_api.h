@@ -1,6 +1,8 @@
-/* cudnn_api.h -- cuDNN's backend API through a table of symbols, so that a program starts without the library.
+/* cudnn_api.h -- cuDNN's backend API through a table of symbols, so that a program starts without
+ * the library.
  *
- * libcudnn.so.9 is opened when it is first asked for: 1 ms, and nothing is missing where it is not needed.
+ * libcudnn.so.9 is opened at the first use: 1 ms, and a program that does not use it does not need
+ * it.
  */
 #ifndef CUDNN_API_H
 #define CUDNN_API_H
@@ -8,14 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* clang-format off */
 #define CUDNN_SYMBOLS(S)                                                                           \
-    S(GetVersion)                                                                                  \
-    S(GetErrorString)                                                                              \
-    S(GetLastErrorString) S(BackendCreateDescriptor) S(BackendDestroyDescriptor)                   \
-        S(BackendFinalize) S(BackendSetAttribute) S(BackendGetAttribute) S(BackendExecute)         \
-            S(Create) S(Destroy) S(SetStream)
+    S(GetVersion) S(GetErrorString) S(GetLastErrorString)                                          \
+    S(BackendCreateDescriptor) S(BackendDestroyDescriptor) S(BackendFinalize)                      \
+    S(BackendSetAttribute) S(BackendGetAttribute) S(BackendExecute)                                \
+    S(Create) S(Destroy) S(SetStream)
+/* clang-format on */
 
-/* The functions without "cudnn" before their names: api->BackendFinalize(d). */
+/* The functions, without the prefix "cudnn": api->BackendFinalize(d). */
 typedef struct CudnnApi {
     void *library;
     size_t version; /* 91900: 9.19.0 */
@@ -26,8 +29,9 @@ typedef struct CudnnApi {
 
 enum { CUDNN_WHY = 512 }; /* room for a message */
 
-/* Opens the library; `path` NULL: $TENON_CUDNN, or libcudnn.so.9 where the loader finds it.  On failure false, and `why` says what
- * is missing and the way out: no library, another major version, one without the backend API. */
+/* Opens the library.  path NULL: $TENON_CUDNN, or libcudnn.so.9 where the loader finds it.  Returns
+ * false on failure; `why` then says what is missing and what to do: no library, another major
+ * version, or one without the backend API. */
 bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY]);
 void cudnn_close(CudnnApi *api);
 

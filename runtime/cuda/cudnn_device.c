@@ -1,6 +1,7 @@
-/* cudnn_device.c -- the GPU that plans are made for: one that is there, or one that is only described.
+/* cudnn_device.c -- the GPU for which plans are made: a present one, or a described one.
  *
- * Source of the figures: the CUDA C++ Programming Guide's table of compute capabilities; data sheets of A100 80 GB, H200, B200.
+ * Source of the figures: the table of compute capabilities in the CUDA C++ Programming Guide; data
+ * sheets of A100 80 GB, H200, B200.
  */
 #include "cuda/cudnn_device.h"
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 
 typedef struct Known {
     const char *arch, *name;
-    int version, sms, shared;    /* 900; multiprocessors; most bytes of shared memory a block */
+    int version, sms, shared; /* 900; multiprocessors; bytes of shared memory of a block, at most */
     int clock, memory_clock, l2; /* kHz, kHz, bytes */
     int64_t memory;
 } Known;
@@ -23,13 +24,11 @@ static const Known known[] = {
 
 static const char format[] =
     "{\"deviceVer\":%d,\"driverVer\":%d,\"cudaDeviceId\":0,\"totalGlobalMem\":%" PRId64
-    ",\"maxGridSize\":[2147483647,65535,65535],"
-    "\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,\"multiProcessorCount\":%d,"
-    "\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+    ",\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":"
+    "65536,\"multiProcessorCount\":%d,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
     "\"maxSharedMemoryPerBlockOptin\":%d,\"reservedSharedMemoryPerBlock\":1024,"
-    "\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
-    "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
-    "\"supportCoopLaunch\":1,"
+    "\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,"
+    "\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,"
     "\"smClockRateKHz\":%d,\"memClockRateKHz\":%d,\"l2CacheSize\":%d,\"deviceName\":\"%s\"}";
 
 static bool refuse_device(CudnnDevice *d, const char *what, cudnnStatus_t s, char *why)
@@ -39,8 +38,9 @@ static bool refuse_device(CudnnDevice *d, const char *what, cudnnStatus_t s, cha
     return false;
 }
 
-static bool set_device_property(CudnnDevice *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                 int64_t n, const void *v, const char *what, char *why)
+static bool set_device_property(CudnnDevice *d, cudnnBackendAttributeName_t name,
+                                cudnnBackendAttributeType_t type, int64_t n, const void *v,
+                                const char *what, char *why)
 {
     cudnnStatus_t s =
         d->api->BackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &d->descriptor);
@@ -74,8 +74,8 @@ bool cudnn_device_described(CudnnDevice *d, const CudnnApi *api, const char *jso
     while (n && (json[n - 1] == '\n' || json[n - 1] == ' '))
         n--;
     return read_key(d, json, why) &&
-           set_device_property(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, json,
-                "the device's description", why);
+           set_device_property(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                               (int64_t)n, json, "the device's description", why);
 }
 
 bool cudnn_device_named(CudnnDevice *d, const CudnnApi *api, const char *arch, int driver,
@@ -101,7 +101,8 @@ bool cudnn_device_present(CudnnDevice *d, const CudnnApi *api, int number, char 
     int64_t n = 0;
     const int32_t id = number;
     *d = (CudnnDevice){.api = api};
-    if (!set_device_property(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id, "the GPU", why))
+    if (!set_device_property(d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id,
+                             "the GPU", why))
         return false;
     const cudnnStatus_t s =
         api->BackendGetAttribute(d->descriptor, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,

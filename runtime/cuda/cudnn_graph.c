@@ -9,7 +9,7 @@ typedef cudnnBackendDescriptor_t Desc;
 
 /* ---- the text */
 
-/* The next word of a statement, in a buffer of the caller; false at its end. */
+/* Copies the next word of a statement to the caller's buffer; false: the statement has ended. */
 static bool next_word(const char **s, char *to, size_t room)
 {
     size_t n = 0;
@@ -59,7 +59,8 @@ static bool type_of(const char *name, cudnnDataType_t *t)
 
 enum { RANK = 5 };
 
-/* Strides of dims in their order, or with the second one innermost, or with the last two exchanged. */
+/* Strides of dims in their order, or with the second one innermost, or with the last two
+ * swapped. */
 static void lay_out(const int64_t *dim, int rank, bool last, bool turned, int64_t *stride)
 {
     int order[RANK], n = 0;
@@ -204,7 +205,7 @@ static void read_statement(CudnnGraph *g, const char **s)
     read_graph_tensor(g, w, s);
 }
 
-/* Puts the statement before what is wrong with it. */
+/* Puts the text of the statement before the error. */
 static void mark_statement(CudnnGraph *g, const char *from)
 {
     char why[CUDNN_WHY];

@@ -1,4 +1,4 @@
-/* cudnn_load.c -- a program's plans when it starts: the embedded one, one kept on disk, or one made now. */
+/* cudnn_load.c -- the plans of a program at its start; see cudnn_load.h. */
 #include "cuda/cudnn_load.h"
 #include "base/variables.h"
 #include "files/names.h"
@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- on disk */
+/* ---- plans on disk */
 
-/* FNV-1a over all that a plan follows from; the file repeats graph and key, and both are compared. */
+/* FNV-1a over everything that determines a plan.  The file repeats graph and key, and both are
+ * compared. */
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 {
     for (const unsigned char *s = bytes; n--; s++)
@@ -21,7 +22,8 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
     return h;
 }
 
-static void plan_path(char path[PATH_MAX], const char *dir, const CudnnPlanned *w, const CudnnKey *k)
+static void plan_path(char path[PATH_MAX], const char *dir, const CudnnPlanned *w,
+                      const CudnnKey *k)
 {
     const unsigned char rules = (unsigned char)(w->rules.exact + 2 * w->rules.any_order);
     uint64_t h = hash(0xcbf29ce484222325, w->graph, strlen(w->graph));
@@ -43,7 +45,7 @@ static char *read_plan(const char *path, size_t *n)
     return NULL;
 }
 
-/* Is the second line the graph? */
+/* Whether the second line is the graph. */
 static bool is_of(const char *text, size_t n, const char *graph)
 {
     const size_t len = strlen(graph);
@@ -61,8 +63,9 @@ static bool load_kept(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w,
     return ok;
 }
 
-/* Written beside and renamed: programs that start together, on hosts that share the directory too,
- * see whole files. O_EXCL: a file that is there already is nobody's to write. */
+/* Writes a temporary file and renames it: programs that start at the same time, also on other hosts
+ * with the same directory, see complete files.  O_EXCL: an existing file belongs to another
+ * process. */
 static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
 {
     char beside[PATH_MAX + 128], host[65] = "";
@@ -71,7 +74,8 @@ static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
     if (gethostname(host, sizeof host - 1) != 0)
         *host = 0;
     snprintf(beside, sizeof beside, "%s.tmp-%s-%ld", path, host, (long)getpid());
-    const int fd = text ? open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+    const int fd =
+        text ? open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
     FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     bool ok = f && fwrite(text, 1, n, f) == n;
     ok = f && fclose(f) == 0 && ok;
@@ -80,7 +84,7 @@ static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
     free(text);
 }
 
-/* mkdir -p of all but what is there. */
+/* mkdir -p. */
 static bool make_dir(char *path)
 {
     for (char *s = path + 1; *s; s++)

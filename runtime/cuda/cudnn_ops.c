@@ -1,8 +1,9 @@
-/* cudnn_ops.c -- the operations that a graph's text can name: a table of descriptors and the attribute of each tensor.
+/* cudnn_ops.c -- the operations of graphs: a table of descriptors, and the attribute of each
+ * tensor.
  *
- * What an operation is set up by beside tensors (a convolution's window, a pointwise mode) is a
- * descriptor of its own, made by the row's `setup`.
- * Source: cuDNN's backend API reference; which graphs have engines is tried by tests/cuda/plans.sh.
+ * An operation can need more than tensors (a convolution's window, a pointwise mode): the row's
+ * `setup` makes a separate descriptor for that.
+ * Source: cuDNN's backend API reference.  tests/cuda/plans.sh tries which graphs have engines.
  */
 #include "cuda/cudnn_ops.h"
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 typedef cudnnBackendDescriptor_t Desc;
 typedef cudnnBackendAttributeName_t Name;
 
-/* ---- attributes: the first error is kept, and nothing is asked after it */
+/* ---- attributes: the first error is kept, and cuDNN is not called after it */
 
 void cudnn_fail(CudnnGraph *g, const char *fmt, ...)
 {
@@ -75,7 +76,7 @@ Desc cudnn_finish(CudnnGraph *g, Desc d)
     return d;
 }
 
-/* ---- what operations are set up by */
+/* ---- descriptors for operations */
 
 static Desc setup_conv(CudnnGraph *g, const CudnnOp *row, const CudnnOptions *o)
 {
@@ -162,7 +163,8 @@ static Desc setup_reduce(CudnnGraph *g, const CudnnOp *row, const CudnnOptions *
     }
 #define ROW_XY(word, mode)  ROW_PW(word, mode, 2, PW(XDESC), PW(YDESC))
 #define ROW_XBY(word, mode) ROW_PW(word, mode, 3, PW(XDESC), PW(BDESC), PW(YDESC))
-/* dy, x, dx.  cuDNN's x is the value before the function: relu may give y, whose sign is the same; tanh is (1 - y y) dy, written out. */
+/* dy, x, dx.  cuDNN's x is the input of the function.  For relu the graph can give y, whose sign is
+ * the same; tanh is written as (1 - y y) dy. */
 #define ROW_D(word, mode) ROW_PW(word, mode, 3, PW(DYDESC), PW(XDESC), PW(DXDESC))
 #define POOL(n)           CUDNN_ATTR_OPERATION_RESAMPLE_##n
 #define ROW_POOL(word, mode)                                                                       \
@@ -192,96 +194,97 @@ static Desc setup_reduce(CudnnGraph *g, const CudnnOp *row, const CudnnOptions *
     }
 #define BN(n) CUDNN_ATTR_OPERATION_BN_FINALIZE_##n##_DESC
 
-const CudnnOp cudnn_ops[] = {
-    {"conv",
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     setup_conv,
-     CONV(FORWARD_CONV_DESC),
-     0,
-     3,
-     {CONV(FORWARD_X), CONV(FORWARD_W), CONV(FORWARD_Y)}},
-    {"dgrad",
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-     setup_conv,
-     CONV(BWD_DATA_CONV_DESC),
-     0,
-     3,
-     {CONV(BWD_DATA_DY), CONV(BWD_DATA_W), CONV(BWD_DATA_DX)}},
-    {"wgrad",
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-     setup_conv,
-     CONV(BWD_FILTER_CONV_DESC),
-     0,
-     3,
-     {CONV(BWD_FILTER_X), CONV(BWD_FILTER_DY), CONV(BWD_FILTER_DW)}},
-    {"matmul",
-     CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
-     setup_matmul,
-     CUDNN_ATTR_OPERATION_MATMUL_DESC,
-     0,
-     3,
-     {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC,
-      CUDNN_ATTR_OPERATION_MATMUL_CDESC}},
-    ROW_POOL("max_pool", MAXPOOL),
-    ROW_POOL("avg_pool", AVGPOOL_INCLUDE_PADDING),
-    ROW_POOL("avg_pool_inside", AVGPOOL_EXCLUDE_PADDING),
-    ROW_POOL_DX("max_pool_dx", MAXPOOL),
-    ROW_POOL_DX("avg_pool_dx", AVGPOOL_INCLUDE_PADDING),
-    ROW_REDUCE("sum", ADD),
-    ROW_REDUCE("largest", MAX),
-    {"genstats",
-     CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR,
-     NULL,
-     0,
-     0,
-     3, /* x, sum, sum of squares */
-     {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC,
-      CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC}},
-    /* sum, squares, scale, bias, running mean and variance, the same updated, mean, 1 / deviation, x's factor and term, count, epsilon, rate */
-    {"bn_finalize",
-     CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR,
-     NULL,
-     0,
-     0,
-     15,
-     {BN(Y_SUM), BN(Y_SQ_SUM), BN(SCALE), BN(BIAS), BN(PREV_RUNNING_MEAN), BN(PREV_RUNNING_VAR),
-      BN(UPDATED_RUNNING_MEAN), BN(UPDATED_RUNNING_VAR), BN(SAVED_MEAN), BN(SAVED_INV_STD),
-      BN(EQ_SCALE), BN(EQ_BIAS), BN(ACCUM_COUNT), BN(EPSILON), BN(EXP_AVERATE_FACTOR)}},
+const CudnnOp cudnn_ops[] =
+    {{"conv",
+      CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+      setup_conv,
+      CONV(FORWARD_CONV_DESC),
+      0,
+      3,
+      {CONV(FORWARD_X), CONV(FORWARD_W), CONV(FORWARD_Y)}},
+     {"dgrad",
+      CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+      setup_conv,
+      CONV(BWD_DATA_CONV_DESC),
+      0,
+      3,
+      {CONV(BWD_DATA_DY), CONV(BWD_DATA_W), CONV(BWD_DATA_DX)}},
+     {"wgrad",
+      CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+      setup_conv,
+      CONV(BWD_FILTER_CONV_DESC),
+      0,
+      3,
+      {CONV(BWD_FILTER_X), CONV(BWD_FILTER_DY), CONV(BWD_FILTER_DW)}},
+     {"matmul",
+      CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+      setup_matmul,
+      CUDNN_ATTR_OPERATION_MATMUL_DESC,
+      0,
+      3,
+      {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC,
+       CUDNN_ATTR_OPERATION_MATMUL_CDESC}},
+     ROW_POOL("max_pool", MAXPOOL),
+     ROW_POOL("avg_pool", AVGPOOL_INCLUDE_PADDING),
+     ROW_POOL("avg_pool_inside", AVGPOOL_EXCLUDE_PADDING),
+     ROW_POOL_DX("max_pool_dx", MAXPOOL),
+     ROW_POOL_DX("avg_pool_dx", AVGPOOL_INCLUDE_PADDING),
+     ROW_REDUCE("sum", ADD),
+     ROW_REDUCE("largest", MAX),
+     {"genstats",
+      CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR,
+      NULL,
+      0,
+      0,
+      3, /* x, sum, sum of squares */
+      {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC,
+       CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC}},
+     /* sum, squares, scale, bias, running mean and variance, the updated ones, mean, 1 / deviation,
+     * factor and term for x, count, epsilon, rate */
+     {"bn_finalize",
+      CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR,
+      NULL,
+      0,
+      0,
+      15,
+      {BN(Y_SUM), BN(Y_SQ_SUM), BN(SCALE), BN(BIAS), BN(PREV_RUNNING_MEAN), BN(PREV_RUNNING_VAR),
+       BN(UPDATED_RUNNING_MEAN), BN(UPDATED_RUNNING_VAR), BN(SAVED_MEAN), BN(SAVED_INV_STD),
+       BN(EQ_SCALE), BN(EQ_BIAS), BN(ACCUM_COUNT), BN(EPSILON), BN(EXP_AVERATE_FACTOR)}},
 #if CUDNN_VERSION >= 91900
-    {"sdpa",
-     CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
-     NULL,
-     0,
-     0,
-     6, /* q, k, v, o, log-sum-exp, scale */
-     {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
-      CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
-      CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC}},
+     {"sdpa",
+      CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
+      NULL,
+      0,
+      0,
+      6, /* q, k, v, o, log-sum-exp, scale */
+      {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+       CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
+       CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC}},
 #endif
-    ROW_XBY("add", ADD),
-    ROW_XBY("sub", SUB),
-    ROW_XBY("mul", MUL),
-    ROW_XBY("div", DIV),
-    ROW_XBY("max", MAX),
-    ROW_XBY("min", MIN),
-    ROW_XBY("ge", CMP_GE),
-    ROW_XBY("gt", CMP_GT),
-    ROW_PW("select", BINARY_SELECT, 4, PW(TDESC), PW(XDESC), PW(BDESC),
-           PW(YDESC)), /* where t is true x, else b */
-    ROW_XY("relu", RELU_FWD),
-    ROW_XY("tanh", TANH_FWD),
-    ROW_XY("sigmoid", SIGMOID_FWD),
-    ROW_XY("gelu", GELU_FWD),
-    ROW_XY("silu", SWISH_FWD),
-    ROW_XY("exp", EXP),
-    ROW_XY("log", LOG),
-    ROW_XY("same", IDENTITY),
-    ROW_XY("index", GEN_INDEX),
-    ROW_D("relu_d", RELU_BWD),
-    ROW_D("gelu_d", GELU_BWD),
-    {0}};
+     ROW_XBY("add", ADD),
+     ROW_XBY("sub", SUB),
+     ROW_XBY("mul", MUL),
+     ROW_XBY("div", DIV),
+     ROW_XBY("max", MAX),
+     ROW_XBY("min", MIN),
+     ROW_XBY("ge", CMP_GE),
+     ROW_XBY("gt", CMP_GT),
+     ROW_PW("select", BINARY_SELECT, 4, PW(TDESC), PW(XDESC), PW(BDESC),
+            PW(YDESC)), /* x if t is true, else b */
+     ROW_XY("relu", RELU_FWD),
+     ROW_XY("tanh", TANH_FWD),
+     ROW_XY("sigmoid", SIGMOID_FWD),
+     ROW_XY("gelu", GELU_FWD),
+     ROW_XY("silu", SWISH_FWD),
+     ROW_XY("exp", EXP),
+     ROW_XY("log", LOG),
+     ROW_XY("same", IDENTITY),
+     ROW_XY("index", GEN_INDEX),
+     ROW_D("relu_d", RELU_BWD),
+     ROW_D("gelu_d", GELU_BWD),
+     {0}};
 
-/* Convolutions are y = 1 * conv + 0 * y; the others have nothing more to say. */
+/* Convolutions are y = 1 * conv + 0 * y; other operations need no further attributes. */
 void cudnn_op_rest(CudnnGraph *g, const CudnnOp *row, Desc d)
 {
     const float one = 1, zero = 0;

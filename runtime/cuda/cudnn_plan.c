@@ -1,4 +1,5 @@
-/* cudnn_plan.c -- the plan of a graph: an engine that keeps our rules, its workspace, and the text that it is kept as. */
+/* cudnn_plan.c -- the plan of a graph: an engine that keeps the rules, and its text; see
+ * cudnn_plan.h. */
 #include "cuda/cudnn_plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 typedef cudnnBackendDescriptor_t Desc;
 
-enum { CONFIGS = 128 }; /* of one kind of heuristics; 40 were seen */
+enum { CONFIGS = 128 }; /* of one heuristic mode; the most seen were 40 */
 
 #define NOTE(name)     (1u << CUDNN_NUMERICAL_NOTE_##name)
 #define BEHAVIOR(name) (1u << CUDNN_BEHAVIOR_NOTE_##name)
@@ -68,7 +69,7 @@ static void read_notes(CudnnPlan *p, Desc engine)
         p->behavior |= 1u << behavior[n];
 }
 
-/* Sets engine and notes of a configuration. */
+/* Sets engine and notes from a configuration. */
 static bool read_config(CudnnPlan *p, Desc config)
 {
     Desc engine;
@@ -138,8 +139,8 @@ static void list_fill(CudnnPlan *p, List *l, const CudnnGraph *g, const CudnnDev
         l->n = 0;
 }
 
-static bool choose_engine(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d, const CudnnRules *rules,
-                   cudnnBackendHeurMode_t mode, int *against)
+static bool choose_engine(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d,
+                          const CudnnRules *rules, cudnnBackendHeurMode_t mode, int *against)
 {
     List l;
     bool found = false;
@@ -271,7 +272,7 @@ static bool refuse_key(CudnnPlan *p, const CudnnKey *here)
     return false;
 }
 
-/* The JSON begins behind the second line. */
+/* The JSON begins after the second line. */
 bool cudnn_plan_load(CudnnPlan *p, const CudnnDevice *d, const char *text, size_t n)
 {
     const CudnnKey here = cudnn_key(d);

@@ -1,4 +1,4 @@
-/* cudnn_run.c -- a program's convolutions through cuDNN. */
+/* cudnn_run.c -- a program's convolutions with cuDNN; see cudnn_run.h. */
 #include "cuda/cudnn_run.h"
 #include "base/error.h"
 #include "cuda/cudnn_load.h"
@@ -9,10 +9,10 @@
 static CudnnApi api;
 static CudnnDevice device;
 static cudnnHandle_t handle;
-static CudnnPlan *plan; /* of each graph */
+static CudnnPlan *plan; /* for each graph */
 static const RtGraphCall *call;
-static int64_t room; /* of the workspace that calls bring */
-static void *larger; /* what plans that need more take instead */
+static int64_t room; /* bytes of the workspace of each call */
+static void *larger; /* workspace for plans that need more */
 
 static void open_cudnn(void)
 {
@@ -31,7 +31,7 @@ static void open_cudnn(void)
         rt_die("%s", why);
 }
 
-/* The first call of a graph lends its name. */
+/* The layer of the first call of a graph, for messages. */
 static const char *layer_of(const RtGraphCall *c, int graph)
 {
     while (c->graph != graph)
@@ -48,7 +48,8 @@ static void note_other(const RtGraph *g, int n)
         return;
     cudnn_key_text(&head.key, planned);
     cudnn_key_text(&here, found);
-    rt_note("%d of cuDNN's plans are for %s; here is %s: they are made again and kept", n, planned, found);
+    rt_note("%d of cuDNN's plans are for %s; here is %s: they are made again and kept", n, planned,
+            found);
 }
 
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, int ncall,
@@ -69,8 +70,8 @@ void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, 
                                       .rules = {.exact = exact}};
         CudnnFrom from;
         if (!cudnn_load(&plan[i], &device, &planned, dir, &from))
-            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build it where this cuDNN is, for "
-                   "this GPU, or without --kernels=cudnn",
+            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build it where this cuDNN is, "
+                   "for this GPU, or without --kernels=cudnn",
                    layer_of(calls, i), plan[i].why, graph[i].graph);
         if (graph[i].plan && from == CUDNN_MADE && !other++)
             first = i;
@@ -88,7 +89,10 @@ void rt_graph(int which, const void *a, const void *b, void *result, const void 
     static const int64_t id[] = {1, 2, 3, 4, 5};
     CudnnPlan *p = &plan[call[which].graph];
     void *const data[] = {(void *)a, (void *)b, result, (void *)c, (void *)d};
-    if (!cudnn_plan_run(p, handle, d ? 5 : c ? 4 : 3, id, data,
-                        p->workspace > room ? larger : workspace))
+    if (!cudnn_plan_run(p, handle,
+                        d   ? 5
+                        : c ? 4
+                            : 3,
+                        id, data, p->workspace > room ? larger : workspace))
         rt_die("cuDNN failed at %s: %s", call[which].layer, p->why);
 }

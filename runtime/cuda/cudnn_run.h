@@ -1,8 +1,11 @@
-/* cudnn_run.h -- a program's convolutions through cuDNN: its graphs made ready when it starts, a call a line between launches.
+/* cudnn_run.h -- a program's convolutions with cuDNN: graphs are prepared when the program starts,
+ * and each call is a line between launches.
  *
- * A graph is a line in the words of cudnn_graph.h whose first three tensors are two operands and the result; the next two a bias and what is added, one of
- * these, the value whose relu is undone, or where sums of the result go.  Its plan is embedded; made for
- * another GPU, driver or cuDNN, or missing, it is made anew, and kept for the next start (cudnn_load.h).
+ * A graph is a line in the language of cudnn_graph.h.  Its first three tensors are two operands and
+ * the result; the next two are a bias and what is added, or one of these, or the value whose relu
+ * is undone, or where sums of the result go.  Its plan is embedded.  If the plan is missing, or was
+ * made for another GPU, driver or cuDNN, it is made again and kept for the next start
+ * (cudnn_load.h).
  */
 #ifndef CUDNN_RUN_H
 #define CUDNN_RUN_H
@@ -13,7 +16,7 @@ extern "C" {
 
 typedef struct RtGraph {
     const char *graph;
-    const char *plan; /* tenon-plan's text, `bytes` long; NULL: made at the first start */
+    const char *plan; /* tenon-plan's text of `bytes` bytes; NULL: made at the first start */
     int64_t bytes;
 } RtGraph;
 
@@ -22,12 +25,14 @@ typedef struct RtGraphCall {
     int graph;
 } RtGraphCall;
 
-/* Opens cuDNN and readies the graphs of all calls; what cannot be had ends the program, by the layer's name.  exact: no tensor cores and
- * nothing rounded.  workspace: bytes that every call brings; where a plan made here needs more, they are asked for now. */
+/* Opens cuDNN and prepares the graphs of all calls; dies and names the layer if it cannot.  exact:
+ * no tensor cores, and no rounding.  workspace: bytes of the workspace of each call; if a plan that
+ * is made here needs more, it is allocated now. */
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *call, int ncall,
                     bool exact, int64_t workspace);
 
-/* Call `which`, in the one stream; may be recorded.  c and d: the graph's fourth and fifth tensor, NULL where it has none. */
+/* Runs call `which` in the one stream; can be recorded.  c and d: the graph's fourth and fifth
+ * tensor; NULL if it has none. */
 void rt_graph(int which, const void *a, const void *b, void *result, const void *c, const void *d,
               void *workspace);
 

@@ -35,7 +35,7 @@ DEVICE void dense_dx(real *dx, const real *w, const real *dy, Dense d)
         [=](int n, int k, real sum) { dx[(int64_t)n * d.k + k] = sum; });
 }
 
-/* dw[o][k] = sum over n of dy[n][o] x[n][k], written or added to what is there. */
+/* dw[o][k] = sum over n of dy[n][o] x[n][k]; added to dw unless `write`. */
 SIZE int dense_dw_blocks(Dense d)
 {
     return product_blocks(d.o, d.k);
@@ -51,7 +51,8 @@ DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool writ
         });
 }
 
-/* A gradient in place, of a dense layer or a convolution: nothing where the relu whose value is y was not open. */
+/* The gradient of a relu, in place, after a dense layer or a convolution: 0 where its output y is
+ * not above 0. */
 template <class D, class Y> DEVICE void relu_undone(D *dx, const Y *y, int count)
 {
     FOR_EACH(i, count)

@@ -1,17 +1,19 @@
-/* embedding.cuh -- rows of a table by their numbers, the sum of what comes back for each, which tokens count, and classes as vectors.
+/* embedding.cuh -- rows of a table, looked up by tokens; the sum of the gradients for each row;
+ * which tokens count; classes as vectors.
  *
- *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: 0, nothing
+ *   y[i] = w[token[i]]        dw[token[i]] += dy[i], i in order        token `padding`: y[i] = 0
  *
  *   y, dy (rows, F)   w, dw (V, F)
  *
- * Going back, no two threads add to one number: the first of equal tokens takes the rows of all of them, in their order.
+ * In the backward pass, no two threads add to one number: the first of equal tokens adds the rows
+ * of all of them, in order.
  */
 #ifndef CUDA_EMBEDDING_CUH
 #define CUDA_EMBEDDING_CUH
 
 struct Embedding {
     int rows, width, padding;
-    bool panels; /* the processor's own: false here */
+    bool panels; /* only used on the processor; false here */
 };
 
 SIZE int embedding_blocks(Embedding e)
@@ -26,13 +28,14 @@ DEVICE void embedding(real *y, const int32_t *token, const real *w, Embedding e)
     }
 }
 
-/* A warp a token and 32 columns.  It looks at 32 tokens at a time, and leaves when one before its own is the same: of a text with
- * few kinds of tokens most leave at once. */
+/* A warp has a token and 32 columns.  It compares 32 tokens at a time, and returns if an earlier
+ * token is the same: in a text with few distinct tokens most warps return at once. */
 SIZE int embedding_dw_blocks(Embedding e)
 {
     return ceil_div(e.rows * ceil_div(e.width, WARP), WARPS);
 }
-DEVICE void embedding_dw_row(real *dw, const int32_t *token, const real *dy, Embedding e, int own, int strip)
+DEVICE void embedding_dw_row(real *dw, const int32_t *token, const real *dy, Embedding e, int own,
+                             int strip)
 {
     const int lane = threadIdx.x % WARP, column = strip * WARP + lane;
     if (token[own] == e.padding)

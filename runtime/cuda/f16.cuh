@@ -1,8 +1,9 @@
-/* f16.cuh -- a number stored in two bytes: IEEE 754's half, 11 bits from 2^-14 to 65504, fewer down to 2^-24, beyond it infinite
- * (--dtype f16).
+/* f16.cuh -- numbers stored in two bytes: IEEE 754's half, with 11 bits from 2^-14 to 65504, fewer
+ * bits down to 2^-24, and infinity above (--dtype f16).
  *
- * Like Bf16 nothing but a place: reading makes a float of it, exactly, and writing rounds to nearest, halves to even.  The GPU has an
- * instruction for each way; the processor, where the tests run, takes whole numbers, which no mode of its float unit changes.
+ * Like Bf16, this type is only storage: a read converts to float exactly, and a write rounds to
+ * nearest even.  The GPU has an instruction for each direction.  On the processor, where the tests
+ * run, the conversion uses integers, on which no mode of the float unit has an effect.
  */
 #ifndef CUDA_F16_CUH
 #define CUDA_F16_CUH
@@ -24,7 +25,8 @@ DEVICE uint16_t f16_round(float x)
 #else
 DEVICE float f16_read(uint16_t bits)
 {
-    const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31, m = bits & 1023;
+    const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31,
+                   m = bits & 1023;
     if (exponent == 0)
         return (sign ? -0x1p-24f : 0x1p-24f) * (float)m;
     const uint32_t wide = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | m << 13;
@@ -32,7 +34,7 @@ DEVICE float f16_read(uint16_t bits)
     memcpy(&x, &wide, sizeof x);
     return x;
 }
-/* Below 2^-14 the last bit counts 2^-24, as it does in a float from 1/2 on. */
+/* Below 2^-14 the last bit is worth 2^-24, as in a float from 1/2 on. */
 DEVICE uint16_t f16_round(float x)
 {
     uint32_t wide;
@@ -41,7 +43,7 @@ DEVICE uint16_t f16_round(float x)
     uint32_t bits;
     if (size > 0x7f800000u)
         bits = 0x7fffu;
-    else if (size >= 0x477ff000u) /* 65520, half way to where the next one would be */
+    else if (size >= 0x477ff000u) /* 65520, the middle between 65504 and the next number */
         bits = 0x7c00u;
     else if (size >= 0x38800000u) /* 2^-14 */
         bits = (size - 0x38000000u + 0xfffu + (size >> 13 & 1)) >> 13;

@@ -1,23 +1,26 @@
-/* gather.cuh -- places of a dimension by numbers that every sample has of its own (runtime/cpu/gather.h).
+/* gather.cuh -- elements of a dimension, selected by an index that each sample has
+ * (runtime/cpu/gather.h).
  *
- *   y[n][o][j][i] = x[n][o][index[n][j]][i]        dx[n][o][k][i] = sum over j of dy[n][o][j][i] where index[n][j] is k, j in order
+ *   y[n][o][j][i] = x[n][o][index[n][j]][i]
+ *   dx[n][o][k][i] = sum over j with index[n][j] = k of dy[n][o][j][i], j in order
  *
  *   x, dx (N, outer, K, inner)   index (N, places)   y, dy (N, outer, places, inner)
  *
- * A place outside of 0 .. K - 1 takes zeros, and gives nothing back.  Numbers that are no integers are rounded.
+ * An index outside of 0 .. K - 1 gives zeros, and its gradient is dropped.  Real indices are
+ * rounded.
  *
- * Going back a thread has one number of dx and looks at all places of its sample: a warp reads each of them once, and the sum is the
- * processor's, bit for bit.
+ * In the backward pass, a thread has one number of dx and compares all indices of its sample: a
+ * warp reads each index once, and the sum has the bits of the processor's.
  */
 #ifndef CUDA_GATHER_CUH
 #define CUDA_GATHER_CUH
 
 struct Gather {
     int n, outer, k, inner, places;
-    bool numbers; /* the processor's own: here the index's type says it */
+    bool numbers; /* only used on the processor; here the type of the index decides */
 };
 
-/* -1: outside */
+/* The index; -1: outside of 0 .. K - 1. */
 DEVICE int gather_place(int32_t at, Gather g)
 {
     return at >= 0 && at < g.k ? at : -1;

@@ -1,9 +1,11 @@
-/* gpu.c -- the GPU of a program: found, or its absence explained; its memory, and copies in the order of one stream.
+/* gpu.c -- the GPU of a program: finds it or explains why there is none; its memory, and copies in
+ * one stream.
  *
- * CUDA's own words mislead ("driver version is insufficient" where there is none), so each way of not having a GPU has its own
- * message.  Nothing here runs before a command needs the GPU: --help and info start on any machine.
+ * CUDA's messages can mislead ("driver version is insufficient" if there is no driver), so each
+ * reason for not having a GPU has its own message.  Nothing here runs before a command needs the
+ * GPU: --help and info work on any machine.
  *
- * Compiled with each program, like comm/mpi.c: the runtime library knows no CUDA.
+ * Compiled with each program, like comm/mpi.c: the runtime library has no CUDA.
  */
 #include "cuda/gpu.h"
 #include "base/error.h"
@@ -16,7 +18,7 @@
 
 cudaStream_t rt_cuda_stream;
 
-enum { STAGING = 4 << 20 }; /* bytes that a copy to the GPU takes through pinned memory at a time */
+enum { STAGING = 4 << 20 }; /* bytes of pinned memory for copies to the GPU */
 static char *staging;
 static char description[320];
 
@@ -29,7 +31,7 @@ void rt_cuda_check(cudaError_t error, const char *what)
 
 /* ---- which GPU */
 
-/* Is libcuda.so.1 there at all?  Asked once CUDA has said no. */
+/* Whether libcuda.so.1 exists; asked after CUDA has reported an error. */
 static bool driver_library(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY);
@@ -46,16 +48,14 @@ static void __attribute__((noreturn)) no_gpu(cudaError_t error)
     switch (error) {
     case cudaErrorStubLibrary:
         rt_die("the libcuda.so.1 that was found is the toolkit's stub, not a driver: take its "
-               "directory out of LD_LIBRARY_PATH, "
-               "and run this on a machine with an NVIDIA GPU");
+               "directory out of LD_LIBRARY_PATH, and run this on a machine with an NVIDIA GPU");
     case cudaErrorNoDevice:
         rt_die("the NVIDIA driver is there, but no GPU: none in this machine, or "
                "CUDA_VISIBLE_DEVICES hides it");
     case cudaErrorInsufficientDriver:
         if (driver == 0 && !driver_library())
             rt_die("no NVIDIA driver on this machine (libcuda.so.1 was not found): this program "
-                   "needs an NVIDIA GPU; build it "
-                   "without --target cuda to run it here");
+                   "needs an NVIDIA GPU; build it without --target cuda to run it here");
         rt_die("the NVIDIA driver is for CUDA %d.%d, and this program needs %d.%d: install a newer "
                "driver",
                driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
@@ -71,7 +71,7 @@ static int attribute(enum cudaDeviceAttr a, int device)
     return value;
 }
 
-/* A launcher may show each process its own GPU alone. */
+/* A launcher can make only one GPU visible to each process. */
 static int choose_gpu(int count, int local)
 {
     if (count > 1 && local >= count)
@@ -80,7 +80,7 @@ static int choose_gpu(int count, int local)
     return count > 1 ? local : 0;
 }
 
-/* "sm_90" runs on 9.0 and, through its PTX, on whatever is newer. */
+/* "sm_90" runs on 9.0 and, through its PTX, on newer GPUs. */
 static void open_gpu(const RtProgram *p, int local)
 {
     int count = 0, runtime = 0;
@@ -112,7 +112,7 @@ static const char *gpu_describe(void)
 
 /* ---- memory */
 
-static void (*waiter)(bool (*done)(void)); /* NULL: nobody else is waited for */
+static void (*waiter)(bool (*done)(void)); /* NULL: there are no other ranks */
 
 static void set_waiter(void (*wait)(bool (*done)(void)))
 {
@@ -158,7 +158,7 @@ static void *memory(int64_t bytes, const char *what)
     return there;
 }
 
-/* Through pinned memory, which the one before has left when the stream is empty. */
+/* Through pinned memory, which the last copy no longer uses when the stream is empty. */
 static void gpu_put(void *there, const void *here, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += STAGING) {
@@ -179,12 +179,12 @@ static void get(void *here, const void *there, int64_t bytes)
     wait();
 }
 
-/* ---- samples that stay here (feed.h): copies in a stream of their own */
+/* ---- samples that stay in the host's memory (feed.h): copies in a stream of their own */
 
 static cudaStream_t sending;
 static cudaEvent_t sent;
 
-/* A 64th of all is left to CUDA itself: graphs, and what kernels keep on a stack. */
+/* A 64th of the memory is left to CUDA, for graphs and the stacks of kernels. */
 static int64_t gpu_room(void)
 {
     size_t free_bytes = 0, all = 0;
@@ -197,12 +197,13 @@ static void *pinned(int64_t bytes, const char *what)
     void *here = NULL;
     const cudaError_t error = cudaMallocHost(&here, (size_t)bytes);
     if (error == cudaErrorMemoryAllocation)
-        rt_die("no pinned memory for %s: %.1f MB that the machine must not page out are needed; a smaller --batch or "
-               "--launch-steps needs less",
+        rt_die("no pinned memory for %s: %.1f MB that the machine must not page out are needed; a "
+               "smaller --batch or --launch-steps needs less",
                what, (double)bytes / 1e6);
     rt_cuda_check(error, what);
     if (!sending) {
-        rt_cuda_check(cudaStreamCreateWithFlags(&sending, cudaStreamNonBlocking), "making a stream");
+        rt_cuda_check(cudaStreamCreateWithFlags(&sending, cudaStreamNonBlocking),
+                      "making a stream");
         rt_cuda_check(cudaEventCreateWithFlags(&sent, cudaEventDisableTiming), "making an event");
     }
     return here;
@@ -263,7 +264,7 @@ bool rt_cuda_finite(const void *there, int64_t count)
     return finite;
 }
 
-/* Of numbers in two bytes, whose exponent is all ones where they are not. */
+/* Whether numbers of two bytes are finite: the exponent of the others has all bits set. */
 static bool finite_halves(const void *there, int64_t count, uint16_t exponent)
 {
     enum { AT_ONCE = 2048 };

@@ -1,24 +1,26 @@
-/* image.cuh -- samples on their way in, normalised and, in training, augmented: a thread a number of the result.
+/* image.cuh -- image samples for the first layer, normalised and, in training, augmented: a thread
+ * for each number of the result.
  *
- * Formulas and draws are runtime/cpu/image.h's (shifted, turned left to right, cut out, brighter or darker; numbers by counter), so
- * an image is the same on either.  Every thread draws for its sample: twenty rounds of Philox, and no memory.
+ * Formulas and random numbers are those of runtime/cpu/image.h (shift, mirror, cutout, brightness),
+ * so an image is the same on both.  Each thread draws the numbers of its sample again: twenty
+ * rounds of Philox, and no memory.
  */
 #ifndef CUDA_IMAGE_CUH
 #define CUDA_IMAGE_CUH
 
 struct Image {
     int c, h, w;
-    bool resize; /* stored ones are of r->x_height x r->x_width */
+    bool resize;              /* stored samples are r->x_height x r->x_width */
     double mean[16], std[16]; /* of a channel; std 0 stands for 1 */
-    bool last;                /* channels lie innermost in the result */
-    int lanes;                /* so many of them, zeros behind the image's; 0: its own */
+    bool last;                /* channels are innermost in the result */
+    int lanes;                /* channels of the result, padded with zeros; 0: c */
 };
-/* Channels of a pixel in the result. */
+/* Channels of a pixel of the result. */
 DEVICE int image_lanes(const Image &m)
 {
     return m.lanes ? m.lanes : m.c;
 }
-/* Which channel number `at` of the result is of, and which of its pixels. */
+/* The channel of element `at` of the result; below, its pixel. */
 DEVICE int image_of(const Image &m, int at)
 {
     return m.last ? at % image_lanes(m) : at / (m.h * m.w) % m.c;
@@ -34,13 +36,14 @@ struct Augment {
     double brightness;
 };
 
-/* Pixel (i, j) is stored pixel (i + dy, j + dx), j counted from the right if flip; a square of cutout from (top, left) on is 0. */
+/* Pixel (i, j) is stored pixel (i + dy, j + dx), j counted from the right if flip.  A square of
+ * cutout x cutout pixels from (top, left) on is 0. */
 struct Draw {
     int dy, dx, flip, top, left;
     real factor;
 };
 
-/* 0 .. n - 1 */
+/* A number from 0 to n - 1. */
 DEVICE int draw_below(uint32_t bits, int n)
 {
     return (int)(((uint64_t)bits * (uint64_t)n) >> 32);
@@ -59,7 +62,7 @@ DEVICE Draw image_draw(const Rt *r, uint32_t sample, const Image &m, const Augme
                 (real)(1 + a.brightness * (2 * (move[3] * 2.3283064365386963e-10) - 1))};
 }
 
-/* v[k], by constants alone: an array that is asked for a place would lie in memory. */
+/* v[k] with constant indices only: an array with a variable index would be in local memory. */
 DEVICE real image_channel(const double (&v)[16], int k, int channels)
 {
     double x = v[0];
@@ -82,7 +85,8 @@ DEVICE real image_stored(const Rt *r, const char *row, int64_t at)
                                  : (real)((const double *)row)[at];
 }
 
-/* Where pixel i of n falls among `stored` ones: between low and high, the share of high. */
+/* The position of pixel i of n among `stored` pixels: between *low and *high; returns the weight of
+ * *high. */
 DEVICE real image_place(int i, int n, int stored, int *low, int *high)
 {
     const real at = ((real)i + (real)0.5) * ((real)stored / (real)n) - (real)0.5;
@@ -96,48 +100,65 @@ DEVICE real image_mix(real a, real b, real share)
     return a + (b - a) * share;
 }
 
-/* Number (k, i, j) of a sample stretched from its stored size by bilinear interpolation. */
+/* Element (k, i, j) of a sample, stretched from its stored size by bilinear interpolation. */
 DEVICE real image_stretched(const Rt *r, const char *row, const Image &m, int k, int i, int j)
 {
     int top, bottom, left, right;
-    const real down = image_place(i, m.h, r->x_height, &top, &bottom), along = image_place(j, m.w, r->x_width, &left, &right);
-    const int64_t plane = (int64_t)k * r->x_height, a = (plane + top) * r->x_width, b = (plane + bottom) * r->x_width;
-    return image_mix(image_mix(image_stored(r, row, a + left), image_stored(r, row, a + right), along),
-                     image_mix(image_stored(r, row, b + left), image_stored(r, row, b + right), along), down);
+    const real down = image_place(i, m.h, r->x_height, &top, &bottom),
+               along = image_place(j, m.w, r->x_width, &left, &right);
+    const int64_t plane = (int64_t)k * r->x_height, a = (plane + top) * r->x_width,
+                  b = (plane + bottom) * r->x_width;
+    return image_mix(image_mix(image_stored(r, row, a + left), image_stored(r, row, a + right),
+                               along),
+                     image_mix(image_stored(r, row, b + left), image_stored(r, row, b + right),
+                               along),
+                     down);
 }
 
-/* Number (k, i, j) of a stored sample; mean: of each pixel, or nullptr. */
-DEVICE real image_number(const Rt *r, const char *row, const real *mean, const Image &m, int k, int i, int j, real factor)
+/* Element (k, i, j) of a stored sample, normalised; mean: of each pixel, or nullptr. */
+DEVICE real image_number(const Rt *r, const char *row, const real *mean, const Image &m, int k,
+                         int i, int j, real factor)
 {
     const int at = (k * m.h + i) * m.w + j;
     const double std = image_channel(m.std, k, m.c);
     const real by = r->x_type == RT_U8 ? (real)r->x_scale * factor : factor;
     const real x = (m.resize ? image_stretched(r, row, m, k, i, j) : image_stored(r, row, at)) * by;
-    return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) * (std > 0 ? (real)(1 / std) : 1);
+    return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) *
+           (std > 0 ? (real)(1 / std) : 1);
 }
 
 /* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch. */
-template <class T> DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m, Augment a)
+template <class T>
+DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m,
+                               Augment a)
 {
     FOR_EACH(at, n * image_lanes(m) * m.h * m.w) {
-        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
+                  place = image_place_of(m, at), i = place / m.w, j = place % m.w;
         const Draw d = image_draw(r, r->index[first + s], m, a);
         int from = i + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
-        const bool cut = a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
+        const bool cut =
+            a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
         if (a.edge)
             from = clamp_int(from, 0, m.h - 1), column = clamp_int(column, 0, m.w - 1);
         const bool inside = from >= 0 && from < m.h && column >= 0 && column < m.w;
-        y[at] = cut || !inside || k >= m.c ? 0
-                                           : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from, column, d.factor);
+        y[at] = cut || !inside || k >= m.c
+                    ? 0
+                    : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from,
+                                   column, d.factor);
     }
 }
 
-/* The same without augmentation: for evaluation, and where the recipe has none. */
-template <class T> DEVICE void rt_input_normalized(T *y, const Rt *r, int first, int n, const real *mean, Image m)
+/* The same without augmentation: for evaluation, and for recipes without augmentation. */
+template <class T>
+DEVICE void rt_input_normalized(T *y, const Rt *r, int first, int n, const real *mean, Image m)
 {
     FOR_EACH(at, n * image_lanes(m) * m.h * m.w) {
-        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at), place = image_place_of(m, at), i = place / m.w, j = place % m.w;
-        y[at] = k >= m.c ? 0 : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
+        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
+                  place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+        y[at] = k >= m.c
+                    ? 0
+                    : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, i, j, 1);
     }
 }
 

@@ -1,22 +1,27 @@
 /* kernels.cuh -- all kernels of a GPU, for generated programs.
  *
- * They have the names and arguments of runtime/cpu's plain kernels, row-major (N, C, H, W), weights as in files, or where a size says
- * `last` (N, H, W, C) and filters (O, R, S, I); sizes are constants, so nvcc specialises each call.  Rules that the tests rely on (tests/cuda): threads meet at block_sync and the
- * sums of threads.cuh only, shared memory is named by SHARED, nothing is launched but by LAUNCH.  No sum is left to atomics:
- * the order of every sum depends on sizes alone, so the same program gives the same bits on the same kind of GPU.
+ * Names and arguments are those of runtime/cpu's plain kernels: row-major (N, C, H, W), weights as
+ * in files; with `last`, images (N, H, W, C) and filters (O, R, S, I).  Sizes are constants, so
+ * nvcc specialises each call.
+ *
+ * Rules on which the tests rely (tests/cuda): threads synchronise only at block_sync and in the
+ * sums of threads.cuh; SHARED declares all shared memory; LAUNCH makes all launches.  No sum uses
+ * atomics: the order of each sum depends on sizes only, so a program gives the same bits on each
+ * GPU of one kind.
  */
 #ifndef CUDA_KERNELS_CUH
 #define CUDA_KERNELS_CUH
-#include "cuda/launch.cuh"  /* LAUNCH: checked, in the one stream */
+/* clang-format off */
+#include "cuda/launch.cuh"  /* LAUNCH: in the one stream, checked */
 #include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
 #include "cuda/bf16.cuh"    /* numbers in two bytes */
 #include "cuda/f16.cuh"
-#include "cuda/math.cuh"    /* s_exp, s_tanh, ...: the words of elementwise rows */
-#include "cuda/product.cuh" /* the tiled product that layers are made of */
+#include "cuda/math.cuh"    /* s_exp, s_tanh ...: functions of the elementwise table */
+#include "cuda/product.cuh" /* the tiled product inside dense layers and convolutions */
 #include "cuda/dense.cuh"
 #include "cuda/conv.cuh"
 #include "cuda/relayout.cuh"
-#include "cuda/columns.cuh" /* sums over samples of what lies innermost */
+#include "cuda/columns.cuh" /* sums over rows, for innermost channels */
 #include "cuda/pool.cuh"
 #include "cuda/matmul.cuh"
 #include "cuda/loss.cuh"
@@ -29,12 +34,14 @@
 #include "cuda/rotary.cuh"
 #include "cuda/scan.cuh" /* loops over time */
 #include "cuda/dropout.cuh"
-#include "cuda/begin.cuh"   /* which samples they are */
+#include "cuda/begin.cuh"   /* the samples of a batch */
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
 #include "cuda/image.cuh"   /* the same, normalised and augmented */
 #include "cuda/update.cuh"
-#include "cuda/clip.cuh" /* the same, of clipped gradients */
-#include "cuda/loss_scale.cuh" /* and of scaled ones, in f16 */
+#include "cuda/clip.cuh" /* the update with clipped gradients */
+#include "cuda/loss_scale.cuh" /* the update with scaled gradients, in f16 */
 #include "cuda/batch_norm.cuh"
-#include "cuda/results.cuh" /* which thread makes which results */
+#include "cuda/results.cuh" /* the results of each thread */
+/* clang-format on */
+
 #endif

@@ -1,7 +1,8 @@
-/* launch.cuh -- how a kernel is started: in the one stream, every launch checked.
+/* launch.cuh -- starts kernels: in the one stream, with a check of each launch.
  *
- * LAUNCH(dense_1, y, x, w) runs dense_1 in dense_1_blocks blocks of THREADS threads.  Arguments become the kernel's own types
- * first, as in any call.  The tests define RT_SHIM and bring their own way to run a kernel (tests/cuda/shim.h).
+ * LAUNCH(dense_1, y, x, w) runs dense_1 in dense_1_blocks blocks of THREADS threads.  Arguments are
+ * first converted to the types of the kernel's parameters, as in any call.  The tests define
+ * RT_SHIM and run kernels in their own way (tests/cuda/shim.h).
  */
 #ifndef CUDA_LAUNCH_CUH
 #define CUDA_LAUNCH_CUH
@@ -16,13 +17,16 @@ template <class T> struct Own {
 };
 
 template <class... P>
-static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
+static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...), int blocks,
+                      typename Own<P>::type... p)
 {
 #ifdef RT_SHIM
     shim_enqueue(stream, name, blocks, THREADS, [=] { kernel(p...); });
 #else
     void *arguments[] = {(void *)&p...};
-    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0, stream), name);
+    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0,
+                                   stream),
+                  name);
 #endif
 }
 

@@ -1,9 +1,11 @@
-/* layer_norm.cuh -- layer_norm and rms_norm: a warp a row of K numbers (formulas: runtime/cpu/layer_norm.h).
+/* layer_norm.cuh -- layer_norm and rms_norm: a warp for each row of K numbers (formulas:
+ * runtime/cpu/layer_norm.h).
  *
  *   x, y, dy, dx (rows, K)   w, b, dw (K); b may be nullptr
  *
- * The gradient of w sums over rows: a block takes 32 columns, its warps share the rows, and each finds a row's mean and deviation
- * again.  That reads x once for every 32 columns, from the second cache, and needs no memory beside the sum.
+ * The gradient of w sums over rows: a block takes 32 columns, its warps divide the rows, and each
+ * warp computes mean and deviation of a row again.  This reads x once for every 32 columns, from
+ * the L2 cache, and needs no memory besides the sum.
  */
 #ifndef CUDA_LAYER_NORM_CUH
 #define CUDA_LAYER_NORM_CUH
@@ -18,7 +20,7 @@ struct RowMoments {
     real mean, r; /* r: 1 / sqrt(variance + epsilon) */
 };
 
-/* All lanes of the warp get them. */
+/* Mean and r of a row, in all lanes of the warp. */
 DEVICE RowMoments row_moments(const real *x, LayerNorm l)
 {
     real sum = 0, squares = 0;
@@ -34,7 +36,7 @@ SIZE int layer_norm_blocks(LayerNorm l)
 {
     return ceil_div(l.rows, WARPS);
 }
-/* w and b may be one number for all features; b nothing. */
+/* w and b can be one number for all features; b can be nullptr. */
 template <class B> DEVICE real layer_norm_shift(B b, int j)
 {
     return b[j];
@@ -57,7 +59,8 @@ SIZE int layer_norm_dx_blocks(LayerNorm l)
 {
     return layer_norm_blocks(l);
 }
-template <class W> DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, W w, LayerNorm l)
+template <class W>
+DEVICE void layer_norm_dx(real *dx, const real *dy, const real *x, W w, LayerNorm l)
 {
     FOR_ROWS(row, l.rows) {
         const int64_t at = row * l.k;
@@ -83,7 +86,8 @@ SIZE int layer_norm_dw_blocks(LayerNorm l)
 {
     return ceil_div(l.k, WARP);
 }
-DEVICE void layer_norm_dw_part(unsigned block, real *dw, const real *dy, const real *x, LayerNorm l, bool write)
+DEVICE void layer_norm_dw_part(unsigned block, real *dw, const real *dy, const real *x, LayerNorm l,
+                               bool write)
 {
     SHARED(ColumnSums, sums);
     const int lane = threadIdx.x % WARP, column = block * WARP + lane;
@@ -95,13 +99,13 @@ DEVICE void layer_norm_dw_part(unsigned block, real *dw, const real *dy, const r
             sum = s_fma(dy[at + column], (x[at + column] - m.mean) * m.r, sum);
     }
     sums.of_warp[threadIdx.x / WARP][lane] = sum;
-    block_sync(); /* all warps' sums are there */
+    block_sync(); /* the sums of all warps are complete */
     sum = 0;
     for (int i = 0; i < WARPS; i++)
         sum += sums.of_warp[i][lane];
     if (threadIdx.x < WARP && column < l.k)
         dw[column] = (write ? 0 : dw[column]) + sum;
-    block_sync(); /* they are read */
+    block_sync(); /* all threads have read them */
 }
 DEVICE void layer_norm_dw(real *dw, const real *dy, const real *x, LayerNorm l, bool write)
 {

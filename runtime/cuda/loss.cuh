@@ -1,6 +1,7 @@
-/* loss.cuh -- softmax cross-entropy and accuracy: a warp a row of K numbers (formulas: runtime/cpu/loss.h).
+/* loss.cuh -- softmax cross-entropy and accuracy: a warp for each row of K numbers (formulas:
+ * runtime/cpu/loss.h).
  *
- * All lanes of a warp leave together or not at all, so its sums have all their members.
+ * All lanes of a warp return together, so that sums over a warp have all lanes.
  */
 #ifndef CUDA_LOSS_CUH
 #define CUDA_LOSS_CUH
@@ -22,14 +23,14 @@ DEVICE real row_exp(const real *x, int k, real top)
     return warp_sum(sum);
 }
 
-/* log sum exp(x - top) - (x[own] - top), in every lane. */
+/* log sum exp(x - top) - (x[own] - top), in each lane. */
 DEVICE real row_loss(const real *x, int own, int k)
 {
     const real top = row_max(x, k), sum = row_exp(x, k, top);
     return s_log(sum) - (x[own] - top);
 }
 
-/* A share s of the true class spread over all of them: the loss of each class counts, one in k parts of s. */
+/* The term of label smoothing: a share s of the true class is spread over all k classes. */
 DEVICE real row_smooth(const real *x, int own, int k, real s)
 {
     real sum = 0;
@@ -47,7 +48,8 @@ DEVICE void row_loss_dx(real *dx, const real *x, int own, real dloss, int k, rea
     }
 }
 
-/* 1 where the first of the largest x is the label, else 0: none before the label as large, none behind it larger. */
+/* 1 if the first of the largest x is the label, else 0: none before the label is as large, none
+ * after it larger. */
 DEVICE real row_correct(const real *x, int own, int k)
 {
     real beaten = 0;
@@ -56,7 +58,7 @@ DEVICE real row_correct(const real *x, int own, int k)
     return warp_sum(beaten) == 0;
 }
 
-/* ------------------------------------------------------------------------------- a class a sample */
+/* ---------------------------------------------------------------------- a class for each sample */
 
 SIZE int softmax_cross_entropy_blocks(int n, int)
 {
@@ -76,7 +78,8 @@ SIZE int softmax_cross_entropy_dx_blocks(int n, int)
     return ceil_div(n, WARPS);
 }
 template <class D>
-DEVICE void softmax_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n, int k)
+DEVICE void softmax_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n,
+                                     int k)
 {
     FOR_ROWS(i, n)
         row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, 0);
@@ -86,10 +89,12 @@ SIZE int softmax_cross_entropy_smooth_blocks(int n, int k, double)
 {
     return softmax_cross_entropy_blocks(n, k);
 }
-DEVICE void softmax_cross_entropy_smooth(real *loss, const real *x, const int32_t *label, int n, int k, double s)
+DEVICE void softmax_cross_entropy_smooth(real *loss, const real *x, const int32_t *label, int n,
+                                         int k, double s)
 {
     FOR_ROWS(i, n) {
-        const real one = row_loss(x + i * k, label[i], k), less = row_smooth(x + i * k, label[i], k, (real)s);
+        const real one = row_loss(x + i * k, label[i], k),
+                   less = row_smooth(x + i * k, label[i], k, (real)s);
         if (threadIdx.x % WARP == 0)
             loss[i] = one - less;
     }
@@ -100,7 +105,8 @@ SIZE int softmax_cross_entropy_dx_smooth_blocks(int n, int k, double)
     return softmax_cross_entropy_dx_blocks(n, k);
 }
 template <class D>
-DEVICE void softmax_cross_entropy_dx_smooth(real *dx, const real *x, const int32_t *label, D dloss, int n, int k, double s)
+DEVICE void softmax_cross_entropy_dx_smooth(real *dx, const real *x, const int32_t *label, D dloss,
+                                            int n, int k, double s)
 {
     FOR_ROWS(i, n)
         row_loss_dx(dx + i * k, x + i * k, label[i], dloss[i], k, (real)s);

@@ -1,12 +1,17 @@
-/* loss_scale.cuh -- training in f16: the loss's gradient is scaled, and a step whose gradients are not finite is left out.
+/* loss_scale.cuh -- training in f16: the gradient of the loss is scaled, and a step whose gradients
+ * are not finite is skipped.
  *
- * Gradients of values are small, and f16 ends at 2^-24: so the first of them is multiplied by a scale, all behind it are linear in it,
- * and sums over samples are divided by it, in f32, before anything looks at them.  Where one of them is not finite the scale was too
- * large: no parameter changes, and the next step has half of it.  After `every` good steps in a row it doubles.
+ * Gradients of values are small, and f16 ends at 2^-24.  So the first gradient is multiplied by a
+ * scale; all gradients behind it are linear in it.  Sums over samples are divided by the scale, in
+ * f32, before anything else reads them.  If a sum is not finite, the scale was too large: no
+ * parameter changes, and the next step has half the scale.  The scale doubles after `every` good
+ * steps in a row.
  *
- * The sum of squares of the norm (clip.cuh), in double, is finite if and only if all gradients are: a float's square is far from a
- * double's end.  Ranks decide alike, for each looks at the sums over all of them.
- * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2; the numbers are those of PyTorch's GradScaler.
+ * The sum of squares of the norm (clip.cuh) is in double.  It is finite if and only if all
+ * gradients are finite, because the square of a float never overflows a double.  All ranks decide
+ * alike, because each rank uses the sums over all ranks.
+ * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2; the constants are
+ * those of PyTorch's GradScaler.
  */
 #ifndef CUDA_LOSS_SCALE_CUH
 #define CUDA_LOSS_SCALE_CUH
@@ -22,7 +27,7 @@ template <class X> DEVICE void loss_scale(real *y, X x, const Rt *r, int n)
         y[i] = x[i] * r->scaling->scale;
 }
 
-/* The gradients, as update_sums has them where nothing is scaled. */
+/* Sums over shards as in update_sums, divided by the scale. */
 DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
 {
     const real scale = r->scaling->scale;
@@ -45,7 +50,8 @@ DEVICE void loss_scale_next(RtScaling *s, bool good)
     }
 }
 
-/* Nobody else in this launch reads the scale, nor, where it changes, how many steps have been left out.  The host finds it behind the shards' metrics. */
+/* Updates the scale.  No other thread of this launch reads the scale, or the number of skipped
+ * steps if it changes.  The host finds RtScaling after the shards' metrics. */
 DEVICE void loss_scale_tell(const Rt *r, bool good)
 {
     RtScaling *s = r->scaling;
@@ -54,8 +60,9 @@ DEVICE void loss_scale_tell(const Rt *r, bool good)
     told[0] = s->scale, told[1] = s->good, told[2] = s->skipped, told[3] = s->every;
 }
 
-/* The host has reckoned as if no step of the launch were left out, and Adam's corrections go by the steps that were not: they are those of
- * the step that lies as many before this one as have been left out. */
+/* The step whose corrections of Adam this step must use.  The host has counted all steps of the
+ * launch, but skipped steps do not count: it is the step before this one by the number of skipped
+ * steps. */
 DEVICE const Rt *loss_scale_counted(const Rt *r)
 {
     const int64_t left_out = (int64_t)(r->scaling->skipped - r->skipped);
@@ -63,14 +70,15 @@ DEVICE const Rt *loss_scale_counted(const Rt *r)
 }
 
 template <class Rule>
-DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad, const double *parts,
-                          double limit, int loss, Rule rule)
+DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, const char *grad,
+                          const double *parts, double limit, int loss, Rule rule)
 {
     const double norm = clip_norm(parts);
     if (!update_allowed(r, loss))
         return;
     if (isfinite(norm))
-        update_clipped_by(r, loss_scale_counted(r), rows, n, pieces, grad, clip_factor(norm, limit), rule);
+        update_clipped_by(r, loss_scale_counted(r), rows, n, pieces, grad, clip_factor(norm, limit),
+                          rule);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         loss_scale_tell(r, isfinite(norm));
 }

@@ -1,8 +1,9 @@
-/* losses.cuh -- the other losses, and those of a class a position (formulas: runtime/cpu/loss.h). */
+/* losses.cuh -- the other losses, and losses with a class for each position (formulas:
+ * runtime/cpu/loss.h). */
 #ifndef CUDA_LOSSES_CUH
 #define CUDA_LOSSES_CUH
 
-/* ------------------------------------------------------------------------------- yes or no: a thread a sample */
+/* ---------------------------------------------- sigmoid cross entropy: a thread for each sample */
 
 SIZE int sigmoid_cross_entropy_blocks(int n)
 {
@@ -18,7 +19,8 @@ SIZE int sigmoid_cross_entropy_dx_blocks(int n)
 {
     return each_blocks(n);
 }
-template <class D> DEVICE void sigmoid_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n)
+template <class D>
+DEVICE void sigmoid_cross_entropy_dx(real *dx, const real *x, const int32_t *label, D dloss, int n)
 {
     FOR_EACH(i, n)
         dx[i] = (1 / (1 + s_exp(-x[i])) - (real)label[i]) * dloss[i];
@@ -34,7 +36,7 @@ DEVICE void binary_accuracy(real *correct, const real *x, const int32_t *label, 
         correct[i] = (x[i] > 0) == (label[i] == 1);
 }
 
-/* ------------------------------------------------------------------------------- squares: a warp a row */
+/* ---------------------------------------------------------------- squares: a warp for each row */
 
 SIZE int mse_blocks(int n, int)
 {
@@ -85,13 +87,16 @@ template <class D> DEVICE void l2_dx(real *dx, const real *x, D dloss, int n, in
         dx[at] = dloss[at / k] * x[at];
 }
 
-/* ------------------------------------------------------------------------------- a class a position
+/* ---------------------------------------------------------------- a class for each position
  *
- * x (N, T, K), label (N, T): positions with a class, not -1, count; divided by `scored`, how many a sample of the batch has.
+ * x (N, T, K), label (N, T): sums over the positions with a class (not -1), divided by `scored`,
+ * the mean number of such positions a sample.
  */
 
-/* A block a sample, a warp a position: of(row of x, label), one number in every lane, added over the positions. */
-template <class Of> DEVICE void each_position(real *y, const int32_t *label, double scored, int n, int t, Of of)
+/* A block for each sample, a warp for each position.  Adds of(row of x, label), one number in each
+ * lane, over the positions. */
+template <class Of>
+DEVICE void each_position(real *y, const int32_t *label, double scored, int n, int t, Of of)
 {
     SHARED(Parts<real>, parts);
     FOR_BLOCKS(block, n) {
@@ -110,35 +115,40 @@ SIZE int accuracy_each_blocks(int n, int, int)
 {
     return n;
 }
-DEVICE void accuracy_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k)
+DEVICE void accuracy_each(real *y, const real *x, const int32_t *label, double scored, int n, int t,
+                          int k)
 {
-    each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) { return row_correct(x + row * k, own, k); });
+    each_position(y, label, scored, n, t,
+                  [=](int64_t row, int32_t own) { return row_correct(x + row * k, own, k); });
 }
 
 SIZE int softmax_cross_entropy_each_blocks(int n, int, int)
 {
     return n;
 }
-DEVICE void softmax_cross_entropy_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k)
+DEVICE void softmax_cross_entropy_each(real *y, const real *x, const int32_t *label, double scored,
+                                       int n, int t, int k)
 {
-    each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) { return row_loss(x + row * k, own, k); });
+    each_position(y, label, scored, n, t,
+                  [=](int64_t row, int32_t own) { return row_loss(x + row * k, own, k); });
 }
 
 SIZE int softmax_cross_entropy_smooth_each_blocks(int n, int, int, double)
 {
     return n;
 }
-DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int32_t *label, double scored, int n, int t, int k,
-                                              double s)
+DEVICE void softmax_cross_entropy_smooth_each(real *y, const real *x, const int32_t *label,
+                                              double scored, int n, int t, int k, double s)
 {
     each_position(y, label, scored, n, t, [=](int64_t row, int32_t own) {
         return row_loss(x + row * k, own, k) - row_smooth(x + row * k, own, k, (real)s);
     });
 }
 
-/* A warp a position. */
+/* A warp for each position. */
 template <class D>
-DEVICE void position_dx(real *dx, const real *x, const int32_t *label, D dloss, double scored, int rows, int t, int k, real s)
+DEVICE void position_dx(real *dx, const real *x, const int32_t *label, D dloss, double scored,
+                        int rows, int t, int k, real s)
 {
     FOR_ROWS(row, rows) {
         const real each = label[row] < 0 ? 0 : dloss[row / t] / (real)scored;
@@ -151,8 +161,8 @@ SIZE int softmax_cross_entropy_dx_each_blocks(int n, int t, int)
     return ceil_div(n * t, WARPS);
 }
 template <class D>
-DEVICE void softmax_cross_entropy_dx_each(real *dx, const real *x, const int32_t *label, D dloss, double scored, int n, int t,
-                                          int k)
+DEVICE void softmax_cross_entropy_dx_each(real *dx, const real *x, const int32_t *label, D dloss,
+                                          double scored, int n, int t, int k)
 {
     position_dx(dx, x, label, dloss, scored, n * t, t, k, 0);
 }
@@ -162,8 +172,9 @@ SIZE int softmax_cross_entropy_dx_smooth_each_blocks(int n, int t, int k, double
     return softmax_cross_entropy_dx_each_blocks(n, t, k);
 }
 template <class D>
-DEVICE void softmax_cross_entropy_dx_smooth_each(real *dx, const real *x, const int32_t *label, D dloss, double scored, int n,
-                                                 int t, int k, double s)
+DEVICE void softmax_cross_entropy_dx_smooth_each(real *dx, const real *x, const int32_t *label,
+                                                 D dloss, double scored, int n, int t, int k,
+                                                 double s)
 {
     position_dx(dx, x, label, dloss, scored, n * t, t, k, (real)s);
 }

@@ -1,11 +1,12 @@
-/* math.cuh -- elementary functions of one real, by the names that the rows of the elementwise table use (runtime/cpu/math.h). */
+/* math.cuh -- elementary functions of one real, by the names in the elementwise table
+ * (runtime/cpu/math.h). */
 #ifndef CUDA_MATH_CUH
 #define CUDA_MATH_CUH
 #define SCALAR DEVICE
 #include "cpu/scalar.h"
 #undef SCALAR
 
-/* One rounding; the processor's rounds twice where it does not work on vectors. */
+/* One rounding; the processor rounds twice in code without vectors. */
 DEVICE real s_fma(real a, real b, real c)
 {
     return R_MATH(fma)(a, b, c);

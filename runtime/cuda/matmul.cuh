@@ -1,6 +1,6 @@
-/* matmul.cuh -- products of two matrices of each sample, either of which may lie turned.
+/* matmul.cuh -- products of two matrices for each sample; either matrix can be stored transposed.
  *
- *   c (count, M, N) = a (count, M, K; turned: K, M) b (count, K, N; turned: N, K)
+ *   c (count, M, N) = a (count, M, K; transposed: K, M) b (count, K, N; transposed: N, K)
  */
 #ifndef CUDA_MATMUL_CUH
 #define CUDA_MATMUL_CUH
@@ -14,18 +14,24 @@ SIZE int matmul_blocks(Gemm g)
 {
     return g.count * product_blocks(g.m, g.n);
 }
-template <Along a_along, Along b_along> DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, Gemm g)
+template <Along a_along, Along b_along>
+DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, Gemm g)
 {
     const int tiles = product_blocks(g.m, g.n);
     const int64_t which = block / tiles;
     a += which * g.m * g.k, b += which * g.k * g.n, c += which * g.m * g.n;
     product<a_along, b_along>(
         block % tiles, g.m, g.n, g.k,
-        [=](int i, int k) { return a_along == ALONG_K ? a[(int64_t)i * g.k + k] : a[(int64_t)k * g.m + i]; },
-        [=](int j, int k) { return b_along == ALONG_K ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j]; },
+        [=](int i, int k) {
+            return a_along == ALONG_K ? a[(int64_t)i * g.k + k] : a[(int64_t)k * g.m + i];
+        },
+        [=](int j, int k) {
+            return b_along == ALONG_K ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j];
+        },
         [=](int i, int j, real sum) { c[(int64_t)i * g.n + j] = sum; });
 }
-template <Along a_along, Along b_along> DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)
+template <Along a_along, Along b_along>
+DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)
 {
     FOR_BLOCKS(block, matmul_blocks(g))
         matmul_tile<a_along, b_along>(block, c, a, b, g);

@@ -1,19 +1,25 @@
-/* nccl.c -- sums over the GPUs of a run, and rows that all of them know, by NCCL's messages and one kernel of our own.
+/* nccl.c -- sums over the GPUs of a run, and rows that all GPUs need, with NCCL's messages and one
+ * kernel of our own.
  *
- * NCCL's all-reduce adds in an order that depends on the ranks, the size and the machine.  So it only carries: each rank adds one
- * piece of the vector, which the others send it, in the tree of runtime/comm/tree.h, and sends the sum back.  Those are two
- * exchanges of all with all, 2 (R - 1) / R of the vector to and from each rank: as many bytes as halving and doubling
- * take, in 2 launches instead of 2 log2(R), and for any number of ranks.  --reduce=nccl leaves it all to ncclAllReduce.
+ * NCCL's all-reduce adds in an order that depends on the ranks, the size and the machine.  So NCCL
+ * only transfers: each rank adds one piece of the vector, which the others send it, in the tree of
+ * runtime/comm/tree.h, and sends the sum back.  These are two all-to-all exchanges, 2 (R - 1) / R
+ * of the vector to and from each rank: as many bytes as halving and doubling, in 2 launches instead
+ * of 2 log2(R), and for any number of ranks.  With --reduce=nccl, ncclAllReduce does everything.
  *
- * Where each of N hosts has g = 2, 4, 8 ... consecutive ranks that is done twice, first inside each host, then, of a g-th, between hosts: by
- * N hosts of all with all 2 g (N - 1) / N of the vector would leave each, now 2 (N - 1) / N do, for 2 launches more.
+ * If each of N hosts has g = 2, 4, 8 ... consecutive ranks, this is done twice: first inside each
+ * host, then for a g-th of the vector between hosts.  One all-to-all over N hosts would send
+ * 2 g (N - 1) / N of the vector out of each host; this sends 2 (N - 1) / N, for 2 more launches.
  *
- * Sums have a stream of their own, behind the step's by an event each, and the update comes behind them by another: the host waits
- * for none.  What ranks tell each other in the middle of a step (rows of statistics) goes in the same stream, behind the sums that are under way:
- * one communicator does one thing after another anyway.  The communicator does not block: what is under way is asked for until it is there, with the run's limit.  All of it can be
- * captured in a graph: the stream of sums joins the capture by the first event and leaves it by the last.
+ * Sums have a stream of their own.  An event orders each sum after the step's operations, and
+ * another event orders the update after the sum: the host does not wait.  Messages in the middle of
+ * a step (rows of statistics) go in the same stream, after pending sums, because one communicator
+ * runs one operation after another anyway.  The communicator is non-blocking: pending calls are
+ * polled until they are done, with the run's time limit.  Everything can be captured in a graph:
+ * the stream of sums joins the capture with the first event and leaves it with the last.
  *
- * Compiled with each program for several GPUs; the library is opened when there is more than one rank.
+ * Compiled with each program for several GPUs; the library is opened if there is more than one
+ * rank.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,11 +32,11 @@
 #include <string.h>
 
 enum {
-    GRAIN = 32,
-    EVENTS = 2
-}; /* reals that pieces are multiples of; an event before a sum or a gather, one behind */
+    GRAIN = 32, /* pieces are multiples of so many reals */
+    EVENTS = 2  /* an event before a sum or a gather, and one after it */
+};
 
-static const double BLAME = 2; /* seconds */
+static const double BLAME = 2; /* seconds that comm/watch.c has to name a lost rank */
 
 static NcclApi nccl;
 static NcclComm comm;
@@ -51,7 +57,7 @@ static void nccl_check(NcclResult result, const char *what)
                 nccl.GetLastError(comm));
 }
 
-/* ---- joining */
+/* ---- start */
 
 static void open_nccl(void)
 {
@@ -71,26 +77,27 @@ static void identify(char id[LINK_ID])
     memcpy(id, &made, sizeof made);
 }
 
-/* Ranks first, first + step, ... that exchange; this one is number `self` of them. */
+/* Ranks first, first + step, ... that exchange pieces; self: number of this rank among them. */
 typedef struct Group {
     int first, step, size, self;
 } Group;
 
-static Group group[2]; /* one after the other; the second of size 0: none */
+static Group group[2]; /* in order; size 0: there is no second one */
 
-/* Where piece r of n reals begins; scratch has them `piece` apart. */
+/* Reals of a piece of n reals, which is also the distance of pieces in scratch. */
 static int64_t piece_size(const Group *g, int64_t n)
 {
     return ((n + g->size - 1) / g->size + GRAIN - 1) / GRAIN * GRAIN;
 }
 
+/* The first real of piece r of n reals. */
 static int64_t group_cut(const Group *g, int64_t n, int r)
 {
     const int64_t at = r * piece_size(g, n);
     return at < n ? at : n;
 }
 
-/* How many consecutive ranks are on each host; 1 where hosts have 3, or 2 and 4, or take turns. */
+/* Number of consecutive ranks on each host; 1 if hosts have 3, or 2 and 4, or alternate. */
 static int ranks_a_host(const Comm *c)
 {
     int each = 1;
@@ -105,7 +112,8 @@ static int ranks_a_host(const Comm *c)
     return each;
 }
 
-/* The same tree, whose lowest levels are then those of a host: its ranks first, then those with the same piece on all hosts. */
+/* The lowest levels of the tree are those of a host: first its ranks, then the ranks with the same
+ * piece on all hosts. */
 static void find_groups(const Comm *c)
 {
     const int each = ranks_a_host(c);
@@ -120,7 +128,9 @@ static void find_groups(const Comm *c)
 static int64_t scratch_room(int64_t most)
 {
     const int64_t inner = group[0].size * piece_size(&group[0], most),
-                  outer = group[1].size ? group[1].size * piece_size(&group[1], piece_size(&group[0], most)) : 0;
+                  outer = group[1].size
+                              ? group[1].size * piece_size(&group[1], piece_size(&group[0], most))
+                              : 0;
     return inner > outer ? inner : outer;
 }
 
@@ -156,11 +166,13 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
     make_events(told);
     if (!any_order)
         scratch = d->memory(scratch_room(most) * (int64_t)sizeof(real), "sums over ranks");
-    nccl_check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config), "joining the other GPUs");
+    nccl_check(nccl.CommInitRankConfig(&comm, c->size, made, c->rank, &config),
+               "joining the other GPUs");
 }
 
-/* What a call has left under way is there; nothing else may be asked of the communicator before.  NCCL cannot say who is to blame for a
- * failure: where a rank is lost the wait that asks here soon can (comm/watch.c), and is given the time. */
+/* Whether the pending part of a call is done; the communicator accepts no other call before.  NCCL
+ * cannot say which rank caused a failure.  If a rank is lost, the wait that polls here can
+ * (comm/watch.c), and it gets the time for that. */
 static bool settled(void)
 {
     static double failed;
@@ -180,8 +192,9 @@ static bool opened(void)
     return settled();
 }
 
-/* Memory that the GPUs of a host can reach in each other, or a network without a copy: NCCL's own, made known to it.  What it cannot
- * give, and libraries before 2.19, leave the sums where the device puts them. */
+/* Memory that the GPUs of a host can access directly, or a network can use without a copy:
+ * allocated by NCCL and registered with it.  If NCCL cannot, or is older than 2.19, sums stay in
+ * the device's memory. */
 static void *shared_memory(int64_t bytes)
 {
     void *there = NULL, *handle;
@@ -191,7 +204,7 @@ static void *shared_memory(int64_t bytes)
     const NcclResult result = nccl.CommRegister(comm, there, (size_t)bytes, &handle);
     if (result == NCCL_IN_PROGRESS)
         rt_cuda_await(settled);
-    return there; /* as good as any other when it could not be registered */
+    return there; /* also useful if it could not be registered */
 }
 
 /* ---- sums */
@@ -207,7 +220,8 @@ static void end_group(void)
     rt_cuda_await(settled);
 }
 
-/* Piece r of x goes to number r of the group, whose own goes to scratch; or, back: this rank's piece to all, theirs to where they belong. */
+/* Sends piece r of x to number r of the group, whose own pieces go to scratch.  back: sends this
+ * rank's piece to all, and receives theirs in place. */
 static void exchange_pieces(const Group *g, real *x, int64_t n, bool back)
 {
     const int self = g->self, size = g->size;
@@ -218,17 +232,17 @@ static void exchange_pieces(const Group *g, real *x, int64_t n, bool back)
         real *place = back ? x + group_cut(g, n, from) : scratch + from * piece_size(g, n);
         if (length(g, n, out) > 0)
             nccl_check(nccl.Send(x + group_cut(g, n, out), (size_t)length(g, n, out), type,
-                            g->first + to * g->step, comm, stream),
-                  "sending gradients");
+                                 g->first + to * g->step, comm, stream),
+                       "sending gradients");
         if (length(g, n, in) > 0)
-            nccl_check(nccl.Recv(place, (size_t)length(g, n, in), type, g->first + from * g->step, comm,
-                            stream),
-                  "receiving gradients");
+            nccl_check(nccl.Recv(place, (size_t)length(g, n, in), type, g->first + from * g->step,
+                                 comm, stream),
+                       "receiving gradients");
     }
     end_group();
 }
 
-/* What has been added in a group is one node of the tree; the next group adds those of its ranks. */
+/* The result of a group is one node of the tree; the next group adds the nodes of its ranks. */
 static void add_groups(int level, real *x, int64_t n)
 {
     const Group *g = &group[level];
@@ -248,7 +262,7 @@ static void sum_by_nccl(real *x, int64_t n)
     rt_cuda_await(settled);
 }
 
-/* What is asked for next in the stream of sums comes behind the step's; and the other way round. */
+/* Orders the stream of sums after the step's stream; below, the reverse. */
 static void begin_events(cudaEvent_t pair[EVENTS], const char *what)
 {
     under_way = what;
@@ -279,7 +293,7 @@ static void await(int number)
     join_events(event[number]);
 }
 
-/* ---- what all know */
+/* ---- rows that all ranks need */
 
 static void gather(char *there, const RtKnown *row, int n, int shards)
 {
@@ -288,8 +302,9 @@ static void gather(char *there, const RtKnown *row, int n, int shards)
     for (int i = 0; i < n; i++) {
         char *const all = there + row[i].offset;
         const int64_t each = shards * row[i].bytes;
-        nccl_check(nccl.AllGather(all + rank * each, all, (size_t)each / sizeof(real), type, comm, stream),
-              under_way);
+        nccl_check(nccl.AllGather(all + rank * each, all, (size_t)each / sizeof(real), type, comm,
+                                  stream),
+                   under_way);
     }
     end_group();
     end_events(told);
@@ -301,7 +316,7 @@ static void nccl_look(void)
     settled();
 }
 
-/* Its kernels wait for a rank that does not come any more. */
+/* NCCL's kernels wait for a rank that no longer exists. */
 static void let_go(void)
 {
     if (comm)

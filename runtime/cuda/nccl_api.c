@@ -8,7 +8,7 @@
 
 enum { OLDEST = 21800 };
 
-/* Casts by memcpy: ISO C has no other way from an object to a function pointer. */
+/* memcpy as cast: ISO C has no other way from an object pointer to a function pointer. */
 static bool bind_nccl(NcclApi *api, const char **missing)
 {
     void *symbol;
@@ -34,8 +34,8 @@ bool nccl_open(NcclApi *api, char why[NCCL_WHY])
     api->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->handle)
         snprintf(why, NCCL_WHY,
-                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: nvidia-nccl-cu13), "
-                 "or set TENON_NCCL=/path/libnccl.so.2",
+                 "NCCL 2, which adds gradients between GPUs, was not found: %s; install it (PyPI: "
+                 "nvidia-nccl-cu13), or set TENON_NCCL=/path/libnccl.so.2",
                  dlerror());
     else if (!bind_nccl(api, &missing))
         snprintf(why, NCCL_WHY, "%s has no %s: NCCL 2.18 or a later 2 is needed", path, missing);

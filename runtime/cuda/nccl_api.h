@@ -1,8 +1,10 @@
-/* nccl_api.h -- the functions of NCCL 2 that sums over GPUs take, through a table of symbols: a program starts without the library.
+/* nccl_api.h -- the functions of NCCL 2 that sums over GPUs need, through a table of symbols: a
+ * program starts without the library.
  *
- * Declared here as nccl.h has them (tests/cuda/nccl_abi.c compares where that header is there), so that programs are built without it.
- * Source: NCCL's documentation, "NCCL API"; 2.18 is the first with all of it, but for
- * those that may be missing.
+ * They are declared here as in nccl.h, so that programs are built without that header
+ * (tests/cuda/nccl_abi.c compares the two if the header exists).
+ * Source: NCCL's documentation, "NCCL API"; 2.18 is the first version with all functions, except
+ * for NCCL_NEWER_SYMBOLS.
  */
 #ifndef NCCL_API_H
 #define NCCL_API_H
@@ -17,7 +19,7 @@ typedef struct NcclId {
 typedef enum NcclResult { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 } NcclResult;
 enum { NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8, NCCL_SUM = 0 };
 
-/* Of version 2.18: later libraries take it as it is, and choose what came after it themselves. */
+/* Of version 2.18: later libraries accept it, and choose the values of newer fields themselves. */
 typedef struct NcclConfig {
     size_t size;
     unsigned magic, version;
@@ -54,10 +56,10 @@ enum { NCCL_CONFIG_VERSION = 21800, NCCL_UNDEFINED = -2147483647 - 1 };
     S(MemAlloc, NcclResult, (void **there, size_t bytes))                                          \
     S(CommRegister, NcclResult, (NcclComm comm, void *there, size_t bytes, void **handle))
 
-/* The functions without "nccl" before their names: api->Send(...). */
+/* The functions, without the prefix "nccl": api->Send(...). */
 typedef struct NcclApi {
     void *handle; /* of the open library */
-    int version; /* 22809: 2.28.9 */
+    int version;  /* 22809: 2.28.9 */
 #define NCCL_FIELD(name, type, arguments) type(*name) arguments;
     NCCL_SYMBOLS(NCCL_FIELD)
     NCCL_NEWER_SYMBOLS(NCCL_FIELD)
@@ -66,7 +68,8 @@ typedef struct NcclApi {
 
 enum { NCCL_WHY = 512 }; /* room for a message */
 
-/* Opens $TENON_NCCL, or libnccl.so.2 where the loader finds it.  On failure false, and `why` says what is missing and the way out. */
+/* Opens $TENON_NCCL, or libnccl.so.2 where the loader finds it.  Returns false on failure; `why`
+ * then says what is missing and what to do. */
 bool nccl_open(NcclApi *api, char why[NCCL_WHY]);
 
 #endif

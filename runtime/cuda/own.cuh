@@ -1,14 +1,16 @@
 /* own.cuh -- weights and optimizer states that stay on the chip from step to step (persistent.cuh).
  *
- * The numbers of a parameter belong to the threads that sum its gradient (results.cuh): each updates its own, and meets nobody for that.  It
- * keeps them in its block's shared memory for a whole launch: fetched at the launch's begin, updated there, states put back at its
- * end; weights go out with every update, because other blocks read them.  What finds no room there stays in memory (at < 0).
+ * The numbers of a parameter belong to the threads that sum its gradient (results.cuh): each thread
+ * updates its own numbers, and needs no barrier for that.  The numbers stay in the shared memory of
+ * the thread's block for a whole launch: they are loaded at the start of the launch and updated
+ * there; the states are stored at its end.  Weights are also stored at each update, because other
+ * blocks read them.  Numbers that do not fit stay in memory (at < 0).
  */
 #ifndef CUDA_OWN_CUH
 #define CUDA_OWN_CUH
 
-
-/* Whose gradient: its parts, which blocks take in turns; slots of a part, each `width` threads wide; walk(f) as in results.cuh. */
+/* The owner of a gradient: its parts, which blocks take in turns; the slots of a part, each `width`
+ * threads wide; walk(f) as in results.cuh. */
 struct DenseOwn {
     Dense d;
     static constexpr int width = THREADS;
@@ -61,25 +63,27 @@ struct SumOwn {
 /* ------------------------------------------------------------------------------- room */
 
 struct OwnRoom {
-    int parts, reals; /* reals a part, weights and states */
+    int parts, reals; /* reals of a part: weights and states */
 };
 template <class Of> SIZE OwnRoom own_room(Of of, int states)
 {
     return OwnRoom{of.parts(), of.slots() * of.width * (1 + states)};
 }
 
-/* Where each parameter begins in a block's shared memory, in reals; -1: it stays in memory. */
+/* Offset of each parameter in a block's shared memory, in reals; -1: it stays in memory. */
 struct Chip {
     int at[RT_OWNED];
     int bytes;
 };
 
-/* Of a launch of so many blocks that have so much room each: what fits, in order. */
+/* Decides which parameters fit, in order, for a launch of `blocks` blocks with `limit` bytes
+ * each. */
 static inline Chip chip_of(const OwnRoom *room, int blocks, int64_t limit)
 {
     Chip c = {};
     for (int i = 0; i < RT_OWNED; i++) {
-        const int64_t bytes = (int64_t)ceil_div(room[i].parts, blocks) * room[i].reals * (int64_t)sizeof(real);
+        const int64_t bytes =
+            (int64_t)ceil_div(room[i].parts, blocks) * room[i].reals * (int64_t)sizeof(real);
         const bool fits = room[i].parts > 0 && c.bytes + bytes <= limit;
         c.at[i] = fits ? c.bytes / (int)sizeof(real) : -1;
         c.bytes += fits ? (int)bytes : 0;
@@ -100,7 +104,7 @@ DEVICE real *chip_memory()
 }
 #endif
 
-/* ------------------------------------------------------------------------------- what is done with them */
+/* ------------------------------------------------------------------------------- operations */
 
 enum OwnWhat { OWN_FETCH, OWN_UPDATE, OWN_PUT };
 
@@ -112,29 +116,36 @@ DEVICE void own_copy(const UpdateNumber &to, const UpdateNumber &from)
         *to.s1 = *from.s1;
 }
 
-/* Number i of a parameter, in place `slot` of this thread; r and q as the update has them. */
+/* Element i of a parameter, slot `slot` of this thread; r and q as for the update. */
 struct OwnNumber {
-    UpdateNumber there, here; /* in memory; where it stays meanwhile, which may be there */
+    UpdateNumber there, here; /* in memory; on the chip, or the same as `there` */
 };
-DEVICE OwnNumber own_number(const Rt *r, const UpdateRow &q, unsigned i, int at, int slot, int states, int width)
+DEVICE OwnNumber own_number(const Rt *r, const UpdateRow &q, unsigned i, int at, int slot,
+                            int states, int width)
 {
     const UpdateNumber there = update_number(r, q, i);
     if (at < 0)
         return OwnNumber{there, there};
     real *const w = chip_memory() + at + slot * (1 + states) * width + threadIdx.x;
-    return OwnNumber{there, UpdateNumber{w, there.s0 ? w + width : nullptr, there.s1 ? w + 2 * width : nullptr}};
+    return OwnNumber{there, UpdateNumber{w, there.s0 ? w + width : nullptr,
+                                         there.s1 ? w + 2 * width : nullptr}};
 }
 
-/* Of one parameter.  The sum over shards, a literal here, the formulas and the look at the loss are the update's (update.cuh). */
+/* One operation for one parameter.  The sum over shards (a literal number), the formulas and the
+ * check of the loss are those of update.cuh. */
 template <class Of, class Rule>
-DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int states, int shards, int loss, Of of, Rule rule)
+DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int states, int shards,
+                int loss, Of of, Rule rule)
 {
     if (what == OWN_UPDATE ? !update_allowed(r, loss) : at < 0)
         return;
     of.walk([=](unsigned i, int slot) {
         const OwnNumber x = own_number(r, *q, i, at, slot, states, Of::width);
         if (what == OWN_UPDATE)
-            update_with(r, r, *q, x.here, update_tree(r->shard + q->sum + i * (int64_t)sizeof(real), r->shard_bytes, shards), rule);
+            update_with(r, r, *q, x.here,
+                        update_tree(r->shard + q->sum + i * (int64_t)sizeof(real), r->shard_bytes,
+                                    shards),
+                        rule);
         if (what == OWN_FETCH)
             *x.here.w = *x.there.w, own_copy(x.here, x.there);
         else if (at >= 0)
@@ -144,9 +155,10 @@ DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int state
     });
 }
 
-/* dense_dw of a step of one shard and the update of its numbers: their gradient is never stored. */
+/* dense_dw and the update, for a step of one shard: the gradient is never stored. */
 template <class Rule>
-DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, int loss, const real *x, const real *dy, DenseOwn of, Rule rule)
+DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, int loss,
+                         const real *x, const real *dy, DenseOwn of, Rule rule)
 {
     const Dense d = of.d;
     const int each = product_tile(d.o, d.k) / SIDE;

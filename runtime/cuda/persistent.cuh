@@ -1,22 +1,27 @@
-/* persistent.cuh -- many steps in one launch: its blocks stay, and meet where a stage reads what another has written.
+/* persistent.cuh -- many steps in one launch: its blocks stay resident, and a barrier stands where
+ * a stage reads what another stage has written.
  *
- * What an ordinary program launches is a stage here: the same device function, whose parts are shared out over the blocks that there are
- * (FOR_BLOCKS, FOR_ROWS, FOR_EACH), in the same order inside of each part: so the bits are those of the ordinary program.  Shared memory
- * is one room for all stages (SHARED in threads.cuh).
+ * A stage is what an ordinary program launches: the same device function, whose parts are divided
+ * among the resident blocks (FOR_BLOCKS, FOR_ROWS, FOR_EACH).  The order inside each part is the
+ * same, so the bits are those of the ordinary program.  All stages share one room of shared memory
+ * (SHARED in threads.cuh).
  *
- * Blocks meet in one of two ways.  grid_meet: as many blocks as fit on the GPU, started together (a cooperative launch), count their
- * arrivals in memory.  cluster_meet: one cluster, by its own barrier, from sm_90 on: far fewer multiprocessors, which wait less.
+ * There are two barriers.  grid_meet: as many blocks as fit on the GPU, started together (a
+ * cooperative launch), count their arrivals in memory.  cluster_meet: the barrier of one cluster,
+ * from sm_90 on: far fewer multiprocessors, but a shorter wait.
  */
 #ifndef CUDA_PERSISTENT_CUH
 #define CUDA_PERSISTENT_CUH
 #include "cuda/own.cuh"
 
-/* Functions of their own: put into one kernel they would share its registers.  Two blocks of it fit on a multiprocessor. */
+/* Stages are separate functions: inlined into one kernel they would share its registers.  Two
+ * blocks of the kernel fit on a multiprocessor. */
 #define STAGE           static __device__ __noinline__ void
 #define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
 
 #ifndef RT_SHIM
-/* What any thread has written before, all see behind it.  arrived: blocks, at all meetings of the launch. */
+/* A barrier over the grid: writes before it are visible to all threads after it.  arrived: number
+ * of blocks that have arrived, at all barriers of the launch. */
 DEVICE void grid_meet(unsigned *arrived)
 {
     block_sync();
@@ -38,15 +43,16 @@ DEVICE void cluster_meet(unsigned *)
 }
 #endif
 
-/* Sums that begin as 0. */
+/* Clears sums before a stage that adds to them. */
 DEVICE void clear_stage(void *at, int64_t bytes)
 {
     FOR_EACH(i, bytes / (int64_t)sizeof(int))
         ((int *)at)[i] = 0;
 }
 
-/* Parameters, the scratch, and the region of shard `unit`: addresses are read again wherever they are used.  Else the compiler keeps all that is reckoned
- * from them, from the forward pass to the backward and from step to step, in more registers than there are. */
+/* Parameters, the scratch, and the region of shard `unit`.  Their addresses are loaded again at
+ * each use: else the compiler keeps all addresses derived from them, from the forward pass to the
+ * backward pass and from step to step, in more registers than exist. */
 static inline __host__ __device__ char *fixed_of(const Rt *r)
 {
     return *(char *const volatile *)&r->fixed;
@@ -67,7 +73,7 @@ struct Region {
     }
 };
 
-/* Step i of the launch. */
+/* The Rt of step i of the launch. */
 DEVICE const Rt *step_of(const Rt *first, int64_t stride, int i)
 {
     return (const Rt *)((const char *)first + i * stride);
@@ -78,11 +84,14 @@ DEVICE const Rt *step_of(const Rt *first, int64_t stride, int i)
 typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived, Chip chip);
 
 #ifdef RT_SHIM
-/* So few, and no cluster's number, that most stages have more parts. */
-static void launch_together(const char *name, Steps *steps, int, const OwnRoom *room, const Rt *first, int64_t stride, int n, unsigned *arrived)
+/* The stand-in launches few blocks, and not as many as a cluster, so that most stages have more
+ * parts than blocks. */
+static void launch_together(const char *name, Steps *steps, int, const OwnRoom *room,
+                            const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
     const Chip chip = chip_of(room, shim_blocks_together(), shim_chip_limit());
-    shim_enqueue_together(rt_cuda_stream, name, THREADS, chip.bytes, [=] { steps(first, stride, n, arrived, chip); });
+    shim_enqueue_together(rt_cuda_stream, name, THREADS, chip.bytes,
+                          [=] { steps(first, stride, n, arrived, chip); });
 }
 #else
 static int device_attribute(const char *name, cudaDeviceAttr a)
@@ -93,35 +102,42 @@ static int device_attribute(const char *name, cudaDeviceAttr a)
     return value;
 }
 
-/* Of one multiprocessor, that have so much of it for themselves. */
+/* Blocks that fit on one multiprocessor, if each has `bytes` of its own shared memory. */
 static int blocks_at_once(const char *name, Steps *steps, int bytes)
 {
     int blocks = 0;
-    rt_cuda_check(cudaFuncSetAttribute((const void *)steps, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
-    rt_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)steps, THREADS, bytes), name);
+    rt_cuda_check(cudaFuncSetAttribute((const void *)steps,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                  name);
+    rt_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)steps,
+                                                                THREADS, bytes),
+                  name);
     return blocks;
 }
 
-/* Bytes that each of so many blocks of a multiprocessor can have beside the room of the stages. */
+/* Bytes that each of `blocks` blocks on a multiprocessor can have besides the room of the
+ * stages. */
 static int64_t chip_limit(const char *name, Steps *steps, int blocks)
 {
     cudaFuncAttributes own;
     rt_cuda_check(cudaFuncGetAttributes(&own, (const void *)steps), name);
     const int most = device_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin),
-              share = device_attribute(name, cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks - device_attribute(name, cudaDevAttrReservedSharedMemoryPerBlock);
+              share = device_attribute(name, cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks -
+                      device_attribute(name, cudaDevAttrReservedSharedMemoryPerBlock);
     return (most < share ? most : share) - (int64_t)own.sharedSizeBytes;
 }
 
-/* How the launch's blocks are shared out: their number, and what stays on the chip. */
+/* The blocks of a launch: their number, and what stays on the chip. */
 struct Together {
     int blocks;
     Chip chip;
 };
 
-/* As many blocks as the GPU holds at once. */
+/* As many blocks as the GPU holds at the same time. */
 static Together all_together(const char *name, Steps *steps, const OwnRoom *room)
 {
-    const int each = blocks_at_once(name, steps, 0), blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
+    const int each = blocks_at_once(name, steps, 0),
+              blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
     Together t = {blocks, chip_of(room, blocks, chip_limit(name, steps, each))};
     if (blocks_at_once(name, steps, t.chip.bytes) < each) {
         t.chip = chip_of(room, blocks, 0);
@@ -130,25 +146,31 @@ static Together all_together(const char *name, Steps *steps, const OwnRoom *room
     return t;
 }
 
-/* As many as are asked for, 8 where the GPU has no room for more together: what every GPU with clusters has. */
-static Together cluster_together(const char *name, Steps *steps, const OwnRoom *room, cudaLaunchConfig_t c)
+/* As many blocks as requested, or 8 if the GPU has no room for a larger cluster: all GPUs with
+ * clusters support 8. */
+static Together cluster_together(const char *name, Steps *steps, const OwnRoom *room,
+                                 cudaLaunchConfig_t c)
 {
     const int64_t limit = chip_limit(name, steps, 1);
     int clusters = 0;
     Together t = {(int)c.gridDim.x, chip_of(room, (int)c.gridDim.x, limit)};
-    rt_cuda_check(cudaFuncSetAttribute((const void *)steps, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), name);
+    rt_cuda_check(cudaFuncSetAttribute((const void *)steps,
+                                       cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                  name);
     blocks_at_once(name, steps, t.chip.bytes);
     c.dynamicSmemBytes = t.chip.bytes;
-    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, &c) == cudaSuccess && clusters > 0)
+    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, &c) == cudaSuccess &&
+        clusters > 0)
         return t;
-    cudaGetLastError(); /* said, and answered */
+    cudaGetLastError(); /* clears the error, which has been handled */
     t = Together{8, chip_of(room, 8, limit)};
     blocks_at_once(name, steps, t.chip.bytes);
     return t;
 }
 
-/* cluster: so many blocks; 0: all that fit. */
-static void launch_together(const char *name, Steps *steps, int cluster, const OwnRoom *room, const Rt *first, int64_t stride, int n, unsigned *arrived)
+/* cluster: number of blocks of the cluster; 0: no cluster, all blocks that fit. */
+static void launch_together(const char *name, Steps *steps, int cluster, const OwnRoom *room,
+                            const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
     static Together t;
     void *arguments[] = {&first, &stride, &n, &arrived, &t.chip};
@@ -158,7 +180,8 @@ static void launch_together(const char *name, Steps *steps, int cluster, const O
     config.attrs = &attribute, config.numAttrs = 1;
     attribute.id = cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
     if (cluster)
-        attribute.val.clusterDim.x = cluster, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+        attribute.val.clusterDim.x = cluster,
+        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
     else
         attribute.val.cooperative = 1;
     if (t.blocks == 0)
@@ -170,8 +193,9 @@ static void launch_together(const char *name, Steps *steps, int cluster, const O
 }
 #endif
 
-/* n steps at most: one whose loss is not finite is the last. */
-#define LAUNCH_STEPS(steps, cluster, room, first, stride, n, arrived)                                                  \
-    (rt_cuda_clear(arrived, sizeof *(arrived)), launch_together(#steps, steps, cluster, room, first, stride, n, arrived))
+/* Launches up to n steps: a step whose loss is not finite is the last. */
+#define LAUNCH_STEPS(steps, cluster, room, first, stride, n, arrived)                              \
+    (rt_cuda_clear(arrived, sizeof *(arrived)),                                                    \
+     launch_together(#steps, steps, cluster, room, first, stride, n, arrived))
 
 #endif

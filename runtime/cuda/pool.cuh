@@ -1,10 +1,13 @@
-/* pool.cuh -- max, average and global average pooling, and their gradients: a thread a number of the result.
+/* pool.cuh -- max, average and global average pooling, and their gradients: a thread for each
+ * number of the result.
  *
  *   x (N, C, H, W)  y (N, C, OH, OW)      last: (N, H, W, C) and (N, OH, OW, C)
  *
- * As runtime/cpu/pool.h: padding never wins a maximum and is left out of an average unless count_pad; the gradient of a maximum
- * goes to the first of equals in row-major order.  Going back, a pixel asks the windows that it lies in, top left first, and
- * finds the place of a window's maximum again from x: no index is kept, and no two threads add to one number.
+ * As in runtime/cpu/pool.h, padding never wins a maximum and does not count in an average unless
+ * count_pad; the gradient of a maximum goes to the first of equal values in row-major order.  In
+ * the backward pass, a pixel goes through the windows that contain it, top left first, and finds
+ * the maximum of each window again from x: no index is stored, and no two threads add to one
+ * number.
  */
 #ifndef CUDA_POOL_CUH
 #define CUDA_POOL_CUH
@@ -14,33 +17,36 @@ struct Pool {
     bool last;
 };
 
-/* Of number `at` of a value whose images have `from` pixels: which of these it is, */
+/* The pixel of element `at` of a value whose images have `from` pixels. */
 DEVICE int pool_place(Pool p, int at, int from)
 {
     return p.last ? at / p.c % from : at % from;
 }
-/* and where its channel begins in a value whose images have `to`. */
+/* Offset of the channel of this element in a value whose images have `to` pixels. */
 DEVICE int64_t pool_plane(Pool p, int at, int from, int to)
 {
-    return p.last ? (int64_t)(at / (p.c * from)) * (p.c * to) + at % p.c : (int64_t)(at / from) * to;
+    return p.last ? (int64_t)(at / (p.c * from)) * (p.c * to) + at % p.c
+                  : (int64_t)(at / from) * to;
 }
-/* Numbers from a pixel of a channel to the next. */
+/* Reals from a pixel of a channel to the next pixel. */
 DEVICE int pool_step(Pool p)
 {
     return p.last ? p.c : 1;
 }
 
-/* The part of output (oy, ox)'s window that lies in the image: rows top..bottom-1, columns left..right-1. */
+/* The part of the window of output (oy, ox) that lies in the image: rows top .. bottom - 1, columns
+ * left .. right - 1. */
 struct Window {
     int top, bottom, left, right;
 };
 DEVICE Window pool_window(Pool p, int oy, int ox)
 {
     const int y = oy * p.stride_h - p.pad_h, x = ox * p.stride_w - p.pad_w;
-    return Window{y < 0 ? 0 : y, y + p.r > p.h ? p.h : y + p.r, x < 0 ? 0 : x, x + p.s > p.w ? p.w : x + p.s};
+    return Window{y < 0 ? 0 : y, y + p.r > p.h ? p.h : y + p.r, x < 0 ? 0 : x,
+                  x + p.s > p.w ? p.w : x + p.s};
 }
 
-/* Which pixel of a channel is the window's first maximum, -1 if the window is empty. */
+/* The pixel of the window's first maximum; -1: the window is empty. */
 template <class X> DEVICE int pool_argmax(const X *x, Pool p, Window q)
 {
     int best = -1;
@@ -53,7 +59,8 @@ template <class X> DEVICE int pool_argmax(const X *x, Pool p, Window q)
 
 DEVICE real pool_share(Pool p, Window q)
 {
-    const int inside = q.top < q.bottom && q.left < q.right ? (q.bottom - q.top) * (q.right - q.left) : 0;
+    const int inside =
+        q.top < q.bottom && q.left < q.right ? (q.bottom - q.top) * (q.right - q.left) : 0;
     const int count = p.count_pad ? p.r * p.s : inside;
     return count ? (real)1 / (real)count : 0;
 }
@@ -67,7 +74,7 @@ SIZE int pool_inputs(Pool p)
     return p.n * p.c * p.h * p.w;
 }
 
-/* First and last window, along one axis, that pixel `at` lies in. */
+/* First and last window, along one axis, that contain pixel `at`. */
 DEVICE int window_first(int at, int size, int stride, int pad)
 {
     const int up = at + pad - size + 1;
@@ -79,13 +86,14 @@ DEVICE int window_last(int at, int stride, int pad, int out)
     return last < out ? last : out - 1;
 }
 
-/* A pixel's gradient: of(oy, ox) added over the windows that it lies in, top left first. */
-template <class Of>
-DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
+/* The gradient of a pixel: of(oy, ox) added over the windows that contain it, top left first. */
+template <class Of> DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
 {
     real sum = 0;
-    for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h); oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
-        for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w); ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
+    for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h);
+         oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
+        for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w);
+             ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
             sum += of(oy, ox);
     return sum;
 }
@@ -110,13 +118,16 @@ SIZE int max_pool_dx_blocks(Pool p)
 {
     return each_blocks(pool_inputs(p));
 }
-template <class Y, class X, class D> DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
+template <class Y, class X, class D>
+DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
 {
     const int place = pool_place(p, at, p.h * p.w);
     const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
     const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
     dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
-        return pool_argmax(from, p, pool_window(p, oy, ox)) == place ? (real)d[(oy * p.ow + ox) * pool_step(p)] : (real)0;
+        return pool_argmax(from, p, pool_window(p, oy, ox)) == place
+                   ? (real)d[(oy * p.ow + ox) * pool_step(p)]
+                   : (real)0;
     });
 }
 template <class Y, class X, class D> DEVICE void max_pool_dx(Y *dx, const X *x, const D *dy, Pool p)
@@ -165,7 +176,7 @@ template <class Y, class D> DEVICE void avg_pool_dx(Y *dx, const D *dy, Pool p)
 
 /* ------------------------------------------------------------------------------- global average */
 
-/* y (N, C): a block a channel of an image. */
+/* y (N, C): a block for each channel of an image. */
 SIZE int global_avg_pool_blocks(int n, int c, int)
 {
     return sum_blocks(n * c);
@@ -187,7 +198,8 @@ template <class Y, class D> DEVICE void global_avg_pool_dx(Y *dx, const D *dy, i
         dx[at] = dy[at / hw] / (real)hw;
 }
 
-/* The same of channels that lie innermost: y (N, C), x (N, HW, C), 32 channels of an image a block. */
+/* The same for channels that are innermost: y (N, C), x (N, HW, C), 32 channels of an image a
+ * block. */
 SIZE int global_avg_pool_last_blocks(int n, int c, int)
 {
     return n * column_tiles(c);
@@ -202,15 +214,18 @@ template <class Y, class X> DEVICE void global_avg_pool_last(Y *y, const X *x, i
         return;
     column_sums(
         sums, blockIdx.x % column_tiles(c), c, 0, hw,
-        [=](int64_t row, int column, real (&sum)[1]) { sum[0] += (real)from[row * c + column]; },
-        [=](int column, const real (&sum)[1]) { y[(int64_t)image * c + column] = sum[0] / (real)hw; });
+        [=](int64_t row, int column, real(&sum)[1]) { sum[0] += (real)from[row * c + column]; },
+        [=](int column, const real(&sum)[1]) {
+            y[(int64_t)image * c + column] = sum[0] / (real)hw;
+        });
 }
 
 SIZE int global_avg_pool_dx_last_blocks(int n, int c, int hw)
 {
     return each_blocks(n * c * hw);
 }
-template <class Y, class D> DEVICE void global_avg_pool_dx_last(Y *dx, const D *dy, int n, int c, int hw)
+template <class Y, class D>
+DEVICE void global_avg_pool_dx_last(Y *dx, const D *dy, int n, int c, int hw)
 {
     FOR_EACH(at, n * c * hw)
         dx[at] = dy[at / (c * hw) * c + at % c] / (real)hw;

@@ -1,21 +1,25 @@
-/* product.cuh -- y(m, n) = sum over k of a(m, k) b(k, n): the one product that dense layers and convolutions are made of.
+/* product.cuh -- y(m, n) = sum over k of a(m, k) b(k, n): the product from which dense layers and
+ * convolutions are made.
  *
- * A block makes a square of results, 64 by 64, or 32 or 16 where of those there would be too few for all of a GPU.  So many steps of k at a
- * time, its threads bring a strip of a and a strip of b into shared memory, where each number is read 16 times; a thread keeps 4 x 4, 2 x 2 or 1
- * sums in registers, its rows and columns 16 apart.  k goes in order, one FMA after another: the bits depend on k alone.
+ * A block computes a square of results: 64 by 64, or 32 or 16 if there would be too few blocks for
+ * the GPU.  For some steps of k at a time, its threads load a strip of a and a strip of b into
+ * shared memory, where each number is read 16 times.  A thread keeps 4 x 4, 2 x 2 or 1 sums in
+ * registers, with rows and columns 16 apart.  k goes in order, one FMA after another: the bits
+ * depend on k only.
  *
- * What a, b and y are is for the caller to say, as functions of the place: a layer's whole geometry is in them, and literal sizes
- * turn their divisions into multiplications.  They are asked inside the matrices only.  Plain SIMT: no tensor cores, exact f32.
+ * The caller gives a, b and y as functions of the position.  They contain the geometry of a layer,
+ * and literal sizes turn their divisions into multiplications.  They are called for positions
+ * inside of the matrices only.  Plain SIMT: no tensor cores, exact f32.
  */
 #ifndef CUDA_PRODUCT_CUH
 #define CUDA_PRODUCT_CUH
 
 enum { TILE = RT_TILE, SIDE = RT_TILE_SIDE };
-enum { STRIP = 1024 };    /* numbers in a strip, whatever the tile */
-enum { FEW_BLOCKS = RT_FEW_BLOCKS }; /* less than half of a GPU's multiprocessors have one */
+enum { STRIP = 1024 };               /* numbers of a strip, for each size of the tile */
+enum { FEW_BLOCKS = RT_FEW_BLOCKS }; /* fewer use less than half of a GPU */
 
 template <int tile> struct Strips {
-    real a[STRIP / tile][tile + 1], b[STRIP / tile][tile + 1]; /* + 1: columns in different banks */
+    real a[STRIP / tile][tile + 1], b[STRIP / tile][tile + 1]; /* + 1: distinct banks for columns */
 };
 
 SIZE int product_tiles(int m, int n, int tile)
@@ -24,14 +28,16 @@ SIZE int product_tiles(int m, int n, int tile)
 }
 SIZE int product_tile(int m, int n)
 {
-    return product_tiles(m, n, TILE) >= FEW_BLOCKS ? TILE : product_tiles(m, n, TILE / 2) >= FEW_BLOCKS ? TILE / 2 : TILE / 4;
+    return product_tiles(m, n, TILE) >= FEW_BLOCKS       ? TILE
+           : product_tiles(m, n, TILE / 2) >= FEW_BLOCKS ? TILE / 2
+                                                         : TILE / 4;
 }
 SIZE int product_blocks(int m, int n)
 {
     return product_tiles(m, n, product_tile(m, n));
 }
 
-/* Which way neighbouring threads read an operand: along k, or along the results. */
+/* The direction in which adjacent threads read an operand: along k, or along the results. */
 enum Along { ALONG_K, ALONG_RESULT };
 
 template <Along along, int tile, class Read>
@@ -39,7 +45,8 @@ DEVICE void product_fetch(real (*strip)[tile + 1], int first, int count, int k0,
 {
     constexpr int depth = STRIP / tile;
     for (int i = threadIdx.x; i < STRIP; i += THREADS) {
-        const int at = along == ALONG_K ? i / depth : i % tile, step = along == ALONG_K ? i % depth : i / tile;
+        const int at = along == ALONG_K ? i / depth : i % tile,
+                  step = along == ALONG_K ? i % depth : i / tile;
         strip[step][at] = first + at < count && k0 + step < k ? read(first + at, k0 + step) : 0;
     }
 }
@@ -56,25 +63,29 @@ DEVICE void product_of(int block, int m, int n, int k, A a, B b, Write write)
     for (int k0 = 0; k0 < k; k0 += depth) {
         product_fetch<a_along, tile>(s.a, m0, m, k0, k, a);
         product_fetch<b_along, tile>(s.b, n0, n, k0, k, b);
-        block_sync(); /* the strips are whole */
+        block_sync(); /* the strips are complete */
         RT_UNROLL_16
-        for (int step = 0; step < depth; step++)
+        for (int step = 0; step < depth; step++) {
             RT_UNROLL
-            for (int i = 0; i < each; i++)
+            for (int i = 0; i < each; i++) {
                 RT_UNROLL
                 for (int j = 0; j < each; j++)
-                    sum[i][j] = s_fma(s.a[step][row + i * SIDE], s.b[step][column + j * SIDE], sum[i][j]);
-        block_sync(); /* nobody reads them any more */
+                    sum[i][j] =
+                        s_fma(s.a[step][row + i * SIDE], s.b[step][column + j * SIDE], sum[i][j]);
+            }
+        }
+        block_sync(); /* all threads have read them */
     }
     RT_UNROLL
-    for (int i = 0; i < each; i++)
+    for (int i = 0; i < each; i++) {
         RT_UNROLL
         for (int j = 0; j < each; j++)
             if (m0 + row + i * SIDE < m && n0 + column + j * SIDE < n)
                 write(m0 + row + i * SIDE, n0 + column + j * SIDE, sum[i][j]);
+    }
 }
 
-/* a(row, step), b(column, step), write(row, column, sum); block: which of product_blocks(m, n). */
+/* a(row, step), b(column, step), write(row, column, sum); block: one of product_blocks(m, n). */
 template <Along a_along, Along b_along, class A, class B, class Write>
 DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
 {
@@ -87,7 +98,7 @@ DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
         product_of<TILE / 4, a_along, b_along>(block, m, n, k, a, b, write);
 }
 
-/* All of them, a block each. */
+/* All tiles, a block each. */
 template <Along a_along, Along b_along, class A, class B, class Write>
 DEVICE void all_products(int m, int n, int k, A a, B b, Write write)
 {

@@ -1,4 +1,5 @@
-/* relayout.cuh -- the same images in another order in memory: (C, HW) or (HW, C); a thread a number of the result. */
+/* relayout.cuh -- images in another order in memory: (C, HW) or (HW, C); a thread for each
+ * number. */
 #ifndef CUDA_RELAYOUT_CUH
 #define CUDA_RELAYOUT_CUH
 

@@ -1,19 +1,22 @@
-/* results.cuh -- which numbers of a stage's result a thread makes, in the order in which it makes them (persistent.cuh).
+/* results.cuh -- which numbers of a stage's result a thread computes, in its order
+ * (persistent.cuh).
  *
- * f(at, slot) for each number that this thread has written as y[at]; slot counts the places that it has for results, also those that lie
- * beyond the last: number `slot` of a thread is the same one in every step.  Who follows this order reads what it wrote itself, and need
- * not meet anybody.  Nothing here is shared.
+ * Calls f(at, slot) for each number that this thread has written as y[at].  slot counts the
+ * positions of the thread's results, including those after the last number: slot `slot` of a thread
+ * is the same number in each step.  A stage that follows this order reads only numbers of its own
+ * threads, and needs no barrier.  Nothing here is shared.
  */
 #ifndef CUDA_RESULTS_CUH
 #define CUDA_RESULTS_CUH
 
 /* ------------------------------------------------------------------------------- products */
 
-/* Of one block's square: f(row, column, slot). */
+/* The square of one block: f(row, column, slot). */
 template <class F> DEVICE void square_results(unsigned block, int m, int n, int &slot, F f)
 {
     const int tile = product_tile(m, n), each = tile / SIDE, across = ceil_div(n, tile);
-    const int row = block / across * tile + threadIdx.x / SIDE, column = block % across * tile + threadIdx.x % SIDE;
+    const int row = block / across * tile + threadIdx.x / SIDE,
+              column = block % across * tile + threadIdx.x % SIDE;
     for (int i = 0; i < each; i++)
         for (int j = 0; j < each; j++, slot++)
             if (row + i * SIDE < m && column + j * SIDE < n)
@@ -25,7 +28,9 @@ template <class F> DEVICE void matrix_results(int rows, int columns, F f)
 {
     int slot = 0;
     FOR_BLOCKS(block, product_blocks(rows, columns))
-        square_results(block, rows, columns, slot, [=](int row, int column, int s) { f((unsigned)(row * columns + column), s); });
+        square_results(block, rows, columns, slot, [=](int row, int column, int s) {
+            f((unsigned)(row * columns + column), s);
+        });
 }
 template <class F> DEVICE void dense_results(Dense d, F f)
 {
@@ -47,7 +52,9 @@ template <class F> DEVICE void conv2d_results(Conv c, F f)
     FOR_BLOCKS(block, conv2d_blocks(c)) {
         const int o0 = block / blocks * conv_outputs(c);
         square_results(block % blocks, conv_outputs(c), c.n * places, slot,
-                       [=](int o, int at, int s) { f((unsigned)conv_y(c, at / places, o0 + o, at % places), s); });
+                       [=](int o, int at, int s) {
+                           f((unsigned)conv_y(c, at / places, o0 + o, at % places), s);
+                       });
     }
 }
 template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
@@ -57,23 +64,28 @@ template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
     FOR_BLOCKS(block, conv2d_dx_blocks(c)) {
         const int i0 = block / blocks * conv_inputs(c);
         square_results(block % blocks, conv_inputs(c), c.n * places, slot,
-                       [=](int i, int at, int s) { f((unsigned)conv_x(c, at / places, i0 + i, at % places), s); });
+                       [=](int i, int at, int s) {
+                           f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
+                       });
     }
 }
 
 /* ------------------------------------------------------------------------------- pooling */
 
-/* The pixels of the windows whose dy this thread has made: walk(f) goes through these.  Each pixel lies in one window, and that is whole. */
+/* The pixels of the windows whose dy this thread has computed, which walk(f) goes through.  Each
+ * pixel lies in exactly one window, and windows are complete. */
 template <class Walk, class F> DEVICE void pool_results(Pool p, Walk walk, F f)
 {
     walk([=](unsigned at, int slot) {
-        const int plane = at / (p.oh * p.ow), place = at % (p.oh * p.ow), y = place / p.ow * p.r, x = place % p.ow * p.s;
+        const int plane = at / (p.oh * p.ow), place = at % (p.oh * p.ow), y = place / p.ow * p.r,
+                  x = place % p.ow * p.s;
         for (int i = 0; i < p.r; i++)
             for (int j = 0; j < p.s; j++)
                 f((unsigned)((plane * p.h + y + i) * p.w + x + j), (slot * p.r + i) * p.s + j);
     });
 }
-template <class Walk> DEVICE void max_pool_dx_behind(real *dx, const real *x, const real *dy, Pool p, Walk walk)
+template <class Walk>
+DEVICE void max_pool_dx_behind(real *dx, const real *x, const real *dy, Pool p, Walk walk)
 {
     pool_results(p, walk, [=](unsigned at, int) { max_pool_dx_at(at, dx, x, dy, p); });
 }
@@ -84,7 +96,7 @@ template <class Walk> DEVICE void avg_pool_dx_behind(real *dx, const real *dy, P
 
 /* ------------------------------------------------------------------------------- sums */
 
-/* A block a sum, which its first thread writes. */
+/* A block for each sum; its first thread writes the sum. */
 template <class F> DEVICE void sum_results(int count, F f)
 {
     int slot = 0;
@@ -93,7 +105,7 @@ template <class F> DEVICE void sum_results(int count, F f)
             f((unsigned)at, slot);
 }
 
-/* A block a filter and input channel, its first warp's threads a tap each. */
+/* A block for each filter and input channel; each thread of its first warp has a tap. */
 template <class F> DEVICE void conv2d_dw_results(Conv c, F f)
 {
     const int taps = c.r * c.s;

@@ -1,6 +1,8 @@
-/* rotary.cuh -- positions told by angles: pairs of features turned, or waves added; a thread a number of the result.
+/* rotary.cuh -- positions as angles: pairs of features are rotated, or waves are added; a thread
+ * for each number of the result.
  *
- *   x, y (N, T, heads D); formulas: runtime/cpu/rotary.h.  Angles in double: the step times the frequency loses nothing.
+ *   x, y (N, T, heads D); formulas: runtime/cpu/rotary.h.  Angles are in double: step times
+ *   frequency loses no digits.
  */
 #ifndef CUDA_ROTARY_CUH
 #define CUDA_ROTARY_CUH

@@ -1,7 +1,9 @@
-/* samples.cuh -- samples and labels out of the data in the GPU's memory, by the batch's index; metrics and outputs back.
+/* samples.cuh -- reads samples and labels from data in the GPU's memory, by the index of the batch;
+ * writes metrics and outputs.
  *
- * Stored samples are rows of u8, f32 or f64; sample i of the batch is row index[i], so shuffling moves no data.  Of data that stay in the
- * host's memory (feed.h) the rows of the batch are here alone, and sample i is row i.
+ * Stored samples are rows of u8, f32 or f64; sample i of the batch is row index[i], so a new order
+ * moves no data.  If data stay in the host's memory (feed.h), the GPU has only the rows of the
+ * batch, and sample i is row i.
  */
 #ifndef CUDA_SAMPLES_CUH
 #define CUDA_SAMPLES_CUH
@@ -11,7 +13,7 @@ DEVICE const char *stored(const void *rows, int64_t stride, const Rt *r, int i)
     return (const char *)rows + (r->in_order ? i : (int64_t)r->index[i]) * stride;
 }
 
-/* Number i of stored sample `row`. */
+/* Element i of stored sample `row`. */
 DEVICE real rt_number(const Rt *r, const char *row, int i)
 {
     return r->x_type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
@@ -26,39 +28,49 @@ template <class T> DEVICE void rt_input(T *y, const Rt *r, int first, int n, int
         y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / f), at % f);
 }
 
-/* The same of images whose channels lie innermost: y (N, HW, C), stored (C, HW). */
+/* The same for images whose channels are innermost: y (N, HW, C), stored (C, HW). */
 template <class T> DEVICE void rt_input_last(T *y, const Rt *r, int first, int n, int c, int hw)
 {
     FOR_EACH(at, n * c * hw)
-        y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / (c * hw)), at % c * hw + at / c % hw);
+        y[at] = rt_number(r, stored(r->x, r->x_stride, r, first + at / (c * hw)),
+                          at % c * hw + at / c % hw);
 }
 
-/* The same with zeros behind the channels of each pixel: y (N, HW, lanes). */
-template <class T> DEVICE void rt_input_padded(T *y, const Rt *r, int first, int n, int c, int hw, int lanes)
+/* The same with zeros after the channels of each pixel: y (N, HW, lanes). */
+template <class T>
+DEVICE void rt_input_padded(T *y, const Rt *r, int first, int n, int c, int hw, int lanes)
 {
     FOR_EACH(at, n * hw * lanes) {
         const int k = at % lanes, pixel = at / lanes;
-        y[at] = k < c ? rt_number(r, stored(r->x, r->x_stride, r, first + pixel / hw), k * hw + pixel % hw) : 0;
+        y[at] = k < c ? rt_number(r, stored(r->x, r->x_stride, r, first + pixel / hw),
+                                  k * hw + pixel % hw)
+                      : 0;
     }
 }
 
-/* y (N, T): the tokens of the same samples; padding is token 0, and so is what is no token: any can be looked up. */
+/* y (N, T): the tokens of the same samples.  Padding becomes token 0, and so does a number that is
+ * no token, so that each token can be looked up. */
 DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
 {
     FOR_EACH(at, n * t) {
-        const int32_t token = rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
+        const int32_t token =
+            rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
         y[at] = token >= 0 && token < r->vocab ? token : 0;
     }
 }
 
-/* y (N, T): classes of the same samples; 0 where there are none to know: predict reads no loss. */
+/* y (N, T): the classes of the same samples; 0 if there are no labels, as in predict, which
+ * computes no loss. */
 DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
 {
     FOR_EACH(at, n * t)
-        y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t), r->label_type, at % t) : 0;
+        y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t),
+                                         r->label_type, at % t)
+                         : 0;
 }
 
-/* Metric `metric` of shard `unit`: the sum of the samples that count, in double.  The first block alone. */
+/* Metric `metric` of shard `unit`: the sum over the samples that count, in double.  The first block
+ * computes it. */
 DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)
 {
     SHARED(Parts<double>, parts);
@@ -72,7 +84,7 @@ DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const
         r->metric[unit * RT_METRICS + metric] = sum;
 }
 
-/* n rows of the network's output to where predict collects them. */
+/* Copies n rows of the network's output to r->output. */
 DEVICE void rt_output(const Rt *r, int first, int n, int outputs, const real *y)
 {
     if (r->output)

@@ -1,7 +1,8 @@
-/* scan.cuh -- loops over time: elements of sequences, and what one step hands to the next.
+/* scan.cuh -- loops over time: elements of sequences, and values that one step passes to the next.
  *
- * The loop itself is the host's, which launches the kernels of a step one after another and tells them which it is; recorded with
- * the rest of the step, it costs the host nothing.  A sequence is (N, T, size) as in the language.
+ * The host runs the loop: it launches the kernels of a step one after another, with the number of
+ * the step.  The loop is recorded with the rest of the training step, so it costs the host nothing.
+ * A sequence is (N, T, size) as in the language.
  */
 #ifndef CUDA_SCAN_CUH
 #define CUDA_SCAN_CUH
@@ -31,14 +32,18 @@ DEVICE void scan_item(real *y, const real *x, int step, Scan s)
         y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
 }
 
-/* The same two by the threads that walk(f) goes through: those of results.cuh, which go on with what they have made. */
+/* The same two by the threads that walk(f) goes through (results.cuh), which continue with numbers
+ * that they have computed. */
 template <class X, class Walk> DEVICE void scan_copy_behind(real *y, X x, int, Walk walk)
 {
     walk([=](unsigned i, int) { y[i] = x[i]; });
 }
-template <class Walk> DEVICE void scan_item_behind(real *y, const real *x, int step, Scan s, Walk walk)
+template <class Walk>
+DEVICE void scan_item_behind(real *y, const real *x, int step, Scan s, Walk walk)
 {
-    walk([=](unsigned at, int) { y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size]; });
+    walk([=](unsigned at, int) {
+        y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
+    });
 }
 
 /* Element `step` of y (N, T, size) = x (N, size) */
@@ -52,12 +57,15 @@ template <class X> DEVICE void scan_put(real *y, X x, int step, Scan s)
         y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
 }
 
-template <class X, class Walk> DEVICE void scan_put_behind(real *y, X x, int step, Scan s, Walk walk)
+template <class X, class Walk>
+DEVICE void scan_put_behind(real *y, X x, int step, Scan s, Walk walk)
 {
-    walk([=](unsigned at, int) { y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at]; });
+    walk([=](unsigned at, int) {
+        y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
+    });
 }
 
-/* The first of every `every` steps, of which this is number `step`: element step / every of y = x. */
+/* Step number `step`: element step / every of y = x if step is a multiple of `every`. */
 SIZE int scan_save_blocks(Scan s, int)
 {
     return scan_put_blocks(s);

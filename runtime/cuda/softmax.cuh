@@ -1,8 +1,9 @@
-/* softmax.cuh -- numbers made into probabilities, and the gradient: a warp a row of K numbers (formulas: runtime/cpu/loss.h). */
+/* softmax.cuh -- softmax and its gradient: a warp for each row of K numbers (formulas:
+ * runtime/cpu/softmax.h). */
 #ifndef CUDA_SOFTMAX_CUH
 #define CUDA_SOFTMAX_CUH
 
-/* Of a row's first `seen` numbers; the others become 0. */
+/* Softmax of the first `seen` numbers of a row; the others become 0. */
 DEVICE void softmax_row(real *y, const real *x, int seen, int k)
 {
     const real top = row_max(x, seen), sum = row_exp(x, seen, top);
@@ -20,7 +21,7 @@ DEVICE void softmax(real *y, const real *x, int n, int k)
         softmax_row(y + row * k, x + row * k, k, k);
 }
 
-/* Squares of K rows: row i counts numbers 0 to i. */
+/* Squares of K rows: row i is a softmax over elements 0 .. i. */
 SIZE int softmax_causal_blocks(int n, int k)
 {
     return softmax_blocks(n, k);
@@ -48,7 +49,8 @@ DEVICE void softmax_dx(real *dx, const real *y, const real *dy, int n, int k)
     }
 }
 
-/* The K numbers that sum to 1 lie `inner` apart: a thread takes them, its neighbour those beside them. */
+/* Softmax over K numbers that are `inner` apart: a thread for each, adjacent threads for adjacent
+ * numbers. */
 SIZE int softmax_along_blocks(int outer, int, int inner)
 {
     return each_blocks(outer * inner);

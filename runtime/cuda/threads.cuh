@@ -1,15 +1,16 @@
-/* threads.cuh -- what threads of a block share: numbers to work on, memory, sums in a fixed order. */
+/* threads.cuh -- how the threads of a block divide work, share memory, and add in a fixed order. */
 #ifndef CUDA_THREADS_CUH
 #define CUDA_THREADS_CUH
 #include <math.h>
 
-/* Two blocks at least on a multiprocessor; told nothing, ptxas has spilled a word to keep to 32 or 64 registers. */
+/* At least two blocks fit on a multiprocessor.  Without this bound, ptxas has spilled a word to
+ * keep to 32 or 64 registers. */
 #define KERNEL static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
-#define SIZE   static constexpr __host__ __device__ /* of a layer or a launch: known while compiling */
+#define SIZE   static constexpr __host__ __device__ /* of a layer or a launch, at compile time */
 #define DEVICE static __device__ __forceinline__
 #ifdef __CUDACC__
-#define RT_UNROLL   _Pragma("unroll")
-#define RT_UNROLL_4 _Pragma("unroll 4")
+#define RT_UNROLL    _Pragma("unroll")
+#define RT_UNROLL_4  _Pragma("unroll 4")
 #define RT_UNROLL_16 _Pragma("unroll 16")
 #else
 #define RT_UNROLL
@@ -19,13 +20,13 @@
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
 #ifndef RT_ROOM
-#define RT_ROOM 16384 /* bytes, in kernels that use it: generated programs say how many themselves */
+#define RT_ROOM 16384 /* bytes, in kernels that use it; generated programs define their own */
 #endif
 static __shared__ __align__(16) unsigned char shared_room[RT_ROOM];
-#define SHARED(type, name)                                                                                             \
-    static_assert(sizeof(type) <= RT_ROOM, "RT_ROOM is too little shared memory for " #type);                          \
+#define SHARED(type, name)                                                                         \
+    static_assert(sizeof(type) <= RT_ROOM, "RT_ROOM is too little shared memory for " #type);      \
     type &name = *(type *)shared_room
-#define block_sync() __syncthreads() /* all threads of the block meet here */
+#define block_sync() __syncthreads() /* a barrier for all threads of the block */
 #endif
 
 SIZE int ceil_div(int n, int unit)
@@ -33,32 +34,37 @@ SIZE int ceil_div(int n, int unit)
     return n / unit + (n % unit != 0);
 }
 
-/* The numbers 0 .. count - 1, shared out over all threads of the launch. */
-#define FOR_EACH(i, count)                                                                                             \
-    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < (unsigned)(count); i += gridDim.x * THREADS)
+/* The numbers 0 .. count - 1, divided among all threads of the launch. */
+#define FOR_EACH(i, count)                                                                         \
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < (unsigned)(count);                   \
+         i += gridDim.x * THREADS)
 SIZE int each_blocks(int count)
 {
     return count < 4096 * THREADS ? ceil_div(count, THREADS) : 4096;
 }
 
-/* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A launch has as many blocks as the parts of the
- * largest of its kernels; where one launch is many steps (persistent.cuh) there are fewer, and each takes one part after another.  Shared
- * memory is read to the end before the next part, or the next kernel, begins. */
+/* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A
+ * launch has as many blocks as its largest kernel has parts.  If one launch is many steps
+ * (persistent.cuh), there are fewer blocks, and each takes one part after another.  Shared memory
+ * must be read completely before the next part, or the next kernel, begins. */
 #ifdef RT_PERSISTENT
-#define FOR_BLOCKS(block, count) for (unsigned block = blockIdx.x; block < (unsigned)(count); block += gridDim.x)
-#define FOR_ROWS(row, count)                                                                                           \
-    for (int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count); row += gridDim.x * WARPS)
+#define FOR_BLOCKS(block, count)                                                                   \
+    for (unsigned block = blockIdx.x; block < (unsigned)(count); block += gridDim.x)
+#define FOR_ROWS(row, count)                                                                       \
+    for (int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count);                     \
+         row += gridDim.x * WARPS)
 #else
 #define FOR_BLOCKS(block, count) if (const unsigned block = blockIdx.x; block < (unsigned)(count))
-#define FOR_ROWS(row, count) if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
+#define FOR_ROWS(row, count)                                                                       \
+    if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
 #endif
 
-/* Channels, 0 .. count - 1, a thread each: the first of the block that takes the channel in other kernels, so that they can share a launch with
- * this one, and need not meet. */
-#define FOR_CHANNELS(c, count)                                                                                         \
+/* Channels, 0 .. count - 1, a thread each: the first thread of the block that has the channel in
+ * other kernels, so that these kernels can share a launch with this one without a barrier. */
+#define FOR_CHANNELS(c, count)                                                                     \
     for (unsigned c = blockIdx.x; c < (unsigned)(count) && threadIdx.x == 0; c += gridDim.x)
 
-/* Blocks of the kernel of a launch that takes most of them. */
+/* The number of blocks of the kernel of a launch that needs most. */
 SIZE int most(int blocks)
 {
     return blocks;
@@ -68,7 +74,7 @@ template <class... More> SIZE int most(int blocks, int other, More... more)
     return most(blocks > other ? blocks : other, more...);
 }
 
-/* A number that stands for an array of it. */
+/* A number that is used as an array of equal numbers. */
 struct Constant {
     real value;
     __device__ real operator[](int64_t) const
@@ -77,15 +83,16 @@ struct Constant {
     }
 };
 
-/* ------------------------------------------------------------------------------- sums of a warp, of a block */
+/* ------------------------------------------------------------------- sums of a warp, of a block */
 
-/* Bit l: what lane l says. */
+/* Bit l: the argument of lane l. */
 DEVICE unsigned warp_votes(bool yes)
 {
     return __ballot_sync(0xffffffffu, yes);
 }
 
-/* The sum, or the largest, of a warp's 32 numbers, in every lane: neighbours at distance 16, 8, 4, 2, 1 join. */
+/* The sum, or the maximum, of a warp's 32 numbers, in each lane: combines lanes at distances 16, 8,
+ * 4, 2, 1. */
 template <class T> DEVICE T warp_sum(T x)
 {
     for (int lanes = WARP / 2; lanes > 0; lanes /= 2)
@@ -101,8 +108,9 @@ DEVICE real warp_max(real x)
     return x;
 }
 
-/* Lane l gets, in x[0], the sum of all lanes' x[l]: at each distance a lane gives away half of its numbers and keeps the others, 31
- * exchanges instead of 32 times 5.  The distance is a constant, so that x stays in registers. */
+/* Lane l gets, in x[0], the sum of x[l] over all lanes.  At each distance a lane sends half of its
+ * numbers and keeps the others: 31 exchanges instead of 32 times 5.  The distance is a constant, so
+ * that x stays in registers. */
 template <int half = WARP / 2> DEVICE void warp_sums(real (&x)[WARP])
 {
     const bool upper = threadIdx.x & half;
@@ -119,8 +127,8 @@ template <class T> struct Parts {
     T of_warp[WARPS];
 };
 
-/* The sum of all threads' numbers, in thread 0: warps in order.  The second barrier: nobody writes the next sum's parts
- * before thread 0 has read these. */
+/* The sum of all threads' numbers, in thread 0: warps in order.  The second barrier: no thread
+ * writes parts of the next sum before thread 0 has read these. */
 template <class T> DEVICE T block_sum(Parts<T> &s, T x)
 {
     x = warp_sum(x);
@@ -145,8 +153,10 @@ DEVICE real block_max(Parts<real> &s, real x)
     return x;
 }
 
-/* store(at, sum over of < summed of value(at, of)) for every at < kept: a block a sum. */
-template <class Value, class Store> DEVICE void block_sums(int kept, int summed, Value value, Store store)
+/* Calls store(at, sum over of < summed of value(at, of)) for each at < kept: a block for each
+ * sum. */
+template <class Value, class Store>
+DEVICE void block_sums(int kept, int summed, Value value, Store store)
 {
     SHARED(Parts<real>, parts);
     for (int at = blockIdx.x; at < kept; at += gridDim.x) {
@@ -158,7 +168,8 @@ template <class Value, class Store> DEVICE void block_sums(int kept, int summed,
             store(at, sum);
     }
 }
-template <class Value, class Store> DEVICE void block_maxima(int kept, int summed, Value value, Store store)
+template <class Value, class Store>
+DEVICE void block_maxima(int kept, int summed, Value value, Store store)
 {
     SHARED(Parts<real>, parts);
     for (int at = blockIdx.x; at < kept; at += gridDim.x) {

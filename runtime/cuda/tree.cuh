@@ -1,11 +1,12 @@
-/* tree.cuh -- sums, and what is joined like them, in the fixed tree of runtime/comm/tree.h: adjacent pairs, ((01)(23))45. */
+/* tree.cuh -- the fixed tree of runtime/comm/tree.h for sums and other combinations: adjacent
+ * pairs, ((01)(23))45. */
 #ifndef CUDA_TREE_CUH
 #define CUDA_TREE_CUH
 
 enum { TREE_LEVELS = 16 }; /* 2^15 numbers */
 
-/* at(0) ... at(n - 1) joined, as a binary counter: level[l] waits for its right neighbour while bit l of the count is set.  Levels are
- * named by constants, so they stay in registers. */
+/* Combines at(0) ... at(n - 1) as a binary counter: level[l] waits for its right neighbour while
+ * bit l of the count is set.  Indices of levels are constants, so that levels stay in registers. */
 template <class T, class At, class Join> DEVICE T tree_joined(int n, At at, Join join)
 {
     T level[TREE_LEVELS];

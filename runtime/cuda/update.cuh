@@ -1,22 +1,24 @@
-/* update.cuh -- sums over shards in the fixed tree, and what the optimizer does with them: all parameters in one launch.
+/* update.cuh -- sums over shards in the fixed tree, and the optimizer's update, for all parameters
+ * in one launch.
  *
- * The tree and the formulas are runtime/cpu/update.h's: adjacent pairs, ((01)(23))45; PyTorch's optimizers.  Fused
- * multiply-adds stand where they stand there.
+ * The tree and the formulas are those of runtime/cpu/update.h: adjacent pairs, ((01)(23))45;
+ * PyTorch's optimizers.  Multiply-adds are fused in the same places.
  */
 #ifndef CUDA_UPDATE_CUH
 #define CUDA_UPDATE_CUH
 #include "cuda/tree.cuh"
 
-/* A parameter: bytes from a shard's begin to its sum, and from the gradients' begin; from `fixed` to its weights and states, -1:
- * none; how many numbers; the factors of the recipe's learning rate and decay. */
+/* A parameter.  sum, grad: bytes from the start of a shard, and of the gradients, to its sum;
+ * weights, state0, state1: bytes in `fixed`, -1: none; count: numbers; then the factors for the
+ * recipe's learning rate and decay. */
 struct UpdateRow {
     int64_t sum, grad, weights, state0, state1, count;
     real lr, decay;
 };
 
-enum { UPDATE_EACH = RT_UPDATE_EACH }; /* numbers a block */
+enum { UPDATE_EACH = RT_UPDATE_EACH }; /* numbers of a block */
 
-/* ------------------------------------------------------------------------------- rules: w, s0, s1 of one number, its gradient g */
+/* ------------------------------------------ rules: w, s0, s1 of one number, with its gradient g */
 
 DEVICE void update_sgd(real *w, real *s0, real *, real g, const RtOpt &o)
 {
@@ -67,13 +69,14 @@ DEVICE void update_adamw(real *w, real *s0, real *s1, real g, const RtOpt &o)
 
 /* ------------------------------------------------------------------------------- the tree */
 
-/* The sum over shards of the number at p. */
+/* The sum of the number at p over the shards. */
 DEVICE real update_tree(const char *p, int64_t stride, int shards)
 {
     return tree_sum(shards, [=](int i) { return *(const real *)(p + i * stride); });
 }
 
-/* Is the loss finite, over all shards, as it was in the steps before this one in its launch?  metric < 0: there is none to look at. */
+/* Whether the loss over all shards is finite, in this step and in earlier steps of the launch.
+ * metric < 0: there is no loss to check. */
 DEVICE bool update_allowed(const Rt *r, int metric)
 {
     double sum = 0;
@@ -84,7 +87,7 @@ DEVICE bool update_allowed(const Rt *r, int metric)
     return !*r->halted;
 }
 
-/* Which row a block works on, and where in it. */
+/* The row of a block, and the block's first number in it. */
 DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *first)
 {
     int i = 0;
@@ -98,19 +101,21 @@ DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *firs
     return i;
 }
 
-/* Number i of a parameter; states: nullptr where there are none. */
+/* Element i of a parameter; states: nullptr if the optimizer has none. */
 struct UpdateNumber {
     real *w, *s0, *s1;
 };
 DEVICE UpdateNumber update_number(const Rt *r, const UpdateRow &q, int64_t i)
 {
-    return UpdateNumber{(real *)(r->fixed + q.weights) + i, q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
+    return UpdateNumber{(real *)(r->fixed + q.weights) + i,
+                        q.state0 < 0 ? nullptr : (real *)(r->fixed + q.state0) + i,
                         q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i};
 }
 
-/* g: its gradient.  counted: the step whose number Adam's corrections are of. */
+/* g: its gradient.  counted: the step whose Adam corrections are used. */
 template <class Rule>
-DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, const UpdateNumber &x, real g, Rule rule)
+DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, const UpdateNumber &x,
+                        real g, Rule rule)
 {
     RtOpt o = r->opt;
     o.bias1 = counted->opt.bias1, o.bias2 = counted->opt.bias2;
@@ -120,14 +125,17 @@ DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, cons
     rule(x.w, x.s0, x.s1, g, o);
 }
 template <class Rule>
-DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g, Rule rule)
+DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g,
+                       Rule rule)
 {
     update_with(r, counted, q, update_number(r, q, i), g, rule);
 }
 
-/* from_grad: the sums stand in r->grad.  Else they are made here, and go there when it is set. */
+/* from_grad: the sums are in r->grad.  Else they are computed here, and stored there if it is
+ * set. */
 template <class Rule>
-DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad, Rule rule)
+DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad,
+                        Rule rule)
 {
     int64_t first;
     const UpdateRow q = rows[update_row(rows, n, block, &first)];
@@ -135,8 +143,9 @@ DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int 
 
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
         real *grad = (real *)(r->grad + q.grad) + i;
-        const real g =
-            from_grad ? *grad : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real), r->shard_bytes, r->shards);
+        const real g = from_grad ? *grad
+                                 : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real),
+                                               r->shard_bytes, r->shards);
         if (r->grad && !from_grad)
             *grad = g;
         else
@@ -144,7 +153,8 @@ DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int 
     }
 }
 template <class Rule>
-DEVICE void update(const Rt *r, const UpdateRow *rows, int n, int blocks, bool from_grad, int loss, Rule rule)
+DEVICE void update(const Rt *r, const UpdateRow *rows, int n, int blocks, bool from_grad, int loss,
+                   Rule rule)
 {
     if (!update_allowed(r, loss))
         return;

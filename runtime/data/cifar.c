@@ -1,10 +1,12 @@
 /* cifar.c -- CIFAR-10's binary version: consecutive records of a label and an image.
  *
- *   data_batch_1.bin .. data_batch_5.bin   to train on       each plain, .gz or .xz;
- *   test_batch.bin                         to test on        10,000 records as distributed, fewer are welcome
- *   a record   1 byte: the class 0 .. 9   3 x 32 x 32 bytes: red, green, blue
+ *   data_batch_1.bin .. data_batch_5.bin   training split, each plain, .gz or .xz
+ *   test_batch.bin                         test split
+ *   a record                               1 byte: the class 0 .. 9
+ *                                          3 x 32 x 32 bytes: red, green, blue
  *
- * Records stay as they are in memory: a sample is a record without its first byte.
+ * The original files have 10,000 records each; other numbers are accepted.  Records stay in memory
+ * as they are: a sample is a record without its first byte.
  *
  * Source: A. Krizhevsky, "The CIFAR-10 dataset", binary version.
  */
@@ -39,7 +41,7 @@ static void open_file(Cifar *c, Stream *s)
 
 /* A test file, or as many of the five as the limit asks for. */
 static bool open_batches(Cifar *c, const RtProgram *p, const char *directory, const char *split,
-                       int64_t limit)
+                         int64_t limit)
 {
     const bool test = strcmp(split, "test") == 0;
     for (int i = 0; i < (test ? 1 : FILES) && (limit <= 0 || c->first[i] < limit); i++) {
@@ -65,7 +67,8 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
     const char *path = stream_path(c->file[0]);
     data_take_shape(d, p, path, 3, shape);
     if (p->softmax_output && p->classes != CLASSES)
-        rt_die("%s: CIFAR-10 has %d classes, but %s has %lld: build it with the same number (--set model.classes=%d, "
+        rt_die("%s: CIFAR-10 has %d classes, but %s has %lld: build it with the same number (--set "
+               "model.classes=%d, "
                "where it is a parameter)",
                path, CLASSES, p->model, (long long)p->classes, CLASSES);
     d->cifar = c;
@@ -102,8 +105,9 @@ static void fill_file(void *arg, int thread, int unit)
         take_labels(d, stream_path(s), first, n);
     bytes += stream_end(s, c->whole[unit] * RECORD - bytes);
     if (bytes != c->whole[unit] * RECORD)
-        rt_die("%s changed while it was read, or its size is wrong: it holds %lld bytes or more, not %lld", stream_path(s),
-               (long long)bytes, (long long)(c->whole[unit] * RECORD));
+        rt_die("%s changed while it was read, or its size is wrong: it holds %lld bytes or more, "
+               "not %lld",
+               stream_path(s), (long long)bytes, (long long)(c->whole[unit] * RECORD));
 }
 
 void cifar_fill(Data *d, Pool *pool)

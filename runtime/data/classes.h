@@ -1,6 +1,7 @@
-/* classes.h -- what the classes are called, where the data say so: the folders of images.
+/* classes.h -- names of the classes, which folders of images have.
  *
- * The names go with the weights, as the tensor "classes": a line of text a class, so that predict knows them without the data.
+ * A file of weights has the names as the tensor "classes", one line of text for each class, so
+ * predict needs no data set for them.
  */
 #ifndef CLASSES_H
 #define CLASSES_H
@@ -9,16 +10,18 @@
 typedef struct Classes {
     int64_t n;
     const char **name;
-    char *text; int64_t text_bytes;                   /* as it is saved */
+    char *text;
+    int64_t text_bytes; /* as it is saved */
 } Classes;
 
 /* The names of this process; NULL: there are none. */
 const Classes *classes_now(void);
 
-/* Takes the names, sorted as the classes are; a new line in one becomes a question mark. */
+/* Takes the names in the order of the classes; replaces a new line in a name by a question mark. */
 void classes_take(char *const *name, int64_t n);
 
-/* From a file of weights; false when that has none.  Dies when they are not as many as p's. */
+/* Takes the names from a file of weights; false if it has none. Dies if their number is not that of
+ * the classes of p. */
 bool classes_of_weights(const RtProgram *p, const char *path);
 
 #endif

@@ -1,11 +1,13 @@
-/* csv.c -- samples as text: a row a sample, its numbers separated by commas, semicolons or tabs.
+/* csv.c -- samples as text: a row for each sample, its numbers separated by commas, semicolons or
+ * tabs.
  *
- * The first row says which of them separates: a semicolon, else a comma, else a tab.  A number may stand in quotes, and blanks around
- * it; a row may end in CR LF; a byte order mark in front of the file and empty rows are passed over.  A first row whose fields are
- * all names is left out: a name is not empty, begins with no digit, sign or point, and does not say that a number is missing.
- * Anything else that is no number is an error with its row and column.
+ * The first row decides the separator: a semicolon if it has one, else a comma, else a tab. A
+ * number can have quotes and blanks around it. A row can end in CR LF. A byte order mark and empty
+ * rows are skipped. A first row is skipped if all its fields are names: a name is not empty, does
+ * not begin with a digit, sign or point, and is no word for a missing number. Any other field that
+ * is no number is an error; the message has row and column.
  *
- * Source: RFC 4180, and what spreadsheets write.
+ * Source: RFC 4180, and files that spreadsheets write.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -60,11 +62,11 @@ static const char *end_of_quoted(const Csv *c, const char *at, int64_t column)
     for (; !is_end(*at); at++)
         if (*at == '"' && *++at != '"')
             return at;
-    rt_die("%s:%lld: the quote in column %lld is not closed in its row", c->path,
-           (long long)c->row, (long long)column);
+    rt_die("%s:%lld: the quote in column %lld is not closed in its row", c->path, (long long)c->row,
+           (long long)column);
 }
 
-/* The field at *at, which goes on to its separator, or the end of the row. */
+/* The field at *at; advances *at to the separator or the end of the row. */
 static Field take_field(const Csv *c, const char **at, int64_t column)
 {
     const char *begin = *at, *end;
@@ -77,8 +79,8 @@ static Field take_field(const Csv *c, const char **at, int64_t column)
         while (is_blank(c, *end))
             end++;
         if (!is_end(*end) && *end != c->separator)
-            rt_die("%s:%lld: column %lld has text behind its closing quote", c->path, (long long)c->row,
-                   (long long)column);
+            rt_die("%s:%lld: column %lld has text behind its closing quote", c->path,
+                   (long long)c->row, (long long)column);
     } else {
         for (end = begin; !is_end(*end) && *end != c->separator;)
             end++;
@@ -97,7 +99,8 @@ static bool says_missing(const Field *f)
 {
     static const char *const word[] = {"na", "n/a", "#n/a", "null", "none", "?"};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-        if (strlen(word[i]) == (size_t)f->length && strncasecmp(word[i], f->text, strlen(word[i])) == 0)
+        if (strlen(word[i]) == (size_t)f->length &&
+            strncasecmp(word[i], f->text, strlen(word[i])) == 0)
             return true;
     return false;
 }
@@ -130,7 +133,7 @@ static void __attribute__((noreturn)) no_number(const Csv *c, const Field *f, in
            comma ? ": write it with a point, and without a comma between thousands" : "");
 }
 
-/* The numbers of a line into row[0 .. n-1]; returns how many there are. */
+/* Reads the numbers of a line into row[0 .. n-1]; returns their count. */
 static int64_t read_row(const Csv *c, const char *line, double *row, int64_t n)
 {
     for (int64_t column = 1;; column++, line++) {
@@ -149,7 +152,7 @@ static bool blank(const char *line)
     return line[strspn(line, " \t\r\n")] == 0;
 }
 
-/* Behind a byte order mark of UTF-8; other encodings have other ones. */
+/* Skips a byte order mark of UTF-8; other encodings have other marks. */
 static const char *behind_mark(const Csv *c, const char *line)
 {
     if (strncmp(line, "\xFF\xFE", 2) == 0 || strncmp(line, "\xFE\xFF", 2) == 0)

@@ -24,8 +24,8 @@ int64_t data_features(const RtProgram *p)
 
 int64_t data_bytes(int64_t n, int type)
 {
-    static const int64_t each[] = {
-        [RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
+    static const int64_t each[] =
+        {[RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
     return n * each[type];
 }
 
@@ -75,8 +75,9 @@ void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, co
         return;
     if (!resizable(p, rank, dim)) {
         char a[128], b[128];
-        rt_die("%s holds samples of shape %s, but %s takes %s", path, sample_shape_text(a, rank, dim),
-               p->model, sample_shape_text(b, p->input_rank, p->input_dim));
+        rt_die("%s holds samples of shape %s, but %s takes %s", path,
+               sample_shape_text(a, rank, dim), p->model,
+               sample_shape_text(b, p->input_rank, p->input_dim));
     }
     d->features = product;
     d->height = dim[rank - 2];
@@ -123,7 +124,8 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
 {
     const bool test = strcmp(split, "test") == 0;
     if (p->recipe.samples <= 0)
-        rt_die("--data synthetic: the recipe does not say how many samples to generate: build it with data = "
+        rt_die("--data synthetic: the recipe does not say how many samples to generate: build it "
+               "with data = "
                "synthetic(samples = N), or measure steps with `bench`");
     d->synthetic = true;
     synthetic_room(d, p->batch);
@@ -134,7 +136,7 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
 }
 
-/* A directory with tokens of a text, as another program has made them. */
+/* A directory with the tokens of a text, as another program made them. */
 static bool holds_arrays(const char *directory)
 {
     return access(rt_format("%s/train_x.npy", directory), F_OK) == 0;
@@ -194,7 +196,7 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
-/* In training the loss shows such numbers; without a loss, nothing else does. */
+/* In training, the loss shows such numbers; without a loss, only this check does. */
 static void check_finite(const RtProgram *p, const Data *d)
 {
     const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;

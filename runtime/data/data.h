@@ -1,8 +1,7 @@
-/* data.h -- samples: where they come from, and the batch that a step sees.
+/* data.h -- samples: where they come from, and the batch of a step.
  *
- * Stored data stay in memory in the type in which they are stored, filled once; a batch is a list
- * of rows of them. Synthetic samples are a function of their number and are made for the batch at
- * hand.
+ * Stored data are read once and stay in memory in their stored type; a batch is a list of their
+ * rows. A synthetic sample is a function of its number and is made for the current batch.
  */
 #ifndef DATA_H
 #define DATA_H
@@ -12,24 +11,24 @@
 
 /* One batch, as the fields of Rt of the same names. */
 typedef struct Batch {
-    const void     *x;
-    int64_t         x_stride;
-    int             x_type;
-    double          x_scale;
-    int             x_height, x_width;
-    const void     *label;
-    int64_t         label_stride;
-    int             label_type;
+    const void *x;
+    int64_t x_stride;
+    int x_type;
+    double x_scale;
+    int x_height, x_width;
+    const void *label;
+    int64_t label_stride;
+    int label_type;
     const uint32_t *index;
-    const RtOrder  *order;                            /* which a device computes itself: entry i is place first + i of it */
-    int64_t         first;
-    int             valid;
-    uint64_t        seed;
-    int64_t         epoch;
-    int64_t         x_row, label_row;                 /* bytes of one sample: rows may lie further apart, or overlap */
-    const void     *stored, *stored_label;            /* where the memory that x and label point into begins, */
-    int64_t         stored_bytes, label_bytes;        /* and how much it is; for devices, which have a copy */
-    bool            fresh;                            /* its content is this batch's */
+    const RtOrder *order; /* which a device computes itself: entry i is place first + i of it */
+    int64_t first;
+    int valid;
+    uint64_t seed;
+    int64_t epoch;
+    int64_t x_row, label_row; /* bytes of one sample: rows may lie further apart, or overlap */
+    const void *stored, *stored_label; /* where the memory that x and label point into begins, */
+    int64_t stored_bytes, label_bytes; /* and how much it is; for devices, which have a copy */
+    bool fresh;                        /* its content is this batch's */
 } Batch;
 
 typedef struct Stream Stream;
@@ -37,135 +36,134 @@ typedef struct Cifar Cifar;
 typedef struct Images Images;
 
 typedef struct Data {
-    const char *place;  /* "models/data/mnist", "synthetic": for messages */
-    int64_t     n;                                    /* samples */
-    int64_t     stride;                               /* bytes a sample */
-    int         type;                                 /* RT_U8 ... */
-    double      scale;                                /* multiplies u8 */
-    int64_t     features, height, width;              /* elements of a stored sample, its last two dimensions */
-    char       *x;
-    int64_t     vocab;                                /* samples are tokens 0 .. vocab-1; 0: numbers */
-    int32_t    *label;                                /* NULL: none */
-    int64_t     classes, labels;                      /* labels a sample */
-    Stream     *x_file, *y_file;                      /* IDX: opened, their samples not yet read; */
-    int64_t     whole;                                /* how many those files hold */
-    Cifar      *cifar;                                /* CIFAR-10: its opened files */
-    Images     *images;                               /* folders: the list of files, and the packed one */
-    const char *next;                                 /* text: labels of the first sample, as far apart as samples; NULL: `label` */
-    int64_t     shift;                                /* text: windows begin 0 .. shift - 1 tokens later, another number each epoch */
-    int64_t     scored;                               /* labels that count; 0: all */
-    const char *x_path;                               /* npy: where the samples are from */
-    const char *y_numbers;                            /* npy: labels not yet converted, */
-    int         y_size;                               /* bytes each, */
-    bool        y_signed;                             /* as a two's complement or not, */
-    const char *y_path;                               /* from here */
-    bool        synthetic;
-    int64_t     first;  /* synthetic: number of sample 0 of this split */
-    uint32_t   *position;  /* synthetic: [batch] places of the current batch */
-    int         batch;
-    bool        device;                               /* the program's: tokens are looked at before they go there */
-    int         part_first, part;                     /* synthetic: which of a batch are made here; data_share */
+    const char *place;               /* "models/data/mnist", "synthetic": for messages */
+    int64_t n;                       /* samples */
+    int64_t stride;                  /* bytes a sample */
+    int type;                        /* RT_U8 ... */
+    double scale;                    /* multiplies u8 */
+    int64_t features, height, width; /* elements of a stored sample, its last two dimensions */
+    char *x;
+    int64_t vocab;           /* samples are tokens 0 .. vocab-1; 0: numbers */
+    int32_t *label;          /* NULL: none */
+    int64_t classes, labels; /* labels a sample */
+    Stream *x_file, *y_file; /* IDX: opened, their samples not yet read; */
+    int64_t whole;           /* how many those files hold */
+    Cifar *cifar;            /* CIFAR-10: its opened files */
+    Images *images;          /* folders: the list of files, and the packed one */
+    const char *next;   /* text: labels of the first sample; their stride is that of the samples.
+                       * NULL: `label` */
+    int64_t shift;      /* text: windows begin 0 .. shift - 1 tokens later; each epoch has another
+                     * number */
+    int64_t scored;     /* labels that count; 0: all */
+    const char *x_path; /* npy: where the samples are from */
+    const char *y_numbers; /* npy: labels not yet converted, */
+    int y_size;            /* bytes each, */
+    bool y_signed;         /* as a two's complement or not, */
+    const char *y_path;    /* from here */
+    bool synthetic;
+    int64_t first;      /* synthetic: number of sample 0 of this split */
+    uint32_t *position; /* synthetic: [batch] places of the current batch */
+    int batch;
+    bool device;          /* the program's: tokens are looked at before they go there */
+    int part_first, part; /* synthetic: which of a batch are made here; data_share */
 } Data;
 
 /* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and
- * makes room for all of it: everything that can fail for lack of memory, or for a wrong header,
- * fails here. limit: samples at most; 0 = all. */
-Data    *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit);
+ * allocates the memory for all of it. So errors for lack of memory or for a wrong header appear
+ * here. limit: number of samples, at most; 0 = all. */
+Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit);
 
-/* Reads, verifies and checks what data_open has left, several files side by side (pool NULL: one by
- * one); allocates nothing. */
-void     data_fill(Data *d, Pool *pool);
+/* Reads, verifies and checks the data of data_open, several files in parallel (pool NULL: one after
+ * another); allocates nothing. */
+void data_fill(Data *d, Pool *pool);
 
-/* Samples to test or predict, from a .npy or .csv file, lines of text, or an image or a folder
- * of some (data_fill decodes them); no labels. */
-Data    *data_open_file(const RtProgram *p, const char *path);
-Data    *data_open_text(const RtProgram *p, const char *text);  /* one */
+/* Samples to test or predict, without labels, from a .npy or .csv file, from lines of text, from an
+ * image, or from a folder of images (data_fill decodes them). */
+Data *data_open_file(const RtProgram *p, const char *path);
+Data *data_open_text(const RtProgram *p, const char *text); /* one */
 
-/* `n` synthetic samples held in memory, for bench and where no data are at hand. */
-Data    *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
+/* `n` synthetic samples in memory, for bench and for runs without data. */
+Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
 
-/* mean.c: the mean of all samples into the parameter where the program keeps it; nothing without
+/* mean.c: stores the mean of all samples in the parameter of the program for it, if there is
  * one. */
-void     data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
+void data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
-/* Hashes that tell whether data are the same: of size, type, labels and tokens; of the samples'
- * bytes (samples.c), 0 if none are stored or they are tokens. */
+/* Hashes that identify data: of size, type, labels and tokens; of the bytes of the samples
+ * (samples.c), 0 if there are no stored samples or they are tokens. */
 uint64_t data_hash(const Data *d);
 uint64_t data_hash_samples(const Data *d, Pool *pool);
 
-/* The hash that ranks compare: of both, but of arrays above 16 MB only evenly spread samples.
- * Otherwise each rank would read all samples, from a shared file system. */
+/* The hash that ranks compare: of both. Of arrays above 16 MB it contains only evenly spread
+ * samples; otherwise each rank would read all samples from a shared file system. */
 uint64_t data_hash_rows(const Data *d);
 
-/* Samples of a piece that has a hash of its own, and that hash; `samples`: how many there are,
- * for the last piece. */
-int64_t  data_piece(const Data *d);
+/* Number of samples in a piece with its own hash, and this hash; `samples`: the number of all
+ * samples, for the last piece. */
+int64_t data_piece(const Data *d);
 uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples);
 
-/* images.c: as data_hash_samples; and looks at those of the samples that this run reads for the
- * first time: mapped_wrong where they are not what was packed. */
+/* images.c: as data_hash_samples; also checks the samples that this run reads for the first time,
+ * and calls mapped_wrong if they are not the packed ones. */
 uint64_t images_hash(const Data *d);
-void     images_check(const Data *d, Pool *pool, const uint32_t *index);
+void images_check(const Data *d, Pool *pool, const uint32_t *index);
 
-/* Batch number `step` of an epoch whose samples come in `order` (its first entries repeated
- * behind its end). `valid` of them count. */
-void     data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid,
-                    Batch *b);
+/* Batch number `step` of an epoch with the samples in `order` (its first entries are repeated after
+ * its end). `valid` of the samples count. */
+void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid, Batch *b);
 
-/* From here on rank `rank` makes only its own part of each batch of synthetic samples.  Stored
- * samples are in the memory of every rank, because the order of an epoch scatters each batch
- * over all of them. */
-void     data_share(Data *d, int rank, int ranks);
+/* After this call, rank `rank` makes only its own part of each batch of synthetic samples. Stored
+ * samples are in the memory of every rank, because the order of an epoch scatters each batch over
+ * all of them. */
+void data_share(Data *d, int rank, int ranks);
 
-/* A token of this file is not in the vocabulary: the file changed during the run. */
-void     data_wrong_token(const Data *d);
+/* Reports a token of this file that is not in the vocabulary: the file changed during the run. */
+void data_wrong_token(const Data *d);
 
-/* Labels of the batch that are scored, divided by its samples: all `batch` samples, also those
- * that fill it up; the same on every rank.  At least one label counts, so that the result can
- * divide. */
-double   data_scored(const RtProgram *p, const Batch *b);
+/* Number of scored labels of the batch divided by the number of its samples. All `batch` samples
+ * count, also those that fill the batch; the result is the same on every rank. It is at least that
+ * of one label, so it can be a divisor. */
+double data_scored(const RtProgram *p, const Batch *b);
 
 /* Bytes of n numbers of a stored type, RT_U8 ... */
-int64_t  data_bytes(int64_t n, int type);
+int64_t data_bytes(int64_t n, int type);
 
-/* Bytes from a sample's labels to the next one's, as Data.label holds them. */
-int64_t  data_label_stride(const Data *d);
+/* Bytes from the labels of a sample to those of the next one, in Data.label. */
+int64_t data_label_stride(const Data *d);
 
 /* Elements of an input sample. */
-int64_t  data_features(const RtProgram *p);
+int64_t data_features(const RtProgram *p);
 
-/* synthetic.c: sample `i` of the stream and its labels; the same for ever.  x: d->stride bytes. */
-void     synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
-/* Makes the samples of places first .. first + n - 1 in memory, with all threads: those that
- * `order` lists there; without it, sample i at place i. */
-void     synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n);
+/* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
+void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
+/* Makes the samples with indices first .. first + n - 1 in memory, with all threads: index k is
+ * sample order[k], or sample k if order is NULL. */
+void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n);
 
-/* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all places when
- * there is none. */
-char    *find_data(const RtProgram *p, const char *name);
+/* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all searched
+ * places if there is none. */
+char *find_data(const RtProgram *p, const char *name);
 
-/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false when it holds no such
- * files. */
-bool     idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
-                  Data *d);
-void     idx_fill(Data *d);
-bool     cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
-                    Data *d);
-void     cifar_fill(Data *d, Pool *pool);
-bool     images_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
-                     Data *d);
-void     images_fill(Data *d, Pool *pool);
-void     images_open_input(const RtProgram *p, const char *path, Data *d);
+/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false if it has no such files. */
+bool idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
+void idx_fill(Data *d);
+bool cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                Data *d);
+void cifar_fill(Data *d, Pool *pool);
+bool images_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                 Data *d);
+void images_fill(Data *d, Pool *pool);
+void images_open_input(const RtProgram *p, const char *path, Data *d);
 const char *images_path(const Data *d, int64_t i);
-bool     npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
-                  Data *d);
-void     npy_fill(Data *d);
-void     npy_open_input(const RtProgram *p, const char *path, Data *d);
-void     csv_open_input(const RtProgram *p, const char *path, Data *d);
+bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
+void npy_fill(Data *d);
+void npy_open_input(const RtProgram *p, const char *path, Data *d);
+void csv_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* Takes the dimensions of stored samples; dies unless they can be fed to the program: equal up
- * to 1s, or one of the two is flat, or the recipe resizes images and the channels are as many. */
-void     data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
-void     data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
+/* Takes the dimensions of stored samples; dies if the program cannot use them. They must equal
+ * those of the input except for 1s, or one of the two must be flat, or the recipe resizes images
+ * and the number of channels is equal. */
+void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
+void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 
 #endif

@@ -1,10 +1,13 @@
-/* decode.c -- PNG by libpng, JPEG by libturbojpeg; linked only into programs that name rt_decode_images.
+/* decode.c -- PNG by libpng, JPEG by libturbojpeg; linked only into programs that name
+ * rt_decode_images.
  *
- * The bytes say which of the two a file is, not its name.  Transparency is dropped, grey becomes three equal channels, CMYK is
- * turned over as Adobe stores it, of 16 bits the higher eight are taken, and a gamma in the file (gAMA) is left alone: what Pillow's
- * convert("RGB") does.  It differs for grey of 16 bits, where Pillow makes everything from 256 on white; TensorFlow and OpenCV take
- * the higher eight bits there, too.  A JPEG that merely has odd bytes in it is taken, one that
- * ends too early is not.  Without the libraries at build time `tenon build` refuses such a recipe.
+ * The format follows from the bytes of the file, not from its name. Pixels become those of Pillow's
+ * convert("RGB"): transparency is dropped, grey becomes three equal channels, CMYK is inverted as
+ * Adobe stores it, the higher eight of 16 bits remain, and a gamma in the file (gAMA) is ignored.
+ * The exception is grey of 16 bits, where Pillow makes all values from 256 on white; TensorFlow and
+ * OpenCV take the higher eight bits, too. A JPEG with some wrong bytes is accepted; a JPEG that
+ * ends too early is an error. Without the libraries at build time, `tenon build` refuses such a
+ * recipe.
  */
 #include "data/decode.h"
 
@@ -17,8 +20,9 @@
 #include <string.h>
 #include <turbojpeg.h>
 
-/* Pixels of an image that is decoded alone.  With DECODE_PIXELS an image takes 537 MB at most (716 in CMYK), and the images of all
- * threads together take that and 64 MB a thread. */
+/* An image with more pixels is decoded alone. With DECODE_PIXELS pixels, an image takes at most 537
+ * MB (716 in CMYK), so the images of all threads together take at most this and 64 MB for each
+ * thread. */
 enum { LARGE = 1 << 24 };
 
 static pthread_mutex_t one_large = PTHREAD_MUTEX_INITIALIZER;
@@ -29,11 +33,13 @@ static bool decode_refuse(char why[DECODE_WHY], const char *text)
     return false;
 }
 
-/* Large ones wait for each other, so that a folder of them takes the memory of one, and not of one a thread. */
-static bool pixels_room(Pixels *p, size_t channels, int64_t width, int64_t height, char why[DECODE_WHY])
+/* Large images are decoded one at a time, so a folder of them takes the memory of one. */
+static bool pixels_room(Pixels *p, size_t channels, int64_t width, int64_t height,
+                        char why[DECODE_WHY])
 {
     if (width < 1 || height < 1 || width > DECODE_PIXELS / height) {
-        snprintf(why, DECODE_WHY, "it has %lld x %lld pixels, more than the %d that are read: make it smaller",
+        snprintf(why, DECODE_WHY,
+                 "it has %lld x %lld pixels, more than the %d that are read: make it smaller",
                  (long long)width, (long long)height, DECODE_PIXELS);
         return false;
     }
@@ -61,7 +67,7 @@ static bool decode_fail(Pixels *p, char why[DECODE_WHY], const char *text)
     return decode_refuse(why, text);
 }
 
-/* n pixels of four bytes become three, in place; CMYK is inverted: 255 is no ink. */
+/* Reduces n pixels from four bytes to three, in place; CMYK is inverted: 255 is no ink. */
 static void drop_fourth(uint8_t *at, int64_t n, bool cmyk)
 {
     for (int64_t i = 0; i < n; i++)
@@ -70,7 +76,8 @@ static void drop_fourth(uint8_t *at, int64_t n, bool cmyk)
                 cmyk ? (uint8_t)((at[4 * i + c] * at[4 * i + 3] + 127) / 255) : at[4 * i + c];
 }
 
-/* ---- PNG, by libpng's calls one by one: its simplified ones take 16 bits for linear light, and apply gAMA */
+/* ---- PNG, by libpng's basic functions: its simplified ones treat 16 bits as linear light, and
+ * apply gAMA */
 
 typedef struct Png {
     png_structp png;
@@ -102,7 +109,8 @@ static void png_remark(png_structp png, png_const_charp text)
     (void)png, (void)text;
 }
 
-/* Three bytes a pixel, whatever the file has: of 16 bits the higher eight, as Pillow takes them of colours. */
+/* Sets the output to three bytes for each pixel; of 16 bits, the higher eight remain, as in Pillow
+ * for colours. */
 static void png_want_rgb(png_structp png)
 {
     png_set_expand(png);

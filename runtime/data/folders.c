@@ -39,8 +39,8 @@ bool folders_is_image(const char *name)
                    strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* What a directory holds, sorted: folders, or files with a name of an image; hidden ones do not count.  *others: what else is
- * there.  false: there is no such directory. */
+/* The sorted entries of a directory: folders, or files with a name of an image; hidden ones do not
+ * count. *others: number of other entries. false: there is no such directory. */
 static bool list(const char *directory, bool folders, Names *s, int64_t *others)
 {
     DIR *d = opendir(directory);
@@ -54,7 +54,8 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
         char *path = rt_format("%s/%s", directory, e->d_name);
         const bool known = e->d_name[0] != '.';
         if (known && stat(path, &info) == 0 &&
-            (folders ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) && folders_is_image(e->d_name)))
+            (folders ? S_ISDIR(info.st_mode)
+                     : S_ISREG(info.st_mode) && folders_is_image(e->d_name)))
             add_name(s, rt_format("%s", e->d_name));
         else
             *others += known;
@@ -77,7 +78,8 @@ static char *list_names(const Names *s)
     return s->n > 8 ? rt_format("%s, ...", text) : text;
 }
 
-/* The classes are the training split's folders; those of the test split where there is no other. */
+/* The classes are the folders of the training split; without this split, those of the test
+ * split. */
 static bool find_classes(const RtProgram *p, const char *directory, const char *split, Names *class)
 {
     int64_t others = 0;
@@ -88,10 +90,11 @@ static bool find_classes(const RtProgram *p, const char *directory, const char *
             return false;
     }
     if (class->n < 2)
-        rt_die("%s holds %s: images need one folder a class, and at least two classes",
-               path, class->n ? rt_format("one folder (%s)", class->name[0]) : "no folder");
+        rt_die("%s holds %s: images need one folder a class, and at least two classes", path,
+               class->n ? rt_format("one folder (%s)", class->name[0]) : "no folder");
     if (p->softmax_output && class->n != p->classes)
-        rt_die("%s holds %lld classes (%s), but %s has %lld: build it with the same number (--set model.classes=%lld, "
+        rt_die("%s holds %lld classes (%s), but %s has %lld: build it with the same number (--set "
+               "model.classes=%lld, "
                "where it is a parameter)",
                path, (long long)class->n, list_names(class), p->model, (long long)p->classes,
                (long long)class->n);
@@ -126,7 +129,7 @@ static void take_turns(Folders *out, const Names *class, const Names *file, cons
     out->hash = hash_end(&h);
 }
 
-/* Reports a folder of the split that is no class, instead of leaving it out silently. */
+/* Dies if a folder of the split is no class. */
 static void check_folders(const Names *class, const char *path)
 {
     Names here;

@@ -4,24 +4,26 @@
 #include "rt.h"
 
 typedef struct ImageFile {
-    char    *path;                                    /* DIR/train/cat/17.png */
-    int32_t  label;
-    int64_t  bytes, changed;                          /* nanoseconds since 1970 */
+    char *path; /* DIR/train/cat/17.png */
+    int32_t label;
+    int64_t bytes, changed; /* nanoseconds since 1970 */
 } ImageFile;
 
 typedef struct Folders {
-    ImageFile *image;                                 /* the classes take turns, so that the first N are of all */
-    int64_t    n;
-    uint64_t   hash;                                  /* of names, sizes and times: other files, another hash */
+    ImageFile *image; /* the classes take turns, so that the first N are of all */
+    int64_t n;
+    uint64_t hash; /* of names, sizes and times: other files, another hash */
 } Folders;
 
-/* Lists the images of a split; the folders of the training split, sorted by name, are the classes 0, 1, ...  false when there
- * is no folder `split`; dies when what lies in it cannot be a data set of p's classes. */
+/* Lists the images of a split. The folders of the training split, sorted by name, are the classes
+ * 0, 1, ... Returns false if there is no folder `split`; dies if it is no data set with the classes
+ * of p. */
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out);
 
-/* Images to predict, without labels: a file, or those of a folder, sorted; dies where there are none. */
+/* Lists images to predict, without labels: one file, or the sorted files of a folder; dies if there
+ * are none. */
 void folders_input(const char *path, Folders *out);
 
-bool folders_is_image(const char *name);              /* by how it ends */
+bool folders_is_image(const char *name); /* by how it ends */
 
 #endif

@@ -75,7 +75,7 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     return true;
 }
 
-/* The first n samples, `size` bytes each, and a look at the others: the file holds what its
+/* Reads the first n samples of `size` bytes each; checks that the file has as many samples as its
  * header says. */
 static void read_samples(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
 {
@@ -89,7 +89,7 @@ static void read_samples(Stream *s, void *to, int64_t n, int64_t size, int64_t w
                (long long)whole);
 }
 
-/* Labels come as bytes into the end of their own array and are widened from its front. */
+/* Reads labels as bytes to the end of their own array, and widens them from its start. */
 void idx_fill(Data *d)
 {
     if (d->n == 0)

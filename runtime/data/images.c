@@ -1,10 +1,12 @@
-/* images.c -- folders of PNG and JPEG images: decoded and brought to the input's size once, then kept in a packed file.
+/* images.c -- folders of PNG and JPEG images: decoded and resized once, then kept in a packed file.
  *
- * The packed file is a head of 4096 bytes, the samples, (C, H, W) bytes each, as the kernels read them, and a hash of each piece
- * of them (samples.c): a later run maps it and starts at once, and compares a piece with its hash when it reads a sample of it
- * for the first time.  It lies beside the images, else in the user's cache directory, else nowhere (the samples are then in
- * memory).  It is good for as long as the hash of the images' names, sizes and times stays, and it appears whole or not at
- * all (file.h).  Of processes that start together one writes it, as a rule, and the others keep samples in memory.
+ * The packed file has a head of 4096 bytes, the samples as (C, H, W) bytes in the order of the
+ * kernels, and a hash of each piece of the samples (samples.c). A later run maps the file and
+ * starts at once; it compares a piece with its hash when it reads the first sample of the piece.
+ * The file lies beside the images, else in the cache directory of the user; if neither is possible,
+ * the samples are only in memory. The file is valid while the hash of the names, sizes and times of
+ * the images is the same. It appears when it is complete (file.h). If several processes start
+ * together, usually one writes the file and the others keep the samples in memory.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -41,7 +43,7 @@ struct Images {
     Folders folders;
     Head head;
     const char *place; /* the packed file; NULL: none */
-    File *file;        /* that will have that place; NULL: samples are in memory only, or read from there */
+    File *file;        /* the packed file while this run writes it; else NULL */
     char *map;
     int64_t bytes;  /* of the packed file */
     uint64_t *sum;  /* [pieces] there */
@@ -52,7 +54,7 @@ struct Images {
 
 /* ---- the packed file */
 
-/* Of all images; the samples of one have the same stride for every Data that reads them. */
+/* Of all images; samples have the same stride for every Data that reads them. */
 static int64_t image_bytes(const Images *m)
 {
     return data_piece(&(Data){.stride = data_features(m->p)});
@@ -63,7 +65,7 @@ static int64_t pieces(const Images *m)
     return (m->folders.n + image_bytes(m) - 1) / image_bytes(m);
 }
 
-/* Good: maps it.  What is there but of other images will be replaced. */
+/* Maps a valid file. A file of other images will be replaced. */
 static bool map_packed(Images *m, const char *path)
 {
     Head have;
@@ -130,9 +132,9 @@ static const char *users_place(const Images *m, const char *directory)
     base = rt_format("%s/tenon", base);
     mkdir(base, 0777);
     const uint64_t of_place = hash_text(real ? real : directory);
-    return rt_format("%s/" FILE_IMAGES, base,
-                     (unsigned long long)(of_place ^ m->head.hash), (long long)m->head.channels,
-                     (long long)m->head.height, (long long)m->head.width);
+    return rt_format("%s/" FILE_IMAGES, base, (unsigned long long)(of_place ^ m->head.hash),
+                     (long long)m->head.channels, (long long)m->head.height,
+                     (long long)m->head.width);
 }
 
 /* ---- decoding */
@@ -209,9 +211,9 @@ static Images *images_new(const RtProgram *p, Folders folders)
 
 static void find_samples(Images *m, const char *directory, const char *split)
 {
-    const char *beside = rt_format("%s/" FILE_PACKED, directory, split,
-                                   (long long)m->head.channels, (long long)m->head.height,
-                                   (long long)m->head.width, m->head.crop ? "" : "-stretched");
+    const char *beside = rt_format("%s/" FILE_PACKED, directory, split, (long long)m->head.channels,
+                                   (long long)m->head.height, (long long)m->head.width,
+                                   m->head.crop ? "" : "-stretched");
     const char *users = users_place(m, directory);
     if (map_packed(m, beside) || (users && map_packed(m, users)))
         return;
@@ -258,7 +260,7 @@ void images_fill(Data *d, Pool *pool)
         end_packed(m);
 }
 
-/* ---- the samples' hash, and a look at each piece of a file that another run has made */
+/* ---- the hash of the samples, and a check of each piece of a file that another run has made */
 
 uint64_t images_hash(const Data *d)
 {

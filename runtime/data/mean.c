@@ -1,6 +1,7 @@
 /* mean.c -- the mean sample of a training set, for recipes with normalize = per_pixel_mean.
  *
- * Each element is summed in double over the samples in their order, bytes exactly: the same bits for any number of threads.
+ * The sum of each element is in double, over the samples in their order; sums of bytes are exact.
+ * So the bits are the same for any number of threads.
  */
 #include "base/error.h"
 #include "data/data.h"

@@ -1,23 +1,25 @@
-/* order.h -- in which order an epoch takes its samples: a function of (seed, epoch, place), see RtOrder in rt.h.
+/* order.h -- the order of the samples in an epoch: a function of (seed, epoch, index), see RtOrder
+ * in rt.h.
  *
- * The host reads it from a list that is filled by that function; a device computes its batches' part of it itself.
+ * The host reads the order from a list, which that function fills; a device computes the part of
+ * its batches itself.
  */
 #ifndef ORDER_H
 #define ORDER_H
 #include "rt.h"
 
 typedef struct Order {
-    RtOrder   by;
-    uint32_t *sample;                                 /* of as many places as have been filled */
+    RtOrder by;
+    uint32_t *sample; /* of as many places as have been filled */
 } Order;
 
 /* Of n samples, 1 .. 2^32: shuffled, or as they are stored. */
 RtOrder order_by(int64_t n, uint64_t seed, int64_t epoch, bool shuffle);
 
 /* sample[0 .. count-1]; from n on its front again. */
-void    order_fill(const RtOrder *by, uint32_t *sample, int64_t count);
+void order_fill(const RtOrder *by, uint32_t *sample, int64_t count);
 
-/* All samples as they are stored, in whole batches; the list is of rt_alloc. */
-Order   order_stored(int64_t n, int64_t batch);
+/* All samples in their stored order, in whole batches; the list is of rt_alloc. */
+Order order_stored(int64_t n, int64_t batch);
 
 #endif

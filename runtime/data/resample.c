@@ -1,17 +1,19 @@
-/* resample.c -- see resample.h: columns first, then rows, each target a weighted sum of a few neighbours. */
+/* resample.c -- see resample.h: columns first, then rows; each target pixel is a weighted sum of a
+ * few source pixels. */
 #include "data/resample.h"
 #include "base/error.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* Of each target pixel along one dimension: the first source pixel, and `taps` weights that add up to 1. */
+/* For each target pixel in one dimension: the first source pixel, and `taps` weights with the sum
+ * 1. */
 typedef struct Axis {
     int n, taps;
     int *first;
     float *weight;
 } Axis;
 
-/* n targets over the sources begin .. begin + length of `size` in all. */
+/* The weights of n targets over the sources begin .. begin + length, of `size` sources. */
 static Axis axis_new(int n, double begin, double length, int size)
 {
     const double scale = length / n, reach = scale > 1 ? scale : 1;

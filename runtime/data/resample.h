@@ -3,11 +3,14 @@
 #define RESAMPLE_H
 #include "rt.h"
 
-/* src (h, w, 3) bytes onto dst (channels, height, width) bytes, channels 3 or 1.
+/* Resizes src (h, w, 3) bytes to dst (channels, height, width) bytes, channels 3 or 1.
  *
- * crop: the largest middle part of src with dst's proportions; else all of it, stretched.  A target pixel is the mean of what
- * it covers, weighted by a triangle that reaches to its neighbours' middles: bilinear where the image grows, free of aliasing
- * where it shrinks (PIL's and torchvision's "bilinear").  Plain float arithmetic in a fixed order: the same bytes everywhere. */
-void resample(uint8_t *dst, int channels, int height, int width, const uint8_t *src, int h, int w, bool crop);
+ * crop: takes the largest middle part of src with the proportions of dst; else all of src,
+ * stretched. A target pixel is the weighted mean of the source pixels that it covers, with a
+ * triangle that ends at the centres of its neighbours. This is bilinear where the image grows, and
+ * without aliasing where it shrinks (as "bilinear" in PIL and torchvision). The arithmetic is in
+ * float and in a fixed order: the same bytes on all machines. */
+void resample(uint8_t *dst, int channels, int height, int width, const uint8_t *src, int h, int w,
+              bool crop);
 
 #endif

@@ -1,11 +1,13 @@
-/* samples.c -- what the samples are: a hash of all their bytes, in pieces of whole samples that threads take in any order.
+/* samples.c -- a hash of all bytes of the samples, in pieces of whole samples that threads take in
+ * any order.
  *
- * A piece is the samples of 4 KB, or one.  The hash of all is the sum over the pieces of each one's hash with its place, so that
- * images.c can keep the pieces' hashes in a packed file, and no run needs to read that file to know what it holds.
+ * A piece has the samples of 4 KB, at least one. The hash of all samples is a sum over the pieces;
+ * its terms contain the hash and the index of a piece. So images.c can store the hashes of the
+ * pieces in a packed file, and no run needs to read the whole file.
  *
- * Arrays have no such list: their bytes are read, by all threads, 0.12 s a GiB on one core where memory holds them, which is as
- * fast as they can be read; from a disk they come once, and the first epoch finds them in memory.  Above MOST bytes evenly spread ones
- * are read.
+ * Arrays have no stored hashes: all threads read their bytes. On one core this takes 0.12 s for 1
+ * GiB in memory, which is the rate of reading. From a disk the bytes are read once, and the first
+ * epoch finds them in memory. Of arrays above MOST bytes, evenly spread samples are read.
  */
 #include "base/error.h"
 #include "base/hash.h"

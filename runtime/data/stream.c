@@ -19,7 +19,7 @@ enum { PIECE = 1 << 16, INFLATE_ROOM = 1 << 16 };
 struct Stream {
     char *path;
     int fd;
-    int64_t bytes;  /* of the file */
+    int64_t bytes; /* of the file */
     int64_t unpacked;
     bool gz, whole; /* whole: the end of the unpacked content is seen */
     z_stream z;
@@ -96,7 +96,7 @@ static int open_any(const char *directory, const char *name, char **path)
     return fd;
 }
 
-/* A first step without room for its result makes liblzma take its memory. */
+/* If the first step has no room for its result, liblzma allocates its memory. */
 static void begin_xz(Stream *s, const RtProgram *p)
 {
     static const uint8_t magic[6] = {0xFD, '7', 'z', 'X', 'Z', 0};
@@ -160,7 +160,8 @@ int64_t stream_room(const Stream *s)
 static void check_content(const Stream *s, int64_t content, const char *what)
 {
     if (content > stream_room(s))
-        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: it is taken for damaged; "
+        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: it is taken for "
+               "damaged; "
                "if it is right, unpack the file with %s -d",
                s->path, what, (long long)content, STREAM_RATIO, (long long)s->bytes,
                (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
@@ -204,8 +205,8 @@ static int64_t copy_bytes(Stream *s, uint8_t *to, int64_t bytes)
     return done;
 }
 
-/* One call of inflate into *out, with input; false at the end of the content. A .gz may hold several
- * members. */
+/* Calls inflate once, with input, for *out; false at the end of the content. A .gz file can have
+ * several members. */
 static bool inflate_step(Stream *s, uint8_t **out, size_t *room)
 {
     s->z.next_in = s->piece + s->at;
@@ -260,7 +261,7 @@ int64_t stream_read(Stream *s, void *to, int64_t bytes)
     return out - (uint8_t *)to;
 }
 
-/* To the end of the content too, where zlib and liblzma compare checksums of their own. */
+/* Reads to the end of the content, where zlib and liblzma compare their own checksums. */
 int64_t stream_end(Stream *s, int64_t most)
 {
     char found[65];

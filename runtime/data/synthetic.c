@@ -1,11 +1,12 @@
 /* synthetic.c -- samples without a file: the prototype of a random class, half covered by noise.
  *
- *   numbers   byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform bytes;
- *             with a class a position, each position is such a sample of its own
- *   tokens    token e of sample i is prototype[class(i)][e] or a random one, by the toss of a coin;
- *             with a class a position, tokens are random and the class is a fixed function of the token
+ *   numbers   byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform
+ *             bytes; with a class for each position, each position is such a sample
+ *   tokens    token e of sample i is prototype[class(i)][e] or a random token, with equal
+ *             probability; with a class for each position, tokens are random and the class is a
+ *             fixed function of the token
  *
- * A linear model can learn it, and any sample can be made at any time by itself.
+ * A linear model can learn these samples. Each sample can be made without the others.
  */
 #include "data/data.h"
 
@@ -18,7 +19,7 @@ static void bytes16(uint32_t w[4], uint32_t kind, int64_t which, int64_t block)
     rt_philox(w, SEED, (uint32_t)block, RT_PURPOSE_DATA, (uint32_t)which, high);
 }
 
-/* Four bytes at a time: floor((a + b) / 2) of each (Dietz's average). */
+/* Four bytes at a time: floor((a + b) / 2) of each byte (Dietz's average). */
 static uint32_t average4(uint32_t a, uint32_t b)
 {
     return (a & b) + (((a ^ b) & 0xFEFEFEFEu) >> 1);
@@ -49,7 +50,7 @@ static void synthetic_pixels(uint8_t *x, int64_t features, int32_t label, int64_
     }
 }
 
-/* One token: the coin is the lowest bit, the token comes from the highest. */
+/* Makes one token: the lowest bit chooses between the two cases, the highest bits are the token. */
 static int32_t token(const Data *d, int32_t label, int64_t i, int64_t e)
 {
     uint32_t w[4], proto[4];

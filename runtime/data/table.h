@@ -3,23 +3,28 @@
 #define TABLE_H
 #include <stdint.h>
 
-typedef struct Piece { const char *bytes; int32_t length; } Piece;
+typedef struct Piece {
+    const char *bytes;
+    int32_t length;
+} Piece;
 
 typedef struct Table {
-    Piece    *piece;                                  /* by number; bytes are copies of the table's own */
-    int64_t  *count;                                  /* the caller's to keep */
-    int32_t   n, room;
-    int32_t  *slot;                                   /* number + 1, or 0; a power of 2 of them */
-    uint32_t  slots;
-    struct Store *store;                              /* the copies, block by block, the latest first */
-    int64_t   used, left;                             /* bytes of that block */
+    Piece *piece;   /* by number; bytes are copies of the table's own */
+    int64_t *count; /* the caller's to keep */
+    int32_t n, room;
+    int32_t *slot; /* number + 1, or 0; a power of 2 of them */
+    uint32_t slots;
+    struct Store *store; /* the copies, block by block, the latest first */
+    int64_t used, left;  /* bytes of that block */
 } Table;
 
-int32_t table_find(const Table *t, const char *bytes, int32_t length);   /* -1: it is not there */
-int32_t table_add(Table *t, const char *bytes, int32_t length);          /* its number, a new one if need be */
-void    table_free(Table *t);
+int32_t table_find(const Table *t, const char *bytes, int32_t length); /* -1: it is not there */
+int32_t table_add(Table *t, const char *bytes,
+                  int32_t length); /* its number, a new one if need be */
+void table_free(Table *t);
 
-/* By count, the largest first, equals by their bytes; or by their bytes alone. */
-void    table_sort(Table *t, int by_count);
+/* Sorts by count, the largest first, and entries of equal count by their bytes; or by bytes
+ * only. */
+void table_sort(Table *t, int by_count);
 
 #endif

@@ -1,14 +1,15 @@
 /* text.c -- one text as windows of T tokens, each with the token that follows.
  *
- *   one label a sample      window i is tokens i S .. i S + T - 1, its label token i S + T
- *   a label a position      window i the same; its labels are tokens i S + 1 .. i S + T
+ *   one label for a sample      window i is tokens i S .. i S + T - 1, its label token i S + T
+ *   a label for each position   window i the same; its labels are tokens i S + 1 .. i S + T
  *
- * S is the recipe's step.  The last tenth of the text is the test split; it begins with the first token that no training window
- * has seen, and with a label a position its windows lie end to end (S = T), the last one filled up with positions that
- * are not scored: every token of it is scored once.  In training S = T is the rule there; the windows of every epoch but
- * the first begin at another place (data_batch), so that a token is not always seen behind the same others.
+ * S is the step of the recipe. The last tenth of the text is the test split; it begins with the
+ * first token that is in no training window. With a label for each position, the test windows
+ * follow each other (S = T), and positions that are not scored fill the last one: so each token is
+ * scored once. In training, S = T is usual there; from the second epoch on, the windows begin at
+ * another token (data_batch), so that a token does not always follow the same tokens.
  *
- * Nothing is copied: windows are rows of one array that overlap.
+ * Nothing is copied: windows are overlapping rows of one array.
  */
 #define _GNU_SOURCE
 #include "data/text.h"

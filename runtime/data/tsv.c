@@ -1,7 +1,9 @@
-/* tsv.c -- labelled texts: a line a text, its fields separated by tabs; the first is the class, the last the text.
+/* tsv.c -- labelled texts: one text in each line, fields separated by tabs; the first field is the
+ * class, the last one the text.
  *
- * A text of words begins with a token of its own (VOCAB_BEGIN).  One that is longer than the input loses its front, a shorter one
- * gets padding there, as Keras's pad_sequences does by default.  The vocabulary is that of the training texts.
+ * A text of words begins with the token VOCAB_BEGIN. A text longer than the input loses its first
+ * tokens; a shorter one gets padding before it, which is the default of pad_sequences in Keras. The
+ * vocabulary is that of the training texts.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -34,7 +36,8 @@ static Text find_table(const RtProgram *p, const char *directory, const char *sp
                long_name);
     if (t.n == 0)
         rt_die("%s is empty", t.name);
-    if (t.n >= 3 && memcmp(t.bytes, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark is no part of the first label */
+    if (t.n >= 3 && memcmp(t.bytes, "\xEF\xBB\xBF", 3) ==
+                        0) { /* a byte order mark is no part of the first label */
         t.n -= 3;
         memmove((char *)t.bytes, t.bytes + 3, (size_t)t.n);
     }
@@ -43,7 +46,7 @@ static Text find_table(const RtProgram *p, const char *directory, const char *sp
     return t;
 }
 
-/* The line at *at, which goes on to the next; false at the end.  Blank lines are left out. */
+/* The line at *at; advances *at to the next line. Returns false at the end. Skips blank lines. */
 static bool next_row(const Text *t, const char **at, int64_t *line, Row *row)
 {
     const char *const end = t->bytes + t->n, *c = *at, *stop;

@@ -1,8 +1,9 @@
-/* vocab.c -- made, saved, taken and used; see vocab.h.
+/* vocab.c -- a vocabulary is made, saved, taken from a file, and used; see vocab.h.  The saved
+ * form:
  *
- *   tenon vocabulary 1 char 65      the unit, and how many tokens there are; then
- *   \n                              char, word: what each stands for, a backslash before n, r and itself
- *   104 101                         bpe: the two tokens that each after 255 joins
+ *   tenon vocabulary 1 char 65      the unit and the number of tokens; then a line for each token
+ *   \n                              char, word: the piece; a backslash before n, r and backslash
+ *   104 101                         bpe: the two tokens that a token after 255 joins
  */
 #define _GNU_SOURCE
 #include "data/vocab.h"
@@ -35,7 +36,8 @@ void tokens_add(Tokens *t, int32_t token)
 
 /* ---- characters */
 
-/* Bytes of the character at c, 0 where none begins: RFC 3629's table, which leaves out overlong forms and surrogates. */
+/* Number of bytes of the character at c, 0 if there is no character: the table of RFC 3629, without
+ * overlong forms and surrogates. */
 static int utf8_length(const char *at, const char *end)
 {
     const unsigned char *c = (const unsigned char *)at;
@@ -54,7 +56,7 @@ static int utf8_length(const char *at, const char *end)
     return wrong ? 0 : n;
 }
 
-/* "tale.txt:12: " and the byte in that line, for messages about the byte at `at`. */
+/* "tale.txt:12: " and the index of the byte in its line, for messages about the byte at `at`. */
 static const char *place_in_text(const Text *t, const char *at)
 {
     int64_t line = t->line;
@@ -208,7 +210,7 @@ const Vocab *vocab_make(VocabMaker *m, const char *what)
 
 /* ---- taking */
 
-/* A line of the saved form, without its escapes, into `line`; -1 at the end. */
+/* Reads a line of the saved form, without its escapes, into `line`; -1 at the end. */
 static int32_t read_line(const char **at, const char *end, char *line, int32_t room)
 {
     int32_t n = 0;
@@ -238,8 +240,8 @@ static bool read_pieces(Vocab *v, const char *at, const char *end)
     return at == end;
 }
 
-/* A token of a text that was trained on is a part of a piece, WORD_MAX bytes at most; tokens of which each doubles the one before
- * would stand for gigabytes, and are no vocabulary of ours. */
+/* A token from a training text is a part of a piece, so it has at most WORD_MAX bytes. A damaged
+ * vocabulary could have tokens of gigabytes, if each one doubles the one before. */
 static bool read_pairs(Vocab *v, const char *path, const char *at, const char *end)
 {
     char line[64];
@@ -259,7 +261,8 @@ static bool read_pairs(Vocab *v, const char *path, const char *at, const char *e
             return false;
         length[i] = length[pair[0]] + length[pair[1]];
         if (length[i] > WORD_MAX)
-            rt_die("%s holds a vocabulary that is damaged: its token %d stands for %d bytes, more than the %d that are "
+            rt_die("%s holds a vocabulary that is damaged: its token %d stands for %d bytes, more "
+                   "than the %d that are "
                    "possible; use the file that the training has written",
                    path, i, length[i], WORD_MAX);
     }

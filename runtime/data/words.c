@@ -1,7 +1,8 @@
-/* words.c -- where words begin and end: at blanks and at ASCII signs other than the apostrophe.
+/* words.c -- the ends of words: at blanks and at ASCII signs other than the apostrophe.
  *
- * The rule of Keras's text_to_word_sequence, with which the IMDB data set was numbered (its training reviews have 88,584 different
- * words by either): capital ASCII letters become small ones, everything beyond ASCII belongs to words.
+ * This is the rule of text_to_word_sequence in Keras, with which the IMDB data set was numbered
+ * (with both rules its training reviews have 88,584 different words). Capital ASCII letters become
+ * small; all bytes beyond ASCII belong to words.
  */
 #include "data/vocab.h"
 
@@ -9,7 +10,8 @@ static bool in_word(char c)
 {
     const unsigned char u = (unsigned char)c;
     const bool blank = u == ' ' || (u >= '\t' && u <= '\r'),
-               sign = (u > ' ' && u < '0') || (u > '9' && u < 'A') || (u > 'Z' && u < 'a') || (u > 'z' && u < 127);
+               sign = (u > ' ' && u < '0') || (u > '9' && u < 'A') || (u > 'Z' && u < 'a') ||
+                      (u > 'z' && u < 127);
     return !blank && (!sign || u == '\'');
 }
 

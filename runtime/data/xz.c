@@ -1,7 +1,8 @@
 /* xz.c -- .xz files, by liblzma: linked only into programs that name rt_unpack_xz.
  *
- * Format: The .xz file format 1.1.0, tukaani.org/xz/xz-file-format.txt: a stream ends in an index of its blocks and in a
- * footer of 12 bytes that says how long the index is.  Without the library at build time every use ends with a message.
+ * Format: The .xz file format 1.1.0, tukaani.org/xz/xz-file-format.txt. A stream ends in an index
+ * of its blocks and a footer of 12 bytes with the length of the index. Without the library at build
+ * time, each use ends with a message.
  */
 #include "base/error.h"
 #include "data/unpack.h"
@@ -11,16 +12,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* For a file's dictionary, and for its index: xz -9 takes 65 MiB, and a file may ask for 4 GiB. */
+/* Limit for the dictionary of a file and for its index: xz -9 needs 65 MiB, and a file can request
+ * 4 GiB. */
 #define MEMORY ((uint64_t)256 << 20)
 
 static const char *text(lzma_ret r)
 {
-    return r == LZMA_MEM_ERROR        ? "no memory is left to unpack it"
-           : r == LZMA_MEMLIMIT_ERROR ? "it takes more than 256 MiB of memory to unpack it: pack it with xz -9"
-           : r == LZMA_FORMAT_ERROR   ? "this is no .xz file"
-           : r == LZMA_DATA_ERROR     ? "its compressed data are corrupt"
-                                      : "it cannot be unpacked";
+    return r == LZMA_MEM_ERROR ? "no memory is left to unpack it"
+           : r == LZMA_MEMLIMIT_ERROR
+               ? "it takes more than 256 MiB of memory to unpack it: pack it with xz -9"
+           : r == LZMA_FORMAT_ERROR ? "this is no .xz file"
+           : r == LZMA_DATA_ERROR   ? "its compressed data are corrupt"
+                                    : "it cannot be unpacked";
 }
 
 /* The index of a file that is one stream. */
@@ -65,7 +68,7 @@ static void *xz_begin(void)
 }
 
 static int xz_decode(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
-                const char **why)
+                     const char **why)
 {
     lzma_stream *s = state;
     s->next_in = *in, s->avail_in = *have;
@@ -89,7 +92,8 @@ static void xz_end(void *state)
 static int64_t xz_content(int fd, int64_t bytes)
 {
     (void)fd, (void)bytes;
-    rt_die("this version of Tenon was built without liblzma and cannot read .xz: unpack the data with xz -d, or "
+    rt_die("this version of Tenon was built without liblzma and cannot read .xz: unpack the data "
+           "with xz -d, or "
            "install the library (Debian: apt-get install liblzma-dev) and build Tenon again");
 }
 
@@ -99,7 +103,7 @@ static void *xz_begin(void)
 }
 
 static int xz_decode(void *state, const uint8_t **in, size_t *have, uint8_t **out, size_t *room,
-                const char **why)
+                     const char **why)
 {
     (void)state, (void)in, (void)have, (void)out, (void)room;
     *why = "there is no liblzma";

@@ -33,7 +33,7 @@ struct RtDevice {
     void (*arrived)(void);
     /* Operations between record and recorded, also those of a link (link.h), are stored instead
      * of executed; `play` executes them as one launch, any number of times.  Addresses are
-     * stored, what lies there is read anew. */
+     * stored; the memory at these addresses is read at each execution. */
     void (*record)(void);
     void *(*recorded)(void);
     void (*play)(void *recording);

@@ -6,7 +6,7 @@
 
 enum { PLACES = 2, ROWS_EACH = 32 }; /* rows of a unit of work */
 
-/* Which samples lie in a place. */
+/* The samples in a place. */
 typedef struct Content {
     const void *x, *label;
     const uint32_t *index;
@@ -18,7 +18,7 @@ struct Feed {
     const RtDevice *device;
     Pool *pool;
     int first, rows, steps;
-    int64_t bytes; /* of a place */
+    int64_t bytes;      /* of a place */
     char *host, *there; /* the places */
     int at, n;          /* the place of the current launch, and its steps */
     Content ahead;      /* of the place of the next launch */
@@ -39,7 +39,7 @@ Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps)
     return f;
 }
 
-/* Of n steps. */
+/* Bytes of the samples of n steps; of samples and labels. */
 static int64_t samples_bytes(const Feed *f, const Batch *b, int n)
 {
     return memory_round(n * f->rows * b->x_row);
@@ -64,8 +64,8 @@ static void make_places(Feed *f, const Batch *b, int n)
     f->bytes = bytes;
     f->host = f->device->pinned(PLACES * bytes, "two places for samples");
     f->there = f->device->memory(PLACES * bytes, "two places for samples");
-    rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch are copied to the GPU "
-            "during the launch before it",
+    rt_note("samples stay in the host's memory, %.1f MB of it pinned: those of each launch are "
+            "copied to the GPU during the launch before it",
             (double)(PLACES * bytes) / 1e6);
 }
 

@@ -2,8 +2,8 @@
  * runtime asks of NCCL.
  *
  * Rank 0 makes an id, comm sends it to the others, and all ranks open the link by the id.  A sum is
- * asynchronous: it begins after the operations that the device was asked for before, and overlaps
- * with later ones until `await`.  Sums and awaits can be recorded (device.h).  Additions have the
+ * asynchronous: it begins after the device's earlier operations, and overlaps with later ones until
+ * `await`.  Sums and awaits can be recorded (device.h).  Additions have the
  * order of comm/tree.h if each rank's shards are one node of the tree.
  */
 #ifndef LINK_H

@@ -32,7 +32,7 @@ struct Remote {
     uint32_t *index;   /* of each step's batch */
     int shards;        /* this rank's */
     int steps;         /* of a launch, at most */
-    unsigned *arrived; /* blocks, where they are several */
+    unsigned *arrived; /* a count of blocks for p->steps; else NULL */
     double *metric_host;
     bool changed, ahead; /* the host's copy of `fixed` is newer; the device's is newer */
     Piece piece[PIECES];
@@ -108,7 +108,7 @@ void remote_gather(Remote *m, const RtKnown *row, int n)
 
 /* ---- memory */
 
-/* Of a step: a row a shard, and a row for the loss scale after the update. */
+/* Numbers of a step: a row for each shard, and a row for the loss scale after the update. */
 static int metric_count(const Remote *m)
 {
     return RT_METRICS * (m->shards + 1);
@@ -191,7 +191,7 @@ static void keep_piece(Remote *m, const void *host, char *there, int64_t bytes)
     m->piece[m->npiece++] = (Piece){host, there, bytes};
 }
 
-/* The device's copy of the host's memory `host`: made once, or anew for each batch (fresh). */
+/* The device's copy of the host's memory `host`: made once, or again for each batch (fresh). */
 static char *bring(Remote *m, const void *host, int64_t bytes, bool fresh, const char *what)
 {
     const int i = find_piece(m, host, bytes);
@@ -203,14 +203,14 @@ static char *bring(Remote *m, const void *host, int64_t bytes, bool fresh, const
     return m->piece[i].there;
 }
 
-/* Also leaves room for a feed: other samples, of the test set, may have to stay on the host. */
+/* Also leaves room for a feed: other samples, those of the test set, can need it. */
 static bool fits(const Remote *m, const Batch *b)
 {
     const int64_t labels = b->label && b->stored_label != b->stored ? b->label_bytes : 0;
     return b->stored_bytes + labels + feed_bytes(m->feed, b) <= m->device->room();
 }
 
-/* Do the samples of this batch stay in the host's memory?  Decided once for each data set. */
+/* Whether the samples of this batch stay in the host's memory; decided once for each data set. */
 static bool stays(Remote *m, const Batch *b)
 {
     if (b->fresh || b->x_row == 0)
@@ -224,7 +224,7 @@ static bool stays(Remote *m, const Batch *b)
     return host;
 }
 
-/* Samples of so many steps, and parameters that the host has changed. */
+/* Copies the samples of `steps` steps, and parameters that the host has changed. */
 static void bring_inputs(Remote *m, const Batch *b, int steps)
 {
     m->fed = stays(m, b);
@@ -236,7 +236,7 @@ static void bring_inputs(Remote *m, const Batch *b, int steps)
     m->ahead = true;
 }
 
-/* Where the batch's samples are on the device. */
+/* Sets r->x and r->label to the batch's samples on the device. */
 static void point(Remote *m, Rt *r, const Batch *b)
 {
     r->x = bring(m, b->stored, b->stored_bytes, b->fresh, "the samples") +
@@ -246,7 +246,7 @@ static void point(Remote *m, Rt *r, const Batch *b)
                    ((const char *)b->label - (const char *)b->stored_label);
 }
 
-/* Step i as its kernels read it. */
+/* Fills in the Rt of step i, as its kernels read it. */
 static void fill_arguments(Remote *m, int i, Rt *r, int64_t room, const Batch *b, bool output)
 {
     char *host = m->arguments_host + i * m->arguments_room,

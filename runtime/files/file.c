@@ -43,8 +43,8 @@ static bool follow(char path[PATH_MAX])
     return true;
 }
 
-/* A rename would put a plain file in the place of a link, which stays a link: its target is
- * written, also one that is not there yet. */
+/* A rename would replace a link by a plain file. So the target of the link is written, also if the
+ * target does not exist yet. */
 static bool resolve(char path[PATH_MAX])
 {
     struct stat s;
@@ -59,7 +59,7 @@ static bool resolve(char path[PATH_MAX])
     return true;
 }
 
-/* Standard output or error, redirected into this very file: /dev/stdout, say. */
+/* Whether standard output or error is redirected into this file, for example /dev/stdout. */
 static bool is_own_output(const struct stat *there)
 {
     struct stat s;
@@ -69,7 +69,7 @@ static bool is_own_output(const struct stat *there)
     return false;
 }
 
-/* What is at this path, in words, if a file must not replace it; else NULL. */
+/* The kind of the file at this path, in words, if a new file must not replace it; else NULL. */
 static const char *other_than_file(const char *path)
 {
     struct stat there;
@@ -109,7 +109,7 @@ static void directory_of(const char *path, char directory[PATH_MAX])
 
 /* ---- temporary names */
 
-enum { OLD = 24 * 3600 }; /* seconds */
+enum { OLD = 24 * 3600 };        /* seconds */
 enum { STEM = 64, TRIES = 100 }; /* bytes of the name that are kept: some file systems take 143 */
 
 static const char *file_base(const char *path)
@@ -127,19 +127,20 @@ static int stem_of(const char *base)
     return n;
 }
 
-/* The owner in a temporary name of the file `base`; NULL: it is none. */
+/* The owner in a temporary name of the file `base`; NULL: the name is no such name. */
 static const char *owner_in(const char *name, const char *base)
 {
     const int stem = stem_of(base);
     const char *owner = name + stem + 5;
-    if (strncmp(name, base, (size_t)stem) != 0 || strncmp(name + stem, FILE_TEMPORARY, sizeof FILE_TEMPORARY - 1) != 0)
+    if (strncmp(name, base, (size_t)stem) != 0 ||
+        strncmp(name + stem, FILE_TEMPORARY, sizeof FILE_TEMPORARY - 1) != 0)
         return NULL;
     const int length = owner_length(owner);
     return length && owner[length] == '-' ? owner : NULL;
 }
 
-/* Nobody can say whether a process on another host lives, nor one before this host was started again, or in another container:
- * a file that has not been written for a day has no writer. */
+/* It is not known whether a process lives on another host, in another container, or before the last
+ * start of this host. So a file without a write for one day counts as one without a writer. */
 static bool is_old(int directory, const char *name)
 {
     struct stat s;
@@ -177,9 +178,9 @@ static bool make_temporary(File *f)
     f->fd = -1;
     errno = EEXIST;
     for (int i = 0; i < TRIES && f->fd < 0 && errno == EEXIST; i++) {
-        const int n =
-            snprintf(f->temporary, sizeof f->temporary, "%.*s%.*s" FILE_TEMPORARY "%s-%d", (int)(base - f->path),
-                     f->path, stem_of(base), base, owner, atomic_fetch_add(&made, 1));
+        const int n = snprintf(f->temporary, sizeof f->temporary, "%.*s%.*s" FILE_TEMPORARY "%s-%d",
+                               (int)(base - f->path), f->path, stem_of(base), base, owner,
+                               atomic_fetch_add(&made, 1));
         if (n >= (int)sizeof f->temporary) {
             errno = ENAMETOOLONG;
             return false;

@@ -1,7 +1,8 @@
 /* lease.c -- see lease.h.
  *
- * A lease that nobody has is made with O_EXCL. A dead one is replaced by rename: of several runs
- * that do so at once the last one has the file, and all look again when the others must be done.
+ * A lease without an owner is made with O_EXCL. The lease of a dead run is replaced by rename. If
+ * several runs do this at the same time, the last one has the file, and all of them look again
+ * after the time in which the others finish.
  */
 #define _GNU_SOURCE
 #include "files/lease.h"
@@ -72,7 +73,7 @@ static const char *owner_of(const char *text)
     return strncmp(text, head, sizeof head - 1) == 0 ? text + sizeof head - 1 : "";
 }
 
-/* A disk that cannot be read for a moment says nothing of other runs. */
+/* A disk that cannot be read for a moment is no evidence about other runs. */
 static bool is_lost(const Lease *l)
 {
     char text[TEXT];
@@ -97,8 +98,8 @@ static void __attribute__((noreturn)) lease_fail(const Lease *l)
     rt_die("checkpoints cannot be written into %s: %s", l->directory, strerror(errno));
 }
 
-/* Waits until the run that has this lease lives no more: true, or something else stands there:
- * false. Dies when it lives. */
+/* Waits until the run with this lease is dead: true; or until another file is there: false. Dies if
+ * the run lives. */
 static bool outlive(const Lease *l, const char *was)
 {
     const bool here = owner_is_here(owner_of(was));
@@ -121,7 +122,7 @@ static bool outlive(const Lease *l, const char *was)
     return read_lease(l, now) == READ && strcmp(now, was) == 0;
 }
 
-/* In the place of the dead one. False: another run was faster, and is gone again. */
+/* Replaces the lease of a dead run. False: another run was faster, and has ended. */
 static bool replace(Lease *l, const char *was)
 {
     static File f;
@@ -171,7 +172,8 @@ void lease_check(Lease *l)
     if (l->fd < 0 || !is_lost(l))
         return;
     rt_finished(l->path); /* it is another run's */
-    rt_die("another run has taken %s, because this one stood still for more than %d s, or its lease was removed: this "
+    rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
+           "lease was removed: this "
            "run ends and saves nothing more there",
            l->directory, LEASE_SILENT_MS / 1000);
 }
@@ -237,7 +239,7 @@ static bool lock_directory(const Lease *l)
     return true;
 }
 
-/* A run where flock does not work, on another host perhaps, has it all the same. */
+/* A run without flock, perhaps on another host, can have the directory. */
 static void look_for_file(const Lease *l)
 {
     char text[TEXT];

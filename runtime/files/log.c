@@ -1,7 +1,8 @@
-/* log.c -- see log.h.  No stdio for the records: a line is one write, whole or not there.
+/* log.c -- see log.h. Records do not use stdio: one write has a whole line.
  *
- * A log that cannot be written never ends a run: it may have trained for days.  The first record that is lost is reported, and
- * every later one is tried, because disks get room again and pipes a new reader.
+ * An error of the log never ends a run, which can have trained for days. The first lost record is
+ * reported. Each later record is tried, because a disk can have room again, and a pipe a new
+ * reader.
  */
 #include "files/log.h"
 #include "base/clock.h"
@@ -18,9 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { QUOTED = 1024, SHORT = 64, NUMBERS = 1536 }; /* bytes of a text in a record at most and at least, and of what follows */
-enum { OPENING = 20 };      /* milliseconds between two tries */
-static const double TOLD = 2; /* seconds without a reader, then it is said */
+enum {
+    QUOTED = 1024, /* bytes of a text in a record, at most */
+    SHORT = 64,    /* the same if the record is nearly full */
+    NUMBERS = 1536 /* bytes for the fields after the text */
+};
+enum { OPENING = 20 };        /* milliseconds between two tries */
+static const double TOLD = 2; /* seconds without a reader before a message */
 
 static bool is_pipe(const char *path)
 {
@@ -28,12 +33,13 @@ static bool is_pipe(const char *path)
     return stat(path, &s) == 0 && S_ISFIFO(s.st_mode);
 }
 
-/* Waits for the reader of a pipe, as a plain open would, but ends when the run is asked to stop. */
+/* Waits for the reader of a pipe, as a plain open does, but returns if the run is asked to stop. */
 static int open_log_file(const char *path, int flags)
 {
     const double began = clock_now();
     for (bool told = false;;) {
-        const int fd = open(path, flags | O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+        const int fd =
+            open(path, flags | O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
         if (fd >= 0 || !((errno == ENXIO && is_pipe(path)) || errno == EINTR))
             return fd;
         if (output_stopping()) {
@@ -42,7 +48,8 @@ static int open_log_file(const char *path, int flags)
         }
         if (!told && clock_now() - began > TOLD) {
             told = true;
-            rt_note("the log %s is a pipe that nobody reads: the run begins when somebody does", path);
+            rt_note("the log %s is a pipe that nobody reads: the run begins when somebody does",
+                    path);
         }
         nanosleep(&(struct timespec){.tv_nsec = OPENING * 1000000L}, NULL);
     }
@@ -95,11 +102,13 @@ void log_real(Log *l, const char *name, double value)
                      isfinite(value) ? "%.12g" : "null", value);
 }
 
-/* A part of a record at the end of a file, which a full disk leaves, would spoil the next one. */
+/* A full disk can leave a part of a record at the end of the file, which would damage the next
+ * record. */
 static void cut_partial_record(int fd, off_t whole, int n)
 {
     struct stat now;
-    if (fstat(fd, &now) == 0 && now.st_size > whole && now.st_size < whole + n && ftruncate(fd, whole) != 0)
+    if (fstat(fd, &now) == 0 && now.st_size > whole && now.st_size < whole + n &&
+        ftruncate(fd, whole) != 0)
         rt_note("a part of a record stays in the log: %s", strerror(errno));
 }
 
@@ -117,14 +126,18 @@ void log_end(Log *l)
     if (file)
         cut_partial_record(l->fd, before.st_size, l->n);
     if (!l->lost && why == EAGAIN)
-        rt_note("the log %s is a pipe whose reader does not read: the run stops without the last records", l->path);
+        rt_note("the log %s is a pipe whose reader does not read: the run stops without the last "
+                "records",
+                l->path);
     else if (!l->lost)
-        rt_note("the log %s cannot be written: %s; the run goes on, and its records are lost until that changes",
+        rt_note("the log %s cannot be written: %s; the run goes on, and its records are lost until "
+                "that changes",
                 l->path, strerror(why));
     l->lost = true;
 }
 
-/* mpirun gives every process a terminal, whose size is that of its own: none where its output goes to a file. */
+/* mpirun gives every process a terminal with the size of its own, which is 0 if its output goes to
+ * a file. */
 void bar_open(Bar *b)
 {
     struct winsize size = {0};
@@ -143,9 +156,9 @@ void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double sample
     char right[40] = "";
     if (accuracy >= 0)
         snprintf(right, sizeof right, "  accuracy %.4f", accuracy);
-    rt_print("\r\033[Kepoch %lld/%lld [%.*s%.*s] %7.0f samples/s  loss %.4f%s  ETA %d:%02d", (long long)epoch,
-             (long long)epochs, done, full, WIDTH - done, empty, samples_per_s, loss, right, (int)eta / 60,
-             (int)eta % 60);
+    rt_print("\r\033[Kepoch %lld/%lld [%.*s%.*s] %7.0f samples/s  loss %.4f%s  ETA %d:%02d",
+             (long long)epoch, (long long)epochs, done, full, WIDTH - done, empty, samples_per_s,
+             loss, right, (int)eta / 60, (int)eta % 60);
 }
 
 void bar_clear(Bar *b)

@@ -1,4 +1,4 @@
-/* log.h -- what a run says: JSON lines for programs (--log), plain lines and a progress bar for
+/* log.h -- output of a run: JSON lines for programs (--log), plain lines and a progress bar for
  * people. */
 #ifndef LOG_H
 #define LOG_H
@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Records.  Nothing happens when the path is NULL.  A record that cannot be written is lost: the first one is reported. */
+/* Records. The functions do nothing if the path is NULL. A record that cannot be written is lost;
+ * the first loss is reported. */
 typedef struct Log {
     int fd;
     const char *path;
@@ -15,18 +16,23 @@ typedef struct Log {
     bool lost; /* at least one */
 } Log;
 void log_open(Log *l, const char *path, bool append);
-void log_keep_messages(const Log *l);                 /* of this process from here on: see error.h */
-void log_begin(Log *l, const char *event);            /* {"event":"...": RECORD(event); each key below is a FIELD(event, key) */
+void log_keep_messages(const Log *l); /* of this process from here on: see error.h */
+void log_begin(
+    Log *l,
+    const char *event); /* {"event":"...": RECORD(event); each key below is a FIELD(event, key) */
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
 void log_real(Log *l, const char *key, double value); /* null where JSON has no word for it */
-void log_end(Log *l);                                 /* the line goes out in one write, or is lost */
+void log_end(Log *l); /* the line goes out in one write, or is lost */
 
 /* The bar: shown on a terminal only, drawn a few times a second. */
-typedef struct Bar { bool shown; double drawn; } Bar;
+typedef struct Bar {
+    bool shown;
+    double drawn;
+} Bar;
 void bar_open(Bar *b);
 void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
-              double loss, double accuracy, double eta);            /* accuracy < 0: none */
+              double loss, double accuracy, double eta); /* accuracy < 0: none */
 void bar_clear(Bar *b);
 
 #endif

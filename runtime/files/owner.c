@@ -40,7 +40,8 @@ static uint64_t host(void)
     return hash_end(&h);
 }
 
-/* Field 22 of /proc/PID/stat, 0 when it cannot be read; ended: but not yet waited for. */
+/* Field 22 of /proc/PID/stat, 0 if it cannot be read; ended: the process has ended, but its parent
+ * has not waited for it. */
 static unsigned long long start_of(int pid, bool *ended)
 {
     char path[64], text[1024], state = 0;

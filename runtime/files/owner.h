@@ -1,19 +1,18 @@
-/* owner.h -- the process that a temporary file or a lease belongs to, as text, and whether it still
- * runs.
+/* owner.h -- the process that owns a temporary file or a lease, as text, and whether it still runs.
  *
- * The text is HOST-PID-START: a hash of this boot of this host and of its space of process numbers
- * (containers have their own), the number, and the clock tick at which the process began, because
- * numbers are used again. Nothing here allocates.
+ * The text is HOST-PID-START. HOST is a hash of this boot of the host and of its space of process
+ * numbers, because containers have their own. START is the clock tick at which the process began,
+ * because process numbers are used again. Nothing here allocates memory.
  */
 #ifndef OWNER_H
 #define OWNER_H
 #include <stdbool.h>
 
-enum { OWNER_TEXT = 64 };                             /* bytes of such a text, with its end mark */
+enum { OWNER_TEXT = 64 }; /* bytes of such a text, with its end mark */
 
-void owner_text(char text[OWNER_TEXT]);               /* of this process */
-int  owner_length(const char *text);                  /* of the one that text begins with, or 0 */
-bool owner_is_here(const char *text);                 /* of this host: others may run or not */
-bool owner_is_gone(const char *text);                 /* of this host, and it runs no more */
+void owner_text(char text[OWNER_TEXT]); /* of this process */
+int owner_length(const char *text);     /* of the one that text begins with, or 0 */
+bool owner_is_here(const char *text);   /* of this host: others may run or not */
+bool owner_is_gone(const char *text);   /* of this host, and it runs no more */
 
 #endif

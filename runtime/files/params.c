@@ -1,4 +1,4 @@
-/* params.c -- the way between file order and memory order, given by RtParam.axis. */
+/* params.c -- conversion between the order in files and the order in memory, by RtParam.axis. */
 #include "files/params.h"
 #include "base/hash.h"
 #include <math.h>
@@ -17,7 +17,7 @@ static int64_t along(const RtAxis *a, int64_t i)
     return i / a->block * a->outer + i % a->block * a->inner;
 }
 
-/* An odometer over the axes: the last turns fastest, the sum over the others is kept in `base`. */
+/* A counter over the axes: the last axis changes fastest; `base` is the sum over the other axes. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place)
 {
     const int last = p->naxis - 1;

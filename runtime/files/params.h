@@ -1,31 +1,31 @@
-/* params.h -- parameters as files hold them (row-major, usual layouts) and as memory does
- * (panels, channels last). */
+/* params.h -- parameters in the order of files (row-major, usual layouts) and in the order of
+ * memory (panels, channels last). */
 #ifndef PARAMS_H
 #define PARAMS_H
 #include "rt.h"
 
-enum { PARAMS_CHUNK = 1024 };                         /* elements that callers move at a time */
+enum { PARAMS_CHUNK = 1024 }; /* elements that callers move at a time */
 
-int64_t params_count(const RtParam *p);               /* elements in files */
+int64_t params_count(const RtParam *p); /* elements in files */
 
-/* place[k] = where in memory (in reals) element first + k of the file lies, k = 0 .. n-1. */
+/* place[k]: index in memory, in reals, of element first + k of the file, k = 0 .. n-1. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place);
 
-/* Elements first .. first + n - 1 in file order, as reals, from or to a buffer in memory order (n
- * <= PARAMS_CHUNK). */
+/* Copies elements first .. first + n - 1 in file order, as reals, from or to a buffer in memory
+ * order (n <= PARAMS_CHUNK). */
 void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n,
                 void *out);
 void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
                 const double *in);
 
-double params_real(const char *memory, int real_bytes, int64_t place);           /* one element */
-void   params_set_real(char *memory, int real_bytes, int64_t place, double v);
+double params_real(const char *memory, int real_bytes, int64_t place); /* one element */
+void params_set_real(char *memory, int real_bytes, int64_t place, double v);
 
-/* 64 bits over all parameters of the program in checkpoint order and layout: the `weights_hash`
- * of the log. */
+/* A hash of all parameters of the program in the order and layout of checkpoints: `weights_hash` of
+ * the log. */
 uint64_t params_hash(const RtProgram *p, const char *fixed);
 
-/* The first parameter that holds a NaN or an infinity, or NULL when there is none. */
+/* The first parameter with a NaN or an infinity, or NULL. */
 const RtParam *params_nonfinite(const RtProgram *p, const char *fixed);
 
 #endif

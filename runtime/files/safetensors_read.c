@@ -1,4 +1,4 @@
-/* safetensors_read.c -- a header is believed only after every number in it has been checked; see
+/* safetensors_read.c -- reads a header; no number of it is used before it is checked. See
  * safetensors.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -52,7 +52,7 @@ static void *grow_list(void *list, int64_t n, size_t bytes)
     return list;
 }
 
-/* Room for all strings of a header: none is longer decoded than in the text, quotes included. */
+/* Room for all strings of a header: a decoded string is not longer than its text with quotes. */
 static int64_t strings_room(const StFile *f)
 {
     return f->head + 8;
@@ -263,7 +263,7 @@ const StEntry *st_find(const StFile *f, const char *name)
     return NULL;
 }
 
-/* Files of ours say so, or have 16 digits of a hash: neither is lost by a single wrong bit. */
+/* A file of Tenon has a format item, or a hash of 16 digits; one wrong bit cannot hide both. */
 static bool has_hash(const StFile *f)
 {
     const char *format = st_meta(f, "format"), *content = st_meta(f, "content");

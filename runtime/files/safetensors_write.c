@@ -64,7 +64,7 @@ static int64_t metadata(char *to, int64_t room, const StWriter *w)
     return n;
 }
 
-/* The header after its 8 bytes of length, padded with blanks to a multiple of 8. */
+/* The header after its 8 bytes of length, filled with blanks to a multiple of 8. */
 static int64_t write_header(StWriter *w)
 {
     char *h = w->head + 8;
@@ -119,7 +119,7 @@ static void write_tensor(StWriter *w, const StTensor *t, Hash *hash)
     }
 }
 
-/* Hashes the file as it was written, as the reader does: with zeros in the place of the digits. */
+/* Hashes the written file as the reader does: with zeros instead of the digits of the hash. */
 static void read_back(StWriter *w, int64_t digits, uint64_t want)
 {
     Hash hash = hash_new();

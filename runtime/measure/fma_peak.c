@@ -1,11 +1,12 @@
-/* fma_peak.c -- chains of fused multiply-adds in registers, as many as hide their latency. */
+/* fma_peak.c -- chains of fused multiply-adds in registers, enough chains to hide their latency. */
 #include "measure/fma_peak.h"
 #include "base/clock.h"
 
 enum { CHAINS = 12, ROUNDS = 200000, REPEATS = 7 };
 
-/* Every loop over the chains is unrolled: one that is not would put them all into memory. CHAINS
- * independent v = v * a + b, ROUNDS times: x converges to b / (1 - a), never to a denormal. */
+/* Every loop over the chains is unrolled; a loop that is not would keep the chains in memory.
+ * CHAINS independent v = v * a + b, ROUNDS times: x converges to b / (1 - a), never to a
+ * denormal. */
 #define DEFINE(NAME, TARGET, VECTOR, FMA)                                                          \
     TARGET static double NAME(void)                                                                \
     {                                                                                              \

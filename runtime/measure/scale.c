@@ -43,10 +43,8 @@ Scaled scale_step(Link l, int ranks, const RtBucket *bucket, int nbucket, double
     if (ranks == 1)
         return s;
     for (int b = nbucket - 1; b >= 0; b--) {
-        const double rest =
-            1 -
-            (b + 1.0) /
-                nbucket; /* of the step's work: what goes on beside the sums of b and the buckets behind it */
+        /* share of the step's work that runs during the sums of b and of the buckets after it */
+        const double rest = 1 - (b + 1.0) / nbucket;
         s.sums += scale_sum(l, ranks, (double)bucket[b].bytes);
         end = fmax(end, own * (1 - (late ? 1 : 1 - FORWARD) * rest) + s.sums);
     }

@@ -1,7 +1,7 @@
 /* ticks.c -- a clock after each call of a step, and the account of all times.
  *
- * The clock costs about 25 ns a call and only where somebody measures: otherwise a call is followed
- * by one test of a thread-local pointer.
+ * The clock costs about 25 ns a call, only in a measuring run; otherwise a test of a thread-local
+ * pointer follows each call.
  */
 #include "measure/ticks.h"
 #include "base/error.h"
@@ -106,8 +106,8 @@ void ticks_phase_begin(Ticks *t)
         t->lane[i].first = t->lane[i].end = 0;
 }
 
-/* A thread waits for its first unit, after its last one for the slowest, and for all to be known
- * to be done; one without a unit is idle from the beginning. */
+/* A thread waits for its first unit, after its last unit for the slowest thread, and for the end of
+ * the phase; a thread without a unit waits from the start. */
 void ticks_phase_end(Ticks *t)
 {
     if (!t)
@@ -126,8 +126,8 @@ void ticks_phase_end(Ticks *t)
 
 /* ---- memory */
 
-/* Slices of time that one thread can have in a step: each call of each unit and what is left of
- * it, and the waits around the phases. */
+/* Largest number of time slices of a thread in a step: each call of each unit, the rest of each
+ * unit, and the waits around the phases. */
 static int64_t events_a_step(const RtProgram *p)
 {
     int64_t n = 4;
@@ -188,7 +188,7 @@ static double seconds(const Ticks *t, int entry)
     return sum;
 }
 
-/* Milliseconds of a step that a call should take of each thread, on cores with this peak. */
+/* Predicted milliseconds of a call in a step, for each thread, on cores with this peak. */
 static double predicted(const Ticks *t, int entry, double peak)
 {
     const RtProgram *p = t->p;

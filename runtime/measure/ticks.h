@@ -1,10 +1,9 @@
-/* ticks.h -- where the time of a step goes: the closed account of bench --layers, and the events
- * of --trace.
+/* ticks.h -- the time of a step: the closed account of bench --layers, and the events of --trace.
  *
- * Every thread's time between the begin and the end of a step falls to exactly one entry: a call,
- * what a unit does outside its calls, waiting in a phase (for it to begin, for the last unit of
- * another thread, for its end to be seen), the gathering of the batch, or the time between phases,
- * when one thread works alone.  So all entries add up to threads x wall.
+ * Each moment of a thread between the start and the end of a step belongs to exactly one entry: a
+ * call; the rest of a unit; waiting in a phase (for its start, for the last unit of another thread,
+ * for its end); the gathering of the batch; or the time between phases, in which one thread works
+ * alone. So all entries add up to threads x wall.
  */
 #ifndef TICKS_H
 #define TICKS_H
@@ -12,41 +11,55 @@
 #include "rt.h"
 
 /* Entries after the calls, in this order. */
-typedef enum { TICKS_OTHER, TICKS_FORK, TICKS_IDLE, TICKS_JOIN, TICKS_DATA, TICKS_ALONE, TICKS_WAITS } Wait;
+typedef enum {
+    TICKS_OTHER,
+    TICKS_FORK,
+    TICKS_IDLE,
+    TICKS_JOIN,
+    TICKS_DATA,
+    TICKS_ALONE,
+    TICKS_WAITS
+} Wait;
 
-/* A slice of a thread's time: entry k of [0, ncall + TICKS_WAITS), nanoseconds. */
-typedef struct Event { int64_t begin, end; int entry; } Event;
+/* A time slice of a thread: entry k of [0, ncall + TICKS_WAITS), in nanoseconds. */
+typedef struct Event {
+    int64_t begin, end;
+    int entry;
+} Event;
 
-/* One thread's sums and events; `first` and `end` of its units in the current phase, 0: none yet. */
+/* Sums and events of a thread; `first` and `end`: its units in the current phase, 0: none yet. */
 typedef struct Lane {
-    int64_t *sum;                                     /* [ncall + TICKS_WAITS] nanoseconds */
-    int64_t  first, end;
-    Event   *event;                                   /* room for `room`; NULL: no trace */
-    int64_t  nevent, room;
-    int64_t  ncall;
-    char     gap[64];                                 /* lanes do not share a cache line */
+    int64_t *sum; /* [ncall + TICKS_WAITS] nanoseconds */
+    int64_t first, end;
+    Event *event; /* room for `room`; NULL: no trace */
+    int64_t nevent, room;
+    int64_t ncall;
+    char gap[64]; /* lanes do not share a cache line */
 } Lane;
 
 typedef struct Ticks {
     const RtProgram *p;
-    int      threads;
-    int64_t  steps;                                   /* finished ones */
-    int64_t  began, phase, between, wall;             /* of the step, of the phase, since when one thread works alone; sum of steps */
-    Lane    *lane;
+    int threads;
+    int64_t steps;   /* finished ones */
+    int64_t began;   /* start of the step */
+    int64_t phase;   /* start of the phase */
+    int64_t between; /* start of the time in which one thread works alone */
+    int64_t wall;    /* sum over steps */
+    Lane *lane;
 } Ticks;
 
-enum { TRACE_STEPS = 20 };                            /* --trace: at most */
+enum { TRACE_STEPS = 20 }; /* --trace: at most */
 
 /* Room for the events of `traced` steps; 0: sums only. */
 Ticks *ticks_new(const RtProgram *p, int threads, int64_t traced);
-void   ticks_free(Ticks *t);
+void ticks_free(Ticks *t);
 
-/* The main thread, around a step: it begins, the batch has been gathered, it is over. */
+/* Called by the main thread: a step begins, its batch has been gathered, the step has ended. */
 void ticks_step_begin(Ticks *t);
 void ticks_batch_ready(Ticks *t);
 void ticks_step_end(Ticks *t);
 
-/* Around a phase (main thread) and around a unit (its own thread); t may be NULL. */
+/* Called around a phase by the main thread, and around a unit by its thread; t may be NULL. */
 void ticks_phase_begin(Ticks *t);
 void ticks_phase_end(Ticks *t);
 void ticks_unit_begin(Ticks *t, int thread);
@@ -55,11 +68,12 @@ void ticks_unit_end(Ticks *t, int thread);
 /* "conv1", or "idle: no unit left". */
 const char *ticks_name(const RtProgram *p, int entry);
 
-/* The account beside the peak (GFLOP/s of all threads) and the prediction; and as records. */
+/* Prints the account with the peak (GFLOP/s of all threads) and the prediction; also writes
+ * records. */
 void ticks_print(const Ticks *t, double peak);
 void ticks_log(const Ticks *t, Log *log, double peak);
 
-/* trace.c: the events as Chrome's trace-event JSON, a row a thread (opens in Perfetto). */
+/* trace.c: the events in Chrome's trace-event JSON, a row for each thread (for Perfetto). */
 void trace_write(const Ticks *t, const char *path);
 
 #endif

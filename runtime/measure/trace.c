@@ -1,8 +1,8 @@
 /* trace.c -- --trace FILE.json: the measured steps as events for Chrome's tracing and Perfetto.
  *
- * "Complete" events (ph X) with begin and duration in microseconds, to the nanosecond: each slice of
- * a thread's time once, so that the durations of a thread add up to its steps.
- * Source: Trace Event Format (Google, 2016).
+ * "Complete" events (ph X) with start and duration in microseconds, to the nanosecond: each time
+ * slice of a thread once, so the durations of a thread add up to its steps. Source: Trace Event
+ * Format (Google, 2016).
  */
 #include "base/json.h"
 #include "files/file.h"
@@ -37,9 +37,10 @@ static void put_time(File *f, const char *key, int64_t ns)
 static void put_call(File *f, const RtCall *c)
 {
     char kernel[TRACE_TEXT], place[TRACE_TEXT], algorithm[TRACE_TEXT];
-    trace_put(f, ",\"args\":{\"kernel\":%s,\"place\":%s,\"algorithm\":%s,\"flops_per_sample\":%.0f}",
-        quoted(kernel, c->kernel), quoted(place, c->place), quoted(algorithm, c->algorithm),
-        c->flops);
+    trace_put(f,
+              ",\"args\":{\"kernel\":%s,\"place\":%s,\"algorithm\":%s,\"flops_per_sample\":%.0f}",
+              quoted(kernel, c->kernel), quoted(place, c->place), quoted(algorithm, c->algorithm),
+              c->flops);
 }
 
 static void put_event(File *f, const Ticks *t, int thread, const Event *e, int64_t zero)
@@ -47,7 +48,7 @@ static void put_event(File *f, const Ticks *t, int thread, const Event *e, int64
     char name[TRACE_TEXT];
     const bool call = e->entry < t->p->ncall;
     trace_put(f, ",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d",
-        quoted(name, ticks_name(t->p, e->entry)), call ? "kernel" : "wait", thread);
+              quoted(name, ticks_name(t->p, e->entry)), call ? "kernel" : "wait", thread);
     put_time(f, "ts", e->begin - zero);
     put_time(f, "dur", e->end - e->begin);
     if (call)
@@ -66,17 +67,21 @@ void trace_write(const Ticks *t, const char *path)
             zero = t->lane[i].event[0].begin;
     file_create(&f, path);
     trace_put(&f,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"%s\",\"batch\":%d,\"threads\":%d,"
-        "\"steps\":%lld,"
-        "\"flops_per_sample\":%.0f},\n\"traceEvents\":[\n",
-        t->p->source_hash, t->p->batch, t->threads, (long long)t->steps, t->p->flops_per_sample);
-    trace_put(&f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,\"args\":{\"name\":%s}}",
-        quoted(name, t->p->model));
+              "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"%s\",\"batch\":%d,"
+              "\"threads\":%d,"
+              "\"steps\":%lld,"
+              "\"flops_per_sample\":%.0f},\n\"traceEvents\":[\n",
+              t->p->source_hash, t->p->batch, t->threads, (long long)t->steps,
+              t->p->flops_per_sample);
+    trace_put(&f,
+              "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,\"args\":{\"name\":%s}}",
+              quoted(name, t->p->model));
     for (int i = 0; i < t->threads; i++)
         trace_put(&f,
-            ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":"
-            "\"thread %d\"}}",
-            i, i);
+                  ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{"
+                  "\"name\":"
+                  "\"thread %d\"}}",
+                  i, i);
     for (int i = 0; i < t->threads; i++)
         for (int64_t k = 0; k < t->lane[i].nevent; k++)
             put_event(&f, t, i, &t->lane[i].event[k], zero);

@@ -1,10 +1,10 @@
-/* tune.c -- rt_tune: what `tenon build --tune` runs to compare kernels.
+/* tune.c -- rt_tune: compares kernels for `tenon build --tune`.
  *
- * The kernels take turns, so that a busy moment of the machine meets all of them; a turn lasts about
- * half a millisecond, and the median of the turns counts.  Printed on stdout, a line each:
+ * The kernels run in turns, so other load of the machine affects all of them. A turn takes about
+ * half a millisecond, and the median of the turns counts. Each line of standard output is:
  *
- *     0 12.345        number of the trial, microseconds a call
- *     peak 118.2      GFLOP/s of FMA in registers, one thread, measured beside them
+ *     0 12.345        number of the kernel, microseconds a call
+ *     peak 118.2      GFLOP/s of FMA in registers, one thread, measured in the same run
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ static int ascending_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Numbers of about the size of activations: zeros and denormals would be no fair input. */
+/* Numbers of the size of activations: zeros and denormals would give wrong times. */
 static void fill_trials(const RtProgram *p, char *m, int64_t bytes)
 {
     uint32_t r[4];
@@ -38,7 +38,7 @@ static void fill_trials(const RtProgram *p, char *m, int64_t bytes)
     }
 }
 
-/* Seconds of this thread's processor: what other programs take of it does not count. */
+/* Processor seconds of this thread: time of other programs does not count. */
 static double processor_seconds(void)
 {
     struct timespec t;
@@ -54,7 +54,7 @@ static double seconds_of(const RtTrial *t, char *m, int calls)
     return processor_seconds() - began;
 }
 
-/* As many calls as fill a turn; the first one also warms the caches. */
+/* Makes enough calls for a turn; the first call also warms the caches. */
 static int calls_of(const RtTrial *t, char *m)
 {
     int calls = 1;

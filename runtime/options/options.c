@@ -1,8 +1,8 @@
-/* options.c -- reads a command line by the tables of program_table.h, and answers words that are in none of them. */
+/* options.c -- reads a command line by the tables of program_table.h; reports unknown words. */
 #define _GNU_SOURCE
 #include "options/options.h"
 #include "base/error.h"
-#include "base/threads.h"
+#include "base/variables.h"
 #include "options/program_table.h"
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #define AT(field) offsetof(Options, field)
 
-/* How many letters must be put in, taken out or changed to make b of a (Levenshtein 1965). */
+/* Number of letters to insert, delete or change to make b of a (Levenshtein 1965). */
 static int distance(const char *a, const char *b)
 {
     enum { LONG = 40 };
@@ -34,7 +34,8 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-/* The distance below which a name is near to a word of n letters; two neighbours in the wrong order are a distance of 2. */
+/* A name with a smaller distance is near to a word of n letters. Two exchanged neighbours have a
+ * distance of 2. */
 static int near(size_t n)
 {
     return n < 3 ? 2 : n < 5 ? 3 : 4;
@@ -57,12 +58,13 @@ static const char *arrays_of(const RtProgram *p)
     return rt_format(".npy (%s) or .csv, a row a sample", dims);
 }
 
-/* The help of an option as it is for this program: what its data can be, and its default. */
+/* The help of an option for this program, with its default and, for data, the accepted kinds. */
 static const char *help_of(const RtProgram *p, const ProgramOption *t, int command)
 {
     const char *text = t->help, *otherwise = t->otherwise;
     if (t->at == AT(data))
-        text = rt_format("%.*s, or %s", (int)(strrchr(text, ',') - text), text, sample_kind(p)->data);
+        text =
+            rt_format("%.*s, or %s", (int)(strrchr(text, ',') - text), text, sample_kind(p)->data);
     if (t->at == AT(input))
         text = rt_format(sample_kind(p)->input, arrays_of(p));
     if (t->at == AT(output) && command == PREDICT)
@@ -98,7 +100,8 @@ static void usage(const RtProgram *p, int command)
             printf("  %-26s %s\n", word, help_of(p, t, command));
         }
     }
-    printf("  %-26s print this help\n  %-26s print the version\n\nExit codes:\n", "--help", "--version");
+    printf("  %-26s print this help\n  %-26s print the version\n\nExit codes:\n", "--help",
+           "--version");
     for (int i = 0; i < EXITS; i++)
         if (program_exits[i].commands >> command & 1 && !program_lacks(p, program_exits[i].needs))
             printf("  %-3d %s\n", program_exits[i].code, program_exits[i].brief);
@@ -107,13 +110,16 @@ static void usage(const RtProgram *p, int command)
 }
 
 /* Ends a program that was asked for what it was built without. */
-static void __attribute__((noreturn)) lacking(const char *what, const ProgramNeed *n, const char *why)
+static void __attribute__((noreturn))
+lacking(const char *what, const ProgramNeed *n, const char *why)
 {
-    rt_die("%s is for %s%s%s: %s", what, n->which, why ? ", because " : "", why ? why : "", n->build);
+    rt_die("%s is for %s%s%s: %s", what, n->which, why ? ", because " : "", why ? why : "",
+           n->build);
 }
 
-/* The row of an option.  Two commands may have rows of the same name. */
-static const ProgramOption *find_option(const RtProgram *p, const char *word, size_t length, Command command)
+/* The row of an option. Two commands can have rows of the same name. */
+static const ProgramOption *find_option(const RtProgram *p, const char *word, size_t length,
+                                        Command command)
 {
     const char *nearest = NULL, *of = program_commands[command].name;
     const ProgramOption *elsewhere = NULL;
@@ -162,8 +168,8 @@ static Command command_of(const RtProgram *p, const char *word)
            program_invocation_short_name);
 }
 
-static double option_number(const ProgramOption *t, const char *value, const char *end_with, double low,
-                     double high)
+static double option_number(const ProgramOption *t, const char *value, const char *end_with,
+                            double low, double high)
 {
     char *end;
     errno = 0;
@@ -175,7 +181,8 @@ static double option_number(const ProgramOption *t, const char *value, const cha
     return v;
 }
 
-/* In decimal, also with zeros in front, as of `seq -w`; after 0x in hexadecimal. */
+/* Reads decimal numbers, also with leading zeros as from `seq -w`, and hexadecimal ones after
+ * 0x. */
 static uint64_t seed_of(const char *value)
 {
     const bool hex = strncmp(value, "0x", 2) == 0;
@@ -248,10 +255,11 @@ static void set_option(Options *o, const ProgramOption *t, const char *value)
 static void complete(const Options *o, const RtProgram *p)
 {
     if ((o->command == TEST || o->command == PREDICT || o->command == GENERATE) && !o->weights)
-        rt_die("%s needs --weights FILE, written by `%s --save FILE`", program_commands[o->command].name,
-               program_invocation_short_name);
+        rt_die("%s needs --weights FILE, written by `%s --save FILE`",
+               program_commands[o->command].name, program_invocation_short_name);
     if (o->command == PREDICT && !o->input && !o->text)
-        rt_die("predict needs --input FILE%s; %s", program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
+        rt_die("predict needs --input FILE%s; %s",
+               program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
                rt_format(sample_kind(p)->input, arrays_of(p)));
     if (o->input && o->text)
         rt_die("--input and --text are given: predict takes one of the two");
@@ -270,7 +278,6 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
     *o = (Options){.command = TRAIN,
                    .epochs = p->recipe.epochs,
                    .seed = (uint64_t)p->recipe.seed,
-                   .threads = threads_available(),
                    .groups = 1,
                    .timeout = 300,
                    .wire = "f32",
@@ -281,6 +288,9 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .length = 500,
                    .temperature = 1,
                    .samples = 24};
+    const char *machine = getenv(VARIABLE(TENON_MACHINE));
+    cores_read(&o->cores, machine ? machine : "");
+    o->threads = cores_threads(&o->cores, 1);
     int i = 1;
     const bool named = argc > 1 && argv[1][0] != '-';
     if (named)

@@ -1,46 +1,64 @@
 /* options.h -- the command line of a program: PROG [COMMAND] [options]. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
+#include "base/threads.h"
 #include "comm/comm.h"
 #include "rt.h"
 
-typedef enum Command { TRAIN, TEST, PREDICT, GENERATE, BENCH, INFO, GRADCHECK, GRADS, COMMANDS } Command;
+typedef enum Command {
+    TRAIN,
+    TEST,
+    PREDICT,
+    GENERATE,
+    BENCH,
+    INFO,
+    GRADCHECK,
+    GRADS,
+    COMMANDS
+} Command;
 
 typedef struct Options {
-    Command     command;
-    const char *data;                                 /* NULL: the recipe's */
-    int64_t     epochs;                               /* the recipe's unless given */
-    bool        epochs_given;
-    uint64_t    seed;                                 /* the recipe's unless given */
-    int         threads;                              /* processors of the affinity mask unless given */
-    bool        threads_given;
-    int         groups;
-    double      timeout, timeout_start;               /* seconds that a rank may wait for others; until the first step is done */
-    const char *wire;                                 /* of sums over ranks: "f32", "bf16" */
-    const char *reduce;                               /* of sums over GPUs: "tree", "nccl" */
-    double      loss_scale;                           /* of programs in f16, at first; 0: not given */
-    int64_t     loss_scale_steps;                     /* after which it doubles; 0: never; -1: not given */
+    Command command;
+    const char *data; /* NULL: that of the recipe */
+    int64_t epochs;   /* default: that of the recipe */
+    bool epochs_given;
+    uint64_t seed; /* default: that of the recipe */
+    int threads;   /* default: by place_threads */
+    bool threads_given;
+    const char *pin; /* "none", "cores"; NULL: not given */
+    int groups;
+    double timeout;       /* seconds that a rank waits for other ranks, at most */
+    double timeout_start; /* the same until the first step is done */
+    const char *wire;     /* number format of sums over ranks: "f32", "bf16" */
+    const char *reduce;   /* sums over GPUs: "tree", "nccl" */
+    double loss_scale;    /* initial loss scale of programs in f16; 0: not given */
+    /* number of finite steps after which the loss scale doubles; 0: never; -1: not given */
+    int64_t loss_scale_steps;
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
-    bool        log_ranks;                            /* no option: there is a log of each rank, by rt_main */
-    int64_t     limit;                                /* training samples; 0: all */
-    int64_t     every_steps;                          /* checkpoint every so many steps, */
-    double      every_seconds;                        /* or seconds; 0: after epochs only */
-    int64_t     launch_steps;                         /* of one launch on a device, at most; 0: as the program says */
-    const char *samples_in;                           /* of a device: "gpu", "host"; NULL: there where they fit */
-    int64_t     log_steps;                            /* a record every so many steps; 0: after epochs only */
-    bool        resume, shuffle, strict, layers, link; /* link: bench --comm */
-    double      scale;                                /* bench --scale: milliseconds of a rank's own step; 0: not asked for */
-    double      stop_at;                              /* test accuracy; 0: none */
-    int64_t     steps;                                /* bench */
-    const char *text, *prompt;                        /* predict, generate */
-    int64_t     length, top_k;                        /* generate: tokens to make; how many to choose from, 0: all */
-    double      temperature;
-    bool        anew;                                 /* generate: the whole window for each token */
-    int64_t     samples;                              /* gradcheck: elements of each parameter */
-    Comm       *comm;                                 /* no option: the ranks of this run, by rt_main */
+    bool log_ranks;         /* no option: each rank has a log; set by rt_main */
+    int64_t limit;          /* number of training samples, at most; 0: all */
+    int64_t every_steps;    /* steps between checkpoints; 0: after epochs only */
+    double every_seconds;   /* seconds between checkpoints; 0: after epochs only */
+    int64_t launch_steps;   /* steps of one launch on a device, at most; 0: as in the program */
+    const char *samples_in; /* memory for samples: "gpu", "host"; NULL: the GPU's if they fit */
+    int64_t log_steps;      /* steps between records; 0: after epochs only */
+    bool resume, shuffle, strict, layers, link; /* link: bench --comm */
+    double scale;              /* bench --scale: own step of a rank in milliseconds; 0: not given */
+    double stop_at;            /* test accuracy; 0: none */
+    int64_t steps;             /* bench */
+    const char *text, *prompt; /* predict, generate */
+    int64_t length, top_k;     /* generate: number of tokens; number of candidates, 0: all */
+    double temperature;
+    bool anew;       /* generate: compute the whole window for each token */
+    int64_t samples; /* gradcheck: elements of each parameter */
+    Comm *comm;      /* no option: the ranks of this run; set by rt_main */
+    Cores cores;     /* no option: those of this process */
+    Placement place; /* no option: where threads run, and what limits them; by place_threads */
+    const char *limited_by;
 } Options;
 
-/* Exits 0 after --help or --version, 1 (with the nearest option named) on a mistake. */
+/* Exits with 0 after --help or --version, and with 1 after an error; the message has the nearest
+ * option. */
 void options_parse(Options *o, const RtProgram *p, int argc, char **argv);
 
 #endif

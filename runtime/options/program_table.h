@@ -1,7 +1,7 @@
-/* program_table.h -- what a program can be asked for, as tables: its commands, its options, its exit codes.
+/* program_table.h -- commands, options and exit codes of programs, as tables.
  *
- * options.c reads command lines by them and prints --help from them; docs/generate/program.c prints the reference pages.  A row says in
- * which programs it exists: those that have all of its `needs`.
+ * options.c reads command lines and prints --help by these tables; docs/generate/program.c prints
+ * the reference pages. A row exists in the programs that have all of its `needs`.
  */
 #ifndef PROGRAM_TABLE_H
 #define PROGRAM_TABLE_H
@@ -9,67 +9,77 @@
 
 /* What a program can be built with or without.  A bit each. */
 typedef enum Need {
-    NEED_CPU = 1 << 0,                                /* the step runs on the processor */
+    NEED_CPU = 1 << 0, /* the step runs on the processor */
     NEED_GPU = 1 << 1,
-    NEED_RANKS = 1 << 2,                              /* several processes can share a run */
+    NEED_RANKS = 1 << 2, /* several processes can share a run */
     NEED_MPI = 1 << 3,
     NEED_NCCL = 1 << 4,
-    NEED_F16 = 1 << 5,                                /* the loss's gradient is scaled */
+    NEED_F16 = 1 << 5, /* the loss's gradient is scaled */
     NEED_F64 = 1 << 6,
-    NEED_TEXTS = 1 << 7,                              /* predict reads texts */
-    NEED_NEXT = 1 << 8,                               /* the outputs are tokens that follow a text */
-    NEED_ACCURACY = 1 << 9                            /* accuracy is a metric */
+    NEED_TEXTS = 1 << 7,   /* predict reads texts */
+    NEED_NEXT = 1 << 8,    /* the outputs are tokens that follow a text */
+    NEED_ACCURACY = 1 << 9 /* accuracy is a metric */
 } Need;
 enum { NEEDS = 10 };
 
 typedef struct ProgramNeed {
-    Need        need;
-    const char *which;                                /* "programs for a GPU" */
-    const char *build;                                /* what to build instead: "build with --target cuda" */
-    bool      (*met)(const RtProgram *p);
+    Need need;
+    const char *which; /* "programs for a GPU" */
+    const char *build; /* what to build instead: "build with --target cuda" */
+    bool (*met)(const RtProgram *p);
 } ProgramNeed;
 extern const ProgramNeed program_needs[NEEDS];
 
-/* The first need of `needs` that p does not meet; NULL: it meets all. */
+/* The first need of `needs` that p does not meet; NULL if p meets all of them. */
 const ProgramNeed *program_lacks(const RtProgram *p, int needs);
 
 typedef struct ProgramCommand {
     const char *name, *does;
-    int         needs;
-    const char *why;                                  /* of a command that p lacks: the reason, or NULL */
-    const char *example;                              /* its options in a command line that works; in the reference only */
+    int needs;
+    const char *why;     /* of a command that p lacks: the reason, or NULL */
+    const char *example; /* its options in a command line that works; in the reference only */
 } ProgramCommand;
 extern const ProgramCommand program_commands[COMMANDS];
 
-typedef enum OptionKind { OPTION_TEXT, OPTION_FLAG, OPTION_COUNT, OPTION_SEED, OPTION_REAL, OPTION_ON_OFF, OPTION_EVERY, OPTION_CHOICE } OptionKind;
+typedef enum OptionKind {
+    OPTION_TEXT,
+    OPTION_FLAG,
+    OPTION_COUNT,
+    OPTION_SEED,
+    OPTION_REAL,
+    OPTION_ON_OFF,
+    OPTION_EVERY,
+    OPTION_CHOICE
+} OptionKind;
 
 typedef struct ProgramOption {
-    const char *name, *arg;                           /* arg: NULL of a flag; "tree|nccl" of a choice */
-    uint8_t     kind;                                 /* OptionKind */
-    uint16_t    at;                                   /* offset in Options */
-    double      low, high;                            /* of COUNT, REAL and EVERY */
-    uint16_t    commands;                             /* a bit 1 << COMMAND each */
-    uint16_t    needs;
+    const char *name, *arg; /* arg: NULL of a flag; "tree|nccl" of a choice */
+    uint8_t kind;           /* OptionKind */
+    uint16_t at;            /* offset in Options */
+    double low, high;       /* of COUNT, REAL and EVERY */
+    uint16_t commands;      /* a bit 1 << COMMAND each */
+    uint16_t needs;
     const char *help;
-    const char *otherwise;                            /* the default, in words; NULL: none */
-    const char *ranks;                                /* more help of a program that several ranks can share; NULL: none */
+    const char *otherwise; /* the default, in words; NULL: none */
+    const char *ranks;     /* more help of a program that several ranks can share; NULL: none */
 } ProgramOption;
 extern const ProgramOption program_options[];
 extern const int program_option_count;
 
-/* What --data and --input can name and predict prints, by the kind of the program's samples; the first row that holds.  In `input`, %s is for the
- * arrays: ".npy (N, 1, 28, 28) or .csv, a row a sample". */
+/* Values of --data and --input, and the output of predict, by the kind of samples; the first row
+ * that holds counts. In `input`, %s stands for the arrays: ".npy (N, 1, 28, 28) or .csv, a row a
+ * sample". */
 typedef struct ProgramSample {
-    const char *recipe;                               /* "data = imagefolder(...)"; in the reference only */
+    const char *recipe; /* "data = imagefolder(...)"; in the reference only */
     const char *data, *input, *output;
-    bool      (*is)(const RtProgram *p);
+    bool (*is)(const RtProgram *p);
 } ProgramSample;
 enum { SAMPLE_KINDS = 7 };
 extern const ProgramSample program_samples[SAMPLE_KINDS];
 
 typedef struct ProgramExit {
-    int         code, commands, needs;
-    const char *brief, *when;                         /* when: in the reference only */
+    int code, commands, needs;
+    const char *brief, *when; /* when: in the reference only */
 } ProgramExit;
 enum { EXITS = 4 };
 extern const ProgramExit program_exits[EXITS];

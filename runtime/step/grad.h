@@ -6,7 +6,7 @@
 #include "comm/tree.h"
 #include "rt.h"
 
-int64_t grad_blocks(const RtProgram *p);  /* of clipping: how many partial sums there are */
+int64_t grad_blocks(const RtProgram *p); /* of clipping: how many partial sums there are */
 
 /* Adds the buffers of n consecutive nodes, `next` bytes apart, into the first, as the tree goes. */
 void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, const Node *node, int n);

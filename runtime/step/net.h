@@ -17,94 +17,97 @@
 
 typedef struct Net {
     const RtProgram *p;
-    Pool   *pool;
-    Comm   *comm;
-    int     first, shards;                    /* this rank's, of all p->shards */
-    Node   *part;
-    int     nparts;
-    bool    reduced;                          /* sums go through `grad`; updates follow */
-    char   *fixed, *grad;                     /* the host's */
-    char   *shard, *thread;                   /* the device's, if there is one */
+    Pool *pool;
+    Comm *comm;
+    int first, shards; /* this rank's, of all p->shards */
+    Node *part;
+    int nparts;
+    bool reduced;                                  /* sums go through `grad`; updates follow */
+    char *fixed, *grad;                            /* the host's */
+    char *shard, *thread;                          /* the device's, if there is one */
     int64_t shard_bytes, thread_bytes, grad_bytes; /* from one region to the next */
-    int64_t sum_bytes;                        /* scratch of sums over ranks */
-    double *slot;                             /* [slices of this rank][RT_METRICS] */
-    double  metric[RT_METRICS];               /* sums over the last batch's valid samples */
-    RtScaling scaling;                        /* in f16: after the last step */
-    int    *wrong;                            /* 1: a token was not in the vocabulary (rt_tokens) */
-    bool    stop, all_stop;                   /* this rank was asked to stop; some rank was */
-    struct Ticks *ticks;                      /* bench --layers, --trace; NULL: not measured */
-    const struct NetOps *ops;                 /* step.h */
-    struct NetHost *host;                     /* on_host.c, or NULL */
-    struct NetDevice *device;                 /* on_device.c, or NULL */
-    struct Reports *reports;                  /* report.c */
+    int64_t sum_bytes;                             /* scratch of sums over ranks */
+    double *slot;                                  /* [slices of this rank][RT_METRICS] */
+    double metric[RT_METRICS];                     /* sums over the last batch's valid samples */
+    RtScaling scaling;                             /* in f16: after the last step */
+    int *wrong;               /* 1: a token was not in the vocabulary (rt_tokens) */
+    bool stop, all_stop;      /* this rank was asked to stop; some rank was */
+    struct Ticks *ticks;      /* bench --layers, --trace; NULL: not measured */
+    const struct NetOps *ops; /* step.h */
+    struct NetHost *host;     /* on_host.c, or NULL */
+    struct NetDevice *device; /* on_device.c, or NULL */
+    struct Reports *reports;  /* report.c */
 } Net;
 
 /* The hyper-parameters of one step. */
-typedef struct Hyper { double lr; int64_t step; } Hyper;          /* step: finished ones */
+typedef struct Hyper {
+    double lr;
+    int64_t step;
+} Hyper; /* step: finished ones */
 
 /* keep_gradients: sums go through gradient buffers, even if the update could be fused
  * (gradcheck, grads).  Dies when the shards do not divide into the ranks, or groups. */
-Net    *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
-int64_t net_bytes(const Net *n);                      /* what net_new maps: the plan */
-int64_t net_bytes_alone(const RtProgram *p, int threads);         /* of one rank, without groups */
+Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
+int64_t net_bytes(const Net *n);                          /* what net_new maps: the plan */
+int64_t net_bytes_alone(const RtProgram *p, int threads); /* of one rank, without groups */
 
 /* One training step.  False when the loss is not finite: then nothing has been updated.  Sums of
  * gradients between ranks may be pending when it returns; the next step updates each bucket
  * before the first phase that needs it.  net_settle completes them; evaluation and net_fetch do
  * so first. */
-bool    net_step(Net *n, const Batch *b, Hyper h);
-void    net_settle(Net *n);
+bool net_step(Net *n, const Batch *b, Hyper h);
+void net_settle(Net *n);
 /* The same up to the sums, which stay in n->grad. */
-bool    net_gradients(Net *n, const Batch *b);
+bool net_gradients(Net *n, const Batch *b);
 
 /* Several steps as one launch of a device: net_steps_most at most; net_steps_now of `wanted`
  * steps between which the host has nothing to do.  (A graph has 1, 2, 4 ... steps, so that a few
  * graphs serve any number.)  net_steps returns the number of steps before the first whose loss
  * is not finite; that step and later ones have updated nothing.  Then net_step_metrics gives
  * n->metric of each in turn. */
-int     net_steps_most(const Net *n);
-int     net_steps_now(const Net *n, int64_t wanted);
-int     net_steps(Net *n, const Batch *b, const Hyper *h, int count);
-void    net_step_metrics(Net *n, int i);
+int net_steps_most(const Net *n);
+int net_steps_now(const Net *n, int64_t wanted);
+int net_steps(Net *n, const Batch *b, const Hyper *h, int count);
+void net_step_metrics(Net *n, int i);
 /* Before the first batch: where a device's program keeps its samples ("gpu", "host"
  * (device/feed.h), NULL: on the device if they fit), and how many steps a launch has at most (0:
  * as many as the program allows). */
-void    net_samples(Net *n, const char *where, int64_t steps);
+void net_samples(Net *n, const char *where, int64_t steps);
 /* The batches of the launch after the next one, if they are known: their samples are prefetched
  * during the next launch. */
-void    net_ahead(Net *n, const Batch *b, int count);
+void net_ahead(Net *n, const Batch *b, int count);
 /* If another rank's loss is not finite: waits until that rank has reported it, which ends the
  * run. */
-void    net_await_failure(Net *n);
+void net_await_failure(Net *n);
 
 /* output: NULL or [batch][outputs] reals. */
-void    net_evaluate(Net *n, const Batch *b, void *output);
+void net_evaluate(Net *n, const Batch *b, void *output);
 
 /* What the tokens of a text leave for the next one. */
 typedef struct Trail {
-    char   *carried, *carry, *cache;                  /* as in Rt */
+    char *carried, *carry, *cache; /* as in Rt */
     int64_t position;
 } Trail;
-Trail   net_trail(const RtProgram *p);                /* of an empty text */
+Trail net_trail(const RtProgram *p); /* of an empty text */
 
 /* The next token of a text; output: [classes] reals, for the token after it. */
-void    net_token(Net *n, Trail *t, int32_t token, void *output);
+void net_token(Net *n, Trail *t, int32_t token, void *output);
 
 /* In f16, before a step: the loss scale begins at `scale` and doubles after `every` good steps
  * (0: never); 0 and -1: the defaults. After a checkpoint: the scale continues from `fixed`; dies
  * when the run would change it in another way than the checkpoint's. */
-void    net_scale(Net *n, double scale, int64_t every);
-void    net_scale_resumed(Net *n);
+void net_scale(Net *n, double scale, int64_t every);
+void net_scale_resumed(Net *n);
 
 /* After a write to `fixed`, and before a read of it, because a device has its own. */
-void    net_changed(Net *n);
-void    net_fetch(Net *n);
+void net_changed(Net *n);
+void net_fetch(Net *n);
 
 /* The first value of this batch's forward pass that is not finite: an index into p->layer, or
  * -1. */
-int     net_first_nonfinite(Net *n, const Batch *b);
+int net_first_nonfinite(Net *n, const Batch *b);
 
 /* -1: the program has no such metric. */
-int     net_metric_index(const RtProgram *p, const char *name);
+int net_metric_index(const RtProgram *p, const char *name);
 
 #endif

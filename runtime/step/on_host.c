@@ -10,22 +10,27 @@
 #include "base/error.h"
 #include "base/mapped.h"
 #include "base/memory.h"
+#include "base/team.h"
 #include "measure/ticks.h"
 #include "step/grad.h"
 #include "step/step.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_MOST = 64 }; /* of one exchange of statistics between ranks */
+enum {
+    ROWS_MOST = 64, /* of one exchange of statistics between ranks */
+    PAGE = 4096     /* bytes */
+};
 
 struct NetHost {
     CommSum sum;
     int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
     bool *late;      /* [buckets]: the update of the step that `before` shows is pending */
     View before;
-    double *until;   /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
-    int *end;        /* [threads]: end of a thread's range of units */
-    double *partial; /* clipping by norm: squares of each block (grad_blocks) */
+    double *until;    /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
+    int *end;         /* [threads]: end of a thread's range of units */
+    Barrier *barrier; /* [threads]: of team 0, 1, ... */
+    double *partial;  /* clipping by norm: squares of each block (grad_blocks) */
 };
 
 /* ---- memory */
@@ -42,6 +47,40 @@ static double *predicted_ends(const RtProgram *p)
     return until;
 }
 
+/* Pages from..to - 1 that begin there get their memory. */
+static void touch_pages(char *arena, int64_t from, int64_t to)
+{
+    for (int64_t at = (from + PAGE - 1) / PAGE * PAGE; at < to; at += PAGE)
+        *(volatile char *)(arena + at) = 0;
+}
+
+/* Part `part` of `parts` equal parts of the bytes from..to - 1. */
+static void touch_part(char *arena, int64_t from, int64_t to, int part, int parts)
+{
+    touch_pages(arena, from + (to - from) / parts * part,
+                part == parts - 1 ? to : from + (to - from) / parts * (part + 1));
+}
+
+/* Unit t is for thread t.  Linux takes the memory of a page from the node of the processor that
+ * touches it first.  A thread touches its own region, and those parts of shards that hold the
+ * slices with which it begins.  Of the region `fixed`, and of gradients behind the threads'
+ * regions, each thread touches an equal part, so that the memories of all sockets work: every
+ * thread reads the weights. */
+static void touch_own(void *arg, int thread, int unit)
+{
+    (void)thread;
+    const Net *n = arg;
+    const int threads = pool_threads(n->pool), slices = n->shards * n->p->slices;
+    const int active = threads < slices ? threads : slices;
+    const int64_t shard = n->shard - n->fixed, own = n->thread - n->fixed;
+    const int64_t behind = own + threads * n->thread_bytes;
+    touch_part(n->fixed, 0, shard, unit, threads);
+    if (unit < active)
+        touch_part(n->fixed, shard, own, unit, active);
+    touch_part(n->fixed, own, behind, unit, threads);
+    touch_part(n->fixed, behind, net_bytes(n), unit, threads);
+}
+
 static void host_map(Net *n)
 {
     const RtProgram *p = n->p;
@@ -55,15 +94,22 @@ static void host_map(Net *n)
     comm_sum_plan(n->comm, &h->sum);
     comm_posts(n->comm, buckets);
     n->sum_bytes = h->sum.scratch_bytes;
-    n->fixed = memory_map(net_bytes(n), true, "the arena");
+    n->fixed = memory_map(net_bytes(n), false, "the arena");
     n->shard = n->fixed + memory_round(p->fixed_bytes);
     n->thread = n->shard + n->shards * n->shard_bytes;
     n->grad = h->sum.buffer = n->thread + threads * n->thread_bytes;
     h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
+    if (pool_crowded(n->pool)) /* now, so that a plan that cannot be kept fails here */
+        pool_run(n->pool, touch_own, n, threads);
+    else
+        pool_each(n->pool, touch_own, n);
     h->posted = rt_alloc(sizeof *h->posted * (size_t)buckets);
     h->late = rt_alloc(sizeof *h->late * (size_t)buckets);
     h->until = predicted_ends(p);
     h->end = rt_alloc(sizeof *h->end * (size_t)threads);
+    h->barrier = barriers_new(threads);
+    if (!h->barrier)
+        rt_die("out of memory for %d threads", threads);
     h->partial = rt_alloc(sizeof *h->partial * (size_t)grad_blocks(p));
 }
 
@@ -82,6 +128,36 @@ static void run_unit(void *arg, int thread, int unit)
     ticks_unit_begin(run->n->ticks, thread);
     run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, run->first + unit);
     ticks_unit_end(run->n->ticks, thread);
+}
+
+/* More threads than units: a team of threads for each unit, as equal as can be.  The thread region
+ * of a unit is that of its team. */
+typedef struct TeamRun {
+    Run run;
+    int teams;
+} TeamRun;
+
+static void run_member(void *arg, int thread, int unit)
+{
+    (void)unit;
+    const TeamRun *t = arg;
+    const Net *n = t->run.n;
+    const int threads = pool_threads(n->pool);
+    const int team = (int)(((int64_t)(thread + 1) * t->teams - 1) / threads);
+    const int first = (int)((int64_t)threads * team / t->teams);
+    const int end = (int)((int64_t)threads * (team + 1) / t->teams);
+    rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, team),
+                       n->thread + thread * n->thread_bytes};
+    ticks_unit_begin(n->ticks, thread);
+    t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + team);
+    ticks_unit_end(n->ticks, thread);
+    rt_team = (RtTeam){.of = 1};
+}
+
+/* Whether teams compute the units: members wait for each other, so each needs a processor. */
+static bool in_teams(const Net *n, const RtPhase *phase, int units)
+{
+    return phase->per_slice && units > 0 && units < pool_threads(n->pool) && !pool_crowded(n->pool);
 }
 
 /* Units of sums differ in size.  Each thread begins with a range of the same predicted time, not
@@ -107,6 +183,8 @@ void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int un
     if (phase->to_grad && n->host->until) {
         share_out(n, first, units);
         pool_run_shares(n->pool, run_unit, &run, n->host->end);
+    } else if (in_teams(n, phase, units)) {
+        pool_each(n->pool, run_member, &(TeamRun){run, units});
     } else {
         pool_run(n->pool, run_unit, &run, units);
     }

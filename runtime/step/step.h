@@ -43,15 +43,15 @@ void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int un
 /* phases.c: which phases a step consists of.  A bucket's updates begin at phase_first_update, a
  * unit of phase_of_updates (NULL: updates are part of other phases). */
 bool phase_in_step(const RtPhase *phase, const Rt *r); /* false: runs bucket by bucket */
-int  phase_units(const Net *n, const Rt *r, const RtPhase *phase);
+int phase_units(const Net *n, const Rt *r, const RtPhase *phase);
 const RtPhase *phase_of_sums(const RtProgram *p);
 const RtPhase *phase_of_updates(const RtProgram *p);
-int  phase_first_update(const RtProgram *p, int bucket);
+int phase_first_update(const RtProgram *p, int bucket);
 
 /* report.c: metrics of shards, and what ranks report to each other after a step. */
 void report_open(Net *n);
-void report_clear(Net *n);                            /* n->slot, before a step */
-bool report_finite(const Net *n, const Rt *r);        /* the loss of r's shards in n->slot */
+void report_clear(Net *n);                     /* n->slot, before a step */
+bool report_finite(const Net *n, const Rt *r); /* the loss of r's shards in n->slot */
 /* One step: this rank posts its report.  report_wait returns when all reports are here, with
  * n->metric and n->all_stop. */
 void report_post(Net *n);
@@ -60,7 +60,7 @@ void report_wait(Net *n);
  * returns how many of them have a finite loss on all ranks, report_read sets n->metric and
  * n->all_stop to those of step i. */
 void report_write(Net *n, int i, int steps);
-int  report_exchange(Net *n);
+int report_exchange(Net *n);
 void report_read(Net *n, int i);
 
 #endif

@@ -1,4 +1,4 @@
-/* checkpoint.c -- see checkpoint.h. The state is a safetensors file; all that is not a tensor is
+/* checkpoint.c -- see checkpoint.h. The state is a safetensors file; values that are no tensors are
  * in its metadata. */
 #define _GNU_SOURCE
 #include "train/checkpoint.h"
@@ -58,7 +58,8 @@ static void scan(Checkpoint *c)
             continue;
         if (!e->d_name[end] && c->nfound < FOUND)
             c->found[c->nfound++] = step;
-        else if (strncmp(e->d_name + end, ".tmp", 4) == 0) /* of a run that was killed while it saved */
+        else if (strncmp(e->d_name + end, ".tmp", 4) ==
+                 0) /* of a run that was killed while it saved */
             unlinkat(dirfd(d), e->d_name, 0);
     }
     closedir(d);
@@ -81,7 +82,7 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
     return c;
 }
 
-/* A text as it comes back from a file: bytes that are no UTF-8 do not. */
+/* A text in the form in which a file returns it: bytes that are no UTF-8 change. */
 static char *as_saved(const char *text)
 {
     const int64_t room = json_room((int64_t)strlen(text));
@@ -178,7 +179,7 @@ static const char *piece_words(const char *piece, const char *none)
     return strcmp(piece, "limit-samples 0") == 0 ? "all samples" : piece;
 }
 
-/* The first piece of the two lists "a x, b y" that is not the same. */
+/* The first piece that differs in two lists of the form "a x, b y". */
 static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *path, const char *was)
 {
     char then[640], now[640], *save_then, *save_now;
@@ -191,7 +192,7 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
            piece_words(a, "other settings"), piece_words(b, "others"));
 }
 
-/* What a checkpoint says that was written before samples were hashed, and agrees in the rest. */
+/* The words of a checkpoint from before samples were hashed, if everything else agrees. */
 static bool knows_no_samples(const Checkpoint *c, const char *same)
 {
     const char *samples = strstr(c->same, SAMPLES);
@@ -229,7 +230,8 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
                "shards or dtype differ)",
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
     if (knows_no_samples(c, same))
-        rt_note("%s was written by a version of Tenon that compared labels only: the run goes on without a comparison "
+        rt_note("%s was written by a version of Tenon that compared labels only: the run goes on "
+                "without a comparison "
                 "of its samples",
                 path);
     else if (strcmp(same, c->same) != 0)
@@ -248,8 +250,9 @@ static void say_where(const Checkpoint *c, const char *path, const Position *at)
     const long long done = at->epoch, epochs = c->o->epochs;
     const char *s = epochs == 1 ? "" : "s";
     if (done == epochs)
-        rt_note("%s: the run is already complete, %lld of %lld epoch%s; continue it with --epochs N", path,
-                done, epochs, s);
+        rt_note("%s: the run is already complete, %lld of %lld epoch%s; continue it with --epochs "
+                "N",
+                path, done, epochs, s);
     else if (done > epochs)
         rt_note("%s: %lld epochs are done, and this run is for %lld: nothing is left to train",
                 path, done, epochs);

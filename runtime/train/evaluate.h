@@ -4,17 +4,17 @@
 #include "step/net.h"
 
 /* Batches of so many samples; the last one may be partial. */
-int64_t     evaluate_batches(const RtProgram *p, int64_t samples);
+int64_t evaluate_batches(const RtProgram *p, int64_t samples);
 
-/* Means over the split, each sample once.  order: as stored, of d->n samples. */
-void        evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS]);
+/* Means over the split, each sample once. order: the stored order of d->n samples. */
+void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS]);
 /* Batch `step` of the split.  A device prefetches the next batch while it evaluates this one. */
-Batch       evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
+Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 
 /* "test loss 0.0900, test accuracy 0.9720" */
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                           char text[256]);
 /* exp of the mean loss, of programs that report it. */
-double      evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS]);
+double evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS]);
 
 #endif

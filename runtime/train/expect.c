@@ -48,8 +48,8 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     if (p->recipe.expect_metric && full)
         code = compare_expected(p, o, r);
     if (accuracy >= 0)
-        rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy],
-                 (long long)epochs, s, seconds);
+        rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
+                 s, seconds);
     else if (loss >= 0)
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
                  seconds);

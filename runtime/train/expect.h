@@ -4,15 +4,15 @@
 #include "options/options.h"
 
 typedef struct Result {
-    bool   known;                                     /* an epoch has been trained */
-    double train[RT_METRICS], test[RT_METRICS];       /* of the last one, means */
+    bool known;                                 /* an epoch has been trained */
+    double train[RT_METRICS], test[RT_METRICS]; /* of the last one, means */
 } Result;
 
-bool expect_reached(const RtProgram *p, const Options *o, const Result *r);      /* --stop-at */
+bool expect_reached(const RtProgram *p, const Options *o, const Result *r); /* --stop-at */
 
-/* The last lines of a run: the recipe's expectation (after a full run only), then "test accuracy
- * 0.9912, 12 epochs, 61.0 s". Returns the exit code. */
-int  expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
-                   double seconds);
+/* Prints the last lines of a run: the expectation of the recipe (only after a full run), then "test
+ * accuracy 0.9912, 12 epochs, 61.0 s". Returns the exit code. */
+int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
+                  double seconds);
 
 #endif

@@ -58,7 +58,7 @@ static Law law(const RtParam *p)
     }
 }
 
-/* Elements first .. first + n - 1 (first is even) drawn from the law. */
+/* Draws elements first .. first + n - 1 (first is even) from the distribution. */
 static void draw_weights(double *v, const RtParam *p, Law l, uint64_t seed, int64_t first, int n)
 {
     const uint64_t name = hash_text(p->name);
@@ -74,9 +74,9 @@ static void draw_weights(double *v, const RtParam *p, Law l, uint64_t seed, int6
     }
 }
 
-/* Makes the n vectors of length m (n <= m) at q, rows or columns of a matrix, orthonormal:
- * modified Gram-Schmidt, every vector swept twice, which is enough (Giraud et al. 2005). step:
- * between elements, next: between vectors. */
+/* Makes the n vectors of length m (n <= m) at q, rows or columns of a matrix, orthonormal: modified
+ * Gram-Schmidt with two sweeps for each vector, which is enough (Giraud et al. 2005). step:
+ * distance between elements, next: between vectors. */
 static void orthonormal(double *q, int64_t n, int64_t m, int64_t next, int64_t step)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -96,7 +96,7 @@ static void orthonormal(double *q, int64_t n, int64_t m, int64_t next, int64_t s
     }
 }
 
-/* The parameter as a matrix of dim[0] rows: its shorter side becomes orthonormal. */
+/* Takes the parameter as a matrix of dim[0] rows, and makes its shorter side orthonormal. */
 static void orthogonal(const Job *j, const RtParam *p)
 {
     const int64_t count = params_count(p), rows = p->rank > 0 ? p->dim[0] : 1,

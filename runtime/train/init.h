@@ -4,8 +4,8 @@
 #include "base/threads.h"
 #include "rt.h"
 
-/* Fills every parameter of `fixed`, keyed by (seed, the parameter's name, element): independent
- * of all else. */
+/* Fills every parameter of `fixed`. Its numbers depend only on the seed, the name of the parameter,
+ * and the index of the element. */
 void init_params(const RtProgram *p, char *fixed, uint64_t seed, Pool *pool);
 
 #endif

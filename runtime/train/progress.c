@@ -1,18 +1,19 @@
-/* progress.c -- what a run of `train` reports: records of the log (files/records.h), the bar, a
- * line for each epoch.
+/* progress.c -- reports of a run of `train`: records of the log (files/records.h), the progress
+ * bar, a line for each epoch.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "files/params.h"
+#include "options/place.h"
 #include "train/evaluate.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 #include <math.h>
 #include <stdio.h>
 
-/* Fields of the records start, step and epoch: the scale of the next step, all steps left out so
- * far. */
+/* Fields of the records start, step and epoch: the scale of the next step, and the number of steps
+ * that were left out. */
 static void log_scale(Trainer *t)
 {
     if (!t->p->scaling)
@@ -41,7 +42,10 @@ void progress_start(Trainer *t)
     log_text(l, FIELD(start, wire), t->o->wire);
     log_text(l, FIELD(start, reduce), t->o->reduce);
     log_count(l, FIELD(start, groups), t->o->groups);
-    log_count(l, FIELD(start, threads), t->o->threads);
+    log_count(l, FIELD(start, threads), pool_threads(t->pool));
+    log_count(l, FIELD(start, cores), t->o->cores.cores);
+    log_text(l, FIELD(start, limit), place_limit(t->o));
+    log_text(l, FIELD(start, pin), place_pin(t->o));
     log_count(l, FIELD(start, parameters), p->parameters);
     log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
     log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));

@@ -1,13 +1,14 @@
 /* schedule.c -- learning rate = lr * warm-up * schedule, by progress t in finished epochs
  * (fractions count).
  *
- *   warm-up     (step + 1) / (warmup epochs in steps), until it is 1; nothing else acts before that
- *   step        factor ^ (how many of `at` have been reached)
+ *   warm-up     (step + 1) / (warmup epochs in steps), until it is 1; before, nothing else acts
+ *   step        factor ^ (number of entries of `at` that are reached)
  *   cosine      end + (1 - end) (1 + cos(pi s)) / 2    s = (t - warmup) / (epochs - warmup) <= 1
  *   polynomial  end + (1 - end) (1 - s)^power
  *
- * `epochs` is the recipe's, also where --epochs asks for another number: going on longer never
- * changes what was. Source: Loshchilov & Hutter 2017 (cosine); Goyal et al. 2017 (warm-up).
+ * `epochs` is the number in the recipe, also with another number by --epochs: a longer run does not
+ * change the rates of a shorter one. Source: Loshchilov & Hutter 2017 (cosine); Goyal et al. 2017
+ * (warm-up).
  */
 #include "train/schedule.h"
 #include <math.h>

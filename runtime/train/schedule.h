@@ -3,7 +3,7 @@
 #define SCHEDULE_H
 #include "rt.h"
 
-/* For the step that comes after `step` finished ones, with `steps` steps an epoch. */
+/* The rate of the step after `step` finished steps, with `steps` steps in an epoch. */
 double schedule_lr(const RtRecipe *r, int64_t step, int64_t steps);
 
 #endif

@@ -133,7 +133,7 @@ static void open_net(Trainer *t)
     t->batch = rt_alloc(sizeof *t->batch * steps);
     t->ahead = rt_alloc(sizeof *t->ahead * steps);
     t->hyper = rt_alloc(sizeof *t->hyper * steps);
-    t->ticks = o->trace && root ? ticks_new(p, o->threads, TRACE_STEPS) : NULL;
+    t->ticks = o->trace && root ? ticks_new(p, pool_threads(t->pool), TRACE_STEPS) : NULL;
     t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net) : NULL;
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
 }
@@ -169,7 +169,7 @@ void start_training(Trainer *t)
         file_check(o->save);
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
-    t->pool = pool_new(o->threads);
+    t->pool = pool_on(&o->place);
     if (o->weights)
         vocab_of_weights(t->p, o->weights);
     t->data = data_open(t->p, name, "train", o->limit);

@@ -14,7 +14,8 @@ void steps_end_trace(Trainer *t)
     t->ticks = NULL;
 }
 
-/* Samples of the step `ahead` steps from now.  The last step of an epoch may have fewer. */
+/* Number of samples of the step `ahead` steps from now. The last step of an epoch can have
+ * fewer. */
 static int step_samples(const Trainer *t, int ahead)
 {
     const int64_t left = t->data->n - (t->at.step + ahead) * t->p->batch;
@@ -74,10 +75,10 @@ static void one_step(Trainer *t)
     stop_if_files_broke(t, t->p->device);
 }
 
-/* Steps of the launch that begins `ahead` steps from now: up to the end of the epoch, or to the
- * next checkpoint that is due by steps.  One: synthetic samples are in memory for one step at a
- * time, and a trace has a row a step.  All ranks take the same number, although only rank 0 traces,
- * saves, and knows when it saved last. */
+/* Number of steps of the launch that begins `ahead` steps from now: up to the end of the epoch, or
+ * to the next checkpoint that is due by steps. It is one for synthetic samples, which are in memory
+ * for one step at a time, and for a trace, which has a row for each step. All ranks take the same
+ * number, although only rank 0 traces, saves, and knows its last save. */
 static int steps_at_once(const Trainer *t, int ahead)
 {
     const Options *o = t->o;
@@ -92,7 +93,7 @@ static int steps_at_once(const Trainer *t, int ahead)
     return net_steps_now(t->net, n);
 }
 
-/* Has the samples of the launch after the next n steps prefetched, if the epoch goes on. */
+/* Prefetches the samples of the launch after the next n steps, if the epoch goes on. */
 static void prefetch_next(Trainer *t, int n)
 {
     const bool more = t->p->device && !t->data->synthetic && t->at.step + n < t->steps;

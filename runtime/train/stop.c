@@ -1,5 +1,5 @@
-/* stop.c -- how a run of `train` ends before its last epoch: signals, data files that break, a loss
- * or gradients that are not finite.
+/* stop.c -- ends of a run of `train` before its last epoch: signals, damaged data files, a loss or
+ * gradients that are not finite.
  */
 #include "base/error.h"
 #include "base/mapped.h"
@@ -12,7 +12,7 @@
 
 static volatile sig_atomic_t stop;
 
-/* A second Ctrl-C ends the run at once, without its half-written files. */
+/* A second Ctrl-C ends the run at once, and removes its incomplete files. */
 static void on_signal(int number)
 {
     stop = number;
@@ -33,7 +33,7 @@ bool stop_asked(void)
     return stop != 0;
 }
 
-/* After the step whose reports (step/report.c) say that some rank was asked to stop. */
+/* To be called after a step whose reports (step/report.c) say that a rank was asked to stop. */
 bool stop_wanted(const Trainer *t)
 {
     return t->o->comm->size > 1 ? t->net->all_stop : stop != 0;
@@ -57,8 +57,9 @@ int stop_run(Trainer *t)
     return EXIT_STOPPED;
 }
 
-/* A data file broke during the run.  whole: no step has used what was missing; then the state is
- * that of the last finished step, and rank 0 saves it.  Otherwise the last checkpoint stays. */
+/* A data file became unreadable or wrong during the run. whole: no step has used the missing data,
+ * so the state is that of the last finished step, and rank 0 saves it. Otherwise the last
+ * checkpoint stays. */
 static void __attribute__((noreturn)) data_lost(Trainer *t, bool whole)
 {
     const Position *a = &t->at;
@@ -93,7 +94,7 @@ void stop_if_files_broke(Trainer *t, bool whole)
         data_lost(t, whole);
 }
 
-/* Nothing has been updated, so these are the parameters that gave the loss. */
+/* No update has followed, so these parameters gave the loss. */
 void stop_nonfinite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
@@ -120,7 +121,7 @@ void stop_nonfinite(Trainer *t, const Batch *b)
            (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps, where);
 }
 
-/* No smaller scale helps: the gradients are too large for f16, or not finite themselves. */
+/* A smaller scale does not help: the gradients are too large for f16, or not finite themselves. */
 static void __attribute__((noreturn)) not_scalable(const Trainer *t)
 {
     rt_die("a gradient is not finite in f16 in epoch %lld, step %lld of %lld, though the loss is, "

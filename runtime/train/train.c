@@ -1,8 +1,9 @@
-/* train.c -- the command `train`: epochs of steps, a test after each, checkpoints between.
+/* train.c -- the command `train`: epochs of steps, a test after each epoch, checkpoints between
+ * epochs.
  *
- * Everything that depends on the order of samples only is computed ahead: batch s of an epoch is
- * places s B .. s B + B - 1 of a permutation (data/order.h), which the loader thread has listed
- * during the epoch before.  After the first step nothing is allocated.
+ * Everything that depends only on the order of samples is computed ahead: batch s of an epoch has
+ * the indices s B .. s B + B - 1 of a permutation (data/order.h). The loader thread lists the
+ * permutation during the epoch before. After the first step nothing is allocated.
  */
 #include "train/train.h"
 #include "base/clock.h"
@@ -13,7 +14,7 @@
 #include "train/trainer.h"
 #include <stdio.h>
 
-/* The steps that are left of the current epoch; false when a signal came. */
+/* Makes the remaining steps of the current epoch; false if a signal came. */
 static bool train_epoch(Trainer *t)
 {
     start_order(t, t->at.epoch + 1);

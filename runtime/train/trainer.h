@@ -1,7 +1,7 @@
-/* trainer.h -- a run of `train`: its state, and its parts, as the files of this room share them.
+/* trainer.h -- the state of a run of `train`, which the files of this room share.
  *
- * train.c has the loop over epochs.  start.c opens everything, steps.c makes the steps, progress.c
- * reports them, stop.c ends a run early.  Only `train` uses this header.
+ * train.c has the loop over epochs. start.c opens everything, steps.c makes the steps, progress.c
+ * reports them, stop.c ends a run early. Only `train` uses this header.
  */
 #ifndef TRAINER_H
 #define TRAINER_H
@@ -35,10 +35,10 @@ struct Trainer {
     StWriter *save;         /* NULL: no --save */
     Log log;
     Bar bar;
-    int64_t steps;           /* an epoch */
-    OrderJob order[2];       /* of even and odd epochs */
-    Batch *batch;            /* of the steps of a launch */
-    Batch *ahead;            /* of the launch after it */
+    int64_t steps;     /* an epoch */
+    OrderJob order[2]; /* of even and odd epochs */
+    Batch *batch;      /* of the steps of a launch */
+    Batch *ahead;      /* of the launch after it */
     Hyper *hyper;
     Order test_order;
     Position at;
@@ -47,11 +47,11 @@ struct Trainer {
     double began, rate_from; /* this process's part of the epoch */
     double waited, busy;     /* of comm, in that part */
     Result result;
-    Ticks *ticks;            /* --trace: of the first steps */
+    Ticks *ticks; /* --trace: of the first steps */
 };
 
-/* start.c: opens data, network, checkpoint and log, and loads or makes the weights.  start_order
- * has the loader list the samples of an epoch. */
+/* start.c: opens data, network, checkpoint and log, and loads or makes the weights. After
+ * start_order, the loader thread lists the samples of an epoch. */
 void start_training(Trainer *t);
 void start_order(Trainer *t, int64_t epoch);
 
@@ -61,23 +61,25 @@ void steps_end_trace(Trainer *t);
 
 /* progress.c: records of the log, the bar, the line of an epoch. */
 void progress_start(Trainer *t);
-void progress_step(Trainer *t, int samples);          /* the record `step`, after a step */
+void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);
 void progress_epoch(Trainer *t);
 
 /* trainer.c: checkpoints of the run, and its time. */
-double trainer_seconds(const Trainer *t);             /* of the epoch, in all runs */
-void   trainer_save(Trainer *t);
-bool   trainer_save_due(const Trainer *t);            /* --checkpoint-every */
+double trainer_seconds(const Trainer *t); /* of the epoch, in all runs */
+void trainer_save(Trainer *t);
+bool trainer_save_due(const Trainer *t); /* --checkpoint-every */
 
 /* stop.c */
-void stop_watch(void);                                /* SIGINT and SIGTERM, from here on */
-bool stop_asked(void);                                /* a signal came to this rank */
-bool stop_wanted(const Trainer *t);                   /* all ranks stop after the same step */
-int  stop_run(Trainer *t);                            /* saves; returns the exit code */
-/* Ends the run if a data file broke.  whole: no step has used what was missing. */
+void stop_watch(void);              /* SIGINT and SIGTERM, from here on */
+bool stop_asked(void);              /* a signal came to this rank */
+bool stop_wanted(const Trainer *t); /* all ranks stop after the same step */
+int stop_run(Trainer *t);           /* saves; returns the exit code */
+/* Ends the run if a data file has become unreadable or wrong. whole: no step has used the missing
+ * data. */
 void stop_if_files_broke(Trainer *t, bool whole);
-/* The loss of batch b is not finite: ends the run with what is known about the cause. */
+/* Ends the run because the loss of batch b is not finite; the message has the known facts about the
+ * cause. */
 void stop_nonfinite(Trainer *t, const Batch *b) __attribute__((noreturn));
 /* After a step in f16 that began with the scale `before`: ends the run if no scale is small
  * enough. */

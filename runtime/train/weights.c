@@ -60,7 +60,8 @@ static bool known(const RtProgram *p, const char *name)
     return false;
 }
 
-static void __attribute__((noreturn)) refuse_weights(const StFile *f, const RtProgram *p, const Report *r)
+static void __attribute__((noreturn))
+refuse_weights(const StFile *f, const RtProgram *p, const Report *r)
 {
     const char *model = st_meta(f, "model");
     const bool other = model && strcmp(model, p->model) != 0;

@@ -4,16 +4,16 @@
 #include "files/safetensors.h"
 #include "step/net.h"
 
-/* Dies with a list of everything that is missing, too much, or of another shape or type. */
-void      weights_load(Net *n, const char *path);
+/* Dies with a list of all tensors that are missing, unknown, or of another shape or type. */
+void weights_load(Net *n, const char *path);
 
 /* For st_write to `path`: parameters only. */
 StWriter *weights_writer(const Net *n, const char *path);
 
-/* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints);
- * items of metadata, and st_writer_ready, are the caller's. Loading is false when something is
+/* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints); the
+ * caller adds items of metadata and calls st_writer_ready. Loading returns false if a tensor is
  * missing or does not fit. */
 StWriter *weights_state_writer(const Net *n);
-bool      weights_load_state(Net *n, const StFile *f);
+bool weights_load_state(Net *n, const StFile *f);
 
 #endif

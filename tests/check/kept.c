@@ -21,6 +21,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -302,15 +303,15 @@ static void hash_written(Hash *h, const char *list)
     free(line);
 }
 
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *at)
+{
+    (void)s, (void)type, (void)at;
+    return remove(path), 0;
+}
+
 static void remove_tree(const char *path)
 {
-    const pid_t pid = fork();
-    int status;
-    if (pid == 0) {
-        execlp("rm", "rm", "-rf", path, (char *)NULL);
-        _exit(127);
-    }
-    waitpid(pid, &status, 0);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* A call that is repeated: what the compiler answers, a hash, and its exit code then (-1: it was replaced by a program that it

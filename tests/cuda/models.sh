@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# models.sh -- every cuDNN graph of every shipped model has an engine: in exact f32 and without a GPU or a driver, seconds a model.
-# With CHECK_DEEP=1 (./check --deep): in bf16 too, whose fused graphs are compiled, minutes a network; small models in tf32 and f16 and for other GPUs.
+# models.sh -- every cuDNN graph of the shipped models has an engine: in exact f32 and without a GPU or a driver, seconds a model.
+# With CHECK_DEEP=1 (./check --deep): the large networks, and bf16 too, whose fused graphs are compiled, minutes a network; small models in tf32 and f16 and for other GPUs.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -14,7 +14,7 @@ plans() {
     elif grep -q "not planned" "$work/table"; then bad "$model $*: not planned"
     else ok; fi
 }
-for file in "$TENON_ROOT"/models/*.tn; do
+for file in $(shipped_models); do
     model=$(basename "$file" .tn)
     plans "$model"
     grep -q 'tensor-cores\|rounded-inputs' "$work/table" && bad "$model: exact f32 on tensor cores" || ok
@@ -27,6 +27,6 @@ if [ "$CHECK_DEEP" = 1 ]; then
         for arch in sm_80 sm_100; do plans $model --dtype bf16 --arch $arch; done
     done
 else
-    skip "fused graphs of all models: ./check --deep"
+    skip "large networks, and fused graphs of all models: ./check --deep"
 fi
 finish

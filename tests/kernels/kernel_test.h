@@ -9,8 +9,10 @@
 #ifndef KERNEL_TEST_H
 #define KERNEL_TEST_H
 #define RT_KERNELS
+#include "base/team.h"
+#include "require.h"
 #include "rt.h"
-#include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -55,8 +57,8 @@ static inline real *buffer(int64_t count)
 static inline void check_guard(const void *p, int64_t bytes, const char *what)
 {
     for (int i = 0; i < SLACK; i++)
-        ck_assert_msg(((const unsigned char *)p)[bytes + i] == GUARD,
-                      "%s wrote %d bytes behind its end", what, i);
+        REQUIRE(((const unsigned char *)p)[bytes + i] == GUARD, "%s wrote %d bytes behind its end",
+                what, i);
 }
 
 /* Uniform in (-1, 1), element i of stream `seed`. */
@@ -105,9 +107,8 @@ static inline void check_spread(const real *y, const real *x, int64_t rows, int6
                                 const char *what)
 {
     for (int64_t i = 0; i < rows * ld; i++)
-        ck_assert_msg(y[i] == (i % ld < c ? x[i / ld * c + i % ld] : -7),
-                      "%s: number %d of row %d, with rows apart", what, (int)(i % ld),
-                      (int)(i / ld));
+        REQUIRE(y[i] == (i % ld < c ? x[i / ld * c + i % ld] : -7),
+                "%s: number %d of row %d, with rows apart", what, (int)(i % ld), (int)(i / ld));
 }
 
 static inline double distance(const real *a, const real *b, int64_t count)
@@ -143,6 +144,39 @@ static inline void release(int count, ...)
     __builtin_va_end(list);
 }
 
+/* Runs work(arg) on each thread of a team. */
+enum { TEAM_MOST = 16 };
+typedef struct Member {
+    RtTeam team;
+    void (*work)(void *arg);
+    void *arg;
+    pthread_t id;
+} Member;
+static inline void *run_member(void *arg)
+{
+    const Member *m = arg;
+    rt_team = m->team;
+    m->work(m->arg);
+    return NULL;
+}
+static inline void as_team(int members, void (*work)(void *arg), void *arg)
+{
+    Member m[TEAM_MOST];
+    pthread_attr_t attr;
+    Barrier *barrier = barriers_new(1);
+    ck_assert_ptr_nonnull(barrier);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, RT_STACK);
+    for (int i = 0; i < members; i++) {
+        m[i] = (Member){{i, members, barrier, NULL}, work, arg, 0};
+        ck_assert_int_eq(pthread_create(&m[i].id, &attr, run_member, &m[i]), 0);
+    }
+    for (int i = 0; i < members; i++)
+        pthread_join(m[i].id, NULL);
+    pthread_attr_destroy(&attr);
+    barriers_free(barrier);
+}
+
 /* Each test is a process of its own whose stack grows to RT_STACK at most: what a kernel's arrays may take of a thread. */
 static inline int run_suite(TCase *tests, const char *name)
 {
@@ -162,7 +196,7 @@ static inline int run_suite(TCase *tests, const char *name)
 
 /* CHECK_EVERY=3 in the environment runs the first round of a loop test and each third after it. */
 #ifdef CROSS_CHECK
-#define add_rounds tcase_add_loop_test                /* it does so itself */
+#define add_rounds tcase_add_loop_test /* it does so itself */
 #else
 static inline void add_rounds(TCase *c, const TTest *test, int begin, int end)
 {

@@ -128,7 +128,7 @@ static real *packed(const real *w, Conv c, Order order)
             conv2d_pack_dx(p, w, c, unit, 3);
     check_guard(p, count * (int64_t)sizeof(real), "pack");
     for (int64_t i = 0; i < count; i++)
-        ck_assert_msg(p[i] == p[i], "packed weight %d was not written", (int)i);
+        REQUIRE(p[i] == p[i], "packed weight %d was not written", (int)i);
     if (order == ORDER_FORWARD && !CONV_DEPTHWISE(c)) {
         real *plain = buffer(count);
         conv2d_pack_plain(plain, w, c);
@@ -270,6 +270,76 @@ START_TEST(pooled)
     check_close(dwr, dw, count_w(c), "conv2d_pool_dw");
     release(11, x, w, bias, full, expect, y, xl, wl, p, index, yr);
     release(10, dp, dpl, dy, dx, dxl, dw, dwl, pd, dxr, dwr);
+}
+END_TEST
+
+/* Threads that share each kernel of a convolution: the bits of one thread. */
+typedef struct Shared {
+    Conv c;
+    real *x, *p, *pb, *pd, *bias, *dy, *dp, *y, *dx, *dw, *written, *pooled, *pooled_dx, *pooled_dw;
+    uint8_t *index;
+} Shared;
+static void share_conv(void *arg)
+{
+    const Shared *s = arg;
+    Conv write = s->c;
+    write.write = true;
+    conv2d(s->y, s->x, s->p, s->bias, v_relu, s->c);
+    conv2d_dx(s->dx, s->pb, s->dy, d_tanh, s->x, s->c);
+    conv2d_dw(s->dw, s->x, s->dy, s->c);
+    conv2d_dw(s->written, s->x, s->dy, write);
+    if (s->c.pool != 2)
+        return;
+    conv2d_pool(s->pooled, s->index, s->x, s->p, s->bias, v_tanh, s->c);
+    TEAM_BARRIER;
+    conv2d_pool_dx(s->pooled_dx, s->pd, s->dp, s->index, d_relu, s->x, s->c);
+    conv2d_pool_dw(s->pooled_dw, s->x, s->dp, s->index, s->c);
+}
+
+START_TEST(teams)
+{
+    const Conv c = shapes[_i];
+    const int64_t each = sizeof(real);
+    real *w = random_buffer(count_w(c), 2);
+    Shared s[2];
+    for (int i = 0; i < 2; i++) {
+        const Shared in = {c,
+                           random_buffer(count_x(c), 1),
+                           packed(w, c, ORDER_FORWARD),
+                           packed(w, c, ORDER_BACK),
+                           packed(w, c, ORDER_POOL_DX),
+                           random_buffer(c.o, 3),
+                           random_buffer(count_y(c), 4),
+                           random_buffer(count_pooled(c), 5),
+                           buffer(count_y(c)),
+                           buffer(count_x(c)),
+                           random_buffer(count_w(c), 6),
+                           buffer(count_w(c)),
+                           buffer(count_pooled(c)),
+                           buffer(count_x(c)),
+                           random_buffer(count_w(c), 7),
+                           buffer_bytes(count_pooled(c))};
+        s[i] = in;
+    }
+    share_conv(&s[0]);
+    as_team(_i % 3 ? 3 : 7, share_conv, &s[1]);
+    check_same(s[1].y, s[0].y, count_y(c) * each, "conv2d by a team");
+    check_same(s[1].dx, s[0].dx, count_x(c) * each, "conv2d_dx by a team");
+    check_same(s[1].dw, s[0].dw, count_w(c) * each, "conv2d_dw by a team");
+    check_same(s[1].written, s[0].written, count_w(c) * each, "conv2d_dw, written, by a team");
+    check_guard(s[1].y, count_y(c) * each, "conv2d by a team");
+    check_guard(s[1].dx, count_x(c) * each, "conv2d_dx by a team");
+    check_guard(s[1].dw, count_w(c) * each, "conv2d_dw by a team");
+    if (c.pool == 2) {
+        check_same(s[1].pooled, s[0].pooled, count_pooled(c) * each, "conv2d_pool by a team");
+        check_same(s[1].index, s[0].index, count_pooled(c), "conv2d_pool's index by a team");
+        check_same(s[1].pooled_dx, s[0].pooled_dx, count_x(c) * each, "conv2d_pool_dx by a team");
+        check_same(s[1].pooled_dw, s[0].pooled_dw, count_w(c) * each, "conv2d_pool_dw by a team");
+    }
+    for (int i = 0; i < 2; i++)
+        release(15, s[i].x, s[i].p, s[i].pb, s[i].pd, s[i].bias, s[i].dy, s[i].dp, s[i].y, s[i].dx,
+                s[i].dw, s[i].written, s[i].pooled, s[i].pooled_dx, s[i].pooled_dw, s[i].index);
+    release(1, w);
 }
 END_TEST
 
@@ -487,6 +557,7 @@ int main(void)
 {
     TCase *t = tcase_create("conv");
     add_rounds(t, forward, 0, SHAPES);
+    add_rounds(t, teams, 0, SHAPES);
     add_rounds(t, backward, 0, SHAPES);
     add_rounds(t, pooled, 0, 2 * SHAPES);
     add_rounds(t, squares, 0, SHAPES);

@@ -24,7 +24,7 @@ static real *unpanels(const real *p, Dense d)
             w[(int64_t)o * d.k + k] = p[((int64_t)(o / P) * d.k + k) * P + o % P];
     for (int64_t i = 0; i < DENSE_COUNT(d.k, d.o); i++)
         if (i / P / d.k * P + i % P >= d.o)
-            ck_assert_msg(p[i] == 0, "padding of a panel is %g", (double)p[i]);
+            REQUIRE(p[i] == 0, "padding of a panel is %g", (double)p[i]);
     return w;
 }
 
@@ -81,6 +81,55 @@ START_TEST(literal_sizes)
     dense_dx(dx[1], p, dy, d_tanh, x, (Dense){16, 500, 10});
     check_same(dx[0], dx[1], 8000 * sizeof(real), "dense_dx");
     release(8, x, w, p, dy, y[0], y[1], dx[0], dx[1]);
+}
+END_TEST
+
+/* Threads that share each product: the bits of one thread. */
+typedef struct Shared {
+    Dense d;
+    real *x, *p, *turned, *bias, *dy, *y, *sparse, *dx, *dx_turned, *dw;
+} Shared;
+static void share_dense(void *arg)
+{
+    const Shared *s = arg;
+    dense(s->y, s->x, s->p, s->bias, v_tanh, s->d);
+    dense_sparse(s->sparse, s->x, s->p, s->bias, v_tanh, s->d);
+    dense_dx(s->dx, s->p, s->dy, d_relu, s->x, s->d);
+    dense_dx_turned(s->dx_turned, s->turned, s->dy, d_relu, s->x, s->d);
+    dense_dw(s->dw, s->x, s->dy, s->d);
+}
+
+START_TEST(teams)
+{
+    const Dense d = shapes[_i];
+    const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o, each = sizeof(real);
+    real *w = random_buffer((int64_t)d.o * d.k, 2);
+    Shared s[2];
+    for (int i = 0; i < 2; i++) {
+        s[i] = (Shared){d,
+                        random_buffer(nx, 1),
+                        panels(w, d),
+                        zero_buffer(DENSE_TURNED(d.k, d.o)),
+                        random_buffer(d.o, 3),
+                        random_buffer(ny, 4),
+                        buffer(ny),
+                        buffer(ny),
+                        buffer(nx),
+                        buffer(nx),
+                        random_buffer(DENSE_COUNT(d.k, d.o), 5)};
+        dense_turn(s[i].turned, s[i].p, d, 0, 1);
+    }
+    share_dense(&s[0]);
+    as_team(_i % 2 ? 3 : 7, share_dense, &s[1]);
+    check_same(s[1].y, s[0].y, ny * each, "dense by a team");
+    check_same(s[1].sparse, s[0].sparse, ny * each, "dense_sparse by a team");
+    check_same(s[1].dx, s[0].dx, nx * each, "dense_dx by a team");
+    check_same(s[1].dx_turned, s[0].dx_turned, nx * each, "dense_dx_turned by a team");
+    check_same(s[1].dw, s[0].dw, DENSE_COUNT(d.k, d.o) * each, "dense_dw by a team");
+    for (int i = 0; i < 2; i++)
+        release(10, s[i].x, s[i].p, s[i].turned, s[i].bias, s[i].dy, s[i].y, s[i].sparse, s[i].dx,
+                s[i].dx_turned, s[i].dw);
+    release(1, w);
 }
 END_TEST
 
@@ -414,6 +463,7 @@ int main(void)
 {
     TCase *t = tcase_create("dense");
     tcase_add_loop_test(t, products, 0, SHAPES);
+    tcase_add_loop_test(t, teams, 0, SHAPES);
     tcase_add_test(t, literal_sizes);
     tcase_add_loop_test(t, update, 0, 4);
     tcase_add_loop_test(t, stored, 0, 2 * ZEROS);

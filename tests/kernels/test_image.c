@@ -55,7 +55,7 @@ static void check_images(const real *y, bool last, const Rt *r, const real *mean
             for (int i = 0; i < H; i++)
                 for (int j = 0; j < W; j++) {
                     const int at = last ? (i * W + j) * C + k : (k * H + i) * W + j;
-                    ck_assert(y[s * COUNT + at] == expected(r, sample, mean, m, a, d, k, i, j));
+                    REQUIRE(y[s * COUNT + at] == expected(r, sample, mean, m, a, d, k, i, j), "sample %d, number %d", s, at);
                 }
     }
 }

@@ -113,6 +113,48 @@ START_TEST(fast_is_plain)
 }
 END_TEST
 
+/* Threads that share each kernel: the bits of one thread. */
+typedef struct Shared {
+    BatchNorm s;
+    real *x, *dy, *w, *b, *t, *moments, *y, *dx, *dw;
+} Shared;
+static void share_norm(void *arg)
+{
+    const Shared *q = arg;
+    batch_moments(q->moments, q->x, 0, q->s);
+    batch_norm(q->y, q->x, q->w, q->b, q->t, NULL, v_relu, q->s);
+    batch_norm_dw(q->dw, q->dy, q->x, q->t, q->s);
+    TEAM_BARRIER;
+    batch_norm_dx(q->dx, q->dy, q->x, q->w, q->t, q->dw, q->b, 1000, q->s);
+}
+
+START_TEST(teams)
+{
+    const BatchNorm s = sizes[_i];
+    const int64_t count = (int64_t)s.n * s.c * s.hw, each = sizeof(real);
+    Shared q[2];
+    for (int i = 0; i < 2; i++)
+        q[i] = (Shared){s,
+                        random_buffer(count, 1),
+                        random_buffer(count, 2),
+                        random_buffer(s.c, 3),
+                        random_buffer(s.c, 4),
+                        random_buffer(2 * s.c, 5),
+                        zero_buffer(2 * s.c),
+                        buffer(count),
+                        buffer(count),
+                        zero_buffer(s.c)};
+    share_norm(&q[0]);
+    as_team(_i % 2 ? 3 : 7, share_norm, &q[1]);
+    check_same(q[1].moments, q[0].moments, 2 * s.c * each, "batch_moments by a team");
+    check_same(q[1].y, q[0].y, count * each, "batch_norm by a team");
+    check_same(q[1].dw, q[0].dw, s.c * each, "batch_norm_dw by a team");
+    check_same(q[1].dx, q[0].dx, count * each, "batch_norm_dx by a team");
+    for (int i = 0; i < 2; i++)
+        release(9, q[i].x, q[i].dy, q[i].w, q[i].b, q[i].t, q[i].moments, q[i].y, q[i].dx, q[i].dw);
+}
+END_TEST
+
 /* x and y within something wider: the same bits, and nothing written between the rows. */
 START_TEST(rows_apart)
 {
@@ -319,10 +361,10 @@ typedef struct Far {
     BatchNorm s; /* of a chunk */
     int chunks, slices, shards;
 } Far;
-static const Far far[] = {
-    {{4, 1, 5, 0, 0}, 2, 3, 2},    {{5, 17, 9, 0, 0}, 1, 1, 3},    {{4, 64, 36, 0, 0}, 2, 2, 2},
-    {{16, 100, 1, 0, 0}, 2, 1, 1}, {{6, 2100, 2, 0, 0}, 1, 2, 2},  {{4, 3, 12544, 0, 0}, 1, 1, 2},
-    {{2, 16, 1024, 0, 0}, 4, 1, 2}};
+static const Far far[] = {{{4, 1, 5, 0, 0}, 2, 3, 2},    {{5, 17, 9, 0, 0}, 1, 1, 3},
+                          {{4, 64, 36, 0, 0}, 2, 2, 2},  {{16, 100, 1, 0, 0}, 2, 1, 1},
+                          {{6, 2100, 2, 0, 0}, 1, 2, 2}, {{4, 3, 12544, 0, 0}, 1, 1, 2},
+                          {{2, 16, 1024, 0, 0}, 4, 1, 2}};
 enum { FARS = sizeof far / sizeof far[0] };
 
 /* rows x columns; columns take turns: RATIO deviations below 0, at 0, above */
@@ -359,23 +401,27 @@ static Exact exact_of(const real *x, const real *dy, int64_t n, int64_t step, lo
 static void check_off(const char *what, real got, long double want, long double size, int units)
 {
     const double off = (double)(fabsl(got - want) / size) / UNIT;
-    ck_assert_msg(off <= units, "%s is %.9g, not %.9Lg: %.3g units off", what, (double)got, want, off);
+    ck_assert_msg(off <= units, "%s is %.9g, not %.9Lg: %.3g units off", what, (double)got, want,
+                  off);
 }
 
 /* Statistics t of n rows of x (rows, C), and what chunks of s.n * s.hw rows make of them. */
-static void check_far(bool fast, BatchNorm s, const real *t, const real *x, const real *dy, int64_t n)
+static void check_far(bool fast, BatchNorm s, const real *t, const real *x, const real *dy,
+                      int64_t n)
 {
     const int64_t rows = (int64_t)s.n * s.hw, count = rows * s.c;
     const BatchNorm flat = {(int)rows, s.c, 1, 0, 0};
-    real *w = random_buffer(s.c, 3), *b = random_buffer(s.c, 4), *y = buffer(count), *dx = buffer(count),
-         *dw = zero_buffer(s.c), *db = buffer(s.c), *mean = buffer(s.c), *var = buffer(s.c), *test = buffer(count);
+    real *w = random_buffer(s.c, 3), *b = random_buffer(s.c, 4), *y = buffer(count),
+         *dx = buffer(count), *dw = zero_buffer(s.c), *db = buffer(s.c), *mean = buffer(s.c),
+         *var = buffer(s.c), *test = buffer(count);
     Exact *e = malloc(sizeof *e * (size_t)s.c);
     for (int c = 0; c < s.c; c++) {
         e[c] = exact_of(x + c, dy + c, n, s.c, 1e-5L);
         db[c] = (real)e[c].db, mean[c] = (real)e[c].mean, var[c] = (real)e[c].variance;
     }
     for (int64_t at = 0; at < n; at += rows)
-        (fast ? batch_norm_dw : batch_norm_dw_plain)(dw, dy + at * s.c, x + at * s.c, t, fast ? s : flat);
+        (fast ? batch_norm_dw : batch_norm_dw_plain)(dw, dy + at * s.c, x + at * s.c, t,
+                                                     fast ? s : flat);
     if (fast) {
         batch_norm(y, x, w, b, t, NULL, v_identity, s);
         batch_norm_test(test, x, w, b, mean, var, v_identity, (real)1e-5, s);
@@ -395,14 +441,16 @@ static void check_far(bool fast, BatchNorm s, const real *t, const real *x, cons
         const long double xhat = (x[i] - e[c].mean) * e[c].rstd;
         check_off("y", y[i], xhat * w[c] + b[c], 1, few_of(fast, rows));
         check_off("y of a test", test[i], xhat * w[c] + b[c], 1, VERY_FEW);
-        check_off("dx", dx[i], w[c] * e[c].rstd * (dy[i] - e[c].db / n - xhat * e[c].dw / n), e[c].rstd, VERY_FEW);
+        check_off("dx", dx[i], w[c] * e[c].rstd * (dy[i] - e[c].db / n - xhat * e[c].dw / n),
+                  e[c].rstd, VERY_FEW);
     }
     free(e);
     release(9, w, b, y, dx, dw, db, mean, var, test);
 }
 
 /* Running averages: of shards' own statistics, or of the whole batch's. */
-static void check_far_averages(bool fast, bool sync, const real *mean, const real *var, const real *x, Far f)
+static void check_far_averages(bool fast, bool sync, const real *mean, const real *var,
+                               const real *x, Far f)
 {
     const int64_t n = (int64_t)f.s.n * f.s.hw * f.chunks * f.slices * (sync ? f.shards : 1);
     const int parts = sync ? 1 : f.shards, C = f.s.c;
@@ -422,17 +470,20 @@ START_TEST(far_from_zero)
     const Far f = far[_i];
     const BatchNorm s = f.s;
     const int C = s.c, slices = f.slices * f.shards;
-    const int64_t rows = (int64_t)s.n * s.hw, of_slice = rows * f.chunks, of_shard = of_slice * f.slices,
-                  n = of_shard * f.shards, slice_bytes = 2 * C * (int64_t)sizeof(real);
-    real *x = far_buffer(n, C, false, 1), *dy = random_buffer(n * C, 2), *known = buffer(f.shards * 2 * C),
-         *t = buffer(2 * C), *mean = buffer(C), *var = buffer(C);
+    const int64_t rows = (int64_t)s.n * s.hw, of_slice = rows * f.chunks,
+                  of_shard = of_slice * f.slices, n = of_shard * f.shards,
+                  slice_bytes = 2 * C * (int64_t)sizeof(real);
+    real *x = far_buffer(n, C, false, 1), *dy = random_buffer(n * C, 2),
+         *known = buffer(f.shards * 2 * C), *t = buffer(2 * C), *mean = buffer(C), *var = buffer(C);
     Rt r = {.shards = f.shards, .shard_bytes = f.slices * slice_bytes};
     for (int fast = 0; fast < 2; fast++) {
         real *moments = zero_buffer((int64_t)slices * 2 * C);
         const char *first = (const char *)moments;
         for (int p = 0; p < slices * f.chunks; p++) {
-            real *turned = fast ? copy_buffer(x + p * rows * C, rows * C) : swap_last(x + p * rows * C, s.n, s.hw, C);
-            (fast ? batch_moments : batch_moments_plain)(moments + p / f.chunks * 2 * C, turned, p % f.chunks * s.n, s);
+            real *turned = fast ? copy_buffer(x + p * rows * C, rows * C)
+                                : swap_last(x + p * rows * C, s.n, s.hw, C);
+            (fast ? batch_moments : batch_moments_plain)(moments + p / f.chunks * 2 * C, turned,
+                                                         p % f.chunks * s.n, s);
             free(turned);
         }
         for (int i = 0; i < f.shards; i++) {
@@ -441,14 +492,17 @@ START_TEST(far_from_zero)
             batch_known(known + i * 2 * C, shard, slice_bytes, f.slices, of_slice, C);
             check_far(fast, s, t, x + i * of_shard * C, dy + i * of_shard * C, of_shard);
         }
-        batch_statistics(t, (const char *)known, 0, 1, slice_bytes, f.shards, of_shard, (real)1e-5, C);
+        batch_statistics(t, (const char *)known, 0, 1, slice_bytes, f.shards, of_shard, (real)1e-5,
+                         C);
         check_far(fast, s, t, x, dy, n);
         for (int sync = 0; sync < 2; sync++) {
             memset(mean, 0, sizeof(real) * (size_t)C), memset(var, 0, sizeof(real) * (size_t)C);
             if (sync)
-                batch_record_known(&r, 0, 1, false, mean, var, (const char *)known, f.shards, of_shard, 0, C);
+                batch_record_known(&r, 0, 1, false, mean, var, (const char *)known, f.shards,
+                                   of_shard, 0, C);
             else
-                batch_record(&r, 0, 1, 0, mean, var, first, slice_bytes, f.slices, of_slice, f.shards, 0, C);
+                batch_record(&r, 0, 1, 0, mean, var, first, slice_bytes, f.slices, of_slice,
+                             f.shards, 0, C);
             check_far_averages(fast, sync, mean, var, x, f);
         }
         free(moments);
@@ -461,7 +515,8 @@ END_TEST
 START_TEST(far_folded)
 {
     enum { EACH = 9, TRIES = 50 };
-    real *w = random_buffer(EACH, 1), *folded = buffer(EACH), b, scale = (real)1.5, shift = (real)0.25, mean, var;
+    real *w = random_buffer(EACH, 1), *folded = buffer(EACH), b, scale = (real)1.5,
+         shift = (real)0.25, mean, var;
     w[0] = (real)(RATIO * DEVIATION);
     mean = w[0], var = (real)(DEVIATION * DEVIATION);
     batch_fold(folded, w, &scale, &var, (real)1e-5, 1, EACH, 0, 1);
@@ -485,8 +540,9 @@ START_TEST(far_rows)
     static const int sizes[] = {5, 64, 100, 1000, 4096, 50000};
     const int k = sizes[_i], rows = 6;
     const LayerNorm l = {.rows = rows, .k = k, .center = true, .epsilon = 1e-5};
-    real *x = far_buffer(rows, k, true, 1), *dy = random_buffer(rows * k, 2), *w = random_buffer(k, 3),
-         *b = random_buffer(k, 4), *g = buffer(rows * k), *y = buffer(rows * k), *dx = buffer(rows * k);
+    real *x = far_buffer(rows, k, true, 1), *dy = random_buffer(rows * k, 2),
+         *w = random_buffer(k, 3), *b = random_buffer(k, 4), *g = buffer(rows * k),
+         *y = buffer(rows * k), *dx = buffer(rows * k);
     for (int i = 0; i < rows * k; i++)
         g[i] = dy[i] * w[i % k];
     for (int fast = 0; fast < 2; fast++) {
@@ -504,7 +560,9 @@ START_TEST(far_rows)
                 const long double xhat = (x[at] - e[i].mean) * e[i].rstd;
                 sum += dy[at] * xhat, size += fabsl((long double)dy[at]);
                 check_off("layer_norm", y[at], xhat * w[j] + b[j], 1, FEW);
-                check_off("layer_norm_dx", dx[at], e[i].rstd * (g[at] - e[i].db / k - xhat * e[i].dw / k), e[i].rstd, VERY_FEW);
+                check_off("layer_norm_dx", dx[at],
+                          e[i].rstd * (g[at] - e[i].db / k - xhat * e[i].dw / k), e[i].rstd,
+                          VERY_FEW);
             }
             check_off("layer_norm_dw", dw[j], sum, size, FEW);
         }
@@ -522,6 +580,7 @@ int main(void)
     tcase_add_loop_test(t, far_rows, 0, 6);
     tcase_add_loop_test(t, statistics, 0, SIZES);
     tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
+    tcase_add_loop_test(t, teams, 0, SIZES);
     tcase_add_loop_test(t, rows_apart, 0, SIZES);
     tcase_add_test(t, folded);
 #ifdef RT_DOUBLE

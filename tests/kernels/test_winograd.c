@@ -67,7 +67,7 @@ static real *packed(const real *w, Conv c, int m, bool dx)
         (dx ? wino_pack_dx : wino_pack)(u, w, c, m, unit, 3);
     check_guard(u, count * (int64_t)sizeof(real), "wino_pack");
     for (int64_t i = 0; i < count; i++)
-        ck_assert_msg(u[i] == u[i], "packed weight %d was not written", (int)i);
+        REQUIRE(u[i] == u[i], "packed weight %d was not written", (int)i);
     return u;
 }
 
@@ -104,13 +104,13 @@ static void pooled(Conv c, int m)
     for (int64_t i = 0; i < np; i++) {
         const int64_t o = i % c.o, px = i / c.o % (c.ow / 2),
                       py = i / c.o / (c.ow / 2) % (c.oh / 2), n = i / c.o / (c.ow / 2) / (c.oh / 2);
-        ck_assert_int_le(index[i], 3);
+        REQUIRE(index[i] <= 3, "index %d", index[i]);
         expect[i] = -INFINITY;
         for (int k = 0; k < 4; k++) {
             const real v = full[((n * c.oh + 2 * py + k / 2) * c.ow + 2 * px + k % 2) * c.o + o];
             expect[i] = v > expect[i] ? v : expect[i];
             if (k == index[i])
-                ck_assert_msg(v == y[i], "the index does not point at the value");
+                REQUIRE(v == y[i], "the index does not point at the value");
         }
     }
     ck_assert(memcmp(y, expect, (size_t)np * sizeof(real)) == 0);
@@ -163,6 +163,60 @@ static void weights(Conv c, int m)
     release(9, written, x, dy, expect, first, xl, dyl, dw, dwr);
 }
 
+/* Threads that share each kernel: the bits of one thread. */
+typedef struct Shared {
+    Conv c;
+    int m;
+    real *x, *u, *ud, *dy, *y, *dx, *dw;
+} Shared;
+static bool goes_back(Conv c, int m)
+{
+    Conv transposed = c;
+    transposed.c = c.o;
+    return WINO_FITS(transposed, m) && c.pad_h < c.r && c.pad_w < c.s;
+}
+static void share_winograd(void *arg)
+{
+    const Shared *s = arg;
+    if (WINO_FITS(s->c, s->m))
+        conv2d_winograd(s->y, s->x, s->u, NULL, v_relu, s->c, s->m);
+    if (goes_back(s->c, s->m))
+        conv2d_winograd_dx(s->dx, s->ud, s->dy, d_tanh, s->x, s->c, s->m);
+    conv2d_winograd_dw(s->dw, s->x, s->dy, s->c, s->m);
+}
+
+START_TEST(teams)
+{
+    const Conv c = shapes[_i / 2];
+    const int m = _i % 2 ? 4 : 2;
+    const int64_t nw = count_of(c, 'w'), nx = count_of(c, 'x'), ny = count_of(c, 'y');
+    real *w = random_buffer(nw, 2);
+    Shared s[2];
+    if (c.r == 5 && m == 4) {
+        release(1, w);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        s[i] = (Shared){c,
+                        m,
+                        random_buffer(nx, 1),
+                        packed(w, c, m, false),
+                        packed(w, c, m, true),
+                        random_buffer(ny, 4),
+                        zero_buffer(ny),
+                        zero_buffer(nx),
+                        random_buffer(nw, 5)};
+    share_winograd(&s[0]);
+    as_team(_i % 3 ? 3 : 7, share_winograd, &s[1]);
+    check_same(s[1].y, s[0].y, ny * (int64_t)sizeof(real), "conv2d_winograd by a team");
+    check_same(s[1].dx, s[0].dx, nx * (int64_t)sizeof(real), "conv2d_winograd_dx by a team");
+    check_same(s[1].dw, s[0].dw, nw * (int64_t)sizeof(real), "conv2d_winograd_dw by a team");
+    for (int i = 0; i < 2; i++)
+        release(7, s[i].x, s[i].u, s[i].ud, s[i].dy, s[i].y, s[i].dx, s[i].dw);
+    release(1, w);
+}
+END_TEST
+
 START_TEST(all)
 {
     const Conv c = shapes[_i / 2];
@@ -189,6 +243,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, all, 0, 2 * SHAPES);
+    tcase_add_loop_test(t, teams, 0, 2 * SHAPES);
     suite_add_tcase(s, t);
     srunner_run_all(r, CK_NORMAL);
     const int failed = srunner_ntests_failed(r);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# emitted.sh -- scripts of `tenon emit --to pytorch`, `--to keras` and `--to mxnet`: those of all models are Python; from the same weights and batches
+# emitted.sh -- scripts of `tenon emit --to pytorch`, `--to keras` and `--to mxnet`: those of the models are Python; from the same weights and batches
 # theirs are our losses, step by step, in f64.
 #
 #   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one the losses are skipped
@@ -13,12 +13,12 @@ export PYTHONDONTWRITEBYTECODE=1
 
 for to in pytorch keras mxnet; do
     mkdir "$work/$to"
-    for model in "$TENON_ROOT"/models/*.tn; do
+    for model in $(shipped_models) "$TENON_ROOT"/models/mobilenet_v2.tn; do
         name=$(basename "$model" .tn)
         "$TENON" emit "$model" --to $to -o "$work/$to" > /dev/null 2> "$work/err" && continue
         grep -q "error: --to $to" "$work/err" && ok || bad "$name: $(head -n 1 "$work/err")"
     done
-    for name in lenet resnet56_cifar10 inception_v3; do
+    for name in lenet resnet56_cifar10 mobilenet_v2; do
         [ -s "$work/$to/$name.py" ] && ok || bad "$name has no script for $to"
     done
     if ! command -v python3 > /dev/null; then skip "scripts for $to: no python3"

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # constants.sh -- numbers as tensors (zeros(6) + 1) before every kind of operation: what is folded away must still lie in memory for those
 # that read it there.  Optimised and plain programs train to the same losses in f64.
+#
+# Parts: constants losses
 set -eu
 . "$(dirname "$0")/../common.sh"
 
-cat > "$work/constants.tn" << 'END'
+if part constants; then
+    cat > "$work/constants.tn" << 'END'
 model constants(x: f32[6], classes: int = 3) {
     a = dense(zeros(4) + 1, 6) + softmax(zeros(6) + 1) + rms_norm(zeros(6) * 2 + 1) + x
     b = dense(concat(zeros(4) + 1, x), 6) + slice(zeros(9) + 1, axis = 0, start = 1, size = 6) + gather(zeros(9) + 3, [1, 2, 3, 4, 5, 6])
@@ -24,39 +27,42 @@ train constants {
     epochs    = 1
 }
 END
-for way in "" --plain; do
-    "$TENON" build "$work/constants.tn" --dtype f64 $way -o "$work/program"
-    succeeds "the program runs $way" "$work/program" --threads 1 --log "$work/log$way" --log-steps 1
-done
-if awk -v a="$(field "$work/log" step train_loss)" -v b="$(field "$work/log--plain" step train_loss)" 'BEGIN { n = split(a, x); m = split(b, y); if (n != 4 || m != 4) exit 1
-    for (i = 1; i <= n; i++) if (!((x[i] - y[i]) ^ 2 < 1e-20)) exit 1 }'
-then ok; else bad "losses of steps: $(field "$work/log" step train_loss) and plain $(field "$work/log--plain" step train_loss)"; fi
-"$TENON" build "$work/constants.tn" --dtype f64 --set 'model.classes=3' -o "$work/program"
-succeeds "gradients" "$work/program" gradcheck
-
-# compiled OPTIONS...: the program of $work/loss.tn, from one file and hardly optimised: a fifth of a second
-compiled() {
-    rm -rf "$work/emitted"
-    "$TENON" emit "$work/loss.tn" --to c -o "$work/emitted" --dtype f64 --cpu generic --verify "$@" &&
-        cc -O0 $(one_file "$work"/emitted/*.c --dtype f64) -o "$work/program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
-}
-
-# losses whose gradient begins as a number under another shape: the gradients are right, optimised and plain
-losses() { # OUTPUT LOSS...: of a model that returns OUTPUT
-    local output=$1 loss way
-    shift
-    for loss in "$@"; do
-        printf 'model m(x: f32[6]) {\n    h = dense(x, 6)\n    return %s\n}\ntrain m {\n    data = synthetic(samples = 24, test_samples = 8, classes = 3)
-    loss = %s\n    optimizer = sgd(lr = 0.1)\n    batch = 8\n    shards = 1\n    epochs = 1\n}\n' "$output" "$loss" > "$work/loss.tn"
-        for way in "" --plain; do
-            succeeds "$loss of $output $way: build" compiled $way
-            succeeds "$loss of $output $way: trains" "$work/program" --threads 1
-            succeeds "$loss of $output $way: gradients" "$work/program" gradcheck --threads 1
-        done
+    for way in "" --plain; do
+        "$TENON" build "$work/constants.tn" --dtype f64 $way -o "$work/program"
+        succeeds "the program runs $way" "$work/program" --threads 1 --log "$work/log$way" --log-steps 1
     done
-}
-losses "dense(h, 3)" "sum(output ** 2, axes = [0])" "mean(output, axes = [0])" "amax(output, axes = [0]) * 2" "sum(output, axes = [0]) * 2" \
-    "sum(output, axes = [0]) + l2(output)" "mean((output - one_hot(label, 3)) ** 2, axes = [0])"
-losses "reshape(tanh(h), [2, 3])" "sum(output, axes = [0, 1])" "mean(transpose(output, [1, 0]), axes = [0, 1])" \
-    "sum(concat(flatten(output), slice(flatten(output), axis = 0, start = 1, size = 2)), axes = [0])"
+    if awk -v a="$(field "$work/log" step train_loss)" -v b="$(field "$work/log--plain" step train_loss)" 'BEGIN { n = split(a, x); m = split(b, y); if (n != 4 || m != 4) exit 1
+    for (i = 1; i <= n; i++) if (!((x[i] - y[i]) ^ 2 < 1e-20)) exit 1 }'
+    then ok; else bad "losses of steps: $(field "$work/log" step train_loss) and plain $(field "$work/log--plain" step train_loss)"; fi
+    "$TENON" build "$work/constants.tn" --dtype f64 --set 'model.classes=3' -o "$work/program"
+    succeeds "gradients" "$work/program" gradcheck
+fi
+
+if part losses; then
+    # compiled OPTIONS...: the program of $work/loss.tn, from one file and hardly optimised: a fifth of a second
+    compiled() {
+        rm -rf "$work/emitted"
+        "$TENON" emit "$work/loss.tn" --to c -o "$work/emitted" --dtype f64 --cpu generic --verify "$@" &&
+            cc -O0 $(one_file "$work"/emitted/*.c --dtype f64) -o "$work/program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
+    }
+
+    # losses whose gradient begins as a number under another shape: the gradients are right, optimised and plain
+    losses() { # OUTPUT LOSS...: of a model that returns OUTPUT
+        local output=$1 loss way
+        shift
+        for loss in "$@"; do
+            printf 'model m(x: f32[6]) {\n    h = dense(x, 6)\n    return %s\n}\ntrain m {\n    data = synthetic(samples = 24, test_samples = 8, classes = 3)
+    loss = %s\n    optimizer = sgd(lr = 0.1)\n    batch = 8\n    shards = 1\n    epochs = 1\n}\n' "$output" "$loss" > "$work/loss.tn"
+            for way in "" --plain; do
+                succeeds "$loss of $output $way: build" compiled $way
+                succeeds "$loss of $output $way: trains" "$work/program" --threads 1
+                succeeds "$loss of $output $way: gradients" "$work/program" gradcheck --threads 1
+            done
+        done
+    }
+    losses "dense(h, 3)" "sum(output ** 2, axes = [0])" "mean(output, axes = [0])" "amax(output, axes = [0]) * 2" "sum(output, axes = [0]) * 2" \
+        "sum(output, axes = [0]) + l2(output)" "mean((output - one_hot(label, 3)) ** 2, axes = [0])"
+    losses "reshape(tanh(h), [2, 3])" "sum(output, axes = [0, 1])" "mean(transpose(output, [1, 0]), axes = [0, 1])" \
+        "sum(concat(flatten(output), slice(flatten(output), axis = 0, start = 1, size = 2)), axes = [0])"
+fi
 finish

@@ -131,7 +131,7 @@ without_cuda() {
 # Kernels are started by one macro, which looks at what CUDA says.
 launches_checked() {
     local include others
-    others=$(grep -l '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' || true)
+    others=$(grep -l '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit compiler/cuda "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' || true)
     [ -z "$others" ] && ok || bad "kernels are started otherwise in $others"
     for include in $(dirname "$(dirname "$(command -v nvcc)")")/include /usr/local/cuda/include; do [ -e "$include/cuda_runtime_api.h" ] && break; done
     succeeds "launch.cpp" g++ -std=c++20 -Wall -Wextra -Werror -I runtime -isystem "$include" "$cuda/launch.cpp" -o "$work/launch"

@@ -27,13 +27,14 @@ same "LeNet" 0 "$(form models/lenet.tn)"
 meets() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*the program uses \(.*\)\.$/\1/p; s/^ \* and \(this GPU has no clusters\)\.$/\1/p'; }
 same "a small step" "one cluster of 16 blocks" "$(meets models/mlp.tn --batch 4)"
 same "a large step" "all blocks that fit on the GPU" "$(meets models/lenet.tn --batch 1024)"
-stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^a step of .*: \(.* barriers\) a step.*/\1/p'; }
+stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^ *\(.* barriers\) a step, .* FLOPs, .*/\1/p'; }
 same "LeNet" "41 stages and 11 barriers" "$(stages models/lenet.tn)"
 same "a ResNet" "327 stages and 119 barriers" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
 same "an A100" "this GPU has no clusters" "$(meets models/mlp.tn --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
-grep -q "^a step of 64 samples as one launch with others: 28 stages and 7 barriers a step, up to 64 steps a launch$" "$work/said" &&
+grep -q "^a step of 64 samples on H200 (sm_90), f32, in one launch with other steps$" "$work/said" &&
+    grep -q "^      28 stages and 7 barriers a step, 64 steps a launch, .* FLOPs, " "$work/said" &&
     grep -q "^  Predicted for an H200, not measured: .* the program uses one cluster of 16 blocks.$" "$work/said" &&
     grep -q "^  Weights and states of 6 of 6 parameters stay on the chip through a launch: 62.1 KB a block.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 

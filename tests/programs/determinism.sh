@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # determinism.sh -- one program, one seed: the same weights after every epoch, for any number of threads and any split of the
 # shards into groups (what that many ranks would compute).  Hashes are compared with each other, never with a stored one.
+#
+# Parts: lenet mlp mlp_wide sum_squares
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -10,6 +12,7 @@ run() { local log=$1; shift; rm -f "$log"; "$@" "${data[@]}" --epochs 2 --limit-
 cases="lenet/8 mlp/1 mlp/4 ../tests/passes/sum_squares/2"  # model/shards
 ! deep "four networks of 1, 2, 4 and 8 shards" || cases=$(printf '%s\n' {lenet,mlp,mlp_wide,../tests/passes/sum_squares}/{1,2,4,8})
 for model in lenet mlp mlp_wide ../tests/passes/sum_squares; do
+    part "${model##*/}" || continue
     data=(--data "$work/mnist") more=()
     [ $model != mlp_wide ] || { data=(); more=(--set data.test_samples=300); }
     [ $model != ../tests/passes/sum_squares ] || data=() # gradients of filters in squares

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # gradcheck.sh -- every operation's example, built in f64: its gradients agree with central differences to 1e-6, and the
 # optimised program's with the plain one's to 1e-11.
+#
+# Parts: images sequences numbers kink two zero
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -9,8 +11,12 @@ witness_level=-O0                                     # of a few samples of a fe
 names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 [ "$(wc -w <<< "$names")" -ge 30 ] && ok || bad "tenon ops lists $(wc -w <<< "$names") operations, fewer than 30"
 
+# family FILE: the part to which an example belongs, by its kernels
+family() { if grep -qE 'attention|_norm|lstm|gru|rnn|scan' "$1"; then echo sequences; elif grep -qE 'conv2d|_pool' "$1"; then echo images; else echo numbers; fi; }
+
 for op in $names; do
     "$TENON" ops "$op" --example > "$work/$op.tn"
+    part "$(family "$work/$op.tn")" || continue
     [ -s "$work/$op.tn" ] || { bad "$op has no example"; continue; }
     case $op in                                       # measured beside a loss, without being named
     accuracy) used=softmax_cross_entropy ;;
@@ -32,49 +38,56 @@ for op in $names; do
     fi
 done
 
-deep "gradients of all operations as optimised programs, beside the plain ones" || true
+! part numbers || deep "gradients of all operations as optimised programs, beside the plain ones" || true
 
-# biases of zeros over padding put relu6 at its kink: no difference is right there, and a wrong gradient is still found
 program() { # NAME DIMENSIONS INIT BODY...
     printf 'model %s(x: f32[%s]) {\n%s\n}\n' "$1" "$2" "$4"
     printf 'train %s { data = synthetic(samples = 48, test_samples = 20, classes = 3); loss = mse; optimizer = sgd(lr = 0.05); batch = 16; epochs = 1%s }\n' "$1" "$3"
 }
-program kink "1, 12, 12" "" '    h = conv2d(x, 8, kernel = 3) |> max_pool(2) |> relu
+
+if part kink; then
+    # biases of zeros over padding put relu6 at its kink: no difference is right there, and a wrong gradient is still found
+    program kink "1, 12, 12" "" '    h = conv2d(x, 8, kernel = 3) |> max_pool(2) |> relu
     h = conv2d(h, 8, kernel = 3, pad = 1, groups = 8) |> relu6
     return flatten(h) |> dense(3)' > "$work/kink.tn"
-succeeds "a kink: build" "$TENON" build "$work/kink.tn" -o "$work/p" --dtype f64
-succeeds "a kink: gradients" "$work/p" gradcheck
-grep -q 'conv2.bias .*of its elements at a kink, not compared' "$work/out" && ok || bad "no kink is named: $(cat "$work/out")"
-succeeds "a kink: emit" "$TENON" emit "$work/kink.tn" --to c -o "$work/kink" --plain --cpu generic --dtype f64
-sed -i 's/s_select_gt((real)6, b\[i\], a\[i\], (real)0), (real)0)/s_select_gt((real)6, b[i], (real)1.01 * a[i], (real)0), (real)0)/' "$work"/kink/*.c
-grep -q '1.01 \* a' "$work"/kink/*.c || bad "relu6 has no gradient to make wrong"
-# shellcheck disable=SC2046
-succeeds "a wrong relu6: compile" cc -O1 $(one_file "$work"/kink/*.c --dtype f64) -o "$work/p" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
-refuses "a wrong relu6 at a kink" "further than 1e-06" "$work/p" gradcheck
-same "each parameter behind it is wrong" 4 "$(grep -c '^conv.*WRONG' "$work/out")"
+    succeeds "a kink: build" witness "$work/kink.tn" "$work/p" --dtype f64
+    succeeds "a kink: gradients" "$work/p" gradcheck
+    grep -q 'conv2.bias .*of its elements at a kink, not compared' "$work/out" && ok || bad "no kink is named: $(cat "$work/out")"
+    succeeds "a kink: emit" "$TENON" emit "$work/kink.tn" --to c -o "$work/kink" --plain --cpu generic --dtype f64
+    sed -i 's/s_select_gt((real)6, b\[i\], a\[i\], (real)0), (real)0)/s_select_gt((real)6, b[i], (real)1.01 * a[i], (real)0), (real)0)/' "$work"/kink/*.c
+    grep -q '1.01 \* a' "$work"/kink/*.c || bad "relu6 has no gradient to make wrong"
+    # shellcheck disable=SC2046
+    succeeds "a wrong relu6: compile" cc -O1 $(one_file "$work"/kink/*.c --dtype f64) -o "$work/p" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
+    refuses "a wrong relu6 at a kink" "further than 1e-06" "$work/p" gradcheck
+    same "each parameter behind it is wrong" 4 "$(grep -c '^conv.*WRONG' "$work/out")"
+fi
 
-# batch_norm over two numbers bends the loss within thousandths where they are close, and multiplies its rounding: no false alarm,
-# and a gradient that is a ten-thousandth off is still found
-program two 8 "; shards = 1" '    h = dense(x, 4) |> batch_norm |> tanh
+if part two; then
+    # batch_norm over two numbers bends the loss within thousandths where they are close, and multiplies its rounding: no false alarm,
+    # and a gradient that is a ten-thousandth off is still found
+    program two 8 "; shards = 1" '    h = dense(x, 4) |> batch_norm |> tanh
     return dense(h, 6) |> batch_norm |> tanh |> dense(3)' | sed 's/batch = 16/batch = 2/; s/loss = mse/loss = softmax_cross_entropy/' > "$work/two.tn"
-succeeds "two numbers: emit" "$TENON" emit "$work/two.tn" --to c -o "$work/two" --plain --cpu generic --dtype f64
-lib=$(dirname "$TENON")/lib/libtenonrt.a
-# shellcheck disable=SC2046
-succeeds "two numbers: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
-for seed in 13 100 134 158; do succeeds "two numbers: gradients of seed $seed" "$work/p" gradcheck --seed $seed; done
-sed -i 's/a\[i\] \* (1 - b\[i\] \* b\[i\])/a[i] * ((real)1.0001 - b[i] * b[i])/' "$work"/two/*.c
-grep -q '1.0001 - b' "$work"/two/*.c || bad "tanh has no gradient to make wrong"
-# shellcheck disable=SC2046
-succeeds "two numbers, a wrong tanh: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
-refuses "two numbers, a wrong tanh" "further than 1e-06" "$work/p" gradcheck --seed 13
+    succeeds "two numbers: emit" "$TENON" emit "$work/two.tn" --to c -o "$work/two" --plain --cpu generic --dtype f64
+    lib=$(dirname "$TENON")/lib/libtenonrt.a
+    # shellcheck disable=SC2046
+    succeeds "two numbers: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+    for seed in 13 100 134 158; do succeeds "two numbers: gradients of seed $seed" "$work/p" gradcheck --seed $seed; done
+    sed -i 's/a\[i\] \* (1 - b\[i\] \* b\[i\])/a[i] * ((real)1.0001 - b[i] * b[i])/' "$work"/two/*.c
+    grep -q '1.0001 - b' "$work"/two/*.c || bad "tanh has no gradient to make wrong"
+    # shellcheck disable=SC2046
+    succeeds "two numbers, a wrong tanh: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+    refuses "two numbers, a wrong tanh" "further than 1e-06" "$work/p" gradcheck --seed 13
+fi
 
-# zeros that no value of the parameter would change are right; those of weights that only begin at zero are no comparison
-program once "1, 4" "" '    return gru(x, 3) |> dense(3)' > "$work/once.tn"
-succeeds "one step: build" "$TENON" build "$work/once.tn" -o "$work/p" --dtype f64
-succeeds "one step: gradients" "$work/p" gradcheck
-grep -q 'recurrent .*(all zero, and the loss does not depend on it)' "$work/out" && ok || bad "recurrent weights of one step: $(cat "$work/out")"
-program zero 4 "; init = constant(0)" '    return dense(x, 5) |> tanh |> dense(3)' > "$work/zero.tn"
-succeeds "zeros: build" "$TENON" build "$work/zero.tn" -o "$work/p" --dtype f64
-refuses "zeros" "or zero throughout" "$work/p" gradcheck
-same "zeros: not compared" 3 "$(grep -c 'all zero: nothing was compared' "$work/out")"
+if part zero; then
+    # zeros that no value of the parameter would change are right; those of weights that only begin at zero are no comparison
+    program once "1, 4" "" '    return gru(x, 3) |> dense(3)' > "$work/once.tn"
+    succeeds "one step: build" witness "$work/once.tn" "$work/p" --dtype f64
+    succeeds "one step: gradients" "$work/p" gradcheck
+    grep -q 'recurrent .*(all zero, and the loss does not depend on it)' "$work/out" && ok || bad "recurrent weights of one step: $(cat "$work/out")"
+    program zero 4 "; init = constant(0)" '    return dense(x, 5) |> tanh |> dense(3)' > "$work/zero.tn"
+    succeeds "zeros: build" witness "$work/zero.tn" "$work/p" --dtype f64
+    refuses "zeros" "or zero throughout" "$work/p" gradcheck
+    same "zeros: not compared" 3 "$(grep -c 'all zero: nothing was compared' "$work/out")"
+fi
 finish

@@ -2,6 +2,8 @@
 # names.sh -- any name that the language takes gives a program that the C compiler takes: names that differ in case or in a dot
 # only, names of the generated file's own constants, and every word in capitals of the headers that it includes.  Names of files and of
 # data sets may hold anything: they change no code of what is generated, in any language.
+#
+# Parts: programs words files
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -12,29 +14,34 @@ trains() {
     succeeds "$1: build" "$TENON" build "$work/m.tn" -o "$work/p"
     succeeds "$1: train" "$work/p"
 }
-trains "case" 'model m(x: f32[4]) { fc = dense(x, 5); FC = dense(fc, 5); Fc = dense(FC, 5); return dense(Fc, 3) }'
-trains "a dot" 'block part(x) { b = dense(x, 4); return b } model m(x: f32[4]) { a_b = dense(x, 5); a = part(a_b); return dense(a, 3) }'
-trains "states" 'model m(x: f32[4]) { a = dense(x, 5); a_weight_state0 = dense(a, 5); da = dense(a_weight_state0, 5); return dense(da, 3) }'
-trains "attention's names" 'model m(x: f32[4]) { q = dense(x, 4); k = dense(x, 4); v = dense(x, 4); p = q * k; return dense(p * v, 3) }'
-trains "Tenon's words" 'model m(slice: f32[4]) { chunk = dense(slice, 4); shard = tanh(dense(chunk, 4)); return dense(shard + chunk, 3) }'
+if part programs; then
+    trains "case" 'model m(x: f32[4]) { fc = dense(x, 5); FC = dense(fc, 5); Fc = dense(FC, 5); return dense(Fc, 3) }'
+    trains "a dot" 'block part(x) { b = dense(x, 4); return b } model m(x: f32[4]) { a_b = dense(x, 5); a = part(a_b); return dense(a, 3) }'
+    trains "states" 'model m(x: f32[4]) { a = dense(x, 5); a_weight_state0 = dense(a, 5); da = dense(a_weight_state0, 5); return dense(da, 3) }'
+    trains "attention's names" 'model m(x: f32[4]) { q = dense(x, 4); k = dense(x, 4); v = dense(x, 4); p = q * k; return dense(p * v, 3) }'
+    trains "Tenon's words" 'model m(slice: f32[4]) { chunk = dense(slice, 4); shard = tanh(dense(chunk, 4)); return dense(shard + chunk, 3) }'
 
-# a layer in a loss has a name of its own, not that of the model's first dense layer, whose weights it would share
-printf 'model m(x: f32[4]) { return dense(x, 4) }\n%s\n' "${recipe/softmax_cross_entropy/l2(dense(output, 4))}" > "$work/m.tn"
-same "layers of a model and of its loss" "dense1 train.dense1" \
-    "$("$TENON" show "$work/m.tn" | awk '$3 == "dense" { printf "%s%s", sep, $2; sep = " " }')"
-same "their parameters" 40 "$("$TENON" show "$work/m.tn" | awk '$1 == "total" { print $2 }')"
+    # a layer in a loss has a name of its own, not that of the model's first dense layer, whose weights it would share
+    printf 'model m(x: f32[4]) { return dense(x, 4) }\n%s\n' "${recipe/softmax_cross_entropy/l2(dense(output, 4))}" > "$work/m.tn"
+    same "layers of a model and of its loss" "dense1 train.dense1" \
+        "$("$TENON" show "$work/m.tn" | awk '$3 == "dense" { printf "%s%s", sep, $2; sep = " " }')"
+    same "their parameters" 40 "$("$TENON" show "$work/m.tn" | awk '$1 == "total" { print $2 }')"
+fi
 
-# the file that emit writes, for all words at once
-runtime=$TENON_ROOT/runtime
-printf '#include "rt.h"\n' > "$work/w.c"
-{ cc -std=gnu11 -DRT_KERNELS -I "$runtime" -E "$work/w.c" | grep -v '^#'
-  cc -std=gnu11 -DRT_KERNELS -I "$runtime" -E -dM "$work/w.c" | awk '{ print $2 }'; } |
-    { grep -oE '\b[A-Z][A-Z0-9_]*\b' || true; } | sort -u | tr 'A-Z' 'a-z' | grep -vxE 'h|x' > "$work/words"
-[ "$(wc -l < "$work/words")" -gt 200 ] && ok || bad "the headers have hardly any words: $(wc -l < "$work/words")"
-{ echo 'model m(x: f32[4]) {'; echo 'h = x'; sed 's/.*/& = dense(h, 4); h = tanh(&)/' "$work/words"; echo 'return dense(h, 3)'; echo '}'; echo "$recipe"; } > "$work/m.tn"
-succeeds "emit all words" "$TENON" emit "$work/m.tn" -o "$work/c"
-succeeds "C takes all words" cc -std=gnu11 -DRT_KERNELS -I "$runtime" -fsyntax-only "$work/c/m.c"
+if part words; then
+    # the file that emit writes, for all words at once
+    runtime=$TENON_ROOT/runtime
+    printf '#include "rt.h"\n' > "$work/w.c"
+    { cc -std=gnu11 -DRT_KERNELS -I "$runtime" -E "$work/w.c" | grep -v '^#'
+      cc -std=gnu11 -DRT_KERNELS -I "$runtime" -E -dM "$work/w.c" | awk '{ print $2 }'; } |
+        { grep -oE '\b[A-Z][A-Z0-9_]*\b' || true; } | sort -u | tr 'A-Z' 'a-z' | grep -vxE 'h|x' > "$work/words"
+    [ "$(wc -l < "$work/words")" -gt 200 ] && ok || bad "the headers have hardly any words: $(wc -l < "$work/words")"
+    { echo 'model m(x: f32[4]) {'; echo 'h = x'; sed 's/.*/& = dense(h, 4); h = tanh(&)/' "$work/words"; echo 'return dense(h, 3)'; echo '}'; echo "$recipe"; } > "$work/m.tn"
+    succeeds "emit all words" "$TENON" emit "$work/m.tn" -o "$work/c"
+    succeeds "C takes all words" cc -std=gnu11 -DRT_KERNELS -I "$runtime" -fsyntax-only "$work/c/m.c"
+fi
 
+part files || { finish; exit; }
 # ---- names of files, which may hold anything
 model='model m(x: f32[4]) { h = dense(x, 4) |> relu; return dense(h, 3) }'
 hostile=('a"b.tn' 'a\x.tn' "it's.tn" '$(touch hostile)`touch hostile`.tn' '%s%n%d%%.tn' '<b>&amp;.tn' 'a??/.tn' $'line\nprint(1); touch hostile\n#.tn'

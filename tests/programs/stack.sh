@@ -35,7 +35,7 @@ same_result() {
 }
 small_mnist "$work/mnist" 256 32 || true                # what head does not read
 build_options=()
-same_result lenet "$TENON_ROOT/models/lenet.tn" --data "$work/mnist" --epochs 1
+same_result mlp "$TENON_ROOT/models/mlp.tn" --data "$work/mnist" --epochs 1
 # on a thread of its own, it is still the one that signals reach
 stopped_by_sigterm bash -c 'ulimit -s 128; exec "$@"' stack "$work/p" --threads 2 --data "$work/mnist" --epochs 100000
 # 4 MB of scores and packed copies a thread, which the plan counts

@@ -4,7 +4,7 @@
  * not fail by chance; a network of 8 rounds in place of 24 is 20 and more of them off at 9 to 16 samples, and a thousand at 5.
  */
 #include "data/order.h"
-#include <check.h>
+#include "require.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +30,12 @@ static void check_epoch(int64_t n, uint64_t seed, int64_t epoch)
     bool *seen = calloc((size_t)n, 1);
     order_fill(&o, list, count);
     for (int64_t i = 0; i < n; i++) {
-        ck_assert_msg(list[i] < n && !seen[list[i]], "sample %u at place %lld of %lld", list[i], (long long)i, (long long)n);
+        REQUIRE(list[i] < n && !seen[list[i]], "sample %u at place %lld of %lld", list[i], (long long)i, (long long)n);
         seen[list[i]] = true;
-        ck_assert_uint_eq(list[i], rt_order_at(&o, i));
+        REQUIRE(list[i] == rt_order_at(&o, i), "place %lld of %lld", (long long)i, (long long)n);
     }
     for (int64_t i = n; i < count; i++) {
-        ck_assert_uint_eq(list[i], list[i - n]);
-        ck_assert_uint_eq(list[i], rt_order_at(&o, i));
+        REQUIRE(list[i] == list[i - n] && list[i] == rt_order_at(&o, i), "place %lld behind %lld", (long long)i, (long long)n);
     }
     free(list);
     free(seen);
@@ -80,11 +79,11 @@ START_TEST(orders_of_billions_repeat_no_sample)
             const int64_t place = i % 3 == 0 ? i : i % 3 == 1 ? n[k] - 1 - i : n[k] / 4 + n[k] / 2 / SOME * i;
             sample[i] = rt_order_at(&o, place);
             sum += (double)sample[i] / (double)n[k];
-            ck_assert(sample[i] < n[k]);
+            REQUIRE(sample[i] < n[k], "sample %u of %lld", sample[i], (long long)n[k]);
         }
         qsort(sample, SOME, sizeof *sample, rising);
         for (int i = 1; i < SOME; i++)
-            ck_assert_uint_lt(sample[i - 1], sample[i]);
+            REQUIRE(sample[i - 1] < sample[i], "sample %u twice", sample[i]);
         ck_assert_double_eq_tol(sum / SOME, 0.5, 4 * sqrt(1 / 12. / SOME));
     }
 }

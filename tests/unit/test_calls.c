@@ -1,6 +1,6 @@
 /* test_calls.c -- calls of a GPU program: which accesses conflict, which calls share a launch. */
 #include "build.h"
-#include "emit/cuda_launch.h"
+#include "cuda/launch.h"
 
 static Operand operand(Memory m, int64_t from, int64_t to, bool writes, const Order *o)
 {

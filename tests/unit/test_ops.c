@@ -11,12 +11,12 @@ static const char *call_of(Bench *b, const Node *n, bool plain)
     for (int i = 0; i < c.narg; i++) {
         const CallArg *g = &c.arg[i];
         const char *literal = call_literal(b->a, g, false);
-        const char *text = literal                ? literal
+        const char *text = literal                 ? literal
                            : g->kind == CALL_RT    ? "r"
                            : g->kind == CALL_FIRST ? "first"
-                           : g->kind == CALL_OUT  ? "out"
-                           : g->kind == CALL_SIDE ? "side"
-                                                  : arena_printf(b->a, "%%%d", g->node->id);
+                           : g->kind == CALL_OUT   ? "out"
+                           : g->kind == CALL_SIDE  ? "side"
+                                                   : arena_printf(b->a, "%%%d", g->node->id);
         s = arena_printf(b->a, "%s%s%s", s, i ? ", " : "", text);
     }
     return arena_printf(b->a, "%s)", s);
@@ -235,7 +235,8 @@ START_TEST(losses)
     ck_text(&b, y->shape, "(N)");
     ck_assert_str_eq(call_of(&b, y, true), "mse_plain(out, %0, %3, 16, 10)");
     ck_assert_ptr_null(call2(&b, "softmax_cross_entropy", x, target));
-    ck_contains(MESSAGES(&b), "softmax_cross_entropy wants one class number for each sample, got (N, 10)");
+    ck_contains(MESSAGES(&b),
+                "softmax_cross_entropy wants one class number for each sample, got (N, 10)");
     ck_assert_ptr_null(call2(&b, "add", x, t));
     ck_contains(MESSAGES(&b), "add wants numbers, got class numbers");
     ck_assert_ptr_null(call2(&b, "mse", x, y));
@@ -340,6 +341,38 @@ START_TEST(expressions)
 }
 END_TEST
 
+/* ---- properties of the rows agree with each other, and weights stand where op_weights says */
+
+static int count_tensors(const Op *op)
+{
+    int n = 0;
+    while (op->arg[n].name && op->arg[n].type == ARG_TENSOR)
+        n++;
+    return n;
+}
+
+START_TEST(properties)
+{
+    for (int i = 0; i < op_count(); i++) {
+        const Op *op = op_at(i);
+        const Node n = {.op = op};
+        const int w = op_weights(&n);
+        ck_assert_msg(!(op->flags & OP_ELEMENTWISE) || op->flags & OP_MAP, "%s: no map", op->name);
+        ck_assert_msg(!(op->flags & OP_UPDATE) || op->flags & OP_ROOT, "%s: no root", op->name);
+        ck_assert_msg(!op->token || op_find(op->token), "%s: %s", op->name, op->token);
+        ck_assert_msg(op->role != ROLE_DW || op->flags & OP_SUM, "%s: no sum", op->name);
+        ck_assert_msg(op->role == ROLE_Y || op->product, "%s: no product", op->name);
+        ck_assert_msg(!(op->takes & EPILOGUE_BIAS) || w == 1, "%s: no weights", op->name);
+        ck_assert_msg(!(op->takes & EPILOGUE_MASK) || w == 0, "%s: no weights", op->name);
+        ck_assert_msg(w < 1 || !strcmp(op->arg[w].name, "w") || op->build, "%s: w", op->name);
+        ck_assert_msg(w != 0 || !strcmp(op->arg[0].name, "w"), "%s: w", op->name);
+        for (int k = 0; k < 16; k++)
+            ck_assert_msg(!(op->strided & 1u << k) || k < count_tensors(op) || op->build,
+                          "%s: input %d", op->name, k);
+    }
+}
+END_TEST
+
 /* ---- calls of the fused forms that passes make */
 
 START_TEST(calls)
@@ -384,6 +417,6 @@ START_TEST(calls)
 }
 END_TEST
 
-TEST_MAIN("ops", table_is_whole, convolution_shapes, convolution_parameters, pooling_shapes,
-          message_names_numbers_and_way_out, reshape_shapes, losses, limits,
+TEST_MAIN("ops", table_is_whole, properties, convolution_shapes, convolution_parameters,
+          pooling_shapes, message_names_numbers_and_way_out, reshape_shapes, losses, limits,
           dropout_is_for_training, broadcasting, expressions, calls)

@@ -1,16 +1,19 @@
-/* main.c -- tenon-plan: plans cuDNN graphs for a GPU that is not here.
+/* main.c -- tenon-plan: plans cuDNN graphs for a GPU that need not be present.
  *
- *   tenon-plan [--arch sm_90] [--driver 13.0] [--exact] [--any-order] [--jobs N] [--props FILE] [--out DIR] GRAPHS
+ *   tenon-plan [--arch sm_90] [--driver 13.0] [--exact] [--any-order] [--jobs N] [--props FILE]
+ *              [--out DIR] GRAPHS
  *   tenon-plan --version
  *
- * GRAPHS is a file with a line a graph, in the words of runtime/cuda/cudnn_graph.h; a line may give several ways to say the same, split
- * at '|': the first one that has an engine is taken.  Answers come in the order of the lines, one each:
+ * GRAPHS is a file with a graph in each line, in the language of runtime/cuda/cudnn_graph.h.  A
+ * line can have several variants, separated by '|': the first variant with an engine is used.  The
+ * answers, one a line, are in the order of the lines:
  *
- *   plan WAY ENGINE NOTES WORKSPACE BYTES MILLISECONDS       the plan lies in DIR/NUMBER.plan, numbers from 0
+ *   plan WAY ENGINE NOTES WORKSPACE BYTES MILLISECONDS      DIR/NUMBER.plan has the plan, from 0 on
  *   none MILLISECONDS WHY
  *
- * A program of its own, so that the compiler links neither CUDA nor the runtime.  Fused graphs take seconds each: lines are shared out
- * among processes, for cuDNN compiles one at a time in each.  One that dies takes its line with it, and the others go on.
+ * It is a separate program, so that the compiler links neither CUDA nor the runtime.  A fused graph
+ * takes seconds, and cuDNN compiles one at a time in each process, so several processes divide the
+ * lines.  If a process dies, its current line fails, and the others continue.
  */
 #include "cuda/cudnn_plan.h"
 #include <dlfcn.h>
@@ -27,14 +30,14 @@
 #include <unistd.h>
 
 enum { JOBS = 256 };
-enum { RULES = 1 }; /* counts changes after which other engines are taken: old plans are not wanted */
+enum { RULES = 1 }; /* version of the choice of engines: older plans are not used */
 
 typedef enum { WAITING, AT_WORK, PLANNED, NONE } State;
 typedef struct Answer {
     State state;
     int way;
     pid_t by;
-    CudnnPlan plan; /* its descriptor belongs to the process that made it */
+    CudnnPlan plan; /* its descriptor is valid only in the process that made it */
     size_t bytes;
     double ms;
     char why[2 * CUDNN_WHY];
@@ -189,7 +192,7 @@ static void print_answers(const Planner *p)
     }
 }
 
-/* ---- what it is given */
+/* ---- arguments */
 
 static char *read_file(const char *path)
 {
@@ -269,7 +272,7 @@ static bool read_arguments(Planner *p, int argc, char **argv)
     return false;
 }
 
-/* Beside us in lib/ (a build tree), or right beside us (an installed one). */
+/* In lib/ beside the program (a build tree), or beside the program (an installed one). */
 static void open_standin(const CudnnDevice *d)
 {
     static const char *const places[] = {"lib/libtenonstandin.so", "libtenonstandin.so"};

@@ -1,18 +1,19 @@
-/* standin.c -- stands in for the driver's library, libcuda.so.1, in the planner's process alone.
+/* standin.c -- replaces the driver's library, libcuda.so.1, in the planner's process.
  *
- * cuDNN compiles fused graphs for a GPU that need not be there, but it loads what it compiled through the driver, as a check, before
- * it hands out the plan.  Here every kernel loads, none can be launched, and no device is found: the CUDA runtime in the same
- * process answers "no device", as it should.  The planner opens this file before cuDNN; its SONAME is libcuda.so.1, so the loader
- * takes it for the one that cuDNN asks for.  Nothing else in Tenon opens it.
+ * cuDNN compiles fused graphs for a GPU that need not exist, but it loads the result through the
+ * driver, as a check, before it returns the plan.  Here each kernel loads, no kernel can be
+ * launched, and there is no device: the CUDA runtime in the same process reports "no device".  The
+ * planner opens this file before cuDNN; its SONAME is libcuda.so.1, so the loader uses it for
+ * cuDNN's request.  Nothing else in Tenon opens it.
  */
 #include <cuda.h>
 
-int tenon_standin_driver = 13000,
-    tenon_standin_sms = 132; /* set by the planner: what is planned for */
+/* The planner sets both: the version of the driver's API, and the number of multiprocessors. */
+int tenon_standin_driver = 13000, tenon_standin_sms = 132;
 
-static long handle; /* any address will do as an opaque handle */
+static long handle; /* its address is the opaque handle that all functions return */
 
-/* Functions that succeed: their arguments are named only where they answer something. */
+/* Functions that succeed; arguments have names only if the function uses them. */
 #define OK(name, ...) CUresult name(__VA_ARGS__)
 #define UNUSED        __attribute__((unused))
 
@@ -129,7 +130,7 @@ OK(cuFuncGetAttribute, int *value, UNUSED CUfunction_attribute a, UNUSED CUfunct
     return CUDA_SUCCESS;
 }
 
-/* One cluster fills as many multiprocessors as it has blocks. */
+/* A cluster occupies as many multiprocessors as it has blocks. */
 OK(cuOccupancyMaxActiveClusters, int *n, UNUSED CUfunction f, const CUlaunchConfig *config)
 {
     unsigned blocks = 1;
@@ -155,7 +156,7 @@ OK(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, UNUSED CUfunction f, UNU
     return CUDA_SUCCESS;
 }
 
-/* What the planner's libraries look up but may not do here. */
+/* Functions that the planner's libraries look up but must not call. */
 CUresult tenon_standin_refuse(void);
 CUresult tenon_standin_refuse(void)
 {

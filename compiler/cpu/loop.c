@@ -1,0 +1,107 @@
+/* loop.c -- elementwise trees and sums over broadcast dimensions, as loops with literal bounds.
+ *
+ * The innermost loop becomes vectors (RT_MAP, runtime/cpu/vec.h) if all operands have strides 1
+ * or 0 in it; else, and with --plain, it is plain C.
+ */
+#include "cpu/parts.h"
+#include "emit/nest.h"
+#include <string.h>
+
+static const char *loop_parameters(Writer *w, const Nest *t, const Node *n)
+{
+    Text p = text_new(w->arena);
+
+    text_printf(&p, "%s *y", pointer_type(n));
+    for (int k = 0; k < t->nleaf; k++)
+        text_printf(&p, ", const %s *%c", pointer_type(t->leaf[k].node), t->leaf[k].letter);
+    return p.s;
+}
+
+static const char *arguments(Writer *w, const Nest *t, const Node *n)
+{
+    Text p = text_new(w->arena);
+
+    text_add(&p, pointer_to(w, n));
+    for (int k = 0; k < t->nleaf; k++)
+        text_printf(&p, ", %s", pointer_to(w, t->leaf[k].node));
+    return p.s;
+}
+
+Statement loop_statement(Writer *w, const Node *n)
+{
+    Nest t = {0};
+    Text b = text_new(w->arena);
+
+    loop_open(w, n, &t);
+    const bool vector = !w->in->options->plain && nest_vectorizable(&t);
+    const char *value = loop_expression(w, &t, n, vector);
+    const bool parts = !w->in->options->plain;
+    nest_open_loops(&b, &t, vector ? t.n - 1 : t.n, parts);
+    if (vector)
+        text_printf(&b, "    %s(%lld, STORE(y%s, %s));\n", t.n == 1 ? "TEAM_MAP" : "RT_MAP",
+                    (long long)t.count[t.n - 1], nest_offset(w, &t, t.out, t.n - 1), value);
+    else {
+        const char *at = nest_offset(w, &t, t.out, t.n);
+        text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", value);
+    }
+    return (Statement){kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
+                       arguments(w, &t, n), parts};
+}
+
+/* ---------------------------------------- sums over what was broadcast */
+
+/* The initial value of y.  A slice sets sums over samples to 0; sums in each sample begin here. */
+static void write_first(Writer *w, Text *b, const Node *n)
+{
+    const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+
+    if (node_is(n, "amax_to"))
+        text_printf(b, "    for (int i = 0; i < %lld; i++)\n        y[i] = -INFINITY;\n",
+                    (long long)all);
+    else if (n->shape.batched)
+        text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
+}
+
+/* y and a where they meet: added, or the larger kept. */
+static void write_join(Writer *w, Text *b, const Nest *t, bool max)
+{
+    const int64_t *in = t->leaf[0].stride;
+    const bool vector = !w->in->options->plain && t->out[t->n - 1] == 1 && in[t->n - 1] == 1;
+    const int loops = vector ? t->n - 1 : t->n;
+    const char *to = nest_offset(w, t, t->out, loops), *from = nest_offset(w, t, in, loops);
+
+    nest_open_loops(b, t, loops, false);
+    if (!vector) {
+        to = *to ? to + 3 : "0", from = *from ? from + 3 : "0";
+        if (max)
+            text_printf(b, "        y[%s] = s_max(a[%s], y[%s]);\n", to, from, to);
+        else
+            text_printf(b, "        y[%s] += a[%s];\n", to, from);
+    } else {
+        const char *value = max ? arena_printf(w->arena, "v_max(LOAD(a%s), LOAD(y%s))", from, to)
+                                : arena_printf(w->arena, "LOAD(y%s) + LOAD(a%s)", to, from);
+        text_printf(b, "    RT_MAP(%lld, STORE(y%s, %s));\n", (long long)t->count[t->n - 1], to,
+                    value);
+    }
+}
+
+Statement loop_sum(Writer *w, const Node *n)
+{
+    const bool max = node_is(n, "amax_to");
+    Nest t;
+    Text b = text_new(w->arena);
+
+    loop_open_sum(w, n, &t);
+    write_first(w, &b, n);
+    const bool rows =
+        t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
+        (t.n == 1 || (t.n == 2 && t.out[0] == 0 && t.leaf[0].stride[0] == t.count[1]));
+    const bool parts = rows && !max && !n->shape.batched && !w->in->options->plain;
+    if (parts)
+        text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
+                    (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
+    else
+        write_join(w, &b, &t, max);
+    return (Statement){kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
+                       arguments(w, &t, n), parts};
+}

@@ -1,0 +1,85 @@
+/* move.c -- numbers put elsewhere: concat, slice, pad, transpose, as loops with literal bounds.
+ *
+ * The loops run over what moves, in the memory order of the side that is whole.  A row of channels
+ * that stays together becomes vectors.
+ */
+#include "ops/move.h"
+#include "cpu/parts.h"
+#include "emit/nest.h"
+
+static void write_loops(Writer *w, Text *b, Nest *t, const char *to, const char *from, bool parts)
+{
+    nest_collapse(t);
+    const bool vector = !w->in->options->plain && nest_vectorizable(t);
+    const int loops = vector ? t->n - 1 : t->n;
+    const char *out = nest_offset(w, t, t->out, loops),
+               *in = nest_offset(w, t, t->leaf[0].stride, loops);
+
+    nest_open_loops(b, t, loops, parts);
+    if (vector)
+        text_printf(b, "    %s(%lld, STORE(%s%s, LOAD(%s%s)));\n",
+                    parts && loops == 0 ? "TEAM_MAP" : "RT_MAP", (long long)t->count[t->n - 1], to,
+                    out, from, in);
+    else
+        text_printf(b, "        *(%s%s) = *(%s%s);\n", to, out, from, in);
+}
+
+/* All of y gets m's number. */
+static void write_fill(Writer *w, Text *b, const Node *n, const Move *m)
+{
+    const int64_t all = shape_count(&n->shape) * w->g->step->chunk;
+
+    if (m->filled && m->fill == 0)
+        text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
+    else if (m->filled)
+        text_printf(b, "    for (int i = 0; i < %lld; i++)\n        y[i] = (real)%.17g;\n",
+                    (long long)all, m->fill);
+}
+
+static void write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
+{
+    const Node *x = n->in[i];
+    const char *name = nest_input(w, n, i);
+    Move m = {0};
+    Nest t = {.nleaf = 1};
+
+    n->op->move(n, i, &m);
+    const Node *over = m.scatter ? x : n;
+    nest_open(w, over, &t);
+    nest_follow(over, n, NULL, t.out);
+    nest_follow(over, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
+    write_fill(w, b, n, &m);
+    write_loops(w, b, &t,
+                m.scatter ? arena_printf(w->arena, "y%s", nest_start(w, n, m.start)) : "y",
+                m.scatter ? name : arena_printf(w->arena, "%s%s", name, nest_start(w, x, m.start)),
+                parts);
+}
+
+/* Whether y is filled before an input moves: one thread does both. */
+static bool fills(const Node *n)
+{
+    bool any = false;
+    for (int i = 0; i < n->nin; i++) {
+        Move m = {0};
+        n->op->move(n, i, &m);
+        any |= m.filled;
+    }
+    return any;
+}
+
+Statement move_statement(Writer *w, const Node *n)
+{
+    Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
+
+    text_printf(&params, "%s *y", pointer_type(n));
+    text_add(&args, pointer_to(w, n));
+    const bool parts = !w->in->options->plain && !fills(n);
+    for (int i = 0; i < n->nin; i++) {
+        if (n->in[i]->within == n)
+            continue;
+        text_printf(&params, ", const %s *%s", pointer_type(n->in[i]), nest_input(w, n, i));
+        text_printf(&args, ", %s", pointer_to(w, n->in[i]));
+        write_input(w, &body, n, i, parts);
+    }
+    return (Statement){kernel_define(w, n->op->name, params.s, body.s), args.s, parts};
+}

@@ -1,0 +1,53 @@
+/* parts.h -- what the files of the target for processors share. */
+#ifndef PARTS_H
+#define PARTS_H
+#include "emit/writer.h"
+
+/* Number of units of the prepare phase; kernels that cannot be divided run in the first unit. */
+#define PREPARE_UNITS_TEXT "8"
+
+/* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
+typedef struct Statement {
+    const char *fn, *args; /* fn NULL: no call */
+    bool parts;            /* each member of a team computes a part of the result (Call.parts) */
+} Statement;
+
+/* The call that computes n; its kernel is defined once. */
+Statement kernel_statement(Writer *w, const Node *n);
+
+/* ---- loop.c: elementwise trees and sums as loops with literal bounds */
+
+Statement loop_statement(Writer *w, const Node *n);
+Statement loop_sum(Writer *w, const Node *n); /* sum_to, amax_to */
+
+/* ---- move.c: ops that only move numbers (ops/move.h) */
+
+Statement move_statement(Writer *w, const Node *n);
+
+/* ---- phases.c: the functions of a step, written to w->body */
+
+/* Writes the call of n with its comment and its clock.  *line is the line of the model that was
+ * printed last. */
+void phase_call(Writer *w, const Node *n, int *line, const char *indent);
+void phase_prepare(Writer *w, const Phase *p, const char *fn);
+void phase_slice(Writer *w, int phase, const char *fn, const char *about);
+/* Returns the number of units as a C expression. */
+const char *phase_wide(Writer *w, const Phase *p, const char *fn);
+/* Writes nonfinite_K() and adds the names that its results stand for, if the phase has calls of
+ * the forward pass. */
+void phase_nonfinite(Writer *w, int phase);
+
+/* ---- ranges.c: sums and updates, as consecutive ranges of units */
+
+/* Writes the function fn to w->body, and the number of units to *total as a C expression.
+ * from_grad: the update from reduced sums, else the sums and their update. */
+void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
+
+/* ---- target.c */
+
+/* Writes all parts and finds the kernels. */
+void program_open(Writer *w, const EmitInput *in, Arena *a);
+/* Joins the parts; `includes` follow rt.h, `kernels` is the section of kernels. */
+void program_text(Writer *w, const char *includes, const char *kernels, Text *out);
+
+#endif

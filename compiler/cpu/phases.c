@@ -1,0 +1,259 @@
+/* phases.c -- the functions of a step: each is a straight list of calls.
+ *
+ * People read these functions: above each call stands the line of the model that it belongs to,
+ * with shapes and price.
+ */
+#include "cpu/parts.h"
+#include "ops/scan.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- phases */
+
+void phase_call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Text *t = &w->body;
+    const Statement s = kernel_needed(n) ? kernel_statement(w, n) : (Statement){0};
+
+    if (!s.fn)
+        return;
+    const Price cost = step_price(w->g, n, w->in->options);
+    const char *serves = node_serves(w->arena, n);
+    const bool alone = w->teams && !s.parts;
+    text_add(t, statement_about(w, n, line, indent));
+    statement_wrapped(t,
+                      arena_printf(w->arena, "%s%s(%s)%s;%s%s", alone ? "ALONE(" : "", s.fn, s.args,
+                                   alone ? ")" : "", w->teams ? " TEAM_BARRIER;" : "",
+                                   statement_tick(w, *serves ? serves : n->op->name, s.fn, n->span,
+                                                  statement_flops(n),
+                                                  step_price_words(w->arena, n, &cost), cost)),
+                      indent);
+}
+
+void phase_prepare(Writer *w, const Phase *p, const char *fn)
+{
+    Text *t = &w->body;
+    int line = 0;
+
+    text_printf(t,
+                "/* Once in each step: what depends only on parameters. */\n"
+                "static void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n",
+                fn);
+    for (int i = 0; i < p->nnode; i++)
+        if (p->node[i]->op->flags & OP_PACK)
+            phase_call(w, p->node[i], &line, "    ");
+    bool rest = false;
+    for (int i = 0; i < p->nnode; i++) {
+        if (p->node[i]->op->flags & OP_PACK || !kernel_needed(p->node[i]))
+            continue;
+        text_add(t, rest ? "" : "    if (unit == 0) {\n");
+        phase_call(w, p->node[i], &line, "        ");
+        rest = true;
+    }
+    text_add(t, rest ? "    }\n" : "");
+    text_add(t, "}\n\n");
+}
+
+/* Clears the sums that begin in this phase; without `backward`, those of the forward pass only. */
+static void zero_partials(Writer *w, Text *t, int phase, bool backward)
+{
+    const Step *s = w->g->step;
+    bool any = false;
+
+    for (int i = 0; i < s->nbuffer; i++) {
+        const Buffer *b = &s->buffer[i];
+        if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
+            !step_writes_sum(w->g, b->node, w->in->options))
+            text_printf(t, "    %smemset(%s, 0, %lld)%s;\n", w->teams ? "ALONE(" : "",
+                        pointer_to(w, b->node), (long long)(b->bytes / s->slices),
+                        w->teams ? ")" : ""),
+                any = true;
+    }
+    if (any && w->teams)
+        text_add(t, "    TEAM_BARRIER;\n");
+    const Price p = step_price_zero(w->g, phase, w->in->options);
+    if (p.cycles > 0 && w->g->training && backward)
+        text_printf(t, "   %s\n",
+                    statement_tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
+}
+
+/* Whether there are several slice phases: one of them may not use its scratch or its samples. */
+static bool in_parts(const Writer *w)
+{
+    const Step *s = w->g->step;
+    int slices = 0;
+    for (int i = 0; i < s->nphase; i++)
+        slices += s->phase[i].kind == PHASE_SLICE;
+    return slices > 1;
+}
+
+static void open_slice(Writer *w, const char *type, const char *fn, const char *about)
+{
+    Text *t = &w->body;
+
+    text_printf(t, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about, type, fn);
+    if (w->g->token)
+        text_add(t, "    enum { CHUNK = 1, SLICE = 1, SLICES = 1, SHARD = 1 };\n");
+    text_add(t, "    const int slice = unit % SLICES;\n    char *const shard = r->shard + unit / "
+                "SLICES * r->shard_bytes;\n\n    (void)shard;\n");
+    if (in_parts(w))
+        text_add(t, "    (void)t;\n");
+}
+
+static void open_chunks(Writer *w)
+{
+    Text *t = &w->body;
+    text_add(t, "    for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {\n"
+                "        const int first = (r->first_shard + unit / SLICES) * SHARD + row;\n");
+    if (in_parts(w))
+        text_add(t, "        (void)first;\n");
+}
+
+static bool before_chunks(const Node *n)
+{
+    return n->op->flags & OP_TOTAL;
+}
+
+static void call_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
+{
+    if (!before_chunks(n))
+        phase_call(w, n, line, indent);
+}
+
+/* Metrics and the output of a chunk, which the next chunk may overwrite. */
+static void write_results(Writer *w, int phase)
+{
+    const Graph *g = w->g;
+    Text t = text_new(w->arena);
+
+    for (int i = 0; i < g->nmetric; i++)
+        if (g->metric[i].node->phase == phase)
+            text_printf(&t, "        ALONE(rt_metric(r, unit, %d, first, CHUNK, %s)); /* %s */\n",
+                        i, pointer_to(w, g->metric[i].node), g->metric[i].name);
+    if (!g->training && g->output->phase == phase)
+        text_printf(&t, "        ALONE(rt_output(r, first, CHUNK, %lld, %s));\n",
+                    (long long)shape_count(&g->output->shape), pointer_to(w, g->output));
+    if (t.len)
+        text_printf(&w->body, "\n%s        TEAM_BARRIER;\n", t.s);
+}
+
+/* The function of a slice phase: all of forward, loss and backward, or the part between two sums
+ * over the whole batch or shard. */
+void phase_slice(Writer *w, int phase, const char *fn, const char *about)
+{
+    Text *t = &w->body;
+    const Graph *g = w->g;
+    const Phase *p = &g->step->phase[phase];
+    int line = 0;
+
+    w->teams = true;
+    open_slice(w, "void", fn, about);
+    zero_partials(w, t, phase, true);
+    for (int i = 0; i < p->nnode; i++)
+        if (before_chunks(p->node[i]))
+            phase_call(w, p->node[i], &line, "    ");
+    open_chunks(w);
+    phase_calls(w, p, call_in_chunk, &line, false, "        ");
+    write_results(w, phase);
+    text_add(t, "    }\n}\n\n");
+    w->teams = false;
+}
+
+static const char *wide_units(Writer *w, const Node *n)
+{
+    return op_computes(n, PRODUCT_DENSE, ROLE_Y)
+               ? arena_printf(w->arena, "DENSE_WIDE_UNITS(%lld)", (long long)node_int(n, "units"))
+               : arena_printf(w->arena, "DENSE_WIDE_UNITS_DX(%lld)",
+                              (long long)node_attr(n, "x_shape")->list[0]);
+}
+
+/* A phase has one layer in most cases: layers that depend on each other have separate phases. */
+const char *phase_wide(Writer *w, const Phase *p, const char *fn)
+{
+    Text *t = &w->body, all = text_new(w->arena);
+    int line = 0;
+
+    text_printf(t,
+                "/* All samples at once.  A unit is a few panels of the weights; pointers point to "
+                "the first sample of the first shard. */\n"
+                "static void %s(const Rt *r, char *t, int unit)\n{\n"
+                "    enum { row = 0 };\n    char *const shard = r->shard;\n\n    (void)t;\n",
+                fn);
+    for (int i = 0; i < p->nnode; i++) {
+        const char *units = wide_units(w, p->node[i]);
+        const bool last = i + 1 == p->nnode;
+        text_printf(&all, "%s%s", i ? " + " : "", units);
+        if (!last)
+            text_printf(t, "    if (unit < %s) {\n", units);
+        phase_call(w, p->node[i], &line, last ? "    " : "        ");
+        if (!last)
+            text_printf(t, "        return;\n    }\n    unit -= %s;\n", units);
+    }
+    text_add(t, "}\n\n");
+    return all.s;
+}
+
+/* ------------------------------------------------------------------------------- finite values */
+
+static void check_value(Writer *w, const Node *n, const char *indent)
+{
+    Text *t = &w->body;
+
+    if (n->dtype != DT_REAL || !n->shape.batched)
+        return;
+    text_printf(t, "%sif (!rt_finite(%s, CHUNK * %lld))\n%s    return %d;\n", indent,
+                pointer_to(w, n), (long long)shape_count(&n->shape), indent, w->nlayer);
+    phase_layer_name(w, n);
+}
+
+/* Repeats a call of the forward pass and checks its value. */
+static void check_call(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Text *t = &w->body;
+    const bool again = !n->backward && kernel_needed(n);
+    const Statement s = again ? kernel_statement(w, n) : (Statement){0};
+
+    if (s.fn)
+        text_printf(t, "%s%s(%s);\n", indent, s.fn, s.args);
+    (void)line;
+    if (!n->within && (s.fn || (node_is(n, "concat") && !n->backward)))
+        check_value(w, n, indent); /* the parts of a concat are checked together */
+}
+
+/* Checks the values of the wide phases before a slice phase; no call is repeated. */
+static void check_wide(Writer *w, int phase, const char *indent)
+{
+    int first = phase;
+    while (first > 0 && w->g->step->phase[first - 1].kind == PHASE_WIDE)
+        first--;
+    for (; first < phase; first++)
+        for (int i = 0; i < w->g->step->phase[first].nnode; i++)
+            if (!w->g->step->phase[first].node[i]->backward)
+                check_value(w, w->g->step->phase[first].node[i], indent);
+}
+
+static void check_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
+{
+    if (!before_chunks(n))
+        check_call(w, n, line, indent);
+}
+
+void phase_nonfinite(Writer *w, int phase)
+{
+    Text *t = &w->body;
+    const Phase *p = &w->g->step->phase[phase];
+
+    if (!phase_goes_forward(p))
+        return;
+    open_slice(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
+               "After a loss that is not finite: the forward pass again, up to the first value "
+               "that is not finite.");
+    zero_partials(w, t, phase, false);
+    for (int i = 0; i < p->nnode; i++)
+        if (before_chunks(p->node[i]))
+            check_call(w, p->node[i], NULL, "    ");
+    open_chunks(w);
+    check_wide(w, phase, "        ");
+    phase_calls(w, p, check_in_chunk, NULL, true, "        ");
+    text_add(t, "    }\n    return -1;\n}\n\n");
+}

@@ -1,0 +1,366 @@
+/* ranges.c -- the sums over shards and the updates of a step, as consecutive ranges of units.
+ *
+ * A unit is 4096 numbers of a vector, or a block of weights of a layer with their gradient.  A
+ * bucket of gradients is a range of units (passes/buckets.c).
+ */
+#include "cpu/parts.h"
+#include "ops/dense_price.h"
+#include "ops/embedding.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+static const char *state_pointer(Writer *w, const Param *p, int k)
+{
+    return p->offset_state[k] < 0
+               ? "NULL"
+               : arena_printf(w->arena, "FIXED(real, %s)", name_of_state(w, p, k));
+}
+
+static const char *update_name(const Graph *g)
+{
+    static const char *const name[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
+    return name[g->recipe.optimizer.kind];
+}
+
+/* Units of a range kernel: 4096 reals each, at most 64. */
+static int64_t range_units(int64_t count)
+{
+    const int64_t u = (count + 4095) / 4096;
+    return u < 1 ? 1 : u > 64 ? 64 : u;
+}
+
+static const char *shard_pointer(Writer *w, const Node *n)
+{
+    return arena_printf(w->arena, "r->shard + %s", name_of(w, node_root(n)));
+}
+
+static const char *weight_pointer(Writer *w, const Param *p)
+{
+    return p ? arena_printf(w->arena, "FIXED(real, %s), %s, %s", name_of_param(w, p),
+                            state_pointer(w, p, 0), state_pointer(w, p, 1))
+             : "NULL, NULL, NULL";
+}
+
+/* Number of units of a sum, as a C constant expression. */
+static const char *sum_units(Writer *w, const Sum *s)
+{
+    if (!s->panels)
+        return arena_printf(w->arena, "%lld", (long long)range_units(s->count));
+    const int64_t *dim = s->param->file.dim;
+    switch (s->root->op->product) {
+    case PRODUCT_TABLE:
+        return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
+    case PRODUCT_CONV:
+        return arena_printf(w->arena, "CONV_DW_UNITS(%lld, %lld, %lld)", (long long)dim[0],
+                            (long long)dim[1], (long long)(dim[2] * dim[3]));
+    default:
+        return s->stored ? arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld)", (long long)dim[1])
+                         : arena_printf(w->arena, "DENSE_UNITS(%lld, %lld)", (long long)dim[1],
+                                        (long long)dim[0]);
+    }
+}
+
+#define RANGE_PARAMS                                                                               \
+    "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
+
+/* Factors on the learning rate and the decay of the recipe.  A sum without a parameter has no
+ * update, so its factors are not used. */
+static const char *factors(Writer *w, const Param *p)
+{
+    return arena_printf(w->arena, "(Factors){ .lr = %.17g, .decay = %.17g }", p ? p->lr : 1,
+                        p ? p->decay : 0);
+}
+
+/* The update of a lazy table works on whole rows; the width of a row is an argument. */
+static bool by_rows(const Param *p)
+{
+    return p && p->lazy;
+}
+
+static const char *rule_of(Writer *w, const Param *p, const char *rule)
+{
+    return by_rows(p) ? arena_printf(w->arena, "embedding_%s", rule) : rule;
+}
+
+static const char *filter_rows(Writer *w, const Param *p)
+{
+    return by_rows(p) ? arena_printf(w->arena, "%lld, ", (long long)p->file.dim[1]) : "";
+}
+
+/* Updates running averages from the statistics of the whole batch, which all ranks have, in either
+ * phase. */
+static void record_known_call(Writer *w, const Sum *s, const char *units, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const int64_t rows =
+        st->slices * st->slice * shape_count(&s->root->in[0]->shape) / n->shape.dim[0];
+    const char *fn = kernel_define(
+        w, "batch_record_known",
+        "const Rt *r, int unit, int units, bool after, real *mean, real *var, const char *known",
+        arena_printf(a,
+                     "    batch_record_known(r, unit, units, after, mean, var, known, %lld, %lld, "
+                     "%.17g, %lld);\n",
+                     (long long)st->shards, (long long)rows, node_float(n, "momentum"),
+                     (long long)n->shape.dim[0]));
+    statement_wrapped(
+        &w->body,
+        arena_printf(a, "%s(r, unit, %s, %s, FIXED(real, %s), FIXED(real, %s), r->fixed + %s);%s",
+                     fn, units, from_grad ? "true" : "false", name_of(w, n->in[0]),
+                     name_of(w, n->in[2]), name_of(w, n->in[1]),
+                     statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                    step_price_sum(w->g, s, from_grad, w->in->options))),
+        "        ");
+}
+
+/* Updates running averages from the statistics of shards: from the moments of slices, or
+ * (from_grad) from reduced moments. */
+static void record_call(Writer *w, const Sum *s, const char *units, bool from_grad)
+{
+    Arena *a = w->arena;
+    const Node *n = s->update;
+    const Step *st = w->g->step;
+    const char *tail = arena_printf(a, "%lld, %.17g, %lld", (long long)st->shards,
+                                    node_float(n, "momentum"), (long long)n->shape.dim[0]);
+    const int64_t rows = st->slice * shape_count(&s->root->in[0]->shape) / n->shape.dim[0];
+    const char *fn =
+        from_grad
+            ? kernel_define(
+                  w, "batch_record_grad",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var",
+                  arena_printf(a, "    batch_record_grad(r, unit, units, grad, mean, var, %s);\n",
+                               tail))
+            : kernel_define_using(
+                  w, USES_SLICES, "batch_record",
+                  "const Rt *r, int unit, int units, int64_t grad, real *mean, real *var, "
+                  "const char *moments",
+                  arena_printf(a,
+                               "    batch_record(r, unit, units, grad, mean, var, moments, "
+                               "%lld, SLICES, %lld, %s);\n",
+                               (long long)pointer_slice_bytes(w, s->root), (long long)rows, tail));
+    const char *moments = from_grad ? "" : arena_printf(a, ", %s", shard_pointer(w, s->root));
+    statement_wrapped(&w->body,
+                      arena_printf(a,
+                                   "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s",
+                                   fn, units, (long long)s->offset, name_of(w, n->in[0]),
+                                   name_of(w, n->in[2]), moments,
+                                   statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                                  step_price_sum(w->g, s, from_grad,
+                                                                 w->in->options))),
+                      "        ");
+}
+
+/* A large embedding: sum and update of a few rows. */
+static void table_call(Writer *w, const Sum *s)
+{
+    const Node *token = s->root->in[0], *dy = s->root->in[1];
+    const Attr *padding = node_attr(s->root, "padding");
+    const char *fn = kernel_define_using(
+        w, USES_SLICES, "embedding_dw_update",
+        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *token, "
+        "const char *dy",
+        arena_printf(w->arena,
+                     "    embedding_dw_update(r, unit, grad, w, s0, s1, token, dy, %s, %s, "
+                     "(EmbeddingUpdate){ .vocab = %lld, .width = %lld, .padding = %lld, .rows = "
+                     "%lld, .slices = SLICES%s });\n",
+                     factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
+                     (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
+                     (long long)(w->g->step->slice * shape_count(&token->shape)),
+                     by_rows(s->param) ? ", .lazy = true" : ""));
+    statement_wrapped(&w->body,
+                      arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
+                                   (long long)s->offset, weight_pointer(w, s->param),
+                                   shard_pointer(w, token), shard_pointer(w, dy),
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+/* A dense layer by panels: product of the kept x and dy of all shards, and update.  Where x is the
+ * input of the program, x is read from the data set. */
+static void dense_call(Writer *w, const Sum *s)
+{
+    Arena *a = w->arena;
+    const char *kernel = s->stored ? "dense_dw_update_input" : "dense_dw_update";
+    const char *rows = dense_rows(s->root) == 1
+                           ? "SHARD"
+                           : arena_printf(a, "SHARD * %lld", (long long)dense_rows(s->root));
+    const char *fn = kernel_define_using(
+        w, USES_SHARD, kernel,
+        arena_printf(a,
+                     "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, %sconst "
+                     "char *dy",
+                     s->stored ? "" : "const char *x, "),
+        arena_printf(a,
+                     "    %s(r, unit, grad, w, s0, s1, %sdy, %s, %s, %s, "
+                     "(Dense){ .n = %s, .k = %lld, .o = %lld });\n",
+                     kernel, s->stored ? "" : "x, ", rows, factors(w, s->param), update_name(w->g),
+                     rows, (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
+    const char *x = s->stored ? "" : arena_printf(a, "%s, ", shard_pointer(w, s->root->in[0]));
+    statement_wrapped(&w->body,
+                      arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
+                                   weight_pointer(w, s->param), x, shard_pointer(w, s->root->in[1]),
+                                   statement_tick(w, sum_name(s), fn, s->root->span,
+                                                  statement_flops(s->root),
+                                                  s->stored ? "zeros left out" : "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+/* The sizes in the kernel call of n, for this number of samples. */
+static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
+{
+    Call c = {.arena = w->arena, .n = samples};
+    n->op->kernel(n, &c);
+    return call_literal(w->arena, &c.arg[c.narg - 1], false);
+}
+
+/* Large filters over few positions, by square blocks: product of the kept x and dy of all shards,
+ * and update. */
+static void conv_call(Writer *w, const Sum *s)
+{
+    Arena *a = w->arena;
+    const char *fn = kernel_define(
+        w, "conv2d_dw_update",
+        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, "
+        "const char *dy",
+        arena_printf(a, "    conv2d_dw_update(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s);\n",
+                     factors(w, s->param), update_name(w->g),
+                     sizes_of(w, s->root, w->g->step->shard)));
+    statement_wrapped(&w->body,
+                      arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
+                                   weight_pointer(w, s->param), shard_pointer(w, s->root->in[0]),
+                                   shard_pointer(w, s->root->in[1]),
+                                   statement_tick(w, sum_name(s), fn, s->root->span,
+                                                  statement_flops(s->root),
+                                                  "tap by tap, in squares",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+/* A gradient by panels, rows or squares of its weights, and the update. */
+static void product_call(Writer *w, const Sum *s)
+{
+    switch (s->root->op->product) {
+    case PRODUCT_TABLE:
+        table_call(w, s);
+        break;
+    case PRODUCT_CONV:
+        conv_call(w, s);
+        break;
+    default:
+        dense_call(w, s);
+        break;
+    }
+}
+
+/* A sum by ranges of its numbers, and the update. */
+static void reduce_call(Writer *w, const Sum *s, const char *units)
+{
+    const char *name = rule_of(w, s->param, "reduce_update");
+    const char *fn =
+        kernel_define_using(w, USES_SLICES, name,
+                            RANGE_PARAMS ", const char *sums, int64_t slice_bytes",
+                            arena_printf(w->arena,
+                                         "    %s(r, unit, units, grad, w, s0, s1, sums, "
+                                         "slice_bytes, SLICES, count, %s%s, %s);\n",
+                                         name, filter_rows(w, s->param), factors(w, s->param),
+                                         update_name(w->g)));
+    statement_wrapped(&w->body,
+                      arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn,
+                                   units, (long long)s->offset, weight_pointer(w, s->param),
+                                   (long long)s->count, shard_pointer(w, s->root),
+                                   (long long)pointer_slice_bytes(w, s->root),
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, false, w->in->options))),
+                      "        ");
+}
+
+static void sum_call(Writer *w, const Sum *s, const char *units)
+{
+    if (s->known)
+        record_known_call(w, s, units, false);
+    else if (s->update && !s->param)
+        record_call(w, s, units, false);
+    else if (s->panels)
+        product_call(w, s);
+    else
+        reduce_call(w, s, units);
+}
+
+/* The update of a parameter from its reduced gradient. */
+static void grad_call(Writer *w, const Sum *s, const char *units)
+{
+    const char *name = rule_of(w, s->param, "grad_update");
+    const char *fn =
+        kernel_define(w, name, RANGE_PARAMS,
+                      arena_printf(w->arena,
+                                   "    %s(r, unit, units, grad, w, s0, s1, count, %s%s, %s);\n",
+                                   name, filter_rows(w, s->param), factors(w, s->param),
+                                   update_name(w->g)));
+    statement_wrapped(&w->body,
+                      arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
+                                   (long long)s->offset, weight_pointer(w, s->param),
+                                   (long long)s->count,
+                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                                  step_price_sum(w->g, s, true, w->in->options))),
+                      "        ");
+}
+
+static void update_call(Writer *w, const Sum *s, const char *units)
+{
+    if (s->known)
+        record_known_call(w, s, units, true);
+    else if (!s->param)
+        record_call(w, s, units, true);
+    else
+        grad_call(w, s, units);
+}
+
+static int bucket_of(const Step *s, int sum)
+{
+    int b = 0;
+    while (sum >= s->bucket[b].first + s->bucket[b].sums)
+        b++;
+    return b;
+}
+
+/* Adds a row to the table that divides the units over threads at the start. */
+static void predicted(Writer *w, const Sum *s, const char *units)
+{
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
+    const Price p = step_price_sum(w->g, s, false, w->in->options);
+    text_printf(&w->ranges, "    {%s, %.4g}, /* %s */\n", units, 1e6 * market_seconds(&m, p.cycles),
+                sum_name(s));
+}
+
+void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total)
+{
+    Text *t = &w->body;
+    const Step *s = w->g->step;
+
+    text_printf(t, "/* %s */\nstatic void %s(const Rt *r, char *t, int unit)\n{\n    (void)t;\n",
+                about, fn);
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *m = &s->sum[i];
+        const char *units = from_grad
+                                ? arena_printf(w->arena, "%lld", (long long)range_units(m->count))
+                                : sum_units(w, m);
+        if (!m->update && (from_grad || m->total))
+            continue;
+        text_printf(total, "%s%s", total->len ? " + " : "", units);
+        Text *in_bucket = &w->units[from_grad][bucket_of(s, i)];
+        text_printf(in_bucket, "%s%s", in_bucket->len ? " + " : "", units);
+        if (!from_grad)
+            predicted(w, m, units);
+        text_printf(t, "    if (unit < %s) { /* %s */\n", units, sum_name(m));
+        if (from_grad)
+            update_call(w, m, units);
+        else
+            sum_call(w, m, units);
+        text_printf(t, "        return;\n    }\n    unit -= %s;\n", units);
+    }
+    text_add(t, "}\n\n");
+}

@@ -1,0 +1,176 @@
+/* target.c -- the generated C program: constants, kernels, phases, tables.
+ *
+ * The parts of the file grow at the same time, because writing a phase finds its kernels.
+ */
+#include "cpu/cpu.h"
+#include "cpu/parts.h"
+
+/* ------------------------------------------------------------------------------- the file */
+
+/* The three graphs of a program, in the order of writer_graph(). */
+static const struct {
+    const char *word, *prefix, *work;
+} kinds[] = {{"train", "", "Forward, loss and backward of one slice"},
+             {"test", "TEST_", "Forward of one slice of an evaluation batch"},
+             {"token", "TOKEN_", "Forward of one token, with the states that earlier tokens left"}};
+
+static void write_head(Writer *w, const char *includes, Text *t)
+{
+    const Step *s = w->in->train->step;
+
+    program_head(w, ".c", t);
+    text_printf(t, " */\n#include \"rt.h\"\n%s\n", includes);
+    text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
+                (long long)s->chunk, (long long)s->slice, (long long)s->slices,
+                (long long)s->shard);
+    text_add(t, "#define KERNEL __attribute__((noinline))               /* compiled once "
+                "for all calls */\n"
+                "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
+                "#define LOCAL(type, at) ((type *)(t + (at)))\n"
+                "#define OWN(type, at)   ((type *)((rt_team.own ? rt_team.own : t) + (at)))\n"
+                "#define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))\n"
+                "#define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * "
+                "(bytes)))\n\n");
+}
+
+/* A row of RtPhase; `more` has other fields. */
+static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
+                      const char *more)
+{
+    text_printf(t,
+                "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = "
+                "\"%s\"%s},\n",
+                fn, kind == PHASE_SLICE ? "true" : "false", count,
+                kind == PHASE_UPDATE ? "true" : "false", what, more);
+}
+
+/* The lines "After this phase ranks can add bucket 1, 2."; "" if there is one bucket only. */
+static const char *completes(Arena *a, const Step *s, int phase)
+{
+    Text t = text_new(a);
+    for (int b = 0; b < s->nbucket && s->nbucket > 1; b++)
+        if (s->bucket[b].ready == phase)
+            text_printf(&t, "%s%d", t.len ? ", " : "\n * After this phase ranks can add bucket ",
+                        b);
+    text_add(&t, t.len ? "." : "");
+    return t.s;
+}
+
+static int count_slices(const Step *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nphase; i++)
+        n += s->phase[i].kind == PHASE_SLICE;
+    return n;
+}
+
+/* Writes a slice phase; several slice phases are numbered. */
+static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *table)
+{
+    const char *const word = kinds[writer_graph(w)].word, *const work = kinds[writer_graph(w)].work;
+    const int of = count_slices(g->step);
+    Arena *a = w->arena;
+    const char *fn =
+        of > 1 ? arena_printf(a, "%s_slice_%d", word, number) : arena_printf(a, "%s_slice", word);
+    const char *about =
+        of > 1 ? arena_printf(a, "%s, a chunk at a time: part %d of %d.", work, number, of)
+               : arena_printf(a, "%s%s.", work, g->training ? ", a chunk at a time" : "");
+    const char *buckets = g->training ? completes(a, g->step, phase) : "";
+
+    phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
+    const char *known = phase_known_fields(w, phase, word, number, phase_call);
+    if (g->training)
+        phase_nonfinite(w, phase);
+    phase_row(table, fn, PHASE_SLICE, "0",
+              g->training ? "forward and backward of a slice"
+              : g->token  ? "forward of a token"
+                          : "forward of a slice",
+              known);
+}
+
+static void write_phases(Writer *w, const Graph *g, Text *table)
+{
+    Text units = text_new(w->arena), update = text_new(w->arena);
+    int slices = 0, prepares = 0, wides = 0;
+
+    w->g = g, w->prefix = kinds[writer_graph(w)].prefix;
+    const char *const word = kinds[writer_graph(w)].word;
+    for (int i = 0; i < g->step->nphase; i++) {
+        const Phase *p = &g->step->phase[i];
+        const char *fn = arena_printf(w->arena, "%s_%s", word,
+                                      p->kind == PHASE_PREPARE    ? "prepare"
+                                      : p->kind == PHASE_GRADIENT ? "gradient"
+                                                                  : "update");
+        switch (p->kind) {
+        case PHASE_PREPARE:
+            fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
+            phase_prepare(w, p, fn);
+            phase_row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights", "");
+            break;
+        case PHASE_SLICE:
+            slice_phase(w, g, i, ++slices, table);
+            break;
+        case PHASE_WIDE:
+            fn = arena_printf(w->arena, "%s_wide_%d", word, ++wides);
+            phase_row(table, fn, p->kind, phase_wide(w, p, fn), "a dense layer for all samples",
+                      "");
+            break;
+        case PHASE_GRADIENT:
+            ranges_write(w, fn,
+                         "Sums over slices and shards in the fixed tree, and the update unless "
+                         "a reduction comes between.",
+                         false, &units);
+            phase_row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
+            break;
+        case PHASE_UPDATE:
+            ranges_write(w, fn,
+                         "The update from reduced gradients: for ranks, groups and clipping by "
+                         "norm.",
+                         true, &update);
+            phase_row(table, fn, p->kind, update.s, "update", "");
+            break;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------- the whole */
+
+void program_open(Writer *w, const EmitInput *in, Arena *a)
+{
+    program_begin(w, in, a);
+    write_phases(w, in->train, &w->train);
+    program_offsets(w, true);
+    write_phases(w, in->test, &w->test);
+    program_offsets(w, false);
+    if (!in->token)
+        return;
+    write_phases(w, in->token, &w->token);
+    program_offsets(w, false);
+}
+
+void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
+{
+    write_head(w, includes, out);
+    text_add(out, w->offsets.s);
+    text_add(out, kernels);
+    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
+                w->body.s);
+    program_end(w, out);
+}
+
+static void write_text(const EmitInput *in, Text *out)
+{
+    Writer w;
+    Text kernels = text_new(out->arena);
+
+    program_open(&w, in, out->arena);
+    text_add(&kernels,
+             "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- "
+             "*/\n\n");
+    for (int i = 0; i < w.nkernel; i++)
+        text_printf(&kernels, "static KERNEL void %s(%s)\n{\n%s}\n\n", w.kernel[i].name,
+                    w.kernel[i].params, w.kernel[i].body);
+    program_text(&w, "", kernels.s, out);
+}
+
+const EmitTarget cpu_target = {.suffix = "c", .text = write_text};

@@ -1,0 +1,112 @@
+/* trial.c -- the C file that times alternatives of kernels for --tune.
+ *
+ * Each trial calls one kernel, written by the op's own kernel rule with the sizes and functions of
+ * the program's call; like there, the kernel is a function of pointers that the C compiler knows
+ * nothing of.  runtime/measure/tune.c lets the trials take turns.
+ */
+#include "cpu/trial.h"
+#include "cpu/parts.h"
+#include "ops/conv_price.h"
+
+Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk)
+{
+    return (Trials){.options = o,
+                    .chunk = chunk,
+                    .real = dtype_bytes(dtype),
+                    .functions = text_new(a),
+                    .table = text_new(a)};
+}
+
+/* Filters that n reads lie packed, but for the packing itself; a gradient of filters does not. */
+static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
+{
+    const Attr *tile = node_attr(n, "winograd");
+    const bool packs = node_is(n, "conv2d_pack"), dx = !packs && node_is(n, "conv2d_dx");
+    const int64_t each = x->dtype == DT_U8 ? 1 : x->dtype == DT_I32 ? 4 : t->real;
+    int64_t count = shape_count(&x->shape) * (x->shape.batched ? t->chunk : 1);
+
+    if (x->shape.rank == 4 && !packs && !node_is(n, "conv2d_dw"))
+        count = conv_packed_count(n, dx, tile ? tile->i : 0, t->options->vector);
+    return count * each;
+}
+
+/* A place of its own among what trials read or write; not a multiple of a page from the last. */
+static int64_t trial_place(int64_t *end, int64_t bytes)
+{
+    const int64_t at = *end;
+    *end += (bytes + 4096 + 63) / 64 * 64 + 192;
+    return at;
+}
+
+/* A kernel's parameters, what the trial passes, and the call inside. */
+typedef struct Line {
+    Text params, args, inner;
+    int64_t in, out; /* bytes read and written so far */
+    int pointers;
+} Line;
+
+static void put_comma(Text *t)
+{
+    text_add(t, t->len ? ", " : "");
+}
+
+static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
+{
+    const char *type = a->kind == CALL_SIDE ? "uint8_t" : a->node ? pointer_type(a->node) : "";
+    const bool reads = a->kind == CALL_IN;
+
+    put_comma(&l->inner);
+    const char *literal = call_literal(t->functions.arena, a, false);
+    if (literal) {
+        text_add(&l->inner, literal);
+        return;
+    }
+    put_comma(&l->params), put_comma(&l->args);
+    text_printf(&l->inner, "p%d", l->pointers);
+    text_printf(&l->params, "%s%s *p%d", reads ? "const " : "", type, l->pointers++);
+    text_printf(&l->args, "(%s *)(m + %s%lld)", type, reads ? "" : "WRITTEN + ",
+                (long long)trial_place(reads ? &l->in : &l->out, operand_bytes(t, n, a->node)));
+}
+
+int trials_add(Trials *t, const Node *n)
+{
+    Arena *a = t->functions.arena;
+    Call c = {.arena = a, .n = t->chunk};
+    Line l = {text_new(a), text_new(a), text_new(a), 0, 0, 0};
+
+    n->op->kernel(n, &c);
+    for (int i = 0; i < c.narg; i++)
+        argument(t, &l, n, &c.arg[i]);
+    text_printf(&t->functions,
+                "static KERNEL void kernel_%d(%s)\n{\n    %s(%s%s);\n}\n"
+                "static void trial_%d(char *m)\n{\n    kernel_%d(%s);\n}\n\n",
+                t->n, l.params.s, c.fn, l.inner.s, node_is(n, "conv2d_pack") ? ", 0, 1" : "", t->n,
+                t->n, l.args.s);
+    text_printf(&t->table, "{trial_%d}, ", t->n);
+    t->read = l.in > t->read ? l.in : t->read;
+    t->written = l.out > t->written ? l.out : t->written;
+    return t->n++;
+}
+
+static const char HEAD[] =
+    "/* made by tenon --tune: kernels to be timed side by side */\n"
+    "#include \"rt.h\"\n#include \"cpu/kernels.h\"\n\n"
+    "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
+    "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
+
+/* What is written lies half a page away from what is read: at the same place of a page, loads would
+ * wait for stores that they have nothing to do with (4 KB aliasing: twice the time of F(2x2, 3x3)
+ * backward on x86-64-v3). */
+const char *trials_text(const Trials *t)
+{
+    const int64_t written = (t->read + 4095) / 4096 * 4096 + 2048;
+
+    return arena_printf(t->functions.arena,
+                        "%senum { WRITTEN = %lld };\n\n%s"
+                        "static const RtTrial trial[] = {%s};\n\n"
+                        "int main(void)\n{\n"
+                        "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"
+                        "    return rt_tune(&p, trial, %d, WRITTEN + %lld);\n}\n",
+                        HEAD, (long long)written, t->functions.s, t->table.s,
+                        emit_isa(t->options->cpu), t->n, (long long)t->written);
+}

@@ -1,0 +1,251 @@
+/* unit.c -- the program in files that compile in parallel: kernels, and the step that calls them.
+ *
+ * A kernel is large if the C compiler needs at least 0.1 s for it; each large kernel has its own
+ * file.  Small kernels of one header share files, because reading the headers takes longer than
+ * compiling a small kernel (33 and 10 ms with gcc 12).  A file includes only the headers that it
+ * needs.  A change of a kernel changes no other file.
+ */
+#include "cpu/cpu.h"
+#include "cpu/parts.h"
+#include "ops/elementwise.h"
+#include <string.h>
+
+/* The header of each kernel in runtime/, by the first letters of the name; the first row that fits
+ * counts. */
+typedef struct Home {
+    const char *prefix, *header;
+    bool large;
+} Home;
+
+static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
+                            {"conv2d_winograd", "cpu/winograd.h", true},
+                            {"wino_pack", "cpu/winograd.h", false},
+                            {"wino", "cpu/winograd.h", true},
+                            {"conv2d_dw_update", "cpu/conv_dw_update.h", true},
+                            {"conv2d_pack", "cpu/conv_pack.h", false},
+                            {"conv2d_plain", "cpu/conv.h", true},
+                            {"conv2d_dx_plain", "cpu/conv.h", true},
+                            {"conv2d_dw_plain", "cpu/conv.h", true},
+                            {"conv2d_pool_dw", "cpu/conv_pool_dw.h", true},
+                            {"conv2d_pool_dx", "cpu/conv_pool_dx.h", true},
+                            {"conv2d_pool", "cpu/conv_pool_forward.h", true},
+                            {"conv2d_dw", "cpu/conv_dw.h", true},
+                            {"conv2d_dx", "cpu/conv_dx.h", true},
+                            {"conv2d", "cpu/conv_forward.h", true},
+                            {"dense_dw_update_input", "cpu/dense_input.h", true},
+                            {"dense_dw_update", "cpu/dense_update.h", true},
+                            {"dense_wide", "cpu/dense_wide.h", true},
+                            {"dense_sparse", "cpu/dense_sparse.h", true},
+                            {"dense_turn", "cpu/dense.h", false},
+                            {"dense", "cpu/dense.h", true},
+                            {"sum_to", "cpu/channel_sum.h", false},
+                            {"amax_to", "cpu/math.h", false},
+                            {"reduce_update", "cpu/update.h", false},
+                            {"grad_update", "cpu/update.h", false},
+                            {"max_pool", "cpu/pool.h", false},
+                            {"avg_pool", "cpu/pool.h", false},
+                            {"global_avg_pool", "cpu/pool.h", false},
+                            {"matmul", "cpu/gemm.h", true},
+                            {"embedding", "cpu/embedding.h", false},
+                            {"mask", "cpu/embedding.h", false},
+                            {"gather", "cpu/gather.h", false},
+                            {"rotary", "cpu/rotary.h", false},
+                            {"sinusoidal", "cpu/rotary.h", false},
+                            {"sigmoid_cross", "cpu/loss.h", false},
+                            {"attention", "cpu/attention.h", true},
+                            {"softmax", "cpu/loss.h", false},
+                            {"layer_norm", "cpu/layer_norm.h", false},
+                            {"accuracy", "cpu/loss.h", false},
+                            {"one_hot", "cpu/loss.h", false},
+                            {"l2", "cpu/loss.h", false},
+                            {"mse", "cpu/loss.h", false},
+                            {"binary_accuracy", "cpu/loss.h", false},
+                            {"rt_input", "cpu/image.h", false},
+                            {"chw_from_hwc", "cpu/input.h", false},
+                            {"hwc_from_chw", "cpu/input.h", false},
+                            {"bias", "cpu/math.h", false},
+                            {"batch", "cpu/batch_norm.h", false},
+                            {"dropout", "cpu/dropout.h", false},
+                            {"scan", "cpu/scan.h", false},
+                            {"token", "cpu/token.h", false},
+                            {"time", "cpu/scan.h", false},
+                            {"", "cpu/kernels.h", false}}; /* all kernels */
+
+static const Home *home_of(const Writer *w, const char *base)
+{
+    static const Home loop = {"", "cpu/math.h", false};
+    const Home *h = home;
+    const Op *op = op_find(base);
+
+    if (op && (op->flags & OP_ELEMENTWISE || op->move))
+        return &loop;
+    while (strncmp(base, h->prefix, strlen(h->prefix)) != 0 || (w->in->options->blas && *h->prefix))
+        h++;
+    return h;
+}
+
+/* Defines the constants of the step that kernels use. */
+static void add_constants(const Writer *w, Text *t, unsigned uses)
+{
+    const Step *s = w->in->train->step;
+
+    if (uses & USES_SLICES)
+        text_printf(t, "enum { SLICES = %lld };\n", (long long)s->slices);
+    if (uses & USES_SHARD)
+        text_printf(t, "enum { SHARD = %lld };\n", (long long)s->shard);
+}
+
+/* A kernel in its file.  Its name ends in a hash of its text, so different kernels have different
+ * names in all programs. */
+typedef struct Part {
+    const Kernel *kernel;
+    const Home *home;
+    const char *name; /* "conv2d_pool_5bdae5c3" */
+    uint64_t hash;
+} Part;
+
+static void add_includes(Text *t, const Home *h)
+{
+    text_add(t, "#include \"rt.h\"\n#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n");
+    if (strcmp(h->header, "cpu/math.h") != 0)
+        text_printf(t, "#include \"%s\"\n", h->header);
+}
+
+static void add_ways(Text *t, const Kernel *k)
+{
+    if (k->ways)
+        text_printf(t, "#define RT_WAYS (%s)\n#define RT_TILES_CALLED\n", k->ways);
+}
+
+static Part part_of(const Writer *w, const Kernel *k)
+{
+    Arena *a = w->arena;
+    const Home *h = home_of(w, k->base);
+    Text key = text_new(a);
+
+    add_ways(&key, k);
+    add_includes(&key, h);
+    add_constants(w, &key, k->uses);
+    text_add(&key, k->key);
+    const uint64_t hash = text_hash(key.s, strlen(key.s), 0);
+    return (Part){k, h, arena_printf(a, "%s_%08x", k->base, (unsigned)hash), hash};
+}
+
+static void add_function(Text *t, const Part *p)
+{
+    text_printf(t, "\nvoid %s(%s);\n\nvoid %s(%s)\n{\n%s}\n", p->name, p->kernel->params, p->name,
+                p->kernel->params, p->kernel->body);
+}
+
+static EmitUnit large_unit(const Writer *w, const Part *p)
+{
+    Text text = text_new(w->arena);
+    /* no name of a model contains a '-' */
+    const char *name = arena_printf(w->arena, "%s-%08x", p->kernel->base, (unsigned)p->hash);
+
+    text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", name);
+    add_ways(&text, p->kernel);
+    add_includes(&text, p->home);
+    add_constants(w, &text, p->kernel->uses);
+    add_function(&text, p);
+    return (EmitUnit){.name = name, .text = text.s};
+}
+
+/* Number of units for n small kernels of one header. */
+static uint64_t small_units(int n)
+{
+    enum { TOGETHER = 8 };
+    return (uint64_t)(n + TOGETHER - 1) / TOGETHER;
+}
+
+/* Writes the small kernels of one header to units of about TOGETHER kernels.  The hash of a kernel
+ * chooses its unit, so a change of one kernel leaves the other units unchanged. */
+static int add_small_units(const Writer *w, const Part *part, int n, const char *header,
+                           EmitUnit *unit)
+{
+    Arena *a = w->arena;
+    const char *slash = strrchr(header, '/'), *base = slash ? slash + 1 : header;
+    int count = 0, made = 0;
+
+    for (int i = 0; i < n; i++)
+        count += !part[i].home->large && strcmp(part[i].home->header, header) == 0;
+    for (uint64_t u = 0; u < small_units(count); u++) {
+        Text functions = text_new(a), text = text_new(a);
+        unsigned uses = 0;
+        const Home *home = NULL;
+        for (int i = 0; i < n; i++)
+            if (!part[i].home->large && strcmp(part[i].home->header, header) == 0 &&
+                part[i].hash % small_units(count) == u) {
+                home = part[i].home;
+                uses |= part[i].kernel->uses;
+                add_function(&functions, &part[i]);
+            }
+        if (!home)
+            continue;
+        const char *name = arena_printf(a, "%.*s-%d", (int)strcspn(base, "."), base, (int)u);
+        text_printf(&text, "/* %s.c -- made by tenon: small kernels of a program. */\n", name);
+        add_includes(&text, home);
+        add_constants(w, &text, uses);
+        text_add(&text, functions.s);
+        unit[made++] = (EmitUnit){.name = name, .text = text.s};
+    }
+    return made;
+}
+
+/* The register tiles that direct convolutions call.  They have no literal sizes, so all programs
+ * share them. */
+static EmitUnit tiles_unit(void)
+{
+    return (EmitUnit){.name = "conv-tiles",
+                      .text = "/* conv-tiles.c -- made by tenon: what the convolutions of a "
+                              "program call. */\n"
+                              "#define RT_TILES_HERE\n#include \"rt.h\"\n"
+                              "#include \"cpu/vec.h\"\n#include \"cpu/conv_sum.h\"\n"};
+}
+
+static bool calls_tiles(const Writer *w)
+{
+    bool some = false;
+    for (int i = 0; i < w->nkernel; i++)
+        some |= w->kernel[i].ways != NULL;
+    return some;
+}
+
+int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
+{
+    Writer w;
+    int n = 0;
+    Text kernels = text_new(a), step = text_new(a);
+
+    program_open(&w, in, a);
+    EmitUnit *all = arena_alloc(a, (size_t)(w.nkernel + 2) * sizeof *all), *own = &all[n++];
+    Part *part = arena_alloc(a, (size_t)(w.nkernel + 1) * sizeof *part);
+    text_add(&kernels, "/* ---- kernels: in files of their own ---- */\n\n");
+    if (calls_tiles(&w))
+        all[n++] = tiles_unit();
+    for (int i = 0; i < w.nkernel; i++) {
+        const Kernel *k = &w.kernel[i];
+        part[i] = part_of(&w, k);
+        text_printf(&kernels, "#define %s %s\nvoid %s(%s);\n", k->name, part[i].name, k->name,
+                    k->params);
+        if (part[i].home->large)
+            all[n++] = large_unit(&w, &part[i]);
+    }
+    for (int i = 0; i < w.nkernel; i++) { /* at the first kernel of a header, all its kernels */
+        bool first = !part[i].home->large;
+        for (int k = 0; k < i; k++)
+            first &= part[k].home->large || strcmp(part[k].home->header, part[i].home->header) != 0;
+        if (first)
+            n += add_small_units(&w, part, w.nkernel, part[i].home->header, &all[n]);
+    }
+    text_add(&kernels, "\n");
+    program_text(&w,
+                 "#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n"
+                 "#include \"cpu/input.h\"\n#include \"cpu/output.h\"\n"
+                 "#include \"cpu/dense_input.h\"\n#include \"cpu/dense_wide.h\"\n"
+                 "#include \"cpu/conv_dw_units.h\"\n",
+                 kernels.s, &step);
+    *own = (EmitUnit){.name = in->train->name, .text = step.s, .once = true};
+    *unit = all;
+    return n;
+}

@@ -1,0 +1,304 @@
+/* call.c -- calls of a GPU's program: how they are made, what they touch, which of them
+ * conflict. */
+#include "cuda/call.h"
+#include "runtime/constants.h"
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- making calls */
+
+void cuda_list(Writer *w, int phase, int64_t times)
+{
+    w->list = arena_alloc(w->arena, sizeof *w->list);
+    *w->list = (CudaCalls){.indent = "    ", .phase = phase, .times = times};
+}
+
+static CudaCall *push_call(Writer *w, CudaCall call)
+{
+    CudaCalls *l = w->list;
+    CudaCall *c = arena_alloc(w->arena, sizeof *c);
+    *c = call;
+    c->indent = l->indent, c->phase = l->phase, c->metric = c->owned = -1;
+    if (c->kind == KIND_KERNEL || c->kind == KIND_LIBRARY)
+        c->needs_barrier = l->needs_barrier, l->needs_barrier = false;
+    ARENA_PUSH(w->arena, l->call, l->n, c);
+    return c;
+}
+
+CudaCall *cuda_add(Writer *w, const char *form, const Node *n)
+{
+    const bool once = !n || node_is(n, "scan_state"); /* before the loop whose state it is */
+    const int64_t times = w->list->times * (once ? 1 : node_steps(n));
+    return push_call(w, (CudaCall){.form = form, .node = n, .times = times});
+}
+
+void cuda_line(Writer *w, const char *text)
+{
+    push_call(w, (CudaCall){.kind = KIND_LINE, .form = text, .times = w->list->times});
+}
+
+void cuda_metrics_here(Writer *w)
+{
+    push_call(w, (CudaCall){.kind = KIND_METRICS});
+}
+
+static void push_argument(Writer *w, CudaCall *c, Argument a)
+{
+    ARENA_PUSH(w->arena, c->arg, c->narg, a);
+}
+
+static void push_operand(Writer *w, CudaCall *c, Operand o)
+{
+    ARENA_PUSH(w->arena, c->operand, c->noperand, o);
+}
+
+void cuda_touch(Writer *w, CudaCall *c, Memory m, int64_t from, int64_t to, bool writes)
+{
+    push_operand(w, c, (Operand){.memory = m, .from = from, .to = to, .writes = writes});
+}
+
+int cuda_real_bytes(const Writer *w)
+{
+    return strcmp(w->in->dtype, "f64") ? 4 : 8;
+}
+
+/* The largest: two strips of a product, 8,320 bytes, or an attention's three tiles, 12,672. */
+int cuda_shared(const Writer *w)
+{
+    return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
+}
+
+int64_t cuda_numbers(const Writer *w, const Node *n)
+{
+    return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+}
+
+int64_t cuda_bytes(const Writer *w, const Node *n)
+{
+    return (n->shape.batched ? w->g->step->chunk : 1) * pointer_bytes(w, n);
+}
+
+static Memory memory_of(const Writer *w, const Node *root)
+{
+    if (root == w->samples)
+        return MEMORY_SAMPLES;
+    switch (root->place) {
+    case PLACE_FIXED:
+        return MEMORY_FIXED;
+    case PLACE_LOCAL:
+        return MEMORY_SCRATCH;
+    case PLACE_BATCH:
+    case PLACE_PARTIAL:
+        return MEMORY_SHARD;
+    default:
+        return MEMORY_UNKNOWN;
+    }
+}
+
+/* All of the piece of memory in which n lies. */
+void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes)
+{
+    const Node *b = node_root(pointer_is_sum(w, n) ? n->in[0] : n);
+    const Param *p = node_is(b, "param") ? b->param : NULL;
+    const int64_t from = p ? p->offset : b->offset,
+                  bytes = p ? p->count_memory * cuda_real_bytes(w) : cuda_bytes(w, b);
+    push_operand(w, c, (Operand){n, p, memory_of(w, b), from, from + bytes, writes, false, NULL});
+}
+
+static void push_pointer(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
+                         bool writes)
+{
+    const char *star = arena_printf(w->arena, "%s *", type);
+    push_argument(w, c, (Argument){.type = star, .name = name, .constant = !writes, .value = at});
+}
+
+void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at,
+                   bool writes)
+{
+    push_pointer(w, c, pointer_type(n), name, at, writes);
+    cuda_touch_value(w, c, n, writes);
+}
+
+void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool writes)
+{
+    cuda_value_at(w, c, name, n, pointer_to(w, n), writes);
+}
+
+void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
+                  bool writes)
+{
+    push_pointer(w, c, type, name, at, writes);
+    cuda_touch(w, c, MEMORY_UNKNOWN, 0, INT64_MAX, writes);
+}
+
+void cuda_rt(Writer *w, CudaCall *c)
+{
+    push_argument(w, c, (Argument){.type = "const Rt *", .name = "r", .rt = true});
+}
+
+void cuda_given(Writer *w, CudaCall *c, const char *type, const char *name, const char *value)
+{
+    push_argument(w, c, (Argument){.type = type, .name = name, .value = value});
+}
+
+void cuda_literal(Writer *w, CudaCall *c, const char *text)
+{
+    push_argument(w, c, (Argument){.inner = text});
+}
+
+void cuda_sizes(Writer *w, CudaCall *c, const Sizes *s)
+{
+    push_argument(w, c, (Argument){.sizes = s, .counts = true});
+}
+
+void cuda_number(Writer *w, CudaCall *c, int64_t n)
+{
+    cuda_literal(w, c, arena_printf(w->arena, "%lld", (long long)n));
+}
+
+void cuda_count(Writer *w, CudaCall *c, const char *text)
+{
+    push_argument(w, c, (Argument){.inner = text, .counts = true});
+}
+
+void cuda_blocks(Writer *w, CudaCall *c, const char *form, int64_t n)
+{
+    Argument *a = arena_alloc(w->arena, sizeof *a);
+    a->inner = arena_printf(w->arena, "%lld", (long long)n);
+    const int64_t count = strcmp(form, "sum") ? (n + RT_THREADS - 1) / RT_THREADS : n;
+    c->blocks = (Blocks){.form = form, .count = count, .arg = a, .narg = 1};
+}
+
+void cuda_blocks_number(Writer *w, CudaCall *c, int64_t n)
+{
+    c->blocks = (Blocks){.number = arena_printf(w->arena, "%lld", (long long)n), .count = n};
+}
+
+/* ------------------------------------------------------------------------------- orders */
+
+const Order *cuda_order(Arena *a, Order o)
+{
+    Order *copy = arena_alloc(a, sizeof *copy);
+    *copy = o;
+    return copy;
+}
+
+bool cuda_same_order(const Order *a, const Order *b)
+{
+    if (!a || !b || a == b)
+        return a == b;
+    return a->walk == b->walk && a->count == b->count && !a->form == !b->form &&
+           (!a->form || !strcmp(a->form, b->form)) && sizes_same(a->sizes, b->sizes) &&
+           cuda_same_order(a->through, b->through);
+}
+
+bool cuda_is_product(const Order *o)
+{
+    return o && o->walk != WALK_EACH && o->walk != WALK_CHANNELS;
+}
+
+/* A part of a value, and a value of two bytes a number, have none. */
+static const Order *order_of(const Writer *w, const Operand *o, const Order *order)
+{
+    return order && o->to - o->from == order->count * cuda_real_bytes(w) ? order : NULL;
+}
+
+void cuda_give_order(const Writer *w, CudaCall *c, const Order *o)
+{
+    c->order = o;
+    for (int i = 0; i < c->noperand; i++)
+        c->operand[i].order = c->operand[i].walked ? order_of(w, &c->operand[i], o) : NULL;
+}
+
+const char *cuda_order_text(Arena *a, const Order *o)
+{
+    if (o->walk == WALK_SUMS)
+        return arena_printf(a, "sum_results(%lld", (long long)o->count);
+    const char *sizes = sizes_text(a, o->sizes, true);
+    if (o->walk == WALK_POOL)
+        return arena_printf(a, "pool_results(%s, [=](auto f) { %s, f); }", sizes,
+                            cuda_order_text(a, o->through));
+    return arena_printf(a, "%s_results(%s", o->form, sizes);
+}
+
+/* ------------------------------------------------------------------------------- conflicts */
+
+bool cuda_conflict(const Operand *a, const Operand *b)
+{
+    if (a->memory == MEMORY_UNKNOWN || b->memory == MEMORY_UNKNOWN)
+        return true;
+    if (a->memory != b->memory || a->to <= b->from || b->to <= a->from || !(a->writes || b->writes))
+        return false;
+    const bool same_thread = a->order && cuda_same_order(a->order, b->order);
+    return !(same_thread && a->from == b->from && a->to == b->to);
+}
+
+bool pending_conflict(const Pending *p, const Operand *o, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p->n; k++)
+            if (cuda_conflict(&o[i], &p->operand[k]))
+                return true;
+    return false;
+}
+
+void pending_add(Writer *w, Pending *p, const Operand *o, int n)
+{
+    for (int i = 0; i < n; i++)
+        ARENA_PUSH(w->arena, p->operand, p->n, o[i]);
+}
+
+/* Calls without any operand in common go on in any order; else the one of a product that stands
+ * before can save the barrier. */
+static bool can_follow(Writer *w, const Pending *p, CudaCall *c, const Order *o)
+{
+    cuda_give_order(w, c, o);
+    return !pending_conflict(p, c->operand, c->noperand);
+}
+
+static bool follow_product(Writer *w, const Pending *p, CudaCall *c)
+{
+    const Order *own = c->order;
+    for (int k = 0; k < p->n; k++) {
+        const Order *o = p->operand[k].order;
+        if (!cuda_is_product(o) || o->count != own->count || !can_follow(w, p, c, o))
+            continue;
+        c->behind_order = o;
+        return true;
+    }
+    cuda_give_order(w, c, own);
+    return false;
+}
+
+/* The pixels of a window belong to the thread that has made its number of dy, where that one's
+ * order allows it. */
+static void follow_pool(Writer *w, const Pending *p, CudaCall *c)
+{
+    Operand *dy = &c->operand[c->noperand - 1];
+    const int64_t count = cuda_numbers(w, dy->node);
+
+    for (int k = 0; k < p->n; k++) {
+        const Order *o = p->operand[k].order;
+        if (!cuda_is_product(o) || o->count != count)
+            continue;
+        dy->order = order_of(w, dy, o);
+        if (pending_conflict(p, dy, 1))
+            continue;
+        const Order pool = {WALK_POOL, c->order->count, NULL, c->pool, o};
+        cuda_give_order(w, c, cuda_order(w->arena, pool));
+        dy->order = order_of(w, dy, o);
+        c->behind_order = o;
+        return;
+    }
+    dy->order = NULL;
+}
+
+void pending_order(Writer *w, const Pending *p, CudaCall *c)
+{
+    if (c->pool)
+        follow_pool(w, p, c);
+    if (!c->follows)
+        return;
+    const bool item = node_is(c->node, "scan_item"); /* whoever reads it goes on with the product */
+    if (!(item && follow_product(w, p, c)) && !can_follow(w, p, c, c->order))
+        follow_product(w, p, c);
+}

@@ -1,0 +1,48 @@
+/* cuda.h -- programs for GPUs. */
+#ifndef CUDA_H
+#define CUDA_H
+#include "emit/emit.h"
+
+extern const EmitTarget cuda_target;
+
+/* The calls of the program, one on each line: --dump=calls. */
+void emit_calls(const EmitInput *in, Text *out);
+/* --kernels=persistent: reports each obstacle. */
+bool emit_steps_able(const EmitInput *in, Diag *d);
+
+/* A launch of a training step on a GPU, or a stage of a launch of many steps.  FLOPs, bytes and
+ * predicted seconds are those of all its times in a step. */
+typedef struct EmitLaunch {
+    const Node *node;     /* of its first call; NULL: the update, a metric */
+    const char *what;     /* "conv2d + tanh" */
+    const char *last;     /* the words of its last call */
+    bool more;            /* `what` leaves out calls */
+    const char *library;  /* "cuDNN", "cuBLASLt"; NULL: kernels of Tenon */
+    const EmitPlan *plan; /* of a convolution by cuDNN */
+    bool barrier;         /* a stage behind a barrier */
+    int64_t times, blocks;
+    double flops, bytes, seconds;
+} EmitLaunch;
+
+/* A training step, counted over the calls of its program. */
+typedef struct EmitStep {
+    EmitLaunch *row;
+    int n;
+    int64_t launches, library_calls; /* of a step as launches */
+    int64_t stages, barriers;        /* with --kernels=persistent, */
+    int steps_most;                  /* and steps of a launch */
+    int64_t workspace, samples;      /* bytes behind the scratch */
+    double seconds;                  /* predicted by a roofline */
+    const char *said;                /* with --kernels=persistent: what the program's text says */
+} EmitStep;
+EmitStep emit_step(Arena *a, const EmitInput *in);
+
+/* Stores the graphs of the convolutions, without duplicates and before planning, in *plan;
+ * returns their number. */
+int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);
+/* Chooses variant `way` for p: the first variant that has an engine. */
+void emit_plan_take(Arena *a, EmitPlan *p, int way);
+/* Writes the C file that embeds the plans. */
+void emit_plans_text(const EmitPlan *plan, int n, Text *out);
+
+#endif

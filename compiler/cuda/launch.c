@@ -1,0 +1,182 @@
+/* launch.c -- which calls share a launch.
+ *
+ * A launch takes 1.3 us even in a CUDA graph.  Calls that follow one another share one where the
+ * later reads nothing that another thread of the earlier has written, and writes nothing that
+ * another thread accesses: either they have no operand in common, as a layer's two gradients, or
+ * each thread goes on with its own numbers, as tanh behind a convolution, which walks that one's
+ * results in its order (runtime/cuda/results.cuh).  The kernel of such a launch runs its members
+ * one after another, in as many blocks as the largest takes.  A library's call stands alone, and
+ * so does a call with an address whose region is not known. */
+#include "cuda/launch.h"
+#include "cuda/lower.h"
+
+enum {
+    MEMBERS = 32,
+    PARAMETERS = 104
+}; /* of one launch, at most: parameters of all but its last member */
+
+/* ---------------------------------------- order of the calls of a phase */
+
+/* In a loop over time an element of a sequence is fetched where it is read first: there it can
+ * follow the order of a product that has come between. */
+static bool can_wait(const Node *n)
+{
+    return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop &&
+           !n->loop->inside && kernel_needed(n);
+}
+
+static bool reads_value(const Node *n, const Node *x)
+{
+    bool any = false;
+    for (int i = 0; i < n->nin && !any; i++)
+        any = n->in[i] == x || node_root(n->in[i]) == node_root(x) ||
+              (node_attr(n->in[i], "inline") && reads_value(n->in[i], x));
+    return any;
+}
+
+static void lower_node(Writer *w, const Node *n)
+{
+    cuda_lower(w, n);
+    for (int i = 0; i < w->g->nmetric; i++)
+        if (w->g->metric[i].node == n)
+            cuda_lower_metric(w, i);
+}
+
+void launch_node(Writer *w, const Node *n, int *line, const char *indent)
+{
+    CudaCalls *l = w->list;
+    int left = 0;
+
+    (void)line;
+    l->indent = indent;
+    if (can_wait(n)) {
+        ARENA_PUSH(w->arena, l->waiting, l->nwaiting, n);
+        return;
+    }
+    for (int i = 0; i < l->nwaiting; i++)
+        if (kernel_needed(n) && reads_value(n, l->waiting[i]))
+            lower_node(w, l->waiting[i]);
+        else
+            l->waiting[left++] = l->waiting[i];
+    l->nwaiting = left;
+    lower_node(w, n);
+}
+
+/* ------------------------------------------------------------------------------- launches */
+
+typedef struct Launches {
+    Writer *w;
+    CudaCalls *out;
+    Pending pending; /* operands of the launch */
+    int number, members, parameters;
+    bool alone;
+    CudaCall *metric[4]; /* not launched yet */
+} Launches;
+
+static void close_launch(Launches *s)
+{
+    s->number += s->members > 0;
+    s->members = s->parameters = s->pending.n = 0;
+    s->alone = false;
+}
+
+static int count_parameters(const CudaCall *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->narg; i++)
+        n += c->arg[i].type != NULL;
+    return n;
+}
+
+static void push_member(Launches *s, CudaCall *c)
+{
+    c->launch = s->number;
+    ARENA_PUSH(s->w->arena, s->out->call, s->out->n, c);
+    s->members++, s->parameters += count_parameters(c);
+    pending_add(s->w, &s->pending, c->operand, c->noperand);
+}
+
+static bool is_unknown(const CudaCall *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->noperand; i++)
+        any |= c->operand[i].memory == MEMORY_UNKNOWN;
+    return any;
+}
+
+/* Metrics whose values the launches before have made. */
+static void push_metrics(Launches *s, const char *indent)
+{
+    for (int i = 0; i < 4; i++) {
+        CudaCall *c = s->metric[i];
+        s->metric[i] = NULL;
+        if (c)
+            c->indent = indent, push_member(s, c);
+    }
+}
+
+static void launch_call(Launches *s, CudaCall *c)
+{
+    const bool alone = c->alone || is_unknown(c);
+
+    pending_order(s->w, &s->pending, c);
+    if (alone || s->alone || s->members == MEMBERS || s->parameters > PARAMETERS ||
+        pending_conflict(&s->pending, c->operand, c->noperand))
+        close_launch(s);
+    if (s->members == 0 && !alone && !(c->node && c->node->loop))
+        push_metrics(s, c->indent);
+    if (pending_conflict(&s->pending, c->operand, c->noperand))
+        close_launch(s);
+    s->alone = alone;
+    push_member(s, c);
+}
+
+/* What the host does between two launches. */
+static void launch_host(Launches *s, CudaCall *c)
+{
+    if (!c->fallback)
+        close_launch(s);
+    c->launch = s->number - c->fallback;
+    ARENA_PUSH(s->w->arena, s->out->call, s->out->n, c);
+    s->number += c->kind == KIND_LIBRARY;
+}
+
+/* Those that have waited for a launch in vain. */
+static void launch_metrics(Launches *s)
+{
+    for (int i = 0; i < 4; i++) {
+        CudaCall *c = s->metric[i];
+        s->metric[i] = NULL;
+        if (c && (s->alone || pending_conflict(&s->pending, c->operand, c->noperand)))
+            close_launch(s);
+        if (c)
+            c->indent = "    ", push_member(s, c);
+    }
+}
+
+CudaCalls *launch_share(Writer *w)
+{
+    const CudaCalls *l = w->list;
+    Launches s = {.w = w, .out = arena_alloc(w->arena, sizeof *s.out), .number = 1};
+
+    for (int i = 0; i < l->n; i++)
+        if (l->call[i]->kind == KIND_METRICS)
+            launch_metrics(&s);
+        else if (l->call[i]->metric >= 0)
+            s.metric[l->call[i]->metric] = l->call[i];
+        else if (l->call[i]->kind != KIND_KERNEL || l->call[i]->fallback)
+            launch_host(&s, l->call[i]);
+        else
+            launch_call(&s, l->call[i]);
+    return s.out;
+}
+
+int64_t launch_count(const CudaCalls *l)
+{
+    int64_t n = 0;
+    for (int i = 0; i < l->n; i++)
+        if (l->call[i]->kind != KIND_LINE &&
+            (i + 1 == l->n || l->call[i + 1]->launch != l->call[i]->launch))
+            n += l->call[i]->times;
+    return n;
+}

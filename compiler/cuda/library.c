@@ -1,0 +1,332 @@
+/* library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and
+ * the line that makes it.
+ *
+ * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's
+ * (runtime/cuda/cublas.h), with the bias and the relu that pass epilogue has put into them,
+ * convolutions cuDNN's (graph.c).  A dense layer's weight gradient brings its bias's along:
+ * the product reads all that this is the sum of.  A dense layer with a relu inside leaves a mask
+ * of it, by which the product of the next layer's dx undoes it; where the program finds that the
+ * library has no algorithm for either, y says the same to a kernel of ours behind dx. */
+#include "cuda/library.h"
+#include "cuda/lower.h"
+#include "ops/dense_price.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* cuBLASLt's own advice for its workspace: 32 MiB from Hopper on, 4 before. */
+static int64_t product_workspace(const Options *o)
+{
+    return (int64_t)(strcmp(o->arch, "sm_80") == 0 ? 4 : 32) << 20;
+}
+
+/* ---- rows: equal ones once, for the forward pass is written twice */
+
+int library_row(Writer *w, Rows *rows, const char *row)
+{
+    for (int i = 0; i < rows->n; i++)
+        if (!strcmp(rows->row[i], row))
+            return i;
+    ARENA_PUSH(w->arena, rows->row, rows->n, row);
+    return rows->n - 1;
+}
+
+/* "dense1 (lenet.tn:10)"; of gradients, which may have no name: "dense_dx (lenet.tn:10)" */
+const char *library_layer(Writer *w, const Node *n)
+{
+    const char *file = n->span.source ? source_base(n->span.source) : "";
+    return quote_c(w->arena, arena_printf(w->arena, "%s (%s:%d)", n->name ? n->name : n->op->name,
+                                          file, n->span.line));
+}
+
+/* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns,
+ * depth). */
+typedef struct Product {
+    const Node *a, *b, *bias, *sums; /* sums (rows): of a's numbers, over its depth */
+    const Node *mask;
+    int undoes; /* the relu of that row, from 1; 0: it leaves the mask, or there is none */
+    int64_t count, rows, columns, depth;
+    bool turn_a, turn_b, add;
+} Product;
+
+static int64_t input_size(const Node *n)
+{
+    return node_attr(n, "x_shape")->list[0];
+}
+
+/* One call writes the sum n, of numbers of each sample of a shard. */
+static bool is_written_sum(const Writer *w, const Node *n)
+{
+    return !n->loop && step_writes_sum(w->g, n, w->in->options);
+}
+
+/* Is b the gradient of the bias whose layer's weight gradient is dw?  Not along the first of two
+ * dimensions, which is of steps. */
+static bool sums_for(const Writer *w, const Node *b, const Node *dw)
+{
+    const Attr *align = node_attr(b, "align");
+
+    return node_is(b, "sum_to") && node_is(dw, "dense_dw") && b->in[0] == dw->in[1] &&
+           b->phase == dw->phase && b->shape.rank == 1 && !b->shape.batched &&
+           b->shape.dim[0] == node_int(dw, "units") &&
+           (b->in[0]->shape.rank == 1 || !align || strcmp(align->s, "first") != 0) &&
+           is_written_sum(w, b) && is_written_sum(w, dw);
+}
+
+static const Node *first_companion(const Writer *w, const Node *n, Brings *brings)
+{
+    const Phase *p = &w->g->step->phase[n->phase];
+
+    for (int i = 0; i < p->nnode; i++)
+        if (brings(w, p->node[i], n) || brings(w, n, p->node[i]))
+            return p->node[i];
+    return NULL;
+}
+
+const Node *library_companion(const Writer *w, const Node *n, Brings *brings)
+{
+    const Node *other = w->g->training && n->phase >= 0 ? first_companion(w, n, brings) : NULL;
+    return other && first_companion(w, other, brings) == n ? other : NULL;
+}
+
+static const Node *companion(const Writer *w, const Node *n)
+{
+    const bool able = w->in->options->libraries && strcmp(w->in->dtype, "f64") != 0;
+    return able ? library_companion(w, n, sums_for) : NULL;
+}
+
+bool library_brings(const Writer *w, const Node *n)
+{
+    return node_is(n, "sum_to") && companion(w, n);
+}
+
+static bool is_product(const Node *n)
+{
+    return node_is(n, "dense") || node_is(n, "dense_dx") || node_is(n, "dense_dw") ||
+           node_is(n, "matmul");
+}
+
+/* The library's: a constant has no memory to point to. */
+static bool takes_product(const Writer *w, const Node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (node_is(n->in[i], "const"))
+            return false;
+    return w->in->options->libraries && is_product(n);
+}
+
+/* The mask of a dense layer's relu, when a product is to read it; NULL: none does. */
+static const Node *mask_of(const Writer *w, const Node *n)
+{
+    for (int i = 0; i < w->g->nnode; i++) {
+        const Node *dx = w->g->node[i];
+        if (node_is(dx, "dense_dx") && dx->nin > 3 && dx->in[3]->in[0] == n && takes_product(w, dx))
+            return dx->in[3];
+    }
+    return NULL;
+}
+
+static int row_of(Writer *w, const Node *n);
+
+static Product dense_product(Writer *w, const Node *n)
+{
+    const int64_t rows = w->g->step->chunk * dense_rows(n), k = input_size(n),
+                  o = node_int(n, "units");
+    const bool undoes = node_is(n, "dense_dx") && n->nin > 3 && takes_product(w, n->in[3]->in[0]);
+
+    if (node_is(n, "dense"))
+        return (Product){.a = n->in[0],
+                         .b = n->in[1],
+                         .bias = n->nin > 2 ? n->in[2] : NULL,
+                         .mask = mask_of(w, n),
+                         .count = 1,
+                         .rows = rows,
+                         .columns = o,
+                         .depth = k,
+                         .turn_b = true};
+    if (node_is(n, "dense_dx"))
+        return (Product){.a = n->in[1],
+                         .b = n->in[0],
+                         .mask = undoes ? n->in[3] : NULL,
+                         .undoes = undoes ? row_of(w, n->in[3]->in[0]) + 1 : 0,
+                         .count = 1,
+                         .rows = rows,
+                         .columns = k,
+                         .depth = o};
+    return (Product){.a = n->in[1],
+                     .b = n->in[0],
+                     .sums = companion(w, n),
+                     .count = 1,
+                     .rows = o,
+                     .columns = k,
+                     .depth = rows,
+                     .turn_a = true,
+                     .add = !step_writes_sum(w->g, n, w->in->options)};
+}
+
+static Product matrix_product(const Writer *w, const Node *n)
+{
+    const Shape *y = &n->shape, *a = &n->in[0]->shape;
+    const bool turn_a = node_bool(n, "transpose_a");
+    const int64_t rows = y->dim[y->rank - 2], columns = y->dim[y->rank - 1];
+
+    return (Product){.a = n->in[0],
+                     .b = n->in[1],
+                     .count = w->g->step->chunk * (shape_count(y) / (rows * columns)),
+                     .rows = rows,
+                     .columns = columns,
+                     .depth = a->dim[turn_a ? a->rank - 2 : a->rank - 1],
+                     .turn_a = turn_a,
+                     .turn_b = node_bool(n, "transpose_b")};
+}
+
+static Product product_of(Writer *w, const Node *n)
+{
+    return node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
+}
+
+static const char *product_row(Writer *w, const Node *n, const Product *p)
+{
+    const char *mask = p->undoes ? arena_printf(w->arena, ", .undoes = %d", p->undoes)
+                       : p->mask ? ", .mask = true"
+                                 : "";
+    const Node *operand[] = {n, p->a, p->b, p->bias, p->sums};
+    int64_t align = 16; /* bytes that a thread reads at once, at most */
+
+    for (int i = 0; i < 5; i++)
+        while (operand[i] && pointer_align(w, operand[i]) % align)
+            align /= 2;
+    return arena_printf(w->arena,
+                        "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
+                        "%s%s%s%s%s%s%s%s%s, .align = %lld}",
+                        library_layer(w, n), (long long)p->count, (long long)p->rows,
+                        (long long)p->columns, (long long)p->depth,
+                        p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
+                        p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
+                        p->sums ? ", .sums = true" : "",
+                        node_attr(n, "act") ? ", .relu = true" : "", mask,
+                        p->a->half ? ", .factors_half = true" : "", n->half ? ", .half = true" : "",
+                        (long long)align);
+}
+
+static int row_of(Writer *w, const Node *n)
+{
+    const Product p = product_of(w, n);
+    return library_row(w, &w->products, product_row(w, n, &p));
+}
+
+CudaCall *library_call(Writer *w, const char *fn, const Node *n, int row)
+{
+    CudaCall *c = cuda_add(w, fn, n);
+    c->kind = KIND_LIBRARY, c->library = "cuBLASLt";
+    cuda_literal(w, c, arena_printf(w->arena, "%d", row));
+    return c;
+}
+
+void library_value(Writer *w, CudaCall *c, const Node *n, bool writes)
+{
+    cuda_literal(w, c, n ? pointer_to(w, n) : "nullptr");
+    if (n)
+        cuda_touch_value(w, c, n, writes);
+}
+
+static void lower_product(Writer *w, const Node *n)
+{
+    const Product p = product_of(w, n);
+    CudaCall *c = library_call(w, p.mask ? "rt_product_masked" : "rt_product", n, row_of(w, n));
+
+    library_value(w, c, n, true);
+    library_value(w, c, p.a, false);
+    library_value(w, c, p.b, false);
+    library_value(w, c, p.bias ? p.bias : p.sums, p.sums != NULL);
+    if (p.mask)
+        library_value(w, c, p.mask, !p.undoes);
+    cuda_literal(w, c, "WORKSPACE");
+    if (!node_is(n, "dense_dx") || !node_attr(n, "mask"))
+        return;
+    graph_lower_rest_dx(w, n)->fallback = p.mask != NULL;
+}
+
+bool library_lower(Writer *w, const Node *n)
+{
+    if (graph_lower(w, n))
+        return true;
+    if (takes_product(w, n))
+        lower_product(w, n);
+    return takes_product(w, n);
+}
+
+/* ---- the program's part */
+
+static bool takes_libraries(const Writer *w)
+{
+    return w->products.n || w->graphs.n;
+}
+
+/* Without what lies behind it. */
+static int64_t workspace_of(const Writer *w)
+{
+    enum { ALIGN = 256 };
+    const int64_t product = w->products.n ? product_workspace(w->in->options) : 0,
+                  graph = graph_workspace(w);
+    return ((product > graph ? product : graph) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int64_t library_workspace(const Writer *w)
+{
+    return workspace_of(w) + w->behind_bytes;
+}
+
+void library_includes(const Writer *w, Text *t)
+{
+    if (w->products.n)
+        text_add(t, "#include \"cuda/cublas.h\"\n");
+    if (w->graphs.n)
+        text_add(t, "#include \"cuda/cudnn_run.h\"\n");
+}
+
+static void product_table(const Writer *w, Text *t)
+{
+    if (!w->products.n)
+        return;
+    text_add(t, "/* ---- products through cuBLASLt: a row a call ---- */\n\nstatic const RtProduct "
+                "products[] = {\n");
+    for (int i = 0; i < w->products.n; i++)
+        statement_wrapped(t, arena_printf(w->arena, "%s,", w->products.row[i]), "    ");
+    text_add(t, "};\n\n");
+}
+
+void library_tables(const Writer *w, Text *t)
+{
+    const Options *o = w->in->options;
+    const long long workspace = workspace_of(w);
+
+    if (!takes_libraries(w) && !w->behind_bytes)
+        return;
+    product_table(w, t);
+    graph_tables(w, t);
+    text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
+                (long long)w->in->train->step->thread_bytes);
+    if (w->behind_bytes)
+        text_printf(t,
+                    "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "
+                    "before "
+                    "conversion to f32; partial sums */\n",
+                    workspace);
+    if (!takes_libraries(w)) {
+        text_add(t, "\n");
+        return;
+    }
+    text_add(t, "\n/* Called once, when the GPU has been opened. */\nstatic void "
+                "libraries(void)\n{\n");
+    if (w->products.n)
+        text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
+                    o->tf32                ? "RT_TF32"
+                    : o->half == HALF_BF16 ? "RT_BF16"
+                    : o->half == HALF_F16  ? "RT_F16"
+                                           : "RT_EXACT",
+                    workspace);
+    if (w->graphs.n)
+        text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n", w->graphs.n,
+                    w->graph_calls.n, o->tf32 || o->half ? "false" : "true", workspace);
+    text_add(t, "}\n\n");
+}

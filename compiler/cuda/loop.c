@@ -1,0 +1,83 @@
+/* loop.c -- elementwise trees and sums over broadcast dimensions, as calls of a GPU. */
+#include "cuda/library.h"
+#include "cuda/lower.h"
+#include "emit/nest.h"
+#include "ops/step_price.h"
+
+/* y and the leaves. */
+static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
+{
+    CudaCall *c = cuda_add(w, n->op->name, n);
+    cuda_value(w, c, "y", n, true);
+    for (int k = 0; k < t->nleaf; k++) {
+        const char letter[2] = {t->leaf[k].letter, 0};
+        cuda_value(w, c, arena_strdup(w->arena, letter), t->leaf[k].node, false);
+    }
+    return c;
+}
+
+/* A thread takes a number, and then each number that lies a multiple of all threads after it; or
+ * the numbers that the order of another call gives it. */
+void loop_lower(Writer *w, const Node *n)
+{
+    Nest t = {0};
+    Text b = text_new(w->arena);
+
+    loop_open(w, n, &t);
+    const int64_t all = nest_trips(&t, false) * nest_trips(&t, true);
+    const char *at = nest_offset(w, &t, t.out, t.n);
+    CudaCall *c = lower_operands(w, &t, n);
+    if (t.n > 1)
+        nest_indices(&b, &t, false, "at");
+    text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", loop_expression(w, &t, n, false));
+    c->code = b.s, c->index = t.n == 1 ? "i" : "at", c->follows = true;
+    cuda_blocks(w, c, "each", all);
+    for (int i = 0; i < c->noperand; i++)
+        c->operand[i].walked = nest_in_order(&t, i ? t.leaf[i - 1].stride : t.out, NULL);
+    c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = all});
+    cuda_give_order(w, c, c->natural);
+}
+
+/* Sums over the rows of a matrix. */
+static bool is_columns(const Nest *t)
+{
+    const int64_t *in = t->leaf[0].stride;
+    return t->n == 2 && !t->out[0] && t->out[1] == 1 && in[1] == 1 && in[0] == t->count[1];
+}
+
+/* On a GPU a block adds what one number of y is the sum of. */
+void loop_lower_sum(Writer *w, const Node *n)
+{
+    const bool max = node_is(n, "amax_to");
+    const bool adds = !n->shape.batched && !max && !step_writes_sum(w->g, n, w->in->options);
+    Nest t;
+    Text b = text_new(w->arena);
+
+    if (library_brings(w, n) || columns_bring(w, n) || graph_brings(w, n))
+        return;
+    loop_open_sum(w, n, &t);
+    const int64_t kept = nest_trips(&t, false), summed = nest_trips(&t, true);
+    if (options_gpu_last(w->in->options) && !max && !n->shape.batched && is_columns(&t)) {
+        columns_lower_sum(w, n, t.count[1], t.count[0], adds);
+        return;
+    }
+    const char *to = nest_offset(w, &t, t.out, t.n),
+               *from = nest_offset(w, &t, t.leaf[0].stride, t.n);
+    const char *const at = *to ? " at" : "", *const of = summed > 1 ? " of" : "";
+    text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
+                (long long)kept, (long long)summed, at, of);
+    nest_indices(&b, &t, false, "at");
+    nest_indices(&b, &t, true, "of");
+    text_printf(&b, "        return %sa[%s];\n    }, [=](int%s, real sum) {\n",
+                n->in[0]->half ? "(real)" : "", *from ? from + 3 : "0", at);
+    nest_indices(&b, &t, false, "at");
+    text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
+    CudaCall *c = lower_operands(w, &t, n);
+    c->code = b.s;
+    cuda_blocks(w, c, "sum", kept);
+    if (!nest_in_order(&t, t.out, t.out) || cuda_numbers(w, n) != kept)
+        return;
+    c->operand[0].walked = true;
+    c->natural = cuda_order(w->arena, (Order){.walk = WALK_SUMS, .count = kept});
+    cuda_give_order(w, c, c->natural);
+}

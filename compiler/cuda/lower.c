@@ -1,0 +1,454 @@
+/* lower.c -- from nodes to calls of a GPU's program (call.h).
+ *
+ * An op describes its call as for the processor's plain kernels (ops/call.h): runtime/cuda has a
+ * device function of the same name and arguments.  What is a sum over samples says at the end
+ * whether it is written, or added to what other calls have left there. */
+#include "cuda/lower.h"
+#include "cuda/library.h"
+#include "cuda/update.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+/* The functions of runtime/cuda: without _plain, as ops name them. */
+/* clang-format off */
+static const char *const form[] = {
+    "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
+    "max_pool_dx", "avg_pool", "global_avg_pool", "global_avg_pool_dx", "avg_pool_dx",
+    "softmax_cross_entropy", "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth",
+    "softmax_cross_entropy_dx_smooth", "accuracy", "dropout", "dropout_dx", "batch_moments",
+    "batch_known", "batch_statistics", "batch_total", "batch_norm", "batch_norm_test",
+    "batch_fold", "batch_fold_padded", "batch_fold_bias", "batch_norm_then",
+    "batch_norm_test_then", "batch_norm_dw", "batch_norm_dx", "embedding", "embedding_dw",
+    "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw",
+    "attention", "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx",
+    "softmax_causal", "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy",
+    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx",
+    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_smooth_each",
+    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
+    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
+    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
+    "dropout_dx_last", "loss_scale"
+};
+/* clang-format on */
+
+static const char *without_plain(Arena *a, const char *fn)
+{
+    static const char word[] = "_plain";
+    const char *at = strstr(fn, word);
+    return at ? arena_printf(a, "%.*s%s", (int)(at - fn), fn, at + strlen(word)) : fn;
+}
+
+static bool has_form(const char *fn)
+{
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+        if (!strcmp(form[i], fn))
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------- arguments */
+
+typedef struct Given {
+    int letters;
+    bool rt, first, step;
+} Given;
+
+/* y: the result; a, b, c ... the inputs in order; a constant is a number everywhere. */
+static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, Given *given)
+{
+    const char letter[2] = {(char)('a' + given->letters), 0};
+
+    given->letters += !out;
+    if (node_is(n, "const")) {
+        cuda_literal(w, c, arena_printf(w->arena, "Constant{(real)%.17g}", node_float(n, "value")));
+        return;
+    }
+    const char *at = pointer_to(w, n);
+    if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
+        at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
+    cuda_value_at(w, c, out ? "y" : arena_strdup(w->arena, letter), n, at, out);
+}
+
+/* What a shard's samples have been added up to, or what is known of every shard of the batch.  A
+ * shard is one slice, so the arguments that tell slices apart are left out. */
+static void lower_sums(Writer *w, CudaCall *c, const Node *n)
+{
+    const Node *root = node_root(n);
+    const char *at = n->op->flags & OP_KNOWN ? "FIXED(real, %s)" : "(real *)(shard + %s)";
+    cuda_value_at(w, c, "sums", root, arena_printf(w->arena, at, name_of(w, root)), false);
+}
+
+/* A parameter of the kernel once, however often its function is given it. */
+static void lower_given(Writer *w, CudaCall *c, const CallArg *arg, Given *given)
+{
+    const bool rt = arg->kind == CALL_RT || arg->kind == CALL_SCORED,
+               first = arg->kind == CALL_FIRST;
+    bool *seen = rt ? &given->rt : first ? &given->first : &given->step;
+    const char *inner = arg->kind == CALL_SCORED ? "r->scored"
+                        : rt                     ? "r"
+                        : first                  ? "first"
+                                                 : arg->text;
+
+    if (*seen) {
+        cuda_literal(w, c, inner);
+        return;
+    }
+    *seen = true;
+    if (rt)
+        cuda_rt(w, c);
+    else
+        cuda_given(w, c, "int ", first ? "first" : "step", first ? "first" : "step");
+    c->arg[c->narg - 1].inner = inner;
+}
+
+static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, Given *given)
+{
+    switch (arg->kind) {
+    case CALL_OUT:
+    case CALL_IN:
+    case CALL_SIDE:
+        lower_value(w, c, arg->node, arg->kind == CALL_OUT, given);
+        break;
+    case CALL_SUMS:
+        lower_sums(w, c, arg->node);
+        break;
+    case CALL_NULL:
+        cuda_literal(w, c, "nullptr");
+        break;
+    case CALL_TEXT:
+        cuda_count(w, c, arg->text);
+        break;
+    case CALL_SIZES:
+        cuda_sizes(w, c, arg->sizes);
+        break;
+    case CALL_RT:
+    case CALL_SCORED:
+    case CALL_FIRST:
+    case CALL_STEP:
+        lower_given(w, c, arg, given);
+        break;
+    case CALL_PLACE: /* of programs for a processor */
+    case CALL_SCRATCH:
+    case CALL_SEEN:
+    case CALL_UNIT:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------------------- orders */
+
+static const Sizes *first_sizes(const CudaCall *c)
+{
+    for (int i = 0; i < c->narg; i++)
+        if (c->arg[i].sizes)
+            return c->arg[i].sizes;
+    return NULL;
+}
+
+static void set_order(Writer *w, CudaCall *c, Order o, unsigned walked)
+{
+    for (int i = 0; i < c->noperand; i++)
+        c->operand[i].walked = walked >> i & 1;
+    c->natural = cuda_order(w->arena, o);
+    cuda_give_order(w, c, c->natural);
+}
+
+/* Is each pixel in one window, and that whole? */
+static bool windows_apart(const Sizes *p)
+{
+    const int64_t r = sizes_get(p, "r"), s = sizes_get(p, "s");
+    return r == sizes_get(p, "stride_h") && s == sizes_get(p, "stride_w") &&
+           !sizes_get(p, "pad_h") && !sizes_get(p, "pad_w") &&
+           sizes_get(p, "oh") * r == sizes_get(p, "h") &&
+           sizes_get(p, "ow") * s == sizes_get(p, "w");
+}
+
+/* y = x, one of which may be an element of a sequence: as an elementwise loop. */
+static void order_scan(Writer *w, CudaCall *c, const Node *n)
+{
+    const bool item = !strcmp(c->form, "scan_item"), put = !strcmp(c->form, "scan_put"),
+               copy = !strcmp(c->form, "scan_copy");
+    const Node *x = n->in[0];
+
+    if (w->list->persistent || !(item || put || copy) || node_is(x, "const"))
+        return;
+    set_order(w, c, (Order){.walk = WALK_EACH, .count = cuda_numbers(w, put ? x : n)},
+              (unsigned)!put | (unsigned)!item << 1);
+    c->follows = true;
+}
+
+/* What is known of kernels of runtime/cuda: which threads have which numbers of these operands,
+ * a bit each. */
+static void order_kernel(Writer *w, CudaCall *c, const Node *n)
+{
+    static const struct {
+        const char *form;
+        Walk walk;
+        unsigned walked;
+    } orders[] = {{"dense", WALK_RESULTS, 1},
+                  {"dense_dx", WALK_RESULTS, 1},
+                  {"dense_dw", WALK_RESULTS, 1},
+                  {"conv2d", WALK_RESULTS, 1},
+                  {"conv2d_dx", WALK_RESULTS, 1},
+                  {"conv2d_dw", WALK_RESULTS, 1},
+                  {"max_pool", WALK_EACH, 1},
+                  {"max_pool_dx", WALK_EACH, 1},
+                  {"avg_pool", WALK_EACH, 1},
+                  {"avg_pool_dx", WALK_EACH, 1},
+                  {"batch_total", WALK_EACH, 3},
+                  {"global_avg_pool_dx", WALK_EACH, 1},
+                  {"batch_norm", WALK_EACH, 3},
+                  {"batch_norm_then", WALK_EACH, 3},
+                  {"batch_norm_dx", WALK_EACH, 7},
+                  {"batch_moments", WALK_CHANNELS, 1},
+                  {"batch_statistics", WALK_CHANNELS, 3},
+                  {"batch_norm_dw", WALK_CHANNELS, 8}};
+    const bool pool = !strcmp(c->form, "max_pool_dx") || !strcmp(c->form, "avg_pool_dx");
+    size_t i = 0;
+
+    while (i < sizeof orders / sizeof *orders && strcmp(orders[i].form, c->form) != 0)
+        i++;
+    if (i == sizeof orders / sizeof *orders)
+        return;
+    Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
+    if (o.walk == WALK_RESULTS)
+        o.form = c->form, o.sizes = first_sizes(c);
+    if (o.walk == WALK_CHANNELS) /* a mean and a variance each */
+        o.count = 2 * n->shape.dim[n->shape.rank - 1];
+    set_order(w, c, o, orders[i].walked);
+    c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
+}
+
+/* ---------------------------------------- calls that ops describe */
+
+/* Forms that are more than one kernel, all with the same arguments. */
+static const struct {
+    const char *form, *part[3];
+} parts[] = {{"attention_dx", {"attention_dx_sums", "attention_dx_keys", "attention_dx_queries"}}};
+
+static Call call_of(Arena *a, const Graph *g, const Node *n)
+{
+    Call c = {.arena = a,
+              .n = g->step ? g->step->chunk : 1,
+              .shards = g->step ? g->step->shards : 1,
+              .slices = 1,
+              .slice = g->step ? g->step->slice : 1,
+              .plain = true};
+    n->op->kernel(n, &c);
+    return c;
+}
+
+static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Call *call)
+{
+    CudaCall *c = cuda_add(w, form, n);
+    Given given = {0};
+
+    for (int i = 0; i < call->narg; i++)
+        lower_argument(w, c, &call->arg[i], &given);
+    if (n->op->flags & OP_SUM && !n->shape.batched)
+        cuda_literal(w, c, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+    if (node_is(n, "loss_scale"))
+        update_touch_scaling(w, c, false);
+    return c;
+}
+
+static bool lower_parts(Writer *w, const Node *n, const char *fn, const Call *call)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int k = 0; k < 3 && !strcmp(parts[i].form, fn); k++) {
+            CudaCall *c = lower_form(w, n, parts[i].part[k], call);
+            c->continues = c->inner_barrier = k > 0;
+        }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(parts[i].form, fn))
+            return true;
+    return false;
+}
+
+static void lower_call(Writer *w, const Node *n)
+{
+    if (pointer_is_sum(w, n) || library_lower(w, n) || columns_lower(w, n))
+        return;
+    const Call call = call_of(w->arena, w->g, n);
+    if (!call.fn)
+        return;
+    const char *fn = without_plain(w->arena, call.fn);
+    if (!lower_parts(w, n, fn, &call)) {
+        CudaCall *c = lower_form(w, n, fn, &call);
+        order_kernel(w, c, n);
+        order_scan(w, c, n);
+        if (graph_lower_rest(w, n))
+            c->natural = NULL, cuda_give_order(w, c, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------------------- inputs */
+
+/* Samples normalised, in training augmented: with the recipe's numbers as literals. */
+static void lower_image(Writer *w, const Node *n, bool augmented)
+{
+    Arena *a = w->arena;
+    CudaCall *c = cuda_add(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n);
+
+    cuda_value(w, c, "y", n, true);
+    cuda_rt(w, c);
+    cuda_given(w, c, "int ", "first", "first");
+    cuda_number(w, c, w->g->step->chunk);
+    if (n->nin > 0)
+        cuda_value(w, c, "mean", n->in[0], false);
+    else
+        cuda_literal(w, c, "nullptr");
+    cuda_sizes(w, c, kernel_image(w, n));
+    if (augmented)
+        cuda_literal(w, c,
+                     arena_printf(a, "\n        %s",
+                                  sizes_text(a, kernel_augment(w, &w->g->recipe.augment), true)));
+    cuda_blocks(w, c, "each", w->g->step->chunk * node_reals(n));
+}
+
+/* Samples and labels come from the data in the GPU's memory, by the batch's index. */
+static void lower_input(Writer *w, const Node *n)
+{
+    const Recipe *recipe = &w->g->recipe;
+    const bool augmented = w->g->training && recipe->augment.given, label = node_is(n, "label"),
+               tokens = !label && n->dtype == DT_I32;
+    if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE)) {
+        lower_image(w, n, augmented);
+        return;
+    }
+    const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;
+    const bool last = n->layout == LAYOUT_LAST && dim[0] > 1;
+    CudaCall *c = cuda_add(w,
+                           label    ? "rt_labels"
+                           : tokens ? "rt_tokens"
+                           : lanes  ? "rt_input_padded"
+                           : last   ? "rt_input_last"
+                                    : "rt_input",
+                           n);
+    const int64_t size[] = {chunk, last ? dim[0] : shape_count(&n->shape),
+                            last ? dim[1] * dim[2] : 0, lanes};
+    cuda_value(w, c, "y", n, true);
+    cuda_rt(w, c);
+    cuda_given(w, c, "int ", "first", "first");
+    for (int i = 0; i < 4; i++)
+        if (size[i])
+            cuda_literal(w, c, arena_printf(w->arena, "%lld", (long long)size[i]));
+    cuda_blocks(w, c, "each", node_reals(n) * chunk);
+}
+
+/* ------------------------------------------------------------------------------- any node */
+
+void cuda_lower(Writer *w, const Node *n)
+{
+    const int before = w->list->n;
+
+    if (!kernel_needed(n))
+        return;
+    if (node_is(n, "input") || node_is(n, "label"))
+        lower_input(w, n);
+    else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
+        loop_lower(w, n);
+    else if (node_is(n, "sum_to") || node_is(n, "amax_to"))
+        loop_lower_sum(w, n);
+    else if (n->op->move)
+        move_lower(w, n);
+    else if (n->op->kernel)
+        lower_call(w, n);
+    if (w->list->n > before)
+        w->list->call[before]->first = true;
+}
+
+void cuda_lower_metric(Writer *w, int i)
+{
+    const Metric *m = &w->g->metric[i];
+    CudaCall *c = cuda_add(w, "rt_metric", NULL);
+
+    cuda_rt(w, c);
+    cuda_given(w, c, "int ", "unit", "unit");
+    cuda_given(w, c, "int ", "metric", arena_printf(w->arena, "%d", i));
+    cuda_given(w, c, "int ", "first", "first");
+    cuda_number(w, c, w->g->step->chunk);
+    cuda_value(w, c, "a", m->node, false);
+    cuda_touch(w, c, MEMORY_METRIC, i, i + 1, true);
+    c->metric = i, c->comment = m->name;
+    cuda_blocks_number(w, c, 1);
+    w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
+}
+
+/* Sums that several calls add to begin as 0; without `backward` those of the forward pass. */
+void cuda_clear_sums(Writer *w, int phase, bool backward)
+{
+    const Step *s = w->g->step;
+
+    for (int i = 0; i < s->nbuffer; i++) {
+        const Buffer *b = &s->buffer[i];
+        if (b->place != PLACE_PARTIAL || b->first != phase || (!backward && b->node->backward) ||
+            step_writes_sum(w->g, b->node, w->in->options))
+            continue;
+        CudaCall *c = cuda_add(w, w->list->persistent ? "clear_stage" : "rt_cuda_clear", NULL);
+        c->kind = KIND_LIBRARY;
+        if (!w->list->persistent)
+            c->times = 0; /* no launch of Tenon's */
+        cuda_blocks(w, c, "each", b->bytes / cuda_real_bytes(w));
+        library_value(w, c, b->node, true);
+        cuda_number(w, c, b->bytes);
+    }
+}
+
+/* ---------------------------------------- what has no form */
+
+static bool missing(const Node *n, const char *what, Diag *d)
+{
+    diag_error(d, n->span, "%s has no CUDA form yet", what);
+    diag_help(d, "programs for the processor have it: leave out --target cuda");
+    return false;
+}
+
+static bool node_able(const Graph *g, const Node *n, Diag *d)
+{
+    if (node_is(n, "input") || node_is(n, "label") || !kernel_needed(n) ||
+        n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
+        node_is(n, "sum_to") || node_is(n, "amax_to"))
+        return true;
+    if (node_is(n, "attention")) {
+        const int64_t size = n->shape.dim[1] / node_int(n, "heads");
+        if (size < 2 || size > GPU_HEAD_MAX)
+            return missing(n,
+                           arena_printf(g->arena, "%s of heads of %lld features",
+                                        op_written(g->arena, n), (long long)size),
+                           d);
+    }
+    if (n->op->kernel) {
+        const Call c = call_of(g->arena, g, n);
+        if (!c.fn || has_form(without_plain(g->arena, c.fn)))
+            return true;
+    }
+    return missing(n, op_written(g->arena, n), d);
+}
+
+static bool graph_able(const Graph *g, Diag *d)
+{
+    bool able = true;
+    for (int i = 0; i < g->nnode; i++)
+        if (!g->node[i]->backward) /* one message for an op without a form, not for its gradients */
+            able &= node_able(g, g->node[i], d);
+    for (int i = 0; able && i < g->nnode; i++)
+        able &= node_able(g, g->node[i], d);
+    return able;
+}
+
+bool cuda_able(const Graph *train, const Graph *test, Diag *d)
+{
+    if (!graph_able(train, d) || !graph_able(test, d))
+        return false;
+    for (int i = 0; i < train->step->nsum; i++) {
+        const Sum *s = &train->step->sum[i];
+        const bool average = node_is(s->root, "batch_moments") && train->step->fused_update;
+        if (!s->param && !(s->update ? average : s->total))
+            return missing(s->root,
+                           arena_printf(train->arena, "the running average of this %s",
+                                        op_written(train->arena, s->root)),
+                           d);
+    }
+    return true;
+}

@@ -1,0 +1,296 @@
+/* own.c -- parameters that stay on the chip through a launch of many steps
+ * (runtime/cuda/own.cuh).
+ *
+ * Where the threads that sum a gradient are known, each updates the numbers that it has summed
+ * itself: no barrier stands between the sum and the update, and weights and states of these
+ * numbers lie in its block's shared memory for the whole launch.  Not so where the update wants
+ * to know all gradients first (clipping by norm), nor where a gradient is made in another order
+ * (batch_norm's, a table's): these are updated by a stage of their own. */
+#include "cuda/own.h"
+#include "cuda/spell.h"
+#include "cuda/update.h"
+#include "ops/step_price.h"
+#include "runtime/constants.h"
+#include <string.h>
+
+static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn"};
+enum { DENSE, CONV, SUM, KINDS };
+
+static int kind_of(const Order *o)
+{
+    const bool product = o->walk == WALK_RESULTS;
+    return o->walk == WALK_SUMS                           ? SUM
+           : product && strcmp(o->form, "dense_dw") == 0  ? DENSE
+           : product && strcmp(o->form, "conv2d_dw") == 0 ? CONV
+                                                          : KINDS;
+}
+
+static void choose_owner(const Writer *w, const CudaCall *c)
+{
+    const Step *step = w->g->step;
+    if (!c->node || !c->natural || !c->operand[0].walked || kind_of(c->natural) == KINDS)
+        return;
+    for (int i = 0; i < step->nsum; i++)
+        if (step->sum[i].param && step->sum[i].root == c->node &&
+            step->sum[i].count == c->natural->count)
+            w->owned[i] = c->natural;
+}
+
+void own_choose(Writer *w, const CudaCalls *l)
+{
+    const Step *step = w->g->step;
+    w->owned = arena_alloc(w->arena, sizeof *w->owned * (size_t)(step->nsum + 1));
+    w->nowned = 0;
+    for (int i = 0; i < l->n && w->g->recipe.clip_norm <= 0; i++)
+        if (l->call[i]->kind == KIND_KERNEL)
+            choose_owner(w, l->call[i]);
+    for (int i = 0; i < step->nsum; i++)
+        w->nowned += w->owned[i] != NULL;
+}
+
+/* ------------------------------------------------------------------------------- room */
+
+/* OwnRoom of own.cuh: parts that blocks take in turns, reals of each. */
+typedef struct Room {
+    int64_t parts, reals;
+} Room;
+
+static int64_t up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit;
+}
+
+/* Of a gradient (O, K): product_tile and product_blocks of product.cuh. */
+static Room room_of_product(int64_t o, int64_t k)
+{
+    int64_t tile = RT_TILE;
+    while (tile > RT_TILE_SIDE && up(o, tile) * up(k, tile) < RT_FEW_BLOCKS)
+        tile /= 2;
+    return (Room){up(o, tile) * up(k, tile), tile * tile};
+}
+
+static Room room_of(const Writer *w, int sum)
+{
+    const Step *step = w->g->step;
+    const Shape *shape = &step->sum[sum].root->shape;
+    switch (kind_of(w->owned[sum])) {
+    case DENSE:
+        return room_of_product(shape->dim[0], shape->dim[1]);
+    case CONV:
+        return (Room){shape->dim[0] * shape->dim[1],
+                      up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
+    default:
+        return (Room){step->sum[sum].count, 1};
+    }
+}
+
+static int states(const Writer *w)
+{
+    return w->g->nstate;
+}
+
+/* What chip_of of own.cuh finds room for on the nominal GPU: bytes a block; where `fits` is
+ * given, which of the sums. */
+static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    const Step *step = w->g->step;
+    const int64_t blocks = cluster ? cluster : (int64_t)g->processors * RT_RESIDENT,
+                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - cuda_shared(w);
+    int64_t all = 0;
+
+    for (int i = 0; i < step->nsum; i++) {
+        if (!w->owned[i])
+            continue;
+        const Room r = room_of(w, i);
+        const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * cuda_real_bytes(w);
+        const bool does = all + bytes <= limit;
+        if (fits)
+            fits[i] = does;
+        all += does ? bytes : 0;
+    }
+    return all;
+}
+
+/* ---------------------------------------- its price */
+
+/* A weight on the chip is only written to memory; else weight and states are read and written.
+ * Both read the gradient. */
+CallPrice own_price(const Writer *w, int sum, int cluster)
+{
+    bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)w->g->step->nsum);
+
+    chip_bytes(w, cluster, fits);
+    const double each = fits[sum] ? 2 : 3 + 2 * states(w);
+    return (CallPrice){.bytes = (double)w->g->step->sum[sum].count * each * cuda_real_bytes(w),
+                       .blocks = (double)room_of(w, sum).parts,
+                       .peak = 1};
+}
+
+/* ------------------------------------------------------------------------------- the update */
+
+/* Number `sum` of the step's sums: its row of update_rows, and its place in Chip. */
+static int update_row_of(const Step *s, int sum)
+{
+    int n = 0;
+    for (int i = 0; i < sum; i++)
+        n += s->sum[i].param != NULL;
+    return n;
+}
+
+static void add_row(Writer *w, CudaCall *c, int row)
+{
+    cuda_literal(w, c, arena_printf(w->arena, "&update_rows[%d]", row));
+    cuda_given(w, c, "int ", "at", arena_printf(w->arena, "chip.at[%d]", row));
+    cuda_number(w, c, states(w));
+}
+
+/* Its order: "DenseOwn{Dense{ .n = 64, ... }}". */
+static const Sizes *own_sizes(Writer *w, const Order *o)
+{
+    Sizes *s = sizes_new(w->arena, types[kind_of(o)]);
+    s->inner = o->sizes;
+    if (!o->sizes)
+        sizes_int(s, NULL, o->count);
+    return s;
+}
+
+static CudaCall *lower_own(Writer *w, int sum, const char *what)
+{
+    const Step *step = w->g->step;
+    CudaCall *c = cuda_add(w, "own", NULL);
+
+    cuda_given(w, c, "OwnWhat ", "what", what);
+    cuda_rt(w, c);
+    add_row(w, c, update_row_of(step, sum));
+    cuda_number(w, c, step->shards);
+    cuda_number(w, c, update_loss(w->g));
+    cuda_sizes(w, c, own_sizes(w, w->owned[sum]));
+    cuda_literal(w, c, update_rule(w->g));
+    cuda_touch(w, c, MEMORY_METRIC, 0, INT64_MAX, false);
+    update_touch(w, c, sum, false);
+    c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
+    c->natural = w->owned[sum];
+    return c;
+}
+
+void own_lower(Writer *w)
+{
+    for (int i = 0; i < w->g->step->nsum; i++)
+        if (w->owned[i])
+            lower_own(w, i, "OWN_UPDATE");
+}
+
+/* ---------------------------------------- inside of the product */
+
+/* Has all that reads the parameter in this step been written, and does nobody but the update
+ * want its gradient? */
+static bool all_have_read(const Writer *w, const Stages *s, const Param *p, const Node *dw)
+{
+    for (int i = 0; i < w->g->nnode; i++) {
+        const Node *n = w->g->node[i];
+        for (int k = 0; k < n->nin; k++)
+            if ((n->in[k] == p->node && !node_is(n, "update") && !s->done[n->id]) ||
+                (n->in[k] == dw && !node_is(n, "update")))
+                return false;
+    }
+    return true;
+}
+
+/* A dense layer's gradient of its weights, where nothing stands between it and the update. */
+void own_lower_product(Writer *w, const Node *n, CudaCall *c)
+{
+    const Step *step = w->g->step;
+    int sum = 0;
+
+    while (sum < step->nsum && !(step->sum[sum].param && step->sum[sum].root == n))
+        sum++;
+    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum || w->g->recipe.clip_norm > 0 ||
+        step->shards > 1 || n->loop || !step_writes_sum(w->g, n, w->in->options))
+        return;
+    const Param *p = step->sum[sum].param;
+    CudaCall *u = cuda_add(w, "dense_dw_own", n);
+    w->list->n--; /* in the place of c, if at all */
+    *u = (CudaCall){.form = u->form,
+                    .node = n,
+                    .indent = c->indent,
+                    .phase = c->phase,
+                    .metric = -1,
+                    .owned = -1,
+                    .first = true,
+                    .needs_barrier = c->needs_barrier,
+                    .times = c->times,
+                    .updates = sum};
+    cuda_rt(w, u);
+    add_row(w, u, update_row_of(step, sum));
+    cuda_number(w, u, update_loss(w->g));
+    cuda_value(w, u, "a", n->in[0], false);
+    cuda_value(w, u, "b", n->in[1], false);
+    cuda_sizes(w, u, own_sizes(w, c->natural));
+    cuda_literal(w, u, update_rule(w->g));
+    cuda_touch(w, u, MEMORY_METRIC, 0, INT64_MAX, false);
+    cuda_touch(w, u, MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
+               true);
+    u->operand[u->noperand - 1].param = p;
+    u->blocks.number = "1";
+    c->with_update = u;
+}
+
+/* The loss is known, and all that reads the weights has been computed. */
+bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
+{
+    const int loss = update_loss(w->g);
+    return (loss < 0 || s->written >> loss & 1) &&
+           all_have_read(w, s, c->operand[c->noperand - 1].param, c->node) &&
+           !pending_conflict(&s->pending, c->operand, c->noperand);
+}
+
+bool own_is_updated(const Stages *s, const CudaCall *c)
+{
+    return s->updated[c->owned];
+}
+
+/* ---------------------------------------- for the kernel of many steps */
+
+void own_spell(Writer *w, Text *t)
+{
+    const Step *step = w->g->step;
+    Text rooms = text_new(w->arena), calls = text_new(w->arena);
+
+    cuda_list(w, 0, 1);
+    for (int i = 0; i < step->nsum; i++) {
+        const Param *p = step->sum[i].param;
+        if (!w->owned[i] && p)
+            text_printf(&rooms, "    {}, /* %s */\n", p->name);
+        if (!w->owned[i])
+            continue;
+        const CudaCall *c = lower_own(w, i, "what");
+        const char *call = spell_stage(w, c);
+        text_printf(&rooms, "    own_room(%s, %d), /* %s */\n", spell_sizes(w, c), states(w),
+                    p->name);
+        text_printf(&calls, "    %s\n", call);
+    }
+    w->list = NULL;
+    text_printf(t,
+                "/* Weights and states that stay on the chip during a launch if there is room: a "
+                "row for each row of update_rows. */\n"
+                "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"
+                "DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)\n{\n    "
+                "(void)what, (void)r, (void)chip;\n%s}\n\n",
+                rooms.s, calls.s);
+}
+
+const char *own_said(const Writer *w, int cluster)
+{
+    const Step *step = w->g->step;
+    bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)(step->nsum + 1));
+    const double bytes = (double)chip_bytes(w, cluster, fits);
+    int stay = 0, all = 0;
+
+    for (int i = 0; i < step->nsum; i++)
+        stay += fits[i], all += step->sum[i].param != NULL;
+    return arena_printf(w->arena,
+                        "Weights%s of %d of %d parameters stay on the chip through a launch: %.1f "
+                        "KB a block.",
+                        states(w) ? " and states" : "", stay, all, bytes / 1024);
+}

@@ -1,0 +1,148 @@
+/* price.c -- the calls of a GPU's step, counted and priced by a roofline (ir/gpu.h).
+ *
+ * A run of a call takes max(FLOPs / peak, bytes / bandwidth), and longer where its blocks leave
+ * multiprocessors idle.  A launch takes the sum over its calls and the gap before it. */
+#include "cuda/price.h"
+#include "ops/op.h"
+#include "runtime/constants.h"
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- a call */
+
+/* Of the program's memory: what the host reads is small. */
+static bool is_moved(const Operand *o)
+{
+    return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC &&
+           o->memory != MEMORY_GRADIENT;
+}
+
+/* How many runs of a call in a loop share the operand: a sequence, of which a run reads or writes
+ * one element. */
+static double runs_of_operand(const Node *call, const Node *n)
+{
+    const bool sequence = call && call->loop && n && n->shape.batched &&
+                          (!n->loop || n->op->scan == SCAN_STACK || n->op->scan == SCAN_SAVE);
+    return sequence ? (double)node_steps(call) : 1;
+}
+
+/* Bytes of a run.  A call that writes a parameter or a state reads it first. */
+static double operand_bytes(const Writer *w, const Node *call, const Operand *o)
+{
+    if (!is_moved(o))
+        return 0;
+    const Node *n = o->node;
+    const double all = (double)(o->to - o->from) / runs_of_operand(call, n),
+                 own = n && node_root(n) != n ? (double)cuda_bytes(w, n) : all;
+    return (own < all ? own : all) * (o->param && o->writes ? 2 : 1);
+}
+
+/* Blocks of a call without a known number of blocks, from the number of its results. */
+static double estimated_blocks(const Node *n, double results)
+{
+    const bool sum = n && (node_is(n, "batch_moments") || node_is(n, "batch_norm_dw"));
+    double each = sum                           ? 1
+                  : !n || !emit_counts_flops(n) ? RT_THREADS
+                  : node_is(n, "conv2d_dw")     ? 9
+                                                : RT_TILE * RT_TILE;
+    for (; each > RT_TILE_SIDE * RT_TILE_SIDE && results / each < RT_FEW_BLOCKS; each /= 4)
+        ;
+    return results > each ? results / each : 1;
+}
+
+static double library_peak(const Writer *w, const Gpu *g)
+{
+    const Options *o = w->in->options;
+    return gpu_peak(g, o->tf32 ? GPU_TF32 : gpu_half(o->half));
+}
+
+CallPrice call_price(const Writer *w, const CudaCall *c)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    const bool counts = c->first && emit_counts_flops(c->node);
+    CallPrice p = {.flops = counts ? c->node->op->cost(c->node).flops : 0, .peak = g->f32};
+    double results = 1;
+
+    p.flops *= (double)w->in->train->step->chunk;
+    for (int i = 0; i < c->noperand; i++) {
+        const double bytes = operand_bytes(w, c->node, &c->operand[i]);
+        p.bytes += bytes;
+        results = c->operand[i].writes && bytes / 4 > results ? bytes / 4 : results;
+    }
+    if (c->library)
+        p.peak = library_peak(w, g), p.blocks = g->processors;
+    else
+        p.blocks = c->blocks.count ? (double)c->blocks.count : estimated_blocks(c->node, results);
+    return p;
+}
+
+double price_seconds(const Gpu *g, const CallPrice *p, double most)
+{
+    const double work = p->flops / p->peak, move = p->bytes / g->bandwidth,
+                 whole = work > move ? work : move, busy = p->blocks < most ? p->blocks : most;
+    return whole * g->processors / busy;
+}
+
+/* ------------------------------------------------------------------------------- rows */
+
+static const char *words_of(Arena *a, const CudaCall *c)
+{
+    const EmitPlan *p = c->graph;
+    const char *own = c->first ? c->node->op->name : c->form;
+    return p && *p->inside ? arena_printf(a, "%s + %s", own, p->inside) : own;
+}
+
+/* "conv2d + tanh": equal neighbours once, as long as that fits into a column. */
+static void add_words(Arena *a, EmitLaunch *r, const char *words)
+{
+    enum { COLUMN = 38 };
+    const bool same = r->last && !strcmp(words, r->last);
+
+    if (!r->what)
+        r->what = words;
+    else if (!same && strlen(r->what) + strlen(words) <= COLUMN)
+        r->what = arena_printf(a, "%s + %s", r->what, words);
+    else if (!same && !r->more)
+        r->what = arena_printf(a, "%s + ...", r->what), r->more = true;
+    r->last = words;
+}
+
+void price_add(Arena *a, EmitLaunch *r, const CudaCall *c, const CallPrice *p, double seconds)
+{
+    if (!r->what)
+        r->node = c->node, r->times = c->times;
+    add_words(a, r, words_of(a, c));
+    r->library = c->library ? c->library : r->library;
+    r->plan = c->graph ? c->graph : r->plan;
+    r->blocks = p->blocks > (double)r->blocks ? (int64_t)(p->blocks + .5) : r->blocks;
+    r->flops += (double)c->times * p->flops, r->bytes += (double)c->times * p->bytes;
+    r->seconds += (double)c->times * seconds;
+}
+
+static int launch_rows(const Writer *w, const CudaCalls *l, EmitLaunch **row, int n)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    int last = -1;
+
+    for (int i = 0; i < l->n; i++) {
+        const CudaCall *c = l->call[i];
+        if (c->kind == KIND_LINE || c->times == 0 || c->fallback)
+            continue;
+        if (c->launch != last) {
+            ARENA_PUSH(w->arena, *row, n, (EmitLaunch){.seconds = (double)c->times * g->gap});
+            last = c->launch;
+        }
+        const CallPrice p = call_price(w, c);
+        price_add(w->arena, &(*row)[n - 1], c, &p, price_seconds(g, &p, g->processors));
+    }
+    return n;
+}
+
+int price_launches(const Writer *w, EmitLaunch **row)
+{
+    int n = 0;
+    *row = NULL;
+    for (int i = 0; i < w->nfunction; i++)
+        if (w->function[i]->graph == w->in->train && !w->function[i]->persistent)
+            n = launch_rows(w, w->function[i], row, n);
+    return n;
+}

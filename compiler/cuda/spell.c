@@ -1,0 +1,460 @@
+/* spell.c -- calls of a GPU's program as C++: kernels with literal sizes, launches,
+ * functions of phases.
+ *
+ * Around a device function stands a __global__ function with literal sizes, so that nvcc
+ * specialises it, and `NAME_blocks`, how many blocks of threads it takes.  Equal kernels are
+ * written once. */
+#include "cuda/spell.h"
+#include "cuda/lower.h"
+#include <string.h>
+
+/* ---------------------------------------- the body of a kernel */
+
+typedef struct Body {
+    Text text;
+    const Sizes *sizes; /* the first struct of literals in it, */
+    size_t at, end;     /* and the bytes that spell it */
+} Body;
+
+static void body_sizes(Body *b, const Sizes *s)
+{
+    const size_t at = b->text.len;
+    text_add(&b->text, sizes_text(b->text.arena, s, true));
+    if (!b->sizes)
+        b->sizes = s, b->at = at, b->end = b->text.len;
+}
+
+static void separate(Text *t, const char *next)
+{
+    text_add(t, *next == '\n' ? "," : ", ");
+}
+
+/* "    conv2d(y, a, b, Conv{ ... });": behind another call with that one's results as its last
+ * argument. */
+static void spell_device(Body *b, const CudaCall *c)
+{
+    Arena *a = b->text.arena;
+    text_printf(&b->text, "    %s%s(", c->device ? c->device : c->form,
+                c->behind_order ? "_behind" : "");
+    for (int i = 0; i < c->narg; i++) {
+        const Argument *g = &c->arg[i];
+        const char *inner = g->inner ? g->inner : g->name;
+        if (i > 0)
+            separate(&b->text, inner ? inner : "");
+        if (g->sizes)
+            body_sizes(b, g->sizes);
+        else
+            text_add(&b->text, inner);
+    }
+    if (c->behind_order)
+        text_printf(&b->text, ", [=](auto f) { %s, f); }", cuda_order_text(a, c->behind_order));
+    text_add(&b->text, ");\n");
+}
+
+/* A loop over numbers: any, or those of another call's order. */
+static void spell_loop(Body *b, const CudaCall *c)
+{
+    Text *t = &b->text;
+    const bool braces = strcmp(c->index, "at") == 0;
+    const Order *o = c->behind_order;
+
+    if (!o) {
+        text_printf(t, "    FOR_EACH(%s, %lld)%s\n%s%s", c->index, (long long)c->natural->count,
+                    braces ? " {" : "", c->code, braces ? "    }\n" : "");
+        return;
+    }
+    if (o->sizes) { /* the sizes of the order are those of the kernel */
+        text_printf(t, "    %s_results(", o->walk == WALK_POOL ? "pool" : o->form);
+        body_sizes(b, o->sizes);
+        if (o->walk == WALK_POOL)
+            text_printf(t, ", [=](auto f) { %s, f); }", cuda_order_text(t->arena, o->through));
+    } else {
+        text_printf(t, "    %s", cuda_order_text(t->arena, o));
+    }
+    text_printf(t, ", [=](unsigned %s, int) {\n%s    });\n", c->index, c->code);
+}
+
+static Body body_of(Arena *a, const CudaCall *c)
+{
+    Body b = {.text = text_new(a)};
+    if (c->index)
+        spell_loop(&b, c);
+    else if (c->code)
+        text_add(&b.text, c->code);
+    else
+        spell_device(&b, c);
+    return b;
+}
+
+/* ------------------------------------------------------------------------------- kernels */
+
+/* Of the kernel around a device function: "real *y, const real *a", "y, a", and what a launch
+ * passes. */
+typedef struct Signature {
+    Text params, names, values;
+} Signature;
+
+static const char *value_of(const Argument *g, bool staged)
+{
+    return g->rt ? (staged ? "r" : "r->there") : g->value;
+}
+
+static Signature signature_of(Arena *a, const Argument *arg, int n, bool staged)
+{
+    Signature s = {text_new(a), text_new(a), text_new(a)};
+    for (int i = 0; i < n; i++) {
+        const Argument *g = &arg[i];
+        const char *comma = s.names.len ? ", " : "";
+        if (!g->type)
+            continue;
+        text_printf(&s.params, "%s%s%s%s", comma, g->constant ? "const " : "", g->type, g->name);
+        text_printf(&s.names, "%s%s", comma, g->name);
+        text_printf(&s.values, "%s%s", comma, value_of(g, staged));
+    }
+    return s;
+}
+
+/* Those of a call that goes on with the results of another are that one's. */
+static Blocks *blocks_of(Arena *a, const CudaCall *c)
+{
+    Blocks *b = arena_alloc(a, sizeof *b);
+    const Order *o = c->behind_order;
+    Argument *size = arena_alloc(a, sizeof *size * (size_t)(c->narg + 1));
+
+    *b = c->blocks;
+    while (o && o->through)
+        o = o->through;
+    if (o) {
+        *size =
+            (Argument){.sizes = o->sizes, .inner = arena_printf(a, "%lld", (long long)o->count)};
+        *b = (Blocks){.form = o->walk == WALK_SUMS ? "sum" : o->form, .arg = size, .narg = 1};
+    } else if (!b->form && !b->number) {
+        b->form = c->form, b->arg = size;
+        for (int i = 0; i < c->narg; i++)
+            if (c->arg[i].counts)
+                size[b->narg++] = c->arg[i];
+    }
+    return b;
+}
+
+/* Its index in Writer.kernel. */
+static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body,
+                      Blocks *blocks)
+{
+    const int before = w->nkernel;
+    const char *name = kernel_define(w, base, s->params.s, body->text.s);
+    int i = 0;
+
+    while (w->kernel[i].name != name)
+        i++;
+    if (i == before) {
+        Kernel *k = &w->kernel[i];
+        k->blocks = blocks, k->names = s->names.s;
+        k->sizes = body->sizes, k->size_at = body->at, k->size_end = body->end;
+    }
+    return i;
+}
+
+static int kernel_of(Writer *w, const CudaCall *c)
+{
+    const Body b = body_of(w->arena, c);
+    const bool behind = c->behind_order && !c->index;
+    const char *base = behind ? arena_printf(w->arena, "%s_behind", c->form) : c->form;
+    const Signature s = signature_of(w->arena, c->arg, c->narg, false);
+    return kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
+}
+
+void spell_define(Writer *w, CudaCall *const *call, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (call[i]->kind == KIND_KERNEL)
+            kernel_of(w, call[i]);
+}
+
+/* ------------------------------------------------------------------------------- a call */
+
+const char *spell_stage(Writer *w, const CudaCall *c)
+{
+    const int i = kernel_of(w, c);
+    Kernel *k = &w->kernel[i];
+    k->staged = true;
+    return arena_printf(w->arena, "%s_stage(%s);", k->name,
+                        signature_of(w->arena, c->arg, c->narg, true).values.s);
+}
+
+const char *spell_sizes(Writer *w, const CudaCall *c)
+{
+    const int i = kernel_of(w, c);
+    return arena_printf(w->arena, "%s_size()", w->kernel[i].name);
+}
+
+const char *spell_library(Writer *w, const CudaCall *c)
+{
+    Text t = text_new(w->arena);
+    text_printf(&t, "%s(", c->form);
+    for (int i = 0; i < c->narg; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", c->arg[i].inner);
+    text_add(&t, ")");
+    return t.s;
+}
+
+static const char *launch_alone(Writer *w, const CudaCall *c)
+{
+    const int i = kernel_of(w, c);
+    Kernel *k = &w->kernel[i];
+    k->launched = true;
+    return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name,
+                        signature_of(w->arena, c->arg, c->narg, false).values.s);
+}
+
+/* ---------------------------------------- a launch of several calls */
+
+/* Parameters of its kernel: equal arguments once. */
+typedef struct Parameters {
+    Argument *arg;
+    int n;
+} Parameters;
+
+/* A name of its own: the member's, or the next letter. */
+static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
+{
+    static const char letters[] = "abcdefghijklmnopqsuvwx";
+    bool used = !wish[1];
+    for (int i = 0; i < p->n; i++)
+        used |= !strcmp(p->arg[i].name, wish);
+    if (!used)
+        return wish;
+    const int k = p->n, all = (int)strlen(letters);
+    return k < all ? arena_printf(a, "%c", letters[k])
+                   : arena_printf(a, "%c%d", letters[k % all], k / all);
+}
+
+/* The parameter that a member's gets: without const where another member writes there. */
+static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
+{
+    for (int i = 0; i < p->n; i++) {
+        Argument *its = &p->arg[i];
+        if (strcmp(value_of(its, false), value_of(g, false)) != 0 ||
+            strcmp(its->type, g->type) != 0)
+            continue;
+        its->constant &= g->constant;
+        return its->name;
+    }
+    Argument copy = *g;
+    copy.name = fresh_name(a, p, g->name);
+    ARENA_PUSH(a, p->arg, p->n, copy);
+    return copy.name;
+}
+
+/* "conv2d_tanh": the bases of its members, equal neighbours once, as long as that is a name. */
+static const char *group_name(Writer *w, const int *member, int n)
+{
+    enum { LONG = 40 };
+    Text t = text_new(w->arena);
+    const char *last = "";
+    for (int i = 0; i < n; i++) {
+        const char *base = w->kernel[member[i]].base;
+        if (!strcmp(base, last))
+            continue;
+        if (t.len + strlen(base) > LONG) {
+            text_add(&t, "_more");
+            break;
+        }
+        text_printf(&t, "%s%s", t.len ? "_" : "", base);
+        last = base;
+    }
+    return t.s;
+}
+
+/* As many blocks as the largest member takes. */
+static Blocks *group_blocks(Writer *w, const int *member, int n)
+{
+    Text t = text_new(w->arena);
+    Blocks *b = arena_alloc(w->arena, sizeof *b);
+
+    for (int i = 0; i < n; i++) {
+        bool counted = false;
+        for (int m = 0; m < i; m++)
+            counted |= member[m] == member[i];
+        if (!counted)
+            text_printf(&t, "%s%s_blocks", i ? ", " : "most(", w->kernel[member[i]].name);
+    }
+    text_add(&t, ")");
+    b->number = t.s;
+    return b;
+}
+
+static const char *launch_group(Writer *w, CudaCall *const *call, int n)
+{
+    Arena *a = w->arena;
+    Parameters p = {0};
+    Body body = {.text = text_new(a)};
+    int *member = arena_alloc(a, sizeof *member * (size_t)n);
+
+    for (int i = 0; i < n; i++) {
+        const char *comma = "";
+        member[i] = kernel_of(w, call[i]);
+        w->kernel[member[i]].member = true;
+        text_printf(&body.text, "    %s_body(", w->kernel[member[i]].name);
+        for (int k = 0; k < call[i]->narg; k++) {
+            if (!call[i]->arg[k].type)
+                continue;
+            text_printf(&body.text, "%s%s", comma, share_argument(a, &p, &call[i]->arg[k]));
+            comma = ", ";
+        }
+        text_add(&body.text, ");\n");
+    }
+    const Signature s = signature_of(a, p.arg, p.n, false);
+    const int i = kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, member, n));
+    Kernel *k = &w->kernel[i];
+    k->launched = true;
+    return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
+}
+
+const char *spell_launch(Writer *w, CudaCall *const *call, int n)
+{
+    return n == 1 ? launch_alone(w, call[0]) : launch_group(w, call, n);
+}
+
+/* ------------------------------------------------------------------------------- a function */
+
+/* A call of a library.  If the library can lack an algorithm, the call is *test, and *statement is
+ * the launch that replaces it; else *test is NULL.  Returns the number of calls. */
+static int library_statement(Writer *w, const CudaCalls *l, int i, const char **test,
+                             const char **statement)
+{
+    const char *call = spell_library(w, l->call[i]);
+    const bool fallback = i + 1 < l->n && l->call[i + 1]->fallback;
+    *test = fallback ? call : NULL;
+    *statement = fallback ? launch_alone(w, l->call[i + 1]) : arena_printf(w->arena, "%s;", call);
+    return 1 + fallback;
+}
+
+static void spell_comment(Writer *w, const CudaCall *c, int *line)
+{
+    if (c->first)
+        text_add(&w->body, statement_about(w, c->node, line, c->indent));
+    if (c->comment)
+        text_printf(&w->body, "%s/* %s */\n", c->indent, c->comment);
+}
+
+/* One launch from call i on; returns where the next begins. */
+static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
+{
+    const CudaCall *c = l->call[i];
+    const char *test = NULL, *statement = NULL;
+    int end = i + 1;
+
+    if (c->kind == KIND_LIBRARY) {
+        end = i + library_statement(w, l, i, &test, &statement);
+    } else {
+        while (end < l->n && l->call[end]->launch == c->launch)
+            end++;
+        spell_define(w, l->call + i, end - i);
+        statement = spell_launch(w, l->call + i, end - i);
+    }
+    for (int k = i; k < end; k++)
+        spell_comment(w, l->call[k], line);
+    statement = arena_printf(w->arena, "%s%s%s", c->before ? c->before : "", statement,
+                             c->behind ? c->behind : "");
+    if (test)
+        statement_guarded(&w->body, test, statement, l->call[end - 1]->indent);
+    else
+        statement_wrapped(&w->body, statement, l->call[end - 1]->indent);
+    return end;
+}
+
+void spell_function(Writer *w, CudaCalls *l)
+{
+    int line = 0;
+    l->graph = w->g;
+    ARENA_PUSH(w->arena, w->function, w->nfunction, l);
+    for (int i = 0; i < l->n;)
+        if (l->call[i]->kind == KIND_LINE)
+            text_add(&w->body, l->call[i++]->form);
+        else
+            i = launch_statement(w, l, i, &line);
+}
+
+const char *cuda_statement(Writer *w, const Node *n, const char **test)
+{
+    CudaCalls *const outer = w->list;
+    Text t = text_new(w->arena);
+
+    cuda_list(w, n->phase, 0);
+    cuda_lower(w, n);
+    *test = NULL;
+    for (int i = 0; i < w->list->n;) {
+        const char *fails = NULL, *statement = NULL;
+        const bool first = i == 0;
+        if (w->list->call[i]->kind == KIND_LIBRARY)
+            i += library_statement(w, w->list, i, &fails, &statement);
+        else
+            statement = launch_alone(w, w->list->call[i++]);
+        if (first)
+            *test = fails;
+        else
+            text_add(&t, fails ? arena_printf(w->arena, " if (!%s) ", fails) : " ");
+        text_add(&t, statement);
+    }
+    w->list = outer;
+    return t.s;
+}
+
+/* ------------------------------------------------------------------------------- the kernels */
+
+static const char *blocks_text(Arena *a, const Kernel *k)
+{
+    const Blocks *b = k->blocks;
+    Text t = text_new(a);
+    bool named = false;
+
+    if (!b->form)
+        return b->number;
+    text_printf(&t, "%s_blocks(", b->form);
+    for (int i = 0; i < b->narg; i++) {
+        const Sizes *s = b->arg[i].sizes;
+        const bool same = s && !named && k->sizes && sizes_same(s, k->sizes);
+        named |= same;
+        text_printf(&t, "%s%s", i ? ", " : "",
+                    !s     ? b->arg[i].inner
+                    : same ? arena_printf(a, "%s_size()", k->name)
+                           : sizes_text(a, s, true));
+    }
+    text_add(&t, ")");
+    return t.s;
+}
+
+/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the
+ * body, too. */
+static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
+{
+    Arena *a = w->arena;
+    const char *body = k->body;
+
+    if (k->sizes) {
+        text_printf(t, "SIZE %s %s_size()\n{\n", k->sizes->type, k->name);
+        statement_wrapped(t, arena_printf(a, "return %s;", sizes_text(a, k->sizes, true)), "    ");
+        text_add(t, "}\n");
+        body = arena_printf(a, "%.*s%s_size()%s", (int)k->size_at, k->body, k->name,
+                            k->body + k->size_end);
+    }
+    if (k->launched || k->member)
+        text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
+    if (k->member || (k->staged && k->launched)) {
+        text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
+        body = arena_printf(a, "    %s_body(%s);\n", k->name, k->names);
+    }
+    if (k->staged)
+        text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
+    if (k->launched)
+        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n", k->name, k->params, body);
+    text_add(t, "\n");
+}
+
+void spell_kernels(const Writer *w, Text *t)
+{
+    for (int i = 0; i < w->nkernel; i++)
+        if (w->kernel[i].launched || w->kernel[i].staged || w->kernel[i].member)
+            spell_kernel(w, t, &w->kernel[i]);
+}

@@ -1,0 +1,156 @@
+/* stage.c -- --kernels=persistent: where blocks wait for each other.
+ *
+ * A barrier stands before a stage that accesses what another thread has written since the last
+ * barrier, or writes what another accesses.  Two stages that share out the same numbers in the
+ * same order need none: the thread that wrote a number reads it.  An elementwise stage has no
+ * order of its own and follows that of a product (runtime/cuda/results.cuh).  In loops over
+ * time, between shards and between phases there always is a barrier. */
+#include "cuda/stage.h"
+#include "cuda/own.h"
+
+/* A stage's seconds, by all blocks (cluster = 0) or by one cluster. */
+double stage_seconds(const Writer *w, const CudaCall *c, int cluster, CallPrice *p)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+    *p = c->owned >= 0 ? own_price(w, c->owned, cluster) : call_price(w, c);
+    return price_seconds(g, p, cluster ? cluster : g->processors);
+}
+
+static void add_costs(const Writer *w, Stages *s, CudaCall *const *call, int n)
+{
+    for (int i = 0; i < n; i++) {
+        CallPrice p;
+        const int64_t times = call[i]->kind == KIND_LINE ? 0 : call[i]->times;
+        s->all += (double)times * stage_seconds(w, call[i], 0, &p);
+        s->few += (double)times * stage_seconds(w, call[i], CLUSTER, &p);
+        s->stages += times;
+    }
+}
+
+/* ------------------------------------------------------------------------------- barriers */
+
+static void push_stage(Writer *w, Stages *s, CudaCall *c, bool first)
+{
+    if (c->kind != KIND_LINE || first)
+        c->barrier = s->barrier, s->barrier = false;
+    ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
+    pending_add(w, &s->pending, c->operand, c->noperand);
+    if (c->node)
+        s->done[c->node->id] = true;
+}
+
+static void place_unit(Writer *w, Stages *s, CudaCall **call, int n);
+
+static void place_metrics(Writer *w, Stages *s, const char *indent)
+{
+    for (int i = 0; i < 4; i++) {
+        CudaCall *c = s->metric[i];
+        if (!c)
+            continue;
+        s->metric[i] = NULL, s->written |= 1u << i;
+        c->indent = indent;
+        place_unit(w, s, &c, 1);
+    }
+}
+
+/* Metrics are written as soon as a barrier stands behind their values, so that the update need
+ * not wait for them. */
+static void add_barrier(Writer *w, Stages *s, const CudaCall *c)
+{
+    const Node *n = c->owned < 0 ? c->node : NULL;
+
+    s->barrier = true, s->must = false;
+    s->barriers += c->times;
+    s->pending.n = 0;
+    if (!(n && n->loop))
+        place_metrics(w, s, c->indent);
+}
+
+static bool has_conflict(const Stages *s, CudaCall *const *call, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (pending_conflict(&s->pending, call[i]->operand, call[i]->noperand))
+            return true;
+    return false;
+}
+
+static void forget_decisions(Writer *w, CudaCall *c)
+{
+    c->barrier = false, c->behind_order = NULL;
+    cuda_give_order(w, c, c->natural);
+}
+
+/* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway
+ * comes before the decisions. */
+static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
+{
+    CudaCall *update = call[0]->with_update;
+
+    for (int i = 0; i < n; i++)
+        s->must |= call[i]->needs_barrier, forget_decisions(w, call[i]);
+    if (s->must)
+        add_barrier(w, s, call[0]);
+    if (update && own_can_update(w, s, update))
+        call[0] = update, s->updated[update->updates] = true;
+    pending_order(w, &s->pending, call[0]);
+    add_costs(w, s, call, n);
+    if (has_conflict(s, call, n))
+        add_barrier(w, s, call[0]);
+    for (int i = 0; i < n; i++) {
+        if (call[i]->inner_barrier)
+            s->barrier = true, s->barriers += call[i]->times, s->pending.n = 0;
+        push_stage(w, s, call[i], i == 0);
+    }
+}
+
+/* ------------------------------------------------------------------------------- a step */
+
+/* How many calls and lines from i on have one barrier before them. */
+static int unit_length(const CudaCalls *l, int i)
+{
+    int end = i + 1;
+    while (end < l->n && l->call[end]->continues)
+        end++;
+    return end - i;
+}
+
+static void schedule_call(Writer *w, Stages *s, const CudaCalls *l, int i)
+{
+    CudaCall *c = l->call[i];
+
+    if (c->phase != s->phase)
+        s->phase = c->phase, s->written = 0;
+    if (c->kind == KIND_METRICS) {
+        place_metrics(w, s, "    ");
+    } else if (c->kind == KIND_LINE && unit_length(l, i) == 1) {
+        ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
+    } else if (c->metric >= 0) {
+        s->metric[c->metric] = c;
+    } else if (c->owned >= 0 && own_is_updated(s, c)) {
+        return;
+    } else {
+        const int n = unit_length(l, i);
+        CudaCall **call = arena_alloc(w->arena, sizeof *call * (size_t)n);
+        for (int k = 0; k < n; k++)
+            call[k] = l->call[i + k];
+        place_unit(w, s, call, n);
+    }
+}
+
+void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stages *s)
+{
+    *s = (Stages){.must = !last, .phase = -1};
+    s->out = arena_alloc(w->arena, sizeof *s->out);
+    s->done = arena_alloc(w->arena, sizeof *s->done * (size_t)(w->g->next_id + 1));
+    s->updated = arena_alloc(w->arena, sizeof *s->updated * (size_t)(w->g->step->nsum + 1));
+    for (int i = 0; last && i < last->n; i++) {
+        Operand o = last->operand[i];
+        o.memory = o.memory == MEMORY_NEXT      ? MEMORY_SAMPLES
+                   : o.memory == MEMORY_SAMPLES ? MEMORY_NEXT
+                                                : o.memory;
+        pending_add(w, &s->pending, &o, 1);
+    }
+    for (int i = 0; i < list->n; i++)
+        if (!list->call[i]->continues)
+            schedule_call(w, s, list, i);
+}

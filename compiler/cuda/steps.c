@@ -1,0 +1,438 @@
+/* steps.c -- --kernels=persistent: many training steps in one launch
+ * (runtime/cuda/persistent.cuh).
+ *
+ * The calls of a step are the stages of one kernel.  stage.c puts barriers between them;
+ * here stand the step as a list of calls, and the functions of which the kernel is made. */
+#include "cuda/steps.h"
+#include "cuda/library.h"
+#include "cuda/lower.h"
+#include "cuda/own.h"
+#include "cuda/spell.h"
+#include "cuda/update.h"
+#include "ops/step_price.h"
+#include "runtime/constants.h"
+#include <string.h>
+
+enum {
+    GRAPH_STEPS = 16,   /* steps of a CUDA graph at most: a power of two, */
+    GRAPH_NODES = 4096, /* of so many launches, */
+    LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
+};
+
+/* ---------------------------------------- the calls of a step */
+
+/* In loops over time a barrier stands before and behind each stage. */
+static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
+{
+    CudaCalls *l = w->list;
+    const int before = l->n;
+
+    (void)line;
+    if (n == w->samples)
+        return;
+    l->indent = indent;
+    l->needs_barrier |= n->loop != NULL;
+    cuda_lower(w, n);
+    if (l->n > before)
+        l->needs_barrier |= n->loop != NULL;
+    if (l->n == before + 1 && node_is(n, "dense_dw"))
+        own_lower_product(w, n, l->call[before]);
+    for (int i = 0; i < w->g->nmetric; i++)
+        if (w->g->metric[i].node == n)
+            cuda_lower_metric(w, i);
+}
+
+static void lower_slice(Writer *w, int phase)
+{
+    const Phase *p = &w->g->step->phase[phase];
+    CudaCalls *l = w->list;
+
+    l->needs_barrier |= w->g->step->shards > 1;
+    l->times = w->g->step->shards;
+    cuda_clear_sums(w, phase, true);
+    phase_calls(w, p, lower_node, NULL, false, "    ");
+    cuda_metrics_here(w);
+    for (int i = 0; i < p->nknown; i++)
+        lower_node(w, p->known[i], NULL, "    ");
+    l->indent = "    ", l->times = 1;
+    l->needs_barrier |= w->g->step->shards > 1;
+}
+
+/* Where a step is one shard its samples are gathered at the end of the step before, beside the
+ * update, into the buffer that this one does not read. */
+static void choose_samples(Writer *w)
+{
+    const Node *x = w->g->input;
+    const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
+
+    w->samples = able ? x : NULL;
+    w->samples_bytes =
+        able ? (pointer_bytes(w, x) * w->g->step->chunk + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN : 0;
+}
+
+static void lower_gather(Writer *w)
+{
+    const int i = w->list->n;
+
+    if (!w->samples)
+        return;
+    cuda_lower(w, w->samples);
+    w->list->call[i]->operand[0].memory = MEMORY_NEXT;
+}
+
+static void lower_gradient(Writer *w)
+{
+    w->list->needs_barrier |= w->g->step->shards > 1;
+    cuda_line(w,
+              "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
+    own_choose(w, w->list);
+    own_lower(w);
+    update_lower(w, false);
+    lower_gather(w);
+}
+
+static void lower_step(Writer *w)
+{
+    const Step *s = w->g->step;
+
+    cuda_list(w, 0, 1);
+    w->list->persistent = true;
+    for (int i = 0; i < s->nphase; i++) {
+        const Phase *p = &s->phase[i];
+        w->list->phase = i;
+        for (int k = 0; p->kind == PHASE_PREPARE && k < p->nnode; k++)
+            lower_node(w, p->node[k], NULL, "    ");
+        if (p->kind == PHASE_SLICE)
+            lower_slice(w, i);
+        if (p->kind == PHASE_GRADIENT)
+            lower_gradient(w);
+    }
+}
+
+/* ------------------------------------------------------------------------------- barriers */
+
+static bool same_pending(const Pending *a, const Pending *b)
+{
+    bool same = a->n == b->n;
+    for (int i = 0; same && i < a->n; i++) {
+        const Operand *x = &a->operand[i], *y = &b->operand[i];
+        same = x->memory == y->memory && x->from == y->from && x->to == y->to &&
+               x->writes == y->writes && cuda_same_order(x->order, y->order);
+    }
+    return same;
+}
+
+/* Steps follow one another: what the last stages of one leave pending stands before the first of
+ * the next.  Where that does not settle, a barrier stands between two steps. */
+static void schedule_step(Writer *w, Stages *s)
+{
+    enum { TRIES = 6 };
+    const CudaCalls *list = w->list;
+
+    w->list = NULL;
+    stage_schedule(w, list, NULL, s);
+    for (int i = 0; i < TRIES; i++) {
+        const Pending last = s->pending;
+        stage_schedule(w, list, &last, s);
+        if (same_pending(&last, &s->pending))
+            return;
+    }
+    stage_schedule(w, list, NULL, s);
+}
+
+/* ------------------------------------------------------------------------------- functions */
+
+typedef struct Functions {
+    Text slices, step;
+} Functions;
+
+static const char *barrier_text(int cluster)
+{
+    return cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
+}
+
+static const char *stage_text(Writer *w, const CudaCall *c)
+{
+    return c->kind == KIND_LIBRARY ? arena_printf(w->arena, "%s;", spell_library(w, c))
+                                   : spell_stage(w, c);
+}
+
+/* Call i under its comment and behind its barrier, with the others of its node; returns the next
+ * one. */
+static int spell_call(Writer *w, Text *t, const CudaCalls *l, int i, int cluster, int *line)
+{
+    const CudaCall *c = l->call[i++];
+
+    if (c->barrier)
+        text_printf(t, "%s%s\n", c->indent, barrier_text(cluster));
+    if (c->kind == KIND_LINE) {
+        text_add(t, c->form);
+        return i;
+    }
+    if (c->node && c->node == w->samples) {
+        text_add(t, "    if (next)\n        gather(next, !odd);\n");
+        spell_define(w, (CudaCall *const *)&c, 1);
+        return i;
+    }
+    if (c->first)
+        text_add(t, statement_about(w, c->node, line, c->indent));
+    const char *s = stage_text(w, c);
+    for (; c->node && i < l->n && l->call[i]->continues; i++)
+        s = arena_printf(w->arena, "%s %s %s", s, barrier_text(cluster), stage_text(w, l->call[i]));
+    if (c->comment)
+        s = arena_printf(w->arena, "%s /* %s */", s, c->comment);
+    statement_wrapped(t, s, c->indent);
+    return i;
+}
+
+static Text spell_phase(Writer *w, const CudaCalls *l, int phase, int cluster, int *line)
+{
+    Text t = text_new(w->arena);
+    for (int i = 0; i < l->n;)
+        if (l->call[i]->phase == phase)
+            i = spell_call(w, &t, l, i, cluster, line);
+        else
+            i++;
+    return t;
+}
+
+/* A phase of the shards: a function, and the calls of it. */
+static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, int number, int of,
+                        int cluster)
+{
+    const Step *s = w->g->step;
+    const char *fn = of > 1 ? arena_printf(w->arena, "slice_%d", number) : "slice";
+    int line = 0;
+
+    text_printf(&f->slices, "/* Forward, loss and backward of one shard%s. */\n",
+                of > 1 ? arena_printf(w->arena, ": part %d of %d", number, of) : "");
+    text_printf(&f->slices,
+                "DEVICE void %s(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip "
+                "&chip)\n{\n"
+                "    const Scratch t = {r};\n    const Region shard = {r, unit};\n"
+                "    const int first = (r->first_shard + unit) * SHARD;\n%s\n"
+                "    (void)t, (void)shard, (void)first, (void)odd, (void)chip;\n%s}\n\n",
+                fn, s->phase[phase].nknown ? "    const int number = r->first_shard + unit;\n" : "",
+                spell_phase(w, l, phase, cluster, &line).s);
+    if (s->shards == 1)
+        text_printf(&f->step, "    %s(r, 0, odd, arrived, chip);\n", fn);
+    else
+        text_printf(&f->step,
+                    "    for (int unit = 0; unit < %lld; unit++)\n        %s(r, unit, odd, "
+                    "arrived, chip);\n",
+                    (long long)s->shards, fn);
+}
+
+static Functions spell_step(Writer *w, CudaCalls *l, int cluster)
+{
+    const Step *s = w->g->step;
+    Functions f = {text_new(w->arena), text_new(w->arena)};
+    int line = 0, number = 0, of = 0;
+
+    ARENA_PUSH(w->arena, w->function, w->nfunction, l);
+    l->persistent = true, l->graph = w->g;
+    for (int i = 0; i < s->nphase; i++)
+        of += s->phase[i].kind == PHASE_SLICE;
+    for (int i = 0; i < s->nphase; i++)
+        if (s->phase[i].kind == PHASE_SLICE)
+            spell_slice(w, &f, l, i, ++number, of, cluster);
+        else
+            text_add(&f.step, spell_phase(w, l, i, cluster, &line).s);
+    return f;
+}
+
+/* The samples of a step, into its buffer. */
+static void spell_gather(Writer *w, Text *t)
+{
+    cuda_list(w, 0, 1);
+    if (w->samples)
+        cuda_lower(w, w->samples);
+    const CudaCalls *l = w->list;
+    w->list = NULL;
+    if (l->n)
+        text_printf(t,
+                    "/* Samples have two buffers behind the scratch, used in turn: those of a step "
+                    "are gathered at the end of the previous step. */\n"
+                    "#define SAMPLES(type, at) ((type *)(t + (%lld + (odd ? %lld : 0))))\n",
+                    (long long)w->g->step->thread_bytes, (long long)w->samples_bytes);
+    text_add(t, "DEVICE void gather(const Rt *r, bool odd)\n{\n    const Scratch t = {r};\n    "
+                "const int first = r->first_shard * SHARD;\n\n"
+                "    (void)t, (void)first, (void)odd;\n");
+    statement_wrapped(t, l->n ? spell_stage(w, l->call[0]) : "", "    ");
+    text_add(t, "}\n\n");
+}
+
+/* ------------------------------------------------------------------------------- the whole */
+
+static double seconds_together(const Gpu *g, const Stages *s, int cluster)
+{
+    return cluster ? s->few + s->barriers * g->meet_cluster : s->all + s->barriers * g->meet_all;
+}
+
+static int steps_of_launch(double seconds)
+{
+    const double n = LAUNCH_MS / (1e3 * seconds);
+    return n < 1 ? 1 : n > RT_STEPS_MOST ? RT_STEPS_MOST : (int)n;
+}
+
+static double seconds_of_launches(const Writer *w)
+{
+    EmitLaunch *row;
+    double seconds = 0;
+    const int n = price_launches(w, &row);
+    for (int i = 0; i < n; i++)
+        seconds += row[i].seconds;
+    return seconds;
+}
+
+/* What is expected of the step, in the comment above its kernel. */
+static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
+{
+    const double all = seconds_together(g, s, 0), few = seconds_together(g, s, CLUSTER);
+    Arena *a = w->arena;
+
+    w->steps_said[0] =
+        arena_printf(a, "%lld stages and %lld barriers a step, up to %d steps a launch",
+                     (long long)s->stages, (long long)s->barriers, w->steps_most);
+    w->steps_said[1] =
+        arena_printf(a,
+                     "Predicted for an %s, not measured: %.0f us as %lld launches; "
+                     "as one launch %.0f us by all blocks that fit,",
+                     g->name, 1e6 * seconds_of_launches(w), (long long)w->launches, 1e6 * all);
+    w->steps_said[2] = g->clusters
+                           ? arena_printf(a, "%.0f us by one cluster of %d; the program uses %s.",
+                                          1e6 * few, CLUSTER, w->steps_how)
+                           : "and this GPU has no clusters.";
+    w->steps_said[3] = own_said(w, cluster);
+}
+
+/* Plans the step; returns the blocks of a cluster, 0: all blocks. */
+static int plan_steps(Writer *w, Stages *s)
+{
+    const Gpu *g = gpu_of(w->in->options->arch);
+
+    choose_samples(w);
+    lower_step(w);
+    schedule_step(w, s);
+    const double all = seconds_together(g, s, 0), few = seconds_together(g, s, CLUSTER);
+    const int cluster = g->clusters && few < all ? CLUSTER : 0;
+    w->step_seconds = cluster ? few : all;
+    w->steps_most = steps_of_launch(w->step_seconds);
+    w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster)
+                           : "all blocks that fit on the GPU";
+    say_step(w, s, g, cluster);
+    return cluster;
+}
+
+void steps_write(Writer *w)
+{
+    Stages s;
+    Text t = text_new(w->arena);
+    const int cluster = plan_steps(w, &s);
+
+    text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n",
+                w->steps_said[0], w->steps_said[1], w->steps_said[2], w->steps_said[3]);
+    const Functions f = spell_step(w, s.out, cluster);
+    own_spell(w, &t);
+    spell_gather(w, &t);
+    text_printf(&t,
+                "%s/* One step, by all blocks.  Its first stages touch no data of the last stages "
+                "of the previous step, or wait at a barrier. */\n"
+                "DEVICE void train_step(const Rt *r, const Rt *next, bool odd, unsigned *arrived, "
+                "const Chip &chip)\n{\n    const Scratch t = {r};\n\n    (void)t, (void)next, "
+                "(void)odd, (void)chip;\n%s}\n\n",
+                f.slices.s, f.step.s);
+    text_printf(&t,
+                "/* n steps.  A step whose loss is not finite updates nothing and is the last. */\n"
+                "KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned "
+                "*arrived, const Chip chip)\n{\n"
+                "    owned(OWN_FETCH, first, chip);\n    gather(first, false);\n"
+                "    for (int i = 0; i < n; i++) {\n        const Rt *r = step_of(first, stride, "
+                "i);\n"
+                "        train_step(r, i + 1 < n ? step_of(first, stride, i + 1) : nullptr, i %% "
+                "2, arrived, chip);\n"
+                "        if (!update_allowed(r, %d))\n            break;\n    }\n    "
+                "owned(OWN_PUT, first, chip);\n}\n\n",
+                update_loss(w->g));
+    text_printf(&t,
+                "static void train_launch(const Rt *first, int64_t stride, int n, unsigned "
+                "*arrived)\n{\n"
+                "    LAUNCH_STEPS(train_steps, %d, own_rooms, first, stride, n, arrived);\n}\n\n",
+                cluster);
+    w->steps = t;
+    w->samples = NULL;
+}
+
+/* ---------------------------------------- the account of a step */
+
+void steps_count(Writer *w, EmitStep *e)
+{
+    Stages s;
+    const int cluster = plan_steps(w, &s);
+
+    for (int i = 0; i < s.out->n; i++) {
+        const CudaCall *c = s.out->call[i];
+        CallPrice p;
+        if (c->kind == KIND_LINE)
+            continue;
+        EmitLaunch row = {.barrier = c->barrier || c->inner_barrier};
+        const double seconds = stage_seconds(w, c, cluster, &p);
+        price_add(w->arena, &row, c, &p, seconds);
+        ARENA_PUSH(w->arena, e->row, e->n, row);
+    }
+    e->stages = s.stages, e->barriers = s.barriers, e->seconds = w->step_seconds;
+    e->steps_most = w->steps_most;
+    e->said =
+        arena_printf(w->arena, "%s %s\n  %s", w->steps_said[1], w->steps_said[2], w->steps_said[3]);
+    e->samples = 2 * w->samples_bytes;
+}
+
+/* ---------------------------------------- steps of a graph */
+
+/* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer
+ * where the products alone take long, which are a floor of the time of a step, or where a graph
+ * would be large: a step of many launches takes long, too. */
+void steps_of_graph(Writer *w)
+{
+    const Graph *g = w->g;
+    const Options *o = w->in->options;
+    const double peak = gpu_peak(gpu_of(o->arch), o->tf32 ? GPU_TF32 : gpu_half(o->half)),
+                 seconds = emit_flops(g) * (double)g->recipe.batch / peak;
+
+    w->steps_most = GRAPH_STEPS;
+    while (w->steps_most > 1 && (w->steps_most * seconds > 1e-3 * LAUNCH_MS ||
+                                 w->steps_most * w->launches > GRAPH_NODES))
+        w->steps_most /= 2;
+    w->steps_how = "a CUDA graph";
+}
+
+const char *steps_row(const Writer *w)
+{
+    if (w->steps_most == 0)
+        return NULL;
+    return arena_printf(w->arena, "    %s.steps_most = %d, .steps_how = \"%s\",\n",
+                        w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
+}
+
+/* ---------------------------------------- what cannot be one launch */
+
+static bool stands(Diag *d, Span at, const char *why)
+{
+    diag_error(d, at,
+               "--kernels=persistent takes a training step that is one launch on one GPU, and %s",
+               why);
+    diag_help(d, "leave --kernels=persistent out: a step is then a launch a kernel, recorded as a "
+                 "graph");
+    return false;
+}
+
+bool emit_steps_able(const EmitInput *in, Diag *d)
+{
+    if (in->nccl)
+        return stands(d, (Span){0},
+                      "with --comm nccl GPUs add their gradients in the middle of it");
+    if (!in->train->step->fused_update)
+        return stands(d, in->train->recipe.span,
+                      "this one's update waits for gradients that the host has asked for");
+    return true;
+}

@@ -1,0 +1,356 @@
+/* target.c -- the generated program for a GPU: the same step as the processor's, a kernel
+ * launch for each call.
+ *
+ * A phase is a function of the host that launches kernels one after another; a unit of a slice
+ * phase is a shard, and a kernel takes all its samples.  One stream keeps the order, so barriers
+ * between phases need no words.  The file is C++ for nvcc and, for the tests, for any C++
+ * compiler (runtime/cuda/cuda.cuh); tables and main are the processor's. */
+#include "cuda/cuda.h"
+#include "cuda/launch.h"
+#include "cuda/library.h"
+#include "cuda/lower.h"
+#include "cuda/spell.h"
+#include "cuda/steps.h"
+#include "cuda/update.h"
+#include "ops/step_price.h"
+#include <string.h>
+
+static void write_head(Writer *w, Text *t)
+{
+    const Step *s = w->in->train->step;
+
+    program_head(w, ".cu", t);
+    text_printf(t,
+                " *   for %s; a step takes %lld launches; each library call counts as one\n "
+                "*/\n",
+                w->in->options->arch, (long long)w->launches);
+    text_printf(t,
+                "#define RT_ROOM %d /* bytes of shared memory of a block; the kernels of a launch "
+                "use it in turn */\n",
+                cuda_shared(w));
+    if (w->in->options->persistent)
+        text_printf(t,
+                    "#define RT_PERSISTENT /* many steps are one launch */\n"
+                    "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the "
+                    "chip */\n",
+                    update_parameters(w));
+    text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
+    if (w->in->options->persistent)
+        text_add(t, "#include \"cuda/persistent.cuh\"\n");
+    library_includes(w, t);
+    text_printf(t, "\nenum { SHARD = %lld, CHUNK = SHARD, SLICES = 1 };\n\n", (long long)s->shard);
+    text_add(t, "/* Addresses in GPU memory: parameters, scratch, values of a shard, sums of a "
+                "shard. */\n");
+    text_add(t, w->in->options->persistent
+                    ? "#define FIXED(type, at) ((type *)(fixed_of(r) + (at)))\n"
+                    : "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n");
+    text_add(t, "#define LOCAL(type, at) ((type *)(t + (at)))\n"
+                "#define BATCH(type, at, bytes) ((type *)(shard + (at)))\n"
+                "#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))\n\n");
+}
+
+/* A line between two calls is an element of the list of calls. */
+static void put_line(Writer *w, const char *text)
+{
+    if (w->list)
+        cuda_line(w, text);
+    else
+        text_add(&w->body, text);
+}
+
+static void cuda_begin(Writer *w, const EmitInput *in, Arena *a)
+{
+    program_begin(w, in, a);
+    w->put_line = put_line;
+}
+
+static void open_phase(Writer *w, const char *type, const char *fn, const char *about, bool shards)
+{
+    text_printf(&w->body, "/* %s */\nstatic %s %s(const Rt *r, char *t, int unit)\n{\n", about,
+                type, fn);
+    if (shards)
+        text_add(&w->body, "    char *const shard = r->shard + unit * r->shard_bytes;\n"
+                           "    const int first = (r->first_shard + unit) * SHARD;\n\n    "
+                           "(void)shard, (void)first, (void)t;\n");
+    else
+        text_add(&w->body, "    (void)t, (void)unit;\n");
+}
+
+/* ------------------------------------------------------------------------------- phases */
+
+static void lower_output(Writer *w)
+{
+    const Graph *g = w->g;
+    const int64_t n = g->step->chunk, outputs = shape_count(&g->output->shape);
+    CudaCall *c = cuda_add(w, "rt_output", NULL);
+
+    cuda_rt(w, c);
+    cuda_given(w, c, "int ", "first", "first");
+    cuda_number(w, c, n);
+    cuda_number(w, c, outputs);
+    cuda_value(w, c, "a", g->output, false);
+    cuda_touch(w, c, MEMORY_OUTPUT, 0, INT64_MAX, true);
+    cuda_blocks(w, c, "each", n * outputs);
+}
+
+static void close_phase(Writer *w)
+{
+    CudaCalls *shared = launch_share(w);
+    w->list = NULL;
+    w->launches += launch_count(shared);
+    spell_function(w, shared);
+    text_add(&w->body, "}\n\n");
+}
+
+static void write_prepare(Writer *w, int phase, const char *fn)
+{
+    const Phase *p = &w->g->step->phase[phase];
+
+    open_phase(w, "void", fn, "Once a step: what depends on the parameters only.", false);
+    cuda_list(w, phase, w->g->training);
+    for (int i = 0; i < p->nnode; i++)
+        launch_node(w, p->node[i], NULL, "    ");
+    close_phase(w);
+}
+
+static void write_slice(Writer *w, int phase, const char *fn)
+{
+    const Graph *g = w->g;
+
+    open_phase(w, "void", fn,
+               g->training ? "Forward, loss and backward of one shard."
+                           : "Forward of one shard of an evaluation batch.",
+               true);
+    cuda_list(w, phase, g->training ? g->step->shards : 0);
+    cuda_clear_sums(w, phase, true);
+    phase_calls(w, &g->step->phase[phase], launch_node, NULL, false, "    ");
+    cuda_metrics_here(w);
+    w->list->indent = "    ";
+    if (!g->training && g->output->phase == phase)
+        lower_output(w);
+    close_phase(w);
+}
+
+/* ------------------------------------------------------------------------------- checks */
+
+static void clear_sums_here(Writer *w, int phase)
+{
+    cuda_list(w, phase, 0);
+    cuda_clear_sums(w, phase, false);
+    for (int i = 0; i < w->list->n; i++)
+        statement_wrapped(&w->body,
+                          arena_printf(w->arena, "%s;", spell_library(w, w->list->call[i])),
+                          "    ");
+    w->list = NULL;
+}
+
+/* The calls that compute n, each by itself; false: there are none. */
+static bool write_alone(Writer *w, const Node *n, const char *indent)
+{
+    const char *test, *s = cuda_statement(w, n, &test);
+
+    if (*s && test)
+        statement_guarded(&w->body, test, s, indent);
+    else if (*s)
+        statement_wrapped(&w->body, s, indent);
+    return *s;
+}
+
+/* One call of the forward pass again, and the look at what it made. */
+static void check_node(Writer *w, const Node *n, int *line, const char *indent)
+{
+    Text *t = &w->body;
+
+    (void)line;
+    if (n->backward || !kernel_needed(n) || !write_alone(w, n, indent))
+        return;
+    if (n->within || n->dtype != DT_REAL || !n->shape.batched)
+        return;
+    text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
+                n->half == HALF_F16 ? "_f16"
+                : n->half           ? "_bf16"
+                                    : "",
+                pointer_to(w, n), (long long)(node_reals(n) * w->g->step->chunk), indent,
+                w->nlayer);
+    phase_layer_name(w, n);
+}
+
+/* After a loss that is not finite: forward again, and a look at each value. */
+static void write_nonfinite(Writer *w, int phase)
+{
+    Text *t = &w->body;
+    const Phase *p = &w->g->step->phase[phase];
+
+    if (!phase_goes_forward(p))
+        return;
+    open_phase(w, "int", arena_printf(w->arena, "nonfinite_%d", w->nforward++),
+               "After a loss that is not finite: the forward pass again, up to the first value "
+               "that is not.",
+               true);
+    clear_sums_here(w, phase);
+    phase_calls(w, p, check_node, NULL, true, "    ");
+    text_add(t, "    return -1;\n}\n\n");
+}
+
+static void write_update(Writer *w, int phase, const char *fn, bool from_grad)
+{
+    open_phase(w, "void", fn,
+               from_grad ? "The update from gradients that ranks have added, bucket by bucket."
+                         : "Sums over shards in the fixed tree, and the update of all parameters; "
+                           "no update if the loss is not finite.",
+               false);
+    cuda_list(w, phase, !from_grad);
+    update_lower(w, from_grad);
+    close_phase(w);
+}
+
+/* ------------------------------------------------------------------------------- the whole */
+
+/* more: the fields behind the others. */
+static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *what, const char *more)
+{
+    text_printf(t,
+                "    {.run = %s, .per_slice = %s, .count = %d, .from_grad = %s, .what = "
+                "\"%s\"%s%s},\n",
+                fn, kind == PHASE_SLICE ? "true" : "false", kind != PHASE_SLICE,
+                kind == PHASE_UPDATE ? "true" : "false", what,
+                kind == PHASE_GRADIENT ? ", .to_grad = true" : "", more);
+}
+
+/* The sums of a bucket are a launch, and so is its update. */
+static void bucket_units(Writer *w, const Step *s)
+{
+    for (int i = 0; i < 2; i++)
+        for (int b = 0; b < s->nbucket; b++)
+            text_add(&w->units[i][b], "1");
+}
+
+static void write_known(Writer *w, const Node *n, int *line, const char *indent)
+{
+    text_add(&w->body, statement_about(w, n, line, indent));
+    write_alone(w, n, indent);
+}
+
+static void graph_phases(Writer *w, const Graph *g, Text *table)
+{
+    static const char *const kind[] = {"prepare", "slice", "gradient", "update", "wide"};
+    const char *const word = g->training ? "train" : "test";
+    int seen[5] = {0};
+
+    w->g = g, w->prefix = g->training ? "" : "TEST_";
+    for (int i = 0; i < g->step->nphase; i++) {
+        const Phase *p = &g->step->phase[i];
+        const int number = ++seen[p->kind];
+        const char *fn =
+            arena_printf(w->arena, number > 1 ? "%s_%s_%d" : "%s_%s", word, kind[p->kind], number);
+        switch (p->kind) {
+        case PHASE_PREPARE:
+            write_prepare(w, i, fn);
+            phase_row(table, fn, p->kind, "what depends on parameters only", "");
+            break;
+        case PHASE_SLICE: {
+            write_slice(w, i, fn);
+            if (g->training)
+                write_nonfinite(w, i);
+            const char *known = phase_known_fields(w, i, word, number, write_known);
+            phase_row(table, fn, p->kind,
+                      g->training ? "forward and backward of a shard" : "forward of a shard",
+                      known);
+            break;
+        }
+        case PHASE_WIDE: /* pass wide is the processor's */
+            break;
+        case PHASE_GRADIENT:
+        case PHASE_UPDATE:
+            write_update(w, i, fn, p->kind == PHASE_UPDATE);
+            phase_row(table, fn, p->kind,
+                      p->kind == PHASE_UPDATE ? "update" : "sum gradients, update", "");
+            break;
+        }
+    }
+}
+
+/* Of training; counts the launches of a step. */
+static void cuda_phases(Writer *w)
+{
+    graph_phases(w, w->in->train, &w->train);
+}
+
+/* All parts of the file but its head, and the table of parameters.  *in has no graph of one
+ * token: generate looks at whole windows. */
+static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
+{
+    cuda_begin(w, in, a);
+    bucket_units(w, in->train->step);
+    cuda_phases(w);
+    Text rows = text_new(a);
+    w->g = in->train, w->prefix = "";
+    update_rows(w, &rows, false);
+    w->steps = text_new(a);
+    if (in->options->persistent)
+        steps_write(w);
+    else
+        steps_of_graph(w);
+    if (w->nowned > 0 && w->nowned < update_parameters(w))
+        update_rows(w, &rows, true);
+    program_offsets(w, true);
+    graph_phases(w, in->test, &w->test);
+    program_offsets(w, false);
+    w->workspace = library_workspace(w), w->steps_row = steps_row(w);
+    return rows;
+}
+
+static void write_text(const EmitInput *in, Text *out)
+{
+    EmitInput windows = *in;
+    Writer w;
+
+    windows.token = NULL;
+    const Text rows = write_parts(&w, &windows, out->arena);
+    write_head(&w, out);
+    text_add(out, w.offsets.s);
+    text_add(out, rows.s);
+    text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
+    spell_kernels(&w, out);
+    library_tables(&w, out);
+    text_printf(out,
+                "/* ---- the step: launches in order; a phase begins when the previous one is "
+                "complete ---- */\n\n%s",
+                w.body.s);
+    text_add(out, w.steps.s);
+    program_end(&w, out);
+}
+
+void emit_calls(const EmitInput *in, Text *out)
+{
+    EmitInput windows = *in;
+    Writer w;
+
+    windows.token = NULL;
+    write_parts(&w, &windows, out->arena);
+    for (int i = 0; i < w.nfunction; i++)
+        calls_dump(w.function[i]->graph, w.function[i], out);
+}
+
+/* ------------------------------------------------------------------------------- the account */
+
+EmitStep emit_step(Arena *a, const EmitInput *in)
+{
+    Writer w;
+    EmitStep e = {0};
+
+    cuda_begin(&w, in, a);
+    cuda_phases(&w);
+    if (in->options->persistent)
+        steps_count(&w, &e);
+    else
+        e.n = price_launches(&w, &e.row);
+    for (int i = 0; i < e.n && !in->options->persistent; i++) {
+        e.seconds += e.row[i].seconds, e.launches += e.row[i].times;
+        e.library_calls += e.row[i].library ? e.row[i].times : 0;
+    }
+    e.workspace = library_workspace(&w);
+    return e;
+}
+
+const EmitTarget cuda_target = {.suffix = "cu", .able = cuda_able, .text = write_text};

@@ -1,0 +1,412 @@
+/* update.c -- the update of a GPU's program: sums over shards, running averages, parameters.
+ *
+ * All parameters are one launch, whose rows are a table (UpdateRow).  Ranks add gradients bucket
+ * by bucket, and then each bucket is a launch of its own.  Clipping by norm, and --dtype f16,
+ * want all gradients first: these are three. */
+#include "cuda/update.h"
+#include "runtime/constants.h"
+#include <string.h>
+
+/* The table of updates: one row for each parameter, with offsets, number of elements, and
+ * factors of rate and decay. */
+void update_rows(Writer *w, Text *t, bool rest)
+{
+    const Step *s = w->in->train->step;
+
+    text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
+                rest ? "/* The rows of parameters that a stage of their own updates. */\n"
+                     : "/* One row for each parameter: offsets of its sum in a shard and in the "
+                       "gradients, of its weights "
+                       "and its states; their number;\n"
+                       " * factors of the recipe's learning rate and decay. */\n",
+                rest ? "rest_rows" : "update_rows");
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *m = &s->sum[i];
+        const Param *p = m->param;
+        if (!p || (rest && w->owned[i]))
+            continue;
+        text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %.17g, %.17g}, /* %s */\n",
+                    name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
+                    p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
+                    p->offset_state[1] < 0 ? "-1" : name_of_state(w, p, 1), (long long)m->count,
+                    p->lr, p->decay, sum_name(m));
+    }
+    text_add(t, "};\n\n");
+}
+
+int update_parameters(const Writer *w)
+{
+    const Step *s = w->in->train->step;
+    int n = 0;
+    for (int i = 0; i < s->nsum; i++)
+        n += s->sum[i].param != NULL;
+    return n;
+}
+
+int update_loss(const Graph *g)
+{
+    int loss = -1;
+    for (int i = 0; i < g->nmetric; i++)
+        loss = !strcmp(g->metric[i].name, "loss") ? i : loss;
+    return loss;
+}
+
+const char *update_rule(const Graph *g)
+{
+    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
+                                       "update_adamw"};
+    return rule[g->recipe.optimizer.kind];
+}
+
+/* ---------------------------------------- parts of the table */
+
+/* Some of the step's sums: all of them, or a bucket's. */
+typedef struct Part {
+    int first, sums;
+} Part;
+
+static Part all_sums(const Step *s)
+{
+    return (Part){0, s->nsum};
+}
+
+static Part bucket_part(const Step *s, int b)
+{
+    return (Part){s->bucket[b].first, s->bucket[b].sums};
+}
+
+/* Parameters: the other sums are statistics.  With --kernels=persistent those that no other call
+ * updates. */
+static bool is_updated(const Writer *w, int sum)
+{
+    return w->g->step->sum[sum].param && !(w->list->persistent && w->owned[sum]);
+}
+
+static int update_count(const Writer *w, Part p)
+{
+    int n = 0;
+    for (int i = p.first; i < p.first + p.sums; i++)
+        n += is_updated(w, i);
+    return n;
+}
+
+static int64_t update_blocks(const Writer *w, Part p)
+{
+    const Step *s = w->g->step;
+    int64_t n = 0;
+
+    for (int i = p.first; i < p.first + p.sums; i++)
+        n += is_updated(w, i) ? (s->sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH : 0;
+    return n;
+}
+
+/* The first of its rows, how many, and pieces that blocks take. */
+static void add_rows(Writer *w, CudaCall *c, Part p)
+{
+    Arena *a = w->arena;
+    const char *rows = w->list->persistent && w->nowned > 0 ? "rest_rows" : "update_rows";
+    const int before = update_count(w, (Part){0, p.first}), n = update_count(w, p);
+
+    cuda_blocks_number(w, c, update_blocks(w, p));
+    cuda_literal(w, c, before ? arena_printf(a, "%s + %d", rows, before) : rows);
+    cuda_number(w, c, n);
+    cuda_literal(w, c, c->blocks.number);
+}
+
+/* ---------------------------------------- what it accesses */
+
+static void touch_bytes(Writer *w, CudaCall *c, int64_t at, int64_t numbers, const Param *p)
+{
+    cuda_touch(w, c, MEMORY_FIXED, at, at + numbers * cuda_real_bytes(w), true);
+    c->operand[c->noperand - 1].param = p;
+    c->operand[c->noperand - 1].walked = true;
+}
+
+void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
+{
+    const Sum *s = &w->g->step->sum[sum];
+    const Param *p = s->param;
+
+    if (from_grad)
+        cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+                   false);
+    else
+        cuda_touch_value(w, c, s->root, false);
+    c->operand[c->noperand - 1].walked = true;
+    touch_bytes(w, c, p->offset, p->count_memory, p);
+    for (int k = 0; k < w->g->nstate; k++)
+        if (p->offset_state[k] >= 0)
+            touch_bytes(w, c, p->offset_state[k], p->count_memory, p);
+}
+
+/* Sums that are made here go to the gradients, too, where ranks add these. */
+static void touch_part(Writer *w, CudaCall *c, Part p, bool from_grad)
+{
+    for (int i = p.first; i < p.first + p.sums; i++) {
+        const Sum *s = &w->g->step->sum[i];
+        if (!is_updated(w, i))
+            continue;
+        update_touch(w, c, i, from_grad);
+        if (!from_grad)
+            cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+                       true);
+    }
+}
+
+/* No update where the loss is not finite. */
+static void touch_loss(Writer *w, CudaCall *c)
+{
+    const int loss = update_loss(w->g);
+    if (loss >= 0)
+        cuda_touch(w, c, MEMORY_METRIC, loss, loss + 1, false);
+}
+
+/* RtScaling of runtime/rt.h: the scale of the loss with --dtype f16. */
+void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
+{
+    enum { BYTES = 16 };
+    const int64_t at = w->g->step->offset_scaling;
+    if (at > 0)
+        cuda_touch(w, c, MEMORY_FIXED, at, at + BYTES, writes);
+}
+
+/* `grad` is the buffer that ranks add, or the scratch. */
+static void add_gradients(Writer *w, CudaCall *c, const char *type, const char *name, bool writes)
+{
+    cuda_address(w, c, type, name, name, writes);
+    c->operand[c->noperand - 1].memory = MEMORY_SCRATCH;
+    cuda_touch(w, c, MEMORY_GRADIENT, 0, INT64_MAX, writes);
+}
+
+/* ---------------------------------------- running averages */
+
+static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
+{
+    CudaCall *c = cuda_add(w, form, NULL);
+    cuda_rt(w, c);
+    cuda_value(w, c, "mean", n->in[0], true);
+    cuda_value(w, c, "var", n->in[2], true);
+    cuda_blocks(w, c, "each", n->shape.dim[0]);
+    c->comment = arena_printf(w->arena, "running averages of batch_norm %s",
+                              param_layer(w->arena, n->in[0]->param));
+    return c;
+}
+
+static void add_average(Writer *w, CudaCall *c, const Node *n)
+{
+    cuda_number(w, c, w->g->step->shards);
+    cuda_literal(w, c, arena_printf(w->arena, "%.17g", node_float(n, "momentum")));
+    cuda_number(w, c, n->shape.dim[0]);
+}
+
+/* They follow the statistics of the step's shards, or (from_grad) what ranks have made of them. */
+static void lower_record(Writer *w, const Sum *s, bool from_grad)
+{
+    const Node *n = s->update;
+    const int64_t channels = n->shape.dim[0],
+                  rows = w->g->step->slice * shape_count(&s->root->in[0]->shape) / channels;
+    CudaCall *c = lower_average(w, from_grad ? "batch_record_grad" : "batch_record", n);
+
+    if (!from_grad) {
+        cuda_given(w, c, "int64_t ", "moments", name_of(w, node_root(s->root)));
+        cuda_touch_value(w, c, s->root, false);
+        touch_loss(w, c);
+    }
+    cuda_given(w, c, "int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset));
+    cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
+               !from_grad);
+    if (!from_grad) {
+        cuda_number(w, c, update_loss(w->g));
+        cuda_number(w, c, rows);
+    }
+    add_average(w, c, n);
+}
+
+/* The same of the one mean and variance of the whole batch, from what all ranks know. */
+static void lower_record_known(Writer *w, const Sum *s)
+{
+    const Node *n = s->update;
+    const int64_t channels = n->shape.dim[0],
+                  rows = w->g->step->shard * shape_count(&s->root->in[0]->shape) / channels;
+    CudaCall *c = lower_average(w, "batch_record_known", n);
+
+    cuda_value_at(w, c, "known", n->in[1],
+                  arena_printf(w->arena, "FIXED(real, %s)", name_of(w, n->in[1])), false);
+    touch_loss(w, c);
+    cuda_number(w, c, update_loss(w->g));
+    cuda_number(w, c, rows);
+    add_average(w, c, n);
+}
+
+/* Those of statistics of shards, or (known) of the whole batch, under that condition, "": none. */
+static void lower_averages(Writer *w, bool from_grad, bool known, const char *condition)
+{
+    const Step *s = w->g->step;
+    const bool guarded = *condition && !w->list->persistent;
+    bool any = false;
+
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *sum = &s->sum[i];
+        if (sum->param || !sum->update || sum->known != known)
+            continue;
+        if (guarded && !any)
+            cuda_line(w, arena_printf(w->arena, "    if (%s) {\n", condition));
+        any = true;
+        if (known)
+            lower_record_known(w, sum);
+        else
+            lower_record(w, sum, from_grad);
+    }
+    if (guarded && any)
+        cuda_line(w, "    }\n");
+}
+
+/* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add,
+ * so the phase that updates is enough. */
+static void lower_all_averages(Writer *w, bool from_grad)
+{
+    const int buckets = w->g->step->nbucket;
+    const char *last = buckets > 1 ? arena_printf(w->arena, "unit == %d", buckets - 1) : "";
+
+    lower_averages(w, from_grad, false,
+                   *last && !from_grad ? arena_printf(w->arena, "!r->grad || %s", last) : last);
+    lower_averages(w, from_grad, true, from_grad ? last : "!r->grad");
+}
+
+/* ------------------------------------------------------------------------------- parameters */
+
+/* With --dtype f16 gradients are scaled, and steps left out in which one of them is not finite. */
+static bool is_scaled(const Writer *w)
+{
+    return w->g->step->offset_scaling > 0;
+}
+
+/* Does the update want to know all gradients first? */
+static bool looks_at_all(const Writer *w)
+{
+    return w->g->recipe.clip_norm > 0 || is_scaled(w);
+}
+
+static CudaCall *open_update(Writer *w, const char *form)
+{
+    CudaCall *c = cuda_add(w, form, NULL);
+    c->alone = looks_at_all(w) || w->g->step->nbucket > 1;
+    return c;
+}
+
+/* All parameters of it in one launch. */
+static CudaCall *lower_update(Writer *w, bool from_grad, Part p)
+{
+    CudaCall *c = open_update(w, "update");
+    cuda_rt(w, c);
+    add_rows(w, c, p);
+    cuda_given(w, c, "bool ", "from_grad", from_grad ? "true" : "false");
+    cuda_number(w, c, update_loss(w->g));
+    cuda_literal(w, c, update_rule(w->g));
+    touch_part(w, c, p, from_grad);
+    touch_loss(w, c);
+    return c;
+}
+
+/* Sums go to `grad`; scaled ones as if they were not. */
+static CudaCall *lower_sums(Writer *w, Part p)
+{
+    CudaCall *c = open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums");
+    cuda_rt(w, c);
+    add_rows(w, c, p);
+    add_gradients(w, c, "char", "grad", true);
+    for (int i = p.first; i < p.first + p.sums; i++)
+        if (is_updated(w, i))
+            cuda_touch_value(w, c, w->g->step->sum[i].root, false);
+    update_touch_scaling(w, c, false);
+    return c;
+}
+
+static CudaCall *lower_part(Writer *w, bool from_grad, Part p)
+{
+    return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
+}
+
+/* The norm of all gradients, which is finite where they are; the update: scratch holds the sums
+ * where nobody else wants them, and the parts of the norm behind them (pass plan leaves the
+ * room). */
+static void lower_clipped(Writer *w)
+{
+    const Graph *g = w->g;
+    const Part p = all_sums(g->step);
+
+    cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
+                              (long long)g->step->grad_bytes));
+    CudaCall *squares = open_update(w, "update_squares");
+    squares->inner_barrier = true;
+    add_gradients(w, squares, "double", "parts", true);
+    add_gradients(w, squares, "char", "grad", false);
+    add_rows(w, squares, p);
+    squares->blocks.number = "CLIP_PARTS";
+    CudaCall *update = open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped");
+    update->inner_barrier = true;
+    cuda_rt(w, update);
+    add_rows(w, update, p);
+    add_gradients(w, update, "char", "grad", false);
+    add_gradients(w, update, "double", "parts", false);
+    cuda_literal(w, update,
+                 g->recipe.clip_norm > 0 ? arena_printf(w->arena, "%.17g", g->recipe.clip_norm)
+                                         : "INFINITY");
+    cuda_number(w, update, update_loss(g));
+    cuda_literal(w, update, update_rule(g));
+    touch_part(w, update, p, true);
+    update_touch_scaling(w, update, true);
+    touch_loss(w, update);
+}
+
+static void lower_case(Writer *w, bool from_grad, int unit, Part p)
+{
+    CudaCall *c = lower_part(w, from_grad, p);
+    c->before = arena_printf(w->arena, "case %d: ", unit), c->behind = " break;";
+    c->times = unit < 0 ? w->list->times : 0;
+}
+
+/* A unit is a bucket where r->grad is set, which ranks add and update by themselves; else all is
+ * done at once. */
+static void lower_buckets(Writer *w, bool from_grad)
+{
+    const Step *s = w->g->step;
+
+    if (w->list->persistent && update_count(w, all_sums(s)) == 0)
+        return;
+    if (s->nbucket == 1 || w->list->persistent) {
+        lower_part(w, from_grad, all_sums(s));
+        return;
+    }
+    cuda_line(w, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
+    for (int b = 0; b < s->nbucket; b++)
+        if (update_count(w, bucket_part(s, b)) > 0)
+            lower_case(w, from_grad, b, bucket_part(s, b));
+    if (!from_grad)
+        lower_case(w, from_grad, -1, all_sums(s));
+    cuda_line(w, "    }\n");
+}
+
+void update_lower(Writer *w, bool from_grad)
+{
+    const Step *s = w->g->step;
+    const bool clips = looks_at_all(w);
+    const int before = w->list->n;
+
+    lower_all_averages(w, from_grad);
+    if (clips)
+        cuda_line(w, "    char *const grad = r->grad ? r->grad : t;\n");
+    if (!clips || !from_grad)
+        lower_buckets(w, from_grad);
+    else if (s->nbucket > 1)
+        cuda_line(w, arena_printf(w->arena,
+                                  "    if (unit < %d) /* the norm is that of all buckets */\n      "
+                                  "  return;\n",
+                                  s->nbucket - 1));
+    if (clips && !from_grad && !w->list->persistent)
+        cuda_line(w, "    if (r->grad)\n        return;\n");
+    if (clips)
+        lower_clipped(w);
+    for (int i = before; i < w->list->n; i++) /* one barrier before all of it */
+        w->list->call[i]->continues = w->list->persistent && i > before;
+}

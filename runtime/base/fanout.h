@@ -1,0 +1,39 @@
+/* fanout.h -- which thread starts which others: a tree over sockets, caches and groups of threads.
+ *
+ * Threads are numbered in the order of their processors, so that the threads of a group, a cache
+ * and a socket are neighbours.  The first thread of each is its leader.  Leaders of sockets form a
+ * binomial tree; so do, in each socket, leaders of caches; in each cache, leaders of groups; in
+ * each group, threads.  A parent has a lower number than its children, so threads 0 .. n - 1 are a
+ * tree of their own for each n.
+ *
+ * Messages pass from parents to children, one after another, the largest part of the tree first.
+ * The last of T threads has its message after ceil(log2 T) messages where the parts of a level are
+ * powers of two, else after up to two more; answers return in as many.
+ */
+#ifndef FANOUT_H
+#define FANOUT_H
+#include "base/cores.h"
+
+enum { FANOUT_GROUP = 8 }; /* threads of a group, at most */
+
+/* A group: threads first .. end - 1. */
+typedef struct FanoutGroup {
+    int first, end, cache, socket;
+} FanoutGroup;
+
+typedef struct Fanout {
+    int threads, groups;
+    int *group;           /* [threads]: index of the thread's group */
+    FanoutGroup *part;    /* [groups] */
+    int *parent;          /* [threads]: -1 of thread 0 */
+    int *nchild, **child; /* [threads]: children in the order of messages */
+} Fanout;
+
+/* Thread t is on p[t]; p NULL: all threads share a cache.  Memory is of rt_alloc. */
+void fanout_plan(Fanout *f, const Processor *p, int threads);
+void fanout_free(Fanout *f);
+
+/* Messages one after another until the last of threads 0 .. n - 1 has one. */
+int fanout_rounds(const Fanout *f, int n);
+
+#endif

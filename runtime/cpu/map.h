@@ -1,0 +1,47 @@
+/* map.h -- loops over arrays by vectors, whose last vector can be incomplete; vec.h includes it. */
+#ifndef CPU_MAP_H
+#define CPU_MAP_H
+#include "cpu/vec.h"
+
+/* Elementwise loops of generated code.  The body reads LOAD(pointer) and writes STORE(pointer,
+ * value), both at element AT:
+ *     RT_MAP(16 * 500, vec y = LOAD(a); STORE(c, LOAD(b) * (1 - y * y)))
+ * Whole vectors come first; then the body runs once more for the remaining lanes. */
+#define LOAD(p)            v_load_lanes((p) + AT, rt_lanes)
+#define STORE(p, x)        v_store_lanes((p) + AT, x, rt_lanes)
+#define RT_MAP(count, ...) RT_MAP_FROM(0, (int64_t)(count), __VA_ARGS__)
+/* The same for elements first to end - 1. */
+#define RT_MAP_FROM(first, end, ...)                                                               \
+    do {                                                                                           \
+        int64_t AT = (first);                                                                      \
+        for (const int rt_lanes = V; AT + V <= (end); AT += V) {                                   \
+            (void)rt_lanes;                                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        for (const int rt_lanes = (int)((end)-AT); AT < (end); AT += V) {                          \
+            (void)rt_lanes;                                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+    } while (0)
+RT_INLINE vec v_load_lanes(const real *p, int lanes)
+{
+    return lanes == V ? v_load(p) : v_load_n(p, lanes);
+}
+RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
+{
+    if (lanes == V)
+        v_store(p, x);
+    else
+        v_store_n(p, x, lanes);
+}
+
+/* Bit i: x[i] is not 0.  count <= 64. */
+RT_INLINE uint64_t v_nonzeros(const real *x, int count)
+{
+    uint64_t word = 0;
+    for (int i = 0; i < count; i += V)
+        word |= (uint64_t)v_nonzero(v_load_lanes(x + i, count - i < V ? count - i : V)) << i;
+    return word;
+}
+
+#endif

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# threads.sh -- the same weights for any number of threads, in order and along the tree of a larger machine; which threads there are by
+# default; notes and errors of --threads and --pin.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+. "$TENON_ROOT/tests/tools/machine.sh"
+
+counts="1 2 3 5 7 11 16 33 64 128"
+small_mnist "$work/mnist" 256 32 || true
+options() { # MODEL: its size, and its data
+    case $1 in
+    lenet) data=(--data "$work/mnist" --limit-samples 256) more=() ;;
+    resnet20_cifar10) data=() more=(--batch 16 --set 'data=synthetic(samples=32,test_samples=16)') ;;
+    lstm_synthetic) data=() more=(--batch 32 --set 'data=synthetic(samples=64,test_samples=32,classes=7)' --set model.width=24 --set model.time=10 --set model.features=7) ;;
+    esac
+}
+run() { rm -f "$work/log"; "$work/$1" "${data[@]}" --epochs 1 --log "$work/log" "${@:2}" > "$work/out" 2> "$work/err"; hashes "$work/log"; }
+started() { field "$work/log" start "$1" | tr -d " "; }
+
+machine "$work/small" 2 2 4          # 16 cores in 4 caches
+machine "$work/smt" 1 1 4 2          # 4 cores with 2 processors each
+machine "$work/pod" 1 8 8
+quota "$work/pod" 4
+
+for model in lenet resnet20_cifar10 lstm_synthetic; do
+    options $model
+    build $model "$work/$model" "${more[@]}"
+    want=$(run $model --threads 1)
+    [ "$(wc -w <<< "$want")" = 1 ] && ok || bad "$model: one epoch, but hashes '$want': $(cat "$work/err")"
+    for threads in $counts; do
+        same "$model, $threads threads" "$(run $model --threads $threads)" "$want"
+    done
+    same "$model, a thread a core of a machine with 16" "$(TENON_MACHINE=$work/small run $model)" "$want"
+    same "$model: its threads" "$(started threads)" 16
+    # more threads than slices: teams of threads, of one size and of several
+    for threads in 3 11 13; do
+        same "$model, teams of $threads threads" "$(TENON_MACHINE=$work/small run $model --threads $threads)" "$want"
+    done
+done
+
+# by default: a thread a core, within the quota
+p=$work/lstm_synthetic
+info() { TENON_MACHINE=$work/$1 "$p" info | sed -n "s/^$2: //p"; }
+same "cores of 16" "$(info small cores)" "16 of 16, processors: 16, caches: 4, sockets: 2"
+same "threads of 16" "$(info small threads)" "16 on 16 cores; not pinned"
+same "cores with siblings" "$(info smt cores)" "4 of 4, processors: 8, caches: 1, sockets: 1"
+same "threads beside siblings" "$(info smt threads)" "4 on 4 cores; not pinned"
+same "threads in a container" "$(info pod threads)" "4 on 64 cores, limited by the quota of the control group; not pinned"
+printf 'Cpus_allowed_list:\t1,5\n' > "$work/smt/proc/self/status"
+same "threads on a core" "$(info smt threads)" "1 on 1 of 4 cores, limited by the affinity mask; not pinned"
+
+# the log says it; more threads than cores are allowed, with a note
+options lstm_synthetic
+TENON_MACHINE=$work/pod run lstm_synthetic > "$work/hash"
+same "the log in a container" "$(started threads) $(started cores) $(started limit) $(started pin)" "4 64 quota none"
+same "no note" "$(wc -l < "$work/err")" 0
+TENON_MACHINE=$work/smt run lstm_synthetic --threads 3 > "$work/hash"
+same "the log of --threads" "$(started threads) $(started cores) $(started limit)" "3 1 option"
+same "one note" "$(grep -c 'threads 3: there is 1 core' "$work/err")" 1
+TENON_MACHINE=$work/pod run lstm_synthetic --threads 6 > "$work/hash"
+same "a note on the quota" "$(grep -c 'threads 6: the control group has a quota of 4 processors' "$work/err")" 1
+refuses "more threads than a program can have" "from 1 to 1024, not '1025'" "$p" --threads 1025
+refuses "no thread" "from 1 to 1024, not '0'" "$p" --threads 0
+refuses "another word" "pin is none or cores, not 'all'" "$p" --pin all
+for pin in none cores; do
+    run lstm_synthetic --threads 1 --pin $pin > "$work/hash"
+    same "--pin $pin" "$(started pin)" $pin
+done
+finish
