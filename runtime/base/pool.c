@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/fanout.h"
+#include "base/relax.h"
 #include "base/threads.h"
 #include "rt.h"
 #include <linux/futex.h>
@@ -75,15 +76,6 @@ struct Pool {
 };
 
 /* ---- waiting */
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static int64_t spin_clock(void)
 {

@@ -4,6 +4,7 @@
  * cache lines of their own, so that a thread that waits does not slow one that arrives.
  */
 #include "base/team.h"
+#include "base/relax.h"
 #include "rt.h"
 #include <sched.h>
 #include <stdalign.h>
@@ -37,15 +38,6 @@ Barrier *barriers_at(Barrier *all, int i)
 void barriers_free(Barrier *all)
 {
     free(all);
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }
 
 void rt_team_wait(void)
