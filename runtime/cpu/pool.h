@@ -42,6 +42,45 @@ RT_INLINE real pool_share(Pool p, Window q)
     return count ? (real)1 / (real)count : 0;
 }
 
+/* ------------------------------------------------------------------------- forward, both kinds */
+
+/* Maximum of `lanes` channels over a window. */
+RT_INLINE vec max_pool_lanes(const real *x, Pool p, Window q, int lanes)
+{
+    vec best =
+        window_empty(q) ? v_set(0) : v_load_lanes(x + ((int64_t)q.top * p.w + q.left) * p.c, lanes);
+    for (int i = q.top; i < q.bottom; i++)
+        for (int j = q.left; j < q.right; j++)
+            best = v_max(v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes), best);
+    return best;
+}
+
+/* Mean of `lanes` channels over a window. */
+RT_INLINE vec avg_pool_lanes(const real *x, Pool p, Window q, int lanes)
+{
+    vec sum = v_set(0);
+    for (int i = q.top; i < q.bottom; i++)
+        for (int j = q.left; j < q.right; j++)
+            sum += v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes);
+    return sum * v_set(pool_share(p, q));
+}
+
+/* Computes the rows of y that belong to this member of the team. */
+RT_INLINE void pool_outputs(real *restrict y, const real *restrict x, Pool p, bool average)
+{
+    const TeamRange part = team_range((int64_t)p.n * p.oh);
+    for (int64_t i = part.first; i < part.end; i++)
+        for (int ox = 0; ox < p.ow; ox++) {
+            const real *from = x + i / p.oh * p.h * p.w * p.c;
+            real *to = y + (i * p.ow + ox) * pool_row(p);
+            const Window q = pool_window(p, (int)(i % p.oh), ox);
+            if (average)
+                RT_MAP(p.c, STORE(to, avg_pool_lanes(from + AT, p, q, rt_lanes)));
+            else
+                RT_MAP(p.c, STORE(to, max_pool_lanes(from + AT, p, q, rt_lanes)));
+        }
+}
+
 /* ------------------------------------------------------------------------------------------ max */
 
 /* Index in the (H, W) image of the window's first maximum, -1 if the window is empty. */
@@ -77,27 +116,9 @@ RT_INLINE void max_pool_dx_plain(real *dx, const real *x, const real *dy, Pool p
             }
 }
 
-/* `lanes` channels of one window. */
-RT_INLINE vec max_pool_lanes(const real *x, Pool p, Window q, int lanes)
-{
-    vec best =
-        window_empty(q) ? v_set(0) : v_load_lanes(x + ((int64_t)q.top * p.w + q.left) * p.c, lanes);
-    for (int i = q.top; i < q.bottom; i++)
-        for (int j = q.left; j < q.right; j++)
-            best = v_max(v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes), best);
-    return best;
-}
-
 RT_INLINE void max_pool(real *restrict y, const real *restrict x, Pool p)
 {
-    const TeamRange part = team_range((int64_t)p.n * p.oh); /* rows of outputs */
-    for (int64_t i = part.first; i < part.end; i++)
-        for (int ox = 0; ox < p.ow; ox++) {
-            const real *from = x + i / p.oh * p.h * p.w * p.c;
-            real *to = y + (i * p.ow + ox) * pool_row(p);
-            const Window q = pool_window(p, (int)(i % p.oh), ox);
-            RT_MAP(p.c, STORE(to, max_pool_lanes(from + AT, p, q, rt_lanes)));
-        }
+    pool_outputs(y, x, p, false);
 }
 
 /* RT_MAP over the channels of a team member's part. */
@@ -183,25 +204,9 @@ RT_INLINE void avg_pool_dx_plain(real *dx, const real *dy, Pool p)
             }
 }
 
-RT_INLINE vec avg_pool_lanes(const real *x, Pool p, Window q, int lanes)
-{
-    vec sum = v_set(0);
-    for (int i = q.top; i < q.bottom; i++)
-        for (int j = q.left; j < q.right; j++)
-            sum += v_load_lanes(x + ((int64_t)i * p.w + j) * p.c, lanes);
-    return sum * v_set(pool_share(p, q));
-}
-
 RT_INLINE void avg_pool(real *restrict y, const real *restrict x, Pool p)
 {
-    const TeamRange part = team_range((int64_t)p.n * p.oh); /* rows of outputs */
-    for (int64_t i = part.first; i < part.end; i++)
-        for (int ox = 0; ox < p.ow; ox++) {
-            const real *from = x + i / p.oh * p.h * p.w * p.c;
-            real *to = y + (i * p.ow + ox) * pool_row(p);
-            const Window q = pool_window(p, (int)(i % p.oh), ox);
-            RT_MAP(p.c, STORE(to, avg_pool_lanes(from + AT, p, q, rt_lanes)));
-        }
+    pool_outputs(y, x, p, true);
 }
 
 RT_INLINE void avg_pool_dx(real *restrict dx, const real *restrict dy, Pool p)
