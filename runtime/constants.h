@@ -9,10 +9,11 @@
 
 /* Memory, in bytes. */
 enum {
-    RT_ALIGN = 64,              /* regions and buffers begin at multiples: a cache line, a vector */
-    RT_STACK = 6 << 20,         /* a thread's stack: the arrays of fixed size of any kernel (3.4 MB:
-                                   conv2d_dw_update in f64), RT_STACK_GROWING, what calls them */
-    RT_STACK_GROWING = 1 << 20, /* arrays of a kernel that grow with the model's sizes */
+    RT_ALIGN = 64,      /* regions and buffers begin at multiples: a cache line, a vector */
+    RT_STACK = 6 << 20, /* a thread's stack: a kernel's arrays of fixed size (at most 3.4 MB:
+                                   conv2d_dw_update in f64), RT_STACK_GROWING, and the callers */
+    RT_STACK_GROWING =
+        1 << 20, /* the part for a kernel's arrays that grow with the model's sizes */
 };
 
 /* Tables of a program (rt.h). */
@@ -28,7 +29,7 @@ enum {
     RT_TILE_ROWS_MOST = 8,       /* rows of a register tile two vectors wide: tile.h */
     RT_CONV_NARROW = 512,        /* products of a position in a wide tile, at most: conv_box.h */
     RT_TAPS_POSITIONS = 256,     /* positions of a block: conv_dw_taps.h */
-    RT_TAPS_FEW = 64,            /* positions of a sample up to which it goes tap by tap */
+    RT_TAPS_FEW = 64,            /* positions of a sample: with at most so many, tap by tap */
     RT_SQUARE_CHANNELS = 512,    /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
     RT_SQUARE_BYTES = 1024,      /* bytes of a unit's outputs */
     RT_WINO_BYTES = 1280 * 1024, /* bytes of scratch: winograd.h */
@@ -54,9 +55,9 @@ enum {
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
 };
 
-/* Words in capitals that a constant of a generated file must not have as its name: words of the
- * generated file, and of all files that it includes.  A word that ends in _ stands for all words
- * that begin with it. */
+/* Words in capitals that cannot be the name of a constant in a generated file, because the file
+ * itself or a file that it includes uses them.  A word that ends in _ stands for all words that
+ * begin with it. */
 /* clang-format off */
 #define RT_RESERVED_WORDS \
     /* a generated file */                                                                        \

@@ -1,4 +1,5 @@
-/* main.c -- rt_main: is this the right machine, what is asked for, do it. */
+/* main.c -- rt_main: reads the command line, checks the machine, joins the other ranks, and runs
+ * the command. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mapped.h"
@@ -15,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Before anything else: ranks that were asked for different things would read each other's messages as something else, or wait for
- * some that never come.  What stands in files (data, weights) is compared where it has been read. */
+/* Dies if the ranks have different commands or options: they would misread each other's messages,
+ * or wait for messages that never come.  The contents of files (data, weights) are compared where
+ * they are read. */
 static void compare_requests(const Options *o, Comm *c)
 {
     const double option[] = {(double)o->seed,
@@ -42,7 +44,8 @@ static void compare_requests(const Options *o, Comm *c)
     comm_same(c, hash_end(&h), "other options");
 }
 
-/* Rank 0 speaks and writes for all; what others have to say are errors, and what goes into logs of their own. */
+/* For ranks other than 0: only rank 0 prints and writes files.  The others write errors to stderr,
+ * and logs if each rank has a log of its own. */
 static void be_silent(Options *o)
 {
     if (!freopen("/dev/null", "w", stdout))
@@ -79,14 +82,15 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)
-        rt_print("--reduce nccl: NCCL chooses the order of sums, which are not equal to the bit to those of one GPU\n");
+        rt_print("--reduce nccl: NCCL chooses the order of sums, which are not equal to the bit to "
+                 "those of one GPU\n");
 }
 
-/* Commands that take long, and leave more than what they print: closing a pager must not end them.  The others end as usual tools
- * do when their output is not read. */
+/* train, test and bench take long and have other results than their output, so they continue after
+ * the reader of their output (a pager, say) has gone.  SIGPIPE ends the other commands, as usual. */
 static void choose_signals(Command command)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes fails like a full disk */
     if (command == TRAIN || command == TEST || command == BENCH)
         signal(SIGPIPE, SIG_IGN);
 }
@@ -122,7 +126,7 @@ static int start(void *arg)
     rt_said();
     fflush(stderr);
     comm_close(&comm);
-    _exit(code); /* the other threads need no farewell */
+    _exit(code); /* does not wait for the other threads */
 }
 
 int rt_main(const RtProgram *p, int argc, char **argv)

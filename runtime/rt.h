@@ -189,7 +189,7 @@ typedef struct RtBucket {
     int64_t offset, bytes; /* in r->grad */
     int ready;             /* the phase of `train` after which its sums can run */
     int due;               /* the first phase of the next step that needs its update */
-    int units, updates;    /* units of the gradient phase, of the update phase; buckets in order */
+    int units, updates;    /* its units in the gradient phase; its units in the update phase */
 } RtBucket;
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };

@@ -1,4 +1,4 @@
-/* cgroup.c -- finds the directory of the own control group, and walks from it to the root. */
+/* cgroup.c -- finds the control group of this process, and walks from its directory to the root. */
 #include "base/cgroup.h"
 #include <fcntl.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@ bool cgroup_file(const char *root, const char *path, char *text, size_t size)
     return fd >= 0;
 }
 
-/* Whether `word` is one of the words of a list with commas between. */
+/* Whether `word` is in a list whose words are separated by commas. */
 static bool in_list(const char *list, const char *word)
 {
     const size_t n = strlen(word);
@@ -73,8 +73,9 @@ static bool find_mount(const char *root, const char *controller, char *place, ch
     return false;
 }
 
-/* The directory of the own group, and how many bytes of it are the mount.  A process outside of
- * its namespace has a path with "..": then only the mount is visible. */
+/* path: the directory of this process's group; its first *mount bytes are the mount point.  If the
+ * process is outside of its namespace, the path of its group has "..": then path is the mount
+ * point alone. */
 static bool find_directory(const char *root, const char *controller, char *path, size_t *mount)
 {
     char group[PATH], place[PATH], top[PATH];
@@ -87,7 +88,7 @@ static bool find_directory(const char *root, const char *controller, char *path,
     return true;
 }
 
-/* The parent group.  False: `path` is the mount. */
+/* Changes `path` to the parent group.  False: `path` is the mount point, the highest group. */
 static bool go_up(char *path, size_t mount)
 {
     char *slash = strrchr(path, '/');
@@ -104,7 +105,8 @@ static bool group_file(const char *root, const char *path, const char *name, cha
     return cgroup_file(root, file, text, 256);
 }
 
-/* Of one group.  cpu.max is "400000 100000", microseconds of time in a period, or "max 100000". */
+/* The quota of one group, without its parents; 0: no limit.  cpu.max is "400000 100000", which are
+ * microseconds of processor time and of the period, or "max 100000". */
 static double own_quota(const char *root, const char *path, bool v2)
 {
     char text[256], period[256];

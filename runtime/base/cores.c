@@ -38,7 +38,7 @@ static int count(const Set *s)
     return n;
 }
 
-/* "0-3,8" */
+/* Reads a list such as "0-3,8". */
 static Set parse_list(const char *text)
 {
     Set s = {{0}};
@@ -63,7 +63,8 @@ static int first_of(const Set *s)
 
 /* ---- the mask */
 
-/* sched_getaffinity fails if its set is shorter than the kernel's, so the set has room. */
+/* The affinity mask.  sched_getaffinity fails if its set is shorter than the kernel's, so the set
+ * has the size of the largest machine. */
 static Set mask_of_process(const char *root)
 {
     Set s = {{0}};
@@ -118,7 +119,7 @@ static int socket_of(const char *root, int number)
     return n > 0 ? n : 0;
 }
 
-/* The processor's directory has a link node3. */
+/* The NUMA node: the processor's directory has a link with its name, such as node3. */
 static int node_of(const char *root, int number)
 {
     char path[4200];
@@ -170,7 +171,7 @@ static int compare_places(const void *a, const void *b)
     return 0;
 }
 
-/* Cores of all processors of a set. */
+/* Number of cores of the processors in a set. */
 static int cores_of_set(const char *root, const Set *s)
 {
     int n = 0;
@@ -202,7 +203,8 @@ static void read_processors(Cores *c, const char *root, const Set *mask)
     qsort(c->processor, (size_t)n, sizeof *c->processor, compare_places);
 }
 
-/* Cores, caches and sockets stand together in the order of the processors. */
+/* Counts cores, caches and sockets.  The processors of a cache or a socket are neighbours in the
+ * sorted array, so each change of the number begins a new one. */
 static void count_things(Cores *c)
 {
     const Processor *last = NULL;

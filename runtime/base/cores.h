@@ -11,7 +11,8 @@
 
 enum { CORES_MOST = 8192 }; /* processors of a machine, in Linux's numbers */
 
-/* A processor.  Those with the same number in a field share the thing; numbers are arbitrary. */
+/* A processor.  Two processors share a socket, node, cache or core if this field is equal; the
+ * values have no other meaning. */
 typedef struct Processor {
     int number;                    /* Linux's */
     int sibling;                   /* index in its core, of the processors that may be used */
@@ -29,11 +30,11 @@ typedef struct Cores {
 } Cores;
 
 /* root: the directory that is read as "/"; "": this machine.  Without files in sys/, each
- * processor counts as a core, and all share a cache.  Memory is of rt_alloc. */
+ * processor counts as a core, and all share a cache.  The memory comes from rt_alloc. */
 void cores_read(Cores *c, const char *root);
 
 /* The default number of threads: one a core, and no more than whole seconds of quota; at least 1.
- * `ranks` processes have the quota in common. */
+ * `ranks` processes share the quota. */
 int cores_threads(const Cores *c, int ranks);
 
 #endif

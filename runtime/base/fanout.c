@@ -40,7 +40,8 @@ static void add_group(const Plan *x, int first, int end)
     f->groups++;
 }
 
-/* Threads lo .. hi - 1 are a part of the level above. */
+/* Divides threads lo .. hi - 1, which are one part of the level above, into parts of this level,
+ * and makes a binomial tree of the leaders of these parts. */
 static void connect_parts(const Plan *x, Level level, int lo, int hi)
 {
     int parts = 0, *leader = rt_alloc(sizeof *leader * (size_t)(hi - lo + 1));
@@ -57,7 +58,8 @@ static void connect_parts(const Plan *x, Level level, int lo, int hi)
     free(leader);
 }
 
-/* Parts of higher levels, and larger parts, begin with higher numbers. */
+/* Children in the order of messages, the largest part first: that is the descending order of their
+ * numbers, because parts of higher levels, and larger parts, have leaders with higher numbers. */
 static void list_children(Fanout *f)
 {
     for (int t = 1; t < f->threads; t++)

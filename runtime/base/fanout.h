@@ -29,7 +29,7 @@ typedef struct Fanout {
     int *nchild, **child; /* [threads]: children in the order of messages */
 } Fanout;
 
-/* Thread t is on p[t]; p NULL: all threads share a cache.  Memory is of rt_alloc. */
+/* Thread t is on p[t]; p NULL: all threads share a cache.  The memory comes from rt_alloc. */
 void fanout_plan(Fanout *f, const Processor *p, int threads);
 void fanout_free(Fanout *f);
 

@@ -16,7 +16,7 @@
  * mapped_leave before the memory is unmapped: it dies if the file has broken. */
 void mapped_watch(const void *at, int64_t bytes, const char *path);
 void mapped_leave(const void *at);
-void mapped_renamed(const void *at, const char *path); /* the file is now named so */
+void mapped_renamed(const void *at, const char *path); /* path: the file's new name */
 
 /* Reports that a file is wrong; from any thread.  The first message is kept. */
 void mapped_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 enum { TICK = 100 }; /* ms between two checks of the flag: another thread can get the signal */
-static const double PATIENCE = 1; /* seconds of waiting, of all writes after the request to stop */
+static const double PATIENCE =
+    1; /* seconds that all writes together wait after a request to stop */
 
 static const volatile sig_atomic_t *stop_flag;
 static atomic_bool hurry;
-static _Atomic double give_up; /* time; 0: no write has waited since the request */
+static _Atomic double give_up; /* time of the limit; 0: no write has waited since the request */
 
 void output_begin(void)
 {

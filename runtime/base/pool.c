@@ -1,11 +1,11 @@
 /* pool.c -- the pool of threads.h: fork and join along a tree (fanout.h), or, with more threads
  * than processors, among those that are awake.
  *
- * A thread has a seat of its own cache lines.  Its parent writes a job into the seat, then the
- * job's number into `call`; the thread writes the number into `done` when it and its children have
- * finished.  A thread that waits for a number looks at it for SPIN_NS, then marks the word ASLEEP
- * and sleeps in the kernel; who writes the number next finds the mark and wakes the thread.  So a
- * job takes at most 2 ceil(log2 T) messages one after another where groups are powers of two, and
+ * Each thread has a seat on cache lines of its own.  Its parent writes a job into the seat, then
+ * the job's number into `call`; the thread writes the number into `done` when it and its children
+ * have finished.  A thread that waits for a number polls it for SPIN_NS, then marks the word ASLEEP
+ * and sleeps in the kernel; the thread that writes the next number finds the mark and wakes it.  So
+ * a job takes at most 2 ceil(log2 T) messages one after another where groups are powers of two, and
  * no line is written by all threads.
  */
 #define _GNU_SOURCE
@@ -26,9 +26,9 @@
 
 enum {
     LINES = 128,      /* bytes: processors prefetch cache lines in pairs */
-    PAUSE_NS = 20000, /* a waiting thread looks without a break this long, */
-    SPIN_NS = 100000, /* then between offers of the processor to others, then sleeps */
-    LOOKS = 64,       /* between two readings of the clock */
+    PAUSE_NS = 20000, /* until then a waiting thread polls without a system call, */
+    SPIN_NS = 100000, /* until then it calls sched_yield between polls; then it sleeps */
+    LOOKS = 64,       /* polls between two readings of the clock */
     ASLEEP = 1        /* mark in a word of even job numbers */
 };
 
@@ -41,27 +41,28 @@ typedef struct Job {
     bool each;  /* unit t is for thread t */
 } Job;
 
-/* The units of a thread that are free to take: next in the lower half, end in the upper half. */
+/* The units of a thread that no thread has taken yet: the next one in the lower half of the word,
+ * the end in the upper half. */
 typedef _Atomic uint64_t Share;
 
 typedef struct Seat {
-    alignas(LINES) atomic_uint call; /* by the parent */
+    alignas(LINES) atomic_uint call; /* the parent writes it */
     Share share;
     Job job;
-    alignas(LINES) atomic_uint done; /* by the thread */
+    alignas(LINES) atomic_uint done; /* the thread writes it */
     alignas(LINES) Pool *pool;       /* constant */
     int thread;
-    int processor; /* to be pinned to; -1: none */
+    int processor; /* the thread is pinned to it; -1: not pinned */
     pthread_t id;
 } Seat;
 
-/* The last job of which all units were found taken. */
+/* Number of the last job whose units were all found taken. */
 typedef struct Dry {
     alignas(LINES) atomic_uint job;
 } Dry;
 
 struct Pool {
-    int threads, room;  /* room: processors for them */
+    int threads, room;  /* room: number of processors for the threads */
     bool crowded;       /* more threads than processors */
     cpu_set_t *outside; /* thread 0 is pinned: the mask of the process; else NULL */
     Seat *seat;
@@ -69,10 +70,11 @@ struct Pool {
     Dry *dry; /* [groups] */
     Dry all_dry;
     alignas(LINES) unsigned number; /* of the last job; even */
-    /* crowded: */
-    alignas(LINES) atomic_uint open;         /* number of the job, + 1 while units may be taken */
-    alignas(LINES) atomic_int inside, awake; /* threads at the job; threads that do not sleep */
-    atomic_int missing;                      /* `each`: threads that have not had their unit */
+    /* only if crowded: */
+    alignas(LINES) atomic_uint open; /* number of the job, + 1 while units may be taken */
+    alignas(LINES) atomic_int inside,
+        awake;          /* threads that work on the job; threads that do not sleep */
+    atomic_int missing; /* if the job is `each`: threads that have not run their unit */
 };
 
 /* ---- waiting */
@@ -113,7 +115,8 @@ static void wake(atomic_uint *word, int threads)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
-/* Waits until the number in the word is `number`, or, with `change`, is not; returns it. */
+/* Waits until the word has the number `number` or, with `change`, another one; returns the number
+ * that it has. */
 static unsigned await(atomic_uint *word, unsigned number, bool change)
 {
     Spin s = {0, 0, 0};
@@ -169,7 +172,8 @@ static void take_share(const Job *j, Share *s, int thread)
     }
 }
 
-/* The group's units.  A thread that has no job yet has an old share; then its units stay for it. */
+/* Takes units of the group's threads.  The share of a thread that has not got the job yet is of an
+ * earlier job, so this thread leaves it alone. */
 static void take_group(Pool *p, const Job *j, int thread, int group, unsigned number)
 {
     const FanoutGroup *g = &p->fan.part[group];
@@ -189,14 +193,14 @@ static void take_group(Pool *p, const Job *j, int thread, int group, unsigned nu
         atomic_store_explicit(&p->dry[group].job, number, memory_order_relaxed);
 }
 
-/* 0: the same cache; 1: the same socket; 2: another one. */
+/* 0: the same cache; 1: the same socket; 2: different sockets. */
 static int distance_of(const FanoutGroup *a, const FanoutGroup *b)
 {
     return a->socket != b->socket ? 2 : a->cache != b->cache;
 }
 
-/* The own units, then what others have left: first in the group, then in the cache, in the
- * socket, elsewhere. */
+/* Takes the units of the thread itself, then those that others have not taken: first in its group,
+ * then on its cache, on its socket, on other sockets. */
 static void take_units(Pool *p, const Job *j, int thread, unsigned number)
 {
     const Fanout *f = &p->fan;
@@ -288,7 +292,8 @@ static void take_crowded(Pool *p, const Job *j, int thread)
         take_share(j, &p->seat[(thread + k) % p->threads].share, thread);
 }
 
-/* Waits for a job that is open and not number `seen`.  room - 1 threads stay awake. */
+/* Waits until a job is open whose word is not `seen`, and returns its word.  Of all threads that
+ * wait here, room - 1 stay awake. */
 static unsigned await_open(Pool *p, unsigned seen)
 {
     for (Spin s = {0, 0, 0};;) {
@@ -388,7 +393,7 @@ void pool_each(Pool *p, PoolWork work, void *arg)
 
 /* ---- begin and end */
 
-/* A processor that has left the cpuset since the start cannot be had: the thread stays unpinned. */
+/* A thread stays unpinned if its processor has left the cpuset since the start. */
 static void pin(const Seat *s)
 {
     cpu_set_t *set = s->processor >= 0 ? CPU_ALLOC(CORES_MOST) : NULL;
@@ -412,7 +417,8 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Other threads of the program start with the mask of the process, also from a pinned thread. */
+/* Pins thread 0.  Threads that it creates later, outside of the pool, get the mask of the process,
+ * not that of thread 0. */
 static void pin_first(Pool *p)
 {
     const size_t size = CPU_ALLOC_SIZE(CORES_MOST);
@@ -423,7 +429,8 @@ static void pin_first(Pool *p)
     pin(&p->seat[0]);
 }
 
-/* Threads that cannot be created are done without: the others are a pool, too. */
+/* Returns the number of threads that run.  After the first failure the pool has only the threads
+ * before it. */
 static int start_threads(Pool *p)
 {
     for (int t = 1; t < p->threads; t++) {

@@ -1,5 +1,5 @@
-/* sha256.c -- SHA-256 (FIPS 180-4), which compares files with a list of checksums; and HMAC over it
- * (RFC 2104), which shows that a message comes from a holder of the key. */
+/* sha256.c -- SHA-256 (FIPS 180-4), for the comparison of files with a list of checksums; and HMAC
+ * with it (RFC 2104), which proves that a message comes from a holder of the key. */
 #include "base/hash.h"
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -75,8 +75,8 @@ static bool has_instructions(void)
            __get_cpuid(1, &a, &b, &c, &d) && (c >> 19 & 1); /* SHA, SSE4.1 */
 }
 
-/* The same with the processor's SHA instructions, four rounds at a time: 989 MB/s, sha256_block
- * 326 MB/s.  The registers hold a, b, e, f and c, d, g, h. */
+/* The same with the processor's SHA instructions, four rounds at a time: 989 MB/s, where
+ * sha256_block has 326 MB/s.  The registers hold a, b, e, f and c, d, g, h. */
 __attribute__((target("sha,sse4.1"))) static void block_fast(uint32_t s[8], const uint8_t *p)
 {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);

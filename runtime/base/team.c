@@ -1,4 +1,4 @@
-/* team.c -- teams of threads: parts of a result, and the barrier behind each call; see rt.h.
+/* team.c -- teams of threads: parts of a result, and the barrier after each call; see rt.h.
  *
  * The barrier counts arrivals; the last one starts the next round.  Arrivals and the round lie in
  * cache lines of their own, so that a thread that waits does not slow one that arrives.
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPIN_ROUNDS = 4096 }; /* looks before a waiting thread gives way */
+enum { SPIN_ROUNDS = 4096 }; /* polls before a waiting thread calls sched_yield */
 
 struct Barrier {
     alignas(64) atomic_int arrived;
@@ -56,8 +56,9 @@ void rt_team_wait(void)
             relax();
 }
 
-/* Of all grids of `of` or fewer parts the one whose largest part is smallest; of several the one
- * with the fewest columns, because parts of one column read the same weights. */
+/* This member's part of the best grid with at most `of` parts.  Best is the grid whose largest part
+ * is smallest; among equals the one with the fewest columns, because parts of one column read the
+ * same weights. */
 RtGrid rt_team_grid(int64_t rows, int64_t columns)
 {
     const int of = rt_team.of;

@@ -51,7 +51,8 @@ void threads_mask(const void *set, size_t size)
     mask_size = size;
 }
 
-/* The mask may have left the cpuset in the meantime; then the thread has that of its creator. */
+/* If the processors of the mask have left the cpuset in the meantime, the thread keeps the mask of
+ * its creator. */
 int threads_start(pthread_t *id, void *(*run)(void *), void *arg)
 {
     const int64_t page = sysconf(_SC_PAGESIZE);
@@ -86,7 +87,8 @@ static void *call_on_stack(void *arg)
     return NULL;
 }
 
-/* Arguments and environment take a quarter of the first thread's stack at most. */
+/* Counts on three quarters of the first thread's stack: arguments and environment take at most one
+ * quarter of it. */
 int threads_run(int (*run)(void *), void *arg)
 {
     struct rlimit limit;
@@ -97,7 +99,7 @@ int threads_run(int (*run)(void *), void *arg)
         limit.rlim_cur / 4 * 3 >= (rlim_t)stack_bytes)
         return run(arg);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &c.mask); /* the other thread is to get them */
+    pthread_sigmask(SIG_SETMASK, &all, &c.mask); /* signals go to the other thread */
     const int error = threads_start(&id, call_on_stack, &c);
     if (error)
         rt_die("a thread with a stack of %lld bytes could not be started (%s), and this one's has "

@@ -22,11 +22,11 @@ int threads_start(pthread_t *id, void *(*run)(void *),
 /* run(arg) on this thread, the program's first, if its stack is large enough; else on another
  * thread, while this one waits and blocks signals. */
 int threads_run(int (*run)(void *), void *arg);
-/* Threads that are started from now on have this affinity mask (a cpu_set_t, which must live on);
- * NULL: that of the thread which starts them. */
+/* Threads that are started from now on have this affinity mask (a cpu_set_t, which must stay
+ * valid); NULL: the mask of the thread that starts them. */
 void threads_mask(const void *set, size_t size);
 
-enum { THREADS_MOST = 1024 }; /* that --threads accepts */
+enum { THREADS_MOST = 1024 }; /* the most that --threads accepts */
 
 typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);
@@ -37,15 +37,15 @@ typedef struct Placement {
     const Cores *cores; /* thread t is on processor[first + t]; NULL: not known */
     int first;
     int room; /* processors of this process; 0: of its affinity mask */
-    bool pin; /* each thread to its processor, if there are enough */
+    bool pin; /* pins each thread to its processor, if there are enough processors */
 } Placement;
 
 /* The caller is thread 0.  With more threads than processors (`room`), as many threads as there are
  * processors take units at a time.  The pool does without a thread that cannot be created, and
  * notes it. */
 Pool *pool_on(const Placement *x);
-Pool *pool_new(int threads); /* not pinned, in one cache */
-void pool_free(Pool *p);     /* programs keep theirs to the end */
+Pool *pool_new(int threads); /* not pinned; counts as one cache */
+void pool_free(Pool *p);     /* a program does not free its pool */
 int pool_threads(const Pool *p);
 bool pool_crowded(const Pool *p);                            /* more threads than processors */
 void pool_run(Pool *p, PoolWork work, void *arg, int units); /* returns when all units are done */
