@@ -87,10 +87,11 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
 }
 
 /* train, test and bench take long and have other results than their output, so they continue after
- * the reader of their output (a pager, say) has gone.  SIGPIPE ends the other commands, as usual. */
+ * the reader of their output (a pager, say) has gone.  SIGPIPE ends the other commands, as
+ * usual. */
 static void choose_signals(Command command)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes fails like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes fails with EFBIG */
     if (command == TRAIN || command == TEST || command == BENCH)
         signal(SIGPIPE, SIG_IGN);
 }

@@ -84,7 +84,8 @@ static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, 
     comm_wait(c, &e);
 }
 
-/* Recursive doubling if the number of ranks is a power of two, else each rank sends to each. */
+/* Recursive doubling if the number of ranks is a power of two; else each rank sends to all
+ * others. */
 void comm_gather_now(Comm *c, const CommPart *part, int n)
 {
     if ((c->size & (c->size - 1)) == 0)
@@ -169,8 +170,8 @@ static void hint_at_keepalive(const Comm *c)
     for (int r = 1; r < c->size; r++)
         apart |= strcmp(c->state->host[r], c->state->host[0]) != 0;
     if (apart && getenv(VARIABLE(OMPI_COMM_WORLD_SIZE)) && !getenv(variable))
-        rt_note("ranks are on several hosts, and mpirun would notice a cut line after 8 minutes; "
-                "it takes 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
+        rt_note("ranks are on several hosts, and mpirun would notice a broken connection after "
+                "8 minutes; it takes 20 seconds with %s=10 OMPI_MCA_oob_tcp_keepalive_intvl=2 "
                 "OMPI_MCA_oob_tcp_keepalive_probes=5 in its environment",
                 variable);
 }
@@ -240,7 +241,7 @@ typedef struct Guard {
     pthread_cond_t over;
     bool done;
     double limit;
-    int speaks;       /* number of this rank before ranks know each other; else -1 */
+    int speaks;       /* while messages have no number of the rank yet: the number; else -1 */
     const char *late; /* the message after the limit */
 } Guard;
 
@@ -289,7 +290,7 @@ static void join_launch(CommState *s, const Launch *l)
     if (s->t->asks)
         guard_begin(&g, s->at_start, l->rank,
                     rt_format("the start of MPI, longer than --timeout-start: one of %d ranks (%s) "
-                              "has ended before it, is stopped, or its host is cut off",
+                              "has ended before it, is stopped, or its host is unreachable",
                               l->size, l->word));
     s->t->open(s->limit, &c->rank, &c->size, &c->local_rank, &c->local_size);
     if (s->t->asks)
@@ -347,11 +348,11 @@ void comm_close(Comm *c)
     comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved its files by now */
     free(here);
     rt_at_death(NULL);
-    pthread_mutex_lock(&s->lock); /* never unlocked: the thread of posts stays silent */
+    pthread_mutex_lock(&s->lock); /* for ever: the thread of posts must not use the transport now */
     if (s->t->asks)
         guard_begin(&g, s->limit, -1,
-                    "the end of MPI, longer than --timeout: a rank is stopped, or its host is cut "
-                    "off");
+                    "the end of MPI, longer than --timeout: a rank is stopped, or its host is "
+                    "unreachable");
     s->t->close();
     if (s->t->asks)
         guard_end(&g);

@@ -51,7 +51,7 @@ static void mpi_make_room(int requests)
     request = realloc(request, sizeof *request * (size_t)requests);
     free_slot = realloc(free_slot, sizeof *free_slot * (size_t)requests);
     if (!request || !free_slot)
-        rt_die("out of memory: there is none for %d messages between ranks", requests);
+        rt_die("out of memory for %d messages between ranks", requests);
     while (slots < requests)
         free_slot[nfree++] = slots++;
 }
@@ -59,7 +59,7 @@ static void mpi_make_room(int requests)
 static int slot(void)
 {
     if (nfree == 0)
-        rt_die("more than %d messages are under way, and no more were planned: this is a fault of "
+        rt_die("more than %d messages are pending, and no more were planned: this is a fault of "
                "tenon",
                slots);
     return free_slot[--nfree];

@@ -8,8 +8,9 @@
  * one has the link to itself as soon as a message of its partner arrives; until then the others
  * continue.
  *
- * No rank waits for ever: the ranks that wait for the earliest post give it priority, and all other
- * ranks have completed it.
+ * There is no deadlock: all ranks wait in the order of posts.  So each rank that waits either waits
+ * for the earliest post that is not complete on all ranks, and gives it priority, or has completed
+ * its own part of it.
  *
  * While there is nothing to do, the thread answers ranks that ask what this rank is doing.  Only
  * one thread uses MPI at a time (MPI_THREAD_SERIALIZED): this one, or the main thread after all

@@ -46,7 +46,7 @@ typedef struct CommState {
     bool started, ending;   /* started: set by the main thread; ending: in comm_close */
     pthread_mutex_t lock;   /* around every use of the transport */
     Posts posts;
-    bool background; /* the thread of posts is at work: it sleeps while it waits */
+    bool background; /* the thread of posts runs posts: its waits soon sleep (comm_rest) */
     char (*host)[64];
     const char *doing;    /* NULL: computing */
     double since;         /* time at which `doing` began */

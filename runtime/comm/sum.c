@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reals of a stretch: in pieces; in halves, at most and at least, if several sums can be
- * pending. */
+/* Reals of a stretch.  STRETCH: without halving, or of a single sum over a slow link.  HALVED,
+ * LEAST: with halving, the most and the least if several sums can be pending. */
 enum { STRETCH = 1 << 18, HALVED = 1 << 15, LEAST = 1 << 12 };
 enum { PROBE = 48 << 10 }; /* bytes; MPI sends a message of this size at once */
 enum { GRAIN = 16 };       /* pieces are multiples of so many reals */
@@ -122,8 +122,8 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
 /* The length of a stretch, which the slowest link of all ranks decides.  If several sums can be
  * pending, stretches are short on slow links, so that an urgent sum need not wait.  A single sum
  * has long stretches on slow links, which use the link best, and on fast links stretches that stay
- * in the cache.  The time of a short message is subtracted: where ranks share a processor, a short
- * message takes as long to be noticed, which says nothing about the link. */
+ * in the cache.  The time of a short message is subtracted: it is the time until a waiting rank
+ * notices a message, which is long where ranks share a processor. */
 static int64_t find_stretch(Comm *c, const CommSum *s)
 {
     const int bytes = PROBE;
@@ -133,7 +133,7 @@ static int64_t find_stretch(Comm *c, const CommSum *s)
     char *out = rt_alloc((size_t)bytes), *in = rt_alloc((size_t)bytes);
     double *all = rt_alloc(sizeof *all * (size_t)c->size), *mine = &all[c->rank], slowest = 0;
     memset(out, 0, (size_t)bytes);
-    comm_enter(c, "a look at the link");
+    comm_enter(c, "the measurement of the links");
     *mine = 0;
     for (int level = 0; level < levels(c->size); level++)
         *mine = fmax(*mine, message_seconds(c, c->rank ^ 1 << level, out, in, bytes) -

@@ -1,9 +1,10 @@
 /* tcp.c -- messages between ranks over TCP, for launchers that only start processes.
  *
- * Each pair of ranks has two connections ("lines"): one for data, one for questions and last words.
- * A message is its tag, its length, its bytes and a code over them (tcp_greet.h).  A wrong code
- * ends the run.  Messages of a line are read in the order in which they were sent: comm.c receives
- * in the same order.  A message is only read when a request asks for it, so nothing is stored here.
+ * Each pair of ranks has two connections ("lines"): one for data, one for questions and end
+ * notices.  A message is its tag, its length, its bytes and a code over them (tcp_greet.h).  A
+ * wrong code ends the run.  Messages of a line are read in the order in which they were sent:
+ * comm.c receives in the same order.  A message is only read when a request asks for it, so nothing
+ * is stored here.
  *
  * A process that ends closes its lines, so that the other ranks know at once which rank has ended;
  * MPI would let them wait.  A rank that finishes normally announces its end first (TAG_BYE), and a
@@ -27,7 +28,7 @@ typedef struct Request {
     int rank, line, next;
     Head head;
     char *at;
-    int64_t moved; /* bytes so far; of a send with head and code */
+    int64_t moved; /* bytes moved so far; a send counts its head and code, too */
     uint8_t code[CODE_BYTES];
 } Request;
 
@@ -106,7 +107,7 @@ static void tcp_make_room(int requests)
     request = realloc(request, sizeof *request * (size_t)requests);
     free_slot = realloc(free_slot, sizeof *free_slot * (size_t)requests);
     if (!request || !free_slot)
-        rt_die("out of memory: there is none for %d messages between ranks", requests);
+        rt_die("out of memory for %d messages between ranks", requests);
     while (slots < requests)
         free_slot[nfree++] = slots++;
 }
@@ -190,7 +191,7 @@ static void read_last_words(int rank, Line *l)
         bye_rank = rank;
 }
 
-/* Whether the head of the next data message or question has arrived.  Handles last words. */
+/* Whether the head of the next data message or question has arrived.  Handles end notices. */
 static bool read_head(int rank, Line *l)
 {
     const int all = (int)sizeof l->head;
@@ -227,7 +228,7 @@ static void receive_some(int rank, Line *l)
 static int begin_transfer(int rank, int tag, const void *at, int bytes, bool sends)
 {
     if (nfree == 0)
-        rt_die("more than %d messages are under way, and no more were planned: this is a fault of "
+        rt_die("more than %d messages are pending, and no more were planned: this is a fault of "
                "tenon",
                slots);
     const int i = free_slot[--nfree];
@@ -269,7 +270,7 @@ static bool tcp_done(int i)
     return true;
 }
 
-/* Also reads the last words of ranks that have ended. */
+/* Also reads the end notices of ranks that have ended. */
 static int tcp_waiting(int tag)
 {
     for (int r = 0; r < ranks; r++)
@@ -279,8 +280,8 @@ static int tcp_waiting(int tag)
     return NONE;
 }
 
-/* A lost rank does not count if it has sent last words on the other line.  A rank whose last words
- * come too early counts as gone. */
+/* A lost rank does not count if it has sent an end notice on the other line.  A rank whose end
+ * notice comes too early counts as gone. */
 static int tcp_gone(bool at_end)
 {
     if (lost_rank != NONE)

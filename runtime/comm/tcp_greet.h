@@ -61,7 +61,7 @@ Seal seal_new(const Hmac *secret, const Hello *h, const Challenge *c, bool calle
 typedef struct Head {
     int32_t tag, bytes;
 } Head;
-/* Last words (TAG_BYE, TAG_END) have neither bytes nor a number; `bytes` of TAG_END is the exit
+/* End notices (TAG_BYE, TAG_END) have neither bytes nor a number; `bytes` of TAG_END is the exit
  * code. */
 enum { TAG_BYE = -1, TAG_END = -2, TAG_PLACES = -3 };
 
@@ -71,7 +71,7 @@ void seal_send(Seal *s, Head h, const void *bytes, uint8_t code[CODE_BYTES]);
 Hmac seal_begin(const Seal *s, Head h);
 bool seal_holds(Seal *s, Hmac *m, const uint8_t code[CODE_BYTES]);
 
-/* The same for last words.  They have no number, because a rank that ends at once cannot wait for
+/* The same for end notices.  They have no number, because a rank that ends at once cannot wait for
  * its other messages. */
 void seal_last(const Seal *s, Head h, uint8_t code[CODE_BYTES]);
 bool seal_last_holds(const Seal *s, Head h, const uint8_t code[CODE_BYTES]);

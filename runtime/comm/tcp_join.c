@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum { ACCEPTED = 16 }; /* connections that are accepted at a time */
-/* Seconds: of a greeting at most; until the next call if nothing listened there, and if something
- * else answered. */
+/* Seconds.  PATIENCE: the most that a greeting takes.  SOON: from a call to which nobody listened
+ * to the next call.  NOT_SO_SOON: the same after an answer of another program. */
 static const double PATIENCE = 5, SOON = 0.02, NOT_SO_SOON = 0.2;
 
 static void set_up(int fd)
@@ -266,7 +266,8 @@ static void receive_answerer_proof(Meeting *m, Greeting *g, double now)
                "TENON_SECRET_FILE=FILE for all ranks, with the same bytes in FILE on all hosts",
                g->rank, address_text(join_address(m, g), text), m->secret.source);
     else
-        call_later(m, g, now, NOT_SO_SOON, "who answers there does not know the job's secret");
+        call_later(m, g, now, NOT_SO_SOON,
+                   "the process that answers there does not know the job's secret");
 }
 
 /* ---- all greetings at the same time */
@@ -300,7 +301,7 @@ static void __attribute__((noreturn)) die_of_missing_rank(const Meeting *m)
     char text[512], why[400] = "";
     for (const Greeting *g = m->greeting; g < m->greeting + m->calls; g++)
         if (g->step != DONE)
-            rt_lost("no way to rank %d at %s in %.0f s, --timeout: %s", g->rank,
+            rt_lost("no connection to rank %d at %s in %.0f s, --timeout: %s", g->rank,
                     g->rank == 0 ? m->text : address_text(join_address(m, g), text), m->limit,
                     m->trouble ? m->trouble : "it does not answer");
     if (m->refused > 0)

@@ -2,9 +2,9 @@
  *
  * MPI has no time limit: if a rank is stopped or its link is cut, all others wait for ever.  So
  * every wait polls.  A wait that is longer than the limit asks all ranks what they are doing.  A
- * rank that waits answers from its own polls; for a rank that computes, the thread of comm/post.c
- * answers, which wakes up a few times a second.  The message names the ranks that do not answer; if
- * all answer, it names the ranks that are doing something else.
+ * rank that waits answers from its own polls.  For a rank that computes, the thread of comm/post.c
+ * answers; this thread wakes up a few times a second.  The message names the ranks that do not
+ * answer; if all answer, it names the ranks that are doing something else.
  *
  * Another limit holds until the first step is done: reading data, and touching memory for the first
  * time, take longer than any step, and the time differs between hosts.
@@ -108,8 +108,9 @@ static bool started(const CommState *s)
     return __atomic_load_n(&s->started, __ATOMIC_RELAXED);
 }
 
-/* Whether rank r has not come as far as this rank.  If this rank waits in the background, a rank
- * that computes is not elsewhere. */
+/* Whether rank r is at another point than this rank: in another step, with fewer posts, or in
+ * another operation.  If this rank waits in the background, a rank that computes is at the same
+ * point. */
 static bool is_elsewhere(const CommState *s, int r)
 {
     const Whereabouts *w = &s->of[r];

@@ -80,9 +80,9 @@ refused() {
 # the same bits on hosts as in one process
 rm -f "$work/log"
 succeeds "four hosts" on_hosts "$work/lenet" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log"
-grep -q "mpirun would notice a cut line" "$work/out" && bad "a hint at keep-alive, which is set" || ok
+grep -q "mpirun would notice a broken connection" "$work/out" && bad "a hint at keep-alive, which is set" || ok
 succeeds "two hosts whose keep-alive is not set" timeout -k 5 90 "$hosts" mpirun -n 2 env -u OMPI_MCA_oob_tcp_keepalive_time "$work/lenet" --epochs 1 --threads 1 --data "$work/mnist"
-[ "$(grep -c "mpirun would notice a cut line after 8 minutes; .*keepalive_time=10" "$work/out")" = 1 ] && ok || bad "no hint at keep-alive: $(tail -n 5 "$work/out")"
+[ "$(grep -c "mpirun would notice a broken connection after 8 minutes; .*keepalive_time=10" "$work/out")" = 1 ] && ok || bad "no hint at keep-alive: $(tail -n 5 "$work/out")"
 same "four hosts, and one process" "$(hashes "$work/log")" "$(hashes "$work/whole" | cut -d ' ' -f 1-2) "
 
 
