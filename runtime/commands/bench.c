@@ -42,7 +42,7 @@ static int ascending_steps(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The batch `ahead` batches after the next one. */
+/* A batch by its distance from the next one: ahead = 0 is the next batch itself. */
 static Batch bench_batch(const Bench *b, int64_t ahead)
 {
     const int64_t at = b->total + ahead;
@@ -65,7 +65,7 @@ static double bench_step(Bench *b)
     if (ticks)
         ticks_step_end(ticks);
     const double seconds = clock_now() - began;
-    if (!finite) /* diverged on made-up data: start again */
+    if (!finite) /* diverged on synthetic data: start again */
         init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
     b->total++;
     return seconds;
@@ -110,8 +110,8 @@ static void warm_up(Bench *b)
     steps(b, n, time);
 }
 
-/* A second round of steps, on all ranks, with a clock after each call. A trace has the first of
- * these steps, and the account has the same steps then. */
+/* A second round of steps, on all ranks, with a clock after each call. With --trace, the round has
+ * at most TRACE_STEPS steps, so that the account and the trace have the same steps. */
 static void layers(Bench *b, double peak, Log *log)
 {
     const Options *o = b->o;
@@ -130,7 +130,8 @@ static void layers(Bench *b, double peak, Log *log)
     ticks_free(t);
 }
 
-/* Seconds of steps: of the first one since the process began, then of the measured ones. */
+/* Seconds. first: from the start of the process to the end of the first step. The others: of the
+ * measured steps. */
 typedef struct Times {
     double first, mean, median, least;
     /* in the median step: waiting for other ranks, and all communication.  Their shares of the
@@ -198,7 +199,7 @@ static void report_bench(const Bench *b, Log *log, Times t, double peak)
     log_end(log);
 }
 
-/* A few batches: made up, or the first of a data set. */
+/* Opens a few batches: synthetic ones, or the first ones of a data set. */
 static void open_bench_samples(Bench *b)
 {
     const int64_t most = (int64_t)BATCHES * b->p->batch;
@@ -246,14 +247,15 @@ int bench_run(const RtProgram *p, const Options *o)
     if (n > 1)
         steps(&b, n, time);
     const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
-    const double peak = p->device
-                            ? 0 /* the processor's says nothing of a device */
-                            : fma_peak(p, b.pool) *
-                                  o->comm->size; /* all ranks measure at once; rank 0's, for each */
+    const double peak =
+        p->device
+            ? 0 /* the processor's peak is not the device's */
+            : fma_peak(p, b.pool) *
+                  o->comm->size; /* all ranks measure at once; rank 0's peak stands for each */
     report_bench(&b, &log, times, peak);
     if (o->link)
         bench_comm(b.net, times.median, times.sum, times.waited, &log);
     if (o->layers || o->trace)
         layers(&b, peak, &log);
-    return log.lost ? EXIT_FAILURE : 0; /* the record was asked for */
+    return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

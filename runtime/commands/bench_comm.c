@@ -14,20 +14,17 @@
 #include <unistd.h>
 
 enum { SIZES = 9, ROUNDS = 5 };
-static const int64_t smallest =
-    1 << 10;                      /* in bytes; each size is four times the previous one, up to 64
-                                   * MiB */
-static const double burst = 0.05; /* seconds of sums in a round, about */
-static const double slow =
-    0.5; /* in seconds: after a sum with a longer time, no larger sum is measured */
+static const int64_t smallest = 1 << 10; /* bytes; each size is four times the last, up to 64 MiB */
+static const double burst = 0.05;        /* seconds of the sums in a round, about */
+static const double slow = 0.5;          /* seconds of the last sum: no larger one is measured */
 
-/* Sums by size. */
+/* Measured seconds of a sum for each size. */
 typedef struct Sizes {
     int n;
     double bytes[SIZES], seconds[SIZES];
 } Sizes;
 
-/* Least squares of the relative errors. */
+/* The link whose predictions have the least sum of squared relative errors. */
 static Link fitted(const double *bytes, const double *seconds, int n, int ranks)
 {
     double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
@@ -40,7 +37,8 @@ static Link fitted(const double *bytes, const double *seconds, int n, int ranks)
     const Link l = {(a1 * bb - b1 * ab) / det, (b1 * aa - a1 * ab) / det};
     if (l.alpha > 0 && l.beta > 0)
         return l;
-    return l.alpha > 0 ? (Link){a1 / aa, 0} : (Link){0, b1 / bb}; /* one of the two does not show */
+    return l.alpha > 0 ? (Link){a1 / aa, 0}
+                       : (Link){0, b1 / bb}; /* a term that came out negative is 0 */
 }
 
 static int ascending_seconds(const void *a, const void *b)
@@ -53,7 +51,7 @@ static int ascending_seconds(const void *a, const void *b)
 static double time_sums(Comm *c, const CommSum *s, int times)
 {
     double seconds = 0;
-    comm_broadcast(c, &seconds, sizeof seconds, "bench --comm"); /* together from here */
+    comm_broadcast(c, &seconds, sizeof seconds, "bench --comm"); /* ranks start together */
     const double began = clock_now();
     for (int i = 0; i < times; i++)
         comm_sum(c, s);
@@ -62,7 +60,7 @@ static double time_sums(Comm *c, const CommSum *s, int times)
     return seconds;
 }
 
-/* Median of the rounds. */
+/* Seconds of a sum of `bytes` bytes: the median of the rounds. */
 static double measured(Comm *c, CommSum *s, int64_t bytes)
 {
     double round[ROUNDS];
@@ -75,7 +73,7 @@ static double measured(Comm *c, CommSum *s, int64_t bytes)
     return round[ROUNDS / 2];
 }
 
-/* Of a buffer of zeros, a shard a rank. */
+/* Measures sums of zeros, where each rank has one shard. */
 static Link measure_link(Comm *c, int real_bytes, Sizes *z)
 {
     const int64_t most = smallest << 2 * (SIZES - 1);
@@ -119,8 +117,8 @@ static double share(double part, double of)
     return of > 0 ? 100 * part / of : 0;
 }
 
-/* The global batch stays the same and so does the work: `compute` is the time of this step, divided
- * over the ranks. */
+/* The global batch stays the same for each number of ranks, and so does the work of all ranks
+ * together: a rank's own step takes its part of this time. */
 static void print_steps(const Net *n, Link l, Measured m)
 {
     const Comm *c = n->comm;

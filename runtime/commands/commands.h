@@ -1,4 +1,4 @@
-/* commands.h -- the commands of a program but `train` (train/train.h), a function each. */
+/* commands.h -- a function for each command of a program, except `train` (train/train.h). */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 #include "options/options.h"

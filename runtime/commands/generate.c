@@ -44,14 +44,14 @@ typedef struct Generator {
     double *share;
 } Generator;
 
-/* The largest first, equals by their number. */
+/* The largest x first; equal ones in the order of tokens. */
 static int by_falling_x(const void *a, const void *b)
 {
     const Choice *p = a, *q = b;
     return p->x != q->x ? (p->x < q->x) - (p->x > q->x) : p->token - q->token;
 }
 
-/* One of n choices, the largest first. */
+/* Draws one of the first n choices, which are sorted by x. */
 static int32_t draw_choice(const Generator *g, int n, int64_t number)
 {
     double sum = 0, u[2];
@@ -65,7 +65,7 @@ static int32_t draw_choice(const Generator *g, int n, int64_t number)
     for (int i = 0; i < n; i++)
         if ((left -= g->share[i]) < 0)
             return g->choice[i].token;
-    return g->choice[0].token; /* rounding has left nothing */
+    return g->choice[0].token; /* rounding: `left` has not fallen below 0 */
 }
 
 /* Copies the last tokens of the text to the window; returns the position whose output predicts the
@@ -80,7 +80,7 @@ static int64_t fill_window(Generator *g)
     return g->p->labels > 1 ? n - 1 : 0;
 }
 
-/* One sample, at all places of the batch. */
+/* The order of one sample, which fills all places of the batch. */
 static const RtOrder alone = {.n = 1};
 
 /* Computes the output of the network for the last tokens; returns the index in it at which the
@@ -108,7 +108,7 @@ static bool text_goes_on(const Generator *g)
     return p->ntoken > 0 && !g->o->anew && (p->window == 0 || g->text.n <= p->window);
 }
 
-/* The same of the tokens that have come since. */
+/* The same, one token at a time: computes the tokens that were added since the last call. */
 static int64_t run_new_tokens(Generator *g)
 {
     while (g->trail.position < g->text.n)

@@ -37,7 +37,7 @@ typedef struct Check {
     Net *net;
     Batch batch;
     int loss;     /* index of the metric */
-    double value; /* the loss where nothing is moved */
+    double value; /* the loss with unchanged parameters */
     int kinks;    /* elements of the current parameter that lie at a kink */
 } Check;
 
@@ -57,7 +57,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
         init_params(p, c->net->fixed, o->seed, pool);
         data_mean(d, p, pool, c->net->fixed);
     }
-    static Order order; /* as long as the batch */
+    static Order order; /* must live as long as the batch */
     order = order_stored(d->n, p->batch);
     c->batch = (Batch){.seed = o->seed, .epoch = 0};
     data_batch(d, pool, &order, 0, p->batch, &c->batch);
@@ -269,7 +269,8 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     for (int i = 0; i < p->nparam; i++)
         g[i] = copy_gradient(&c, i);
     for (int i = 0; i < p->nparam; i++) {
-        if (&p->param[i] == p->input_mean || p->param[i].frozen) /* of the data, not trained */
+        if (&p->param[i] == p->input_mean ||
+            p->param[i].frozen) /* the mean of the data, or not trained */
             continue;
         const double error = check_param(&c, i, g[i], o->samples, o->seed);
         const bool zero = all_zero(&c, i, g[i]),

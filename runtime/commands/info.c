@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A name of the user's, which may hold anything, on its one line. */
+/* Prints a text of the user on one line: control characters become '?'. */
 static void line(const char *key, const char *text)
 {
     printf("%s: ", key);

@@ -29,7 +29,7 @@ static void emit(Sink *s, const void *bytes, int64_t n)
         fwrite(bytes, 1, (size_t)n, stdout);
 }
 
-/* The output would take the place of what is read. */
+/* Dies if the output would overwrite the input. */
 static void keep_apart(const char *output, const char *input)
 {
     struct stat a, b;
@@ -38,7 +38,7 @@ static void keep_apart(const char *output, const char *input)
         rt_die("--output %s is the file that is read (%s): name another one", output, input);
 }
 
-/* Before anything is computed. */
+/* Checks the name of the output before anything is computed. */
 static void check_sink(Sink *s, const char *path)
 {
     const size_t n = path ? strlen(path) : 0;
@@ -71,7 +71,7 @@ static void softmax(double *v, int64_t n)
         v[i] /= sum;
 }
 
-/* One number that says how likely class 1 is, of 0 and 1. */
+/* Whether the output is one number: the probability of class 1, of classes 0 and 1. */
 static bool is_truth(const RtProgram *p)
 {
     return p->classes == 2 && p->outputs == 1;
@@ -126,7 +126,7 @@ static void emit_image(Sink *s, const RtProgram *p, const char *path, const doub
     emit_class(s, p, v);
 }
 
-/* The samples; texts by the vocabulary that lies with the weights. */
+/* Opens the samples; texts are read with the vocabulary that is stored with the weights. */
 static Data *open_input(const RtProgram *p, const Options *o)
 {
     const size_t n = o->input ? strlen(o->input) : 0;

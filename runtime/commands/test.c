@@ -51,5 +51,5 @@ int test_run(const RtProgram *p, const Options *o)
     log_end(&log);
     printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
            evaluate_text(p, mean, "test ", text));
-    return log.lost ? EXIT_FAILURE : 0; /* the record was asked for */
+    return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include <string.h>
 
-enum { PLACES = 2, ROWS_EACH = 32 }; /* rows of a unit of work */
+enum { PLACES = 2, ROWS_EACH = 32 }; /* ROWS_EACH: rows of a unit of work */
 
-/* The samples in a place. */
+/* Which samples a place holds. */
 typedef struct Content {
     const void *x, *label;
     const uint32_t *index;
@@ -21,7 +21,7 @@ struct Feed {
     int64_t bytes;      /* of a place */
     char *host, *there; /* the places */
     int at, n;          /* the place of the current launch, and its steps */
-    Content ahead;      /* of the place of the next launch */
+    Content ahead;      /* what the place of the next launch holds */
 };
 
 /* Rows of a launch that are being gathered: all x, then all labels. */
@@ -39,7 +39,7 @@ Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps)
     return f;
 }
 
-/* Bytes of the samples of n steps; of samples and labels. */
+/* Bytes of n steps: of the samples; of the samples and labels. */
 static int64_t samples_bytes(const Feed *f, const Batch *b, int n)
 {
     return memory_round(n * f->rows * b->x_row);
@@ -125,7 +125,8 @@ void feed_take(Feed *f, const Batch *b, int n)
     f->device->arrived();
 }
 
-/* x and label count rows from the first of the batch, which can be another rank's. */
+/* Kernels count the rows of x and label from the first of the batch, which can belong to another
+ * rank; so both pointers begin before this rank's rows. */
 void feed_point(const Feed *f, int i, const Batch *b, Rt *r)
 {
     const uintptr_t x = (uintptr_t)(f->there + f->at * f->bytes),

@@ -19,7 +19,8 @@ typedef struct Feed Feed;
 Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps);
 int64_t feed_bytes(const Feed *f, const Batch *b); /* both places, for such samples */
 
-/* Later launches may read the samples of n batches; a copy that feed_ahead has begun is used. */
+/* Prepares the samples of n batches for the launches after this call; uses the copy that feed_ahead
+ * has begun, if there is one. */
 void feed_take(Feed *f, const Batch *b, int n);
 /* Where step i finds its samples: sets x, label and their strides. */
 void feed_point(const Feed *f, int i, const Batch *b, Rt *r);

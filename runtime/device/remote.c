@@ -34,7 +34,7 @@ struct Remote {
     int steps;         /* of a launch, at most */
     unsigned *arrived; /* a count of blocks for p->steps; else NULL */
     double *metric_host;
-    bool changed, ahead; /* the host's copy of `fixed` is newer; the device's is newer */
+    bool changed, ahead; /* which copy of `fixed` is newer: the host's; the device's */
     Piece piece[PIECES];
     int npiece;
     int rank;
@@ -47,7 +47,7 @@ struct Remote {
 enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; before the metrics */
 _Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit before the places");
 _Static_assert(1 << (REMOTE_LISTS - REMOTE_TRAIN - 1) == RT_STEPS_MOST,
-               "there must be a list for each number of steps");
+               "each number of steps needs a list");
 
 /* ---- other ranks */
 
@@ -187,7 +187,7 @@ static int find_piece(const Remote *m, const void *host, int64_t bytes)
 static void keep_piece(Remote *m, const void *host, char *there, int64_t bytes)
 {
     if (m->npiece == PIECES)
-        rt_die("more data sets than a device's program keeps");
+        rt_die("this program reads more data sets than a device can keep");
     m->piece[m->npiece++] = (Piece){host, there, bytes};
 }
 
@@ -203,7 +203,8 @@ static char *bring(Remote *m, const void *host, int64_t bytes, bool fresh, const
     return m->piece[i].there;
 }
 
-/* Also leaves room for a feed: other samples, those of the test set, can need it. */
+/* Whether these samples fit on the device.  Leaves room for a feed, because other samples, such as
+ * the test set, can need one. */
 static bool fits(const Remote *m, const Batch *b)
 {
     const int64_t labels = b->label && b->stored_label != b->stored ? b->label_bytes : 0;

@@ -46,14 +46,15 @@ void remote_played(Remote *m, int list);
  * `bucket` of the step.  Launches after remote_await see the sum. */
 void remote_sum(Remote *m, int bucket, int64_t from, int64_t n);
 void remote_await(Remote *m, int bucket);
-/* Rows in `fixed`, of which each rank has made its own shards': all ranks get all. */
+/* Exchanges rows in `fixed`: each rank has computed the rows of its own shards, and gets all
+ * rows. */
 void remote_gather(Remote *m, const RtKnown *row, int n);
 
 /* After a launch: the batches of the next one, for a prefetch; n = 0: they are not known. */
 void remote_ahead(Remote *m, const Batch *b, int n);
 
-/* Waits for the phases, or steps; then the results of step i (0 if there was one).  *scaling stays
- * as it is if no update has changed it. */
+/* remote_wait waits for the phases, or the steps.  Then remote_metrics gives the results of step i;
+ * i is 0 if the launch was one step.  *scaling stays as it is if no update has changed it. */
 void remote_wait(Remote *m, int steps);
 void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling);
 void remote_output(Remote *m, void *output);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double FORWARD = 1.0 / 3, LATE = 0.01; /* of a rank's own step */
+static const double FORWARD = 1.0 / 3, LATE = 0.01; /* parts of a rank's own step (scale.h) */
 
 static const struct {
     const char *name;
@@ -29,7 +29,7 @@ double scale_sum(Link l, int ranks, double bytes)
     return scale_messages(ranks) * l.alpha + scale_moved(ranks, bytes) * l.beta;
 }
 
-/* The step before may still be adding while this one goes forward. */
+/* Whether sums of a step may still be pending during the forward pass of the next step. */
 static bool sums_go_on(int ranks, const RtBucket *bucket, int nbucket)
 {
     return (ranks & (ranks - 1)) == 0 && nbucket > 0 && bucket[0].due > bucket[nbucket - 1].due;

@@ -21,7 +21,7 @@ static int64_t ticks_now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* ---- what happened from `begin` to `end` on a thread */
+/* ---- time slices of a thread */
 
 static void add_ticks(Lane *l, int64_t entry, int64_t begin, int64_t end)
 {
@@ -68,7 +68,7 @@ void ticks_unit_end(Ticks *t, int thread)
     add_wait(l, TICKS_OTHER, last, l->end);
 }
 
-/* ---- the main thread's view */
+/* ---- steps and phases, by the main thread */
 
 static void add_to_lanes(Ticks *t, Wait w, int64_t begin, int64_t end)
 {
@@ -246,7 +246,7 @@ void ticks_print(const Ticks *t, double peak)
            t->steps == 1 ? "" : "s");
     printf("  GFLOP/s and peak count the textbook's operations: calls that need fewer of them, "
            "such as\n"
-           "  convolutions joined with their pooling or by Winograd's algorithm, may show above "
+           "  convolutions fused with their pooling or by Winograd's algorithm, may show above "
            "100 %%.\n"
            "  Predicted: for a %s, in proportion to the FMA peak measured here, without waiting\n",
            t->p->core ? t->p->core : "core");

@@ -1,4 +1,4 @@
-/* ticks.h -- the time of a step: the closed account of bench --layers, and the events of --trace.
+/* ticks.h -- the time of a step: the complete account of bench --layers, and the events of --trace.
  *
  * Each moment of a thread between the start and the end of a step belongs to exactly one entry: a
  * call; the rest of a unit; waiting in a phase (for its start, for the last unit of another thread,
@@ -27,7 +27,8 @@ typedef struct Event {
     int entry;
 } Event;
 
-/* Sums and events of a thread; `first` and `end`: its units in the current phase, 0: none yet. */
+/* Sums and events of a thread. first, end: times at which its first unit of the current phase began
+ * and its last unit ended; 0: no unit yet. */
 typedef struct Lane {
     int64_t *sum; /* [ncall + TICKS_WAITS] nanoseconds */
     int64_t first, end;
@@ -50,7 +51,7 @@ typedef struct Ticks {
 
 enum { TRACE_STEPS = 20 }; /* --trace: at most */
 
-/* Room for the events of `traced` steps; 0: sums only. */
+/* traced: number of steps whose events are kept; 0: only sums are kept. */
 Ticks *ticks_new(const RtProgram *p, int threads, int64_t traced);
 void ticks_free(Ticks *t);
 

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { TRACE_TEXT = 1024 }; /* of a quoted name */
+enum { TRACE_TEXT = 1024 }; /* bytes of a quoted name */
 
 static void __attribute__((format(printf, 2, 3))) trace_put(File *f, const char *format, ...)
 {
@@ -28,7 +28,7 @@ static const char *quoted(char to[TRACE_TEXT], const char *s)
     return to;
 }
 
-/* Microseconds since the first event, exactly. */
+/* Writes ns nanoseconds as microseconds with three decimals, so no digit is lost. */
 static void put_time(File *f, const char *key, int64_t ns)
 {
     trace_put(f, ",\"%s\":%lld.%03d", key, (long long)(ns / 1000), (int)(ns % 1000));

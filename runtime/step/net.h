@@ -19,12 +19,12 @@ typedef struct Net {
     const RtProgram *p;
     Pool *pool;
     Comm *comm;
-    int first, shards; /* this rank's, of all p->shards */
+    int first, shards; /* this rank's shards: first .. first + shards - 1 of p->shards */
     Node *part;
     int nparts;
     bool reduced;                                  /* sums go through `grad`; updates follow */
-    char *fixed, *grad;                            /* the host's */
-    char *shard, *thread;                          /* the device's, if there is one */
+    char *fixed, *grad;                            /* in the host's memory */
+    char *shard, *thread;                          /* in the device's memory, if there is one */
     int64_t shard_bytes, thread_bytes, grad_bytes; /* from one region to the next */
     int64_t sum_bytes;                             /* scratch of sums over ranks */
     double *slot;                                  /* [slices of this rank][RT_METRICS] */
@@ -43,12 +43,12 @@ typedef struct Net {
 typedef struct Hyper {
     double lr;
     int64_t step;
-} Hyper; /* step: finished ones */
+} Hyper; /* step: number of finished steps */
 
 /* keep_gradients: sums go through gradient buffers, even if the update could be fused
  * (gradcheck, grads).  Dies when the shards do not divide into the ranks, or groups. */
 Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
-int64_t net_bytes(const Net *n);                          /* what net_new maps: the plan */
+int64_t net_bytes(const Net *n);                          /* planned bytes: what net_new maps */
 int64_t net_bytes_alone(const RtProgram *p, int threads); /* of one rank, without groups */
 
 /* One training step.  False when the loss is not finite: then nothing has been updated.  Sums of
@@ -83,7 +83,7 @@ void net_await_failure(Net *n);
 /* output: NULL or [batch][outputs] reals. */
 void net_evaluate(Net *n, const Batch *b, void *output);
 
-/* What the tokens of a text leave for the next one. */
+/* The state that the tokens of a text leave for the next token. */
 typedef struct Trail {
     char *carried, *carry, *cache; /* as in Rt */
     int64_t position;
@@ -99,7 +99,8 @@ void net_token(Net *n, Trail *t, int32_t token, void *output);
 void net_scale(Net *n, double scale, int64_t every);
 void net_scale_resumed(Net *n);
 
-/* After a write to `fixed`, and before a read of it, because a device has its own. */
+/* Call net_changed after a write to `fixed`, and net_fetch before a read of it, because a device
+ * has a copy of its own. */
 void net_changed(Net *n);
 void net_fetch(Net *n);
 

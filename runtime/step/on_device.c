@@ -1,5 +1,5 @@
 /* on_device.c -- a step of a program in a device's memory: one thread launches all phases, and the
- * device shares out their units.
+ * device distributes their units.
  *
  * The host's `fixed` is a copy (device/remote.h); n->shard and n->thread are addresses of the
  * device.  Several steps can be one launch: a function of the program (RtProgram.steps), or a
@@ -109,7 +109,7 @@ static void launch_updates(Net *n, const Rt *r)
     }
 }
 
-/* While a launch runs. */
+/* Copies the samples of the next launch while this one runs. */
 static void prefetch(Net *n)
 {
     struct NetDevice *d = n->device;
@@ -200,7 +200,7 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
         v[i].rt.grad = n->reduced ? remote_grad(d->remote) : NULL;
     }
     remote_begin_steps(d->remote, v, sizeof *v, b, count);
-    if (mapped_broken()) /* while samples were gathered: nothing has been launched */
+    if (mapped_broken()) /* a file broke while samples were gathered: nothing was launched */
         return 0;
     if (n->p->steps)
         remote_steps(d->remote, count);
@@ -256,7 +256,8 @@ static bool device_gradients(Net *n, View *v, const Batch *b)
     return true;
 }
 
-/* All shards, also those without a sample that counts: the launches are the same for each batch. */
+/* Evaluates all shards, also those without a sample that counts, so that the launches are the same
+ * for each batch. */
 static void device_evaluate(Net *n, View *v, const Batch *b, void *output)
 {
     Remote *remote = n->device->remote;

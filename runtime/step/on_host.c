@@ -47,7 +47,7 @@ static double *predicted_ends(const RtProgram *p)
     return until;
 }
 
-/* Pages from..to - 1 that begin there get their memory. */
+/* Touches each page that begins in from..to - 1, so that Linux gives it memory. */
 static void touch_pages(char *arena, int64_t from, int64_t to)
 {
     for (int64_t at = (from + PAGE - 1) / PAGE * PAGE; at < to; at += PAGE)
@@ -99,7 +99,7 @@ static void host_map(Net *n)
     n->thread = n->shard + n->shards * n->shard_bytes;
     n->grad = h->sum.buffer = n->thread + threads * n->thread_bytes;
     h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
-    if (pool_crowded(n->pool)) /* now, so that a plan that cannot be kept fails here */
+    if (pool_crowded(n->pool)) /* now, so that a lack of memory shows here */
         pool_run(n->pool, touch_own, n, threads);
     else
         pool_each(n->pool, touch_own, n);
@@ -119,7 +119,7 @@ typedef struct Run {
     const Net *n;
     const Rt *r;
     const RtPhase *phase;
-    int first; /* unit */
+    int first; /* index of the first unit */
 } Run;
 
 static void run_unit(void *arg, int thread, int unit)
@@ -130,8 +130,8 @@ static void run_unit(void *arg, int thread, int unit)
     ticks_unit_end(run->n->ticks, thread);
 }
 
-/* More threads than units: a team of threads for each unit, as equal as can be.  The thread region
- * of a unit is that of its team. */
+/* For a phase with more threads than units: each unit gets a team of threads.  The sizes of teams
+ * differ by at most one.  A unit uses the thread region of its team. */
 typedef struct TeamRun {
     Run run;
     int teams;
@@ -160,9 +160,10 @@ static bool in_teams(const Net *n, const RtPhase *phase, int units)
     return phase->per_slice && units > 0 && units < pool_threads(n->pool) && !pool_crowded(n->pool);
 }
 
-/* Units of sums differ in size.  Each thread begins with a range of the same predicted time, not
- * of the same number of units: otherwise a thread with small units takes large units from other
- * threads, which have the weights in their caches, and other units in each step. */
+/* Units of sums differ in size, so each thread begins with a range of the same predicted time, not
+ * of the same number of units.  With equal numbers, a thread with small units would take large
+ * units of other threads, which have the weights in their caches, and would take different ones in
+ * each step. */
 static void share_out(const Net *n, int first, int units)
 {
     const int threads = pool_threads(n->pool);
@@ -226,8 +227,8 @@ static void sum_bucket(Net *n, const View *all, int bucket, int first)
                       b->bytes / p->real_bytes, during);
 }
 
-/* Statistics of this rank's shards after a phase, to all ranks: then each rank knows those of
- * all shards of the batch. */
+/* Sends the statistics of this rank's shards to all ranks after a phase, so that each rank has the
+ * statistics of all shards of the batch. */
 static void exchange_statistics(Net *n, const Rt *r, const RtPhase *phase)
 {
     CommPart part[ROWS_MOST];
@@ -251,7 +252,7 @@ static void await_bucket(const Net *n, int bucket)
     comm_await(n->comm, n->host->posted[bucket]);
 }
 
-/* Needs the sum of this bucket only. */
+/* Updates from the sum of this bucket alone. */
 static void update_bucket(Net *n, const Rt *r, int bucket)
 {
     const RtPhase *phase = phase_of_updates(n->p);
@@ -260,7 +261,7 @@ static void update_bucket(Net *n, const Rt *r, int bucket)
         host_run(n, r, phase, phase_first_update(n->p, bucket), n->p->bucket[bucket].updates);
 }
 
-/* Clipping by norm needs the sums of all buckets. */
+/* Updates from all sums: clipping by norm needs the sums of all buckets. */
 static void update_all(Net *n, const Rt *r)
 {
     const RtProgram *p = n->p;
@@ -283,8 +284,8 @@ static void defer_updates(Net *n, const View *v)
         n->host->late[b] = true;
 }
 
-/* Pending updates of the step before that a phase needs.  The last bucket, of the first layers,
- * is due first. */
+/* Makes those pending updates of the step before that a phase needs.  The last bucket, which has
+ * the first layers, is due first. */
 static void catch_up(Net *n, int phase)
 {
     struct NetHost *h = n->host;
@@ -331,8 +332,8 @@ static bool run_phases(Net *n, const View *all)
     return true;
 }
 
-/* All sums of the step: this rank's, then over ranks; the latter are pending when this returns.
- * A rank whose loss is not finite stops here, and then the others cannot go on either. */
+/* Computes this rank's sums of the step and starts their sums over ranks, which are pending when
+ * this returns.  A rank whose loss is not finite stops here; then no rank can continue. */
 static bool run_sums(Net *n, View *v, const Batch *b)
 {
     report_clear(n);

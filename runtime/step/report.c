@@ -13,7 +13,7 @@
 struct Reports {
     Node *leaf;    /* [shards of the batch]: leaves of the tree that adds metrics */
     double *row;   /* [ranks][steps of an exchange][report_size] */
-    int steps, at; /* of an exchange; the step at hand */
+    int steps, at; /* number of steps in an exchange; index of the current one */
     int64_t post;  /* number of the exchange (comm_post_gather) */
 };
 

@@ -1,4 +1,4 @@
-/* scaling.c -- the loss scale of programs in f16: where it begins, and with what a run resumes.
+/* scaling.c -- the loss scale of programs in f16: its first value, and its value in a resumed run.
  *
  * The update changes the scale (cuda/loss_scale.cuh); checkpoints keep it like a parameter.
  */
@@ -28,7 +28,7 @@ void net_scale_resumed(Net *n)
     const RtScaling was = *scaling_in_fixed(n), now = n->scaling;
     if (!(was.scale >= RT_SCALE_LEAST && was.scale <= RT_SCALE_MOST && was.good >= 0 &&
           was.skipped >= 0))
-        rt_die("the checkpoint's loss scale, %.10g, is not possible", was.scale);
+        rt_die("the checkpoint's loss scale, %.10g, is not a valid scale", was.scale);
     if (was.every != now.every)
         rt_die("the checkpoint was made with --loss-scale-steps %.0f, this run has %.0f", was.every,
                now.every);

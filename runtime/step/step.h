@@ -8,7 +8,7 @@
 #define STEP_H
 #include "step/net.h"
 
-/* RtOpt as a program in double sees it. */
+/* RtOpt in a program whose reals are double. */
 typedef struct Opt64 {
     double lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value;
     bool nesterov;
@@ -31,7 +31,7 @@ struct NetOps {
     void (*settle)(Net *n);
     bool (*gradients)(Net *n, View *v, const Batch *b);
     void (*evaluate)(Net *n, View *v, const Batch *b, void *output);
-    void (*load)(Net *n, View *v, const Batch *b); /* brings the batch to the phases */
+    void (*load)(Net *n, View *v, const Batch *b); /* makes the batch readable for the phases */
     void (*changed)(Net *n);
     void (*fetch)(Net *n);
 };
@@ -52,8 +52,8 @@ int phase_first_update(const RtProgram *p, int bucket);
 void report_open(Net *n);
 void report_clear(Net *n);                     /* n->slot, before a step */
 bool report_finite(const Net *n, const Rt *r); /* the loss of r's shards in n->slot */
-/* One step: this rank posts its report.  report_wait returns when all reports are here, with
- * n->metric and n->all_stop. */
+/* One step: this rank posts its report.  report_wait returns when all reports have arrived, and
+ * sets n->metric and n->all_stop. */
 void report_post(Net *n);
 void report_wait(Net *n);
 /* A launch of several steps: report_write stores step i, report_exchange sends all `steps` and

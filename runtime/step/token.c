@@ -11,7 +11,7 @@ Trail net_trail(const RtProgram *p)
                    .cache = rt_alloc((size_t)(p->cached * p->real_bytes) + MEMORY_SLACK)};
 }
 
-/* Phases that depend on parameters only run before the first token. */
+/* Phases that depend only on parameters run once, before the first token. */
 void net_token(Net *n, Trail *t, int32_t token, void *output)
 {
     const uint32_t first = 0;
