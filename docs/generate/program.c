@@ -172,7 +172,7 @@ static void kinds(Page *p)
 
 static void samples(Page *p)
 {
-    const char *arrays = ".npy (N, ...) or .csv, a row a sample";
+    const char *arrays = ".npy (N, ...) or .csv, one row for each sample";
     page_paragraph(p, "The recipe decides what the samples of a program are. For each kind: what --data can name besides a name "
                       "to look up, what --input of `predict` can be, and what `predict` prints without --output. `(N, ...)` is "
                       "the shape of the input, with N samples.");
@@ -217,10 +217,10 @@ static void files(Page *p)
          made("The lease of the run that saves in DIR, on file systems without locks (`flock`). The run renews it every %d "
               "seconds and removes it at the end. Another run takes it over when it was not renewed for %d seconds.",
               LEASE_BEAT_MS / 1000, LEASE_SILENT_MS / 1000)},
-        {"--log FILE", "Records, one JSON object a line: [log records](log.md). `train` replaces the file, and adds to it after "
+        {"--log FILE", "Records, one JSON object on each line: [log records](log.md). `train` replaces the file, and adds to it after "
                        "--resume. `test` replaces it. `bench` adds to it. FILE can be a pipe."},
         {"--trace FILE", "Trace events as JSON, for Perfetto or Chrome."},
-        {"predict --output FILE", "All outputs, a row a sample: .npy in the number type of the program, or .csv."},
+        {"predict --output FILE", "All outputs, one row for each sample: .npy in the number type of the program, or .csv."},
         {"grads --output FILE", "The loss and the gradient of each parameter as safetensors."},
         {made("DIR/" FILE_PACKED, "train", 3ll, 64ll, 64ll, ""),
          "Decoded images of a data set of folders, beside them: split, channels, height, width, and `-stretched` with `fit = "
@@ -244,7 +244,7 @@ static void files(Page *p)
         {"data_batch_1.bin to data_batch_5.bin, test_batch.bin", "CIFAR-10's binary format, plain or .gz; with `data = cifar10` "
                                                                  "also .xz."},
         {"train/CLASS/*.png, test/CLASS/*.jpg", "Images in folders. The folders of `train`, sorted, are the classes."},
-        {"train.tsv, test.tsv", "Labelled texts, a line each: class, tab, text. Plain or .gz. Also NAME_train.tsv and "
+        {"train.tsv, test.tsv", "Labelled texts, one on each line: class, tab, text. Plain or .gz. Also NAME_train.tsv and "
                                 "NAME_test.tsv with the name of the directory."},
         {"input.txt", "A text, or NAME.txt with the name of its directory. Plain or .gz. Its last tenth is the test set."},
         {FILE_SUMS, "Checksums of files beside it, as `sha256sum` writes them. A data file that it lists is compared with it."},

@@ -37,7 +37,7 @@ int32_t bpe_piece(const char *at, const char *end)
     while (c < end && kind_of(*c) == kind && c - at < WORD_MAX)
         c++;
     if (kind == 3 && c < end && c - at > 1 && c[-1] == ' ')
-        c--; /* the last blank goes with the word behind it */
+        c--; /* the last blank belongs to the word after it */
     return (int32_t)(c - at);
 }
 
@@ -123,7 +123,7 @@ static bool split_holds(const Split *s, const Pair *b)
     return false;
 }
 
-/* Every pair becomes `token`, from the left. */
+/* Replaces each pair (left, right) by `token`, from left to right; returns the new length. */
 static int32_t join_pairs(int32_t *t, int32_t n, int32_t left, int32_t right, int32_t token)
 {
     int32_t k = 0;
@@ -172,7 +172,7 @@ void bpe_train(Vocab *v, const Table *seen, int64_t tokens)
         count_all(&pairs, &s[i], 1);
     v->pair = room_for(NULL, sizeof *v->pair * (size_t)(tokens > BYTES ? tokens - BYTES : 1));
     for (v->n = BYTES; v->n < tokens && (b = best(&pairs)); v->n++) {
-        const Pair now = *b; /* counting may move it */
+        const Pair now = *b; /* a copy: count_pair can move it */
         v->pair[v->n - BYTES][0] = now.left;
         v->pair[v->n - BYTES][1] = now.right;
         for (int32_t i = 0; i < seen->n; i++)
@@ -200,7 +200,7 @@ static int32_t *find_pair(const Vocab *v, int32_t left, int32_t right)
     return &v->pair_slot[s];
 }
 
-/* Different pairs may stand for the same bytes: "a" "bc", "ab" "c". */
+/* The bytes of a, then those of b.  Different pairs can have the same bytes: "a" "bc", "ab" "c". */
 static Piece joined(Piece a, Piece b)
 {
     char *bytes = rt_alloc((size_t)(a.length + b.length));

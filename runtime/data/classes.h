@@ -11,7 +11,7 @@ typedef struct Classes {
     int64_t n;
     const char **name;
     char *text;
-    int64_t text_bytes; /* as it is saved */
+    int64_t text_bytes; /* bytes of the text, which is in the saved form */
 } Classes;
 
 /* The names of this process; NULL: there are none. */

@@ -42,7 +42,8 @@ static bool is_blank(const Csv *c, char at)
     return at == ' ' || at == '\r' || (at == '\t' && c->separator != '\t');
 }
 
-/* The best of the separators that stand outside of quotes. */
+/* The separator of the file: a semicolon if the line has one outside of quotes, else a comma, else
+ * a tab. */
 static char find_separator(const char *line)
 {
     bool quoted = false, comma = false, tab = false;
@@ -56,7 +57,7 @@ static char find_separator(const char *line)
     return tab && !comma ? '\t' : ',';
 }
 
-/* After the closing quote; two quotes are one quote of the text. */
+/* Returns the position after the closing quote.  Two quotes together are one quote of the text. */
 static const char *end_of_quoted(const Csv *c, const char *at, int64_t column)
 {
     for (; !is_end(*at); at++)
@@ -110,7 +111,8 @@ static bool is_name(const Field *f)
     return f->length > 0 && !f->number && !strchr("0123456789+-.", *f->text) && !says_missing(f);
 }
 
-/* A first row of names: the column of an index may have none. */
+/* Whether the line is a first row of names. The name of the first column can be empty: some
+ * programs write a column of row numbers without a name. */
 static bool is_header(const Csv *c, const char *line)
 {
     for (int64_t column = 1;; column++, line++) {

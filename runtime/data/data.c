@@ -110,7 +110,7 @@ static Data *new_data(const RtProgram *p, const char *place)
     return d;
 }
 
-/* Room for n of them. */
+/* Allocates n synthetic samples. */
 static void synthetic_room(Data *d, int64_t n)
 {
     d->type = d->vocab ? RT_I32 : RT_U8;
@@ -119,14 +119,13 @@ static void synthetic_room(Data *d, int64_t n)
     d->label = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
 }
 
-/* Room for one batch, which data_batch fills. */
+/* Allocates one batch of synthetic samples, which data_batch fills. */
 static void open_synthetic(const RtProgram *p, const char *split, int64_t limit, Data *d)
 {
     const bool test = strcmp(split, "test") == 0;
     if (p->recipe.samples <= 0)
         rt_die("--data synthetic: the recipe does not say how many samples to generate: build it "
-               "with data = "
-               "synthetic(samples = N), or measure steps with `bench`");
+               "with data = synthetic(samples = N), or measure steps with `bench`");
     d->synthetic = true;
     synthetic_room(d, p->batch);
     d->first = test ? p->recipe.samples : 0;
@@ -136,7 +135,7 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
 }
 
-/* A directory with the tokens of a text, as another program made them. */
+/* Whether the directory has arrays of tokens, which another program has made of a text. */
 static bool holds_arrays(const char *directory)
 {
     return access(rt_format("%s/train_x.npy", directory), F_OK) == 0;

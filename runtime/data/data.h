@@ -20,15 +20,15 @@ typedef struct Batch {
     int64_t label_stride;
     int label_type;
     const uint32_t *index;
-    const RtOrder *order; /* which a device computes itself: entry i is place first + i of it */
+    const RtOrder *order; /* index[i] is the sample at place first + i; a device computes it */
     int64_t first;
     int valid;
     uint64_t seed;
     int64_t epoch;
-    int64_t x_row, label_row; /* bytes of one sample: rows may lie further apart, or overlap */
-    const void *stored, *stored_label; /* where the memory that x and label point into begins, */
-    int64_t stored_bytes, label_bytes; /* and how much it is; for devices, which have a copy */
-    bool fresh;                        /* its content is this batch's */
+    int64_t x_row, label_row; /* bytes of one sample; strides can be larger, or smaller (overlap) */
+    const void *stored, *stored_label; /* for devices: memory to copy; x and label point into it */
+    int64_t stored_bytes, label_bytes; /* bytes of this memory */
+    bool fresh;                        /* this memory has another content for each batch */
 } Batch;
 
 typedef struct Stream Stream;
@@ -46,8 +46,8 @@ typedef struct Data {
     int64_t vocab;           /* samples are tokens 0 .. vocab-1; 0: numbers */
     int32_t *label;          /* NULL: none */
     int64_t classes, labels; /* labels a sample */
-    Stream *x_file, *y_file; /* IDX: opened, their samples not yet read; */
-    int64_t whole;           /* how many those files hold */
+    Stream *x_file, *y_file; /* IDX: open files, until their samples are read */
+    int64_t whole;           /* IDX: number of samples in these files */
     Cifar *cifar;            /* CIFAR-10: its opened files */
     Images *images;          /* folders: the list of files, and the packed one */
     const char *next;   /* text: labels of the first sample; their stride is that of the samples.
@@ -55,17 +55,17 @@ typedef struct Data {
     int64_t shift;      /* text: windows begin 0 .. shift - 1 tokens later; each epoch has another
                      * number */
     int64_t scored;     /* labels that count; 0: all */
-    const char *x_path; /* npy: where the samples are from */
-    const char *y_numbers; /* npy: labels not yet converted, */
-    int y_size;            /* bytes each, */
-    bool y_signed;         /* as a two's complement or not, */
-    const char *y_path;    /* from here */
+    const char *x_path; /* npy: file of the samples */
+    const char *y_numbers; /* npy: the labels as they are in their file */
+    int y_size;            /* npy: bytes of a label there */
+    bool y_signed;         /* npy: whether a label there is signed */
+    const char *y_path;    /* npy: file of the labels */
     bool synthetic;
     int64_t first;      /* synthetic: number of sample 0 of this split */
     uint32_t *position; /* synthetic: [batch] places of the current batch */
     int batch;
-    bool device;          /* the program's: tokens are looked at before they go there */
-    int part_first, part; /* synthetic: which of a batch are made here; data_share */
+    bool device;          /* the program is for a device: tokens are checked before each launch */
+    int part_first, part; /* synthetic: samples of a batch that this rank makes (data_share) */
 } Data;
 
 /* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and
@@ -80,7 +80,7 @@ void data_fill(Data *d, Pool *pool);
 /* Samples to test or predict, without labels, from a .npy or .csv file, from lines of text, from an
  * image, or from a folder of images (data_fill decodes them). */
 Data *data_open_file(const RtProgram *p, const char *path);
-Data *data_open_text(const RtProgram *p, const char *text); /* one */
+Data *data_open_text(const RtProgram *p, const char *text); /* one sample */
 
 /* `n` synthetic samples in memory, for bench and for runs without data. */
 Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
@@ -89,13 +89,13 @@ Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool);
  * one. */
 void data_mean(const Data *d, const RtProgram *p, Pool *pool, char *fixed);
 
-/* Hashes that identify data: of size, type, labels and tokens; of the bytes of the samples
- * (samples.c), 0 if there are no stored samples or they are tokens. */
+/* Two hashes that identify data. data_hash: of size, type, labels and tokens. data_hash_samples: of
+ * the bytes of the samples (samples.c); 0 if there are no stored samples, or if they are tokens. */
 uint64_t data_hash(const Data *d);
 uint64_t data_hash_samples(const Data *d, Pool *pool);
 
-/* The hash that ranks compare: of both. Of arrays above 16 MB it contains only evenly spread
- * samples; otherwise each rank would read all samples from a shared file system. */
+/* The hash that ranks compare: both of these, but with only some evenly spread samples of arrays
+ * above 16 MB. Otherwise each rank would read all samples from a shared file system. */
 uint64_t data_hash_rows(const Data *d);
 
 /* Number of samples in a piece with its own hash, and this hash; `samples`: the number of all

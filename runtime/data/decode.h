@@ -10,7 +10,7 @@
 typedef struct Pixels {
     uint8_t *rgb; /* (height, width, 3) */
     int height, width;
-    bool alone; /* it is so large that others of its size wait for its end */
+    bool alone; /* a large image: other large images wait until it is done (decode.c) */
 } Pixels;
 
 enum { DECODE_WHY = 200 };

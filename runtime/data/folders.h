@@ -10,9 +10,9 @@ typedef struct ImageFile {
 } ImageFile;
 
 typedef struct Folders {
-    ImageFile *image; /* the classes take turns, so that the first N are of all */
+    ImageFile *image; /* the classes take turns, so that the first N images have all classes */
     int64_t n;
-    uint64_t hash; /* of names, sizes and times: other files, another hash */
+    uint64_t hash; /* of names, sizes and times of the files */
 } Folders;
 
 /* Lists the images of a split. The folders of the training split, sorted by name, are the classes
@@ -24,6 +24,6 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
  * are none. */
 void folders_input(const char *path, Folders *out);
 
-bool folders_is_image(const char *name); /* by how it ends */
+bool folders_is_image(const char *name); /* by the end of the name */
 
 #endif

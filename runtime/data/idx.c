@@ -89,7 +89,8 @@ static void read_samples(Stream *s, void *to, int64_t n, int64_t size, int64_t w
                (long long)whole);
 }
 
-/* Reads labels as bytes to the end of their own array, and widens them from its start. */
+/* Reads the labels, one byte for each, into the last bytes of the array of labels, and then widens
+ * them to 32 bits, the first one first. */
 void idx_fill(Data *d)
 {
     if (d->n == 0)

@@ -35,7 +35,7 @@ typedef struct Head {
     char magic[8]; /* "tenonpix" */
     int64_t version, n, channels, height, width, crop;
     uint64_t hash;
-    uint64_t sums; /* of the pieces' hashes, which are made last */
+    uint64_t sums; /* hash of the hashes of the pieces */
 } Head;
 
 struct Images {
@@ -46,7 +46,7 @@ struct Images {
     File *file;        /* the packed file while this run writes it; else NULL */
     char *map;
     int64_t bytes;  /* of the packed file */
-    uint64_t *sum;  /* [pieces] there */
+    uint64_t *sum;  /* [pieces] hash of each piece, in the packed file */
     bool *seen;     /* [pieces] compared already; NULL: all were made here */
     int32_t *to_do; /* [batch] pieces to compare now */
     int64_t unseen;
@@ -54,7 +54,7 @@ struct Images {
 
 /* ---- the packed file */
 
-/* Of all images; samples have the same stride for every Data that reads them. */
+/* Images in a piece. */
 static int64_t image_bytes(const Images *m)
 {
     return data_piece(&(Data){.stride = data_features(m->p)});
@@ -65,7 +65,8 @@ static int64_t pieces(const Images *m)
     return (m->folders.n + image_bytes(m) - 1) / image_bytes(m);
 }
 
-/* Maps a valid file. A file of other images will be replaced. */
+/* Maps the packed file; false if it is missing, damaged, or of other images: then it is
+ * replaced. */
 static bool map_packed(Images *m, const char *path)
 {
     Head have;
@@ -92,7 +93,8 @@ static bool map_packed(Images *m, const char *path)
     return true;
 }
 
-/* False: it cannot be made there, or another process is at it. */
+/* Begins to write a packed file; false: it cannot be made there, or another process is writing
+ * it. */
 static bool begin_packed(Images *m, const char *path)
 {
     if (file_others(path))
@@ -112,7 +114,7 @@ static bool begin_packed(Images *m, const char *path)
 
 static void end_packed(Images *m)
 {
-    mapped_check(); /* somebody has cut it short meanwhile */
+    mapped_check(); /* dies if another program has truncated the file */
     memcpy(m->map, &m->head, sizeof m->head);
     memory_sync_file(m->map, m->bytes, m->file->temporary);
     file_commit(m->file);
@@ -120,7 +122,7 @@ static void end_packed(Images *m)
     m->file = NULL;
 }
 
-/* .../tenon/images-HASH; NULL without a home. */
+/* Path in the user's cache, .../tenon/images-HASH; NULL if there is no home directory. */
 static const char *users_place(const Images *m, const char *directory)
 {
     const char *cache = getenv(VARIABLE(XDG_CACHE_HOME)), *home = getenv(VARIABLE(HOME)),
@@ -174,7 +176,7 @@ static void decode(void *arg, int thread, int unit)
     m->p->decode->done(&p);
 }
 
-/* Of the pixels that have just been decoded. */
+/* Hashes a piece of the samples that this run has decoded. */
 static void sum_piece(void *arg, int thread, int unit)
 {
     const Data *d = arg;
@@ -269,7 +271,8 @@ uint64_t images_hash(const Data *d)
     uint64_t sum = 0;
     for (int64_t i = 0; i < whole; i++)
         sum += hash_place(m->sum[i], i);
-    for (int64_t i = whole; i * image_bytes(m) < d->n; i++) /* --limit-samples ends inside of it */
+    for (int64_t i = whole; i * image_bytes(m) < d->n;
+         i++) /* --limit-samples can end inside a piece */
         sum += hash_place(data_piece_hash(d, i, d->n), i);
     return sum;
 }

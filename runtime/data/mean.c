@@ -8,7 +8,7 @@
 #include "files/params.h"
 #include <stdlib.h>
 
-enum { RANGE = 256 }; /* elements a unit */
+enum { RANGE = 256 }; /* elements of a unit of work */
 
 typedef struct Mean {
     const Batch *b;

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* NULL: it does not exist. */
+/* Maps a file; NULL: it does not exist. */
 static char *map_file(const char *path, int64_t *bytes)
 {
     struct stat info;
@@ -31,7 +31,7 @@ static char *map_file(const char *path, int64_t *bytes)
     return at;
 }
 
-/* What follows 'key': in the dictionary of the header, or dies. */
+/* The text after 'key': in the header, which is a dictionary; dies if there is none. */
 static const char *npy_value(const char *head, const char *key, const char *path)
 {
     const char *at = strstr(head, key);
@@ -127,7 +127,7 @@ int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns)
     return 128;
 }
 
-/* Of tokens: any integers that people save them as. */
+/* The type of stored tokens: any usual integers. */
 static int token_type(const RtProgram *p, const Npy *a)
 {
     if (a->kind == 'u' && a->size == 2 && p->vocab > UINT16_MAX)
@@ -151,7 +151,8 @@ static int number_type(const Npy *a)
     return u8 ? RT_U8 : a->size == 4 ? RT_F32 : RT_F64;
 }
 
-/* Samples of the first axis: bytes, floats or doubles; or tokens. */
+/* Takes the array as samples, one for each index of the first axis: bytes, floats, doubles or
+ * tokens. */
 static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d)
 {
     if (a->rank < 1)
@@ -179,8 +180,8 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
         rt_die("%s has no labels beside it: %s is missing", x.path, y_path);
     if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
         (y.rank == 2 ? y.dim[1] : 1) != d->labels)
-        rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one a position"
-                             : "%s should be a list of integer classes, %lld a sample",
+        rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one for each position"
+                             : "%s should be a list of integer classes, %lld for each sample",
                y_path, (long long)d->labels);
     if (y.dim[0] != x.dim[0])
         rt_die("%s holds %lld samples, but %s %lld labels", x.path, (long long)x.dim[0], y_path,
@@ -215,7 +216,7 @@ static void check_tokens(const Data *d)
     }
 }
 
-/* A label of a position may be -1: it is not scored. */
+/* If there is a label for each position, a label can be -1: this position is not scored. */
 void npy_fill(Data *d)
 {
     if (d->vocab)

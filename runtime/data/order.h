@@ -10,16 +10,16 @@
 
 typedef struct Order {
     RtOrder by;
-    uint32_t *sample; /* of as many places as have been filled */
+    uint32_t *sample; /* [places that order_fill has filled] */
 } Order;
 
 /* Of n samples, 1 .. 2^32: shuffled, or as they are stored. */
 RtOrder order_by(int64_t n, uint64_t seed, int64_t epoch, bool shuffle);
 
-/* sample[0 .. count-1]; from n on its front again. */
+/* Fills sample[0 .. count - 1]; the order repeats after its n samples. */
 void order_fill(const RtOrder *by, uint32_t *sample, int64_t count);
 
-/* All samples in their stored order, in whole batches; the list is of rt_alloc. */
+/* All samples in their stored order, in whole batches; the memory comes from rt_alloc. */
 Order order_stored(int64_t n, int64_t batch);
 
 #endif

@@ -41,7 +41,7 @@ static void axis_free(Axis *a)
     free(a->weight);
 }
 
-/* Row y of src (w, 3) onto out (width, 3). */
+/* Resamples one row of src, (w, 3), to out, (width, 3). */
 static void columns(float *out, const Axis *x, const uint8_t *row)
 {
     for (int i = 0; i < x->n; i++)

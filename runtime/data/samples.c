@@ -31,7 +31,9 @@ uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples)
 
 typedef struct Summing {
     const Data *d;
-    int64_t pieces, units, each; /* of all samples; of a unit; of every so many units one is read */
+    int64_t pieces; /* of all samples */
+    int64_t units;  /* pieces in a unit */
+    int64_t each;   /* of so many units, one is read */
     _Atomic uint64_t sum;
 } Summing;
 

@@ -21,9 +21,9 @@ struct Stream {
     int fd;
     int64_t bytes; /* of the file */
     int64_t unpacked;
-    bool gz, whole; /* whole: the end of the unpacked content is seen */
+    bool gz, whole; /* whole: the end of the unpacked content has been reached */
     z_stream z;
-    const RtUnpack *xz; /* NULL: it is no .xz */
+    const RtUnpack *xz; /* NULL: the file is not an .xz */
     void *unxz;
     Sha256 sha;
     char expected[65]; /* checksum, or "" */
@@ -86,7 +86,7 @@ static int try_open(const char *path)
     return fd;
 }
 
-/* The first of NAME, NAME.gz and NAME.xz; *path says which. */
+/* Opens the first of NAME, NAME.gz and NAME.xz that exists; *path is its path. */
 static int open_any(const char *directory, const char *name, char **path)
 {
     static const char *const ending[] = {"", ".gz", ".xz"};
@@ -96,7 +96,7 @@ static int open_any(const char *directory, const char *name, char **path)
     return fd;
 }
 
-/* If the first step has no room for its result, liblzma allocates its memory. */
+/* Makes a first step without room for its result, so that liblzma allocates its memory now. */
 static void begin_xz(Stream *s, const RtProgram *p)
 {
     static const uint8_t magic[6] = {0xFD, '7', 'z', 'X', 'Z', 0};

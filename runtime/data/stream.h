@@ -10,8 +10,8 @@
 
 typedef struct Stream Stream;
 
-/* ordinary images, numbers and texts become 2 to 20 times smaller; files made to unpack to
- * gigabytes, 1000 times */
+/* Compression makes ordinary images, numbers and texts 2 to 20 times smaller.  A file that was made
+ * to fill the memory is 1000 times smaller than its content. */
 #define STREAM_RATIO 100
 #define STREAM_FREE  ((int64_t)64 << 20)
 

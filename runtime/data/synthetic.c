@@ -12,7 +12,7 @@
 
 enum { SEED = 20231, CLASS = 0, NOISE = 1, PROTOTYPE = 2 };
 
-/* 16 random bytes of one of the three kinds. */
+/* Block `block` of 16 random bytes of sample or class `which`; kind: CLASS, NOISE or PROTOTYPE. */
 static void bytes16(uint32_t w[4], uint32_t kind, int64_t which, int64_t block)
 {
     const uint32_t high = (uint32_t)(which >> 32) << 2 | kind;
@@ -86,7 +86,7 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
 typedef struct Making {
     const Data *d;
     const uint32_t *order;
-    int first; /* place of unit 0 */
+    int first; /* index of the sample of unit 0 */
 } Making;
 
 static void make_sample(void *arg, int thread, int unit)

@@ -21,7 +21,7 @@ static uint32_t hash_of(const char *bytes, int32_t length)
     return h ^ h >> 15;
 }
 
-/* The slot where it is, or would be. */
+/* The slot of the piece, or the empty slot in which it belongs. */
 static uint32_t slot_of(const Table *t, const char *bytes, int32_t length)
 {
     uint32_t s = hash_of(bytes, length) & (t->slots - 1);

@@ -79,8 +79,8 @@ static Text find_text(const RtProgram *p, const char *name)
 /* ---- the tokens of the text, read once for both splits */
 
 typedef struct Corpus {
-    const char *name; /* asked for, */
-    const char *path; /* and found */
+    const char *name; /* as the user gave it */
+    const char *path; /* of the file that was found */
     char *x;
     int type;
     int64_t n;
@@ -91,7 +91,7 @@ void text_store(Data *d, Tokens *t)
 {
     const bool small = d->vocab <= UINT16_MAX;
     for (int64_t i = 0; small && i < t->n; i++)
-        ((uint16_t *)t->at)[i] = (uint16_t)t->at[i]; /* never before what is still to be read */
+        ((uint16_t *)t->at)[i] = (uint16_t)t->at[i]; /* in place: never overtakes the read */
     d->type = small ? RT_U16 : RT_I32;
     const int64_t bytes = t->n * (small ? 2 : 4);
     d->x = realloc(t->at, (size_t)(bytes + MEMORY_SLACK));
@@ -115,7 +115,7 @@ static void read_corpus(const RtProgram *p, const char *name, Data *d)
     vocab_encode(vocab_now(), &t, &tokens);
     free((char *)t.bytes);
     corpus = (Corpus){name, t.name, NULL, 0, tokens.n};
-    for (int64_t i = 0; i < p->input_dim[0]; i++) /* the last window may end behind the text */
+    for (int64_t i = 0; i < p->input_dim[0]; i++) /* the last window can end after the text */
         tokens_add(&tokens, -1);
     text_store(d, &tokens);
     corpus.x = d->x;
@@ -165,7 +165,7 @@ void text_open(const RtProgram *p, const char *name, const char *split, int64_t 
     d->next = d->x + (each ? 1 : t) * size;
 }
 
-/* ---- samples of their own */
+/* ---- a sample for each text */
 
 void text_sample(const RtProgram *p, const Vocab *v, const Text *t, Tokens *scratch,
                  int32_t *sample)

@@ -10,9 +10,8 @@
 enum { UNPACK_MORE, UNPACK_END, UNPACK_BROKEN };
 
 struct RtUnpack {
-    int64_t (*content)(
-        int fd,
-        int64_t bytes);  /* bytes that the file of that size says to hold, -1: it is damaged */
+    /* Size of the content according to a file of `bytes` bytes; -1: the file is damaged. */
+    int64_t (*content)(int fd, int64_t bytes);
     void *(*open)(void); /* NULL: no memory */
     /* Reads in[0 .. have-1], writes out[0 .. room-1], and advances all four; BROKEN: *why is the
      * reason. */

@@ -113,7 +113,7 @@ void vocab_count(VocabMaker *m, const Text *t)
     }
 }
 
-/* char and word: tokens from `first` on are the pieces of `known`. */
+/* For char and word: the pieces of `known` become the tokens from `first` on. */
 static void name_pieces(Vocab *v, int32_t first)
 {
     v->n = first + v->known.n;
@@ -169,7 +169,7 @@ static void write_vocab(Vocab *v)
     v->hash = hash_end(&h);
 }
 
-/* v is the vocabulary of this process from here on. */
+/* Makes v the vocabulary of this process. */
 static void take_vocab(const Vocab *v)
 {
     for (int32_t i = BYTES; now.unit == RT_TEXT_BPE && i < now.n; i++)
@@ -208,7 +208,7 @@ const Vocab *vocab_make(VocabMaker *m, const char *what)
     return &now;
 }
 
-/* ---- taking */
+/* ---- reading a saved vocabulary */
 
 /* Reads a line of the saved form, without its escapes, into `line`; -1 at the end. */
 static int32_t read_line(const char **at, const char *end, char *line, int32_t room)

@@ -19,14 +19,14 @@ enum { VOCAB_PADDING, VOCAB_BEGIN, VOCAB_UNKNOWN, VOCAB_WORDS }; /* of unit word
 typedef struct Vocab {
     int unit;     /* RT_TEXT_* */
     int32_t n;    /* tokens */
-    Piece *piece; /* what each stands for; of padding and the like: nothing */
+    Piece *piece; /* the piece of each token; empty for padding, VOCAB_BEGIN, VOCAB_UNKNOWN */
     Table known; /* char, word: finds a piece; the number of a word is its token less VOCAB_WORDS */
     int32_t (*pair)[2]; /* bpe: token 256 + i = pair[i] */
     int32_t *pair_slot;
     uint32_t pair_slots; /* bpe: finds a pair (bpe.c) */
     char *text;
-    int64_t text_bytes; /* as it is saved */
-    uint64_t hash;      /* of that */
+    int64_t text_bytes; /* bytes of the text, which is the saved form */
+    uint64_t hash;      /* of this text */
 } Vocab;
 
 typedef struct Tokens {
@@ -58,7 +58,7 @@ const Vocab *vocab_make(VocabMaker *m, const char *what);
 /* Takes the vocabulary from its saved form; dies, with `path` in the message, if it is damaged or
  * of another program. */
 void vocab_take(const RtProgram *p, const char *path, const char *text, int64_t bytes);
-/* From a file of weights; false when that has none. */
+/* Takes the vocabulary from a file of weights; false if the file has none. */
 bool vocab_of_weights(const RtProgram *p, const char *path);
 
 /* Adds the tokens of t. Dies at a character that is not in the vocabulary. */

@@ -23,9 +23,9 @@ static void __attribute__((noreturn)) file_fail(const File *f)
 
 /* ---- the place */
 
-enum { LINKS = 40 }; /* as many as the kernel follows */
+enum { LINKS = 40 }; /* links that are followed: the limit of the kernel */
 
-/* Puts the target of the link at `path` in its place. */
+/* Replaces `path`, which is a link, by the path of its target. */
 static bool follow(char path[PATH_MAX])
 {
     char target[PATH_MAX];
@@ -109,8 +109,8 @@ static void directory_of(const char *path, char directory[PATH_MAX])
 
 /* ---- temporary names */
 
-enum { OLD = 24 * 3600 };        /* seconds */
-enum { STEM = 64, TRIES = 100 }; /* bytes of the name that are kept: some file systems take 143 */
+enum { OLD = 24 * 3600 };        /* seconds without a write */
+enum { STEM = 64, TRIES = 100 }; /* STEM: bytes kept of the name; some file systems allow 143 */
 
 static const char *file_base(const char *path)
 {
@@ -127,7 +127,7 @@ static int stem_of(const char *base)
     return n;
 }
 
-/* The owner in a temporary name of the file `base`; NULL: the name is no such name. */
+/* The owner in a temporary name of the file `base`; NULL: `name` is not a temporary name of it. */
 static const char *owner_in(const char *name, const char *base)
 {
     const int stem = stem_of(base);
@@ -168,7 +168,7 @@ bool file_others(const char *path)
     return others;
 }
 
-/* O_EXCL follows no link and takes nothing that is there already. */
+/* O_EXCL: does not follow a link, and fails if the name exists. */
 static bool make_temporary(File *f)
 {
     static atomic_int made;
@@ -289,7 +289,7 @@ void file_sync(File *f)
         file_fail(f);
 }
 
-/* The name is safe on disk when its directory is. */
+/* A rename is on disk only when the directory has been synced. */
 static void sync_directory(const File *f)
 {
     char directory[PATH_MAX];

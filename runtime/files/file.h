@@ -2,9 +2,9 @@
  * renamed. Only file_check allocates memory.
  *
  * A file is written as NAME.tmp-OWNER-N (owner.h) in the directory of its place. O_EXCL makes the
- * name unique. So if several runs write the same file, each run writes its own, and the last one to
- * end has the place. rt_die and the signals that end a program remove the temporary file. The next
- * file_check of the same place removes the files of killed runs.
+ * name unique. So if several runs write the same file, each run writes its own, and the last rename
+ * wins. rt_die and the signals that end a program remove the temporary file. The next file_check of
+ * the same place removes the files of killed runs.
  */
 #ifndef FILE_H
 #define FILE_H
@@ -25,14 +25,15 @@ void file_check(const char *path); /* dies now rather than after hours */
 /* A link is followed; what is no file is not replaced. */
 void file_create(File *f, const char *path);
 void file_write(File *f, const void *data, int64_t bytes);
-void file_patch(File *f, int64_t at, const void *data, int64_t bytes); /* in what is written */
-void file_read(File *f, int64_t at, void *to, int64_t bytes);          /* of what is written */
+void file_patch(File *f, int64_t at, const void *data,
+                int64_t bytes);                               /* overwrites bytes at `at` */
+void file_read(File *f, int64_t at, void *to, int64_t bytes); /* reads written bytes */
 void file_sync(File *f);
 void file_commit(File *f); /* fsync, rename, fsync of the directory */
 
 /* For optional files: returns false and sets errno, instead of ending the program. */
 bool file_try(File *f, const char *path);
-bool file_try_commit(File *f); /* false: abandoned, too */
+bool file_try_commit(File *f); /* false: the file has also been abandoned */
 void file_abandon(File *f);
 
 /* Removes the temporary files that killed runs have left of this file. Returns true if a run that

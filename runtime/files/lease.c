@@ -29,7 +29,7 @@ enum { ENDING_MS = 5000 }; /* a run that was just killed may take so long to end
 
 struct Lease {
     char directory[PATH_MAX], path[PATH_MAX];
-    char head[TEXT]; /* of the text, up to its beat */
+    char head[TEXT]; /* the text of the file, up to its beat */
     char host[65];
     int fd; /* of the file; -1: flock holds the directory */
     unsigned beat;
@@ -73,7 +73,8 @@ static const char *owner_of(const char *text)
     return strncmp(text, head, sizeof head - 1) == 0 ? text + sizeof head - 1 : "";
 }
 
-/* A disk that cannot be read for a moment is no evidence about other runs. */
+/* Whether the lease was removed or belongs to another run. A disk that cannot be read for a moment
+ * does not show this. */
 static bool is_lost(const Lease *l)
 {
     char text[TEXT];
@@ -88,8 +89,7 @@ static void __attribute__((noreturn)) lease_refuse(const Lease *l, const char *t
     if (at)
         sscanf(at, " host %64s", host);
     rt_die("another run (process %d on %s) saves its checkpoints in %s: let it end, or give "
-           "another "
-           "directory",
+           "another directory",
            dash ? atoi(dash + 1) : 0, host, l->directory);
 }
 
@@ -98,8 +98,8 @@ static void __attribute__((noreturn)) lease_fail(const Lease *l)
     rt_die("checkpoints cannot be written into %s: %s", l->directory, strerror(errno));
 }
 
-/* Waits until the run with this lease is dead: true; or until another file is there: false. Dies if
- * the run lives. */
+/* Waits until the run with this lease is dead, and returns true; false: meanwhile the file was
+ * removed or replaced. Dies if the run lives. */
 static bool outlive(const Lease *l, const char *was)
 {
     const bool here = owner_is_here(owner_of(was));
@@ -173,8 +173,7 @@ void lease_check(Lease *l)
         return;
     rt_finished(l->path); /* it is another run's */
     rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
-           "lease was removed: this "
-           "run ends and saves nothing more there",
+           "lease was removed: this run ends and saves nothing more there",
            l->directory, LEASE_SILENT_MS / 1000);
 }
 
@@ -194,8 +193,8 @@ static void *lease_thread(void *arg)
         lease_check(l);
         l->beat++;
         const int n = write_lease(l, text);
-        if (pwrite(l->fd, text, (size_t)n, 0) ==
-            n) /* else others see no beat, and lease_check that they came */
+        /* After a failed write, other runs see no beat, and lease_check finds a new owner. */
+        if (pwrite(l->fd, text, (size_t)n, 0) == n)
             fdatasync(l->fd);
         clock_gettime(CLOCK_REALTIME, &next);
     }
@@ -203,7 +202,7 @@ static void *lease_thread(void *arg)
     return NULL;
 }
 
-/* Signals are the other threads' business. */
+/* Starts the thread of the beat, with all signals blocked: other threads handle them. */
 static void start_beat(Lease *l)
 {
     sigset_t all, old;
@@ -217,13 +216,13 @@ static void start_beat(Lease *l)
         rt_die("the thread of the lease could not be started: %s", strerror(error));
 }
 
-/* ---- taking and giving */
+/* ---- taking a lease, and giving it back */
 
-/* True: the directory is locked; false: it cannot be, here. */
+/* True: the directory is locked; false: flock does not work on this file system. */
 static bool lock_directory(const Lease *l)
 {
     const int fd =
-        open(l->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* to the end of the process */
+        open(l->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* open until the process ends */
     if (fd < 0)
         rt_die("%s cannot be opened: %s", l->directory, strerror(errno));
     for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ms += 100) {
@@ -239,7 +238,8 @@ static bool lock_directory(const Lease *l)
     return true;
 }
 
-/* A run without flock, perhaps on another host, can have the directory. */
+/* With flock: waits for a run that has the directory by its file, because flock does not work where
+ * it runs, perhaps on another host. */
 static void look_for_file(const Lease *l)
 {
     char text[TEXT];

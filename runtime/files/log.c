@@ -25,7 +25,7 @@ enum {
     NUMBERS = 1536 /* bytes for the fields after the text */
 };
 enum { OPENING = 20 };        /* milliseconds between two tries */
-static const double TOLD = 2; /* seconds without a reader before a message */
+static const double TOLD = 2; /* seconds without a reader until this is reported */
 
 static bool is_pipe(const char *path)
 {
@@ -48,7 +48,7 @@ static int open_log_file(const char *path, int flags)
         }
         if (!told && clock_now() - began > TOLD) {
             told = true;
-            rt_note("the log %s is a pipe that nobody reads: the run begins when somebody does",
+            rt_note("the log %s is a pipe that nobody reads: the run begins when a reader opens it",
                     path);
         }
         nanosleep(&(struct timespec){.tv_nsec = OPENING * 1000000L}, NULL);
@@ -131,13 +131,13 @@ void log_end(Log *l)
                 l->path);
     else if (!l->lost)
         rt_note("the log %s cannot be written: %s; the run goes on, and its records are lost until "
-                "that changes",
+                "the log can be written",
                 l->path, strerror(why));
     l->lost = true;
 }
 
-/* mpirun gives every process a terminal with the size of its own, which is 0 if its output goes to
- * a file. */
+/* Shows the bar only on a terminal that has a size: mpirun gives each process a terminal, whose
+ * size is 0 if the output of mpirun goes to a file. */
 void bar_open(Bar *b)
 {
     struct winsize size = {0};

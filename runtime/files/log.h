@@ -11,19 +11,18 @@
 typedef struct Log {
     int fd;
     const char *path;
-    char line[4096]; /* PIPE_BUF: whole or not there in a pipe, too */
+    char line[4096]; /* PIPE_BUF: a pipe, too, gets a whole line or nothing of it */
     int n;
-    bool lost; /* at least one */
+    bool lost; /* at least one record was lost */
 } Log;
 void log_open(Log *l, const char *path, bool append);
-void log_keep_messages(const Log *l); /* of this process from here on: see error.h */
-void log_begin(
-    Log *l,
-    const char *event); /* {"event":"...": RECORD(event); each key below is a FIELD(event, key) */
+void log_keep_messages(const Log *l); /* records each message of this process (error.h) */
+/* Begins a record.  event: a RECORD(event) of records.h; each key below: a FIELD(event, key). */
+void log_begin(Log *l, const char *event);
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
-void log_real(Log *l, const char *key, double value); /* null where JSON has no word for it */
-void log_end(Log *l); /* the line goes out in one write, or is lost */
+void log_real(Log *l, const char *key, double value); /* NaN and infinity become null */
+void log_end(Log *l); /* writes the line in one write; if this fails, it is lost */
 
 /* The bar: shown on a terminal only, drawn a few times a second. */
 typedef struct Bar {
@@ -32,7 +31,7 @@ typedef struct Bar {
 } Bar;
 void bar_open(Bar *b);
 void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
-              double loss, double accuracy, double eta); /* accuracy < 0: none */
+              double loss, double accuracy, double eta); /* accuracy < 0: not shown */
 void bar_clear(Bar *b);
 
 #endif

@@ -8,11 +8,11 @@
 #define OWNER_H
 #include <stdbool.h>
 
-enum { OWNER_TEXT = 64 }; /* bytes of such a text, with its end mark */
+enum { OWNER_TEXT = 64 }; /* bytes of such a text, with its final 0 */
 
 void owner_text(char text[OWNER_TEXT]); /* of this process */
-int owner_length(const char *text);     /* of the one that text begins with, or 0 */
-bool owner_is_here(const char *text);   /* of this host: others may run or not */
-bool owner_is_gone(const char *text);   /* of this host, and it runs no more */
+int owner_length(const char *text);     /* length of the owner with which text begins, or 0 */
+bool owner_is_here(const char *text);   /* on this host; it is not known whether others still run */
+bool owner_is_gone(const char *text);   /* on this host, and has ended */
 
 #endif

@@ -17,7 +17,8 @@ static int64_t along(const RtAxis *a, int64_t i)
     return i / a->block * a->outer + i % a->block * a->inner;
 }
 
-/* A counter over the axes: the last axis changes fastest; `base` is the sum over the other axes. */
+/* Counts through the axes; the last axis changes fastest.  base: the offset due to the other
+ * axes. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place)
 {
     const int last = p->naxis - 1;

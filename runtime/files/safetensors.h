@@ -28,7 +28,7 @@ typedef struct StTensor {
 
 /* The tensor of bytes that holds a program's vocabulary (data/vocab.h). */
 #define ST_VOCABULARY "vocabulary"
-/* and the one that holds the names of its classes (data/classes.h) */
+/* The tensor of bytes that holds the names of its classes (data/classes.h). */
 #define ST_CLASSES "classes"
 
 /* An item of the metadata: each st_write reads its value, which has at most `most` bytes. */
@@ -42,12 +42,12 @@ typedef struct StWriter {
     int real_bytes, n, items;
     StTensor *tensor;
     StItem item[ST_ITEMS];
-    const char *extra, *extra_text; /* a tensor of bytes: its name, NULL: none; */
-    int64_t extra_bytes;            /* and its content */
+    const char *extra, *extra_text; /* a tensor of bytes: name (NULL: there is none), content */
+    int64_t extra_bytes;            /* bytes of the content */
     char *head;                     /* room for the whole header */
     int64_t room;
     File file;
-    char back[FILE_PIECE]; /* what is read back */
+    char back[FILE_PIECE]; /* for reading back */
 } StWriter;
 
 StWriter *st_writer_new(const RtProgram *p, int n);
@@ -68,7 +68,7 @@ void st_write(StWriter *w, const char *path);
 typedef struct StEntry {
     const char *name, *dtype;
     int rank;
-    int64_t first; /* its place in dims */
+    int64_t first; /* index of its first dimension in StFile.dims */
     const int64_t *dim;
     int64_t begin, end; /* bytes of the data */
 } StEntry;
@@ -81,9 +81,9 @@ typedef struct StFile {
     int64_t n, nmeta, ndim;
     StEntry *entry;
     StMeta *meta;
-    int64_t *dims; /* of all entries */
+    int64_t *dims; /* dimensions of all entries */
     char *strings;
-    int64_t used; /* all strings of the header, decoded */
+    int64_t used; /* bytes used of `strings`: the header's strings, decoded, and their final 0s */
 } StFile;
 
 /* NULL with a reason in `why` if there is no such file or if it is damaged. */
@@ -106,7 +106,7 @@ void st_load(const StFile *f, const StEntry *e, const RtParam *p, int real_bytes
 bool st_same_shape(const StEntry *e, const RtParam *p);
 bool st_is_float(const StEntry *e); /* of a type that st_load converts */
 
-/* What stands in a header before the digits of the hash. */
+/* The text of a header before the digits of the hash. */
 #define ST_CONTENT "\"content\":\""
 enum { ST_DIGITS = 16 };
 

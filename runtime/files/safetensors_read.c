@@ -1,5 +1,5 @@
-/* safetensors_read.c -- reads a header; no number of it is used before it is checked. See
- * safetensors.h. */
+/* safetensors_read.c -- reads safetensors files, and checks each number of a header before its use.
+ * See safetensors.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/hash.h"
@@ -41,7 +41,7 @@ bool st_is_float(const StEntry *e)
 
 /* ---- the header */
 
-/* Room for one item more; rooms are powers of two. */
+/* Makes room for one more item in a list of n; the room is a power of two. */
 static void *grow_list(void *list, int64_t n, size_t bytes)
 {
     if (n & (n - 1))
@@ -58,7 +58,7 @@ static int64_t strings_room(const StFile *f)
     return f->head + 8;
 }
 
-/* Lives as long as the file. */
+/* Reads a string into f->strings, where it lives as long as f. */
 static const char *read_string(Json *j, StFile *f)
 {
     char *text = f->strings + f->used;
@@ -172,7 +172,7 @@ static bool read_header(StFile *f, char why[256])
     if (!ok && !*why)
         snprintf(why, 256, "its header is damaged: %s",
                  j.wrong ? j.wrong : "an entry is not complete");
-    for (int64_t i = 0; ok && i < f->n; i++) /* the list has moved while it grew */
+    for (int64_t i = 0; ok && i < f->n; i++) /* only now: dims moves while it grows */
         f->entry[i].dim = f->dims + f->entry[i].first;
     return ok;
 }
@@ -240,7 +240,7 @@ StFile *st_open(const char *path, char why[256])
 void st_close(StFile *f)
 {
     if (f->bytes)
-        mapped_leave(f->bytes); /* what was read of it counts for nothing if it was cut short */
+        mapped_leave(f->bytes); /* dies if the file was truncated meanwhile */
     if (f->bytes)
         munmap((void *)f->bytes, (size_t)f->size);
     forget(f);
@@ -275,7 +275,7 @@ static bool has_hash(const StFile *f)
                               strspn(content, "0123456789abcdef") == ST_DIGITS);
 }
 
-/* The hash was taken while its own digits were still zeros. */
+/* The hash is that of the content with zeros in place of the digits of the hash. */
 bool st_intact(const StFile *f, bool must)
 {
     const char *content = st_meta(f, "content");

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRY = 512 }; /* bytes of an entry besides the name */
+enum { ENTRY = 512 }; /* bytes of an entry without its name */
 
 StWriter *st_writer_new(const RtProgram *p, int n)
 {
@@ -25,7 +25,7 @@ void st_writer_item(StWriter *w, const char *key, const char *value, int64_t mos
     w->item[w->items++] = (StItem){key, value, most ? most : (int64_t)strlen(value)};
 }
 
-/* What a header may need, were every byte of every string escaped. */
+/* Upper bound of the bytes of a header: as if each byte of each string were escaped. */
 static int64_t room_of(const StWriter *w)
 {
     int64_t room = 2 * ENTRY + (w->extra ? (int64_t)strlen(w->extra) : 0);
@@ -64,7 +64,7 @@ static int64_t metadata(char *to, int64_t room, const StWriter *w)
     return n;
 }
 
-/* The header after its 8 bytes of length, filled with blanks to a multiple of 8. */
+/* Writes the header after its 8 bytes of length, with blanks up to a multiple of 8. */
 static int64_t write_header(StWriter *w)
 {
     char *h = w->head + 8;

@@ -34,8 +34,8 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-/* A name with a smaller distance is near to a word of n letters. Two exchanged neighbours have a
- * distance of 2. */
+/* A name counts as near to a word of n letters if its distance is smaller than this. Two exchanged
+ * neighbouring letters have a distance of 2. */
 static int near(size_t n)
 {
     return n < 3 ? 2 : n < 5 ? 3 : 4;
@@ -49,13 +49,13 @@ static const ProgramSample *sample_kind(const RtProgram *p)
     return s;
 }
 
-/* ".npy (N, 1, 28, 28) or .csv, a row a sample" */
+/* ".npy (N, 1, 28, 28) or .csv, one row for each sample" */
 static const char *arrays_of(const RtProgram *p)
 {
     const char *dims = "N";
     for (int i = 0; i < p->input_rank; i++)
         dims = rt_format("%s, %lld", dims, (long long)p->input_dim[i]);
-    return rt_format(".npy (%s) or .csv, a row a sample", dims);
+    return rt_format(".npy (%s) or .csv, one row for each sample", dims);
 }
 
 /* The help of an option for this program, with its default and, for data, the accepted kinds. */
@@ -109,7 +109,7 @@ static void usage(const RtProgram *p, int command)
     exit(0);
 }
 
-/* Ends a program that was asked for what it was built without. */
+/* Dies because the program was built without what the user has asked for. */
 static void __attribute__((noreturn))
 lacking(const char *what, const ProgramNeed *n, const char *why)
 {

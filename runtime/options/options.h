@@ -35,7 +35,7 @@ typedef struct Options {
     /* number of finite steps after which the loss scale doubles; 0: never; -1: not given */
     int64_t loss_scale_steps;
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
-    bool log_ranks;         /* no option: each rank has a log; set by rt_main */
+    bool log_ranks;         /* not an option; rt_main sets it: each rank has a log */
     int64_t limit;          /* number of training samples, at most; 0: all */
     int64_t every_steps;    /* steps between checkpoints; 0: after epochs only */
     double every_seconds;   /* seconds between checkpoints; 0: after epochs only */
@@ -51,9 +51,9 @@ typedef struct Options {
     double temperature;
     bool anew;       /* generate: compute the whole window for each token */
     int64_t samples; /* gradcheck: elements of each parameter */
-    Comm *comm;      /* no option: the ranks of this run; set by rt_main */
-    Cores cores;     /* no option: those of this process */
-    Placement place; /* no option: where threads run, and what limits them; by place_threads */
+    Comm *comm;      /* not an option; rt_main sets it: the ranks of this run */
+    Cores cores;     /* not an option: the cores of this process */
+    Placement place; /* not an option; place_threads sets it: where threads run */
     const char *limited_by;
 } Options;
 

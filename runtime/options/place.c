@@ -69,13 +69,12 @@ static void note_threads(const Options *o, int cores, double quota)
         return;
     if (o->threads > cores)
         rt_note("--threads %d: there %s %d core%s, and more threads compute no faster; without the "
-                "option there "
-                "is a thread a core",
+                "option there is one thread for each core",
                 o->threads, cores == 1 ? "is" : "are", cores, cores == 1 ? "" : "s");
     else if (quota > 0 && o->threads > ceil(quota))
         rt_note("--threads %d: the control group has a quota of %.3g processors, and Linux stops "
-                "all threads "
-                "that use more; without the option there are as many threads as the quota allows",
+                "all threads that use more; without the option there are as many threads as the "
+                "quota allows",
                 o->threads, quota);
 }
 

@@ -1,9 +1,10 @@
-/* place.h -- how many threads a rank has, and on which cores; what limits them, in words.
+/* place.h -- how many threads a rank has, on which cores they run, and what limits their number.
  *
  * By default a thread computes on each core of the affinity mask.  The quota of the control group
  * limits the threads, and ranks of one host with the same mask share its cores in equal parts.
  * Threads are pinned by default if they use all these cores and the cores have several caches or
- * sockets: with one cache the kernel places threads as well, and other programs may use the cores.
+ * sockets.  With one cache, Linux places threads as well as pinning does, and leaves other programs
+ * more freedom.
  */
 #ifndef PLACE_H
 #define PLACE_H
@@ -19,7 +20,7 @@ typedef struct RankCores {
 /* The rank's part of its host. */
 typedef struct HostShare {
     int here;           /* ranks of the host */
-    int sharing, index; /* of them with the same mask; index of this one */
+    int sharing, index; /* number of these with the same mask; index of this rank among them */
     int bound; /* the first rank of the run with fewer cores than its part of its host; -1: none */
 } HostShare;
 HostShare place_share(const RankCores *rank, int ranks, int own);

@@ -7,7 +7,7 @@
 #define PROGRAM_TABLE_H
 #include "options/options.h"
 
-/* What a program can be built with or without.  A bit each. */
+/* What a program can be built with or without: one bit for each. */
 typedef enum Need {
     NEED_CPU = 1 << 0, /* the step runs on the processor */
     NEED_GPU = 1 << 1,
@@ -66,9 +66,9 @@ typedef struct ProgramOption {
 extern const ProgramOption program_options[];
 extern const int program_option_count;
 
-/* Values of --data and --input, and the output of predict, by the kind of samples; the first row
- * that holds counts. In `input`, %s stands for the arrays: ".npy (N, 1, 28, 28) or .csv, a row a
- * sample". */
+/* Values of --data and --input, and the output of predict, for each kind of samples; the first row
+ * whose condition is true counts. In `input`, %s stands for the arrays: ".npy (N, 1, 28, 28) or
+ * .csv, one row for each sample". */
 typedef struct ProgramSample {
     const char *recipe; /* "data = imagefolder(...)"; in the reference only */
     const char *data, *input, *output;

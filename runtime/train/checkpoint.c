@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define SAMPLES ", samples whose bytes have the hash "
-enum { FOUND = 1024, ROOM = 256 /* bytes of names in the directory */ };
+enum { FOUND = 1024, ROOM = 256 /* bytes of a name in the directory */ };
 
 struct Checkpoint {
     const RtProgram *p;
@@ -28,11 +28,11 @@ struct Checkpoint {
     Net *net;
     StWriter *writer;
     Lease *lease;
-    char *same, *build; /* metadata that must, and that should, agree */
+    char *same, *build; /* metadata of the run: `same` must agree; if `build` differs, a note */
     char position[128], sums[256], seconds[64];
-    int64_t found[FOUND + 1]; /* steps of the files there, newest first, */
+    int64_t found[FOUND + 1]; /* steps of the files in the directory, newest first */
     int nfound;
-    int64_t kept[2]; /* of the last two that are known to be good; -1 */
+    int64_t kept[2]; /* steps of the last two files that are known to be good; -1: none */
 };
 
 static void checkpoint_path(const Checkpoint *c, int64_t step, char path[4096])
@@ -58,8 +58,7 @@ static void scan(Checkpoint *c)
             continue;
         if (!e->d_name[end] && c->nfound < FOUND)
             c->found[c->nfound++] = step;
-        else if (strncmp(e->d_name + end, ".tmp", 4) ==
-                 0) /* of a run that was killed while it saved */
+        else if (strncmp(e->d_name + end, ".tmp", 4) == 0) /* a run was killed while it saved */
             unlinkat(dirfd(d), e->d_name, 0);
     }
     closedir(d);
@@ -74,7 +73,7 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
         rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
         rt_die("the checkpoint directory %s cannot be created: %s", o->checkpoint, strerror(errno));
-    c->lease = lease_take(o->checkpoint); /* two runs would take each other's files away */
+    c->lease = lease_take(o->checkpoint); /* two runs would remove each other's files */
     scan(c);
     if (c->nfound && !o->resume)
         rt_die("%s already holds a run: continue it with --resume, or name another directory",
@@ -82,7 +81,7 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
     return c;
 }
 
-/* A text in the form in which a file returns it: bytes that are no UTF-8 change. */
+/* The text as it will be read from a file: bytes that are not UTF-8 are replaced (json_quote). */
 static char *as_saved(const char *text)
 {
     const int64_t room = json_room((int64_t)strlen(text));
@@ -107,7 +106,7 @@ static void open_writer(Checkpoint *c)
     st_writer_ready(w, c->o->checkpoint);
 }
 
-/* samples_hash: 0: data_hash says all. */
+/* samples_hash 0: data_hash covers the samples, too. */
 void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash)
 {
     const char *vocabulary =
@@ -157,13 +156,13 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     checkpoint_path(c, at->total, path);
     describe_state(c, at);
     lease_check(c->lease);
-    st_write(c->writer, path); /* it is read back there: only then an older one may go */
+    st_write(c->writer, path); /* reads the file back, so an older one can be removed */
     if (c->kept[0] == at->total)
         return;
     const int64_t old = c->kept[1];
     c->kept[1] = c->kept[0];
     c->kept[0] = at->total;
-    c->found[c->nfound++] = old; /* what was there before, and is not kept, goes */
+    c->found[c->nfound++] = old; /* files that are not kept are removed */
     for (int i = 0; i < c->nfound; i++)
         if (c->found[i] >= 0 && c->found[i] != c->kept[0] && c->found[i] != c->kept[1]) {
             checkpoint_path(c, c->found[i], path);
@@ -172,14 +171,14 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     c->nfound = 0;
 }
 
-/* A piece of such a list as people say it. */
+/* A piece of such a list in words for a message. */
 static const char *piece_words(const char *piece, const char *none)
 {
     piece = piece ? piece + (*piece == ' ') : none;
     return strcmp(piece, "limit-samples 0") == 0 ? "all samples" : piece;
 }
 
-/* The first piece that differs in two lists of the form "a x, b y". */
+/* Reports the first piece in which two lists of the form "a x, b y" differ. */
 static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *path, const char *was)
 {
     char then[640], now[640], *save_then, *save_now;
@@ -192,7 +191,7 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
            piece_words(a, "other settings"), piece_words(b, "others"));
 }
 
-/* The words of a checkpoint from before samples were hashed, if everything else agrees. */
+/* Whether a checkpoint is of a version of Tenon that did not hash samples, and agrees otherwise. */
 static bool knows_no_samples(const Checkpoint *c, const char *same)
 {
     const char *samples = strstr(c->same, SAMPLES);
@@ -231,8 +230,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
     if (knows_no_samples(c, same))
         rt_note("%s was written by a version of Tenon that compared labels only: the run goes on "
-                "without a comparison "
-                "of its samples",
+                "without a comparison of its samples",
                 path);
     else if (strcmp(same, c->same) != 0)
         differ(c, path, same);

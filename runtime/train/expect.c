@@ -27,7 +27,7 @@ bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
     return o->stop_at > 0 && m >= 0 && r->test[m] >= o->stop_at;
 }
 
-/* 1 when a --strict run has missed it. */
+/* Prints the expectation; returns 1 if a --strict run has missed it. */
 static int compare_expected(const RtProgram *p, const Options *o, const Result *r)
 {
     const RtRecipe *q = &p->recipe;

@@ -1,11 +1,11 @@
-/* expect.h -- what a run has reached, and what was expected of it. */
+/* expect.h -- the result of a run, and the comparison with the recipe's expectation. */
 #ifndef EXPECT_H
 #define EXPECT_H
 #include "options/options.h"
 
 typedef struct Result {
-    bool known;                                 /* an epoch has been trained */
-    double train[RT_METRICS], test[RT_METRICS]; /* of the last one, means */
+    bool known;                                 /* at least one epoch has been trained */
+    double train[RT_METRICS], test[RT_METRICS]; /* mean metrics of the last epoch */
 } Result;
 
 bool expect_reached(const RtProgram *p, const Options *o, const Result *r); /* --stop-at */

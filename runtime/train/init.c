@@ -5,7 +5,7 @@
  *   he          uniform bound sqrt(6 / fan),  sigma sqrt(2 / fan)              He et al. 2015
  *   lecun       uniform bound sqrt(3 / in),   sigma sqrt(1 / in)               LeCun et al. 1998
  *   orthogonal  a * Q of the QR of a gaussian matrix                           Saxe et al. 2014
- *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in the second b numbers, else 0
+ *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in numbers b .. 2 b - 1, else 0
  */
 #include "train/init.h"
 #include "base/error.h"
@@ -119,7 +119,7 @@ static void orthogonal(const Job *j, const RtParam *p)
     free(q);
 }
 
-/* Unit u of the job: chunk u of all parameters counted through. */
+/* Fills chunk `unit`, counted over the chunks of all parameters. */
 static void fill_chunk(void *arg, int thread, int unit)
 {
     (void)thread;
@@ -146,7 +146,7 @@ static void fill_chunk(void *arg, int thread, int unit)
     params_put(p, j->fixed + p->offset, j->p->real_bytes, first, n, v);
 }
 
-/* The row of a table for padding. */
+/* Clears the row of padding in an embedding table. */
 static void clear_blank(const RtProgram *p, char *fixed, const RtParam *w)
 {
     static const double zero[PARAMS_CHUNK];

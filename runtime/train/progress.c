@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Fields of the records start, step and epoch: the scale of the next step, and the number of steps
- * that were left out. */
+/* Writes the fields of f16 for the records start, step and epoch: the scale of the next step, and
+ * the number of skipped steps. */
 static void log_scale(Trainer *t)
 {
     if (!t->p->scaling)

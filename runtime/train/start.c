@@ -64,7 +64,8 @@ static void load_start(Trainer *t)
 {
     if (t->o->checkpoint && t->o->resume && resume(t)) {
         if (t->o->weights)
-            rt_note("the weights are the checkpoint's: --weights %s is only used when a run begins",
+            rt_note("the weights are those of the checkpoint: --weights %s is only used when a run "
+                    "begins",
                     t->o->weights);
         return;
     }
@@ -84,8 +85,7 @@ static void note_schedule(const Trainer *t)
     const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
     if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
         rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build "
-                "with --set "
-                "epochs=%lld to have it end there",
+                "with --set epochs=%lld to have it end there",
                 r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
                 r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
                 t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
@@ -97,8 +97,7 @@ static void note_scale(const Trainer *t)
     const RtScaling *s = &t->net->scaling;
     if (t->p->scaling && s->every > 0)
         rt_note("loss scale %.10g: halved, and the step left out, when a gradient is not finite in "
-                "f16; doubled after "
-                "%.0f steps in a row with finite gradients",
+                "f16; doubled after %.0f steps in a row with finite gradients",
                 s->scale, s->every);
     else if (t->p->scaling)
         rt_note("loss scale %.10g, fixed: a step is left out when a gradient is not finite in f16",
@@ -111,7 +110,7 @@ static void note_steps(const Trainer *t)
         rt_note("up to %d steps are one launch, by %s", t->p->steps_most, t->p->steps_how);
 }
 
-/* Ranks that differ would train different networks. */
+/* Dies if ranks have different data or weights. */
 static void compare_ranks(Trainer *t)
 {
     Comm *c = t->o->comm;
@@ -120,7 +119,7 @@ static void compare_ranks(Trainer *t)
     comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 
-/* The network, and what reads from it or writes to it. */
+/* Opens the network, and everything that reads its memory or writes to it. */
 static void open_net(Trainer *t)
 {
     const RtProgram *p = t->p;

@@ -37,7 +37,7 @@ static Hyper hyper_of(const Trainer *t, int ahead)
     return (Hyper){schedule_lr(&t->p->recipe, step, t->steps), step};
 }
 
-/* After the step that net->metric belongs to. */
+/* Counts a finished step, whose metrics are in net->metric. */
 static void count_step(Trainer *t)
 {
     Position *a = &t->at;
@@ -65,7 +65,7 @@ static void one_step(Trainer *t)
     if (!net_step(t->net, &b, hyper_of(t, 0)))
         stop_nonfinite(t, &b);
     stop_if_unscalable(t, before);
-    t->net->ticks = NULL; /* a test is not measured */
+    t->net->ticks = NULL; /* an evaluation is not measured */
     if (t->ticks) {
         ticks_step_end(t->ticks);
         if (t->ticks->steps == TRACE_STEPS)

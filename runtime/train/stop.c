@@ -24,7 +24,7 @@ void stop_watch(void)
 {
     const struct sigaction mine = {.sa_handler = on_signal};
     sigaction(SIGINT, &mine, NULL);
-    sigaction(SIGTERM, &mine, NULL); /* again and again: launchers repeat it */
+    sigaction(SIGTERM, &mine, NULL); /* also when it comes again: launchers repeat it */
     output_watch(&stop);
 }
 
@@ -94,7 +94,7 @@ void stop_if_files_broke(Trainer *t, bool whole)
         data_lost(t, whole);
 }
 
-/* No update has followed, so these parameters gave the loss. */
+/* The parameters are still those that gave the loss, because no update has followed. */
 void stop_nonfinite(Trainer *t, const Batch *b)
 {
     const RtProgram *p = t->p;
@@ -106,8 +106,7 @@ void stop_nonfinite(Trainer *t, const Batch *b)
     char where[400] = "";
     if (layer == 0 && !bad)
         rt_die("the samples hold numbers that are not finite: in epoch %lld, step %lld of %lld; "
-               "the "
-               "loss is not finite, and nothing was updated by them",
+               "the loss is not finite, and nothing was updated by them",
                (long long)t->at.epoch + 1, (long long)t->at.step + 1, (long long)t->steps);
     if (layer >= 0 && layer < p->nlayer)
         snprintf(where, sizeof where, "; the first value that is not finite is %s",

@@ -49,7 +49,7 @@ static void test(Trainer *t)
 static void finish_epoch(Trainer *t)
 {
     Position *a = &t->at;
-    loader_wait(t->loader); /* the test set, and the next order */
+    loader_wait(t->loader); /* for the test set and the order of the next epoch */
     for (int m = 0; m < RT_METRICS; m++)
         t->result.train[m] = a->sum[m] / (double)a->samples;
     test(t);
@@ -79,7 +79,7 @@ static void finish_run(Trainer *t)
 
 int train_run(const RtProgram *p, const Options *o)
 {
-    static Trainer trainer; /* a log line and paths make it large */
+    static Trainer trainer; /* static: it is large, with a log line and paths */
     Trainer *t = &trainer;
     *t = (Trainer){.p = p, .o = o};
     stop_watch();

@@ -35,17 +35,17 @@ struct Trainer {
     StWriter *save;         /* NULL: no --save */
     Log log;
     Bar bar;
-    int64_t steps;     /* an epoch */
-    OrderJob order[2]; /* of even and odd epochs */
-    Batch *batch;      /* of the steps of a launch */
-    Batch *ahead;      /* of the launch after it */
+    int64_t steps;     /* of an epoch */
+    OrderJob order[2]; /* of even epochs; of odd epochs */
+    Batch *batch;      /* the batches of a launch */
+    Batch *ahead;      /* the batches of the launch after it */
     Hyper *hyper;
     Order test_order;
     Position at;
-    int64_t saved_total;     /* the last checkpoint: step, */
-    double saved_time;       /* and moment */
-    double began, rate_from; /* this process's part of the epoch */
-    double waited, busy;     /* of comm, in that part */
+    int64_t saved_total;     /* Position.total of the last checkpoint */
+    double saved_time;       /* time of the last checkpoint */
+    double began, rate_from; /* of the epoch's part in this process: time, finished samples */
+    double waited, busy;     /* seconds of Comm.waited and Comm.busy in this part */
     Result result;
     Ticks *ticks; /* --trace: of the first steps */
 };
@@ -71,7 +71,7 @@ void trainer_save(Trainer *t);
 bool trainer_save_due(const Trainer *t); /* --checkpoint-every */
 
 /* stop.c */
-void stop_watch(void);              /* SIGINT and SIGTERM, from here on */
+void stop_watch(void);              /* from now on, SIGINT and SIGTERM ask to stop */
 bool stop_asked(void);              /* a signal came to this rank */
 bool stop_wanted(const Trainer *t); /* all ranks stop after the same step */
 int stop_run(Trainer *t);           /* saves; returns the exit code */
@@ -81,8 +81,8 @@ void stop_if_files_broke(Trainer *t, bool whole);
 /* Ends the run because the loss of batch b is not finite; the message has the known facts about the
  * cause. */
 void stop_nonfinite(Trainer *t, const Batch *b) __attribute__((noreturn));
-/* After a step in f16 that began with the scale `before`: ends the run if no scale is small
- * enough. */
+/* After a step in f16 that began with the scale `before`: ends the run if the scale is 1 and a
+ * gradient is still not finite. */
 void stop_if_unscalable(const Trainer *t, RtScaling before);
 
 #endif

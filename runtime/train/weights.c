@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What differs, as many lines as people read. */
-enum { SHOWN = 10 };
+/* The tensors that differ. */
+enum { SHOWN = 10 }; /* lines that are printed, at most */
 typedef struct Report {
     char text[SHOWN * 340];
     int lines;
@@ -55,7 +55,7 @@ static bool known(const RtProgram *p, const char *name)
         if (strncmp(p->param[i].name, name, n) != 0)
             continue;
         if (!name[n] || strcmp(name + n, ".state0") == 0 || strcmp(name + n, ".state1") == 0)
-            return true; /* a checkpoint serves as well: its states are left */
+            return true; /* the file is a checkpoint: its states are not used */
     }
     return false;
 }
@@ -99,7 +99,7 @@ static int states(const RtParam *p)
     return (p->state[0] >= 0) + (p->state[1] >= 0);
 }
 
-/* The vocabulary of texts, or the names of classes: no program has both. */
+/* Adds the vocabulary of texts, or the names of classes: no program has both. */
 static void add_words(StWriter *w)
 {
     const Vocab *v = vocab_now();
@@ -174,7 +174,7 @@ bool weights_load_state(Net *n, const StFile *f)
                 ok = ok && load_one(n, f, state_name(q, k), q, q->state[k]);
     }
     const RtParam *s = n->p->scaling;
-    if (s && !st_find(f, s->name)) /* of a program in another type */
+    if (s && !st_find(f, s->name)) /* the file is of a program in another type */
         rt_note("%s holds no loss scale: it begins at %.10g", f->path, n->scaling.scale);
     else if (s)
         ok = ok && load_one(n, f, s->name, s, s->offset);

@@ -7,7 +7,7 @@
 /* Dies with a list of all tensors that are missing, unknown, or of another shape or type. */
 void weights_load(Net *n, const char *path);
 
-/* For st_write to `path`: parameters only. */
+/* A writer of the parameters alone, to be passed to st_write with `path`. */
 StWriter *weights_writer(const Net *n, const char *path);
 
 /* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints); the
