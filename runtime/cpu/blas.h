@@ -5,8 +5,8 @@
  *
  * `columns` (im2col) holds the pixels of each tap as a row; the gradient of x is scattered back in
  * the same order (col2im).  Images are row-major (N, C, H, W).  These kernels are a second, simple
- * implementation and a reference for speed.  The library uses one thread a worker, because the
- * thread pool divides the work.
+ * implementation and a reference for speed.  The library uses one thread, because the thread
+ * pool divides the work.
  * Source: Chellapilla, Puri, Simard 2006, "High performance convolutional neural networks for
  * document processing".
  */

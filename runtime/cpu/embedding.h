@@ -130,9 +130,9 @@ RT_INLINE void embedding_grad_update(const Rt *r, int unit, int units, int64_t g
 /* ---------------------------------------------------------- large tables: sum and update in one */
 
 /* A unit is a few rows of the table.  It finds their gradients among the tokens of all shards, adds
- * them in the order of reduce_update (slices of a shard, then shards, in the tree) and updates at
- * once.  No gradient of the whole table is stored or cleared.  Rows without a token are updated
- * with 0, as each optimizer requires.  The plain reference is embedding_dw_plain and
+ * them in the order of reduce_update (slices of a shard, then shards, in the tree) and updates
+ * immediately.  No gradient of the whole table is stored or cleared.  Rows without a token are
+ * updated with 0, as each optimizer requires.  The plain reference is embedding_dw_plain and
  * reduce_update. */
 typedef struct EmbeddingUpdate {
     int vocab, width, padding;

@@ -75,8 +75,8 @@ RT_INLINE int clamp_int(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* The position of pixel i of n among `stored` pixels: between *low and *low + 1; returns the weight
- * of *high. */
+/* The position of pixel i of n among `stored` pixels: between pixels *low and *high, which are
+ * neighbours, or equal at the edge; returns the weight of *high. */
 RT_INLINE real image_place(int i, int n, int stored, int *low, int *high)
 {
     const real at = ((real)i + (real)0.5) * ((real)stored / (real)n) - (real)0.5;

@@ -6,7 +6,8 @@
  * Functions", 1989).  Largest errors over the points of tests/kernels/test_math.c, in units of the
  * last place:
  *     exp 1.0   log 0.8   tanh 2.4   sigmoid 2.1   softplus 1.8   erf 2.4   silu 2.5
- * These functions flush denormal results to zero, which the runtime sets for all of the processor.
+ * These functions flush denormal results to zero, as the processor does in all other operations
+ * (the runtime sets this mode).
  * double, and builds without vectors, use the C library, lane by lane.  So do the s_ functions.
  */
 #ifndef CPU_MATH_H

@@ -277,8 +277,8 @@ static bool settle_row(const RtProduct *p, Ready *r, RtRounding rounding)
     return make_ready(p, r, rounding) || (p->sums && take_apart(p, r, rounding));
 }
 
-/* Whether the mask of a row is useless: it can be written, but the row that should read it
- * cannot. */
+/* Whether the mask of a row is useless: the library can write it, but cannot read it in the row
+ * that needs it. */
 static bool is_in_vain(const RtProduct *p, int n, int row)
 {
     bool read = false;

@@ -107,7 +107,7 @@ static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
         else if (strcmp(w, "turned") == 0)
             turned = true;
         else
-            cudnn_fail(g, "tensor %s: what is '%s'?", name, w);
+            cudnn_fail(g, "tensor %s: '%s' is not a flag", name, w);
         if (*g->why)
             return;
     }

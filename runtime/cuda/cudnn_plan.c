@@ -169,7 +169,7 @@ bool cudnn_plan_make(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d,
     }
     if (!*p->why)
         snprintf(p->why, sizeof p->why,
-                 against ? "%d configurations break the rules for %s, no other is there"
+                 against ? "%d configurations break the rules for %s, and there is no other"
                          : "no engine knows this graph",
                  against, rules->exact ? "exact f32" : "sums in a fixed order");
     return false;

@@ -177,7 +177,7 @@ static bool settled(void)
 {
     static double failed;
     NcclResult state = NCCL_SUCCESS;
-    nccl_check(nccl.CommGetAsyncError(comm, &state), "asking how it goes");
+    nccl_check(nccl.CommGetAsyncError(comm, &state), "asking for the state of pending calls");
     if (state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS)
         return state == NCCL_SUCCESS;
     if (failed == 0)

@@ -4,7 +4,7 @@
  * Calls f(at, slot) for each number that this thread has written as y[at].  slot counts the
  * positions of the thread's results, including those after the last number: slot `slot` of a thread
  * is the same number in each step.  A stage that follows this order reads only numbers of its own
- * threads, and needs no barrier.  Nothing here is shared.
+ * threads, and needs no barrier.  Nothing here uses shared memory.
  */
 #ifndef CUDA_RESULTS_CUH
 #define CUDA_RESULTS_CUH

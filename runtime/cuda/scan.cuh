@@ -32,8 +32,8 @@ DEVICE void scan_item(real *y, const real *x, int step, Scan s)
         y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
 }
 
-/* The same two by the threads that walk(f) goes through (results.cuh), which continue with numbers
- * that they have computed. */
+/* scan_copy and scan_item for a stage that needs no barrier before it: walk(f) gives each thread
+ * the numbers that it has computed (results.cuh). */
 template <class X, class Walk> DEVICE void scan_copy_behind(real *y, X x, int, Walk walk)
 {
     walk([=](unsigned i, int) { y[i] = x[i]; });

@@ -64,7 +64,7 @@ SIZE int each_blocks(int count)
 #define FOR_CHANNELS(c, count)                                                                     \
     for (unsigned c = blockIdx.x; c < (unsigned)(count) && threadIdx.x == 0; c += gridDim.x)
 
-/* The number of blocks of the kernel of a launch that needs most. */
+/* The largest argument: the blocks of a launch that runs several kernels. */
 SIZE int most(int blocks)
 {
     return blocks;
