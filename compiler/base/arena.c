@@ -1,8 +1,9 @@
 /* arena.c -- memory that lives exactly as long as one compilation.
  *
- * A chain of blocks from calloc, cut from the front: an allocation is an addition, and zero comes
- * for free.  A request larger than a quarter block gets a block of its own behind the first one,
- * so that the rest of the block in use is not lost.
+ * The arena is a chain of blocks from calloc.  An allocation takes the next unused bytes of the
+ * first block; calloc has already set them to zero.  A request larger than a quarter of a block
+ * gets its own block, which stands second in the chain, so that the rest of the first block stays
+ * in use.
  */
 #include "base/arena.h"
 #include <stdint.h>

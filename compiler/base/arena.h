@@ -1,7 +1,7 @@
 /* arena.h -- memory that lives exactly as long as one compilation.
  *
  * Everything the compiler builds (tree, graph, names, messages) comes from one arena and is
- * given back all at once.  No other file in compiler/ calls malloc or free.
+ * freed all at once.  No other file in compiler/ calls malloc or free.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -10,7 +10,7 @@
 
 typedef struct Arena Arena;
 
-Arena *arena_new(void);    /* never NULL: exits when memory is out */
+Arena *arena_new(void);    /* never NULL: exits if memory runs out */
 void arena_free(Arena *a); /* a may be NULL */
 
 void *arena_alloc(Arena *a, size_t bytes); /* zeroed; aligned for any type */

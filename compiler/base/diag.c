@@ -9,7 +9,7 @@
 
 enum {
     SHOWN = 100,  /* errors printed */
-    KEPT = 20000, /* messages remembered; the rest is only counted */
+    KEPT = 20000, /* messages stored; further ones are only counted */
     WIDTH = 120   /* columns of a source line that are printed */
 };
 
@@ -135,12 +135,13 @@ static bool same(const Message *a, const Message *b)
            strcmp(a->text, b->text) == 0;
 }
 
-static bool continues(char c) /* a later byte of a UTF-8 character */
+static bool continues(char c) /* whether c is a byte of a UTF-8 character, but not its first */
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Prints the line and a caret under the place; of a long line, only a window around the place. */
+/* Prints the line, with a caret under the place.  Prints only a window around the place if the line
+ * is long. */
 static void print_line(const Message *m, FILE *f, bool color, Arena *a)
 {
     const char *line = source_line(a, m->at.source, m->at.line);

@@ -1,4 +1,4 @@
-/* environment.c -- the variables of the environment. */
+/* environment.c -- the environment variables that tenon reads. */
 #include "base/environment.h"
 #include <stdlib.h>
 

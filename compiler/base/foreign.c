@@ -1,5 +1,5 @@
-/* foreign.c -- words of PyTorch, Keras and others, with the word of this language. Their
- * spelling differs too much for the edit distance. */
+/* foreign.c -- words of PyTorch, Keras and other frameworks, each with Tenon's word for the same
+ * thing.  The edit distance cannot find these pairs: their spellings differ too much. */
 #include "base/text.h"
 #include <string.h>
 

@@ -60,7 +60,7 @@ static const char *in_line(Arena *a, unsigned char c, const char *before)
     return (is_control(c) && c != '\t') || c >= 128 ? "?" : NULL;
 }
 
-/* The text neither ends the comment nor seems to begin another one. */
+/* Breaks up the marks that end a comment or begin one. */
 static const char *in_c_comment(Arena *a, unsigned char c, const char *before)
 {
     if ((c == '/' && *before == '*') || (c == '*' && *before == '/'))

@@ -4,7 +4,7 @@
  * User text can contain anything: a file name may hold quotes, line ends, the end of a comment,
  * and bytes that are not UTF-8.  Each function serves one kind of place.  Emitters print user
  * text only through these functions, never with a bare %s.  NULL counts as an empty text.  In
- * places that only people read, a byte that cannot be printed becomes '?'.
+ * text that no program reads, such as a comment, a byte that cannot be printed becomes '?'.
  */
 #ifndef QUOTE_H
 #define QUOTE_H

@@ -15,8 +15,8 @@ typedef struct Choice {
     double predicted[CHOICE_MOST]; /* seconds of a step on one nominal core, packing included */
 } Choice;
 
-/* Called once for each graph, with all choices that have at least two algorithms worth a
- * measurement. */
+/* Called once for each graph, with all choices between at least two algorithms whose predicted
+ * times are close enough for a measurement to decide. */
 typedef struct Tuner {
     /* sets `pick`; errors go to d */
     void (*settle)(struct Tuner *t, const Graph *g, Choice *c, int n, Diag *d);

@@ -1,6 +1,6 @@
 /* copy.c -- a second graph with the same nodes, numbers, parameters and loops.
  *
- * For a graph of the front end, which no pass has changed yet.  The copy shares names, places in
+ * The graph comes from the front end; no pass has changed it yet.  The copy shares names, places in
  * the model file, and lists of attributes: node_set_attr replaces a list, and never changes one.
  */
 #include "ir/graph.h"
@@ -15,7 +15,7 @@ typedef struct Copies {
 
 static Node *node_of(Copies *c, const Node *n);
 
-/* ARENA_PUSH on a list of n elements relies on this room: a power of two. */
+/* Rounds the capacity up to a power of two: ARENA_PUSH assumes this capacity of a list. */
 static void *list_alloc(const Copies *c, int n, size_t bytes)
 {
     size_t room = 1;
@@ -58,7 +58,8 @@ static Node *node_of(Copies *c, const Node *n)
     return n ? c->node[n->id] : NULL;
 }
 
-/* Nodes refer to loops and parameters, and these to nodes: first places, then contents. */
+/* Nodes point to loops and parameters, and loops and parameters point to nodes.  So this function
+ * allocates all loops and parameters, and copy_lists fills them. */
 static void make_places(Copies *c)
 {
     const Graph *g = c->from;

@@ -1,11 +1,12 @@
-/* gpu.c -- the GPU that predictions are made for. */
+/* gpu.c -- the figures of the nominal GPUs. */
 #include "ir/gpu.h"
 #include <stddef.h>
 #include <string.h>
 
-/* Figures are for dense products, without sparsity.  The gap of 1.3 us per kernel was measured
- * on an H100 by Hazy Research's megakernel post (2025).  The times of barriers are not measured
- * but assumed: the gap of a launch for a barrier of the whole GPU, and 0.3 us for a cluster. */
+/* Figures are for dense products, without sparsity.  The gap of 1.3 us per kernel is a measurement
+ * on an H100, from a post of Hazy Research on megakernels (2025).  The times of barriers are
+ * assumed, not measured: a barrier of the whole GPU takes as long as the gap, and a barrier of a
+ * cluster takes 0.3 us. */
 static const Gpu gpus[] = {
     {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, 1.3e-6,
      108, 164 << 10, false, 1.3e-6, 0},

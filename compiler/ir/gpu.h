@@ -19,9 +19,9 @@ typedef struct Gpu {
     double bandwidth;        /* bytes per second */
     /* operations per second, a multiply-add counts as two; f32: without tensor cores */
     double f32, tf32, half;
-    double gap; /* seconds between kernels of a CUDA graph */
-    int processors;
-    int shared; /* bytes of shared memory of each; a block takes 1,024 in addition to its own */
+    double gap;     /* seconds between kernels of a CUDA graph */
+    int processors; /* streaming multiprocessors */
+    int shared;     /* bytes for each processor; a block uses 1,024 more than its kernel declares */
     bool clusters;
     /* seconds of a barrier between all blocks of the GPU, or of a cluster: assumed, not measured */
     double meet_all, meet_cluster;

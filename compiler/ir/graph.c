@@ -189,8 +189,7 @@ const char *param_layer(Arena *a, const Param *p)
     return dot ? arena_strndup(a, p->name, (size_t)(dot - p->name)) : "";
 }
 
-/* The parameter that n is, or from which alone n is made by packing, transposing or converting;
- * else NULL. */
+/* The parameter of n, or the only parameter that n packs, transposes or converts; else NULL. */
 static const Param *weights_in(const Node *n)
 {
     while (!n->param && n->nin == 1 && n->in[0] && !n->shape.batched)

@@ -41,7 +41,7 @@ typedef enum { LAYOUT_ROW, LAYOUT_LAST, LAYOUT_TIME } Layout;
 /* Where a value lives (set by the passes schedule and plan).
  *   FIXED    one copy: parameters, optimizer state, packed weights, gradients after reduction
  *   BATCH    a region per shard: values that one phase writes and a later phase reads
- *   PARTIAL  a region per slice of a shard: a sum over samples on its way to the tree
+ *   PARTIAL  a region per slice of a shard: sums over the samples of the slice
  *   LOCAL    scratch of the thread that runs the slice
  *   VIEW     the bytes of in[0] under another shape */
 typedef enum { PLACE_NONE, PLACE_FIXED, PLACE_BATCH, PLACE_PARTIAL, PLACE_LOCAL, PLACE_VIEW } Place;
@@ -74,8 +74,8 @@ typedef struct Loop {
     /* recompute = every k: states are kept every k steps; k steps are a stretch; 0: all needed
      * values are kept */
     int64_t every;
-    /* pass stretch: this loop recomputes a stretch of that backward loop, at the first step of
-     * each stretch */
+    /* pass stretch: the backward loop whose steps contain this loop.  This loop runs at the first
+     * step of each stretch, and recomputes the values of the stretch. */
     struct Loop *inside;
     int nstack;
     Node **stack; /* pass gradient: sequences of values of this loop, each made once */
@@ -117,19 +117,19 @@ struct Node {
     bool needs_grad;   /* it depends on a parameter (pass infer) */
     bool backward;     /* made by pass gradient */
     Half half;         /* pass narrow: its numbers are stored in two bytes */
-    Loop *loop;        /* the loop that computes it once per step; NULL: none */
+    Loop *loop;        /* the loop over time that computes it; NULL: none */
 
     Layout layout;   /* pass layout */
     int64_t flat[3]; /* C, H, W of a flattened LAST value */
     Place place;     /* pass schedule */
     int phase;       /* pass schedule: index into Graph.phase, -1 = none */
     int64_t offset;  /* pass plan: bytes inside its region */
-    /* pass slices: it lies in the memory of this node, with the same distance of rows */
+    /* pass slices: the node in whose memory this value lies, with the row stride of that node */
     Node *within;
-    int64_t start; /* reals from the start of `within` to its own start */
+    int64_t start; /* reals from the start of `within` to the start of this value */
     int mark;      /* scratch for the current pass */
-    int seat;      /* position in the latest index of ir/readers.h */
-    Node *alias;   /* pass plan: shares the memory of this node (views, in place, joined sums) */
+    int seat;      /* index into the latest Readers (ir/readers.h) */
+    Node *alias;   /* the node whose memory it shares: results in place, terms of one gradient */
 };
 
 /* batched scalars: "loss", "accuracy" */
@@ -143,12 +143,12 @@ struct Graph {
     const char *name; /* the model */
     const Source *source;
     bool training;     /* false: evaluation and prediction (dropout off) */
-    const char *block; /* block of the nodes that the front adds now */
+    const char *block; /* path of the block that the front end lowers now */
     int nnode, next_id;
     Node **node;
     int nloop;
     Loop **loop;
-    Loop *walked; /* pass gradient: the loop whose values the rules read now */
+    Loop *walked; /* pass gradient: the loop that it differentiates now; NULL: none */
     int nparam;
     Param **param;                       /* in order of first appearance = checkpoint order */
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
@@ -179,7 +179,8 @@ Node *graph_label(Graph *g, Shape s, Span at);
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at);
 /* "conv1" for "conv1.weight"; "" for a name without a dot. */
 const char *param_layer(Arena *a, const Param *p);
-/* The name of n, or of the layer whose weights n reads, packs or transposes; "": none. */
+/* The name of n.  If n has none: the name of the layer whose weights n reads, packs or transposes.
+ * "" if there is no such layer. */
 const char *node_serves(Arena *a, const Node *n);
 /* A constant filled with v; it takes no memory, because emitters print it as a literal. */
 Node *graph_const(Graph *g, double v, Shape s, Span at);
@@ -217,8 +218,8 @@ void node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool node_is(const Node *n, const char *op_name);
 
 /* The outermost node in whose memory n lies (Node.within); n itself when there is none.  Sets
- * *start to the offset of n there, in reals.  The chain ends at a step of a sequence (pass
- * steps), whose rows have the usual distance. */
+ * *start to the offset of n there, in reals.  The chain stops before a sequence that a loop fills
+ * step by step (pass steps): a step keeps its own row stride. */
 const Node *node_frame(const Node *n, int64_t *start);
 /* Pass lanes: channels in memory of a pixel or of a filter tap, padded with zeros; 0: no
  * padding. */

@@ -4,7 +4,7 @@
 #include "ir/shape.h"
 
 typedef struct Options {
-    bool plain; /* leave optional passes out, use reference kernels */
+    bool plain; /* no optional passes, and reference kernels */
     bool blas;  /* dense and conv through a BLAS library, row-major */
     /* --target cuda: one chunk per shard, kernels of runtime/cuda; row-major unless
      * options_gpu_last() */
@@ -24,7 +24,7 @@ typedef struct Options {
     /* largest number of planned bytes, for `threads` threads; 0: no limit */
     int64_t memory_limit;
     bool keep_all;  /* recompute nothing; not with memory_limit */
-    int threads;    /* of the machine that compiles */
+    int threads;    /* that memory_limit counts: those of the machine that compiles */
     bool overlap;   /* --comm: ranks add gradients while the backward pass goes on */
     int64_t bucket; /* bytes of a bucket; 0: chosen by the model of passes/buckets.c */
     /* --tune: makes the choices that pass choose leaves open (ir/choice.h); else NULL */

@@ -1,8 +1,8 @@
-/* readers.c -- lists of readers; each node has a seat. */
+/* readers.c -- the index of readers: a list of readers for each node. */
 #include "ir/readers.h"
 #include "ir/vocabulary.h"
 
-typedef struct Seat {
+typedef struct Seat { /* the entry of one node */
     Node **reader;
     int nreader;
     int at; /* index of the node in graph->node */
@@ -83,7 +83,7 @@ int readers_uses(const Readers *r, const Node *n)
     return uses;
 }
 
-/* graph_add put `by` at the end of the list. */
+/* Removes `by` from the end of graph->node, where graph_add put it. */
 void readers_stand_in(Readers *r, Node *old, Node *by)
 {
     Graph *g = r->graph;

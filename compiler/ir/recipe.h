@@ -50,8 +50,8 @@ typedef struct Schedule {
     SchedKind kind;
     int nat;
     double at[REALS_MAX]; /* step: epochs, ascending */
-    double factor;        /* step: multiplied at each */
-    double power, end;    /* polynomial, cosine: end = final share of lr */
+    double factor;        /* step: each epoch in at[] multiplies the rate by it */
+    double power, end;    /* polynomial, cosine: end = last rate / lr */
     double warmup;        /* epochs; 0 = none; combines with any kind */
 } Schedule;
 
@@ -60,12 +60,12 @@ typedef struct DataSpec {
     const char *name;              /* "mnist", "synthetic", a directory, any name to look up */
     int64_t samples, test_samples; /* synthetic: sizes (defaults 10000, 1000) */
     int64_t classes;               /* synthetic: 0 = the model's output count */
-    bool xz;                       /* CIFAR-10: its files may be packed with xz */
-    bool images;                   /* imagefolder: PNG and JPEG files, a folder a class */
-    int fit;                       /* imagefolder: 0 the middle part, 1 stretched */
-    int unit;                      /* TextUnit: unit of a token, if the data are text */
-    bool table;                    /* tsv: labelled lines; else one text */
-    int64_t step;  /* text: tokens from a window to the next; 0: the runtime's rule */
+    bool xz;                       /* CIFAR-10: its files may be compressed with xz */
+    bool images;                   /* imagefolder: PNG and JPEG files, one folder for each class */
+    int fit;    /* imagefolder: 0: the middle of the image is cut out; 1: the image is stretched */
+    int unit;   /* TextUnit: unit of a token, if the data are text */
+    bool table; /* tsv: labelled lines; else one text */
+    int64_t step;  /* text: tokens between the starts of two windows; 0: the runtime decides */
     int64_t vocab; /* tokens are 0 .. vocab - 1; 0: samples are not tokens */
     double scale;  /* factor for stored u8, default 1/255; f32 data are not scaled */
     Span span;
@@ -109,7 +109,7 @@ typedef struct Expect {
 } Expect;
 
 typedef struct Recipe {
-    /* false: no train block, which is enough for check and show, but not for build */
+    /* false: the file has no train block; check and show need none, build needs one */
     bool present;
     const char *model;
     DataSpec data;

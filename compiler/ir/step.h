@@ -11,7 +11,7 @@
  *              op runs in the first possible phase
  *   wide       between two slice phases: a large dense layer for all samples of all shards; a
  *              unit is a few panels (passes/wide.c)
- *   gradient   units are panels and ranges: sums over slices and shards in the fixed tree, and
+ *   gradient   a unit is a panel or a range: sums over slices and shards in the fixed tree, and
  *              the update
  *   update     the update alone, when a reduction over ranks or clipping by norm comes before it
  */
@@ -46,10 +46,10 @@ typedef struct Sum {
     Node *update; /* the update that follows directly, or NULL */
     bool total;   /* a later slice phase reads the sum of the shard (batch_norm) */
     bool known;   /* the update reads the sums of all shards, without another reduction */
-    /* computed over all shards at once: dense_dw by output panels, conv2d_dw by squares; else by
-     * slices and the tree */
+    /* true: computed over all shards at once, by panels of outputs (dense_dw) or by blocks of
+     * filters (conv2d_dw); false: computed for each slice and added by the tree */
     bool panels;
-    bool stored;    /* panels: x is the input batch, which is read again from the stored samples */
+    bool stored;    /* panels: x is the input batch; the kernel reads the stored samples again */
     int64_t count;  /* reals in memory */
     int64_t offset; /* bytes in the gradient buffer */
 } Sum;
@@ -74,10 +74,10 @@ typedef struct Step {
     int nbucket;
     Bucket *bucket;
     bool fused_update;
-    bool late; /* ranks: a bucket's update waits for the next step's forward pass */
+    bool late; /* ranks: updates of buckets run in the forward pass of the next step */
     int nbuffer;
     Buffer *buffer;
-    /* for training; evaluation shares this arena and fits into it */
+    /* of training; evaluation uses the same arena and fits into it */
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
     /* offset in the region of a thread: scratch of kernels (Op.scratch); 0: none */
     int64_t scratch_at;
@@ -85,7 +85,7 @@ typedef struct Step {
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
     int64_t offset_scaling;
     int again;             /* number of values that the backward pass recomputes (pass recompute) */
-    int64_t bytes_without; /* bytes of the program if it kept these values */
+    int64_t bytes_without; /* bytes of the program if it stored these values instead */
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 

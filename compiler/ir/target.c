@@ -1,7 +1,7 @@
 /* target.c -- the properties of the targets. */
 #include "ir/target.h"
 
-enum { LAUNCH_BYTES = 4 << 20 }; /* written in 1 us by an H200, as long as a launch takes */
+enum { LAUNCH_BYTES = 4 << 20 }; /* an H200 writes them in 1 us, the time of a launch */
 
 static const Target cpu = {.kind = TARGET_CPU,
                            .packs = true,
@@ -14,8 +14,8 @@ static const Target cpu = {.kind = TARGET_CPU,
                            .message = 2 * 4 * 10e-6,
                            .byte = 2 * 15.0 / 16 * 8 / 10e9};
 
-/* A message is two launches of NCCL and one of Tenon, about 40 us; a byte travels at 400 Gbit/s.
- * Neither is measured. */
+/* A message takes two launches of NCCL and one of Tenon, about 40 us.  The network transfers
+ * 400 Gbit/s.  Both figures are assumed, not measured. */
 static const Target gpu = {.kind = TARGET_GPU,
                            .whole_shards = true,
                            .finds_norm = true,

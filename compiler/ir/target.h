@@ -1,6 +1,6 @@
-/* target.h -- what a program runs on, as the table of passes, shared passes and prices see it.
+/* target.h -- the properties of targets, for the table of passes, shared passes and prices.
  *
- * Shared passes ask for a property.  They do not ask which target has it.
+ * Shared passes test a property, and never the kind of the target.
  */
 #ifndef TARGET_H
 #define TARGET_H
@@ -20,17 +20,17 @@ typedef struct Target {
     bool packs;        /* kernels read packed weights, in panels as wide as their tiles */
     bool panels;       /* kernels can add a gradient over all shards, by panels of weights */
     bool by_step;      /* a product of one step has the bits of a product of all steps */
-    bool textbook;     /* kernels take the textbook's FLOPs: reference kernels, or a library's */
-    bool remakes;      /* large networks compute cheap values again: priced for processors only */
-    bool scratch;      /* kernels get memory for Op.scratch; kernels of a GPU have shared memory */
-    bool finds_norm;   /* the device finds the norm of the gradients itself, in its scratch */
+    bool textbook; /* FLOPs of a kernel are the textbook count: reference kernels, or a library */
+    bool remakes;  /* pass recompute drops cheap values of large networks: priced for processors */
+    bool scratch;  /* kernels get memory for Op.scratch; GPU kernels use shared memory */
+    bool finds_norm;   /* the device computes the norm of the gradients, in its own scratch */
     bool updates_late; /* an update can wait for the next step's forward pass */
-    bool looks_last;   /* the step ends before it is known whether its loss is finite */
-    /* memory of values of at most so many bytes is reused some calls later, so that calls share a
-     * launch; -1: of no value */
+    bool looks_last;   /* the loss is tested only after the last phase */
+    /* pass plan reuses the memory of a value of at most this size only some calls later, so that
+     * calls can share a launch; -1: it reuses all memory at once */
     int64_t reuse_late;
-    double message; /* seconds of a message between ranks, */
-    double byte;    /* and of a byte of it, there and back */
+    double message; /* seconds of a message between ranks, without its bytes */
+    double byte;    /* seconds of a byte in an all-reduce, both directions */
 } Target;
 
 Target target_of(const Options *o);

@@ -1,6 +1,6 @@
-/* accuracy.c -- 1 where the largest number is that of the true class (the first of equal
- * numbers), else 0. For sequences, the share of correct positions; a position of class -1 does
- * not count.  Accuracy has no gradient. */
+/* accuracy.c -- 1 if the true class has the largest number, else 0.  The first of equal numbers
+ * counts as the largest.  For sequences, accuracy is the share of correct positions; positions of
+ * class -1 do not count.  Accuracy has no gradient. */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"

@@ -6,11 +6,11 @@
  *
  *   q, k, v (N, T, C)   o (N, T, C)      C = heads D; default scale 1 / sqrt(D)
  *
- * One node reads q, k and v as neighbours in one tensor (N, T, 3 C), and its gradient is one
- * tensor as well.  This tensor is the result of a dense layer if the model splits that layer
- * into q, k and v, else a concat.  Scores are never stored: the backward pass recomputes them
- * for a few steps at a time (runtime/cpu/attention.h). Source: Vaswani et al. 2017, "Attention
- * is all you need".
+ * One node reads q, k and v as neighbours in one tensor (N, T, 3 C), and its gradient is one tensor
+ * as well.  If the model splits the result of one dense layer into q, k and v, this result is the
+ * tensor; else the tensor is a concat.  Scores are never stored: the backward pass recomputes them
+ * for a few steps at a time (runtime/cpu/attention.h).  Source: Vaswani et al. 2017, "Attention is
+ * all you need".
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -108,7 +108,7 @@ static Node *joined(Graph *g, Node *const *x, Span at)
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters */
+    (void)path; /* attention has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape_three(&probe, d))
         return NULL;
@@ -167,7 +167,8 @@ static Cost cost_dx(const Node *n)
     return cost_of(n, 4);
 }
 
-/* Tiles over blocks of 32 steps, with whole blocks on the diagonal, and a softmax. */
+/* The products are tiles over blocks of 32 steps; a block on the diagonal counts as a whole block.
+ * Then follows a softmax. */
 static void price_products(const Node *n, const Market *m, Price *p, int deep, int wide, int maps)
 {
     const Shape *x = &n->in[0]->shape;

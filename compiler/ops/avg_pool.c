@@ -3,7 +3,7 @@
  *   y[c][i][j] = mean over r, s of x[c][i stride + r - pad][j stride + s - pad]
  *   dx: each dy is divided evenly among the pixels of its mean
  *
- * The mean excludes padding, unless count_include_pad is set: then padding counts as zeros.
+ * The mean excludes padding.  With count_include_pad, padding counts as zeros.
  */
 #include "ops/example.h"
 #include "ops/pooling.h"

@@ -7,12 +7,12 @@
  *
  *   x, y (N, C, H, W) or (N, F)       w, b, running mean and variance (C)
  *
- * In a training graph the layer has four nodes: batch_moments, a sum over samples;
- * batch_statistics, its total; batch_norm, one barrier later; batch_record, which updates the
- * running averages (emitters write its call).  With sync, batch_known follows each sum: it holds
- * the sums of all shards of the batch, which ranks exchange.  Evaluation uses batch_norm_test,
- * which reads the averages. momentum is the share of the old average in the new one.  The
- * variance is biased in y and unbiased in the average.
+ * In a training graph the layer has four nodes: batch_moments, the sums over samples of a slice;
+ * batch_statistics, mean and rstd from the sums of all slices; batch_norm, after the next barrier;
+ * batch_record, which updates the running averages (emitters write its call).  With sync,
+ * batch_known follows each sum; it holds the sums of all shards of the batch, and ranks exchange
+ * these sums.  Evaluation uses batch_norm_test, which reads the averages. `momentum` is the share
+ * of the old average in the new one.  The variance is biased in y and unbiased in the average.
  *
  * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by
  * reducing internal covariate shift".
@@ -74,7 +74,8 @@ static Node *average(Graph *g, Diag *d, const char *path, const char *name, cons
     return n;
 }
 
-/* The sum over samples that totals read: of one shard, or with sync of all shards. */
+/* The node from which statistics are computed: `sum` itself; with sync, a batch_known with the sums
+ * of all shards. */
 static Node *known(Graph *g, Node *sum, const Node *attrs)
 {
     const char *op = node_is(sum, "batch_moments") ? "batch_known" : "batch_known_sum";
@@ -161,8 +162,8 @@ static void name(Call *c, const char *fn)
     c->parts = true;
 }
 
-/* y: NULL when the kernel does not use it.  x and y may lie within another value and then have
- * its distance of rows. */
+/* y: NULL when the kernel does not use it. x and y may lie within another value; then they have the
+ * row stride of that value. */
 static void size(const Node *n, const Node *x, const Node *y, Call *c)
 {
     Sizes *s = sizes_new(c->arena, "BatchNorm");
@@ -187,7 +188,7 @@ static void kernel_moments(const Node *n, Call *c)
     size(n, n->in[0], NULL, c);
 }
 
-/* The sums of all slices of the shard, or with sync of all shards. */
+/* Adds the sums to the call: of all slices of the shard; with sync, of all shards of the batch. */
 static void sums(const Node *n, Call *c)
 {
     const bool sync = node_bool(n, "sync");
@@ -199,7 +200,8 @@ static void sums(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(sync ? c->shards : 1));
 }
 
-/* moments (2, C) of a slice, or with sync of a shard. */
+/* Numbers of a channel that one row of sums covers: those of a slice; with sync, those of a
+ * shard. */
 static int64_t rows(const Node *moments, const Call *c)
 {
     const bool all = node_is(moments, "batch_known");
@@ -227,7 +229,7 @@ static void kernel_known(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[1]);
 }
 
-/* Sums of one shard: adds its slices. */
+/* Adds the sums of the slices of one shard. */
 static void kernel_known_sum(const Node *n, Call *c)
 {
     call_fn(c, "batch_total");
@@ -247,8 +249,7 @@ static void kernel_total(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
-/* Whether operations follow inside the kernel although kernels are plain (pass epilogue: for a
- * GPU). */
+/* Whether a plain kernel also applies epilogues to its result (pass epilogue, for a GPU). */
 static bool then(const Node *n, int operands, const Call *c)
 {
     return c->plain && (n->nin > operands || node_attr(n, "act"));

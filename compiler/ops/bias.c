@@ -1,5 +1,5 @@
-/* bias.c -- adds a learned vector along the channels of images or the features of vectors; for
- * sequences, along the features of each step.
+/* bias.c -- adds a learned vector: to the channels of images, to the features of vectors, or to the
+ * features of each step of sequences.
  *
  *   y[c][...] = x[c][...] + b[c];   dx = dy,  db[c] = sum over samples and [...] of dy[c][...]
  *

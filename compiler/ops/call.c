@@ -205,9 +205,9 @@ const char *call_literal(Arena *a, const CallArg *arg, bool cpp)
                                      : NULL;
 }
 
-/* Whether the value is in its memory without a call: a slice that lies in its input, a concat or a
- * sequence whose parts lie in it. */
-static bool lies_there(const Node *n)
+/* Whether the value needs no call, because other calls have written its memory: a slice that lies
+ * in its input, or a concat or sequence whose parts lie in it. */
+static bool lies_in_place(const Node *n)
 {
     bool all = node_is(n, "concat");
     for (int i = 0; all && i < n->nin; i++)
@@ -219,6 +219,6 @@ static bool lies_there(const Node *n)
 bool kernel_needed(const Node *n)
 {
     const bool literal = n->op->leaf == LEAF_CONST || n->op->leaf == LEAF_PARAM;
-    return !lies_there(n) && !literal && !(n->op->flags & (OP_VIEW | OP_SIDE | OP_UPDATE)) &&
+    return !lies_in_place(n) && !literal && !(n->op->flags & (OP_VIEW | OP_SIDE | OP_UPDATE)) &&
            !node_attr(n, "inline");
 }

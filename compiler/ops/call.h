@@ -8,8 +8,7 @@
 #define CALL_H
 #include "ir/graph.h"
 
-/* Literal sizes: a struct of the kernels, such as "Dense" with .n = 16.  A field that is left out
- * is 0. */
+/* Literal sizes: a struct of the kernels, such as "Dense" with .n = 16.  An omitted field is 0. */
 typedef enum { SIZE_INT, SIZE_REAL, SIZE_BOOL, SIZE_WORD, SIZE_SHARD } SizeKind;
 typedef struct SizeField {
     const char *name;
@@ -33,7 +32,7 @@ void sizes_real(Sizes *s, const char *field, double v);
 void sizes_bool(Sizes *s, const char *field, bool v);
 void sizes_word(Sizes *s, const char *field, const char *c); /* a C expression */
 void sizes_shard(Sizes *s, const char *field);        /* SHARD: number of samples of a shard */
-int64_t sizes_get(const Sizes *s, const char *field); /* an integer; 0 if it was left out */
+int64_t sizes_get(const Sizes *s, const char *field); /* an integer; 0 if it is omitted */
 bool sizes_use_shard(const Sizes *s);                 /* whether a field is SHARD */
 bool sizes_same(const Sizes *a, const Sizes *b);
 /* In C "(Dense){ .n = 16 }", in C++ "Dense{ .n = 16 }". */
@@ -44,8 +43,8 @@ typedef enum {
     CALL_IN,      /* address of an input */
     CALL_NULL,    /* null pointer */
     CALL_SIDE,    /* address of the second result: op "side" */
-    CALL_SUMS,    /* all parts of a sum over samples */
-    CALL_PLACE,   /* a number that is no literal of the kernel */
+    CALL_SUMS,    /* all parts of a sum over samples: call_sums */
+    CALL_PLACE,   /* a number that is a parameter of the kernel: call_place */
     CALL_SCRATCH, /* temporary memory */
     CALL_TEXT,    /* a literal: number or word */
     CALL_SIZES,   /* a literal: struct */
@@ -75,7 +74,7 @@ typedef struct Call {
     bool blas;      /* --kernels=blas: dense and conv by the library, other kernels plain */
     bool parts;     /* the kernel computes a part for each member of a team (runtime/cpu/team.h) */
     const char *fn; /* name of the function; NULL: no call */
-    /* value of the macro RT_WAYS in a file with this kernel alone; NULL: not defined there */
+    /* value of the macro RT_WAYS in the file of this kernel; NULL: the file does not define it */
     const char *ways;
     int narg;
     CallArg arg[CALL_ARGS];
@@ -92,14 +91,14 @@ void call_out(Call *c, const Node *n); /* address of the value of n, which the k
 void call_in(Call *c, const Node *n);  /* address of an input; n NULL: a null pointer */
 /* Address of the second result of n (op "side"); a null pointer if no node reads it. */
 void call_side(Call *c, const Node *n);
-/* Three arguments: address of the part of the first slice of the shard in the sum n, bytes to the
- * part of the next slice, number of slices.  For an OP_KNOWN: address of the row of the first shard
- * of the batch, bytes, 1. */
+/* Adds three arguments: address of the part of the first slice of the shard in the sum n, bytes to
+ * the part of the next slice, number of slices.  If n is an OP_KNOWN, the parts are rows of shards:
+ * address of the row of the first shard of the batch, bytes to the next row, 1. */
 void call_sums(Call *c, const Node *n);
 /* Address of the scratch of the thread that Op.scratch has requested; no argument on a GPU. */
 void call_scratch(Call *c);
-/* A number that is an argument `at` of the kernel and no literal: calls that differ only in this
- * number share one kernel.  At most once in a call. */
+/* Passes the number as a parameter `at` of the kernel, and not as a literal, so that calls that
+ * differ only in this number share one kernel.  At most one per call. */
 void call_place(Call *c, int64_t at);
 /* A literal as C writes it. */
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -2,7 +2,7 @@
 #include "ops/check.h"
 #include <string.h>
 
-/* The name in the language of an op that the front end makes. */
+/* The name in the language of n's op, which the front end can have replaced by a hidden one. */
 static const char *in_the_language(const Node *n)
 {
     static const char *const of[][2] = {{"scan_", "scan"},     {"attention", "causal_attention"},
@@ -14,7 +14,8 @@ static const char *in_the_language(const Node *n)
     return n->op->name;
 }
 
-/* The bias of a layer is a node after the layer, with the same span. */
+/* The name of the op that the model calls.  The bias of a layer is a separate node after the layer,
+ * with the same span; it gets the name of the layer. */
 static const char *written(const Node *n)
 {
     const Node *x = n->nin ? n->in[0] : NULL;

@@ -1,5 +1,5 @@
 /* conv_lanes.c -- decides when samples of few channels are stored with eight channels.  The rule
- * follows plans of cuDNN 9.19, never the GPU of this machine.
+ * follows the engines of cuDNN 9.19; it does not depend on the host's GPU.
  *
  * Numbers moved per pixel with c channels: without padding, c are written, the convolution reads
  * c, and the gradient of the filters reads c and writes and reads 8: 3 c + 16 in total.  With

@@ -1,20 +1,20 @@
 /* conv_pool_price.c -- prices of the gradients of a convolution with a fused 2x2 max-pool.
  *
- * One gradient in four is not zero.  For each of these, the kernel processes a run of S C
- * numbers in each of the R kernel rows or, with few channels, all taps as one row.
+ * One gradient in four is not zero.  For each gradient that is not zero, the kernel processes R
+ * kernel rows, each a run of S C numbers; with few channels, it processes all taps as one row.
  */
 #include "ops/conv_price.h"
 #include "ops/conv_sizes.h"
 
-static const double RUN_CYCLES = 3;     /* an entry of a sparse list: index, pointer */
+static const double RUN_CYCLES = 3;     /* an entry of a sparse list: loads of index and pointer */
 static const double DW_RUN_CYCLES = 6;  /* a window of a sparse sum: index, corner, gradient */
 static const double PATCH_CYCLES = 1.5; /* an entry of a list of patches */
 /* start of a list, or an empty list: a mispredicted branch */
 static const double LIST_CYCLES = 25;
 static const double SORT_CYCLES = 4; /* an output added to its list */
 
-/* Cycles of a pass over runs of `vectors` aligned vectors: the limit is loads, or the latency of
- * FMA. */
+/* Cycles of a pass over runs of `vectors` aligned vectors: loads or the latency of FMA limit the
+ * speed. */
 static double run_cycles(const Market *m, double vectors)
 {
     const double wait = vectors / m->core->lines;
@@ -56,8 +56,8 @@ void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values + p->weights, p->values);
 }
 
-/* runtime/cpu/conv_pool_dw.h: for few channels, copies the taps of a position into one row,
- * which all outputs share. */
+/* Whether the kernel copies the taps of a position into one row, which all outputs share: only for
+ * few channels (runtime/cpu/conv_pool_dw.h). */
 static bool by_patches(const ConvSizes *c, const Market *m)
 {
     const int64_t half = m->lanes > 1 ? m->lanes / 2 : 1,

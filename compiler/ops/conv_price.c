@@ -1,8 +1,8 @@
 /* conv_price.c -- prices of the convolution algorithms, counted from the loops of runtime/cpu.
  *
- * A register tile covers a few positions and a panel of channels; inner products have R S C
- * terms. The constants were fitted to `bench --layers` and --tune on Zen 4.  wino_price.c has
- * the prices of Winograd's algorithm, conv_pool_price.c those with a fused pooling.
+ * A register tile covers a few positions and a panel of channels; inner products have R S C terms.
+ * The constants were fitted to `bench --layers` and --tune on Zen 4. wino_price.c has the prices of
+ * Winograd's algorithm, conv_pool_price.c has those of gradients with a fused pooling.
  */
 #include "ops/conv_price.h"
 #include "ops/wino_price.h"
@@ -74,8 +74,8 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
     return (double)met / (double)(out * taps);
 }
 
-/* runtime/cpu/conv_gather.h: tiles of any positions of a chunk, without taps in the padding;
- * `share` of the taps meets a position. */
+/* runtime/cpu/conv_gather.h: a tile has any positions of a chunk, and omits taps in the padding.
+ * `share` is the share of taps that a position uses. */
 static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positions, int64_t made,
                   int64_t summed, double share)
 {
@@ -90,7 +90,8 @@ static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positio
     price_stream(p, m, p->weights, p->weights);
 }
 
-/* runtime/cpu/conv_depthwise.h: each tap of a vector of channels takes at least a load. */
+/* Whether runtime/cpu/conv_depthwise.h computes it: each tap of a vector of channels takes at least
+ * one load. */
 static bool depthwise(const ConvSizes *c)
 {
     return c->groups == c->c && c->o == c->c && c->c > 1 && !c->pool;
@@ -108,8 +109,8 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
     p->weights = m->real * (double)(c->r * c->s * c->c);
 }
 
-/* runtime/cpu/conv_pool_lanes.h: for few channels and outputs that do not fill their vectors; a
- * tile is the corners of a window times a few outputs. */
+/* Whether runtime/cpu/conv_pool_lanes.h computes it: there are few channels, and outputs do not
+ * fill their vectors.  A tile has the corners of a pooling window, for a few outputs. */
 static bool samples_in_lanes(const ConvSizes *c, const Market *m)
 {
     return m->lanes > 1 && 8 * c->o < 7 * conv_round_up(c->o, m->lanes) && c->c <= 4 &&
@@ -172,8 +173,8 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-/* runtime/cpu/conv_dw.h, lanes are taps and channels, in runs of whole kernel rows or tap by
- * tap.  Each variant returns the number of its passes over the gradient. */
+/* runtime/cpu/conv_dw.h, where lanes are taps and channels: all taps of a kernel row together, or
+ * one tap at a time.  Each variant returns the number of its passes over the gradient. */
 static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
 {
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
@@ -190,7 +191,8 @@ static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
     return (double)m->n;
 }
 
-/* 1 x 1 with stride 1: blocks of positions of all samples that fit into the L2. */
+/* Whether it is a 1 x 1 convolution with stride 1: the kernel then takes blocks of positions of all
+ * samples that fit into the L2. */
 static bool is_flat(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
@@ -212,7 +214,8 @@ static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
     return (double)blocks;
 }
 
-/* runtime/cpu/conv_dw_few.h: outputs are the lanes if they fill vectors better than taps. */
+/* Whether runtime/cpu/conv_dw_few.h computes it: outputs are the lanes if they fill vectors better
+ * than taps. */
 static bool is_few(const ConvSizes *c, const Market *m)
 {
     const int64_t run = c->s * c->c, lanes_run = conv_round_up(run, m->lanes),
@@ -231,8 +234,8 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
     return 1;
 }
 
-/* runtime/cpu/conv_dw_taps.h: small images and wide 1x1; for each tap, the positions that it
- * meets are copied to neighbouring memory. */
+/* runtime/cpu/conv_dw_taps.h, for small images and wide 1x1: for each tap, the kernel copies the
+ * positions that the tap reads to neighbouring memory. */
 
 static double taps_met(const ConvSizes *c)
 {

@@ -52,8 +52,8 @@ static inline bool conv_padded(const ConvSizes *c)
     return c->v.before[0] || c->v.before[1] || c->v.after[0] || c->v.after[1];
 }
 
-/* Whether it is 1x1 without padding and with wide rows: runtime/cpu/conv_dw_taps.h,
- * conv_dw_wide. */
+/* Whether it is a 1x1 convolution without padding and with wide rows, for conv_dw_wide of
+ * runtime/cpu/conv_dw_taps.h. */
 static inline bool conv_dw_is_wide(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && !conv_padded(c) && (c->c > 128 || c->o > 256);

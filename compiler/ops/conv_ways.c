@@ -2,10 +2,10 @@
  * its sizes.
  *
  * A kernel is an always-inlined tree of functions that chooses a variant by literal sizes.  GCC
- * inlines the whole tree before it evaluates a size, and spent most of its time on unused
- * variants: 0.40 s for 1x1 256->64, but 0.11 s when only the used variant is named.  So the file
- * of a kernel names the variants that it can need.  Variants that depend on the width of vectors
- * are all named: an unnecessary variant costs compile time, a missing one does not compile
+ * inlines the whole tree before it evaluates a size, and spent most of its time on unused variants:
+ * 0.40 s for 1x1 256->64, but 0.11 s when only the used variant is named.  So the file of a kernel
+ * names the variants that it can need.  A variant that depends on the width of vectors is always
+ * named: an unnecessary variant costs compile time, and a missing variant is a compile error
  * (rt_no_way).
  */
 #include "ops/conv_ways.h"
@@ -70,8 +70,8 @@ const char *conv_ways_dx(Arena *a, const Node *n)
     return gather(a, &c, c.inputs, false);
 }
 
-/* Whether conv_dw_by_taps can be used: when channels do not fill vectors, padding excludes at
- * least a tenth of the products, a sample is small, or a 1x1 is wide. */
+/* Whether the kernel can use conv_dw_by_taps: if channels do not fill vectors, if padding excludes
+ * at least a tenth of the products, if a sample is small, or if it is a wide 1x1. */
 static bool taps(const ConvSizes *c)
 {
     int64_t inside[2] = {0, 0};

@@ -1,6 +1,6 @@
-/* crop.c -- a window of an image.
+/* crop.c -- cuts a window out of an image.
  *
- *   y[c][i][j] = x[c][top + i][left + j], i < rows, j < columns;   dx = dy there, 0 elsewhere
+ *   y[c][i][j] = x[c][top + i][left + j], i < rows, j < columns;   dx = dy in the window, else 0
  *
  * Without `at`, the window is in the middle; an odd row or column remains below or to the right.
  */

@@ -4,8 +4,8 @@
  *   dx[i] = sum over o of w[o][i] dy[o]
  *   dw[o][i] = sum over samples of dy[o] x[i]
  *
- * Each step of a sequence is such a vector: x (N, T, I) gives y (N, T, O), and the products have
- * N T rows (attribute rows = T).
+ * Each step of a sequence is a vector x: x (N, T, I) gives y (N, T, O), and the products have N T
+ * rows (attribute rows = T).
  *
  * The bias is a separate op until pass fuse joins both: dense(x, w, bias?) with attribute act,
  * dense_dx(w, dy, y?) with attribute mask.  Pass layout puts a dense_turn, which transposes the
@@ -69,7 +69,7 @@ static bool shape_dw(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t dim[2] = {node_int(n, "units"), node_attr(n, "x_shape")->list[0]};
-    if (x->rank == 2) /* gradient of a dense in a scan: its steps are rows here */
+    if (x->rank == 2) /* gradient of a dense in a scan: the steps are the rows of the product */
         node_set_attr(diag_arena(d), n, (Attr){.key = "rows", .kind = ATTR_INT, .i = x->dim[0]});
     return check_result(n, shape_make(false, "OI", dim, 2), d);
 }
@@ -97,7 +97,7 @@ static void gradient_dx(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
 }
 
-/* shard: the rows of a shard; else those of the call. */
+/* shard: the number of rows is that of a shard; else that of the call. */
 static void literal(const Node *n, Call *c, bool shard)
 {
     Sizes *s = sizes_new(c->arena, "Dense");
@@ -110,7 +110,7 @@ static void literal(const Node *n, Call *c, bool shard)
     call_sizes(c, s);
 }
 
-/* A few panels for all samples of all shards: pass wide. */
+/* The call computes a few panels for all samples of all shards (pass wide). */
 static void kernel_wide(const Node *n, Call *c, const char *name)
 {
     call_fn(c, name);
@@ -149,8 +149,8 @@ static void kernel(const Node *n, Call *c)
     literal(n, c, false);
 }
 
-/* dense_sparse: the indices of inputs that are not zero, and sums of four panels
- * (runtime/cpu/dense_sparse.h). */
+/* dense_sparse has on its stack the indices of inputs that are not zero, and the sums of four
+ * panels (runtime/cpu/dense_sparse.h). */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     enum { SUMS = 512 };

@@ -18,7 +18,7 @@ int64_t dense_rows(const Node *n)
     return node_attr(n, "rows") ? node_int(n, "rows") : 1;
 }
 
-/* with fewer outputs it is not faster (runtime/cpu/dense_sparse.h) */
+/* runtime/cpu/dense_sparse.h is not faster with fewer outputs */
 enum { SPARSE_OUTPUTS = 64 };
 
 bool dense_seeks_zeros(const Node *n)
@@ -53,7 +53,8 @@ void dense_price(const Node *n, const Market *m, Price *p)
         p->algorithm = "zeros left out";
 }
 
-/* With transposed weights: panels of inputs; else dot products, lanes = outputs. */
+/* With transposed weights, the kernel computes panels of inputs; else dot products, with outputs as
+ * lanes. */
 void dense_price_dx(const Node *n, const Market *m, Price *p)
 {
     const int64_t k = node_attr(n, "x_shape")->list[0], o = node_int(n, "units");

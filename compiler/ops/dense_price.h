@@ -6,9 +6,9 @@
 /* Rows of a sample in the products: 1, or the steps of a sequence. */
 int64_t dense_rows(const Node *n);
 
-/* Whether n is a first dense layer, whose kernel skips zeros of samples when there are many.
- * (The outputs of relu and dropout have too few zeros: hidden layers of mlp_wide take the same
- * time with both kernels.) */
+/* Whether n is a dense layer that reads samples: its kernel skips zeros of samples if there are
+ * many.  Other layers do not: the outputs of relu and dropout have too few zeros, and hidden layers
+ * of mlp_wide took the same time with both kernels. */
 bool dense_seeks_zeros(const Node *n);
 
 void dense_price(const Node *n, const Market *m, Price *p);

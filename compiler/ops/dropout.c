@@ -36,7 +36,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
 {
     Node probe = {.op = op_find("dropout"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     int ordinal = 0;
-    (void)path; /* it has no parameters */
+    (void)path; /* dropout has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;

@@ -42,8 +42,8 @@ static const Row *row_of(const Op *op)
 
 /* ---- shape */
 
-/* *y = y broadcast with x; returns the number of the dimension that does not fit, counted from 1
- * at the right, or 0. */
+/* Broadcasts *y with x.  Returns 0, or the number of a dimension that does not fit, counted from 1
+ * at the right. */
 static int broadcast(Shape *y, const Shape *x)
 {
     Shape out = y->rank >= x->rank ? *y : *x;
@@ -160,8 +160,8 @@ const char *elementwise_expr(const Op *op)
     return r ? r->expr : NULL;
 }
 
-/* The gradient of one operand for the manual, such as "dy * y": x replaces a if there is only
- * one operand, and the formula of a gradient row replaces its name. */
+/* The gradient of one operand for the manual, such as "dy * y".  If there is only one operand, its
+ * name is x.  The name of a gradient row is replaced by the formula of the row. */
 static const char *rule_text(Arena *a, const char *rule, bool alone)
 {
     Text t = text_new(a);
@@ -208,7 +208,7 @@ const char *elementwise_mask(const Op *op)
     return r && r->fn && r->fn[0] == 'd' ? r->fn : NULL;
 }
 
-/* ---- the value of an op of constants */
+/* ---- values of constants, computed at compile time */
 
 /* clang-format off */
 static double value_add(double a, double b) { return a + b; }

@@ -18,8 +18,8 @@ bool elementwise_monotone(const Op *op);    /* a max-pool may come before it */
 const char *elementwise_act(const Op *op);  /* "v_tanh" for tanh, as Act; else NULL */
 const char *elementwise_mask(const Op *op); /* "d_tanh" for tanh_d, as Mask; else NULL */
 
-/* Computes *y = op(a, b) in f64; b is ignored if op has one operand.  false: op is not among the
- * ops that the compiler computes. */
+/* Computes *y = op(a, b) in f64; b is ignored if op has one operand. false: the compiler cannot
+ * compute op. */
 bool elementwise_value(const Op *op, double a, double b, double *y);
 
 /* The last arguments of fused kernels: attribute act ("tanh"; absent: v_identity); attribute mask

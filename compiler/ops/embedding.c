@@ -4,9 +4,9 @@
  *               dw[v] = sum over the samples and t with token[t] = v of dy[t], in that order
  *   position    y[t] = x[t] + w[t]           x, y (N, T, F)        w (T, F)
  *
- * An optimizer also updates rows that no token of the batch uses: momentum and decay act with a
- * gradient of 0.  `lazy = true` skips such rows.  This is another rule, and cheap for large
- * tables.
+ * An optimizer also updates rows that no token of the batch uses: their gradient is 0, but momentum
+ * and decay still change them. `lazy = true` skips such rows: the result differs, and steps with
+ * large tables are faster.
  *
  * The token `padding` gives zeros; its row begins with zeros and is not trained.  A table that a
  * dense product uses as well (tied weights: matmul(h, tokens.weight, transpose_b = true)) is
@@ -71,7 +71,7 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, n->in[2]->shape, d);
 }
 
-/* Copies or adds rows, one after another. */
+/* The kernel copies or adds one row after another. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const double numbers = (double)(shape_count(&n->in[0]->shape) * m->n * node_int(n, "width"));
@@ -86,7 +86,7 @@ int64_t embedding_units(const Node *n)
     return price_ceil(n->shape.dim[0], fit < 16 ? 16 : fit / 16 * 16);
 }
 
-/* Each unit reads all tokens; weights, states and gradients are read once. */
+/* Each unit reads all tokens; all units together read weights, states and gradients once. */
 Price embedding_price_update(const Node *n, const Market *m, int64_t samples, int states)
 {
     const double table = (double)(shape_count(&n->shape) * m->real),
@@ -158,8 +158,8 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
     return w ? op_make(g, "add", attrs->span, 2, x[0], w) : NULL;
 }
 
-/* embedding_dw_update: at least 16 rows on each level of a tree (runtime/cpu/embedding.h) when
- * the table is not too wide (passes/schedule.c); else one row. */
+/* The stack of embedding_dw_update (runtime/cpu/embedding.h) holds at least 16 rows for each level
+ * of a tree if the table is narrow enough (passes/schedule.c), else one row. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     enum { WIDE = 1024 };

@@ -4,8 +4,8 @@
  *                                           in order
  *
  * With an index that is known at compile time, gather consists of slices (one for each run of
- * neighbours) and a concat, and uses their gradients.  An index of each sample (tokens, class
- * numbers or computed numbers) needs a kernel:
+ * neighbours) and a concat, and uses their gradients.  A separate index for each sample (tokens,
+ * class numbers or computed numbers) needs a kernel:
  *
  *   gather_at   x (N, .., K, ..)   index (N, J) or (N)
  *               y (N, .., J, ..), or (N, .., ..) without the dimension
@@ -102,7 +102,8 @@ static bool check_source(const Node *n, Diag *d)
     return false;
 }
 
-/* The dimensions of the index replace the dimension; a single one keeps the letter. */
+/* The dimensions of the index replace dimension `axis` of x.  If the index has one dimension, this
+ * dimension keeps the letter of the old one. */
 static bool shape_at(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
@@ -145,14 +146,14 @@ static bool shape_dx(Node *n, Diag *d)
     return check_result(n, shape_make(true, NULL, x->list, x->nlist), d);
 }
 
-/* Copies or adds rows. */
+/* The kernel copies or adds rows. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Node *y = node_is(n, "gather_at") ? n : n->in[1];
     const double numbers = (double)(shape_count(&y->shape) * m->n);
     p->values = 2 * numbers * m->real;
     p->cycles = 20 + 3 * numbers / m->lanes;
-    if (y != n) { /* zeros first */
+    if (y != n) { /* dx is filled with zeros first */
         const double all = (double)(shape_count(&n->shape) * m->n);
         p->values += all * m->real, p->cycles += all / m->lanes;
     }
@@ -194,7 +195,7 @@ static void kernel_dx(const Node *n, Call *c)
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters */
+    (void)path; /* gather has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (nx == 1)
         return shape(&probe, d) ? of_slices(g, &probe) : NULL;

@@ -1,4 +1,4 @@
-/* grad.c -- makes nodes by name and adds gradients, for the rules of all ops.
+/* grad.c -- functions for the gradient rules of ops: making nodes by name, adding gradients.
  *
  * The gradient of a value has the shape of the value.  Contributions are added in the order of
  * their arrival, which pass gradient fixes: later consumers come first.
@@ -9,15 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A sum over samples also adds the steps: it is one node after the loop, and reads sequences. */
+/* Whether the op sums over samples.  In the gradient of a loop, such a node stands after the loop,
+ * reads whole sequences, and so adds the steps as well. */
 static bool sums(const Op *op, const Node *attrs)
 {
     const Attr *batched = attrs ? node_attr(attrs, "batched") : NULL;
     return op->flags & OP_SUM && !(batched && batched->i);
 }
 
-/* x as a node of a rule can read it.  The backward loop reads values of the forward loop from
- * sequences. */
+/* The value that a node of a rule reads in place of x: the backward loop reads values of the
+ * forward loop from sequences. */
 static Node *reachable(Graph *g, const Op *op, const Node *attrs, Node *x)
 {
     Loop *l = node_loop(x);
@@ -38,7 +39,7 @@ static Node *make(Graph *g, const char *name, const Node *attrs, Span at, int ni
     Node *n = op ? graph_add(g, op, in, nin, at) : NULL;
     if (n && attrs)
         node_copy_attrs(g, n, attrs);
-    /* features are the last dimension of a sequence */
+    /* the input is now a sequence, where features are the last dimension */
     if (n && nin > 0 && in[0] != given[0] && sums(op, attrs))
         node_drop_attr(g->arena, n, "align");
     if (!n || (op->shape && !op->shape(n, scratch))) {
@@ -106,7 +107,7 @@ void grad_add(Grad *gr, Node *x, Node *dx)
 {
     if (!grad_wanted(gr, x))
         return;
-    if (x->shape.batched && !node_loop(x)) /* every step reads x: it is repeated over time */
+    if (x->shape.batched && !node_loop(x)) /* x is outside of the loop, and all steps read it */
         dx = scan_stack(gr->graph, dx);
     dx = undo_broadcast(gr->graph, x, dx);
     Node *old = gr->sum[x->id];

@@ -1,5 +1,5 @@
-/* grad.h -- state of pass gradient for the rules of ops: the graph, and a sum of contributions
- * for each value. */
+/* grad.h -- the state of pass gradient that gradient rules use: the graph, and the sum of gradients
+ * of each value. */
 #ifndef GRAD_H
 #define GRAD_H
 #include "ops/op.h"

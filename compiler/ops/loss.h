@@ -5,11 +5,12 @@
 #include "ops/op.h"
 
 bool loss_result(Node *n, Diag *d); /* one number for each sample of in[0] */
-/* fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
 /* Price: an exponential for each number; the largest number, a sum and a logarithm for each row. */
 void loss_price(const Node *n, const Market *m, Price *p);
+/* The call fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
 void loss_call(const Node *n, Call *c, const char *fn);
-/* The same for classes: fn, or fn_each(out, all inputs, n, t, k) with a class for each position. */
+/* The same for labels: fn for a class per sample; fn_each(out, all inputs, n, t, k) for a class per
+ * position. */
 void loss_call_labelled(const Node *n, Call *c, const char *fn);
 
 #endif

@@ -3,8 +3,8 @@
  *
  *   tokens (N, T) or (N)   y (N, T) or (N)
  *
- * For lstm(h, 128, mask = m), sums and means of the positions that count, and scores of
- * attention: s + (m - 1) * 1e9.
+ * Uses: lstm(h, 128, mask = m); sums and means of the positions that count; scores of attention, as
+ * s + (m - 1) * 1e9.
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -5,9 +5,9 @@
  *   a (N, .., M, K)   b (N, .., K, L)   c (N, .., M, L)
  *   transposed: a (N, .., K, M)   b (N, .., L, K)
  *
- * da = dc b^T and db = a^T dc are such products again, for each choice of transposition.  With
- * weights (O, I) of a layer as b, which all samples share, matmul is a product of that layer:
- * dense if b is transposed, else dense_dx.  So two layers can share a weight.
+ * da = dc b^T and db = a^T dc are such products again, for each choice of transposition. b can also
+ * be the weights (O, I) of a layer, which all samples share.  Then matmul becomes a product of that
+ * layer: dense if b is transposed, else dense_dx.  So two layers can share a weight.
  */
 #include "ops/check.h"
 #include "ops/dense_price.h"
@@ -101,7 +101,7 @@ static Node *of_weights(Graph *g, const Node *n)
 static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    (void)path; /* it has no parameters */
+    (void)path; /* matmul has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d))
         return NULL;
@@ -143,7 +143,7 @@ static Cost cost(const Node *n)
                                         shape_count(&n->in[1]->shape) + shape_count(&n->shape))};
 }
 
-/* Packs panels of b, a number per cycle; then tiles. */
+/* The kernel packs panels of b, one number per cycle, and then computes tiles. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *c = &n->shape;

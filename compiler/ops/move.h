@@ -19,8 +19,8 @@ struct Move {
     int64_t start[SHAPE_MAX]; /* gather: by dimension of x; scatter: of y */
 };
 
-/* Op.price of these operations: numbers of the smaller side are read and written once, and
- * filled numbers are written. */
+/* Op.price of these operations: each number of the smaller side is read once and written once, and
+ * each filled number is written once. */
 void move_price(const Node *n, const Market *m, Price *p);
 
 #endif

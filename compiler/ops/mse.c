@@ -6,7 +6,8 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
-/* The one-hot vector of a single class is 1 for each sample, so there is nothing to learn. */
+/* Rejects a single class: its one-hot vector is 1 for every sample, so there is nothing to
+ * learn. */
 static bool check_target(const Node *n, Diag *d)
 {
     if (!node_is(n->in[1], "one_hot") || node_int(n->in[1], "classes") > 1)

@@ -17,10 +17,11 @@ typedef enum {
     ARG_BOOL,
     ARG_STRING,
     ARG_PAIR, /* 3 or [3, 5]: stored as two ints */
-    /* 1, [1, 2], "same" or "valid", which the op resolves; stored as INTS [h, w] or STRING */
+    /* 1, [1, 2], "same" or "valid": stored as INTS [h, w] or STRING, from which the op computes the
+     * padding */
     ARG_PAD,
     ARG_INTS, /* a list of ints */
-    /* a list of ints, or an input; then an attribute of the same name marks the input */
+    /* a list of ints, or an input; if it is an input, an attribute of the same name says so */
     ARG_PLACES,
     ARG_TENSORS /* all positional arguments, also lists of tensors; only as the first argument */
 } ArgType;
@@ -43,7 +44,7 @@ enum {
     OP_SUM = 8,
     OP_INPLACE = 16, /* the output may overwrite in[0] if this is the last reader of in[0] */
     OP_VIEW = 32,    /* same bytes, other shape (reshape, flatten in ROW order) */
-    /* not batched, made from sums of a shard at the start of each slice phase that reads it */
+    /* a value of a shard, made from sums at the start of each slice phase that reads it */
     OP_TOTAL = 64,
     /* changes parameters after the sum in[1] is complete; a root of the graph */
     OP_UPDATE = 128,
@@ -51,10 +52,10 @@ enum {
     OP_PACK = 256,
     /* computed in a loop over time and read outside of it: a sequence of values of the loop */
     OP_LEAVES = 512,
-    /* the sums over samples of all shards, one row for each shard, made after the slice phase
-     * and exchanged by ranks; its readers are an OP_TOTAL, or an OP_UPDATE of averages */
+    /* the sums over samples of all shards, one row for each shard, made after the slice phase and
+     * exchanged by ranks; an OP_TOTAL or the OP_UPDATE of running averages reads it */
     OP_KNOWN = 1024,
-    /* a map: each number of the result depends on the numbers at its place in the inputs; the
+    /* each number of the result depends only on the numbers at the same index of the inputs; the
      * emitter writes the loop: OP_ELEMENTWISE, and the bias of a layer */
     OP_MAP = 2048,
     /* a sum or maximum over dimensions (and samples); the emitter writes the loop */
@@ -66,10 +67,10 @@ enum {
     /* its GPU kernel takes in[0] in each layout; the result has the same layout */
     OP_KEEPS_LAYOUT = 1 << 15,
     OP_COMMUTES = 1 << 16, /* f(a, b) and f(b, a) have the same bits */
-    /* computes each position of a sequence without the other ones, along attribute axis or the
-     * last dimension */
+    /* computes each position of a sequence independently, along attribute axis or the last
+     * dimension */
     OP_POSITION = 1 << 17,
-    OP_LITERAL = 1 << 18, /* its kernel takes the number of a constant input as an argument */
+    OP_LITERAL = 1 << 18, /* its kernel takes a constant input as a number, not as an address */
     /* stays in the graph without readers: inputs of the program, updates, kept states */
     OP_ROOT = 1 << 19,
     OP_TRAINING = 1 << 20, /* only training computes it; otherwise the result is in[0] */
@@ -134,8 +135,8 @@ enum {
     EPILOGUE_MASK = 32 /* attribute mask: a row of elementwise.def with elementwise_mask() */
 };
 
-/* Use of numbers with two bytes, bf16 or f16, by the kernels of a GPU (pass narrow).  The
- * products DENSE, CONV and MATMUL read them, and ops that only move numbers keep the type. */
+/* How GPU kernels use tensors of two-byte numbers, bf16 or f16 (pass narrow).  The products DENSE,
+ * CONV and MATMUL read them, and ops that only move numbers keep the type. */
 typedef enum {
     HALF_USE_NONE,   /* reads and writes f32 */
     HALF_USE_IN,     /* reads either type, writes f32: sums over samples */
@@ -143,8 +144,8 @@ typedef enum {
     HALF_USE_WEIGHTS /* weights or a bias, in the type of the products that read them */
 } HalfUse;
 
-/* Op.strided: bit i if the kernel can read input i with a distance between the rows of channels;
- * STRIDED_OUT if it can write its result so (pass slices). */
+/* Op.strided: bit i is set if the kernel can read input i with any row stride; STRIDED_OUT is set
+ * if it can write its result with any row stride (pass slices). */
 enum { STRIDED_OUT = 1 << 16 };
 
 typedef struct Price Price; /* ops/price.h */
@@ -168,14 +169,15 @@ struct Op {
     /* "conv", "dense": short name of a layer, which owns parameters; else NULL */
     const char *layer;
 
-    /* What passes and emitters ask of an op, instead of its name.  0 fits most ops. */
+    /* Properties that passes and emitters test, instead of the name of the op. 0 is right for most
+     * ops. */
     LeafKind leaf;
     ScanRole scan;
     ProductKind product;
     Role role;
     unsigned takes; /* the epilogues that its kernel can apply */
-    /* what it can become in the kernel of the op before it; also ACT or MASK if elementwise.def
-     * has a function for it */
+    /* the epilogues that this op can become in the kernel of the op before it; ACT or MASK follow
+     * from elementwise.def */
     unsigned epilogue;
     HalfUse half;
     unsigned strided;
@@ -207,8 +209,8 @@ struct Op {
     /* Bytes of thread scratch for temporary data of the kernel (call_scratch) that grow with the
      * sizes of n, for vectors of `lanes` numbers of `real` bytes.  NULL: none. */
     int64_t (*scratch)(const Node *n, int lanes, int real);
-    /* Upper bound, in f64, of the bytes on the stack of the kernel that grow with the sizes of
-     * n; NULL: none.  RT_STACK has room for other arrays. */
+    /* Upper bound, in f64, of the bytes on the stack of the kernel that grow with the sizes of n;
+     * NULL: none.  RT_STACK covers arrays of fixed size. */
     int64_t (*stack)(const Node *n, int64_t chunk);
     /* Ops that only move numbers (ops/move.h): describes the move of input i; the emitter writes
      * the loops. */
@@ -218,8 +220,8 @@ struct Op {
 };
 
 const Op *op_find(const char *name); /* NULL if there is none */
-/* The op of the model file for which n was made: the slices of a gather belong to gather, the
- * sums of a batch_norm to batch_norm. */
+/* The name of the op in the model file for which n was made: gather for the slices of a gather,
+ * batch_norm for the sums of a batch_norm. */
 const char *op_written(Arena *a, const Node *n);
 /* The lines of the gradients for the manual; NULL: none. */
 const char *op_derivative(Arena *a, const Op *op);
@@ -239,7 +241,7 @@ bool grad_wanted(const Grad *gr, const Node *x);
 /* Makes a node of op with nin inputs (Node *); its rule sets the shape, pass gradient the flag
  * `backward`. */
 Node *op_make(Graph *g, const char *op, Span at, int nin, ...);
-/* The same; copies attributes and span before the shape rule runs. */
+/* The same, with the attributes and the span of attrs_from. */
 Node *op_make_like(Graph *g, const char *op, const Node *attrs_from, int nin, ...);
 
 #endif

@@ -1,4 +1,4 @@
-/* pad.c -- rows and columns of a number around an image.
+/* pad.c -- puts rows and columns of a constant around an image.
  *
  *   y[c][before + i] = x[c][i] in rows and columns, `value` elsewhere;   dx = dy there
  *

@@ -3,7 +3,8 @@
 #include "ops/check.h"
 #include "ops/window.h"
 
-/* A window that lies wholly in the padding has no maximum and no mean. */
+/* Rejects a padding so large that a window lies wholly in it: such a window has no maximum and no
+ * mean. */
 static bool check_pad(const Node *n, const Window *v, Diag *d)
 {
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* price.c -- cycles of a nominal core for the parts of kernels.
+/* price.c -- cycles that the parts of kernels take on a nominal core.
  *
  * TILE_CYCLES, STORE_SLOTS, HIDDEN and the slots of functions were fitted to `bench --layers` of
  * lenet, lenet_relu, mlp, mlp_wide and small convolution nets on Zen 4, for x86-64-v4 and
@@ -17,7 +17,7 @@ static const double GATHER_CYCLES = 3; /* a number of a sample whose channels ar
 static const double ROW_CYCLES = 12;   /* a sum stored and loaded again */
 /* the same for part of a vector, where the store is not forwarded to the load */
 static const double ROW_CYCLES_PART = 28;
-/* a multiply-add of the reference kernels: a chain of sums */
+/* a multiply-add of the reference kernels: each one waits for the sum before it */
 static const double PLAIN_CYCLES = 4;
 
 int64_t price_ceil(int64_t n, int64_t unit)
@@ -106,8 +106,8 @@ static double bytes_of(const Node *n, const Market *m)
                : each * (double)shape_count(&n->shape) * (n->shape.batched ? (double)m->n : 1);
 }
 
-/* Loads of operands, store of the result, a function for each number; an operand that is
- * computed inside (attribute inline) adds its own price. */
+/* Adds the operands of n, and its function for each number.  An operand that the loop computes
+ * itself (attribute inline) adds its own function and operands. */
 static void move(Price *p, const Market *m, const Node *n, double numbers)
 {
     price_map(p, m, numbers, n->op->flags & OP_ELEMENTWISE ? n->op->name : NULL);
@@ -122,7 +122,7 @@ static void move(Price *p, const Market *m, const Node *n, double numbers)
     }
 }
 
-/* Loads, stores and their loop. */
+/* Adds the store of the result, and the cycles of all loads and stores. */
 static void finish_move(Price *p, const Market *m, const Node *n)
 {
     const double out = bytes_of(n, m), all = p->values + p->weights + out;
@@ -148,7 +148,7 @@ static void gather(Price *p, const Market *m, const Node *n)
     p->cycles = (double)(shape_count(&n->shape) * m->n) * (channels ? GATHER_CYCLES : 1);
 }
 
-/* Adds rows into one row: each row waits for the sums that the row before it has stored. */
+/* A kernel that adds rows into one row: each addition waits for the store of the one before it. */
 static void add_rows(Price *p, const Market *m, const Node *n)
 {
     const int64_t width = shape_count(&n->shape), all = shape_count(&n->in[0]->shape) * m->n;
@@ -159,7 +159,7 @@ static void add_rows(Price *p, const Market *m, const Node *n)
     p->executed = (double)all;
 }
 
-/* Reference kernels follow the textbook, one number at a time. */
+/* Reference kernels execute the textbook count of FLOPs, one number at a time. */
 static void plain(Price *p)
 {
     p->executed = p->textbook;

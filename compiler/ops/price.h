@@ -1,10 +1,10 @@
 /* price.h -- the price of a call on a nominal core: operations executed, bytes moved, cycles.
  *
- * The count of the textbook is the work of a layer; the price is the work of its kernel.  A
- * price includes unused rows of tiles and unused lanes of vectors, and excludes taps that a
- * pooling makes zero.  Prices add the work of the loops of a kernel, with the tiles of
- * runtime/cpu; a few constants were fitted to `bench --layers` (price.c names them).  Prices
- * depend only on sizes, --cpu and --dtype.
+ * The textbook count of FLOPs is the work of a layer; the price is the work of its kernel.  A price
+ * includes unused rows of tiles and unused lanes of vectors, and excludes taps that a pooling makes
+ * zero.  Prices add the work of the loops of a kernel, with the tiles of runtime/cpu; a few
+ * constants were fitted to `bench --layers` (price.c names them).  Prices depend only on sizes,
+ * --cpu and --dtype.
  */
 #ifndef PRICE_H
 #define PRICE_H
@@ -20,7 +20,7 @@ struct Price {
     double cycles;             /* of one core */
 };
 
-/* The conditions of a price. */
+/* What a price depends on, besides the node. */
 struct Market {
     const Core *core;
     int64_t n;       /* samples in the chunk of one call */
@@ -37,10 +37,11 @@ Price price_of(const Node *n, const Market *m);
 
 /* ---- parts of kernels; each function adds to *p */
 
-/* `tiles` register tiles of rows x vectors accumulators, `count` steps each: runtime/cpu/tile.h. */
+/* `tiles` register tiles (runtime/cpu/tile.h), each with rows x vectors accumulators and `count`
+ * steps. */
 void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors,
                  double count);
-/* n rows in tiles of at most `most` rows, divided as by tile_split; the rest as above. */
+/* The same for n rows, divided into tiles of at most `most` rows as tile_split divides them. */
 void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
                  double count);
 /* All panels of `outputs` columns with n rows; a panel is two vectors wide, the last one can be

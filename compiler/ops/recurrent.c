@@ -15,9 +15,9 @@
  * mask (N, T): the new state is m times the result of the cell plus 1 - m times the old state,
  * so that a mask of 0 keeps the state, as in Keras.
  *
- * W x + b of all steps is one product before the loop.  U begins orthogonal, W and b begin by
- * the recipe, and the part of b for the forget gate begins at forget_bias. Source: Hochreiter &
- * Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
+ * W x + b of all steps is one product before the loop.  U is initialised as an orthogonal matrix, W
+ * and b as the recipe says, and the part of b for the forget gate with forget_bias.  Source:
+ * Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
  */
 #include "base/text.h"
 #include "ops/check.h"
@@ -88,7 +88,7 @@ static Node *joined(Layer *y, int axis, Node *a, Node *b)
     return op_make_like(y->g, "concat", &like, 2, a, b);
 }
 
-/* ---- cells: z is W x + b of the step, state[] in and out */
+/* ---- cells: z is W x + b of the step; state[] holds the old states, then the new ones */
 
 typedef struct Cell {
     const char *name;
@@ -182,7 +182,7 @@ static Node *dropped(Layer *y)
     return like.op->build(y->g, &one, 1, &like, y->path, y->d);
 }
 
-/* Records the layer in the loop, for libraries that have one call for the layer. */
+/* A node of the layer for Loop.call: libraries compute the whole layer in one call. */
 static Node *call(Layer *y)
 {
     Arena *a = y->g->arena;
@@ -325,7 +325,7 @@ static const char *path_of(Graph *g, const char *path, int64_t layer, bool back)
     return back ? arena_printf(g->arena, "%s.reverse", path) : path;
 }
 
-/* (N, T) as a sequence of single numbers. */
+/* Turns (N, T) into the sequence (N, T, 1). */
 static Node *sequence(Graph *g, Node *mask, Span at)
 {
     Node like = {.op = op_find("reshape"), .span = at};

@@ -11,7 +11,8 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* The shape of the result, with and without dimensions of 1. */
+/* Computes the shape of the result: *ones keeps the reduced dimensions as 1, *y is as `keep`
+ * says. */
 static bool reduced(const Node *n, Shape *ones, Shape *y, Diag *d)
 {
     static const char *const axes[] = {"", "F", "TF", "CHW"};
@@ -52,7 +53,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     Node like = {.op = attrs->op, .span = attrs->span}, flat = like;
     Shape ones, y;
-    (void)path; /* it has no parameters */
+    (void)path; /* reductions have no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape(&probe, d) || !reduced(&probe, &ones, &y, d))
         return NULL;

@@ -1,6 +1,6 @@
-/* relayout.c -- changes the memory order of an image: rows (C, H, W) or channels last (H, W,
- * C).  Pass layout makes it, with attribute to = "row" or "last".  Pass steps makes it with to =
- * "time", which stores sequences step by step.
+/* relayout.c -- copies a value into another layout.  Pass layout makes it with attribute to =
+ * "row", which stores images as (C, H, W), or "last", which stores them as (H, W, C).  Pass steps
+ * makes it with to = "time", which stores sequences step by step.
  */
 #include "ops/check.h"
 #include "ops/scan.h"

@@ -1,4 +1,4 @@
-/* reshape.c -- gives the numbers of each sample another shape; one dimension may be -1 and
+/* reshape.c -- gives the numbers of each sample another shape; one dimension may be -1: its size
  * follows from the others. */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -1,5 +1,5 @@
-/* rotary.c -- encodings of the position of a step without weights: rotations of pairs of
- * features, or added waves.
+/* rotary.c -- encodes the position of a step without weights: rotates pairs of features, or adds
+ * sine waves.
  *
  *   rotary      of each head's D features, i and i + D / 2 are a point that step t rotates by
  *               the angle t base^(-2 i / D):
@@ -70,7 +70,7 @@ static void gradient_wave(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], dy);
 }
 
-/* The angles of a step are computed from those of the step before; samples share them. */
+/* The kernel computes the angles of a step from those of the step before, once for all samples. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 4.0 / m->lanes);
@@ -109,8 +109,8 @@ static void kernel_wave(const Node *n, Call *c)
     call(n, c, "sinusoidal", 1, false);
 }
 
-/* Scratch: sine and cosine of each pair, for the rotation from step to step and in the order of
- * the kernel. */
+/* The stack holds sine and cosine of each pair twice: for the rotation from step to step, and in
+ * the order in which the kernel reads them. */
 static int64_t stack(const Node *n, int64_t chunk)
 {
     (void)chunk;

@@ -11,11 +11,11 @@
  *   scan_resume(saved)  scan_state of a loop that runs a stretch; it begins with the saved state
  *
  * All other nodes of a loop are ordinary nodes: a node belongs to the loop of its inputs
- * (graph_add). The gradient is a second loop in the opposite direction (passes/gradient.c).  It
- * passes adjoints back where the first loop passes values on; it stacks the gradients of items,
- * and reads the gradients of stacks as items.  The backward loop reads values of the forward
- * loop from stacks.  A stack of a loop that runs inside another one (passes/stretch.c) has the
- * steps of one stretch.
+ * (graph_add).  The gradient is a second loop in the opposite direction (passes/gradient.c).  Where
+ * the first loop passes values to the next step, the second loop passes their gradients to the
+ * previous step.  It stacks the gradients of items, and reads the gradients of stacks as items.
+ * The backward loop reads values of the forward loop from stacks.  A stack of a loop that runs
+ * inside another one (passes/stretch.c) has the steps of one stretch.
  */
 #include "ops/scan.h"
 #include "ops/check.h"
@@ -53,8 +53,8 @@ Node *scan_state(Graph *g, Loop *l, Node *first, Span at)
     return n;
 }
 
-/* States get their new values one after another, so a state that is itself passed on is copied
- * first. */
+/* States get their new values one after another.  If a state is itself the new value of another
+ * state, it is copied first. */
 Node *scan_next(Graph *g, Node *state, Node *value)
 {
     Loop *l = state->loop;
@@ -159,7 +159,7 @@ static bool shape_same_as(Node *n, Diag *d)
     return check_result(n, s, d);
 }
 
-/* So many of x. */
+/* Sets the shape of n: a sequence of `steps` values like in[0]. */
 static bool sequence(Node *n, int64_t steps, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -224,7 +224,7 @@ Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size)
     return s;
 }
 
-/* A call on element `at` of a sequence. */
+/* A call of fn for element `at` of a sequence. */
 static void strided(const Node *n, Call *c, const char *fn, const char *at, const Shape *step,
                     int64_t steps)
 {
@@ -246,7 +246,7 @@ static void kernel_resume(const Node *n, Call *c)
     strided(n, c, "scan_item", scan_stretch(c->arena, n->loop), &n->shape, n->in[0]->shape.dim[0]);
 }
 
-/* Runs only at the first step of a stretch. */
+/* The kernel stores the state only at the first step of a stretch. */
 static void kernel_save(const Node *n, Call *c)
 {
     const Loop *l = n->loop;
@@ -271,7 +271,7 @@ static void kernel_stack(const Node *n, Call *c)
     strided(n, c, "scan_put", scan_place(c->arena, n), &n->in[0]->shape, n->shape.dim[0]);
 }
 
-/* Reads and writes the numbers of one step. */
+/* A call reads and writes the numbers of one step. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *s = n->op->flags & OP_LEAVES ? &n->in[0]->shape : &n->shape;

@@ -11,7 +11,8 @@ Node *scan_state(Graph *g, Loop *l, Node *first, Span at);
 Node *scan_next(Graph *g, Node *state, Node *value);
 /* the value that the last step has passed on */
 Node *scan_last(Graph *g, const Node *state, Span at);
-/* The sequence of v; a second call returns the same node.  v itself outside of loops. */
+/* The sequence of the values of v; a second call returns the same node.  If v is not in a loop, v
+ * itself. */
 Node *scan_stack(Graph *g, Node *v);
 Node *scan_keep(Graph *g, Loop *l, Node *v); /* a copy of v in the loop */
 /* The sequence of a state at the first step of each stretch. */
@@ -24,8 +25,8 @@ bool scan_carries(const Node *n);  /* scan_state or scan_next */
 bool scan_begins(const Node *n);   /* scan_state: it lives as long as its loop runs */
 /* Number of stretches of `every` steps; the last one can be shorter. */
 int64_t scan_stretches(const Loop *l);
-/* For generated code: the address of the element of this step in the sequence x; the stretch of
- * a step of l. */
+/* Expressions for generated code: scan_place is the index of the current step in the sequence x,
+ * and scan_stretch is the index of the stretch with the current step of l. */
 const char *scan_place(Arena *a, const Node *x);
 const char *scan_stretch(Arena *a, const Loop *l);
 Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size); /* of a sequence */

@@ -1,4 +1,4 @@
-/* slice.c -- a range of one dimension.
+/* slice.c -- a range of indices of one dimension.
  *
  *   y[.., i, ..] = x[.., start + i, ..], i < size;   dx = dy there, 0 elsewhere
  */
@@ -33,7 +33,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-/* Sets x_shape and the start in each dimension, by which dx knows where it is 0. */
+/* Gives slice_dx the attributes x_shape and start, so that it knows where dx is 0. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     const Shape *x = &n->in[0]->shape;

@@ -22,7 +22,7 @@ static bool is_causal(const Node *n)
     return node_attr(n, "mask") && !strcmp(node_string(n, "mask"), "causal");
 }
 
-/* A causal mask needs a square of scores: row i uses columns 0 to i. */
+/* A causal mask needs a square matrix of scores: row i uses columns 0 to i. */
 static bool check_mask(const Node *n, int axis, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -54,7 +54,8 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "softmax_dx", n, 2, n, dy));
 }
 
-/* Rows of K adjacent numbers; along another dimension than the last, the distance is `inner`. */
+/* The kernel takes rows of K adjacent numbers.  If `axis` is not the last dimension, the stride of
+ * the numbers is `inner`. */
 static void call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->shape;

@@ -29,7 +29,7 @@ static bool check_smoothing(const Node *n, Diag *d)
     return false;
 }
 
-/* With one class its probability is always 1, and the loss is always 0. */
+/* Rejects a single class: its probability is always 1, so the loss is always 0. */
 static bool check_classes(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
@@ -63,7 +63,7 @@ static bool shape_dx(Node *n, Diag *d)
     return check_result(n, n->in[0]->shape, d);
 }
 
-/* fn, or fn_smooth with the share behind the sizes. */
+/* Calls fn; with smoothing, calls fn_smooth, whose last argument is the smoothing. */
 static void call(const Node *n, Call *c, const char *fn)
 {
     const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;

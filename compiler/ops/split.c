@@ -43,7 +43,7 @@ static int parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***p
     return n;
 }
 
-/* The dimensions of x with a 1 in the place of the new one. */
+/* The shape of x with a 1 in the place of the new dimension. */
 static bool shape_stack(Node *n, Diag *d)
 {
     const Shape *a = &n->in[0]->shape;
@@ -78,7 +78,7 @@ static Node *build_stack(Graph *g, Node *const *x, int nx, const Node *attrs, co
     Node *joined = graph_add(g, op_find("concat"), x, nx, attrs->span);
     Node like = {.op = attrs->op, .span = attrs->span};
     int axis;
-    (void)path; /* it has no parameters */
+    (void)path; /* stack has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!shape_stack(&probe, d) || !check_axis(&probe, "axis", probe.shape.rank, &axis, d))
         return NULL;

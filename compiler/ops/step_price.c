@@ -30,7 +30,7 @@ Price step_price(const Graph *g, const Node *n, const Options *o)
     return times(price_of(n, &m), once ? 1 : steps * (double)(s->batch / s->chunk));
 }
 
-/* Sums over slices and shards, then one pass over weights and states. */
+/* Price of the sums over slices and shards, and of one pass over weights and states. */
 static Price reduced(const Graph *g, const Sum *s, bool from_grad, const Market *m)
 {
     const Step *t = g->step;

@@ -1,5 +1,5 @@
 /* sum_to.c -- sums over repeated dimensions, to undo broadcasting in a gradient.  Reductions
- * (reduce.c) use it too; then the gradient is dy, repeated.
+ * (reduce.c) use it too; their gradient is dy, repeated.
  *
  *   shape, batched   of the result
  *   align            "first" when the result keeps the leading dimensions (bias); else dimensions
@@ -17,7 +17,7 @@ static bool shape(Node *n, Diag *d)
            check_result(n, shape_make(node_int(n, "batched") != 0, NULL, s->list, s->nlist), d);
 }
 
-/* Only reductions, with batched input and result, have a gradient. */
+/* Only a sum_to of a reduction has a gradient: its input and its result are batched. */
 static void gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);

@@ -8,7 +8,8 @@
  *   token_attention(x)      causal attention of this token to the tokens before, whose keys and
  *                           values are stored
  *
- * runtime/cpu/token.h describes the memory.  `at` counts reals.
+ * runtime/cpu/token.h describes the memory.  The attribute `at` is an offset in this memory, in
+ * reals.
  */
 #include "ops/check.h"
 

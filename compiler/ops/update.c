@@ -3,7 +3,7 @@
  *   in = [parameter, gradient], both in the parameter's file shape
  *   decay: weight decay applies
  *
- * Emitters choose the kernel: the formulas stand in runtime/cpu/update.h.
+ * Emitters choose the kernel; runtime/cpu/update.h has the formulas.
  */
 #include "ops/check.h"
 

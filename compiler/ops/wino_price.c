@@ -1,14 +1,14 @@
 /* wino_price.c -- prices of Winograd's algorithm, counted from the loops of
  * runtime/cpu/winograd.h and winograd_dw.h.
  *
- * a^2 products over the channels for m^2 outputs, a = m + R - 1, between two transforms.  The
+ * Between two transforms, m^2 outputs take a^2 products over the channels, with a = m + R - 1.  The
  * constants were fitted to bench/convs on Zen 4.
  */
 #include "ops/wino_price.h"
 #include "runtime/constants.h"
 
 static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
-/* additional, when points come from the L2 and taps are not adjacent */
+/* added to it if points come from the L2 and taps are not adjacent */
 static const double BACK_CYCLES = 30;
 
 /* ---- Winograd */
@@ -44,17 +44,16 @@ static int64_t wino_block(const Market *k, double points, int64_t in, int64_t ou
     return fit > RT_WINO_BLOCK ? RT_WINO_BLOCK : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
-/* Vectors in the product of the last panel; with AVX-512, half a vector counts as half:
- * wino_product_tile. */
+/* Number of vectors in the product of the last panel.  With AVX-512, half a vector counts as half
+ * (wino_product_tile). */
 static double last_vectors(const Market *k, int64_t left)
 {
     const bool half = k->core->vector_bytes == 64 && 2 * left <= 3 * k->lanes;
     return left <= k->lanes ? 1 : half ? 1.5 : 2;
 }
 
-/* `tiles` tiles of m x m outputs, from `in` to `out` channels.  Each block of tiles reads all
- * filters during the products, at half the nominal rate; 256 channels at 14 x 14 do not wait for
- * filters. */
+/* `tiles` tiles of m x m outputs, from `in` to `out` channels.  The products of each block of tiles
+ * read all filters, at half the nominal rate. 256 channels at 14 x 14 do not wait for filters. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
                      int64_t r)
 {
@@ -93,8 +92,8 @@ void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
     winograd(p, k, tiles_of(k, c->h, c->w, m), c->outputs, c->inputs, m, c->r);
 }
 
-/* Numbers of blocks of input and output channels; tiles are transformed again for each block of
- * the other side: winograd_dw.h. */
+/* The kernel (winograd_dw.h) divides input and output channels into blocks.  It transforms a tile
+ * of one side again for each block of the other side. */
 void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
     const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;
