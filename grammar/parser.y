@@ -1,7 +1,7 @@
 /* parser.y -- the grammar of Tenon: docs/reference/language.md says what it means.
  *
- * A syntax error costs one statement: the parser continues after the end of its line, or inside of
- * the next braces if the head of a block is wrong.
+ * A syntax error loses one statement: the parser continues after the end of its line. If the head
+ * of a block is wrong, the parser continues inside of its braces.
  */
 %require "3.8"
 %define api.pure full
@@ -290,7 +290,7 @@ arg: expr                         { $$ = (Arg){.value = $1}; }
 
 %%
 
-/* Only called if the stack of bison is full. */
+/* Bison calls it only if its stack is full. */
 static void yyerror(const Span *at, struct Parser *p, const char *msg)
 {
     (void)msg;
@@ -306,9 +306,8 @@ static bool word_listed(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-/* The words that are possible here, at most `room`.  A token that begins any value, or that can
- * follow any value, would hide the others: the former are called "a value", the latter are left
- * out. */
+/* The tokens that are possible here, as words, at most `room`.  All tokens that can begin a value
+ * become one word, "a value"; operators, which can follow any value, are omitted. */
 static int expected_words(const yypcontext_t *context, struct Parser *p, const char **word,
                           int room, bool *ended)
 {
@@ -347,7 +346,7 @@ static int expected_words(const yypcontext_t *context, struct Parser *p, const c
     return count;
 }
 
-/* The wrong token, as the reader knows it. */
+/* The unexpected token, as users know it. */
 static const char *found(struct Parser *p, int symbol, const Span *at)
 {
     if (symbol == YYSYMBOL_YYEOF || symbol == YYSYMBOL_NEWLINE || symbol == YYSYMBOL_STRING)
@@ -359,8 +358,7 @@ static const char *found(struct Parser *p, int symbol, const Span *at)
     return arena_printf(p->arena, "'%.*s'", n > 40 ? 40 : n, line + at->col - 1);
 }
 
-/* Helps with mistakes that come from other languages.  ended: a value is complete before the
- * token. */
+/* Adds a help for habits from other languages.  ended: a complete value stands before the token. */
 static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
 {
     static const char *const comparison[] = {"'<'", "'>'", "<=", ">=", "==", "!=", NULL};
@@ -395,7 +393,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct Parser *p)
     const int symbol = yypcontext_token(context);
     const int n = expected_words(context, p, word, WORDS, &ended);
     if (diag_errors(p->diag) > ERRORS_MAX)
-        p->fatal = true; /* this is not a model file, or not any more */
+        p->fatal = true; /* the text is probably not a model file */
     if (!p->fatal && at->line != p->odd_line) {
         Text text = text_new(p->arena);
         for (int i = 0; i < n && n < WORDS; i++)

@@ -31,9 +31,9 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at)
     return e;
 }
 
-/* Puts e above its operand.  If the tree gets too deep, e becomes a bad leaf; only the first such
- * error of a file is reported. */
-static void above(Parser *p, Expr *e, const Expr *operand)
+/* Sets the depth of e from the depth of its operand. If the tree gets too deep, e becomes a bad
+ * leaf; only the first such error of a file is reported. */
+static void set_depth(Parser *p, Expr *e, const Expr *operand)
 {
     if (!operand || e->kind == EX_BAD)
         return;
@@ -55,8 +55,8 @@ Expr *expr_binary(Parser *p, Operator op, Expr *a, Expr *b, Span at)
     e->a = a;
     e->b = b;
     e->op = op;
-    above(p, e, a);
-    above(p, e, b);
+    set_depth(p, e, a);
+    set_depth(p, e, b);
     return e;
 }
 
@@ -65,7 +65,7 @@ Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at)
     Expr *e = expr_new(p, EX_UNARY, at);
     e->a = a;
     e->op = op;
-    above(p, e, a);
+    set_depth(p, e, a);
     return e;
 }
 
@@ -74,8 +74,8 @@ Expr *expr_index(Parser *p, Expr *a, Expr *b, Span at)
     Expr *e = expr_new(p, EX_INDEX, at);
     e->a = a;
     e->b = b;
-    above(p, e, a);
-    above(p, e, b);
+    set_depth(p, e, a);
+    set_depth(p, e, b);
     return e;
 }
 
@@ -84,7 +84,7 @@ Expr *expr_field(Parser *p, Expr *a, const char *field, Span at)
     Expr *e = expr_new(p, EX_FIELD, at);
     e->a = a;
     e->field = field;
-    above(p, e, a);
+    set_depth(p, e, a);
     return e;
 }
 
@@ -93,7 +93,7 @@ Expr *expr_list(Parser *p, Exprs items, Span at)
     Expr *e = expr_new(p, EX_LIST, at);
     e->list = items;
     for (int i = 0; i < items.n; i++)
-        above(p, e, items.v[i]);
+        set_depth(p, e, items.v[i]);
     return e;
 }
 
@@ -102,8 +102,8 @@ Expr *expr_if(Parser *p, Arms arms, Span at)
     Expr *e = expr_new(p, EX_IF, at);
     e->arms = arms;
     for (int i = 0; i < arms.n; i++) {
-        above(p, e, arms.v[i].cond);
-        above(p, e, arms.v[i].value);
+        set_depth(p, e, arms.v[i].cond);
+        set_depth(p, e, arms.v[i].value);
     }
     return e;
 }
@@ -113,9 +113,9 @@ Expr *expr_call(Parser *p, Expr *callee, Args args, Span at)
     Expr *e = expr_new(p, EX_CALL, at);
     e->a = callee;
     e->args = args;
-    above(p, e, callee);
+    set_depth(p, e, callee);
     for (int i = 0; i < args.n; i++)
-        above(p, e, args.v[i].value);
+        set_depth(p, e, args.v[i].value);
     return e;
 }
 

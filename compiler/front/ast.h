@@ -53,7 +53,7 @@ typedef struct Arg {
     const char *name; /* NULL: positional */
     Span name_span;
     Expr *value;
-    bool override; /* from --set: replaces the one in the file */
+    bool override; /* from --set: replaces the argument in the file */
 } Arg;
 
 typedef struct Exprs {
@@ -111,7 +111,7 @@ typedef struct Branches {
     int n;
 } Branches;
 
-/* item in value: one element of a sequence for each step */
+/* `item in value` in the head of a scan: each step gets one element of the sequence */
 typedef struct Item {
     const char *name;
     Span span;
@@ -122,7 +122,7 @@ typedef struct Items {
     int n;
 } Items;
 
-/* What follows the sequences: reversed, recompute = every k. */
+/* The options of a scan, after its sequences: reversed, recompute = every k. */
 typedef struct Marks {
     bool reversed;
     Expr *every;
@@ -140,7 +140,7 @@ struct Stmt {
     Items items;       /* SCAN */
     Marks marks;       /* SCAN */
     Branches branches; /* IF */
-    bool names_layer;  /* BIND: its one layer is called `name` (sem.c) */
+    bool names_layer;  /* BIND: the value has exactly one layer, which gets `name` (sem.c) */
 };
 
 typedef enum {
@@ -159,7 +159,7 @@ typedef struct ParamDecl {
     Span span;
     Type type;
     Span type_span;
-    const char *type_name; /* NULL: none was written */
+    const char *type_name; /* NULL: the declaration has no type */
     Exprs dims;
     bool tokens;    /* INPUT: i32, indices of words or characters */
     Expr *fallback; /* NULL: required */
@@ -191,9 +191,9 @@ struct Decl {
     Body body;       /* MODEL, BLOCK */
     Expr *formula;   /* OP */
     Entries entries; /* TRAIN */
-    bool bad;        /* its calls are poison */
+    bool bad;        /* it has an error: calls of it are poison */
     int mark;        /* sem.c: 0 new, 1 being visited, 2 done */
-    Map leaves;      /* sem.c: names of bindings that name their layer */
+    Map leaves;      /* sem.c: the bindings whose names become names of layers */
     Expr **calls;    /* sem.c: calls of other declarations */
     int ncalls;
 };

@@ -1,4 +1,4 @@
-/* callee.c -- what a name before parentheses can mean. */
+/* callee.c -- finds what a call calls: an op, a block, a declared op, or a function of numbers. */
 #include "base/text.h"
 #include "front/sem.h"
 #include <string.h>

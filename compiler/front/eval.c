@@ -93,7 +93,7 @@ static Value subscript(Lower *l, Expr *e)
     return a.item[i.i];
 }
 
-/* layer.weight: the tensor that a call of the layer has made. */
+/* The value of layer.weight: the tensor exists only after a call of the layer. */
 static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
 {
     const char *name = arena_printf(l->arena, "%s.weight", layer->path);
@@ -105,7 +105,8 @@ static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
     return value_poison();
 }
 
-/* x.channels: by the letters of the dimensions, or by their order without letters. */
+/* The value of x.channels and the like. A dimension is found by its letter; if the dimensions have
+ * no letters, by its position. */
 static Value eval_field(Lower *l, Expr *e)
 {
     static const struct {
@@ -174,7 +175,7 @@ static Value eval_name(Lower *l, Expr *e)
     return e->bad ? value_poison() : lower_fail(l, e, e->span, "unknown name '%s'", e->s);
 }
 
-/* Children of a part with an error can have errors of their own. */
+/* Evaluates the operands of an expression with an error, because they can have errors, too. */
 static Value eval_bad(Lower *l, Expr *e)
 {
     if (e->kind == EX_CALL) {

@@ -161,7 +161,7 @@ static void set_default(const Field *f, char *target)
     }
 }
 
-/* The field of an argument; -1 after reporting. */
+/* The index of the field for an argument; -1 after an error, which is reported. */
 static int find_field(Unit *u, const Form *form, const Arg *a, int position)
 {
     const int n = field_count(form);

@@ -1,4 +1,5 @@
-/* front.h -- turns a model file into a graph: parses it, checks names, expands everything. */
+/* front.h -- turns a model file into graphs: parses it, checks names, and expands loops and
+ * blocks. */
 #ifndef FRONT_H
 #define FRONT_H
 #include "ir/graph.h"
@@ -21,7 +22,8 @@ typedef struct Front {
     Graph *train;  /* forward graph with loss and metrics; dropout on; NULL without a train block */
     Graph *test;   /* forward graph, dropout off; loss and metrics when there is a train block */
     Graph *layers; /* the training form, also without a train block: for tables of layers */
-    Graph *token;  /* for text one token at a time, made by pass_token; may be NULL */
+    /* the network for one token of a text at a time, made by pass_token; may be NULL */
+    Graph *token;
     Recipe recipe;
 } Front;
 

@@ -1,5 +1,5 @@
-/* invoke.c -- calls: binds arguments to their places; the result is a number, a node, the value of
- * a block, or a layer. */
+/* invoke.c -- evaluates calls: matches arguments to parameters. The result is a number, a node, the
+ * value of a block, or a layer. */
 #include "front/lower.h"
 #include <string.h>
 
@@ -9,10 +9,10 @@ typedef struct FrontCall {
     Callee callee;
     const char *name;
     Expr *e;
-    const Value *v; /* of the arguments, in order */
+    const Value *v; /* values of the arguments, in order */
     Slot *slot;
-    bool poison;  /* an argument is poison: so is the result, silently */
-    bool partial; /* without its tensors: a layer value */
+    bool poison;  /* an argument is poison, so the result is poison, without another message */
+    bool partial; /* the call has no tensors: its result is a layer value */
 } FrontCall;
 
 static bool refuse_call(FrontCall *c)
@@ -21,8 +21,9 @@ static bool refuse_call(FrontCall *c)
     return false;
 }
 
-/* A call without any tensor makes a layer; then its first number is not the tensor.  A call with
- * more values than the layer can take was meant as a plain call. */
+/* Whether the call has no tensor, and so makes a layer value: its first number is then not the
+ * tensor. A call with more values than the layer has arguments is an ordinary call with a
+ * mistake. */
 static bool without_tensors(const FrontCall *c)
 {
     int tensors = 0, positional = 0;
@@ -76,8 +77,8 @@ static int find_arg(const Callee *c, const char *name)
     return -1;
 }
 
-/* The next place for a positional argument; a partial call skips tensors.  Returns count if there
- * is none. */
+/* The index of the next parameter for a positional argument; a partial call skips tensors. Returns
+ * count if there is none. */
 static int next_slot(const FrontCall *c, int from)
 {
     const int count = callee_count(&c->callee);
@@ -222,7 +223,7 @@ static bool has_default(const Callee *c, int i)
                    : c->op->arg[i].fallback != NULL;
 }
 
-/* Checks that every argument without a default is given; a layer value gets its tensors later. */
+/* Checks that every argument without a default is given, except the tensors of a layer value. */
 static bool check_complete(Lower *l, FrontCall *c, Span at)
 {
     bool ok = true;
@@ -262,7 +263,7 @@ static Value call_named(Lower *l, FrontCall *c)
     bool ok = place_argument(l, c);
     ok = ok && check_types(l, c);
     ok = ok && check_complete(l, c, c->e->a->span);
-    const char *path = l->scope && callee_layers(&c->callee) /* none: it is the value of a key */
+    const char *path = l->scope && callee_layers(&c->callee) /* the value of a key has no scope */
                            ? lower_path(l, callee_kind(&c->callee, c->name))
                            : NULL;
     if (!ok || c->poison)
@@ -278,7 +279,7 @@ static Value call_named(Lower *l, FrontCall *c)
     return (Value){.kind = V_LAYER, .layer = layer};
 }
 
-/* layer(x, ...): the missing tensors, in order. */
+/* Evaluates layer(x, ...): the arguments are the tensors that the layer value lacks, in order. */
 static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
 {
     const int count = callee_count(&layer->callee);

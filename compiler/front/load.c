@@ -1,7 +1,9 @@
-/* load.c -- front_load: the file and its imports, names, recipe, models, in this order.
+/* load.c -- front_load: reads the file and its imports, checks names, reads the recipe, and lowers
+ * the models, in this order.
  *
- * Later stages run on whatever earlier stages could understand, because poison is silent.  So one
- * run reports all errors of a file, each at its cause.
+ * After an error, the following steps still process the rest of the file. A value that depends on
+ * an error is poison (value.h), and poison causes no message. So one run reports all errors of a
+ * file, each at its cause.
  */
 #include "front/front.h"
 #include "front/parse.h"
@@ -21,7 +23,7 @@ typedef struct Loader {
     int files;
 } Loader;
 
-/* The imported name as seen from the importing file. */
+/* The path of an imported file: relative to the directory of the importing file. */
 static const char *beside(Arena *a, const Source *from, const char *name)
 {
     const char *slash = strrchr(from->name, '/');
@@ -54,7 +56,7 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the place is relative to the importing file: %s", name);
-        u->decls.broken = true; /* its names are unknown everywhere */
+        u->decls.broken = true; /* missing names may be defined in that file */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;
     } else if (l->files == IMPORTS_MAX) {
@@ -153,7 +155,8 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     return g;
 }
 
-/* Reads the recipe and lowers the training form, which shows every error; NULL after one. */
+/* Reads the recipe and lowers the graph for training, which finds every error of the model. NULL
+ * after an error. */
 static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
 {
     job->recipe = train_defaults(job->model->name);
@@ -165,7 +168,7 @@ static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
     return job->model->bad ? NULL : lower(u, job, set, true);
 }
 
-/* Without a train block, --batch and --dtype still count; other settings have no place. */
+/* Without a train block, --batch and --dtype still apply; other settings are errors. */
 static void settle_untrained(Unit *u, Job *job, const Settings *set)
 {
     Decl none = {.kind = DECL_TRAIN, .name = job->model->name, .entries = {.broken = true}};
@@ -182,7 +185,8 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     job->recipe.present = false;
 }
 
-/* Checks a train block without a model, or the second one of two, for errors, too. */
+/* Also checks train blocks that no model uses: those without a model, and the second block of a
+ * model. */
 static void check_other_trains(Unit *u)
 {
     for (int i = 0; i < u->decls.n; i++) {
@@ -194,7 +198,8 @@ static void check_other_trains(Unit *u)
     }
 }
 
-/* Lowers every model of the file for its errors; returns the chosen one. */
+/* Lowers every model of the file, so that errors in all of them are reported; *out gets the chosen
+ * one. */
 static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 {
     Settings set;

@@ -1,5 +1,5 @@
-/* lower.c -- turns a model into a graph: the head gives the input and the numbers, then the body
- * runs. */
+/* lower.c -- turns a model into a graph: makes the input and the numbers of the head, then runs the
+ * body. */
 #include "front/lower.h"
 #include <string.h>
 
@@ -48,8 +48,8 @@ static bool of_tokens(const Decl *model)
     return false;
 }
 
-/* A parameter `vocab` without a value gets the size of the data's vocabulary; lower_samples reports
- * data without one. */
+/* A parameter `vocab` without a value gets the size of the data's vocabulary. lower_samples reports
+ * data without a vocabulary. */
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
     const Recipe *r = &l->g->recipe;
@@ -99,7 +99,7 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
-/* A lazy table may only be looked up: a product, for example, would give every row a gradient. */
+/* Only embedding may read a lazy table: a product, for example, would give every row a gradient. */
 static void check_tables(Lower *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {

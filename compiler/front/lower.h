@@ -1,15 +1,15 @@
 /* lower.h -- from tree to graph: a model runs once at compile time; its operations on tensors
  * become nodes.
  *
- * Loops, conditions, numbers and blocks are gone afterwards.  Every layer has the path of the
- * bindings that lead to it.
+ * The graph has no conditions, numbers, blocks or loops other than scans. The path of a layer
+ * consists of the names of the bindings that lead to it.
  */
 #ifndef LOWER_H
 #define LOWER_H
 #include "front/sem.h"
 #include "front/value.h"
 
-/* An argument of a call, bound to its place. */
+/* The value of one parameter of a call. */
 typedef struct Slot {
     Value v;
     Span span;
@@ -20,22 +20,23 @@ typedef struct Slot {
 struct Layer {
     Callee callee;
     const char *name; /* of the op or block */
-    Slot *slot;       /* callee_count() of them, without the tensors */
+    Slot *slot;       /* callee_count() of them; those of tensors are empty */
     const char *path;
 };
 
-/* A block instance (or the model): its variables, and the names of its layers. */
-/* outer: hidden until this scope ends */
 typedef struct Var {
     const char *name;
     Value v;
-    struct Var *outer;
+    struct Var *outer; /* a variable of the same name, hidden while this one is in scope */
 } Var;
+
+/* A block instance (or the model): its variables, and the names of its layers. */
 typedef struct Scope {
     Map vars;   /* Var * */
     Var **live; /* stack of names in scope */
     int nlive;
-    Map taken, ordinal; /* leaves in use; counters by kind: int * */
+    /* last parts of paths in use; counters for layers without a name, by kind: int * */
+    Map taken, ordinal;
     const Decl *decl;
     const char *path; /* "" for the model */
     const char *leaf; /* the binding that names the next layer, or NULL */
@@ -47,11 +48,11 @@ typedef struct Lower {
     Unit *u;
     Arena *arena;
     Diag *diag;
-    Graph *g; /* NULL: numbers only */
+    Graph *g; /* NULL: only numbers are evaluated */
     Scope *scope;
     int depth, calls;
     int64_t steps;
-    bool stop;            /* the budget is spent, and this is reported */
+    bool stop;            /* the budget of steps is spent, and an error is reported */
     struct Scanned *scan; /* scan.c: the scan whose body runs now */
     const Stmt *loop;     /* outermost loop that runs now */
     const Decl *model;
@@ -65,10 +66,10 @@ typedef struct Override {
     bool used;
 } Override;
 
-/* The forward graph of a model up to its output; parameters get the initialisation of the recipe.
- * NULL after errors. */
 /* factors.c: applies the recipe's factors and frozen names to the parameters. */
 void factors_apply(Graph *g, Diag *d);
+/* The forward graph of a model up to its output; parameters get the initialisation of the recipe.
+ * NULL after errors. */
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,
                    bool training);
 /* Checks the recipe's normalization and augmentation for the input, and adds the mean image as a
@@ -81,14 +82,15 @@ Value lower_const(Unit *u, Expr *e);
 
 /* ---- scope.c */
 
-/* reports, marks e bad, returns poison */
+/* Reports an error at `at`, marks e bad, and returns poison. */
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spent */
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
-void lower_declare(Lower *l, const char *name, Value v); /* a new variable, until lower_leave */
-void lower_assign(Lower *l, const char *name, Value v);  /* the one in scope, or a new one */
+/* a new variable, in scope until lower_leave */
+void lower_declare(Lower *l, const char *name, Value v);
+void lower_assign(Lower *l, const char *name, Value v); /* to the variable in scope, or a new one */
 void lower_leave(Scope *s, int mark);
 const char *lower_path(Lower *l, const char *kind); /* a new layer's path in the current scope */
 
@@ -116,7 +118,7 @@ Value lower_call(Lower *l, Expr *e);
 bool number_computes(const Callee *c, const Expr *e, const Value *v);
 Value number_compute(Lower *l, Expr *e, Function fn, const Value *v);
 Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr *e);
-/* y poison: op of x alone */
+/* y is poison if op has one operand */
 Value node_elementwise(Lower *l, const char *op, Value x, Value y, Expr *e);
 
 #endif

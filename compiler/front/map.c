@@ -1,6 +1,6 @@
 /* map.c -- a hash table of names with linear probing (Knuth, volume 3, 6.4, algorithm L).
  *
- * Nothing is ever removed: a name that ends keeps its slot with the value NULL.
+ * Slots are never removed: a removed name keeps its slot, with the value NULL.
  */
 #include "front/map.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* map.h -- from a name to a pointer in constant time, so that the time for a file of a million
- * names grows only with its length. */
+/* map.h -- a map from names to pointers, in constant time: the time to compile a file with a
+ * million names grows linearly with its length. */
 #ifndef MAP_H
 #define MAP_H
 #include "base/arena.h"

@@ -1,5 +1,4 @@
-/* names.c -- checks that every name in a body has a meaning, and that every named argument
- * exists. */
+/* names.c -- checks that every name in a body is defined, and that every named argument exists. */
 #include "front/names.h"
 #include "front/parse.h"
 #include <string.h>
@@ -28,7 +27,7 @@ static void leave(Sem *s, int mark)
     }
 }
 
-/* Every name that could be used here. */
+/* Suggests a name among all that are allowed here. */
 static void suggest_name(Sem *s, const char *word, bool call)
 {
     int n = 0, more = 0;
@@ -100,7 +99,7 @@ static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
     }
 }
 
-/* A formula has elementwise parts only, because its gradient is derived from theirs. */
+/* A formula may call only elementwise ops, because its gradient follows from theirs. */
 static void check_formula_call(Sem *s, Expr *call, const Callee *c)
 {
     const bool fits =
@@ -243,7 +242,7 @@ static void loop_name(Sem *s, const char *name, Span at, const char *what)
     names_declare(s, name, at);
 }
 
-/* The sequences that a scan makes are known after the scan. */
+/* After a scan, the names of its yields are in scope: they are sequences. */
 static void declare_yields(Sem *s, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {

@@ -15,12 +15,12 @@ typedef struct Sem {
     Unit *u;
     Decl *decl;   /* NULL for a lone expression */
     Map names;    /* in scope here: Bound * */
-    Map gone;     /* were in scope in a body that has ended */
+    Map gone;     /* names of bodies that have ended, for messages */
     Map binds;    /* every name that a statement binds, with its count: Bound * */
     Bound **live; /* stack of names in scope */
     int nlive;
     int loops, scans;
-    bool broken; /* a statement was lost: it may have bound the missing name */
+    bool broken; /* a statement was lost to a syntax error: a missing name may be bound in it */
     bool returns;
 } Sem;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A default of the op table, as one would write it. */
+/* Parses a default of the op table, which is written as in the language. */
 static Value parse_default(const char *s)
 {
     char *end;
@@ -50,8 +50,8 @@ static bool is_tensor(const OpArg *arg, const Slot *slot)
            (arg->type == ARG_PLACES && slot->given && slot->v.kind == V_TENSOR);
 }
 
-/* The checked attributes of a call, as a node outside of the graph.  For an optional tensor:
- * whether it is given. */
+/* The checked attributes of a call, as a node outside of the graph. The attribute of an optional
+ * tensor says whether it is given. */
 static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
 {
     Node *n = arena_alloc(l->arena, sizeof *n);
@@ -90,7 +90,7 @@ static int tensors_of_call(Lower *l, const Op *op, const Slot *slot, Node ***x, 
     return n;
 }
 
-/* An op with only numbers belongs to no sample. */
+/* Whether an op has only numbers as operands: its result would have no sample. */
 static bool all_numbers(const Op *op, const Slot *slot)
 {
     for (int i = 0; i < OP_ARGS && op->arg[i].name; i++)
@@ -125,7 +125,8 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
     if (!l->g->training && op->flags & OP_TRAINING)
         return value_node(x[0]);
     for (int i = 0; i < nx && !(op->flags & OP_ELEMENTWISE); i++)
-        if (x[i]->op->leaf == LEAF_CONST) /* zeros(n): kernels read memory */
+        /* zeros(n) becomes a value in memory, because kernels read memory */
+        if (x[i]->op->leaf == LEAF_CONST)
             x[i] = scan_keep(l->g, NULL, x[i]);
     const Node *attrs = attributes(l, op, slot, e->span);
     Node *n;

@@ -71,8 +71,8 @@ Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
     }
 }
 
-/* max(3, 4) is a number, max(x, 0) a tensor: the arguments decide where op and function share a
- * name. */
+/* Whether the function of numbers is meant where an op has the same name: max(3, 4) is a number,
+ * max(x, 0) is a tensor. */
 bool number_computes(const Callee *c, const Expr *e, const Value *v)
 {
     if (!c->fn || c->decl)

@@ -1,9 +1,9 @@
-/* objective.c -- the end of a graph for training or tests: label, loss and metrics. */
+/* objective.c -- adds label, loss and metrics to a graph. */
 #include "front/lower.h"
 #include <string.h>
 
-/* The op that counts right answers; NULL if the output is no answer.  sigmoid_cross_entropy is
- * tested by name: only this loss means that each number of the output is an answer. */
+/* The op for the metric accuracy; NULL if the output does not name a class. sigmoid_cross_entropy
+ * is tested by name: only with this loss, each number of the output is a binary class. */
 static const char *accuracy_of(const Graph *g)
 {
     const Shape *y = &g->output->shape;
@@ -14,8 +14,8 @@ static const char *accuracy_of(const Graph *g)
     return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
 }
 
-/* A class for each sample; a class for each position if the output has a vector for each
- * position. */
+/* The label is a class for each sample, or a class for each position if the output has a vector for
+ * each position. */
 static Shape label_shape(const Graph *g)
 {
     const Shape *x = &g->input->shape, *y = &g->output->shape;
@@ -24,8 +24,8 @@ static Shape label_shape(const Graph *g)
     return shape_make(true, "T", y->dim, each);
 }
 
-/* loss = NAME, or a layer such as softmax_cross_entropy(smoothing = 0.1): the op on output and
- * label.  mse compares the output with the one-hot vector of the label. */
+/* Evaluates loss = NAME, or a layer value such as softmax_cross_entropy(smoothing = 0.1): calls the
+ * op with output and label. For mse, the label becomes a one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
@@ -48,7 +48,8 @@ static Value named_loss(Lower *l, Expr *e)
     return lower_eval(l, &call);
 }
 
-/* The labels of texts: a class for each text (tsv), or the token after each position or window. */
+/* Checks the labels of texts: a class for each text (tsv), or the next token after each position or
+ * window. */
 static bool check_answers(const Unit *u, const Graph *g)
 {
     const DataSpec *data = &g->recipe.data;
@@ -88,7 +89,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
     const int before = diag_errors(u->diag);
     Callee c;
-    l.scope = lower_scope(&l, NULL, "train"); /* a name that no layer of a model has */
+    l.scope = lower_scope(&l, NULL, "train"); /* a reserved word, so no layer has this path */
     graph_label(g, label_shape(g), loss->span);
     if (!check_answers(u, g))
         return false;

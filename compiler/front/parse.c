@@ -1,9 +1,9 @@
 /* parse.c -- decides which newlines end a statement, and which brackets belong together.
  *
  * A filter of tokens stands between the lexer and the grammar.  It drops a newline inside of ( )
- * and [ ], after an operator, and before |> or else, so a long line can be broken wherever it is
- * clearly unfinished.  At the next declaration, it notices an unclosed {, and closes it there: a
- * forgotten brace is one error, not one for every later line.
+ * and [ ], after an operator, and before |> or else, so a statement can continue on the next line
+ * where it is clearly unfinished. If a '{' is still open at the next declaration, the filter
+ * reports it and closes it: a missing brace causes one error, not one for every later line.
  */
 #include "front/parse.h"
 #include "parser.h"
@@ -11,14 +11,14 @@
 
 int yylex(YYSTYPE *value, Span *at, Parser *p);
 
-/* The interface of flex (lexer.l), which makes no header. */
+/* The functions of the lexer (grammar/lexer.l): flex writes no header for them. */
 typedef struct yy_buffer_state *LexBuffer;
 int lex_lex_init_extra(Parser *p, void **scanner);
 LexBuffer lex__scan_bytes(const char *bytes, int n, void *scanner);
 int lex_lex_destroy(void *scanner);
 int lex_lex(YYSTYPE *value, Span *at, void *scanner);
 
-static bool continues_line(int token) /* nothing can end here */
+static bool continues_line(int token) /* a statement cannot end after this token */
 {
     switch (token) {
     case 0:
@@ -67,12 +67,12 @@ static bool is_reserved(int token)
     return token >= MODEL && token <= FALSE;
 }
 
-static bool wants_name(int token) /* behind it */
+static bool wants_name(int token) /* a name must follow */
 {
     return token == FOR || token == SCAN || token == YIELD || (declares(token) && token != IMPORT);
 }
 
-static bool may_name(int token) /* behind it */
+static bool may_name(int token) /* a name can follow */
 {
     return token == NEWLINE || token == '{' || token == '(' || token == ',' || token == ';';
 }
@@ -100,8 +100,8 @@ static void put_back(Parser *p, int token, const YYSTYPE *value, Span at)
     ((YYSTYPE *)p->ahead_value)[p->nahead++] = *value;
 }
 
-/* A newline that may count, unless the line continues after it.  Returns NEWLINE, or the token
- * after a dropped one. */
+/* Drops a newline if the statement continues after it. Returns NEWLINE, or the token after a
+ * dropped newline. */
 static int newline(Parser *p, YYSTYPE *value, Span *at)
 {
     Span next_at;
@@ -115,13 +115,13 @@ static int newline(Parser *p, YYSTYPE *value, Span *at)
         *at = next_at;
         return next;
     }
-    if (next) /* the end of the text is read again anyway */
+    if (next) /* not for the end of the text: the lexer returns it again */
         put_back(p, next, &next_value, next_at);
     return NEWLINE;
 }
 
-/* A reserved word in the place of a name: reports it, and returns it as a name, here and where it
- * is used again. */
+/* If a reserved word stands in the place of a name, reports it and returns it as a name. Later uses
+ * of the word as a name are returned as names, too. */
 static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     Span next_at;
@@ -130,7 +130,7 @@ static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
     const int next = raw(p, &next_value, &next_at);
     if (next)
         put_back(p, next, &next_value, next_at);
-    if (p->last == FOR && token == IN && next != IN) /* without its name */
+    if (p->last == FOR && token == IN && next != IN) /* the name of the loop is missing */
         return token;
     if (wants_name(p->last) || (may_name(p->last) && (next == '=' || next == ':'))) {
         if (!(p->reserved & bit)) {
@@ -180,8 +180,8 @@ const Span *parse_open(const Parser *p, char *bracket)
     return p->depth ? &p->opened[p->depth - 1] : NULL;
 }
 
-/* A declaration or the end of the text inside of an open '{': reports it once, and closes the
- * '{'. */
+/* Called at a declaration or the end of the text inside of an open '{': reports it once, and closes
+ * the '{'. */
 static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     if (innermost(p) == '{' && !p->wanted_closer && !p->fatal) {
@@ -226,8 +226,8 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
-/* Text has no NUL bytes, and flex would be slow in a run of them: such a file is not read
- * further. */
+/* Reports a NUL byte. Text has none, and flex would be slow in a run of them, so the parser
+ * stops. */
 static bool has_nul(Parser *p)
 {
     const char *text = p->source->text, *nul = memchr(text, 0, p->source->len);

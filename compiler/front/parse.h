@@ -1,4 +1,5 @@
-/* parse.h -- from text to tree: what the lexer, the token filter and the grammar share. */
+/* parse.h -- turns text into a tree; declarations that the lexer, the token filter and the grammar
+ * share. */
 #ifndef PARSE_H
 #define PARSE_H
 #include "front/ast.h"
@@ -7,34 +8,37 @@ typedef struct Parser {
     Arena *arena;
     Diag *diag;
     const Source *source;
-    void *scanner; /* flex's */
+    void *scanner; /* the state of flex */
     int line, col; /* of the next byte */
 
-    int start;  /* first token: selects the grammar; 0 = done */
+    int start;  /* first token, which selects the grammar; 0: it has been read */
     int last;   /* last token for the grammar */
-    int nahead; /* tokens read ahead, the next one last */
+    int nahead; /* tokens read ahead; the last one is the next token */
     int ahead[2];
     Span ahead_span[2];
-    void *ahead_value;  /* their YYSTYPE[2] */
-    unsigned reserved;  /* bits of the reserved words that were used as names and reported */
-    int odd_line;       /* a character was left out here: its syntax error is not reported again */
-    bool wanted_closer; /* an unclosed '{' was reported: return '}' next */
+    void *ahead_value; /* the values of these tokens: YYSTYPE[2] */
+    unsigned reserved; /* bits of the reserved words that were used as names and reported */
+    /* line where the lexer dropped a character and reported it: no syntax error is reported
+     * there */
+    int odd_line;
+    bool wanted_closer; /* an unclosed '{' was reported: further ones are not */
 
     char bracket[DEPTH_BRACKETS];
     Span opened[DEPTH_BRACKETS];
     int depth;
-    bool fatal; /* reports nothing more about this text */
+    bool fatal; /* no more messages about this text */
 
     Decls decls; /* the results */
     Entry setting;
 } Parser;
 
-/* The declarations of a file.  Errors go to d; the tree has what could be understood. */
+/* The declarations of a file.  Errors go to d; the tree has the statements without a syntax
+ * error. */
 Decls parse_file(Arena *a, Diag *d, const Source *s);
 /* The text of one --set: "optimizer.lr=0.1".  false after an error. */
 bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out);
 
-/* Constructors of the grammar. */
+/* Constructors of tree nodes, which the grammar calls. */
 Expr *expr_new(Parser *p, ExprKind kind, Span at);
 Expr *expr_binary(Parser *p, Operator op, Expr *a, Expr *b, Span at);
 Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at);
@@ -46,10 +50,10 @@ Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
 Expr *expr_pipe(Parser *p, Expr *x, Expr *into); /* x |> into */
 Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_return(Parser *p, Expr *value, Span whole);
-/* to NULL: over the list `from`; messages underline head */
+/* `to` is NULL for a loop over the list `from`; messages underline `head` */
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
 Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);
-/* What follows the sequences of a scan; any other word is an error. */
+/* Set the options of a scan, which follow its sequences; any other word is an error. */
 void mark_reversed(Parser *p, Marks *m, const char *word, Span at);
 void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at,
                 Expr *steps);
@@ -61,9 +65,10 @@ Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);
 ParamDecl param_make(Parser *p, const char *name, Span at);
 void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims);
 
-/* The grammar reports that the statement is lost: newlines count again. */
+/* Called by the grammar after a syntax error: closes the brackets ( and [ of the lost statement, so
+ * that newlines end statements again. */
 void parse_recover(Parser *p);
-/* The open bracket at the place of the parser, or NULL. */
+/* The innermost open bracket, or NULL. */
 const Span *parse_open(const Parser *p, char *bracket);
 
 #endif

@@ -1,4 +1,4 @@
-/* recipe_forms.c -- the values of a train block that are written as calls: sgd(lr = 0.1).
+/* recipe_forms.c -- tables of the values of a train block that are written as calls: sgd(lr = 0.1).
  *
  * A row describes a form with its fields, ranges and defaults.  `tenon` reads recipes by these
  * tables, and the manual prints them.

@@ -2,7 +2,7 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* After a condition that is poison, all names that its bodies could bind are poison. */
+/* After a condition that is poison, all names that its bodies can bind become poison. */
 static void poison_body(Lower *l, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
@@ -85,7 +85,7 @@ static void run_for(Lower *l, Stmt *t)
                           (long long)list.i);
         }
     }
-    if (!ok) { /* one iteration finds the errors inside */
+    if (!ok) { /* the body runs once, to find errors in it */
         iterate(l, t, value_poison());
         poison_body(l, &t->body);
         return;
@@ -110,7 +110,7 @@ static void run_bind(Lower *l, const Stmt *t)
 void lower_run(Lower *l, const Body *body)
 {
     if (++l->depth > DEPTH_EVAL) {
-        lower_step(l, (Span){0}, STEPS_MAX + 1); /* too deep counts as out of budget */
+        lower_step(l, (Span){0}, STEPS_MAX + 1); /* reports too deep a nesting as a spent budget */
         l->depth--;
         return;
     }
@@ -143,7 +143,7 @@ void lower_run(Lower *l, const Body *body)
 
 /* ---- instances */
 
-/* The value of a parameter: given, or its default, which can use the parameters before it. */
+/* The value of a parameter: the argument, or the default, which can use earlier parameters. */
 Value lower_argument(Lower *l, const Decl *decl, int i, const Slot *slot)
 {
     const ParamDecl *p = &decl->params.v[i];

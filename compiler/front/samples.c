@@ -6,7 +6,7 @@ static bool is_image_input(const Node *x)
     return x->shape.rank == 3;
 }
 
-/* One number for each channel, or one for all. */
+/* Copies one number for all channels, so that there is one for each channel. */
 static bool spread_channels(Lower *l, const Normalize *z, const char *what, double *v, int n)
 {
     const Node *x = l->g->input;
@@ -109,7 +109,7 @@ static bool check_tokens(Lower *l)
         return false;
     }
     if (r->data.vocab == 0 && diag_errors(l->diag))
-        return false; /* wrong, and already reported */
+        return false; /* the error is already reported */
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
                    "'%s' holds tokens: the data need the size of their vocabulary", x->name);

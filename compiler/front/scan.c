@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct State {
-    const Stmt *bind; /* its last binding in the body: messages point there */
+    const Stmt *bind; /* its last binding in the body, for messages */
     Var *var;
     Node *node;
 } State;
@@ -28,16 +28,17 @@ typedef struct Yield {
 
 struct Scanned {
     Loop *loop;
-    int first; /* of its nodes in the list */
+    int first; /* index of its first node in graph->node */
     int nstate, nyield;
-    bool unsure; /* a state may be lost: it was poison, or its binding is not allowed here */
+    bool unsure; /* a state may be missing: it was poison, or its binding is an error */
     State *state;
     Yield *yield;
 };
 
 /* ---- the sequences */
 
-/* A sequence of the head; *steps: those of the sequences before it, 0 at the first. */
+/* Evaluates a sequence of the head. *steps is the length of the sequences before it, 0 at the first
+ * one. */
 static Node *scan_sequence(Lower *l, const Item *item, int64_t *steps)
 {
     const Value v = lower_eval(l, item->value);
@@ -70,7 +71,7 @@ static Node *scan_sequence(Lower *l, const Item *item, int64_t *steps)
     return v.node;
 }
 
-/* ---- what is handed on */
+/* ---- states */
 
 static void add_state(Lower *l, struct Scanned *s, const Stmt *t)
 {
@@ -107,7 +108,7 @@ static void find_states(Lower *l, struct Scanned *s, const Body *body)
     }
 }
 
-/* The first value of a state, one for each sample. */
+/* The first value of a state, repeated for each sample. */
 static Node *first_value(Graph *g, Node *x)
 {
     Shape s = x->shape;
@@ -144,10 +145,10 @@ static bool close_state(Lower *l, State *a)
     return false;
 }
 
-/* ---- what stands in the body */
+/* ---- the body */
 
-/* The weights of these layers get their gradients from sequences.  layer_norm and rms_norm, and
- * batch_norm below, are tested by name, as in the messages. */
+/* Whether a layer is allowed in a scan: pass gradient can compute the gradients of its weights from
+ * sequences. layer_norm, rms_norm and batch_norm are tested by name, because messages name them. */
 static bool works_in_loop(const Node *n)
 {
     const bool vector = op_computes(n, PRODUCT_DENSE, ROLE_Y) || n->op->epilogue == EPILOGUE_BIAS;
@@ -169,7 +170,7 @@ static bool check_body(Lower *l, const struct Scanned *s)
     for (int i = s->first; i < l->g->nnode; i++) {
         const Node *n = l->g->node[i];
         const bool own = n->op->epilogue == EPILOGUE_BIAS &&
-                         n->in[0]->op->layer; /* of a layer: already reported */
+                         n->in[0]->op->layer; /* the bias of a layer that is already reported */
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
         diag_error(l->diag, n->span, "%s cannot stand in a scan", n->op->name);
@@ -198,7 +199,7 @@ void lower_yield(Lower *l, Stmt *t)
                    ((Yield){t->name, v.kind == V_TENSOR ? v.node : NULL}));
 }
 
-/* The sequence of the values of a yield. */
+/* The sequence that a yield collects. */
 static Value collected(Lower *l, const struct Scanned *s, const Yield *y)
 {
     Node *v = y->value;

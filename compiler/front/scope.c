@@ -1,4 +1,4 @@
-/* scope.c -- the state of a run: its budget, its variables, the names of its layers. */
+/* scope.c -- the state while a model runs at compile time: budget, variables, names of layers. */
 #include "base/text.h"
 #include "front/lower.h"
 #include <string.h>
@@ -88,7 +88,8 @@ const char *lower_path(Lower *l, const char *kind)
         count = arena_alloc(l->arena, sizeof *count);
         map_set(&s->ordinal, kind, count);
     }
-    while (!leaf) { /* a name that no binding has or will have */
+    /* numbers the layer: the name must differ from names of bindings, also later ones */
+    while (!leaf) {
         leaf = arena_printf(l->arena, "%s%d", kind, ++*count);
         if (map_get(&s->taken, leaf) || (s->decl && map_get(&s->decl->leaves, leaf)))
             leaf = NULL;

@@ -1,8 +1,8 @@
-/* sem.h -- what a file declares, and whether every name in it has a meaning.
+/* sem.h -- collects what a file declares, and checks that every name is defined.
  *
  * Runs before anything is computed, over all code, so that it finds a mistake in a block that
- * nothing calls.  A part with an error is marked bad: everything computed from it is poison, and
- * poison is silent.
+ * nothing calls.  An expression with an error is marked bad. Everything computed from it is poison
+ * (value.h), which causes no further message.
  */
 #ifndef SEM_H
 #define SEM_H
@@ -43,17 +43,19 @@ typedef struct Callee {
 bool callee_find(const Unit *u, const char *name, Callee *out);
 bool callee_layers(const Callee *c); /* it makes parameters, so it needs a path */
 
-/* Its arguments: tensors first for operations, in the declared order for blocks. */
+/* The number of its arguments: tensors first for operations, in the declared order for blocks. */
 int callee_count(const Callee *c);
 const char *callee_arg(const Callee *c, int i);
 bool callee_tensor(const Callee *c, int i);
 bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: ARG_TENSORS */
 
-/* Suggests a name that fits here; if none is near and there are few, lists all. */
+/* Suggests the name of `list` that is nearest to `word`. If none is near and the list is short,
+ * prints the whole list. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
 
 void sem_check(Unit *u);
-/* An expression of its own (a loss, a number of a recipe), which may use `names`. */
+/* Checks an expression outside of a declaration (a loss, a number of a recipe); it may use
+ * `names`. */
 void sem_expr(Unit *u, Expr *e, const char *const *names, int n);
 
 #endif

@@ -1,5 +1,5 @@
-/* settings.c -- --set key=value: each setting is a small source text, so that a mistake in it has a
- * caret.
+/* settings.c -- --set key=value: each setting is a small source text, so that a message can
+ * underline a mistake in it.
  *
  *     batch=64                  replaces the key
  *     optimizer.lr=0.1          replaces one argument of the key's value
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A directory can be given without quotes: data=/scratch/mnist. */
+/* Whether the value is a directory without quotes: data=/scratch/mnist. */
 static bool is_path(const KeyValue *s)
 {
     return strcmp(s->key, "data") == 0 && s->value[0] != '"' && strpbrk(s->value, "/.") &&
@@ -29,7 +29,7 @@ static bool read_one(Unit *u, const KeyValue *s, const char *option, int order, 
 {
     Source *text = arena_alloc(u->arena, sizeof *text);
     text->name = text->path = option;
-    text->order = 1000000 + order; /* after every file */
+    text->order = 1000000 + order; /* sorts messages after those of files */
     text->text = arena_printf(u->arena, "%s=%s", s->key, s->value);
     text->len = strlen(text->text);
     const int key = (int)strlen(s->key);
@@ -97,8 +97,8 @@ bool settings_read(Unit *u, const FrontOptions *o, Settings *out)
     return read_options(u, o, out) && ok;
 }
 
-/* key.sub = value: an argument of the key's call, added after those of the file, which it
- * replaces. */
+/* Applies key.sub = value: adds an argument to the call of the key. It replaces an argument of the
+ * same name in the file. */
 static void set_argument(Unit *u, Entry *old, const Entry *e)
 {
     const Arg arg = {e->sub, e->sub_span, e->value, true};
@@ -121,13 +121,13 @@ static void set_argument(Unit *u, Entry *old, const Entry *e)
     old->value = call;
 }
 
-/* Keys with a list of forms as their value. */
+/* Whether the value of the key is a list of forms. */
 static bool is_list(const char *key)
 {
     return strcmp(key, "clip") == 0 || strcmp(key, "augment") == 0;
 }
 
-/* clip.norm = 1 means norm(1).  It replaces this form of the file; other forms stay. */
+/* clip.norm = 1 means norm(1). It replaces norm in the list of the file; other forms stay. */
 static Expr *list_with(Unit *u, Expr *old, const Entry *e)
 {
     Expr *name = arena_alloc(u->arena, sizeof *name), *call = arena_alloc(u->arena, sizeof *call);

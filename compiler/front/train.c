@@ -19,18 +19,19 @@ struct Train {
     Unit *u;
     Recipe *r;
     Expr *loss;
-    const TrainKey *key; /* that is read */
+    const TrainKey *key; /* the key that is read now */
 };
 
-/* cifar10, or a directory of this name; only programs for these data need liblzma. */
+/* Whether the data are cifar10, or a directory of this name: only programs for these data need
+ * liblzma. */
 static bool is_cifar10(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
 }
 
-/* The words of `unit` are those of TextUnit without the first one; bytes have at least 256
- * tokens. */
+/* Reads text(...) or tsv(...). The words of `unit` are those of TextUnit without the first one. The
+ * vocabulary of bytes has at least 256 tokens. */
 static void read_text_data(Train *t, Expr *e, bool table)
 {
     DataSpec *d = &t->r->data;
@@ -93,7 +94,7 @@ static void read_loss(Train *t, Expr *e)
         sem_expr(t->u, e, names, 2);
     } else if (!callee_find(t->u, e->s, &c)) {
         e->bad = true;
-        if (t->u->decls.broken) /* its definition may be in a part that could not be read */
+        if (t->u->decls.broken) /* its definition may have a syntax error */
             return;
         const char **op = NULL;
         int n = 0;
@@ -199,7 +200,7 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
-/* An accuracy is at most 1: some comparisons are always false. */
+/* Reports a comparison that is always false: an accuracy is at most 1. */
 static void check_possible(Unit *u, const Expect *x, Span at)
 {
     const double v = x->value;
@@ -378,7 +379,8 @@ static int key_index(const char *name)
     return i < KEYS ? i : -1;
 }
 
-/* -1 after reporting; a key that was likely meant is not reported as missing. */
+/* The index of a key; -1 after an error. If another key was likely meant, sets meant[] of it, so
+ * that it is not reported as missing. */
 static int find_key(Unit *u, const Entry *e, bool *meant)
 {
     const int i = key_index(e->key);
@@ -397,7 +399,7 @@ static int find_key(Unit *u, const Entry *e, bool *meant)
     return -1;
 }
 
-/* batch = shards * n; the help names a number that fits. */
+/* Checks batch = shards * n; the help names numbers of shards that fit. */
 static void check_shards(Unit *u, const Recipe *r, Span at)
 {
     if (!r->shards || r->batch % r->shards == 0)

@@ -1,4 +1,4 @@
-/* train.h -- the train block: reads it, applies --set, checks it, and makes a Recipe. */
+/* train.h -- the train block: applies --set, checks the keys, and makes a Recipe. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "front/front.h"
@@ -10,16 +10,16 @@
 typedef struct Settings {
     Override *model; /* --set model.KEY=value */
     int nmodel;
-    Entry *train; /* everything else, in order */
+    Entry *train; /* all other settings, in order */
     int ntrain;
 } Settings;
 
-/* The settings of the command line as trees; each has its own text for the caret.  Returns false
- * after errors. */
+/* Parses the settings of the command line. Each setting has its own source text, which messages
+ * underline.  Returns false after errors. */
 bool settings_read(Unit *u, const FrontOptions *o, Settings *out);
-/* Applies them to the entries of a train block. */
+/* Applies settings to the entries of a train block. */
 void settings_apply(Unit *u, const Settings *s, Decl *train);
-/* Reports each model.KEY that no parameter took. */
+/* Reports each model.KEY that is not a parameter of the model. */
 void settings_check_model(Unit *u, const Settings *s, const Decl *model);
 
 /* ---- train.c */
@@ -44,10 +44,10 @@ typedef struct Field {
     Want want;
     size_t at;        /* offset in the target: double, int64_t, bool, int, double[], const char * */
     double fallback;  /* NAN: required */
-    double low, high; /* closed range; see below */
+    double low, high; /* closed range; `open` excludes high */
     bool open;        /* high itself is not allowed */
     const char *const *words; /* WORD: ended by NULL; the value is the index */
-    size_t count_at;          /* REALS, RISING: offset of the int that counts them */
+    size_t count_at;          /* REALS, RISING: offset of the int with their number */
     const char *about;        /* a phrase for the manual */
 } Field;
 enum { FORM_FIELDS = 8 };
@@ -55,7 +55,7 @@ typedef struct Form {
     const char *name;
     int tag;
     Field field[FORM_FIELDS];
-    const char *about, *formula; /* a phrase, and lines, for the manual; NULL: none */
+    const char *about, *formula; /* for the manual: a phrase, and lines of formulas; NULL: none */
 } Form;
 
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */
@@ -74,17 +74,17 @@ typedef struct Train Train;
 typedef struct TrainKey {
     const char *name;
     void (*read)(Train *t, Expr *e);
-    const char *example;       /* of a required key; NULL: optional */
-    const Form *forms;         /* its forms, or NULL */
-    Field field;               /* of a key that is a number or a word: its range or words */
-    const char *const *losses; /* operations that it names, or NULL */
+    const char *example; /* required key: a line such as "batch = 64"; NULL: an optional key */
+    const Form *forms;   /* the forms that its value can have, or NULL */
+    Field field;         /* the range or the words of a key that is a number or a word */
+    const char *const *losses; /* operations that its value can name, or NULL */
     const char *fallback;      /* the default, as words; NULL: that of `field`, or required */
     bool bound;                /* --resume requires the same value */
     const char *about;         /* sentences for the manual */
 } TrainKey;
 extern const TrainKey train_key_table[];
 
-/* ---- form.c: reading them */
+/* ---- form.c: reading the forms */
 
 const char *
 form_range(Arena *a, const Field *f); /* "at least 0 and below 1", "at least 1", NULL: any number */
@@ -92,8 +92,9 @@ form_range(Arena *a, const Field *f); /* "at least 0 and below 1", "at least 1",
 /* Finds e among the forms (ended by a NULL name); fills target from its arguments and their
  * defaults.  Returns the form, or NULL after reporting. */
 const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void *target);
-void form_fields(Unit *u, Expr *e, const Form *form, void *target); /* when the form is known */
-const char *form_name(const Expr *e, Span *at); /* of NAME or NAME(...), else NULL */
+/* the same, when the form is known */
+void form_fields(Unit *u, Expr *e, const Form *form, void *target);
+const char *form_name(const Expr *e, Span *at); /* NAME, if e is NAME or NAME(...); else NULL */
 /* A number in [low, high] for key; false after reporting. */
 bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out);
 /* One of the words of f, as its index; *out is unchanged after an error. */
