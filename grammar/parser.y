@@ -374,13 +374,13 @@ static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
     else if (slashes && slashes - line < at->col)
         diag_help(p->diag, "'//' divides and rounds down; a comment begins with '#'");
     else if (symbol == YYSYMBOL_ELSE)
-        diag_help(p->diag, "'else' stands behind the '}' of an 'if'");
+        diag_help(p->diag, "write 'else' after the '}' of an 'if'");
     else if (ended && strcmp(name, "'='") == 0)
         diag_help(p->diag, "equality is written '=='");
     else if (ended && word_listed(name, comparison))
         diag_help(p->diag, "comparisons do not chain: write a < b and b < c");
     else if (ended && word_listed(name, binary))
-        diag_help(p->diag, "an operator behind '|>' needs parentheses: (x |> f) %.*s y",
+        diag_help(p->diag, "an operator after '|>' needs parentheses: (x |> f) %.*s y",
                   at->end_col - at->col, line + at->col - 1);
 }
 

@@ -65,7 +65,7 @@ const Source *source_read(Arena *a, const char *name, const char **why)
         *why = "it is a directory";
     } else if (!S_ISREG(st.st_mode) && !names_descriptor(name)) {
         *why = S_ISFIFO(st.st_mode)
-                   ? "it is a named pipe, not a file; what a command writes is read as /dev/stdin"
+                   ? "it is a named pipe, not a file; use /dev/stdin for the output of a command"
                    : "it is a device, not a file";
     } else if (S_ISREG(st.st_mode) && st.st_size > SOURCE_MAX) {
         *why = arena_printf(a, "it has %lld bytes, a model file has at most %d",

@@ -148,7 +148,7 @@ static Value eval_field(Lower *l, Expr *e)
         if (n || s->rank == query[i].rank || (query[i].axis == 'F' && s->rank == 2))
             return value_int(n ? n : s->dim[s->rank == query[i].rank ? query[i].at : s->rank - 1]);
         lower_fail(l, e, at, "a tensor %s has no %s", shape_text(l->arena, s), e->field);
-        diag_help(l->diag, "its dimensions are the list .shape");
+        diag_help(l->diag, "the list .shape has all its dimensions");
         return value_poison();
     }
     lower_fail(l, e, at, "a tensor has no '%s'", e->field);

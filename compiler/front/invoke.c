@@ -293,11 +293,11 @@ static Value call_layer(Lower *l, const Layer *layer, Expr *e, const Value *v)
         c.poison |= v[i].kind == V_POISON;
         if (a->name)
             return lower_fail(l, e, a->name_span,
-                              "a layer is called with its tensors only, '%s' was fixed when it was "
-                              "made",
+                              "a layer is called with tensors only; '%s' was set when the layer "
+                              "was made",
                               a->name);
         if (at == count)
-            return lower_fail(l, e, a->value->span, "the layer %s takes no more than its tensors",
+            return lower_fail(l, e, a->value->span, "the layer %s takes only its tensors",
                               layer->name);
         if (!callee_gathers(&c.callee, at))
             c.slot[at] = (Slot){v[i], a->value->span, true};

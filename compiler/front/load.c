@@ -39,7 +39,7 @@ static bool reports_cycle(Loader *l, const Chain *chain, const Source *s, Span a
         text = arena_printf(l->u->arena, "%s -> %s", c->source->name, text);
         if (strcmp(c->source->path, s->path) != 0)
             continue;
-        diag_error(l->u->diag, at, "the imports go round in a circle");
+        diag_error(l->u->diag, at, "the imports form a cycle");
         diag_note(l->u->diag, "the chain is %s", text);
         return true;
     }
@@ -55,7 +55,7 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     Source *s = (Source *)source_read(u->arena, name, &why);
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
-        diag_note(u->diag, "the place is relative to the importing file: %s", name);
+        diag_note(u->diag, "the path is relative to the importing file: %s", name);
         u->decls.broken = true; /* missing names may be defined in that file */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;

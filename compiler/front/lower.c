@@ -80,7 +80,7 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
             p->type >= TYPE_INT && p->type <= TYPE_LIST) {
             diag_error(l->diag, p->span, "the parameter '%s' of model '%s' has no value", p->name,
                        model->name);
-            diag_help(l->diag, "give it a default, or say --set model.%s=...", p->name);
+            diag_help(l->diag, "give it a default, or use --set model.%s=...", p->name);
         }
         if (p->type != TYPE_INPUT)
             lower_declare(l, p->name, lower_argument(l, model, i, &slot));
@@ -108,10 +108,9 @@ static void check_tables(Lower *l)
             const Param *p = n->in[k]->param;
             if (!p || !p->lazy || op_computes(n, PRODUCT_TABLE, ROLE_Y))
                 continue;
-            diag_error(l->diag, n->span, "this reads %s, whose embedding is lazy", p->name);
-            diag_note(l->diag, "every row of it has a gradient then, and none is left alone");
-            diag_help(l->diag,
-                      "leave lazy = true out on line %d, or give this layer its own weights",
+            diag_error(l->diag, n->span, "this reads %s, the table of a lazy embedding", p->name);
+            diag_note(l->diag, "then every row has a gradient, so the update cannot skip rows");
+            diag_help(l->diag, "remove lazy = true on line %d, or give this layer its own weights",
                       p->span.line);
         }
     }

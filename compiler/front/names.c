@@ -65,7 +65,7 @@ static void unknown(Sem *s, Expr *e, bool call)
         diag_note(d, "'%s' of line %d is local to the braces around it", e->s, gone->at.line);
         diag_help(d, "bind it before them, or write %s = if ... { } else { }", e->s);
     } else if (call && strcmp(e->s, "range") == 0) {
-        diag_help(d, "a loop counts so: for i in 0..3 { ... }");
+        diag_help(d, "write a loop over numbers as: for i in 0..3 { ... }");
     } else {
         suggest_name(s, e->s, call);
     }
@@ -266,7 +266,8 @@ static void check_scan(Sem *s, Stmt *t)
         loop_name(s, t->items.v[i].name, t->items.v[i].span, "scan");
     if (s->scans++) {
         diag_error(s->u->diag, t->span, "a scan cannot be inside another scan");
-        diag_help(s->u->diag, "collect what the inner one needs with 'yield', and scan that");
+        diag_help(s->u->diag, "use two scans: collect values with 'yield' in the first, and scan "
+                              "them in the second");
     }
     names_body(s, &t->body);
     s->scans--;

@@ -16,7 +16,7 @@ static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
         if (max ? value_real(v[i]) > value_real(v[best]) : value_real(v[i]) < value_real(v[best]))
             best = i;
     }
-    return n ? v[best] : lower_fail(l, e, e->span, "'%s' of nothing", e->a->s);
+    return n ? v[best] : lower_fail(l, e, e->span, "'%s' needs at least one value", e->a->s);
 }
 
 static Value to_int(Lower *l, Expr *e, Value x)

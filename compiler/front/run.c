@@ -81,7 +81,7 @@ static void run_for(Lower *l, Stmt *t)
             lower_fail(l, t->value, t->value->span,
                        "a loop goes over a list or a range, this is %s", value_kind(list));
             if (list.kind == V_INT)
-                diag_help(l->diag, "for %lld rounds, write 0..%lld", (long long)list.i,
+                diag_help(l->diag, "for %lld iterations, write 0..%lld", (long long)list.i,
                           (long long)list.i);
         }
     }

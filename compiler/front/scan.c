@@ -57,7 +57,7 @@ static Node *scan_sequence(Lower *l, const Item *item, int64_t *steps)
             diag_help(l->diag,
                       "embedding(x, vocab, width) or one_hot(x, vocab) makes a vector of each");
         else if (s->rank == 1)
-            diag_help(l->diag, "reshape(x, [%lld, 1]) makes a step of every number",
+            diag_help(l->diag, "reshape(x, [%lld, 1]) turns every number into a step",
                       (long long)s->dim[0]);
         return NULL;
     }
@@ -89,9 +89,9 @@ static void add_state(Lower *l, struct Scanned *s, const Stmt *t)
         ARENA_PUSH(l->arena, s->state, s->nstate, ((State){t, var, NULL}));
         return;
     }
-    diag_error(l->diag, t->name_span, "'%s' is %s: a scan hands tensors from step to step", t->name,
-               value_kind(var->v));
-    diag_help(l->diag, "its body is one for all steps: give what it computes a new name");
+    diag_error(l->diag, t->name_span, "'%s' is %s: a scan passes tensors from step to step",
+               t->name, value_kind(var->v));
+    diag_help(l->diag, "the body is the same for all steps: bind the result to a new name");
 }
 
 static void find_states(Lower *l, struct Scanned *s, const Body *body)
@@ -137,11 +137,11 @@ static bool close_state(Lower *l, State *a)
         return true;
     }
     diag_error(l->diag, a->bind->span,
-               "the state '%s' of the scan is %s, and a step makes %s of it", a->var->name,
+               "the state '%s' of the scan is %s, and a step changes it to %s", a->var->name,
                shape_text(l->arena, &a->node->shape),
                v.kind == V_TENSOR ? shape_text(l->arena, &v.node->shape) : value_kind(v));
     diag_note(l->diag, "its first value was made on line %d", a->node->in[0]->span.line);
-    diag_help(l->diag, "every step must hand on the shape that it is given");
+    diag_help(l->diag, "every step must keep the shape of the state");
     return false;
 }
 
@@ -161,7 +161,7 @@ static const char *instead_of(const Node *n)
     return node_is(n, "batch_norm") ? "normalise with layer_norm or rms_norm here"
            : n->shape.rank == 3     ? "apply it before the scan: call one layer for each step in a "
                                       "for, and stack the results"
-                                : "apply it to the whole sequence, before the scan or behind it";
+                                    : "apply it to the whole sequence, before the scan or after it";
 }
 
 static bool check_body(Lower *l, const struct Scanned *s)
@@ -173,7 +173,7 @@ static bool check_body(Lower *l, const struct Scanned *s)
                          n->in[0]->op->layer; /* the bias of a layer that is already reported */
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
-        diag_error(l->diag, n->span, "%s cannot stand in a scan", n->op->name);
+        diag_error(l->diag, n->span, "%s cannot be used in a scan", n->op->name);
         diag_note(l->diag, "of the layers with weights, dense and bias of vectors, layer_norm and "
                            "rms_norm can");
         diag_help(l->diag, "%s", instead_of(n));
@@ -239,8 +239,9 @@ static bool may_begin(Lower *l, const Stmt *t)
     if (!l->scan)
         return true;
     diag_error(l->diag, t->span, "a scan cannot be inside another scan");
-    diag_note(l->diag, "the block that it stands in is called inside of a scan");
-    diag_help(l->diag, "scan before, collect what the other one needs with 'yield', and scan that");
+    diag_note(l->diag, "its block is called inside of a scan");
+    diag_help(l->diag, "use two scans: collect values with 'yield' in the first, and scan them in "
+                       "the second");
     return false;
 }
 
@@ -257,8 +258,7 @@ static bool stretch_option(Lower *l, Expr *e, int64_t *every)
         lower_fail(l, e, e->span, "recompute is every %lld steps, %s", (long long)v.i,
                    v.i < 1 ? "less than 1" : "more than 2147483647");
     else
-        lower_fail(l, e, e->span, "recompute is every so many steps, an int; this is %s",
-                   value_kind(v));
+        lower_fail(l, e, e->span, "recompute = every k takes an int, this is %s", value_kind(v));
     return false;
 }
 

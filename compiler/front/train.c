@@ -390,7 +390,7 @@ static int find_key(Unit *u, const Entry *e, bool *meant)
     const char *const *name = train_keys(&n);
     diag_error(u->diag, e->key_span, "a train block has no key '%s'", e->key);
     if (strcmp(e->key, "vocab") == 0)
-        diag_help(u->diag, "it is said of the data: data = \"directory\"(vocab = 65)");
+        diag_help(u->diag, "it is an argument of the data: data = \"directory\"(vocab = 65)");
     else
         suggest(u->diag, e->key, name, n, "its keys");
     const char *near = text_nearest(e->key, name, n);

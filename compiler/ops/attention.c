@@ -118,7 +118,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     if (!(node_float(&probe, "scale") > 0)) {
         diag_error(d, node_span(&probe, "scale"), "causal_attention scale = %g is not above 0",
                    node_float(&probe, "scale"));
-        diag_help(d, "leave it out for 1 / sqrt(%lld), or turn the sign of q", (long long)size);
+        diag_help(d, "omit it for 1 / sqrt(%lld), or negate q", (long long)size);
         return NULL;
     }
     Node *all = cut_from(x);

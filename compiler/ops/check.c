@@ -151,7 +151,8 @@ static bool check_limit(const Node *n, const char *key, int64_t v, int64_t low, 
     else
         diag_error(d, node_span(n, key), "%s %s is %lld, above %d", n->op->name, key, (long long)v,
                    CHECK_DIM_MAX);
-    diag_help(d, "use %s >= %lld%s", key, (long long)low, v < low ? "" : ", and far smaller");
+    diag_help(d, "use %s >= %lld%s", key, (long long)low,
+              v < low ? "" : ", and a much smaller number");
     return false;
 }
 

@@ -95,7 +95,7 @@ static bool check_source(const Node *n, Diag *d)
 {
     if (n->in[0]->shape.batched)
         return check_real(n, 0, d);
-    diag_error(d, n->span, "gather by a tensor takes from a value of each sample, got %s",
+    diag_error(d, n->span, "gather by a tensor needs an input with samples, got %s",
                shape_text(diag_arena(d), &n->in[0]->shape));
     check_note(n, 0, d);
     diag_help(d, "embedding(tokens, vocab, width) looks up rows of a table that all samples share");

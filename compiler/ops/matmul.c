@@ -67,7 +67,8 @@ static bool shape(Node *n, Diag *d)
     if (!a->batched)
         return misfit(n, "the first has no samples", d);
     if (shared(n) && (turned(n, 0) || a->rank != 2 || b->rank != 2))
-        return misfit(n, "weights go behind a sequence (N, T, F) that is not turned", d);
+        return misfit(n, "weights need a sequence (N, T, F) that is not transposed as first input",
+                      d);
     if (!shared(n) && a->rank != b->rank)
         return misfit(n, "their ranks differ", d);
     if (k != l)

@@ -261,7 +261,7 @@ static bool check_mask(const Node *n, int i, Diag *d)
                n->op->name, (long long)n->in[0]->shape.dim[0]);
     check_note(n, 0, d);
     check_note(n, i, d);
-    diag_help(d, "mask(text) makes it of tokens: 1, and 0 for padding");
+    diag_help(d, "mask(text) computes it from tokens: 1, or 0 for padding");
     return false;
 }
 
@@ -281,7 +281,7 @@ static bool check(const Node *n, Diag *d)
     if (node_loop(n->in[0])) {
         diag_error(d, n->span, "%s cannot be used in a scan: it is a scan itself", n->op->name);
         check_note(n, 0, d);
-        diag_help(d, "collect the sequence with 'yield', and apply %s to it behind the scan",
+        diag_help(d, "collect the sequence with 'yield', and apply %s to it after the scan",
                   n->op->name);
         return false;
     }

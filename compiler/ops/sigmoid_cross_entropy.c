@@ -19,7 +19,7 @@ static bool is_sequence(const Node *n, Diag *d)
     diag_error(d, n->span, "%s wants one number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
-    diag_help(d, "of every position take softmax_cross_entropy, with two outputs for a yes or no: "
+    diag_help(d, "for every position, use softmax_cross_entropy, with two outputs for a yes or no: "
                  "dense(2)");
     return true;
 }

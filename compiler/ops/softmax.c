@@ -37,7 +37,7 @@ static bool check_mask(const Node *n, int axis, Diag *d)
     if (r >= 2 && axis == r - 1 && x->dim[r - 2] == x->dim[r - 1])
         return true;
     diag_error(d, node_span(n, "mask"),
-               "a causal softmax wants as many rows as columns, and its last axis");
+               "a causal softmax needs as many rows as columns, and the last axis");
     check_note(n, 0, d);
     return false;
 }

@@ -41,7 +41,7 @@ static bool check_classes(const Node *n, Diag *d)
     check_note(n, 0, d);
     diag_help(d, "end the model with a number for each class: dense(10)%s",
               x->rank == 1 ? "; for a yes or no keep dense(1) and use loss = sigmoid_cross_entropy"
-                           : "; a yes or no has 2: dense(2)");
+                           : "; two for a yes or no: dense(2)");
     return false;
 }
 

@@ -282,8 +282,7 @@ static bool unknown_option(Reader *r, const char *word)
     else
         suggest(r->diag, name, known, n,
                 arena_printf(r->arena, "tenon %s --help lists them%s", c->name,
-                             c->kind == COMMAND_RUN ? "; options of the program stand behind --"
-                                                    : ""));
+                             c->kind == COMMAND_RUN ? "; options of the program follow --" : ""));
     return false;
 }
 

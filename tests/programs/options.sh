@@ -184,7 +184,7 @@ same "--keep removes the units of an earlier build, and no other file" "$(ls "$w
 
 # tenon run passes its words on and keeps the exit code
 same "tenon run" "$("$TENON" run "$mlp" -- info | grep -c mlp | head -n 1 | sed 's/[1-9][0-9]*/some/')" some
-refuses "tenon run with an option of the program" "options of the program stand behind --" "$TENON" run "$mlp" --epochs 3
+refuses "tenon run with an option of the program" "options of the program follow --" "$TENON" run "$mlp" --epochs 3
 refuses "tenon run with a wrong program option" "--epochs" "$TENON" run "$mlp" -- --epoch 3
 
 # the program
