@@ -1,4 +1,4 @@
-# bench.cmake -- tenon-bench, which `tenon sweep` and `tenon results` start; without its libraries tenon says so when asked.
+# bench.cmake -- tenon-bench, which `tenon sweep` and `tenon results` start.  Without its libraries, these commands report it.
 find_path(SQLITE_INCLUDE sqlite3.h)
 find_library(SQLITE_LIBRARY sqlite3)
 find_path(CJSON_INCLUDE cjson/cJSON.h)
@@ -17,14 +17,14 @@ target_link_libraries(tenonbench PUBLIC tenoncore ${SQLITE_LIBRARY} ${CJSON_LIBR
 add_executable(tenon-bench bench/sweep/main.c)
 target_link_libraries(tenon-bench PRIVATE tenonbench)
 
-# A program of its own, because compiler/ and runtime/ have nothing to do with each other.
+# A separate program, because compiler/ and runtime/ do not include each other.
 find_package(Threads REQUIRED)
 add_executable(tenon-peak bench/sweep/peak.c)
 target_include_directories(tenon-peak PRIVATE runtime)
 target_link_libraries(tenon-peak PRIVATE tenonrt Threads::Threads m)
 add_dependencies(tenon tenon-bench tenon-peak)
 
-# Which commit the compiler was built from, for the store.
+# Writes the commit from which the compiler was built, for the store of results.
 add_custom_target(tenon-commit COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUT=${CMAKE_BINARY_DIR}/tenon.commit
                   -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake BYPRODUCTS ${CMAKE_BINARY_DIR}/tenon.commit)
 add_dependencies(tenon-bench tenon-commit)

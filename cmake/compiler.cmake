@@ -1,4 +1,4 @@
-# compiler.cmake -- the compiler: a library of its rooms (so that unit tests can link it) and main.c.
+# compiler.cmake -- the compiler: main.c, and a library of all rooms, which unit tests link, too.
 find_package(FLEX 2.6 REQUIRED)
 find_package(BISON 3.8 REQUIRED)
 
@@ -15,7 +15,7 @@ file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      compiler/passes/*.c compiler/emit/*.c compiler/cpu/*.c compiler/cuda/*.c compiler/scripts/*.c compiler/pictures/*.c
      compiler/tool/*.c)
 
-# Templates of scripts, each as an array of the compiler: pytorch.py.in is template_pytorch.
+# Each template of a script becomes an array in the compiler: pytorch.py.in is template_pytorch.
 file(GLOB templates CONFIGURE_DEPENDS compiler/scripts/*.in)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/templates)
 foreach(template ${templates})
@@ -28,7 +28,7 @@ foreach(template ${templates})
 endforeach()
 
 add_library(tenoncore STATIC ${rooms} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
-# The sources' root is for "runtime/constants.h", the one header that the compiler shares with programs.
+# The root of the sources is for "runtime/constants.h", the one header that the compiler shares with programs.
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar} ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 find_package(Threads REQUIRED)

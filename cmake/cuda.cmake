@@ -1,8 +1,8 @@
-# cuda.cmake -- tenon-plan, which plans cuDNN's graphs, and what programs load plans with; both need headers that may be missing.
+# cuda.cmake -- tenon-plan, which plans cuDNN's graphs, and tenon-load, which loads plans.  Both need headers that can be missing.
 #
-#   WITH_CUDNN = AUTO   where the toolkit and cuDNN's headers are found (the default)       ON   or stop       OFF   never
+#   WITH_CUDNN = AUTO   if the toolkit and cuDNN's headers are found (the default)       ON   or stop       OFF   never
 #
-# cuDNN's headers are looked for beside the toolkit's; the library itself is opened when it is needed, and nothing links it.
+# cuDNN's headers are searched beside the toolkit's.  The library itself is opened at run time; nothing is linked with it.
 set(WITH_CUDNN AUTO CACHE STRING "planning of cuDNN graphs: AUTO (where its headers are found), ON (they must be there) or OFF")
 set_property(CACHE WITH_CUDNN PROPERTY STRINGS AUTO ON OFF)
 if(WITH_CUDNN STREQUAL "OFF" OR WITH_CUDA STREQUAL "OFF")
@@ -25,14 +25,14 @@ if(NOT CUDAToolkit_FOUND OR cudnn_minor VERSION_LESS 9.8)
     return()
 endif()
 
-# cuDNN, for the planner here and for programs there.
+# The sources that use cuDNN: for the planner, and for programs.
 file(GLOB sources CONFIGURE_DEPENDS runtime/cuda/cudnn_*.c)
 add_library(tenoncudnn STATIC ${sources})
 target_include_directories(tenoncudnn PUBLIC runtime SYSTEM PUBLIC ${CUDNN_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(tenoncudnn PUBLIC ${CMAKE_DL_LIBS})
 set_target_properties(tenoncudnn PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
-# tenon-plan, and the stand-in for the driver that its process loads.
+# tenon-plan, and the stand-in for the driver that it loads.
 add_executable(tenon-plan runtime/cuda/planner/main.c)
 target_link_libraries(tenon-plan PRIVATE tenoncudnn)
 add_library(tenonstandin SHARED runtime/cuda/planner/standin.c)
@@ -42,7 +42,7 @@ set_target_properties(tenonstandin PROPERTIES NO_SONAME ON LIBRARY_OUTPUT_DIRECT
 add_dependencies(tenon-plan tenonstandin)
 add_dependencies(tenon tenon-plan)
 
-# What tests/cuda/plans.sh loads plans with.
+# The program with which tests/cuda/plans.sh loads plans.
 add_executable(tenon-load EXCLUDE_FROM_ALL tests/cuda/load.c)
 target_link_libraries(tenon-load PRIVATE tenoncudnn)
 set_target_properties(tenon-load PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -1,4 +1,4 @@
-# install.cmake -- a tree that can be moved: tenon finds everything relative to its own place.
+# install.cmake -- installs a tree that can be moved: tenon finds all its files relative to its own path.
 install(TARGETS tenon RUNTIME DESTINATION bin)
 install(TARGETS tenonrt ARCHIVE DESTINATION lib/tenon)
 if(TARGET tenon-bench)
@@ -12,7 +12,7 @@ endif()
 install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c" PATTERN "cuda/nccl*.c" PATTERN "cuda/*.cu")
 install(DIRECTORY models/ DESTINATION share/tenon/models)
 
-# What README.md links to lies beside it, under the same names.
+# Files to which README.md links are installed beside it, under the same names.
 set(doc share/doc/tenon)
 install(FILES README.md LICENSE CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${doc})
 install(DIRECTORY docs/ DESTINATION ${doc}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "generate" EXCLUDE)

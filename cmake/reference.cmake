@@ -1,7 +1,7 @@
 # reference.cmake -- tenon-reference, which writes docs/reference and the manual pages from the tables of tenon and of its programs.
 #
-# page.c needs libc alone.  The compiler's half is linked with tenoncore; files of the runtime that only hold tables can be added here as
-# sources (libtenonrt.a as a whole cannot: both libraries have a file_read).
+# page.c needs only libc.  The compiler's part is linked with tenoncore.  Files of the runtime that contain only tables are compiled
+# as sources, because libtenonrt.a cannot be linked as well: both libraries define file_read.
 add_executable(tenon-reference docs/generate/main.c docs/generate/page.c
                docs/generate/made.c docs/generate/commands.c docs/generate/operations.c docs/generate/recipe.c bench/sweep/words.c
                docs/generate/program.c runtime/options/program_table.c)
@@ -10,7 +10,7 @@ target_include_directories(tenon-reference PRIVATE bench runtime)
 target_link_libraries(tenon-reference PRIVATE tenoncore)
 set_target_properties(tenon-reference PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-# The manual pages are made with the compiler: build/man/man1/tenon.1 and so on.
+# The manual pages are made together with the compiler: build/man/man1/tenon.1 and so on.
 set(manuals ${CMAKE_BINARY_DIR}/man/man1)
 file(MAKE_DIRECTORY ${manuals})
 add_custom_command(TARGET tenon-reference POST_BUILD COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:tenon-reference> man ${manuals} VERBATIM)

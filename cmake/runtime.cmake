@@ -1,6 +1,6 @@
-# runtime.cmake -- what every program built by tenon is linked with, and where tenon finds it.
+# runtime.cmake -- the library that each program of tenon is linked with, and the paths by which tenon finds it.
 #
-# Floating-point contraction is off here as in generated code: a result depends on the source, not on the compiler's taste.
+# Floating-point contraction is off, as in generated code: a result depends on the source, not on choices of the compiler.
 file(GLOB runtime CONFIGURE_DEPENDS runtime/*.c runtime/*/*.c)
 list(FILTER runtime EXCLUDE REGEX "/cuda/[^/]*$")       # compiled with a program for a GPU
 list(FILTER runtime EXCLUDE REGEX "/comm/mpi\\.c$")     # compiled with a program, by its MPI's compiler
@@ -10,7 +10,7 @@ target_compile_options(tenonrt PRIVATE -O2 -ffp-contract=off)
 set_target_properties(tenonrt PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 add_dependencies(tenon tenonrt)
 
-# Programs for CIFAR-10 are linked with liblzma; without it here, they say so when they meet an .xz file.
+# Programs for CIFAR-10 are linked with liblzma.  Without it, they report this when they open an .xz file.
 find_package(LibLZMA QUIET)
 if(LIBLZMA_FOUND)
     target_compile_definitions(tenonrt PRIVATE TENON_LZMA)
@@ -20,7 +20,8 @@ else()
     message(STATUS "liblzma was not found (Debian: apt-get install liblzma-dev): programs will not read data packed with xz")
 endif()
 
-# Programs for folders of images are linked with libpng and libturbojpeg; without them here, tenon build refuses such a recipe.
+# Programs for folders of images are linked with libpng and libturbojpeg.  Without them, tenon build refuses such a
+# recipe.
 find_package(PNG QUIET)
 find_path(TURBOJPEG_INCLUDE turbojpeg.h)
 find_library(TURBOJPEG_LIBRARY turbojpeg)
@@ -32,7 +33,8 @@ else()
     message(STATUS "libpng or libturbojpeg was not found (Debian: apt-get install libpng-dev libturbojpeg0-dev): no imagefolder")
 endif()
 
-# nvcc compiles programs for GPUs, when they are built; nothing of tenon itself needs it.  OFF: --target cuda says that it is missing.
+# nvcc compiles programs for GPUs when they are built; tenon itself does not need it.  OFF: --target cuda reports that
+# it is missing.
 set(WITH_CUDA AUTO CACHE STRING "programs for GPUs: AUTO (where nvcc is found), ON (nvcc must be there) or OFF")
 if(NOT WITH_CUDA STREQUAL "OFF")
     find_program(TENON_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
@@ -45,7 +47,8 @@ if(NOT WITH_CUDA STREQUAL "OFF")
     endif()
 endif()
 
-# tenon.paths beside the compiler says "this is a build tree, its sources lie there"; an installed tenon has none.
+# The file tenon.paths beside the compiler means "this is a build tree, and its sources are there"; an installed tenon
+# has none.
 get_filename_component(here ${CMAKE_BINARY_DIR} REALPATH)
 get_filename_component(there ${CMAKE_SOURCE_DIR} REALPATH)
 file(RELATIVE_PATH relative ${here} ${there})

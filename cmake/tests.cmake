@@ -1,9 +1,9 @@
-# tests.cmake -- one executable for each C file under tests/; ./check runs them, and so does ctest.
+# tests.cmake -- one executable for each C file under tests/; ./check and ctest run them.
 #
-#   tests/unit     the compiler's rooms
+#   tests/unit     the rooms of the compiler
 #   tests/sweep    tenon-bench
-#   tests/kernels  each file for every instruction set this machine can run, in f32 and f64
-#   tests/runtime  the runtime, with small programs written by hand
+#   tests/kernels  each file for each instruction set of this machine, in f32 and f64
+#   tests/runtime  the runtime, with small programs that are written by hand
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     pkg_check_modules(CHECK QUIET IMPORTED_TARGET check)
@@ -14,7 +14,7 @@ if(NOT CHECK_FOUND)
 endif()
 enable_testing()
 
-add_custom_target(tests_quick)                        # all but the kernels': these compile in seconds
+add_custom_target(tests_quick)                        # all tests except those of kernels: they compile in seconds
 add_custom_target(tests_check)                        # what ./check runs without --deep
 add_dependencies(tests_check tests_quick tenon tenonrt tenon-reference)
 foreach(target tenon-bench tenon-peak tenon-plan tenon-load tenoncudnn)
@@ -23,7 +23,7 @@ foreach(target tenon-bench tenon-peak tenon-plan tenon-load tenoncudnn)
     endif()
 endforeach()
 
-# tenon_test(NAME SOURCE LIBRARY...): an executable DIR/tests/NAME, built as part of everything
+# tenon_test(NAME SOURCE LIBRARY...): an executable DIR/tests/NAME, a part of the target `all`
 function(tenon_test name source)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE ${ARGN} PkgConfig::CHECK m)
@@ -48,7 +48,7 @@ if(TARGET tenonbench)
     add_library(nvml_standin SHARED EXCLUDE_FROM_ALL tests/sweep/nvml/standin.c)
     set_target_properties(nvml_standin PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/nvml)
     set_target_properties(unit_sweep_test_gpus PROPERTIES BUILD_RPATH ${CMAKE_BINARY_DIR}/tests/nvml)
-    target_link_options(unit_sweep_test_gpus PRIVATE -Wl,--disable-new-dtags)   # a sanitizer's dlopen looks there, too
+    target_link_options(unit_sweep_test_gpus PRIVATE -Wl,--disable-new-dtags)   # so that dlopen also searches here under a sanitizer
     add_dependencies(unit_sweep_test_gpus nvml_standin)
 endif()
 
@@ -72,9 +72,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
     endif()
 endif()
 
-# Kernels are inlined into every case of a test, so their tests take long to compile: -O0 takes 2 s, -O2, as in generated code, 30.
-# The widest instruction set of this machine in f32 has a test of each kind, the second for ./check --deep; but test_conv, with sizes
-# that only the run knows, takes 158 s at -O2, test_sequence 110: programs and bench/convs compare them as they are compiled for use.
+# Kernels are inlined into each case of a test, so tests of kernels take long to compile: 2 s with -O0, 30 s with -O2,
+# as in generated code.  The widest instruction set of this machine in f32 is tested with both; the test with -O2 is
+# for ./check --deep.  test_conv and test_sequence are not compiled with -O2, because their sizes are known only at
+# run time and they take 158 s and 110 s: tests of programs and bench/convs compare these kernels as compiled for use.
 set(flags_generic)
 set(flags_x86-64-v3 -march=x86-64-v3)
 set(flags_x86-64-v4 -march=x86-64-v4 -mprefer-vector-width=512)
@@ -87,7 +88,7 @@ function(kernel_test stem machine type level suffix)
     target_sources(${name} PRIVATE runtime/base/team.c)
     target_include_directories(${name} PRIVATE runtime tests)
     target_compile_options(${name} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math ${flags_${machine}} ${level})
-    if(stem STREQUAL "test_math")                     # with integers on the bits of numbers: an overflow is SIGILL, without a library
+    if(stem STREQUAL "test_math")                     # it computes with the bits of numbers as integers: an overflow traps (SIGILL), without a library
         target_compile_options(${name} PRIVATE -fsanitize=undefined -fsanitize-undefined-trap-on-error)
     endif()
     if(type STREQUAL f64)

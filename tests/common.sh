@@ -1,11 +1,13 @@
-# common.sh -- sourced by the tests that are shell scripts: a scratch directory, counting, and the compiler to test.
+# common.sh -- sourced by all test scripts: a scratch directory, counters, and the compiler to test.
 #
-#   TENON        the compiler (default build/tenon)       TENON_ROOT   the repository
-#   TENON_TEST_DATA   a directory with data sets that are too large for the repository (cifar10/); without: those tests are skipped
-#   CHECK_DEEP=1  longer tests (./check --deep)            $work        removed at the end
-#   CHECK_PART    the part to run of a script whose head has "# Parts: NAME..." (default: all parts)
+#   TENON             the compiler (default build/tenon)
+#   TENON_ROOT        the repository
+#   TENON_TEST_DATA   a directory with data sets that are too large for the repository (cifar10/); without it, tests of them are skipped
+#   CHECK_DEEP=1      also runs longer tests (./check --deep)
+#   CHECK_PART        the part to run of a script with "# Parts: NAME..." in its head (default: all parts)
+#   $work             the scratch directory, removed at the end
 #
-# ok TEXT / bad TEXT count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
+# `ok` and `bad TEXT` count one check each; `finish` prints "N passed, N failed[, N skipped]" and sets the exit code.
 TENON_ROOT=${TENON_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 TENON=${TENON:-$TENON_ROOT/build/tenon}
 CHECK_DEEP=${CHECK_DEEP:-0}
@@ -17,12 +19,12 @@ if [ -n "${CHECK_SCRATCH:-}" ]; then                      # ./check: the same na
     work=$CHECK_SCRATCH
     rm -rf "$work"
     mkdir -p "$work"
-    unset CHECK_SCRATCH                                   # a test that starts another has one of its own
+    unset CHECK_SCRATCH                                   # a test that this test starts makes its own
 else
     work=$(mktemp -d)
 fi
 trap 'rm -rf "$work"' EXIT
-export XDG_CONFIG_HOME=$work/config                   # where ranks keep the secret by which they recognise each other
+export XDG_CONFIG_HOME=$work/config                   # ranks keep here the secret by which they recognise each other
 [ -x "$TENON" ] || { echo "FAIL no compiler at $TENON"; exit 1; }
 
 ok() { passed=$((passed + 1)); }
@@ -30,23 +32,23 @@ bad() { failed=$((failed + 1)); echo "FAIL $*"; }
 skip() { skipped=$((skipped + 1)); echo "SKIP $*"; }
 finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed = 0 ]; }
 
-# deep WHAT: whether tests of WHAT run, which take too long for every day; otherwise they count as one that was skipped
+# deep WHAT: whether the long tests of WHAT run; if not, they count as one skipped test
 deep() { [ "$CHECK_DEEP" = 1 ] || { skip "$*: ./check --deep"; return 1; }; }
 
-# part NAME: whether this part of a script runs.  ./check runs each part as a test of its own, so that a change repeats only the
-# parts that it concerns.
+# part NAME: whether this part of the script runs.  ./check runs each part as a separate test, so that a change
+# repeats only the parts that it can touch.
 part() { [ -z "${CHECK_PART:-}" ] || [ "$CHECK_PART" = "$1" ]; }
 
-# same TEXT A B: both strings are equal, and there is something to compare
+# same TEXT A B: both strings are equal and not empty
 same() { if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else bad "$1: '$2' and '$3'"; fi; }
 
-# succeeds TEXT COMMAND...: exit code 0; what it prints is shown when not
+# succeeds TEXT COMMAND...: the exit code is 0; else the output is shown
 succeeds() {
     local text=$1; shift
     if "$@" > "$work/out" 2>&1; then ok; else bad "$text: exit code $? of: $*"; tail -n 12 "$work/out"; fi
 }
 
-# refuses TEXT PATTERN COMMAND...: exit code 1 (not a signal), nothing on stdout wanted, stderr matches PATTERN
+# refuses TEXT PATTERN COMMAND...: the exit code is 1 (not a signal), and stderr matches PATTERN
 refuses() {
     local text=$1 pattern=$2 rc=0; shift 2
     "$@" > "$work/out" 2> "$work/err" < /dev/null || rc=$?
@@ -55,7 +57,8 @@ refuses() {
     else ok; fi
 }
 
-# stopped_by_sigterm PROGRAM OPTIONS...: once it has saved something in $work/c, which is made anew
+# stopped_by_sigterm PROGRAM OPTIONS...: sends SIGTERM after the first checkpoint in $work/c, a directory that is
+# emptied first
 stopped_by_sigterm() {
     local job rc=0
     rm -rf "$work/c"
@@ -67,15 +70,15 @@ stopped_by_sigterm() {
     grep -q "stopped by SIGTERM in epoch .*; saved in" "$work/err" && ok || bad "what SIGTERM says: $(cat "$work/err")"
 }
 
-# build MODEL PROGRAM OPTIONS...: a failure ends the test, for nothing after it would mean anything
+# build MODEL PROGRAM OPTIONS...: a failure ends the test, because nothing after it would be meaningful
 build() {
     local model=$1 program=$2; shift 2
     "$TENON" build "$TENON_ROOT/models/$model.tn" -o "$program" "$@" && return
     bad "tenon build models/$model.tn $*"; finish; exit 1
 }
 
-# headers_used FILE: the headers of the kernels that a generated C file calls, as the compiler's table names them.  A test reads no other
-# kernels, so their changes do not concern it (tests/check/kept.c).
+# headers_used FILE: the headers of the kernels that a generated C file calls, according to the compiler's table.  A
+# test that reads only these headers stays valid when other kernels change (tests/check/kept.c).
 headers_used() {
     printf 'cpu/%s.h\n' vec math input output dense_input dense_wide conv_dw_units update
     awk '
@@ -97,7 +100,8 @@ headers_used() {
         }' "$TENON_ROOT/compiler/cpu/unit.c" "$1"
 }
 
-# one_file FILE OPTIONS...: how the C compiler takes the file that `tenon emit` writes of a program with such options: all of it at once
+# one_file FILE OPTIONS...: prints the C compiler's options for a file that `tenon emit` has written with OPTIONS, if
+# the whole program is one file
 one_file() {
     local flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -I $TENON_ROOT/runtime -include rt.h"
     flags+=$(printf ' -include %s' $(headers_used "$1"))
@@ -107,7 +111,8 @@ one_file() {
     echo "$flags $1"
 }
 
-# witness MODEL.tn PROGRAM OPTIONS...: the plain program, whose kernels nobody else has, of one file: a fifth of the time of `tenon build`
+# witness MODEL.tn PROGRAM OPTIONS...: builds the plain program, which has reference kernels, as one file: a fifth of
+# the time of `tenon build`
 witness() {
     local model=$1 program=$2 xz=; shift 2
     rm -rf "$program.emitted"
@@ -117,7 +122,7 @@ witness() {
     cc ${witness_level:--O1} $(one_file "$program.emitted"/*.c "$@") -o "$program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz $xz -lm -lpthread
 }
 
-# running TEXT: processes whose command line begins so; what has ended and only waits to be noticed does not count
+# running TEXT: prints the processes whose command line begins with TEXT, without zombies
 running() {
     local p
     for p in /proc/[0-9]*; do
@@ -126,7 +131,7 @@ running() {
     true
 }
 
-# recipe MODEL SAMPLES EPOCHS: a short train block for a model of three classes
+# recipe MODEL SAMPLES EPOCHS: prints a short train block for a model of three classes
 recipe() {
     cat << END
 train $1 {
@@ -140,7 +145,8 @@ train $1 {
 END
 }
 
-# shipped_models: the model files, one a line; the networks whose kernels take a minute to compile only with CHECK_DEEP=1
+# shipped_models: the model files, one on each line; networks whose kernels take a minute to compile only with
+# CHECK_DEEP=1
 shipped_models() {
     local file
     for file in "$TENON_ROOT"/models/*.tn; do
@@ -148,7 +154,8 @@ shipped_models() {
     done
 }
 
-# small_mnist DIR TRAIN TEST: the first samples of MNIST as plain IDX files, for runs that are short and start at once
+# small_mnist DIR TRAIN TEST: writes the first samples of MNIST as plain IDX files, for short runs that start
+# immediately
 small_mnist() {
     local split count bytes
     mkdir -p "$1"
@@ -162,7 +169,8 @@ small_mnist() {
     done
 }
 
-# small_cifar DIR N TEST: files in CIFAR-10's format, five of N images and one of TEST; images are pieces of MNIST's, classes take turns
+# small_cifar DIR N TEST: writes files in CIFAR-10's format, five with N images and one with TEST.  Images are pieces
+# of MNIST's images; the classes take turns.
 small_cifar() {
     local file i count=$2
     mkdir -p "$1"
@@ -175,11 +183,11 @@ small_cifar() {
     done 3< <(gzip -dc "$TENON_ROOT/models/data/mnist/train-images-idx3-ubyte.gz" 2> /dev/null | tail -c +3000)
 }
 
-# field LOG EVENT NAME: the values of a field of all records of one kind, in a line
+# field LOG EVENT NAME: prints the values of a field in all records of one event, on one line
 field() { { grep "\"event\":\"$2\"" "$1" || true; } | sed -n "s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tr '\n' ' '; }
 hashes() { field "$1" epoch weights_hash; }
 
-# npy FILE DESCR SHAPE BYTES: an array of zeros in NumPy's format, version 1
+# npy FILE DESCR SHAPE BYTES: writes an array of zeros in NumPy's format, version 1
 npy() {
     local head="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
     printf '\223NUMPY\001\000\166\000%-117s\n' "$head" > "$1"

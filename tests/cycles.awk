@@ -1,8 +1,8 @@
-# cycles.awk -- which files of C call each other in a circle: the largest set of files of which each reaches each other one.
+# cycles.awk -- finds cycles of calls between C files: the largest sets of files in which each file reaches each other one by calls.
 #
-#   awk -f tests/cycles.awk most=4 FILE...      prints the sets of more than `most` files, a line each: "5: a.c b.c c.c d.c e.c"
+#   awk -f tests/cycles.awk most=4 FILE...      prints each set of more than `most` files: "5: a.c b.c c.c d.c e.c"
 #
-# A file calls another one if it names a function that the other one defines without `static`.
+# A file calls another file if it names a function that the other file defines without `static`.
 FNR == 1 { comment = 0 }
 {
     line = $0

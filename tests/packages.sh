@@ -1,10 +1,10 @@
-# packages.sh -- sourced by ./quickstart and ./check: installs what is missing, or says what to install.
+# packages.sh -- sourced by ./quickstart and ./check: installs missing packages, or prints which packages to install.
 #
 #   need_packages COMMAND:PACKAGE FILE:PACKAGE CALL@HEADER@LIBRARIES:PACKAGE ...
 #
-# A FILE starts with / (globs allowed).  CALL@HEADER@LIBRARIES is present when a C program that makes the call links: two packages can
-# bring the same header (libblas-dev has a cblas.h too, without the library that programs are linked with).
-# Nothing is asked of the network when everything is there already.
+# A FILE starts with / and can be a glob.  CALL@HEADER@LIBRARIES is present if a C program with this call links: a header alone proves
+# nothing, because two packages can have it (libblas-dev has a cblas.h, but not the library that programs need).
+# If everything is present, the network is not used.
 
 # links CALL HEADER LIBRARIES: whether a C program with this header and this call links with these libraries
 links() {
@@ -29,7 +29,7 @@ missing_packages() {
     done | sort -u | tr '\n' ' '
 }
 
-# have ITEM...: all of them are there
+# have ITEM...: whether all items are present
 have() {
     [ -z "$(missing_packages "$@")" ]
 }
@@ -51,7 +51,7 @@ need_packages() {
         fi
     fi
     echo "installing $missing"
-    # package lists may be absent or stale: they are fetched only when the first attempt cannot do without
+    # Package lists can be missing or old: they are fetched only if the first attempt fails.
     local log
     log=$(mktemp)
     # shellcheck disable=SC2086
@@ -67,17 +67,17 @@ need_packages() {
     rm "$log"
 }
 
-# An old cmake that hides the distribution's, such as one in /usr/local/bin: installing a package would not help.
+# Whether an old cmake, such as one in /usr/local/bin, hides Debian's: then installing a package would not help.
 recent_cmake() {
     local have wanted=3.18
-    have=$(cmake --version 2> /dev/null | sed -n '1s/.*version //p') || return 0      # there is none: it will be installed
+    have=$(cmake --version 2> /dev/null | sed -n '1s/.*version //p') || return 0      # no cmake: it will be installed
     if [ -n "$have" ] && [ "$(printf '%s\n' $wanted "${have%%-*}" | sort -V | head -n 1)" != $wanted ]; then
         echo "$(command -v cmake) is version $have; $wanted or newer is needed: install Debian's package cmake and put it first in PATH" >&2
         exit 1
     fi
 }
 
-# writable_tree DIR: both commands write to DIR/build
+# writable_tree DIR: exits if DIR/build, to which both commands write, is not writable
 writable_tree() {
     mkdir -p "$1/build" 2> /dev/null && [ -w "$1/build" ] && return
     echo "cannot write to $1/build: copy the repository to a directory of yours, or build elsewhere: cmake -S ${1@Q} -B DIR && cmake --build DIR" >&2
@@ -89,7 +89,7 @@ install_packages() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
 }
 
-# want_packages ITEM...: the same, but goes on without them; what they are for says so itself when it is asked for.
+# want_packages ITEM...: the same, but continues if packages are missing; the commands that need them report it
 want_packages() {
     local missing
     missing=$(missing_packages "$@")
@@ -97,15 +97,15 @@ want_packages() {
     (need_packages "$@") > /dev/null 2>&1 || echo "going on without $missing"
 }
 
-# The C library's and zlib's headers lie where the distribution's architecture says: a glob finds both.
+# Headers of the C library and of zlib are in a directory that depends on the architecture: a glob finds it.
 packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex bison:bison
                 '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
-# tenon sweep and tenon results
+# For tenon sweep and tenon results.
 packages_sweep=(/usr/include/sqlite3.h:libsqlite3-dev /usr/include/cjson/cJSON.h:libcjson-dev)
-# Also used by bench/run.  OpenBLAS's own function tells it from another BLAS.
+# Also for bench/run.  A function that only OpenBLAS has distinguishes it from other BLAS libraries.
 openblas='extern void openblas_set_num_threads(int); cblas_sdot(0, 0, 0, 0, 0); openblas_set_num_threads(1)@cblas.h@-lopenblas:libopenblas-dev'
 packages_check=("${packages_build[@]}" "${packages_sweep[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' "$openblas"
                 mpicc:libopenmpi-dev mpirun:openmpi-bin ompi_info:openmpi-bin /usr/include/png.h:libpng-dev /usr/include/turbojpeg.h:libturbojpeg0-dev)
-# 45 MB to fetch: for ./check --deep only; without them tests/programs/armv8.sh is skipped
+# 45 MB to fetch, only for ./check --deep; without them tests/programs/armv8.sh is skipped.
 packages_cross=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu '/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross'
                 qemu-aarch64:qemu-user)

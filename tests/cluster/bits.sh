@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# bits.sh -- the weights after every epoch do not depend on ranks, threads or the network between them.
+# bits.sh -- the weights after each epoch do not depend on ranks, threads or the network between the ranks.
 #
-# LeNet, mlp_wide with its dropout, and a ResNet of four shards with augmented images: 1, 2, 4 ranks (8 of LeNet) of 1 and 2 threads, over
-# shared memory and over TCP between hosts made of namespaces, and a run that is stopped twice and goes on with other numbers of ranks.
-# With CHECK_DEEP=1 (./check --deep) all of it with ResNet-20; otherwise only one of 8 layers, over shared memory.
+# LeNet, mlp_wide with its dropout, and a ResNet of four shards with augmented images run on 1, 2 and 4 ranks (LeNet also on 8) with 1
+# and 2 threads, over shared memory and over TCP between hosts made of namespaces.  A run is also stopped twice and resumed with other
+# numbers of ranks.  With CHECK_DEEP=1 (./check --deep) the ResNet is ResNet-20; otherwise it has 8 layers and uses shared memory only.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh all=${CHECK_DEEP:-0}
@@ -14,7 +14,7 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none
 timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start two processes here"; finish; exit; }
 trap '"$hosts" down; rm -rf "$work"' EXIT
 
-# hash WAY RANKS THREADS PROGRAM OPTIONS...; WAY: shared (memory), between (hosts)
+# hash WAY RANKS THREADS PROGRAM OPTIONS...: the hashes of the weights.  WAY: shared (memory), between (hosts).
 hash() {
     local way=(mpirun --bind-to none) ranks=$2 threads=$3
     [ "$1" = shared ] || way=("$hosts" mpirun)
@@ -24,7 +24,7 @@ hash() {
     hashes "$work/log"
 }
 
-# equal NAME WAY MOST OPTIONS...: of $work/NAME by 1, 2 ... MOST ranks
+# equal NAME WAY MOST OPTIONS...: $work/NAME has equal weights on 1, 2 ... MOST ranks
 equal() {
     local name=$1 way=$2 most=$3 ranks threads; shift 3
     [ -e "$work/$name.want" ] || { rm -f "$work/log"; "$work/$name" "$@" --epochs 2 --log "$work/log" > /dev/null; hashes "$work/log" > "$work/$name.want"; }
@@ -36,7 +36,7 @@ equal() {
     done
 }
 
-# pieces NAME OPTIONS...: an epoch of two ranks, one of four, one alone
+# pieces NAME OPTIONS...: one epoch on two ranks, one on four, one on a single rank
 pieces() {
     local name=$1 whole; shift
     whole=$(hash shared 1 2 "$work/$name" "$@" --epochs 3)

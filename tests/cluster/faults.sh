@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# faults.sh -- a run on four hosts, and what can happen to it.  Each fault ends all processes within its limit, names the culprit, has
-# its exit code, and leaves a checkpoint from which one process goes on to the bits of a run that nothing happened to.
+# faults.sh -- faults during a run on four hosts.  Each fault ends all processes within its limit, with a message that names the cause and
+# with its exit code.  It leaves a checkpoint from which one process reaches the weights of an undisturbed run.
 #
 #   fault                     seconds   exit code
-#   a rank is killed             15     137, mpirun's
-#   a rank is stopped            20     76, ours: --timeout 3, three more for answers, and the end of the others
-#   a line is cut                30     76, or 205 where mpirun notices first
-#   a host is gone               15     205, mpirun's
-#   full disk on rank 0, data missing on rank 2, a number that is not finite on rank 1, another program on node2: 20, exit code 1, ours
+#   a rank is killed             15     137, by mpirun
+#   a rank is stopped            20     76, by Tenon: --timeout 3, three more seconds for answers, and the end of the other ranks
+#   a connection is broken       30     76, or 205 if mpirun notices first
+#   a host is lost               15     205, by mpirun
+#   full disk on rank 0, data missing on rank 2, a number that is not finite on rank 1, another program on node2: 20, exit code 1, by Tenon
 #
-# All of it with CHECK_DEEP=1 (./check --deep), else three of the eight.  Skipped where namespaces cannot be made.
+# With CHECK_DEEP=1 (./check --deep) all eight faults, else three.  Skipped if namespaces cannot be made.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh
@@ -23,7 +23,7 @@ build lenet "$work/lenet" --comm mpi
 "$work/lenet" --epochs 60 --data "$work/mnist" --log "$work/whole" > /dev/null
 "$hosts" up 4
 
-# as HOST "COMMANDS" PROGRAM...: what one host alone has, mounted where no other sees it
+# as HOST "COMMANDS" PROGRAM...: runs PROGRAM after COMMANDS, which mount files that only this host sees
 cat > "$work/as" <<'END'
 #!/bin/sh
 if [ "$(hostname)" = "$1" ]; then eval "$2"; fi
@@ -34,7 +34,7 @@ chmod +x "$work/as"
 on_hosts() { timeout -k 5 90 "$hosts" mpirun -n 4 "$@"; }
 pid_of() { running "$work/lenet" | while read -r p; do grep -qz "^OMPI_COMM_WORLD_RANK=$1\$" "/proc/$p/environ" 2> /dev/null && echo "$p"; done | head -n 1; }
 
-# ended TEXT CODES PATTERN LIMIT SINCE RC: how it ended
+# ended TEXT CODES PATTERN LIMIT SINCE RC: checks exit code, message and time of a run that has ended
 ended() {
     local text=$1 codes=$2 pattern=$3 limit=$4 since=$5 rc=$6 left
     while left=$(running "$work/"); [ -n "$left" ] && [ $((SECONDS - since)) -le "$limit" ]; do sleep 0.2; done
@@ -43,7 +43,7 @@ ended() {
     tr -s '\n ' ' ' < "$work/err" | grep -Eq "$pattern" && ok || { bad "$text: the message does not match '$pattern':"; tail -n 8 "$work/err"; }
 }
 
-# goes_on TEXT: the checkpoint is good: one process takes it up, and reaches the weights of a run without the fault
+# goes_on TEXT: one process resumes from the checkpoint, and reaches the weights of a run without the fault
 goes_on() {
     local done log=$work/run.log
     done=$(hashes "$log" | wc -w)
@@ -51,7 +51,7 @@ goes_on() {
     same "$1: weights after it" "$(hashes "$log" | tr ' ' '\n' | sort -u)" "$(hashes "$work/whole" | tr ' ' '\n' | head -n $((done + 1)) | sort -u)"
 }
 
-# lost TEXT CODES PATTERN LIMIT COMMAND...: COMMAND happens to a run that has trained for a while
+# lost TEXT CODES PATTERN LIMIT COMMAND...: runs COMMAND, a fault, while a run trains
 lost() {
     local text=$1 codes=$2 pattern=$3 limit=$4 rc=0 job since
     shift 4
@@ -77,7 +77,7 @@ refused() {
     ended "$text" 1 "$pattern" 20 $since $rc
 }
 
-# the same bits on hosts as in one process
+# The same bits on four hosts as in one process.
 rm -f "$work/log"
 succeeds "four hosts" on_hosts "$work/lenet" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log"
 grep -q "mpirun would notice a broken connection" "$work/out" && bad "a hint at keep-alive, which is set" || ok
@@ -91,12 +91,12 @@ lost "a stopped rank" 76 "rank 2 \(node3\) does not answer" 20 signal STOP 2
 refused "another program on node2" "rank 1 \(node2\) has another program than rank 0 \(node1\)" \
     "$work/as" node2 "mount --bind $work/other $work/lenet" "$work/lenet" --epochs 1 --data "$work/mnist"
 
-# a sample that is not a number, of rank 1's shards: the 40th of a batch of 128
+# A sample that is not finite, in rank 1's shards: the 40th of a batch of 128.
 cat > "$work/four.tn" <<END
 model four(x: f32[4], classes: int = 2) { return dense(x, 8) |> tanh |> dense(classes) }
 train four { data = "$work/four"; loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 128; shards = 8; epochs = 2 }
 END
-# array FILE TYPE SHAPE: a NumPy file of what stdin gives
+# array FILE TYPE SHAPE: a NumPy file with the bytes of stdin
 array() { { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $3, }"; cat; } > "$1"; }
 mkdir -p "$work/four"
 head -c 2048 /dev/zero | array "$work/four/test_x.npy" '<f4' '(128, 4)'
@@ -117,7 +117,7 @@ if [ "$every" = 1 ]; then
     refused "data missing on node3" "rank 2 \(node3\): error: .*$work/mnist" \
         "$work/as" node3 "mount -t tmpfs tmpfs $work/mnist" "$work/lenet" --epochs 1 --data "$work/mnist"
 
-    # the disk has room for two checkpoints and a half
+    # The disk has room for two and a half checkpoints.
     mkdir "$work/full"
     size=$(stat -c %s "$(find "$work/c" -name 'step-*.safetensors' | head -n 1)")
     rm -rf "$work/c" "$work/run.log"

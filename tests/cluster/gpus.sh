@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# gpus.sh -- programs for several GPUs on hosts made of namespaces, over stand-ins for CUDA and NCCL (tests/cuda): processes meet over TCP
-# between hosts, have the bits of one, notice a host that is gone; and the job script of `tenon emit --to slurm --target cuda`.
+# gpus.sh -- programs for several GPUs, on hosts made of namespaces, with stand-ins for CUDA and NCCL (tests/cuda).  Processes connect
+# over TCP between hosts, have the bits of one process, and notice a lost host.  Also the job script of
+# `tenon emit --to slurm --target cuda`.
 #
-# NCCL's own way between hosts is not here: the stand-in's messages go through a file that all hosts see.  The job on a Slurm that gives a
-# GPU to each task, and is queued again when a rank is killed, with CHECK_DEEP=1 (./check --deep).
-# Deep: ranks of GPUs over TCP meet on one host in test_tcp, and hosts are lost in faults.sh.
+# NCCL's own connections between hosts are not tested: messages of the stand-in go through a file that all hosts see.  With
+# CHECK_DEEP=1 (./check --deep) also a job on a Slurm that gives a GPU to each task; it is queued again when a rank is killed.
+# Deep: test_tcp connects GPU ranks over TCP on one host, and faults.sh has lost hosts.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -27,7 +28,8 @@ mlp=("$work/mlp/gpu" --data "$work/mnist" --threads 1)
 "${mlp[@]}" --epochs 2 --log "$work/one" > /dev/null
 want=$(hashes "$work/one")
 
-# start N EACH OPTIONS...: N ranks, EACH of them on a host, from node1 on; they meet there.  pid[rank], $work/err.RANK
+# start N EACH OPTIONS...: starts N ranks, EACH of them on each host, from node1 on.  Sets pid[rank]; $work/err.RANK
+# has stderr.
 start() {
     local n=$1 each=$2 r; shift 2
     port=$((port + 1)) pid=()
@@ -39,7 +41,7 @@ start() {
 }
 ended() { local r; code=(); for r in "${!pid[@]}"; do code[r]=0; wait "${pid[r]}" 2> /dev/null || code[r]=$?; done; }
 
-# ---- between hosts: one GPU each, and two of two
+# ---- between hosts: one GPU on each, and two on each of two
 every=${CHECK_DEEP:-0}
 for each in $([ "$every" = 0 ] || echo 1) 2; do
     start 4 $each --epochs 2 --log "$work/log-%r"
@@ -50,8 +52,8 @@ for each in $([ "$every" = 0 ] || echo 1) 2; do
     rm -f "$work"/log-*
 done
 
-# ---- a host that is gone, and a line that is cut
-# lost TEXT PATTERN COMMAND...
+# ---- a lost host, and a broken connection
+# lost TEXT PATTERN COMMAND...: COMMAND is the fault
 lost() {
     local text=$1 pattern=$2 since; shift 2
     start 4 1 --epochs 4000 --timeout 3
@@ -83,7 +85,7 @@ slurm_idle 2 on || { skip "Slurm's nodes do not come up here"; finish; exit; }
 cd "$work"
 "$TENON" emit "$TENON_ROOT/models/mlp.tn" --to slurm --target cuda --batch 8 --shards 4 -o .
 cp mlp/gpu mlp.program
-sed -i 's|^    \./mlp |    ./mlp.program |' mlp.sbatch           # mlp is a directory here
+sed -i 's|^    \./mlp |    ./mlp.program |' mlp.sbatch           # mlp is a directory in this test
 "${mlp[@]}" --epochs 12 --log whole > /dev/null
 job=$(on sbatch --parsable --ntasks=4 --nodes=2 --cpus-per-task=1 mlp.sbatch --max-restarts 1 --epochs 12 --data "$work/mnist" --threads 1 --timeout 5 --checkpoint-every 1)
 log=mlp-$job.jsonl
@@ -95,7 +97,7 @@ victim=$(for p in $(running "$work/./mlp.program"); do grep -qz "^SLURM_PROCID=2
 kill -9 "$victim" || bad "rank 2 is not there: $(cat mlp-*.out)"
 for _ in $(seq 600); do
     case $(state JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT) break ;; esac
-    # once: Slurm holds a job back for two minutes that was queued again
+    # Only once: Slurm delays a job that was queued again by two minutes.
     if [ "$(state Reason)" = BeginTime ] && [ -z "${let_go:-}" ]; then on scontrol update JobId="$job" StartTime=now+2; let_go=1; fi
     sleep 0.2
 done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# hosts.sh -- several hosts on one machine: node1 .. nodeN, each a network, a host name, a /dev/shm and an /etc/hosts of its own
-# (Linux namespaces), joined by a bridge in a namespace of its own.  Nothing touches the machine's real network; files are shared.
+# hosts.sh -- several hosts on one machine: node1 .. nodeN.  Each has a network, a host name, a /dev/shm and an /etc/hosts of its own
+# (Linux namespaces).  A bridge in another namespace connects them.  The machine's real network is not touched; files are shared.
 #
-#   hosts.sh up N            hosts.sh down               hosts.sh able          exit code 0 where all this can be done
-#   hosts.sh run K CMD...    CMD on node K               hosts.sh mpirun ...    Open MPI's, from node 1 over all nodes
-#   hosts.sh rate R|off      the speed of every line     hosts.sh cut K         packets of node K vanish; nobody is told
-#   hosts.sh off K           every process of node K is killed, as if its power was gone
+#   hosts.sh up N            hosts.sh down               hosts.sh able          exit code 0 if the machine can do all this
+#   hosts.sh run K CMD...    runs CMD on node K          hosts.sh mpirun ...    Open MPI's mpirun, from node 1 over all nodes
+#   hosts.sh rate R|off      limits the speed of links   hosts.sh cut K         drops all packets of node K without an error
+#   hosts.sh off K           kills every process of node K, as a loss of power would
 #
-# HOSTS names the cluster (default tenon), so that two can stand side by side.  Needs root, iproute2, util-linux.
+# HOSTS names the cluster (default tenon), so that two clusters can exist at the same time.  Needs root, iproute2, util-linux.
 set -euo pipefail
 name=${HOSTS:-tenon}
 state=/run/hosts.$name switch=$name-switch self=$(readlink -f "$0")
@@ -39,7 +39,7 @@ up() {
         ip -n "$node" addr add "10.78.0.$k/24" dev eth0
         ip -n "$node" link set lo up
         ip -n "$node" link set eth0 up
-        quietly ip netns exec "$node" sysctl -qw net.ipv4.tcp_congestion_control=cubic    # bbr's own pacing and tbf do not mix
+        quietly ip netns exec "$node" sysctl -qw net.ipv4.tcp_congestion_control=cubic    # the pacing of bbr and tbf disturb each other
         : > "$state/uts$k"
         mkdir "$state/shm$k"
         unshare --uts="$state/uts$k" hostname "node$k"
@@ -69,7 +69,7 @@ enter() {
         'mount --bind "$0/names" /etc/hosts; mount --bind "$0/shm$1" /dev/shm; shift; exec "$@"' "$state" "$k" "$@"
 }
 
-# A bucket of two milliseconds: with less the kernel's clock lets less through than was asked for.
+# The bucket holds two milliseconds of data: with less, the kernel's clock lets less through than requested.
 rate() {
     local k at burst=32kb
     case $1 in *gbit) burst=256kb ;; esac
@@ -81,7 +81,8 @@ rate() {
     done
 }
 
-# A line that is cut is noticed by keep-alive after 3 + 3 * 1 s here; where nobody sets it, after eight minutes.
+# Keep-alive notices a broken connection after 3 + 3 * 1 s in this cluster; with Linux's defaults it takes eight
+# minutes.
 start() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     export OMPI_MCA_plm_rsh_agent="$self rsh" OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_default_hostfile="$state/slots"

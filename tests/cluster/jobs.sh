@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# jobs.sh -- the job script of `tenon emit --to slurm` on a Slurm of its own, with hosts made of namespaces: the job goes on by itself after
-# a warning of the time limit, a killed rank and a lost node, and ends with the bits of a run that nothing happened to.
+# jobs.sh -- the job script of `tenon emit --to slurm`, on a Slurm of its own with hosts made of namespaces.  The job continues by itself
+# after a warning of the time limit, a killed rank and a lost node, and ends with the bits of an undisturbed run.
 #
-# About a minute: with CHECK_DEEP=1 (./check --deep).  Skipped where Slurm or namespaces are missing.
+# Takes about a minute, with CHECK_DEEP=1 (./check --deep) only.  Skipped if Slurm or namespaces are missing.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -37,8 +37,9 @@ job=$(on sbatch --parsable --ntasks=2 --nodes=2 --cpus-per-task=1 lenet.sbatch -
 log=lenet-$job.jsonl
 epochs() { { grep '"event":"epoch"' "$log" 2> /dev/null || true; } | wc -l; }
 state() { on scontrol show job "$job" | tr ' ' '\n' | sed -n "s/^$1=//p"; }
-free=                                                 # the restart whose two minutes were cut short
-# runs N: until the log has N epochs more than now, or the job has ended; a job that waits for its two minutes to pass is let go
+free=                                                 # the restart for which the wait of two minutes was shortened
+# runs N: waits until the log has N more epochs, or the job has ended; shortens the two minutes that Slurm delays a
+# requeued job
 runs() {
     local until=$(($(epochs) + $1)) since=$SECONDS
     while [ "$(epochs)" -lt $until ] && [ $((SECONDS - since)) -lt 90 ]; do

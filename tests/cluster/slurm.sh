@@ -1,4 +1,5 @@
-# slurm.sh -- sourced: a Slurm of its own in $slurm.  Set before: slurm (its directory) and port (its controller's; the nodes' begin behind it).
+# slurm.sh -- sourced: starts a Slurm of its own in $slurm.  Set slurm (its directory) and port (of its controller; the ports of the
+# nodes follow it) before.
 
 # slurm_conf NAME CONTROLLER NODES [SETTINGS]: the configuration of cluster NAME in $SLURM_CONF, and a munge for it.
 # NODES is what stands in a line of nodes, SETTINGS are lines of their own.  Nodes called N need $slurm/spool/N and $slurm/tmp/N.
@@ -43,7 +44,8 @@ END
         --pid-file="$slurm/munged.pid" --log-file="$slurm/munged.log" 2> /dev/null
 }
 
-# slurm_idle NODES COMMAND...: waits half a minute for that many idle nodes; COMMAND runs a program where the controller is
+# slurm_idle NODES COMMAND...: waits up to half a minute for that many idle nodes; COMMAND runs a program on the
+# controller's host
 slurm_idle() {
     local nodes=$1 _; shift
     for _ in $(seq 150); do

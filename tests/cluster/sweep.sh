@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# sweep.sh -- `tenon sweep --slurm`: the parts of a job array become one store, each run once; by hand, and on a Slurm of its own.
+# sweep.sh -- `tenon sweep --slurm`: the tasks of a job array fill one store, and each run is made once; started by hand, and by Slurm.
 #
-# The Slurm (two nodes that are this machine) with CHECK_DEEP=1 (./check --deep), where root, slurm-wlm and munge are.
+# The Slurm (two nodes, which are this machine) only with CHECK_DEEP=1 (./check --deep), and if root, slurm-wlm and munge are available.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
@@ -12,7 +12,7 @@ cp "$TENON_ROOT/models/mlp.tn" .
 plan=(mlp.tn --batch 50,60,70 --threads 1 --steps 3 --repeat 2 --retries 0 --label 'a b')
 stored() { "$TENON" results list --store "$1" 2> /dev/null | tail -n +2 | wc -l; }
 
-# the script, and its tasks by hand
+# The script, whose tasks are started by hand.
 succeeds "a job array" "$TENON" sweep "${plan[@]}" --slurm 2 --store out.db
 grep -q '^out.sbatch: 2 tasks; sbatch out.sbatch' out && [ ! -e out.db ] && ok || bad "what is said of it: $(cat out)"
 bash -n out.sbatch && ok || bad "out.sbatch is no script: $(cat out.sbatch)"
@@ -28,7 +28,8 @@ grep -q '^3 tasks instead of 9' out && ok || bad "nine tasks of three programs: 
 refuses "a part that is not there" "--part needs I/N, from 1/3 to 3/3 here, not '4/3'" "$TENON" sweep "${plan[@]}" --part 4/3
 refuses "no part" "--part needs I/N, from 1/3 to 3/3 here, not 'two'" "$TENON" sweep "${plan[@]}" --part two
 
-# merging: what is the same is known; another run of the same repeat is an attempt more; epochs and texts come along
+# Merging of stores: equal runs are recognised; another run of the same repeat is one more attempt; epochs and texts
+# are copied.
 succeeds "the same configuration elsewhere" "$TENON" sweep "${plan[@]}" --batch 50 --store else.db
 succeeds "both" "$TENON" results merge out.db else.db --store all.db
 grep -q '^all.db: 8 runs added, 0 were there' out && ok || bad "merging: $(cat out)"
@@ -38,7 +39,7 @@ refuses "a store into itself" "all.db is the store to merge into" "$TENON" resul
 refuses "a store that is not there" "there is no store none.db" "$TENON" results merge none.db --store all.db
 same "what is there stays" "$(stored all.db)" 8
 
-# a Slurm
+# A Slurm.
 deep "a job array on a Slurm" || { finish; exit; }
 type slurmctld slurmd munged sbatch > /dev/null 2>&1 && [ "$(id -u)" = 0 ] || { skip "no Slurm here: root, slurm-wlm and munge make it"; finish; exit; }
 slurm=$work/slurm port=$((20000 + $$ % 10000))
@@ -49,14 +50,14 @@ slurm_conf sweep$$ "$(hostname -s)(127.0.0.1)" "n[1-2] NodeAddr=127.0.0.1 Port=[
 slurmctld -f "$SLURM_CONF"
 for k in 1 2; do slurmd -f "$SLURM_CONF" -N n$k; done
 slurm_idle 2 env || { skip "Slurm's nodes do not come up here"; finish; exit; }
-# settle JOB SECONDS: until no task of it is queued or at work
+# settle JOB SECONDS: waits until no task of the job is queued or running
 settle() { for _ in $(seq $(($2 * 5))); do [ -n "$(squeue -h -j "$1" 2> /dev/null)" ] || return 0; sleep 0.2; done; bad "job $1 is not done: $(squeue)"; }
 
 succeeds "a job array" "$TENON" sweep "${plan[@]}" --slurm 3 --store queued.db
 job=$(sbatch --parsable queued.sbatch)
 settle "$job" 120
 same "runs of three tasks on two nodes" "$(stored queued.db)" 6
-# signalled as before a time limit, a task is queued again and goes on
+# A task that gets the signal before its time limit is queued again, and continues.
 succeeds "a longer one" "$TENON" sweep mlp.tn --batch 50,60 --threads 1 --steps 20000 --repeat 6 --retries 0 --slurm 2 --store long.db
 job=$(sbatch --parsable long.sbatch)
 for _ in $(seq 300); do [ "$(stored long.part-1.db)" -ge 2 ] && break; sleep 0.2; done

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# models.sh -- every cuDNN graph of the shipped models has an engine: in exact f32 and without a GPU or a driver, seconds a model.
-# With CHECK_DEEP=1 (./check --deep): the large networks, and bf16 too, whose fused graphs are compiled, minutes a network; small models in tf32 and f16 and for other GPUs.
+# models.sh -- every cuDNN graph of the shipped models has an engine: in exact f32, without a GPU or a driver, a few seconds for each
+# model.  With CHECK_DEEP=1 (./check --deep) also the large networks, and bf16, whose fused graphs are compiled (minutes for each
+# network); small models also in tf32 and f16, and for other GPUs.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 export TENON_CACHE=$work/cache
 "$(dirname "$TENON")/tenon-plan" --version > /dev/null 2>&1 || { skip "tenon-plan or cuDNN is not here: engines of the models"; finish; exit; }
 
-# plans MODEL OPTIONS...: each graph of it has an engine, and each of cuDNN's rows says which
+# plans MODEL OPTIONS...: each graph of the model has an engine, and each row of cuDNN names its engine
 plans() {
     local model=$1; shift
     if ! "$TENON" show "$TENON_ROOT/models/$model.tn" --target cuda "$@" > "$work/table" 2> "$work/err"; then bad "$model $*: $(head -3 "$work/err")"

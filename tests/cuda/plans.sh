@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# plans.sh -- cuDNN graphs planned for a GPU by the real library, where there is no GPU and no driver; kept plans loaded again.
+# plans.sh -- the real cuDNN plans graphs for a GPU, on a machine without GPU and driver; stored plans are loaded again.
 # With CHECK_DEEP=1 (./check --deep): fused graphs of every kind, for three architectures.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
@@ -16,7 +16,7 @@ refuses "an unknown driver" "CUDA version of a driver, such as 13.0" plan --driv
 refuses "no graphs" "which graphs" plan
 refuses "an option without its value" "needs a value" plan "$graphs" --arch
 
-# a graph that is wrong is named, and why; the others are planned all the same
+# A wrong graph is reported with the reason; the other graphs are planned.
 conv="x bf16 8 64 14 14; w bf16 64 64 3 3; y bf16 8 64 14 14; conv x w y pad 1 1"
 { echo "$conv foo"; echo "x bf16 8 64 14; conv x"; echo "${conv/64 64 3/64 65 3}"; echo "x bf17 1 2 3 4; conv x"; echo "y bf16 0 3; conv y y y"
   echo "$conv"; echo "$conv foo | $conv"; echo "x f32 4000000000 4000000000 4000000000 1; conv x"; } > "$work/graphs"
@@ -31,7 +31,8 @@ expect 6 "^plan 0 "
 expect 7 "^plan 1 "
 expect 8 "^none .*tensor x has a size of 4000000000"
 
-# what is kept is loaded for the same GPU, driver and cuDNN in milliseconds, and is never taken for another: then it is made anew, and kept
+# A stored plan is loaded in milliseconds for the same GPU, driver and cuDNN.  For another one it is not used: the
+# plan is made again and stored.
 load() { "$bin/tests/tenon-load" "$@" 2>&1 | tr '\n' ' '; }
 loads() { local text=$1 pattern=$2 got; shift 2; got=$(load "$@"); if [[ $got =~ $pattern ]]; then ok; else bad "$text: '$got' is not '$pattern'"; fi; }
 mkdir "$work/kept"
@@ -48,7 +49,7 @@ loads "a kept plan that is damaged" "made workspace" sm_90 13010 "$work/5.plan" 
 head -c 600 "$work/5.plan" > "$work/half.plan"
 loads "an embedded plan that is damaged" "cannot be loaded.* made workspace" sm_90 13000 "$work/half.plan" -
 
-# every kind of graph
+# Every kind of graph.
 archs=sm_90 until='^# compiled'
 [ "$CHECK_DEEP" = 1 ] && archs="sm_90 sm_80 sm_100" until='^never'
 sed "/$until/q" "$graphs" | grep -E '^(plan|none)' > "$work/lines"
@@ -60,7 +61,7 @@ for arch in $archs; do
         # shellcheck disable=SC2086
         plan --arch $arch $flag "$work/graphs" > "$work/answers"
         while read -r want _ _ graph <&3 && read -r got rest <&4; do
-            # other architectures have other engines: there the graphs must be understood and answered
+            # Other architectures have other engines: the graphs must be valid, with an engine or without.
             if [ "$want" = "$got" ] || { [ $arch != sm_90 ] && ! grep -q BAD_PARAM <<< "$rest"; }; then ok; else bad "$arch $rule: $got $rest for: $graph"; fi
         done 3< "$work/some" 4< "$work/answers"
         same "$arch $rule: as many answers as graphs" "$(wc -l < "$work/answers")" "$(wc -l < "$work/graphs")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# show.sh -- `tenon show --target cuda`: the calls of a step; every cuDNN graph of it planned by the real library where that is there.
-# show.sh --update writes the golden tables anew.
+# show.sh -- `tenon show --target cuda`: the calls of a step; the real cuDNN plans every graph of it if the library is present.
+# show.sh --update rewrites the golden tables.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -8,13 +8,13 @@ golden=$TENON_ROOT/tests/cuda/lenet.launches models=$TENON_ROOT/models
 export TENON_CACHE=$work/cache
 show() { "$TENON" show "$models/$1.tn" --target cuda "${@:2}"; }
 
-# what does not depend on cuDNN: calls, blocks, bytes, times; and without it the table says what is missing
+# Parts that do not depend on cuDNN: calls, blocks, bytes, times.  Without cuDNN the table reports that it is missing.
 { show lenet; show lenet --kernels=persistent; TENON_CUDNN=/nowhere/libcudnn.so.9 show lenet --kernels=cudnn 2> "$work/err"; } > "$work/lenet"
 sed -n '/^a step/,/ fits B200/p' "$work/lenet" > "$work/launches"
 [ "${1:-}" != --update ] || cp "$work/launches" "$golden"
 cmp -s "$work/launches" "$golden" && ok || { bad "the launches of LeNet are others than in $golden"; diff "$work/launches" "$golden" | head -10; }
 grep -q "the convolutions are not planned: " "$work/err" && grep -q "5 graphs are not planned" "$work/lenet" && ok || bad "the table does not say that nothing is planned"
-# the table counts the calls of the program that is written
+# The table counts the calls of the program that is written.
 counted() { sed -n 's/^ *\([0-9,]*\) launches a step,.*/\1/p' "$work/table" | tr -d ,; }
 written() { "$TENON" emit "$models/$1.tn" --to cuda "${@:2}" | sed -n 's/.* a step takes \([0-9]*\) launches;.*/\1/p'; }
 for options in "lenet" "lenet --kernels=cudnn --dtype bf16" "lstm_text --kernels=own" "resnet56_cifar10 --kernels=own --set model.depth=20"; do
@@ -23,7 +23,7 @@ for options in "lenet" "lenet --kernels=cudnn --dtype bf16" "lstm_text --kernels
     # shellcheck disable=SC2086
     same "launches of $options" "$(counted)" "$(written $options)"
 done
-# a loop of 40 steps, forward and backward, of two launches each, and 8 launches around the two loops
+# A loop of 40 steps, forward and backward, with two launches each, and 8 launches around the two loops.
 show lstm_text --kernels=own > "$work/table"
 same "launches of a step of lstm_text" "$(counted)" $((2 * 2 * 40 + 8))
 TENON_CUDNN=/nowhere/libcudnn.so.9 show gpt_char --dtype bf16 --batch 2048 > "$work/large" 2> /dev/null
@@ -45,7 +45,7 @@ plans lenet --kernels=cudnn; same "LeNet's graphs in exact f32" "$(engines)" 5
 grep ' cuDNN [0-9]' "$work/table" | grep -q tensor-cores && bad "exact f32 on tensor cores" || ok
 plans lenet --dtype tf32
 plans mlp --dtype bf16; same "an MLP has no graphs" "$(engines)" 0
-# precompiled engines with bias and relu inside in each type, as values lie
+# Precompiled engines with bias and relu, in each type and layout.
 for dtype in f32 tf32 bf16; do
     plans lenet_relu --kernels=cudnn --dtype $dtype --batch 64
     grep -q " conv2d + bias + relu  *cuDNN [0-9]" "$work/table" && grep -q "2 convolutions have operations behind them; in 2 the graph contains all of these" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
@@ -61,7 +61,7 @@ plans resnet56_cifar10 --kernels=cudnn --set model.depth=20
 same "planned once" "$("$TENON" cache | awk '/plans/ { print $2 }')" "$before"
 refuses "a driver that is none" "CUDA version of a driver" show lenet --kernels=cudnn --driver 580
 
-# ended in the middle, it ends the planner and leaves nothing behind
+# An interrupted command ends the planner and leaves no files.
 mkdir "$work/tmp"
 TMPDIR=$work/tmp "$TENON" show "$models/resnet56_cifar10.tn" --target cuda --dtype bf16 > "$work/table" 2>&1 & pid=$!
 for ((i = 0; i < 100; i++)); do [ -z "$(ls "$work/tmp")" ] || break; sleep .1; done

@@ -1,14 +1,14 @@
-# commands.awk -- FILES OPTIONS COMMANDS: prints what is wrong in commands of documents.
+# commands.awk -- FILES OPTIONS COMMANDS: prints errors in the commands of documents.
 #
-# OPTIONS has a line for each "tenon-COMMAND" and "program-COMMAND", and one for each of these (or "tenon") with an option.
-# Options of the repository's scripts are printed as "script PLACE SCRIPT OPTION", for the caller to look into the script.
+# OPTIONS has a line for each "tenon-COMMAND" and "program-COMMAND", and for each of these (or "tenon") with an option.
+# An option of a script of the repository is printed as "script PLACE SCRIPT OPTION"; the caller searches the script for it.
 FNR == 1 { part++ }
 part == 1 { there[$0] = 1; next }
 part == 2 { known[$0] = 1; next }
 
 {
     place = $1 ":" $2
-    starts = 0                                   # whether the command starts another one, so that any word may be that
+    starts = 0                                   # whether the command starts another command, so that any word can be that command
     for (i = 3; i <= NF; i++) {
         word = $i
         if (word ~ /^[A-Z_a-z][A-Z_a-z0-9]*=/) continue
@@ -22,7 +22,7 @@ part == 2 { known[$0] = 1; next }
 }
 END { print "ok " n + 0 }
 
-# An option without its value; "" for any other word.
+# The name of an option without its value; "" for any other word.
 function option(word)
 {
     if (word !~ /^--?[A-Za-z]/) return ""

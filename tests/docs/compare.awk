@@ -1,15 +1,15 @@
-# compare.awk -- awk -f compare.awk PAGE PRINTED: whether an output is the one that a page shows.
+# compare.awk -- awk -f compare.awk PAGE PRINTED: whether an output agrees with the one that a page shows.
 #
-# Words are compared one by one; how many blanks stand between them does not matter.  In the page
+# Words are compared one by one; the number of blanks between them does not matter.  In the page
 #
 #   a line ...      stands for any number of lines
-#   a word ...      stands for any number of words; with characters in front or behind, as in step-...; for one word or more that
-#                   begin and end so
-#   a number        with a unit behind it (s, ms, samples/s, MB, %, GFLOP/s) stands for any number: times and sizes differ
-#   0.9842          with a point stands for any number that is at most a tenth, or 0.02, away
+#   a word ...      stands for any number of words.  With other characters, as in step-..., it stands for one or more words that
+#                   begin and end with these characters
+#   a number        with a unit after it (s, ms, samples/s, MB, %, GFLOP/s) stands for any number: times and sizes differ
+#   0.9842          with a point stands for any number that differs by at most a tenth, or by 0.02
 #   12              without a point stands for itself
 #
-# Prints the line of the page that nothing agreed with, and what was printed in its place; exit code 1.
+# Prints the first line of the page that does not agree, and the printed line; exit code 1.
 FNR == 1        { part++ }
 part == 1       { page[++n] = $0 }
 part == 2       { printed[++m] = $0 }
@@ -25,7 +25,7 @@ function near(want, have,    d, most) {
     return d <= (most > 0.02 ? most : 0.02)
 }
 
-# What stands at the end of a word, and is no part of a number.
+# The characters at the end of a word that are not part of a number.
 function tail(w)        { return match(w, /[,:;)"]+$/) ? substr(w, RSTART) : "" }
 function head(w)        { return substr(w, 1, length(w) - length(tail(w))) }
 

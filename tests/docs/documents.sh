@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# documents.sh -- rules that every document (*.md) of the project keeps; each fault is reported as FILE:LINE: what is wrong.
+# documents.sh -- rules for every document (*.md) of the project; each fault is reported as FILE:LINE: description.
 #
 #   lines        at most 140 characters
-#   links        a relative link leads to a file or directory of the repository, its anchor to a heading of the page
-#   examples     a ```tenon block with a model is a whole file: `tenon check` accepts it.  ```tenon title="NAME" lets later blocks of the
-#                same page import it.  A ```tenon-error block says its message behind "# error: ".  A comment on the line
-#                before a block marks the others: <!-- fragment --> (not checked), <!-- error: MESSAGE --> (must be reported)
-#   commands     in ```sh blocks, commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist, and models/NAME.tn;
-#                the same comments mark a block that is not checked
-#   variables    TENON_NAME stands in some file that is no page
+#   links        a relative link leads to a file or directory of the repository, and its anchor to a heading of the page
+#   examples     a ```tenon block with a model is a whole file that `tenon check` accepts.  ```tenon title="NAME" lets later blocks of
+#                the same page import it.  A ```tenon-error block has its message after "# error: ".  A comment on the line before
+#                a block marks other blocks: <!-- fragment --> (not checked), <!-- error: MESSAGE --> (must be reported)
+#   commands     in ```sh blocks, all commands and options of tenon, of its programs (./NAME) and of the repository's scripts exist,
+#                and so does each models/NAME.tn; the same comments mark a block that is not checked
+#   variables    a TENON_NAME also occurs in a file that is not a page
 #   navigation   mkdocs.yml names each page of docs/ once, and nothing else
 #
-#   tests/docs/documents.sh [DIR]        the rules for another tree (a copy with faults, to see that each rule can fail)
+#   tests/docs/documents.sh [DIR]        checks another tree (a copy with faults shows that each rule can fail)
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(realpath "${1:-$TENON_ROOT}")
 cd "$root"
 
-# Listed by find, not by git: a copy without history has the same documents.
+# Files are listed by find, not by git, so that a copy without history has the same documents.
 find . \( -name .git -o -path './build*' -o -path './bench/.venv*' \) -prune -o -print | sed 's,^\./,,' | sort > "$work/files"
 grep '\.md$' "$work/files" > "$work/pages"
 [ -s "$work/pages" ] || { bad "no documents in $root"; finish; exit 1; }
 mkdir -p "$work/examples"
 
-# take FILE: what awk has found: lines "ok N" and lines that say what is wrong
+# take FILE: counts awk's results: lines "ok N", and lines with faults
 take() {
     local n
     n=$(sed -n 's/^ok //p' "$1" | awk '{ n += $1 } END { print n + 0 }')
@@ -54,7 +54,7 @@ done < "$work/examples/list"
 
 # ---- commands
 
-# options COMMAND TEXT: lines "COMMAND --option" of all options that a help text names
+# options COMMAND TEXT: prints a line "COMMAND --option" for each option that a help text names
 options() { { grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z0-9-]*' <<< "$2" || true; } | sed "s/^[^-]*/$1 /" | sort -u; }
 {
     overview=$("$TENON" --help)
@@ -64,7 +64,8 @@ options() { { grep -oE '(^|[^[:alnum:]-])--?[a-z][a-z0-9-]*' <<< "$2" || true; }
         echo "tenon-$command"
         options "tenon-$command" "$("$TENON" "$command" --help)"
     done
-    # Of programs: a program names only what it can do; the page has all of it, and tests/docs keep it equal to the tables.
+    # Options of programs: a program names only its own options; the reference page has all, and other tests of
+    # tests/docs keep it equal to the tables.
     [ ! -e docs/reference/program.md ] || awk '
         /^## / { commands = $2 == "Commands" }
         commands && /^### / { name = "program-" $2; print name; print name " --help"; print name " --version" }
@@ -76,7 +77,7 @@ for kind in "tenon-build --batch" "program-train --epochs" "program-predict --in
     grep -qx -- "$kind" "$work/options" && ok || bad "documents.sh does not find '$kind' among the commands and options"
 done
 awk -F '\t' -f "$here/commands.awk" "$work/files" "$work/options" "$work/commands" > "$work/used"
-# An option of a script stands in its text, or in that of a file beside or below it.
+# An option of a script occurs in its text, or in that of a file beside or below it.
 while IFS=$'\t' read -r place script option; do
     if grep -qF -- "$option" "$script" || { [[ $script = */* ]] && grep -rqIF --exclude='*.md' -- "$option" "${script%/*}"; }; then ok
     else bad "$place: $script has no option $option"; fi
@@ -86,7 +87,7 @@ take "$work/known"
 
 # ---- variables
 
-# What a page calls TENON_SOMETHING stands in a file that is no page.
+# Each TENON_SOMETHING of a page occurs in a file that is not a page.
 grep -v '\.md$' "$work/files" | { xargs -d '\n' grep -sohIE -e '\bTENON_[A-Z]+' -- || true; } | sort -u > "$work/variables"
 while IFS=: read -r page line name; do
     if grep -qx -- "$name" "$work/variables"; then ok; else bad "$page:$line: nothing reads $name"; fi

@@ -1,4 +1,4 @@
-# links.awk -- FILES ANCHORS LINKS: prints the links that lead to nothing.  FILES has a path of the repository a line.
+# links.awk -- FILES ANCHORS LINKS: prints the links whose target does not exist.  FILES has one path of the repository on each line.
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { part++ }
 part == 1 { there[$0] = 1; next }
@@ -17,7 +17,7 @@ FILENAME ~ /\/anchors$/ { anchor[$1, $2] = 1; next }
 }
 END { print "ok " n + 0 }
 
-# The path of a link on a page, without . and ..
+# The path to which a link on a page leads, without . and ..
 function join(page, path,    dir, part, n, i, out, m)
 {
     dir = page

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# program.sh -- the reference pages of programs: they are those that the tables make, and the tables are complete.
+# program.sh -- the reference pages of programs are those that the tables make, and the tables are complete.
 set -eu
 . "$(dirname "$0")/../common.sh"
 
@@ -8,7 +8,7 @@ reference=$(dirname "$TENON")/tests/tenon-reference
 cd "$TENON_ROOT"
 pages=docs/reference
 
-# the pages
+# The pages.
 mkdir "$work/pages" "$work/man"
 succeeds "tenon-reference markdown" "$reference" markdown "$work/pages"
 for page in program log files exit-codes environment limits; do
@@ -22,7 +22,7 @@ else
     skip "no groff to format tenon-program.1 with"
 fi
 
-# what programs offer stands in the page
+# Each option and command that a program offers is on the page.
 builds=(lenet)
 if command -v mpicc > "$work/mpicc" && command -v mpirun > "$work/mpirun"; then builds+=("mlp --comm mpi"); else skip "no MPI"; fi
 for one in "${builds[@]/%lenet/lenet }"; do
@@ -40,16 +40,17 @@ for one in "${builds[@]/%lenet/lenet }"; do
     [ -z "$missing" ] && [ "$(grep -c '^  --' "$work/help")" -gt 40 ] && ok || bad "$pages/program.md lacks of ${one%% *}:$missing"
 done
 
-# variables: nobody reads one without a row, and each row is read
+# Variables: each one that is read has a row, and each row is read.
 loose=$(grep -rnE 'getenv\([^)]*"' runtime || true)
 [ -z "$loose" ] && ok || bad "a variable without a row in runtime/base/variables.h: $loose"
 find runtime -name '*.c' -exec grep -ohE '(VARIABLE|RECORD)\([a-zA-Z_]*\)|FIELD\([a-z]*, [a-z_]*\)' {} + | sort -u > "$work/used"
 sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z].*/VARIABLE(\1)/p' runtime/base/variables.h | sort > "$work/rows"
 same "variables that somebody reads" "$(grep VARIABLE "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 
-# records: every field of the table is written somewhere, and every field of a log stands in the table
+# Records: each field of the table is written somewhere, and each field of a log is in the table.
 fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/files/records.h; }
-# a metric's name is put together; start and step have loss_scale and skipped_steps as epoch has them; a message is error.c's
+# The exceptions: names with a metric are made at run time; start and step have loss_scale and skipped_steps as epoch
+# does; error.c writes messages.
 fields | grep -vE '^message |_METRIC$|^(step|epoch) .*_perplexity|^(start|step) (loss_scale|skipped_steps)$' | sed 's/\(.*\) \(.*\)/FIELD(\1, \2)/' | sort > "$work/rows"
 same "fields that somebody writes" "$(grep FIELD "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 same "records that somebody writes" "$(sed -n 's/RECORD(\(.*\))/\1/p' "$work/used" | paste -sd' ')" "$(fields | cut -d' ' -f1 | grep -v message | sort -u | paste -sd' ')"
@@ -72,7 +73,7 @@ unknown=$(grep -vxE -f "$work/known" "$work/seen" || true)
 for event in start step epoch end test bench layer layers message; do
     grep -q "^$event " "$work/seen" && ok || bad "no record $event was written"
 done
-# of the events that were written, every field that is in all programs was
+# Each record that was written has every field that all programs write.
 always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/files/records.h | sed 's/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
 unseen=$(grep -vxF -f "$work/seen" <<< "$always" || true)
 [ -z "$unseen" ] && ok || bad "fields of runtime/files/records.h that no log has: $unseen"

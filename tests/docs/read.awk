@@ -1,9 +1,9 @@
 # read.awk -- reads documents; prints lines that are too long, and writes into the directory `work`
 #
-#   links           FILE LINE TARGET, of relative links (tabs between)
-#   anchors         FILE ANCHOR, as viewers of repositories make them of headings
+#   links           FILE LINE TARGET, for relative links (separated by tabs)
+#   anchors         FILE ANCHOR, as repository viewers make them from headings
 #   examples/list   KIND PLACE DIR NAME MESSAGE of each ```tenon block that is checked; the block itself is DIR/NAME
-#   commands        FILE LINE, then the words of a command of a ```sh block; an empty word is quoted text
+#   commands        FILE LINE, then the words of a command of a ```sh block; an empty word stands for quoted text
 
 BEGIN { OFS = "\t"; printf "" > (work "/links"); printf "" > (work "/anchors"); printf "" > (work "/commands")
         printf "" > (work "/examples/list") }
@@ -15,7 +15,7 @@ FNR == 1 {
     dir = work "/examples/" ++pages
 }
 
-# Characters, not bytes: awk sees bytes.
+# The length in characters: awk counts bytes.
 {
     line = $0
     gsub(/[\200-\277]/, "", line)
@@ -131,7 +131,7 @@ function end_block()
     print (wrong ? "error" : "good"), FILENAME ":" opened, dir, name, says > (work "/examples/list")
 }
 
-# A line of shell: continuations are joined, the text of here-documents is skipped.
+# A line of shell: joins continued lines, and skips here-documents.
 function sh_line(s)
 {
     if (heredoc != "") { if (s ~ "^[ \t]*" heredoc "[ \t]*$") heredoc = ""; return }
@@ -143,7 +143,7 @@ function sh_line(s)
     joined = ""
 }
 
-# Words of a line; a command ends at | & ; ( ) and where the line does.
+# The words of a line; a command ends at | & ; ( ) and at the end of the line.
 function sh_words(s, at,    n, i, c, quote, word, any, out)
 {
     n = length(s)

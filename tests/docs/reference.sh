@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# reference.sh -- the generated pages of docs/reference are those that the tables of this build make, they have every option of every --help,
-# and the manual pages format without warnings.
+# reference.sh -- the generated pages of docs/reference are those that the tables of this build make, they have every option of every
+# --help, and the manual pages format without warnings.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -11,7 +11,7 @@ mkdir "$work/pages" "$work/man"
 succeeds "tenon-reference markdown" "$reference" markdown "$work/pages"
 succeeds "tenon-reference man" "$reference" man "$work/man"
 
-# the committed pages are the generated ones, no more and no less
+# The committed pages are the generated ones, with none missing and none added.
 for page in "$work"/pages/*.md; do
     name=$(basename "$page")
     if cmp -s "$page" "$pages/$name"; then ok; else bad "docs/reference/$name is not what the tables make: run docs/generate/update"; fi
@@ -22,7 +22,7 @@ while read -r page; do
     [ -e "$work/pages/$(basename "$page")" ] && ok || bad "$page says that it is generated, but nothing makes it"
 done < <(grep -l 'Made by docs/generate/update' "$pages"/*.md)
 
-# has TEXT FILE WORD...: every word begins a definition or stands as code in the file
+# has TEXT FILE WORD...: each word begins a definition, or is in code font, in the file
 has() {
     local text=$1 file=$2 word lost=; shift 2
     for word; do grep -qE -- "\`${word}[\` ]" "$file" || lost="$lost $word"; done

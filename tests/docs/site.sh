@@ -19,7 +19,7 @@ for page in index.html tutorial.html how-to/own-data.html reference/language.htm
     [ -s "$work/site/$page" ] && ok || bad "the site has no $page"
 done
 grep -q 'class="k[drnt]*"' "$work/site/index.html" && ok || bad "Tenon's language has no colours"
-# Links to other hosts are fine; scripts, styles, fonts and pictures of theirs are not.
+# Links to other hosts are allowed; scripts, styles, fonts and pictures from other hosts are not.
 outside=$(grep -rEoh '<(script|link|img|iframe)[^>]+(src|href)="?(https?:)?//[^" >]+|@import +(url\()?["'"'"']?(https?:)?//[^)]+|url\(["'"'"']?https?://[^)]+' "$work/site" --include='*.html' --include='*.css' |
           grep -v 'rel="\?canonical' | sort -u || true)
 [ -z "$outside" ] && ok || bad "pages load from other hosts: $outside"

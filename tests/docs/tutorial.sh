@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# tutorial.sh -- the commands of docs/tutorial.md run in order, and print what the page shows; with CHECK_DEEP=1 also those of the
-# how-to pages whose head says <!-- tested -->.
+# tutorial.sh -- runs the commands of docs/tutorial.md in order, and compares their output with the page; with CHECK_DEEP=1 also those of
+# the how-to pages that have <!-- tested --> in their head.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/page"
-unset TENON_CFLAGS                                        # as a reader builds: programs of the tests are compiled with -O1
+unset TENON_CFLAGS                                        # a reader has the default flags; other tests compile programs with -O1
 
 run_page "$TENON_ROOT/docs/tutorial.md"
 
-# csv2npy takes the separators that `predict` takes.
+# csv2npy accepts the separators that `predict` accepts.
 (
     cd "$work" && ${CC:-cc} -o csv2npy "$TENON_ROOT/docs/examples/csv2npy.c" || exit
     awk 'BEGIN { print "width,height,kind"; for (i = 0; i < 20; i++) printf "%d,%.1f,%s\n", i, i / 3, i % 2 ? "a b" : "c" }' > points.csv

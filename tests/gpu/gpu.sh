@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# gpu.sh -- what only a GPU can show; skipped, and counted, where there is none.  `./check --gpu` runs this alone.
+# gpu.sh -- tests that need a GPU; without a GPU they count as skipped.  `./check --gpu` runs only this script.
 #
-#   tests/gpu/gpu.sh            on the GPU of this machine, by nvcc
-#   tests/gpu/gpu.sh --shim     the same commands over a stand-in, on small data, to try this script where there is no GPU
-#   tests/gpu/gpu.sh --shim --ops   of these every operation's example alone (tests/programs/cuda_ops.sh)
+#   tests/gpu/gpu.sh            runs on the GPU of this machine, with nvcc
+#   tests/gpu/gpu.sh --shim     runs the same commands with a stand-in for CUDA, on small data, to test this script without a GPU
+#   tests/gpu/gpu.sh --shim --ops   of these only the examples of operations (tests/programs/cuda_ops.sh)
 #
-# Gradients of the first batch and losses of three steps beside the processor's, of networks and of every operation, the same bits ten times and after resuming, memory
-# that does not grow over 5,000 steps, LeNet to 0.99 on MNIST, compute-sanitizer's memcheck and racecheck where it is installed.
+# Tested are: gradients of the first batch and losses of three steps against the processor's, for networks and for every operation; the
+# same bits in ten runs and after resuming; constant memory over 5,000 steps; LeNet at 0.99 on MNIST; memcheck and racecheck of
+# compute-sanitizer, if it is installed.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -20,7 +21,7 @@ else head -n 1 "$work/gpus"; fi
 
 arch() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d . | sed 's/^9.$/90/; s/^8.$/80/; s/^1..$/100/; s/^/sm_/'; }
 
-# gpu NAME MODEL OPTIONS...: $work/NAME/gpu
+# gpu NAME MODEL OPTIONS...: builds $work/NAME/gpu
 gpu() {
     local name=$1 model=$2; shift 2
     mkdir -p "$work/$name"
@@ -28,29 +29,30 @@ gpu() {
     else NVCC=nvcc "$TENON" build "$model" --target cuda --arch "$(arch)" --kernels=own -o "$work/$name/gpu" "$@"; fi
 }
 
-# both NAME MODEL OPTIONS...: that and $work/NAME/cpu
+# both NAME MODEL OPTIONS...: builds $work/NAME/gpu and $work/NAME/cpu
 both() {
     if [ $on_gpu = 0 ]; then shim "$@"; return; fi
     gpu "$@"
     "$TENON" build "$2" -o "$work/$1/cpu" "${@:3}"
 }
 
-# by KERNELS NAME OF MODEL OPTIONS...: $work/NAME/gpu by NVIDIA's libraries (cudnn) or with many steps in one launch (persistent); OF's
-# program for the processor beside it
+# by KERNELS NAME OF MODEL OPTIONS...: builds $work/NAME/gpu with NVIDIA's libraries (cudnn) or with many steps in one
+# launch (persistent), and links OF's program for the processor beside it
 by() {
     gpu "$2" "$4" "${@:5}" --kernels="$1"
     cp "$work/$3/cpu" "$work/$2/cpu"
 }
 
-# close TEXT BOUND A B: equally many numbers, none further apart than BOUND (1 + |a|)
+# close TEXT BOUND A B: A and B have equally many numbers, and none differs by more than BOUND (1 + |a|)
 close() {
     if awk -v bound="$2" -v a="$3" -v b="$4" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
         for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d <= bound * (1 + (x[i] < 0 ? -x[i] : x[i])))) exit 1 } }'
     then ok; else bad "$1: '$3' and '$4'"; fi
 }
 
-# agree NAME [OPTIONS]: gradients of every parameter to 1e-5 of their norm (f32 sums in another order), losses of three steps to 1e-5; of
-# smooth functions in bf16 (BOUND) to 3e-2, which is about the rounding of eight bits through ten layers, and of eleven to 3e-3
+# agree NAME [OPTIONS]: the gradient of each parameter differs by at most 1e-5 of its norm (sums in f32 have another
+# order), and so do the losses of three steps.  With BOUND, for smooth functions: 3e-2 in bf16, about the rounding of
+# eight bits through ten layers, and 3e-3 with eleven bits.
 agree() {
     local dir=$work/$1 side; shift
     for side in cpu gpu; do
@@ -67,13 +69,13 @@ held() { nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,n
 
 once() { rm -f "$work/run.jsonl"; "$work/$1/gpu" "${@:2}" --log "$work/run.jsonl" > "$work/out" 2>&1 || { tail -n 3 "$work/out" >&2; return 1; }; hashes "$work/run.jsonl"; }
 
-# the same bits again and again
+# Several runs have the same bits.
 repeats() {
     local first i; first=$(once "$@" --epochs 1)
     for ((i = 2; i <= runs; i++)); do same "$1: run $i of $runs" "$first" "$(once "$@" --epochs 1)"; done
 }
 
-# kill -9 between checkpoints, and after --resume the bits of a run that nobody killed
+# A run is killed (kill -9) between checkpoints; after --resume it has the bits of an undisturbed run.
 survives() {
     local name=$1 whole; shift
     whole=$(once "$name" "$@" --epochs 3 | awk '{ print $3 }')
@@ -86,7 +88,7 @@ survives() {
     same "$name: killed and resumed" "$whole" "$(once "$name" "$@" --epochs 3 --checkpoint "$work/kept" --resume | awk '{ print $NF }')"
 }
 
-# memory of the GPU and of the process after the first steps and at the end of many
+# Memory of the GPU and of the process: after the first steps, and at the end of many steps.
 lasts() {
     local name=$1 epochs=$((soak / (samples / batch))) job first=0 last=0 now; shift
     "$work/$name/gpu" "$@" --epochs $epochs --log "$work/soak.jsonl" > /dev/null 2>&1 & job=$!
@@ -108,7 +110,7 @@ sanitized() {
     done
 }
 
-# Every operation by its example, each with its bound of tests/gpu/ops.txt; GPU_OPS="tanh lstm" names some.
+# The example of every operation, each with its bound of tests/gpu/ops.txt; GPU_OPS="tanh lstm" selects some.
 each_op() {
     local op bound
     for op in ${GPU_OPS:-$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')}; do
@@ -146,7 +148,8 @@ agree geometry_libraries
 repeats lenet_libraries "${mnist[@]}"
 agree geometry
 agree norm
-# what networks above have not: attention, losses and places of a sequence, tokens, loops over time, numbers put elsewhere, statistics of the whole batch
+# Features that the networks above lack: attention, losses and positions of a sequence, tokens, loops over time, moved
+# numbers, statistics of the whole batch.
 small_cifar "$work/cifar" 3 4
 for name in sequence loops places sync; do both $name tests/cuda/$name.tn; agree $name; done
 both moves tests/cuda/moves.tn
@@ -159,7 +162,8 @@ agree mlp "${mnist[@]}"
 agree lenet "${mnist[@]}"
 repeats lenet "${mnist[@]}"
 repeats norm
-# many steps in one launch, which meet by a cluster's barrier (the MLP, norm) and by a count in memory (LeNet on a GPU, at 512): the same bits
+# Many steps in one launch, with the barrier of a cluster (the MLP, norm) and with a counter in memory (LeNet on a
+# GPU, at 512): the same bits.
 by persistent mlp_steps mlp models/mlp.tn --batch $batch
 by persistent norm_steps norm tests/cuda/norm.tn
 both lenet_large models/lenet.tn --batch $large

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# emitted.sh TENON -- what the compiler writes for every shipped model and every operation's example, by checksum (emitted.sums).
+# emitted.sh TENON -- checksums of the text that the compiler writes for each shipped model and each operation's example (emitted.sums).
 #
-# One line a model and target.  A change of the compiler that is meant to change no program leaves all of them as they are; of one
-# that is, the lines name the programs that it reaches.  After a change that is meant:
+# One line for each model and target.  If a change of the compiler shall change no program, all lines stay as they are; else the lines
+# show which programs the change reaches.  After an intended change:
 #
 #   tests/passes/emitted.sh build/check/tenon --update
 #
-# Large networks take a second a text: without CHECK_DEEP=1 only one or two of their texts are compared.
+# Large networks take a second for each text: without CHECK_DEEP=1 only one or two of their texts are compared.
 #
-# To see a difference, emit the named program with the compiler of the commit before, and with today's.
+# To see a difference, emit the program with the compiler of the commit before and with the current one.
 set -euo pipefail
 tenon=$(readlink -f "$1")
 sums=$(cd "$(dirname "$0")" && pwd)/emitted.sums
@@ -21,13 +21,14 @@ targets=("--to c --cpu x86-64-v3" "--to c --cpu generic --plain" "--to cuda --ke
          "--to cuda --kernels=cudnn --dtype bf16" "--to cuda --kernels=cudnn --dtype f16" "--to cuda --comm nccl" "--to c --cpu x86-64-v4 --comm mpi --dtype f64"
          "--to pytorch" "--to keras" "--to mxnet" "--to slurm --comm mpi" "--to dot")
 
-# sum FILE OPTIONS...: the checksum of what is written, or of the refusal
+# sum FILE OPTIONS...: the checksum of the text that is written, or of the error message
 sum() {
     local file=$1; shift
     { "$tenon" emit "$file" "$@" < /dev/null 2>&1 || echo "exit code $?"; } | cksum | cut -d' ' -f1
 }
 
-# left_out NAME TARGET: whether this text of a large network is not compared; the parts of these networks are in other models
+# left_out NAME TARGET: whether this text of a large network is not compared; other models have the parts of these
+# networks
 left_out() {
     case $1 in *inception* | *resnet50* | *vgg* | *mobilenet* | *densenet* | *resnet56*) ;; *) return 1 ;; esac
     case $all$1$2 in
@@ -54,7 +55,7 @@ list() {
         "$tenon" ops "$op" --example > "$tmp/$op.tn"
         echo "$tmp/$op.tn $op"
     done
-    cp tests/cuda/sync.tn "$tmp/sync.tn"   # what ranks tell each other in a step: no model and no example has it
+    cp tests/cuda/sync.tn "$tmp/sync.tn"   # exchange of statistics between ranks: no model and no example has it
     echo "$tmp/sync.tn sync"
 }
 
@@ -65,7 +66,7 @@ export tenon all
 list > "$tmp/list"
 declare -p targets > "$tmp/targets"
 cd "$tmp"
-# an example's place must not show in its text
+# The path of an example must not occur in its text.
 while read -r file name; do
     case $file in models/*) echo "$OLDPWD/$file $name" ;; *) echo "$name.tn $name" ;; esac
 done < list > places

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# emitted.sh -- scripts of `tenon emit --to pytorch`, `--to keras` and `--to mxnet`: those of the models are Python; from the same weights and batches
-# theirs are our losses, step by step, in f64.
+# emitted.sh -- scripts of `tenon emit --to pytorch`, `--to keras` and `--to mxnet`: the scripts of all models are valid Python; from the
+# same weights and batches, a framework's losses equal Tenon's in each step, in f64.
 #
-#   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one the losses are skipped
-#   TENON_KERAS=PYTHON   one that has keras and at least one of tensorflow, jax, torch
-#   TENON_MXNET=PYTHON   one that has mxnet 1.9
-#   TENON_LIMIT=SECONDS  how long a script may take (default 300), for a machine that is busy with other things
+#   TENON_TORCH=PYTHON   an interpreter with torch and numpy (default: python3); without it the losses are skipped
+#   TENON_KERAS=PYTHON   an interpreter with keras and at least one of tensorflow, jax, torch
+#   TENON_MXNET=PYTHON   an interpreter with mxnet 1.9
+#   TENON_LIMIT=SECONDS  how long a script may take (default 300), for a busy machine
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 torch=${TENON_TORCH:-python3} keras=${TENON_KERAS:-python3} mxnet=${TENON_MXNET:-python3}
@@ -26,7 +26,7 @@ for to in pytorch keras mxnet; do
     else bad "no Python: $(tail -n 4 "$work/err")"; fi
 done
 
-# Whole channels dropped are the frameworks' own layer, not dropout of a number.
+# Dropout of whole channels uses the framework's layer for that, not dropout of single numbers.
 cat > "$work/channels.tn" <<'TN'
 model channels(x: f32[2, 5, 5]) { return conv2d(x, 4, kernel = 3) |> dropout2d(0.2) |> flatten |> dense(3) }
 train channels { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
@@ -41,7 +41,7 @@ keras|self.spatial1(self.conv1(x), training=training)
 mxnet|self.spatial1 = nn.Dropout(0.2, axes=(2, 3))
 LINES
 
-# Names that scripts make up keep away from the model's, and those of a framework's classes are refused.
+# Names that a script defines differ from those of the model; names of a framework's classes are refused.
 cat > "$work/names.tn" <<'TN'
 model names(x: f32[6]) {
     dropout1 = dense(x, 5)
@@ -56,7 +56,7 @@ grep -qF "self.dropout2 = nn.Dropout(0.3)" "$work/script" && ok || bad "the name
 refuses "a layer called half for pytorch" "names.tn:4:[0-9]+: error: --to pytorch has another meaning for 'half'" "$TENON" emit "$work/names.tn" --to pytorch
 refuses "a layer called output for keras" "names.tn:3:[0-9]+: error: --to keras has another meaning for 'output'" "$TENON" emit "$work/names.tn" --to keras
 
-# A pooling whose padding no framework has by itself, padded rows not counted.
+# A pooling whose padding no framework has, with padded rows not counted.
 cat > "$work/pool.tn" <<'TN'
 model pool(x: f32[2, 9, 9]) { return avg_pool(x, 2, pad = "same") |> flatten |> dense(3) }
 train pool { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
@@ -65,7 +65,8 @@ for to in pytorch mxnet; do
     refuses "padding behind alone, for $to" "pool.tn:1:[0-9]+: error: --to $to cannot write avg_pool" "$TENON" emit "$work/pool.tn" --to $to
 done
 
-# Poolings with padding behind alone, or over half of a window; scores of earlier positions alone; a value with more than eight readers.
+# Poolings with padding at the end only, or over half of a window; attention to earlier positions only; a value with
+# more than eight readers.
 cat > "$work/picky.tn" <<'TN'
 model picky(image: f32[1, 28, 28]) {
     h = conv2d(image, 4, kernel = 3, stride = 2) |> tanh
@@ -90,7 +91,7 @@ train picky {
 }
 TN
 
-# A long value gets a variable; another one must not take its name while the line that reads it is still to come.
+# A long expression gets a variable; no other variable may take its name while a later line still reads it.
 cat > "$work/lines.tn" <<'TN'
 model lines(x: f32[6, 4]) {
     h = dense(x, 4)
@@ -104,7 +105,7 @@ for to in pytorch keras mxnet; do
     grep -Eq 'self.one\(h2\) \+ self.dense1\(h3\)' "$work/script" && ok || bad "lines for $to: $(grep -E 'return.*dense1|h[0-9]* =' "$work/script")"
 done
 
-# A sign binds less than a power.
+# A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
 model power(x: f32[6]) { return dense(x, 5) }
 train power {
@@ -117,7 +118,7 @@ TN
 "$TENON" emit "$work/power.tn" --to mxnet > "$work/script"
 grep -qF 'return (-F.pick(F.log_softmax(output), label)) ** 2' "$work/script" && ok || bad "a power of a loss: $(grep pick "$work/script")"
 
-# Formulas, reductions, crops, pads, sharing, a nest of blocks, factors, clipping, a loss of its own.
+# Formulas, reductions, crops, pads, shared layers, nested blocks, factors, clipping, a loss given as a formula.
 cat > "$work/odd.tn" <<'TN'
 block inner(x, width: int) {
     y = conv2d(x, width, kernel = [3, 1], stride = 2, pad = "same") |> batch_norm(momentum = 0.8, epsilon = 1e-3, scale = false) |> gelu
@@ -150,7 +151,7 @@ train odd {
 TN
 small_mnist "$work/mnist" 80 40 || true
 
-# Recurrent layers, on sequences of their own.
+# Recurrent layers, each on other sequences.
 cat > "$work/recurrent.tn" <<'TN'
 block two_ways(x) { return lstm(x, 7, all = true, bidirectional = true) }
 model recurrent(x: f32[12, 6], classes: int = 5) {
@@ -165,7 +166,7 @@ train recurrent {
     epochs    = 2
 }
 TN
-# sequences PYTHON DIR TIME FEATURES CLASSES: 80 and 40 of them
+# sequences PYTHON DIR TIME FEATURES CLASSES: writes 80 and 40 sequences
 sequences() {
     mkdir -p "$2"
     "$1" -c 'import numpy as np, sys
@@ -176,7 +177,8 @@ for split, n in ("train", 80), ("test", 40):
     np.save(f"{place}/{split}_y.npy", g.integers(0, classes, n).astype("u1"))' "${@:2}"
 }
 
-# Tokens: characters with a class a position, tied weights, positions, attention; reviews of words behind a gru.
+# Tokens: characters with a class for each position, tied weights, positions, attention; reviews of words, read by a
+# gru.
 cat > "$work/letters.tn" <<'TN'
 block mix(x) {
     h = layer_norm(x) |> dense(36) |> split(3, axis = -1)
@@ -210,7 +212,8 @@ train words {
     epochs    = 1
 }
 TN
-# Samples that are made up are the same here and there: of tokens, and with a class a position.  (Numbers: lstm_synthetic.)
+# Synthetic samples are the same in Tenon and in the script: tokens, and a class for each position.  (Numbers:
+# lstm_synthetic.)
 drawn() { # NAME INPUT NETWORK OPTIONS-OF-synthetic
     cat > "$work/$1.tn" <<TN
 model $1($2) { return $3 }
@@ -234,10 +237,10 @@ for split in train test; do
         text = ""; for (k = 0; k < 3 + rand() * 12; k++) text = text sprintf("%s%s ", rand() < 0.2 ? "It'"'"'s-" : "", "w" int(rand() * 50)); print i % 2 "\t" text } }' > "$work/words-data/$split.tsv"
 done
 
-# steps LOG: its losses, a line each
+# steps LOG: its losses, one on each line
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
 
-# against TO PYTHON SAMPLES MODEL [BACKEND]: ten steps of ours and of the script's
+# against TO PYTHON SAMPLES MODEL [BACKEND]: compares ten steps of Tenon and of the script
 against() {
     local to=$1 python=$2 model=$4 name; name=$(basename "$4" .tn)
     local data=(--data "$work/mnist" --limit-samples "$3") options=("${settings[@]}") epochs=2 run
@@ -246,7 +249,7 @@ against() {
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
         drawn_*) data=(--limit-samples "$3") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
-        letters) epochs=1 data[3]=160 ;;        # in a second epoch windows begin elsewhere
+        letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
     esac
     [ ! -d "$work/$name-data" ] || data[1]=$work/$name-data
     if [ ! -e "$work/$name.w" ]; then
@@ -258,7 +261,7 @@ against() {
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
     KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout "${TENON_LIMIT:-300}" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
-    # Keras keeps its mean of losses, and parts of batch_norm, in f32; MXNet its learning rates.
+    # Keras keeps the mean of the losses, and parts of batch_norm, in f32; MXNet keeps learning rates in f32.
     local most=1e-8; [ "$to" = pytorch ] || most=1e-5
     apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
     same "$name for $to ${5:-}: the losses of ten steps, apart by at most $most" "$apart" close
@@ -269,7 +272,7 @@ models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
 for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
-    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is filled up
+    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
     for backend in tensorflow jax torch; do
         if "$keras" -c "import keras, $backend" 2> /dev/null; then against keras "$keras" 80 "$model" $backend

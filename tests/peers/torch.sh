@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# torch.sh -- PyTorch gets the same losses and gradients from the same weights and batches: same_numbers.py says how close.
+# torch.sh -- PyTorch computes the same losses and gradients from the same weights and batches, within the bounds of same_numbers.py.
 #
-#   TENON_TORCH=PYTHON   an interpreter that has torch and numpy (default: python3); without one everything is skipped
-#   CHECK_DEEP=1          all deep networks and those over time and text too; words on the command line: those cases
+#   TENON_TORCH=PYTHON   an interpreter with torch and numpy (default: python3); without it everything is skipped
+#   CHECK_DEEP=1          also all deep networks, and those over time and text; words on the command line select cases
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 python=${TENON_TORCH:-python3}

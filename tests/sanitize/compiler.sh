@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compiler.sh -- the compiler and the programs it builds under AddressSanitizer and UndefinedBehaviorSanitizer:
-# every model, every broken file of tests/errors, every example of tests/language, and LeNet for a few steps.
+# compiler.sh -- the compiler and the programs that it builds, under AddressSanitizer and UndefinedBehaviorSanitizer: every model, every
+# faulty file of tests/errors, every example of tests/language, and a few steps of LeNet.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export TENON=$root/build/asan/tenon TENON_ROOT=$root

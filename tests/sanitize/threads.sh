@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# threads.sh -- LeNet, an MLP, an LSTM and a ResNet under ThreadSanitizer: no race in the pool, the loader, the kernels' partitions.
+# threads.sh -- LeNet, an MLP, an LSTM and a ResNet under ThreadSanitizer: no data race in the pool, the loader or the units of phases.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export TENON=$root/build/tsan/tenon TENON_ROOT=$root TSAN_OPTIONS=exitcode=99:halt_on_error=1

@@ -1,10 +1,10 @@
 # inner_loops.awk -- stack traffic in the innermost loops of gcc's x86-64 assembly:  awk -f inner_loops.awk FILE.s ...
 #
-# A loop is a backward jump; it is innermost when its body holds no other one (but to the same place).  Of those with fused
-# multiply-adds, a line a function that has any:
+# A loop is a backward jump.  It is innermost if its body contains no other backward jump (except to the same target).  Prints one
+# line for each function with innermost loops that have fused multiply-adds:
 #     FILE FUNCTION LOOPS FMAS VECTORS WORDS
-# The last two count operands on the stack, of vector and of other instructions: through %rsp, and through %rbp where that is
-# the frame's.
+# VECTORS and WORDS count operands on the stack, of vector instructions and of other instructions.  The stack is addressed by %rsp,
+# or by %rbp if it is the frame pointer.
 
 function flush_function(    i, j, loops, fmas, vectors, words, f, v, s, inner) {
     for (i = 1; i <= jumps; i++) {

@@ -1,7 +1,7 @@
-# machine.sh -- sourced by tests: another machine as a tree of files, which programs read with TENON_MACHINE=DIR.
+# machine.sh -- sourced by tests: describes another machine as a tree of files, which programs read with TENON_MACHINE=DIR.
 #
-#   machine DIR SOCKETS CACHES CORES [SIBLINGS]      so many sockets, caches a socket, cores a cache, processors a core
-#   quota DIR PROCESSORS                             its control group has a quota
+#   machine DIR SOCKETS CACHES CORES [SIBLINGS]      numbers of sockets, caches of a socket, cores of a cache, processors of a core
+#   quota DIR PROCESSORS                             gives its control group a quota
 machine() {
     local dir=$1 sockets=$2 caches=$3 cores=$4 siblings=${5:-1} i k core cache all at list
     all=$((sockets * caches * cores))
