@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# accuracy.sh -- networks learn: a short run by default, the whole recipes of the models' heads with CHECK_DEEP=1.
+# accuracy.sh -- networks learn: a short run by default; with CHECK_DEEP=1 the whole recipes of the models.
 #
 # Parts: lenet mlp
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# reaches MODEL LEAST ARGUMENTS...: the test accuracy of the last epoch
+# reaches MODEL LEAST ARGUMENTS...: the test accuracy of the last epoch is at least LEAST
 reaches() {
     local model=$1 least=$2 got; shift 2
     rm -f "$work/log"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Deep: a minute and a half, where Debian's cross compiler and qemu are.
 #
-# armv8.sh -- NEON without such a machine: the tests of the kernels and LeNet, compiled by Debian's cross compiler, run by qemu.
+# armv8.sh -- NEON without an ARM machine: Debian's cross compiler compiles the tests of the kernels and LeNet, and qemu runs them.
 #
-# Wants aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user); ./check --deep
-# installs them, else this is skipped without them.  What is promised: for one processor the same bits for any number of threads;
-# between processors the same numbers but for rounding, for sums run over vectors of another length.
+# Needs aarch64-linux-gnu-gcc and qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user); ./check --deep
+# installs them.  Skipped without them.  On one processor, the bits are the same for any number of threads.  Between processors,
+# numbers differ by rounding, because vectors have other lengths and so sums have another order.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cc=aarch64-linux-gnu-gcc qemu=qemu-aarch64
@@ -15,7 +15,7 @@ done
 cd "$TENON_ROOT"
 flags=(-std=gnu11 -march=armv8-a -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -fno-trapping-math -Iruntime)
 
-# the kernels: in f32 and a seventh of their rounds; all with ./check --deep
+# The kernels, in f32 and with a seventh of their rounds; with ./check --deep all of them.
 types="f32 f64"
 [ "$CHECK_DEEP" = 1 ] || { types=f32; export CHECK_EVERY=7; }
 for source in tests/kernels/test_*.c; do
@@ -28,13 +28,14 @@ for source in tests/kernels/test_*.c; do
         [ "${checks:-0}" -gt 0 ] && ok || bad "$name made no checks"
     done
 done
-# that header must be able to fail
+# That header must be able to fail.
 printf '#include <check.h>\nSTART_TEST(t) { ck_assert_int_eq(_i, 0); } END_TEST\nint main(void) { TCase *c = tcase_create(""); tcase_add_loop_test(c, t, 0, 2);\nSRunner *r = srunner_create(suite_create("")); srunner_run_all(r, CK_NORMAL); return srunner_ntests_failed(r); }\n' > "$work/fails.c"
 gcc -Itests/tools/cross -o "$work/fails" "$work/fails.c" -lm
 rc=0; env -u CHECK_EVERY "$work/fails" > "$work/out" || rc=$?
 same "a failing check" "$rc $(tail -n 1 "$work/out")" "1 50%: Checks: 2, Failures: 1, Errors: 0"
 
-# A build tree for that processor: the compiler is this machine's.  Data are stored plain, so zlib has nothing to do.
+# A build tree for that processor, with the compiler of this machine.  The data are not compressed, so zlib has
+# nothing to do.
 tree=$work/tree
 mkdir -p "$tree/lib" "$work/o" "$work/include"
 cp "$TENON" "$tree/tenon"
@@ -49,14 +50,14 @@ int inflateReset(z_streamp z) { (void)z; return Z_MEM_ERROR; }
 int inflateEnd(z_streamp z) { (void)z; return Z_OK; }
 END
 for source in runtime/*.c runtime/*/*.c "$work/zlib.c"; do
-    case $source in runtime/cuda/* | runtime/data/xz.c | runtime/comm/mpi.c) continue ;; esac      # only programs for .xz data, or of several ranks, want it
+    case $source in runtime/cuda/* | runtime/data/xz.c | runtime/comm/mpi.c) continue ;; esac      # needed only by programs for .xz data, for GPUs or for several ranks
     succeeds "$(basename "$source") compiles" $cc "${flags[@]}" -O1 -I"$work/include" -c -o "$work/o/$(basename "$source" .c).o" "$source"
 done
 ar rc "$tree/lib/libz.a" "$work/o/zlib.o"
 rm "$work/o/zlib.o"
 ar rc "$tree/lib/libtenonrt.a" "$work"/o/*.o
 
-# lenet
+# LeNet.
 small_mnist "$work/mnist" 256 64 || true
 for type in $types; do
     succeeds "lenet --cpu armv8-a --dtype $type" env CC=$cc TENON_CACHE="$work/cache" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# assembly.sh -- looks at the machine code of every kernel of the shipped models: an innermost loop with multiply-adds keeps its
-# values in registers.  gcc 12 spills whole tiles of accumulators without a word (three times slower), so a test has to look.
+# assembly.sh -- checks the machine code of every kernel of the shipped models: an innermost loop with multiply-adds keeps its values
+# in registers.  gcc 12 can spill whole tiles of accumulators, three times slower, without a warning.
 #
-# What is known to spill stands in `known` below.  tests/programs/assembly.sh --list prints all kernels with their counts.
+# The known spills are listed in `known` below.  tests/programs/assembly.sh --list prints all kernels with their counts.
 #
 # Deep: every kernel of the shipped models is compiled for two processors.
 set -euo pipefail
@@ -10,7 +10,8 @@ set -euo pipefail
 [ "$(uname -m)" = x86_64 ] || { skip "the assembly of x86-64 is looked at on x86-64"; finish; exit; }
 look() { awk -f "$TENON_ROOT/tests/tools/inner_loops.awk" "$@"; }
 
-# kernel, processor; the most operands on the stack in its inner loops, of vector and of other instructions; why they may stay
+# kernel, processor; largest number of operands on the stack in its inner loops, of vector and of other instructions;
+# why they are accepted
 known=$(sed 's/ *#.*//' <<'END'
 wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
 wino_pack             x86-64-v4   2  0   # the same in 32
@@ -18,7 +19,7 @@ conv2d_winograd_pool  x86-64-v3 260  1   # 36 values of two transforms in 16 reg
 conv2d_winograd_pool  x86-64-v4 110  2   # the same in 32, once more for the last few channels
 conv2d_winograd       x86-64-v3   2  0   # constants of gelu in a loop of its own, beside 30
 conv2d_winograd       x86-64-v4   2  0   # the same
-conv2d_dw             x86-64-v3   0  1   # what is called ahead, once in 16 positions of a tile
+conv2d_dw             x86-64-v3   0  1   # prefetch of the next tile, once in 16 positions of a tile
 conv2d_dw_update      x86-64-v3   0  2   # pointers, beside 80
 conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
 conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
@@ -39,7 +40,7 @@ gelu                  x86-64-v4   1  0   # the same
 gelu_d                x86-64-v3   2  0   # the same, beside 39
 gelu_d                x86-64-v4   1  0   # the same
 attention_dx          x86-64-v3   0  1   # a pointer, beside 460
-token_attention       x86-64-v3  14  0   # constants of exp, beside 21; once a token that is generated
+token_attention       x86-64-v3  14  0   # constants of exp, beside 21; once for each generated token
 attention_dx          x86-64-v4   0  1   # a pointer
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
 batch_statistics      x86-64-v4  17  0   # the same
@@ -57,7 +58,7 @@ conv2d                x86-64-v4   0  1   # a pointer, beside 64 and more
 END
 )
 
-# the eye itself: 24 accumulators in 16 registers spill, 8 do not
+# The check itself must work: 24 accumulators in 16 registers spill, 8 do not.
 spilling() {
     cat > "$work/$1.c" <<END
 typedef float vec __attribute__((vector_size(32)));
@@ -83,7 +84,7 @@ read -r _ _ loops fmas vectors words < <(spilling many 24) || true
 read -r _ _ loops fmas vectors words < <(spilling few 8) || true
 same "8 accumulators in 16 registers" "${loops:-0} $([ "${fmas:-0}" -ge 8 ] && echo some) ${vectors:-none} ${words:-none}" "1 some 0 0"
 
-# Every unit goes through assembly that stays in $ASM.
+# Each unit is compiled by way of assembly, which stays in $ASM.
 cat > "$work/cc" <<'END'
 #!/bin/bash
 case " $* " in
@@ -96,7 +97,7 @@ case " $* " in
 esac
 END
 chmod +x "$work/cc"
-export TENON_CACHE=$work/cache TENON_CFLAGS="-Wall -Wextra -Werror"        # for generated.sh, which would compile the same
+export TENON_CACHE=$work/cache TENON_CFLAGS="-Wall -Wextra -Werror"        # the same flags as in generated.sh, which shares the cache
 for cpu in x86-64-v3 x86-64-v4; do
     export ASM=$work/$cpu
     mkdir "$ASM"

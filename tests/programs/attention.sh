@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# attention.sh -- causal_attention computes what matmul and softmax say when the model spells it out: loss and every gradient
-# within 1e-11 (f64), with its own kernels and with the library's; sequences that leave rows over, in f32 too; any number of threads.
+# attention.sh -- causal_attention equals the same formula with matmul and softmax: loss and every gradient within 1e-11 (f64), with
+# Tenon's kernels and with the library's; also with sequences that do not fill the last block, in f32, and on any number of threads.
 #
 # Parts: forms library f32
 set -euo pipefail
@@ -9,7 +9,7 @@ set -euo pipefail
 
 succeeds "the comparer compiles" cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 
-# model FILE TIME ATTENTION: a block of a transformer around it
+# model FILE TIME ATTENTION: writes a model with a transformer block that contains ATTENTION
 model() {
     cat > "$1" <<M
 block heads_of(x, heads: int) { return reshape(x, [x.time, heads, x.features // heads]) |> transpose([1, 0, 2]) }

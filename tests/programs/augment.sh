@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# augment.sh -- normalization and augmentation of the recipe: the same weights for any number of threads and groups and after any stop;
-# neither in test nor in predict is anything augmented; the mean image goes with the weights.
+# augment.sh -- normalization and augmentation of the recipe: the same weights for any number of threads and groups and after each stop;
+# test and predict do not augment; the mean image is saved with the weights.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -23,7 +23,7 @@ END
 small_cifar "$work/data" 20 48
 make() { "$TENON" build "$work/small.tn" -o "$work/$1" "${@:2}" || { bad "tenon build small.tn ${*:2}"; finish; exit 1; }; }
 run() { rm -f "$work/log"; "$work/$1" --data "$work/data" --log "$work/log" "${@:2}" > /dev/null; hashes "$work/log"; }
-# holds FILE TENSOR: is it in a file of weights?
+# holds FILE TENSOR: whether a file of weights has the tensor
 holds() { head -c 4096 "$1" | tr -d '\0' | grep -aq "\"$2\""; }
 
 make p
@@ -36,7 +36,7 @@ same "2 groups" "$(run p --threads 2 --groups 2)" "$want"
 same "4 groups" "$(run p --threads 1 --groups 4)" "$want"
 [ "$(run p --seed 5)" != "$want" ] && ok || bad "another seed gives the same weights"
 
-# stopped after two epochs and in the middle of one (four steps an epoch), and gone on with
+# A run stopped after two epochs, and in the middle of an epoch of four steps, then resumed.
 run p --epochs 2 --checkpoint "$work/c" > /dev/null
 same "gone on after an epoch" "$(run p --checkpoint "$work/c" --resume)" "${want#* * }"
 "$work/p" --data "$work/data" --checkpoint "$work/m" --checkpoint-every 2 > /dev/null
@@ -46,7 +46,7 @@ left=$(find "$work/m" -name 'step-*.safetensors' | sed 's/.*step-0*\([0-9]*\).*/
 same "gone on in the middle of an epoch" "$(run p --checkpoint "$work/m" --resume | tr ' ' '\n' | grep . | tail -n 1)" \
      "$(tr ' ' '\n' <<< "$want" | grep . | tail -n 1)"
 
-# weights: with the mean, and tested without augmentation
+# The weights are saved with the mean, and tested without augmentation.
 run p --save "$work/w.safetensors" > /dev/null
 holds "$work/w.safetensors" image.mean && ok || bad "no mean image in the weights"
 "$work/p" test --weights "$work/w.safetensors" --data "$work/data" --log "$work/t" > /dev/null
@@ -62,7 +62,7 @@ for one in 'shift(pixels = 3)' flip_horizontal 'cutout(size = 8)' 'brightness(0.
     [ "$(run one)" != "$bare" ] && ok || bad "augment = $one changes nothing"
 done
 
-# per_channel: mean 0 and std 1 leave samples as they are; others do not
+# per_channel: mean 0 and std 1 do not change samples; other values do.
 make raw --set normalize=per_channel'(mean=[0],std=[1])' --set 'augment=[]'
 make none --set normalize=per_channel'(mean=[0,0,0],std=[1,1,1])' --set 'augment=[]'
 make shifted --set normalize=per_channel'(mean=[0.4,0.5,0.6],std=[0.2,0.2,0.3])' --set 'augment=[]'
@@ -73,7 +73,7 @@ same "one mean of 0 for all channels" "$(run raw)" "$want"
 same "a mean of 0 for each channel" "$(run none)" "$want"
 [ "$(run shifted)" != "$want" ] && ok || bad "mean and std change nothing"
 
-# images stretched to the input's size: to their own they stay as they are
+# Images are stretched to the input's size; if they have this size, they do not change.
 make own --set resize=bilinear --set normalize=per_channel'(mean=[0],std=[1])' --set 'augment=[]'
 same "images resized to their own size" "$(run own)" "$want"
 sed 's/f32\[3, 32, 32\]/f32[3, 45, 20]/; /normalize/d' "$work/small.tn" > "$work/large.tn"
@@ -85,7 +85,7 @@ first=$(run large --threads 1)
 same "resized images, 3 threads" "$(run large --threads 3)" "$first"
 refuses "resize with a mean image" "resize cannot be combined with normalize = per_pixel_mean" "$TENON" build "$work/small.tn" -o "$work/x" --set resize=bilinear
 
-# gradients of augmented samples, their labels smoothed; tanh, because what is cut out lies on relu's corner
+# Gradients of augmented samples with smoothed labels; tanh, because relu has its kink at the zeros of cutout.
 sed 's/relu/tanh/; s/= softmax_cross_entropy/&(smoothing = 0.1)/' "$work/small.tn" > "$work/smooth.tn"
 "$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64
 succeeds "gradients of augmented samples" "$work/g" gradcheck --data "$work/data" --threads 2 --samples 20
@@ -96,7 +96,7 @@ for part in train test; do
     same "$part loss of both" "$(field "$work/fast" epoch ${part}_loss)" "$(field "$work/slow" epoch ${part}_loss)"
 done
 
-# samples without a file
+# Synthetic samples.
 make made --set 'data=synthetic(samples=200,test_samples=40)'
 rm -f "$work/log"; "$work/made" --threads 1 --log "$work/log" > /dev/null; want=$(hashes "$work/log")
 rm -f "$work/log"; "$work/made" --threads 3 --log "$work/log" > /dev/null

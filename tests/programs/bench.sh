@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bench.sh -- bench/run compares what computes the same, refuses what does not, and writes down what it measured.
+# bench.sh -- bench/run compares only programs that compute the same, rejects others, and records what it measured.
 #
-# Deep: it measures a peer, and reads Python.
+# Deep: it measures another program, and needs Python.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"
@@ -10,11 +10,12 @@ python3 -c 'import gzip' 2> /dev/null || { skip "no python3"; finish; exit; }
 have "$openblas" || { skip "OpenBLAS, the peer here, is not installed (Debian: libopenblas-dev)"; finish; exit; }
 export TENON_CACHE=$work/cache
 
-# a copy, so that a yardstick can be spoilt and results lie aside; bench/run itself would install packages
+# A copy, so that a reference program can be changed and results stay separate; bench/run itself would install
+# packages.
 mkdir "$work/copy"
 cp -r "$TENON_ROOT/bench" "$work/copy/bench"
 ln -s "$TENON_ROOT/models" "$work/copy/models"
-sed -i '/"openblas"/s/, further=True//' "$work/copy/bench/driver/works.py"   # it stands in for the best peer here
+sed -i '/"openblas"/s/, further=True//' "$work/copy/bench/driver/works.py"   # in this test, OpenBLAS is the best other program
 bench() { python3 -B "$work/copy/bench/driver/main.py" --tenon "$TENON" --venv "$work/none" --work '^mlp B=128, 1 thread$' "$@"; }
 yardstick=$work/copy/bench/yardsticks/mlp_openblas.c
 
@@ -42,7 +43,7 @@ succeeds "RESULTS.md again, from results.json" bench --again --out "$work/result
 cmp -s "$work/results/RESULTS.md" "$work/before" && ok || bad "--again wrote another RESULTS.md: $(diff "$work/before" "$work/results/RESULTS.md" | head -n 5)"
 same "lines longer than 140 characters" "$(awk 'length > 140' "$work/results/RESULTS.md" | wc -l)" 0
 
-# a momentum of 0.8 shows after some steps, a missing bias at once
+# A wrong momentum of 0.8 shows after some steps, a missing bias in the first step.
 sed -i 's/0\.9f/0.8f/' "$yardstick"
 refuses "another momentum" "openblas: refused: its loss after 5 steps is" bench --check --peer openblas
 sed -i 's/\*y += l->b\[k\];/*y += 0.01f;/' "$yardstick"

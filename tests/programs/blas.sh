@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# blas.sh -- --kernels=blas computes what Tenon's own kernels do: loss and every gradient of the first batch within 1e-11
-# (f64), for dense layers, convolutions of all forms, and the same bits for any number of threads.
+# blas.sh -- --kernels=blas computes the same as Tenon's own kernels: loss and every gradient of the first batch within 1e-11 (f64), for
+# dense layers and convolutions of all forms; the same bits for any number of threads.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# broken_data.sh -- data that are not what they should be: a message that names file and reason, exit code 1, nothing half-written.
+# broken_data.sh -- damaged data: the message names file and reason, the exit code is 1, and no incomplete file stays.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -7,7 +7,7 @@ mnist=$TENON_ROOT/models/data/mnist
 build mlp "$work/p"
 run=("$work/p" --epochs 1 --limit-samples 256 --threads 2)
 
-# fresh: a directory with the four files of MNIST, to spoil one of them
+# fresh: makes a directory with the four files of MNIST, one of which a test will damage
 fresh() { rm -rf "$work/d"; mkdir "$work/d"; cp "$mnist"/*.gz "$work/d"; }
 plain() { gzip -dc "$mnist/$1.gz" > "$work/d/$1"; rm "$work/d/$1.gz"; }
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
@@ -51,7 +51,7 @@ else
     skip "a file that may not be read: root reads everything"
 fi
 
-# files that unpack to a thousand times their size end the run before they take the memory
+# Files that unpack to a thousand times their size end the run before they take the memory.
 head -c 20000000 /dev/zero | gzip -9 > "$work/zeros.gz"
 fresh; for _ in $(seq 10); do cat "$work/zeros.gz"; done > "$work/d/zeros.txt.gz"
 cat > "$work/chars.tn" <<'END'
@@ -87,7 +87,7 @@ refuses "an array cut off" "train_x.npy" "${run[@]}" --data "$work/d"
 arrays; echo hello > "$work/d/train_x.npy"
 refuses "an array that is a text" "train_x.npy" "${run[@]}" --data "$work/d"
 
-# a disk that is full when a checkpoint is written: the earlier one stays whole
+# The disk is full when a checkpoint is written: the earlier checkpoint stays complete.
 "${run[@]}" --checkpoint "$work/c" > /dev/null
 before=$(cd "$work/c" && sha256sum ./*)
 refuses "a full disk" "checkpoint|step-" bash -c 'ulimit -f 100; exec "$@"' bash "$work/p" --epochs 3 --limit-samples 256 --checkpoint "$work/c" --resume

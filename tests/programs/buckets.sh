@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# buckets.sh -- gradients cut into buckets (--bucket): the same bits as in one, for networks of every kind, and nothing of a later bucket
-# is computed before an earlier one is complete.  Groups play ranks; tests/programs/ranks.sh does the same between processes.
+# buckets.sh -- gradients divided into buckets (--bucket): the same bits as with one bucket, for networks of every kind; a bucket is
+# computed completely before the next one begins.  Groups simulate ranks; ranks.sh tests the same between processes.
 #
 # Parts: norm words plan
 set -euo pipefail
@@ -50,11 +50,11 @@ for model in norm words; do
 done
 
 if part plan; then
-    # what is ready is ready: `ready` never falls, and bytes follow one another up to the whole buffer
+    # `ready` never decreases, and the buckets' bytes are adjacent and cover the whole buffer.
     "$TENON" emit "$work/norm.tn" --to c --bucket 1k > "$work/c"
     awk '/\.offset = / && /\.ready/ { gsub(/[{},]/, " "); o = $3; b = $6; r = $9; if (o != end || r < last) wrong = 1; end = o + b; last = r }
      END { exit wrong || end == 0 }' "$work/c" && ok || bad "buckets are out of order"
-    # a phase computes each sum (the compiler ends where none does), also where the last bucket needs nothing else
+    # Each sum is computed in a phase (else the compiler stops), also if the last bucket needs no other phase.
     for file in $(shipped_models); do
         for options in "--comm mpi" "--bucket 4k" "--bucket 1"; do
             # shellcheck disable=SC2086

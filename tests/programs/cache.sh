@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# cache.sh -- objects and programs of earlier builds: what is found again, what is not believed, and what happens when the cache
-# is full, damaged, read-only or shared by several builds at once.
+# cache.sh -- objects and programs of earlier builds: which are used again and which are rejected, and builds with a cache that is full,
+# damaged, read-only or shared by several builds at the same time.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
-export TENON_CACHE=$work/cache TENON_CFLAGS=-O0           # fast to compile; what is made here trains nothing
+export TENON_CACHE=$work/cache TENON_CFLAGS=-O0           # fast to compile; no program of this test trains for long
 mlp=$work/mlp.tn
 cat > "$mlp" << 'END'
 model mlp(image: f32[1, 4, 4], classes: int = 10) {
@@ -19,7 +19,7 @@ train mlp {
 }
 END
 
-# compiled COMMAND...: how many times the C compiler was started for a unit
+# compiled COMMAND...: how many times COMMAND starts the C compiler for a unit
 printf '#!/bin/sh\ncase " $* " in *" -c "*) echo x >> %s ;; esac\nexec cc "$@"\n' "$work/count" > "$work/countcc"
 chmod +x "$work/countcc"
 compiled() {
@@ -34,7 +34,7 @@ all=$(compiled "$TENON" build "$mlp" -o "$work/p")
 same "every object is kept" "$(objects)" "$all"
 cp "$work/p" "$work/first"
 
-# a changed layer compiles what depends on it, and no more
+# A changed layer compiles only the units that depend on it.
 sed 's/dense(64)/dense(65)/' "$mlp" > "$work/changed.tn"
 cmp -s "$mlp" "$work/changed.tn" && bad "the model was not changed"
 some=$(compiled "$TENON" build "$work/changed.tn" -o "$work/q")
@@ -42,14 +42,14 @@ some=$(compiled "$TENON" build "$work/changed.tn" -o "$work/q")
 sed 's/^ *epochs .*/    epochs = 99/' "$mlp" > "$work/recipe.tn"
 same "a changed recipe compiles the step alone" "$(compiled "$TENON" build "$work/recipe.tn" -o "$work/q")" 1
 
-# the program is the same without the cache, and whoever compiled its parts
+# A program is the same with and without the cache, and from any mix of cached objects.
 same "the objects are used when the program is gone" \
     "$(find "$TENON_CACHE" -type f ! -name '*.o' -size +10k -delete; compiled "$TENON" build "$mlp" -o "$work/p")" 0
 cmp -s "$work/p" "$work/first" && ok || bad "a program linked from kept objects differs"
 same "--no-cache compiles everything" "$(compiled "$TENON" build "$mlp" -o "$work/p" --no-cache)" "$all"
 cmp -s "$work/p" "$work/first" && ok || bad "--no-cache makes another program"
 
-# damage is noticed: a few bytes of each object and program are overwritten, or the end is missing
+# Damage is noticed: some bytes of each object and program are overwritten, or the end is missing.
 damage() {
     local file
     find "$TENON_CACHE" -type f -name '????????????????*' | while read -r file; do
@@ -65,7 +65,7 @@ same "and are replaced" "$(compiled "$TENON" build "$mlp" -o "$work/p")" 0
 cmp -s "$work/p" "$work/first" && ok || bad "entries cut short change the program"
 same "a kept program runs where it lies" "$("$TENON" run "$mlp" -- info | grep -c mlp | sed 's/[1-9][0-9]*/some/')" some
 
-# the limit and the report
+# The limit of the cache, and its report.
 report=$("$TENON" cache)
 grep -q "$TENON_CACHE" <<< "$report" && grep -Eq "objects +$(objects) " <<< "$report" && ok || bad "tenon cache: $report"
 grep -Eq 'objects .* found [0-9,]+ of [0-9,]+ \([0-9]+ %\)' <<< "$report" && ok || bad "no hit rate: $report"
@@ -79,7 +79,7 @@ for wrong in 12x "" -5 1e30 MB nan; do refuses "--limit '$wrong'" "needs a size"
 refuses "a word" "takes options only" "$TENON" cache models
 succeeds "--limit 1G" "$TENON" cache --limit 1G
 
-# the oldest use goes first
+# The least recently used object is removed first.
 "$TENON" build "$mlp" -o "$work/p"
 old=$(find "$TENON_CACHE" -name '????????????????*' | head -n 1)
 touch -d '2001-01-01' "$old"
@@ -91,13 +91,13 @@ succeeds "--clear" "$TENON" cache --clear
 same "--clear leaves nothing of ours" "$(size)" 0
 [ -s "$TENON_CACHE/notes.txt" ] && ok || bad "--clear removes a stranger's file"
 
-# several builds at once
+# Several builds at the same time.
 builds=
 for i in 1 2 3 4; do "$TENON" build "$mlp" -o "$work/same$i" & builds="$builds $!"; done
 for b in $builds; do if wait "$b"; then ok; else bad "a build beside others fails"; fi; done
 for i in 1 2 3 4; do if cmp -s "$work/same$i" "$work/first"; then ok; else bad "a build beside others differs"; fi; done
 
-# no place for a cache
+# No directory for a cache.
 touch "$work/file"
 for dir in /proc/none "$work/file/below" "$work/file"; do
     succeeds "a cache that cannot be ($dir)" env TENON_CACHE="$dir" "$TENON" build "$mlp" -o "$work/p"
@@ -107,7 +107,7 @@ done
 refuses "no cache at all" "no cache directory" env -u TENON_CACHE -u XDG_CACHE_HOME -u HOME "$TENON" cache
 succeeds "run without a cache" env TENON_CACHE=/proc/none "$TENON" run "$mlp" -- info
 
-# a full and a read-only disk, where a file system may be mounted
+# A full and a read-only disk, if a file system can be mounted.
 mkdir "$work/disk"
 if mount -t tmpfs -o size=64k tmpfs "$work/disk" 2> "$work/err"; then
     trap 'umount "$work/disk"; rm -rf "$work"' EXIT
@@ -131,7 +131,7 @@ else
     skip "no file system may be mounted here: full and read-only disks"
 fi
 
-# one unit fails: its message once, the others are ended, nothing else stays behind
+# One unit fails: its message is printed once, the other compilers are ended, and no other file stays.
 export TENON_CACHE=$work/cache2
 cat > "$work/brokencc" <<'END'
 #!/bin/sh
@@ -150,7 +150,7 @@ same "the message is there once" "$(grep -c 'it hurts' "$work/err")" 1
 same "the file at fault is kept, and no other" "$(find "$work/tmp" -type f | wc -l)" 1
 rm -rf "$work/tmp"; mkdir "$work/tmp"
 
-# another MPI behind the same mpicc, with the same C compiler: update-alternatives changes it so
+# Another MPI behind the same mpicc, with the same C compiler, as after update-alternatives.
 if command -v mpicc > /dev/null; then
     printf '#!/bin/sh\nexec mpicc -Wl,--defsym,the_first_mpi=1 "$@"\n' > "$work/mpicc"
     chmod +x "$work/mpicc"
@@ -162,7 +162,7 @@ else
     skip "no mpicc"
 fi
 
-# a signal ends the compilers and leaves nothing
+# A signal ends the compilers and leaves no files.
 printf '#!/bin/sh\ncase $1 in --version) echo slow 1 ;; *) echo $$ >> "$PIDS"; exec sleep 60 ;; esac\n' > "$work/slowcc"
 chmod +x "$work/slowcc"
 PIDS=$work/pids CC=$work/slowcc TMPDIR=$work/tmp "$TENON" build "$mlp" -o "$work/no" 2> "$work/err" &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# cifar.sh -- CIFAR-10's binary batches: plain, .gz and .xz give the same run; what is wrong with them is said with file and reason.
+# cifar.sh -- CIFAR-10's binary batches: plain, .gz and .xz files give the same run; messages about damaged files name file and reason.
 #
-# The files are small ones made here; with TENON_TEST_DATA=DIR, DIR/cifar10 is read whole.
+# The script makes small files; with TENON_TEST_DATA=DIR it also reads all of DIR/cifar10.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# compare_commits.sh -- bench/compare-commits builds two commits, lets them take turns and asks what changed.
+# compare_commits.sh -- bench/compare-commits builds two commits, runs them in turns and compares the results.
 #
-# A build of the compiler: with CHECK_DEEP=1 (./check --deep).  Skipped where the sources are not in git.
+# Builds the compiler: with CHECK_DEEP=1 (./check --deep) only.  Skipped if the sources are not in git.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 [ -x "$(dirname "$TENON")/tenon-bench" ] || { skip "built without SQLite or cJSON"; finish; exit; }
@@ -18,13 +18,13 @@ TENON=$work/tenon refuses "no tenon" "there is no $work/tenon-bench" compare HEA
 [ ! -e "$work/commits" ] && ok || bad "a refusal leaves something behind"
 deep "two commits that are measured" || { finish; exit; }
 
-# the same commit twice; two rounds say nothing yet, two more do
+# The same commit twice: two rounds prove nothing yet, two more rounds do.
 quick=("$TENON_ROOT/models/mlp.tn" --steps 5 --threads 1 --retries 0)
 head=$(git -C "$TENON_ROOT" rev-parse HEAD)
 label=$(git -C "$TENON_ROOT" rev-parse --short=10 "$head")
 succeeds "two rounds" compare "$head" "$head" --repeat 2 "${quick[@]}"
 grep -q 'too few runs to say' out && grep -q '^round 2 of 2' out && ok || bad "two rounds: $(cat out)"
-compare "$head" "$head" --repeat 4 "${quick[@]}" > out 2>&1 || true      # steps of a ms on a busy machine may differ
+compare "$head" "$head" --repeat 4 "${quick[@]}" > out 2>&1 || true      # on a busy machine, steps of a ms may differ
 grep -q '^1 compared: ' out && ! grep -q '^building' out && ok || bad "two more: $(cat out)"
 store=$work/commits/$label-$label.again.db
 "$TENON" results export --csv --store "$store" > runs.csv 2> err || bad "$(cat err)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# concat.sh -- parts of a concat that are written, and slices that are read, where they lie: the same bits as with copies
-# (a tight --memory-limit takes the placing back), for any threads and groups; gradients against differences; less memory.
+# concat.sh -- parts of a concat that are written in place, and slices that are read in place: the same bits as with copies (a tight
+# --memory-limit removes the placing), for any threads and groups; gradients against differences; less memory.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -33,11 +33,11 @@ train net {
 END
 train() { local p=$1; shift; rm -f "$work/log"; "$p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
 make() { local program=$1; shift; succeeds "build $*" "$TENON" build "$work/net.tn" -o "$program" "$@"; }
-# bytes ROW OPTIONS...: of that row of the plan
+# bytes ROW OPTIONS...: the bytes of that row of the plan
 bytes() { "$TENON" show "$work/net.tn" "${@:2}" | awk -v row="$1" '$1 == row { v = $2 * ($3 == "MB" ? 1e6 : $3 == "kB" ? 1e3 : 1) } END { printf "%d", v }'; }
-# tight OPTIONS...: a limit that the plan meets only with the placing taken back: 28 % of the shards' bytes fewer
+# tight OPTIONS...: a limit that the plan meets only without placing: 28 % fewer bytes for each shard
 tight() { echo $(($(bytes planned "$@") - $(bytes shards "$@") * 28 / 100)); }
-# places OPTIONS...: values of training that lie within others, after the last pass
+# places OPTIONS...: the values of training that lie inside others after the last pass
 places() { "$TENON" show "$work/net.tn" "$@" --dump=recompute 2>&1 | awk '/^graph/ { t = / training$/ } t && / within %/ { n++ } END { print n + 0 }'; }
 
 make "$work/placed"
@@ -57,11 +57,11 @@ if deep "parts of a concat without vectors, and their gradients"; then
     succeeds "gradients" "$work/f64" gradcheck
 fi
 
-# copies need 961 kB a shard (measured with pass slices left out), so bound what placing needs
+# Copies need 961 kB for each shard (measured without pass slices), so this bounds what placing needs.
 shard=$(($(bytes shards) / 4))
 [ $shard -gt 0 ] && [ $shard -lt 850000 ] && ok || bad "placed parts need $shard bytes a shard, copies 961 kB"
 
-# every limit down to the least plan is met, and a limit above the plan changes nothing
+# Every limit down to the least plan is met, and a limit above the plan changes nothing.
 all=$(bytes planned) shards=$(bytes shards)
 "$TENON" show "$work/net.tn" > "$work/free"
 "$TENON" show "$work/net.tn" --memory-limit 900G | cmp -s - "$work/free" && ok || bad "a generous limit changes the plan"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# constants.sh -- numbers as tensors (zeros(6) + 1) before every kind of operation: what is folded away must still lie in memory for those
-# that read it there.  Optimised and plain programs train to the same losses in f64.
+# constants.sh -- numbers as tensors (zeros(6) + 1) before every kind of operation: a folded constant must still be in memory if an
+# operation reads it there.  Optimised and plain programs train to the same losses in f64.
 #
 # Parts: constants losses
 set -eu
@@ -39,15 +39,15 @@ END
 fi
 
 if part losses; then
-    # compiled OPTIONS...: the program of $work/loss.tn, from one file and hardly optimised: a fifth of a second
+    # compiled OPTIONS...: compiles $work/loss.tn as one file and with little optimisation: a fifth of a second
     compiled() {
         rm -rf "$work/emitted"
         "$TENON" emit "$work/loss.tn" --to c -o "$work/emitted" --dtype f64 --cpu generic --verify "$@" &&
             cc -O0 $(one_file "$work"/emitted/*.c --dtype f64) -o "$work/program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
     }
 
-    # losses whose gradient begins as a number under another shape: the gradients are right, optimised and plain
-    losses() { # OUTPUT LOSS...: of a model that returns OUTPUT
+    # Losses whose gradient begins as a constant of another shape: optimised and plain gradients are right.
+    losses() { # losses of a model that returns OUTPUT
         local output=$1 loss way
         shift
         for loss in "$@"; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# container.sh -- bench/container/image makes an image below 150 MB; unpacked, it trains and sweeps without the machine's own programs or network.
+# container.sh -- bench/container/image makes an image below 150 MB; unpacked, it trains and sweeps without programs of the machine and
+# without a network.
 #
-# Two minutes: with CHECK_DEEP=1 (./check --deep), as root, on a Debian whose packages can be fetched.  Skipped elsewhere.
+# Takes two minutes: with CHECK_DEEP=1 (./check --deep) only, as root, on a Debian that can fetch packages.  Otherwise skipped.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 image=$TENON_ROOT/bench/container/image rootfs=$TENON_ROOT/bench/container/rootfs build=$(dirname "$TENON")
@@ -23,7 +24,7 @@ fi
 "$image" --build "$build" -o again.tar.gz > /dev/null && [ "$(gzip -dc again.tar.gz | sha256sum)" = "$(sha256sum < image.tar)" ] && ok || bad "made again, the image differs"
 rm again.tar.gz
 
-# as docker load reads it: manifest -> configuration, layers; both named by their hashes
+# Read as docker load does: manifest -> configuration, layers; both are named by their hashes.
 mkdir image root
 tar -xf image.tar -C image
 config=$(sed -n 's/.*"Config":"\([^"]*\)".*/\1/p' image/manifest.json) layer=image/$(sed -n 's/.*"Layers":\["\([^"]*\)".*/\1/p' image/manifest.json)
@@ -32,7 +33,7 @@ same "the layer's hash" "sha256:$(sha256sum < "$layer" | cut -d' ' -f1)" "$(sed 
 [ "$(stat -c %s "$layer")" -lt 150000000 ] && ok || bad "the image is larger than 150 MB: $(cat made)"
 tar -xf "$layer" -C root
 
-# inside: no network, nothing of this machine but its processors and /dev
+# Inside: no network, and nothing of this machine but its processors and /dev.
 inside() {
     unshare --mount --net --pid --ipc --uts --fork --kill-child sh -ec '
         mount -t proc proc root/proc; mount --rbind /dev root/dev; mount -t tmpfs tmpfs root/tmp

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# cost.sh -- the prices of show --cost, and what bench --layers and --trace make of them.
-# After a change of prices that is meant: tests/programs/cost.sh --update
+# cost.sh -- the prices of show --cost, and their use in bench --layers and --trace.
+# After an intended change of prices: tests/programs/cost.sh --update
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 here=tests/programs/cost convs=tests/programs/cost/convs.tn
 
-# prices for a named processor are the same everywhere: "price of a step" up to the plan
+# Prices for a named processor are the same on each machine: the text from "price of a step" to the plan.
 price() { "$TENON" show "$@" --cost --color=never | sed -n '/^price of a step/,/^$/p'; }
 for case in "lenet models/lenet.tn x86-64-v3" "lenet models/lenet.tn x86-64-v4" "convs $convs x86-64-v3" "convs $convs x86-64-v4 --fast" \
     "mlp_wide models/mlp_wide.tn armv8-a"; do
@@ -19,7 +19,7 @@ for case in "lenet models/lenet.tn x86-64-v3" "lenet models/lenet.tn x86-64-v4" 
 done
 [ "${1:-}" != --update ] || exit 0
 
-# rows add up to the total: FLOPs, executed, and milliseconds to their last digit
+# The rows add up to the total: FLOPs, executed FLOPs, and milliseconds to the last digit.
 price models/lenet.tn --cpu x86-64-v4 > "$work/price"
 same "rows of the price add up" "$(awk '/^all/ { parts = 1 }
     / ms /{ f = substr($0, 53, 13); gsub(/[ ,-]/, "", f); t = substr($0, 107, 10) }
@@ -37,7 +37,7 @@ done
 "$TENON" emit models/lenet.tn --cpu x86-64-v3 > "$work/lenet.c"
 grep -q '[a-z ]*, pooled before tanh   576.0 kFLOP a sample, [0-9]* % of peak expected' "$work/lenet.c" && ok || bad "the generated C does not say how conv1 is computed"
 
-# the account of bench --layers is closed, for any number of threads, and the trace holds the same times
+# The account of bench --layers is complete for any number of threads, and the trace has the same times.
 succeeds "the trace reader compiles" cc -std=gnu11 -O1 -o "$work/trace" tests/tools/trace.c
 "$TENON" build $convs -o "$work/convs"
 sum() { grep '"event":"layer"' "$1" | sed 's/.*"ms":\([^,}]*\).*/\1/' | awk '{ s += $1 } END { printf "%.9g\n", s }'; }
@@ -55,7 +55,7 @@ for threads in 1 2 3; do
         near "thread $thread of the trace adds up to its steps" "$(awk -v u="$us" 'BEGIN { printf "%.9g", u / 6000 }')" "$wall" 1e-6
     done < <(grep ^thread "$work/sums")
     for layer in conv1 conv5 "idle: no unit left" "between phases"; do
-        if [ $threads = 1 ] && [[ $layer == idle* ]]; then continue; fi # one thread never waits for another
+        if [ $threads = 1 ] && [[ $layer == idle* ]]; then continue; fi # a single thread never waits for another
         us=$(sed -n "s/^name \([0-9.]*\) $layer\$/\1/p" "$work/sums")
         ms=$(grep "\"layer\":\"$layer\"" "$work/log" | sed 's/.*"ms":\([^,}]*\).*/\1/' | awk '{ s += $1 } END { printf "%.9g", s }')
         near "$threads threads: $layer in trace and account" "$(awk -v u="$us" -v t=$threads 'BEGIN { printf "%.9g", u / 6000 / t }')" "$ms" 1e-6
@@ -65,7 +65,8 @@ done
 for call in conv1 dense1; do
     grep "\"layer\":\"$call\"" "$work/log" | grep -Eq '"predicted_ms":0*[1-9.]' && ok || bad "no prediction for $call"
 done
-# what reads a layer's weights is named after the layer or the gradient that it computes, packing and turning too, never after its operation
+# Operations that read a layer's weights are named after the layer or the gradient that they compute, also packing and
+# transposing.
 sed -n 's/.*"layer":"\([^"]*\)".*"kernel":"\([^"]*\)".*/\1 \2/p' "$work/log" > "$work/rows"
 unnamed=$(grep -E ' (conv2d|wino|dense)' "$work/rows" | grep -vE '^(d?conv[0-9]|d?dense[0-9]|dh )' || true)
 same "rows of the account that name no layer" "none $unnamed" "none "
@@ -81,7 +82,7 @@ for broken in '{' '[1,]' '{"traceEvents":[{"ph":"X","ts":1,"dur":-1}]}' '{"trace
     if "$work/trace" "$work/broken.json" > /dev/null 2>&1; then bad "the trace reader takes $broken"; else ok; fi
 done
 
-# training with a trace gives the same weights, and its file is whole
+# Training with a trace gives the same weights, and the file of the trace is complete.
 succeeds "train --trace" "$work/convs" --epochs 1 --trace "$work/train.json" --log "$work/traced"
 succeeds "its trace" "$work/trace" "$work/train.json"
 grep -q '^steps 16$' "$work/out" && ok || bad "the trace of 16 steps says $(tail -n 1 "$work/out")"

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# cuda.sh -- programs for a GPU, on a machine without one.
+# cuda.sh -- programs for a GPU, on a machine without a GPU.
 #
-# A C++ compiler makes a program of the same .cu file: its kernels run on the processor, a fiber a thread (tests/cuda/shim.h), over
-# a CUDA runtime of our own with poisoned memory between red zones, whose streams do nothing before somebody waits
-# (tests/cuda/fake.cpp).  Three steps of it must give the losses of the program for the processor.  Where nvcc is there, every file
-# must compile for each architecture without spills.
+# A C++ compiler compiles the same .cu file: its kernels run on the processor, with a fiber for each thread (tests/cuda/shim.h), over a
+# stand-in for the CUDA runtime (tests/cuda/fake.cpp).  The stand-in poisons memory, puts red zones between allocations, and runs a
+# stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
+# present, every file must compile for each architecture without spills.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 cuda=$TENON_ROOT/tests/cuda
 
-# ---- what has no CUDA form is said at its line, before anything is written; every shipped model has one
-if deep "each model as a program for a GPU"; then        # tests/passes/emitted.sh compares their text
+# ---- an operation without a CUDA form is reported with its line before anything is written; each shipped model has
+# CUDA forms
+if deep "each model as a program for a GPU"; then        # tests/passes/emitted.sh compares the text of all models
     for model in models/*.tn; do succeeds "$model has a CUDA form" "$TENON" emit "$model" --to cuda -o "$work/emitted"; done
 fi
 cat > "$work/wide.tn" <<'TN'
@@ -35,7 +36,8 @@ NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvc
 . "$cuda/shim.sh"
 . "$cuda/gate.sh"
 
-# Of the second epoch two steps are one launch, a recording, and the third is one of its own; so is the test.
+# In the second epoch two steps are one recorded launch, and the third step is another; so are the batches of the
+# test.
 graphs() {
     local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH)
     FAKE_LOG=1 "$work/mlp/gpu" --data "$work/mnist" --epochs 2 2>&1 | sed -n 's/^fake: a graph of //p' | sort | uniq -c | awk '{ print $2 ":" $1 }' > "$work/graphs"
@@ -43,7 +45,7 @@ graphs() {
         bad "no graphs of one step and of two, of one launch and $((of + 1)) a step: $(tr '\n' ' ' < "$work/graphs")"
 }
 
-# Shipped networks, made small.
+# Shipped networks with small sizes.
 networks() {
     shim text_cnn models/text_cnn.tn --batch 4 --set model.width=6 --set model.time=9 --set model.filters=5 --set 'data=synthetic(samples=8,test_samples=4,vocab=11,classes=2)'
     shim densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
@@ -51,14 +53,14 @@ networks() {
     steps densenet
 }
 
-# The samples of batches: the kernel that finds them, beside the host's lists.
+# The samples of batches: the kernel that finds them, compared with the host's lists.
 places() {
     shim_compile "$cuda/begin.cpp" -o "$work/begin.o"
     g++ -rdynamic -o "$work/begin" "$work"/{begin,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
     for order in 0 2; do succeeds "places of batches, order $order" env SHIM_ORDER=$order "$work/begin"; done
 }
 
-# Every operation that has a CUDA form, and each barrier left out once.
+# Every operation that has a CUDA form; and each barrier is left out once.
 many() {
     shim sync "$cuda/sync.tn"
     shim lenet models/lenet.tn --batch 8
@@ -83,7 +85,7 @@ many() {
 on_the_processor() {
     shim_runtime
     places
-    small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     shim geometry "$cuda/geometry.tn"
     shim norm "$cuda/norm.tn"
     shim mlp models/mlp.tn --batch 8
@@ -93,7 +95,7 @@ on_the_processor() {
     graphs
     if deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
     local mlp=$work/mlp
-    # checkpoints are interchangeable: two epochs on either, or one on each
+    # Checkpoints are interchangeable: two epochs on either target, or one on each.
     "$mlp/cpu" --data "$work/mnist" --epochs 1 --checkpoint "$work/c" > /dev/null
     "$mlp/gpu" --data "$work/mnist" --epochs 2 --checkpoint "$work/c" --resume --log "$work/both.jsonl" > /dev/null
     "$mlp/cpu" --data "$work/mnist" --epochs 2 --log "$work/alone.jsonl" > /dev/null
@@ -103,7 +105,7 @@ on_the_processor() {
     shim hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
     refuses "a loss that is not finite" "the loss is not finite in epoch 1, step [0-9]+ of 3; the first value that is not finite is [a-z0-9]+ \(mlp.tn:" \
         "$work/hot/gpu" --data "$work/mnist" --epochs 1
-    # without a GPU that serves, in the words of each case
+    # Without a usable GPU: a message for each reason.
     FAKE_CUDA=no-driver refuses "no driver" "no NVIDIA driver on this machine" "$mlp/gpu" --epochs 1
     FAKE_CUDA=old-driver refuses "an old driver" "the NVIDIA driver is for CUDA 12.2, and this program needs 13.0" "$mlp/gpu" --epochs 1
     FAKE_CUDA=stub refuses "the toolkit's stub" "is the toolkit's stub" "$mlp/gpu" --epochs 1
@@ -126,9 +128,9 @@ without_cuda() {
     succeeds "WITH_CUDA=OFF writes programs for a GPU" "$work/off/tenon" emit models/mlp.tn --to cuda -o "$work/off"
 }
 
-# ---- by nvcc
+# ---- compiled by nvcc
 
-# Kernels are started by one macro, which looks at what CUDA says.
+# All kernels are started by one macro, which checks the error code of CUDA.
 launches_checked() {
     local include others
     others=$(grep -l '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit compiler/cuda "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' || true)
@@ -142,7 +144,7 @@ by_nvcc() {
     local name extra
     launches_checked
     local all=geometry
-    ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last" # LeNet: cuda_compiled.sh
+    ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last" # cuda_compiled.sh compiles LeNet
     for name in $all; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# cuda_compiled.sh -- what nvcc makes of the shipped models' programs for a GPU: nothing spilled, no stack, registers and shared memory
+# cuda_compiled.sh -- nvcc compiles the shipped models' programs for a GPU without spills and stack, and with registers and shared memory
 # within limits (tests/cuda/gate.sh).
 #
-# All models for sm_80, sm_90a and sm_100.
+# All models, for sm_80, sm_90a and sm_100.
 #
 # Deep: nvcc takes a quarter of an hour.
 set -eu

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # cuda_feed.sh -- samples that stay in the host's memory (runtime/device/feed.h), on a machine without a GPU.
 #
-# Programs run on the processor as those of cuda.sh do.  Where the samples lie must change no bit: of losses, of the test and of the
-# weights, with one step a launch and with several, in each order of the streams.  Without the wait for a copy, or with one place instead of two,
-# something else must come out.
+# Programs run on the processor as in cuda.sh.  The place of the samples must not change a bit of the losses, the test or the weights,
+# with one step in a launch and with several, in each order of the streams.  Without the wait for a copy, or with one place instead of
+# two, results must differ.
 #
 # Deep: three programs are compiled and run over a stand-in of CUDA, a minute of a processor.
 set -eu
@@ -21,10 +21,11 @@ run() {
     "$dir/gpu" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$dir/$log.out" 2>&1 || { bad "$dir/gpu $*"; tail -n 3 "$dir/$log.out"; }
 }
 
-# results LOG: what a run has come to
+# results LOG: the losses, the test and the weights of a run
 results() { local what; for what in step:train_loss epoch:test_loss epoch:test_accuracy epoch:weights_hash; do field "$1" ${what%:*} ${what#*:}; done; }
 
-# equal NAME OPTIONS...: there and here, step by step and several at once, in three orders
+# equal NAME OPTIONS...: samples on the GPU and on the host give equal results, with single steps and several in a
+# launch, in three orders
 equal() {
     local dir=$work/$1 name=$1 order how; shift
     run "$name" there --samples-in gpu "$@"
@@ -39,10 +40,10 @@ equal() {
     done
 }
 
-# npy FILE DESCR SHAPE: its head
+# npy FILE DESCR SHAPE: the header of an array
 npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" > "$1"; }
 
-# images DIR N TEST CHANNELS HEIGHT WIDTH: bytes of MNIST's, of three classes
+# images DIR N TEST CHANNELS HEIGHT WIDTH: images of three classes, made of bytes of MNIST
 images() {
     local dir=$1 split n bytes=$(($4 * $5 * $6)) i
     mkdir -p "$dir"
@@ -54,7 +55,7 @@ images() {
     done
 }
 
-# What the program asks for is all there is of memory, which is not enough for all samples as well.
+# The stand-in has only the memory that the program asks for, which is not enough for all samples as well.
 little_room() {
     local mlp=$work/mlp data=(--data "$work/mnist" --epochs 2 --launch-steps 1) room
     FAKE_LOG=1 run mlp here --samples-in host "${data[@]}"
@@ -71,7 +72,7 @@ little_room() {
     FAKE_CUDA=pinned refuses "no pinned memory" "no pinned memory for two places for samples: .* MB that the machine must not page out" "$mlp/gpu" --samples-in host "${data[@]}"
 }
 
-# A launch that was not expected to be the next one, or another number of steps.
+# A launch other than the prefetched one, or with another number of steps.
 unexpected() {
     local mlp=$work/mlp data=(--data "$work/mnist" --epochs 4)
     run mlp there --samples-in gpu "${data[@]}"
@@ -87,7 +88,7 @@ unexpected() {
     same "a loss that is not finite" "$(cat "$work/hot/said.gpu")" "$(cat "$work/hot/said.host")"
 }
 
-# A mapped file that is cut short while launches gather samples from it: nothing of it was launched, and what was is saved.
+# A mapped file is truncated while samples are gathered from it: no launch has used it, and the last state is saved.
 cut_short() {
     local dir=$work/mlp job rc=0 epochs
     images "$work/cut" 20 6 1 28 28; cp -r "$work/cut" "$work/uncut"
@@ -125,7 +126,8 @@ commands() {
     refuses "a program for the processor" "--samples-in is for programs for a GPU" "$work/cpu" --samples-in host
 }
 
-# changed NAME SED FILE OUTPUT COMPILER...: the mlp with that line changed: another result in one order or another, or none
+# changed NAME SED FILE OUTPUT COMPILER...: the mlp with a changed line must give another result, or none, in one of
+# the orders
 changed() {
     local name=$1 change=$2 file=$3 object=$4 order seen=0; shift 4
     sed "$change" "$file" > "$work/changed.c"
@@ -163,7 +165,7 @@ ranks() {
 on_the_processor() {
     local most=16
     shim_runtime
-    small_mnist "$work/mnist" 26 6                    # seven steps of four, the last one filled up; two batches to test
+    small_mnist "$work/mnist" 26 6                    # seven steps of four samples, the last one not full; two test batches
     images "$work/norm.data" 24 12 2 7 6
     images "$work/geometry.data" 24 12 3 11 9
     awk 'BEGIN { for (i = 0; i < 90; i++) printf "%c", 97 + i * i * 3 % 11 % 5 }' > "$work/letters.txt"
@@ -175,12 +177,12 @@ on_the_processor() {
     commands
     changed "a launch that does not wait for its samples" '/cudaStreamWaitEvent(rt_cuda_stream, sent/d' runtime/cuda/gpu.c gpu
     changed "one place instead of two" 's/PLACES = 2/PLACES = 1/' runtime/device/feed.c feed
-    shim_gpu norm "$cuda/norm.tn"                     # augmented by numbers of the samples, and
+    shim_gpu norm "$cuda/norm.tn"                     # augmentation by sample numbers, and
     equal norm --data "$work/norm.data" --epochs 2
-    shim_gpu geometry "$cuda/geometry.tn"             # dropped out
+    shim_gpu geometry "$cuda/geometry.tn"             # dropout by sample numbers
     equal geometry --data "$work/geometry.data" --epochs 2
     shim_gpu lstm models/char_lstm.tn --batch 2 --set model.time=5 --set model.width=6 --set "data=text(\"$work/letters.txt\",unit=\"char\",vocab=5)"
-    equal lstm --epochs 3                             # windows that overlap
+    equal lstm --epochs 3                             # overlapping windows
     most=64
     shim_gpu steps models/mlp.tn --batch 4 --kernels=persistent
     equal steps --data "$work/mnist" --epochs 2

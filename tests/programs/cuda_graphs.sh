@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # cuda_graphs.sh -- many training steps as one CUDA graph, on a machine without a GPU.
 #
-# Programs run on the processor as those of cuda.sh do.  Whatever a launch holds, the losses of each step, the loss's scale, the test's
-# loss and the weights must be those of --launch-steps 1.  Seven steps an epoch are graphs of four, of two and of one: launched one by one
-# at first, recorded in the second epoch, played in the third.
+# Programs run on the processor as in cuda.sh.  For each number of steps in a launch, the losses of all steps, the loss scale, the test
+# loss and the weights must equal those of --launch-steps 1.  Seven steps of an epoch are graphs of four, two and one steps: launched
+# one by one in the first epoch, recorded in the second, played in the third.
 #
-# Deep: programs of one launch a step run in cuda.sh, of many steps in one launch in cuda_persistent.sh; emitted.sh compares the text.
+# Deep: cuda.sh runs launches of one step, cuda_persistent.sh many steps in one launch; emitted.sh compares the text.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 cuda=$TENON_ROOT/tests/cuda
 . "$cuda/shim.sh"
 
-# ---- how many
+# ---- number of steps in a launch
 most() { "$TENON" emit "$@" --to cuda | sed -n 's/.*\.steps_most = \([0-9]*\), \.steps_how = "a CUDA graph".*/\1/p'; }
 same "steps of a graph, LeNet" 16 "$(most models/lenet.tn)"
 same "ResNet-56, in exact f32: of 4096 launches at most" 8 "$(most models/resnet56_cifar10.tn)"
@@ -25,10 +25,10 @@ same "in bf16, 2 ms" 16 "$(most models/vgg11.tn --kernels=cudnn --dtype bf16)"
 
 word=('\x00\x00\x80\x3f' '\x00\x00\x00\x3f' '\x00\x00\x00\xbf' '\x00\x00\xc0\x3f' '\x00\x00\x80\xbf') # 1, 0.5, -0.5, 1.5, -1
 
-# npy FILE DESCR SHAPE: its head
+# npy FILE DESCR SHAPE: the header of an array
 npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" > "$1"; }
 
-# arrays DIR N: samples of 12 numbers, of three classes; 4 to test
+# arrays DIR N: N samples of 12 numbers, of three classes; 4 test samples
 arrays() {
     local split n i
     mkdir -p "$1"
@@ -49,7 +49,7 @@ run() {
     "$dir/gpu" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/gpu $*"; tail -n 3 "$work/out"; }
 }
 
-# equal NAME OPTIONS...: step by step and in graphs of several
+# equal NAME OPTIONS...: single steps and graphs of several steps give equal results
 equal() {
     local dir=$work/$1 name=$1 what; shift
     run "$name" alone --launch-steps 1 "$@"
@@ -60,7 +60,8 @@ equal() {
     done
 }
 
-# The graphs of an epoch of seven steps are of four, two and one; so many times in the second and the third.  Each begins with the launch that finds its samples.
+# The graphs of an epoch of seven steps have four, two and one steps; each is played in the second and the third
+# epoch.  Each begins with the launch that finds its samples.
 graphs() {
     local of=$(sed -n '/^static void train_slice/,/^}/p' "$work/mlp/mlp.cu" | grep -c LAUNCH) k
     FAKE_LOG=1 run mlp graphs --data "$work/mnist" --epochs 3
@@ -72,7 +73,7 @@ graphs() {
     succeeds "bench" "$work/mlp/gpu" bench --steps 40
 }
 
-# Launches end where something is to be seen of their steps, and go on from there.
+# Launches end where the host needs results of their steps, and the next launch continues there.
 interrupted() {
     local mlp=$work/mlp whole
     run mlp whole --data "$work/mnist" --epochs 3 --launch-steps 1
@@ -86,8 +87,8 @@ interrupted() {
     stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
 }
 
-# A loss that is not finite: what is said, and all of `fixed`, are those of a program that looked at each step.  A sample of the third
-# step is none; those of the fourth are good.
+# A loss that is not finite: the message and all of `fixed` are those of a program that checks each step.  A sample of
+# the third step is not finite; those of the fourth are.
 not_finite() {
     local name=$1 fixed how; shift
     fixed=$(sed -n 's/.*\.fixed_bytes = \([0-9]*\).*/\1/p' "$work/$name"/*.cu)
@@ -103,7 +104,7 @@ not_finite() {
     "$work/$name/gpu" --data "$work/bad" --shuffle off --epochs 1 --limit-samples 8 --save "$work/two.safetensors" > /dev/null 2>&1 && ok || bad "$name: two steps"
 }
 
-# f16: a scale that comes down and goes up inside of a launch, and Adam, which does not count the steps that are left out
+# f16: the scale falls and rises inside of a launch, and Adam does not count the skipped steps.
 scaled() {
     shim_gpu scaled "$cuda/scaled.tn" --kernels=cudnn --dtype f16
     equal scaled --data "$work/arrays" --epochs 4 --loss-scale-steps 3
@@ -121,8 +122,8 @@ on_the_processor() {
     shim_runtime
     "$TENON" build models/mlp.tn -o "$work/cpu" --cpu generic --plain
     refuses "a program for the processor" "--launch-steps is for programs for a GPU" "$work/cpu" --launch-steps 2
-    small_mnist "$work/mnist" 26 6                    # seven steps of four, the last one filled up
-    small_mnist "$work/few" 9 2                       # five of two: graphs of four and of one
+    small_mnist "$work/mnist" 26 6                    # seven steps of four samples, the last one not full
+    small_mnist "$work/few" 9 2                       # five steps of two: graphs of four and of one
     small_cifar "$work/cifar" 2 2                     # ten images: five steps of two
     arrays "$work/arrays" 28
     awk 'BEGIN { for (i = 0; i < 90; i++) printf "%c", 97 + i * i * 3 % 11 % 5 }' > "$work/letters.txt"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# cuda_layout.sh -- programs for a GPU whose images lie channels innermost (--kernels=cudnn in tf32, bf16 and f16), on a machine without one.
+# cuda_layout.sh -- programs for a GPU with innermost channels (--kernels=cudnn in tf32, bf16 and f16), on a machine without a GPU.
 #
-# As cuda_libraries.sh, but the stand-ins do not round factors to tf32: what such a program does otherwise must give the processor's losses to
-# 1e-5, with each convolution alone and kernels of ours around it, and with all inside of graphs that these can take.
+# As cuda_libraries.sh, but the stand-ins do not round factors to tf32, so the losses must equal those of the processor to 1e-5.  Each
+# convolution is tested alone with Tenon's kernels around it, and inside of graphs that contain all these operations.
 #
 # Deep: convolutional networks are compiled and run over stand-ins, a minute of a processor and more.
 set -eu
@@ -15,7 +15,8 @@ for model in models/*.tn; do
     succeeds "$model, channels innermost" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype tf32 -o "$work/emitted"
 done
 
-# both NAME MODEL OPTIONS...: $work/NAME without plans and $work/NAME-planned with them; three steps of each beside the processor's
+# both NAME MODEL OPTIONS...: builds $work/NAME without plans and $work/NAME-planned with plans; three steps of each
+# against the processor's
 both() {
     local name=$1; shift
     shim_gpu $name "$@" --kernels=cudnn --dtype tf32
@@ -27,7 +28,7 @@ both() {
     steps $name-planned $data 2> /dev/null
 }
 
-# what a program's table of calls says, numbers of lines and of graphs left out
+# the table of calls of a program, without the numbers of lines and graphs
 rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*}, \/\* \(.*\) \*\//\1/p' "$work/$1"/*.cu | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
 launches() { sed -n '/^static void train_slice/,/^}/p' "$work/$1"/*.cu | grep -c "LAUNCH($2" || true; }
 
@@ -45,20 +46,20 @@ on_the_processor() {
     both geometry "$cuda/geometry.tn"
     both narrow "$cuda/narrow.tn"
     both resnet models/resnet20_cifar10.tn --batch 8 --shards 1 --set optimizer.lr=0.001 --set 'data=synthetic(samples=16,test_samples=8)'
-    # what is inside, and what is left to kernels of ours
+    # The operations inside of graphs, and those that Tenon's kernels compute.
     same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d + sum_to behind it: not planned;" "$(rows last)"
     same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"
     if [ -d "$work/last-planned" ]; then
         same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d + sum_to inside;" "$(rows last-planned)"
         same "launches for statistics with plans" "0 3" "$(launches last-planned batch_moments_parts) $(launches last-planned batch_moments_sums)"
     fi
-    # one launch for both gradients of batch_norm; none for a sum or a relu behind it, nor for the sum of two gradients where a relu is undone behind it;
-    # in evaluation none for batch_norm, its shortcut and its relu
+    # One launch for both gradients of batch_norm.  No launch for a sum or a relu after it, nor for the sum of two
+    # gradients before a relu's gradient.  In evaluation, no launch for batch_norm, its shortcut and its relu.
     same "gradients of batch_norm" "$(launches norm batch_norm_dw_parts) $(launches norm batch_norm_then)" "2 2"
     same "batch_norm in evaluation" "0 2" "$(kernels batch_norm_test "$work/norm/norm.cu") $(grep -c '^    batch_fold_[0-9]*_body(' "$work/norm/norm.cu")"
     same "what is left of sums and relus" "0 0 0" "$(kernels sum_to "$work/norm/norm.cu") $(kernels relu "$work/norm/norm.cu") $(kernels add "$work/norm/norm.cu")"
     barriers last 8
-    # weights and gradients are in files as ever
+    # Files of weights and gradients have the usual order.
     for name in last norm; do
         for side in cpu gpu; do "$work/$name/$side" grads --output "$work/$name-$side.safetensors" > /dev/null 2>&1 || bad "$name/$side grads"; done
         succeeds "gradients of $name" "$work/compare" "$work/$name-cpu.safetensors" "$work/$name-gpu.safetensors" 1e-4

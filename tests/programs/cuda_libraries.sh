@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# cuda_libraries.sh -- programs for a GPU that take NVIDIA's libraries (--kernels=cudnn), on a machine without one.
+# cuda_libraries.sh -- programs for a GPU that use NVIDIA's libraries (--kernels=cudnn), on a machine without a GPU.
 #
-# They run on the processor as in cuda.sh; the libraries are fakes that programs open as they would the real ones, and that compute by plain
-# loops (tests/cuda/fake_*.cpp).  The losses must be the processor's.  Where nvcc is there, such a program is built with the real headers.
+# They run on the processor as in cuda.sh.  The libraries are stand-ins, opened like the real ones, that compute with plain loops
+# (tests/cuda/fake_*.cpp).  The losses must equal those of the processor.  If nvcc is present, such a program is also built with the
+# real headers.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -15,7 +16,7 @@ refuses "f16 with kernels of our own" "f16 needs NVIDIA.s libraries, and this pr
 refuses "tf32 with kernels of our own" "tf32 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build models/mlp.tn --target cuda --kernels=own --dtype tf32 -o "$work/p"
 same "bf16 takes them by itself" "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 --kernels=cudnn | sed 's/flags = "[^"]*"//' | cksum)" \
     "$("$TENON" emit models/mlp.tn --to cuda --dtype bf16 | sed 's/flags = "[^"]*"//' | cksum)"
-if deep "each model as a program with libraries"; then   # tests/passes/emitted.sh compares their text
+if deep "each model as a program with libraries"; then   # tests/passes/emitted.sh compares the text of all models
     for model in models/*.tn; do
         for dtype in f32 bf16 f16; do succeeds "$model with libraries, $dtype" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype $dtype -o "$work/emitted"; done
     done
@@ -23,7 +24,7 @@ fi
 
 . "$cuda/shim.sh"
 
-# pair NAME MODEL OPTIONS...: the processor's program, and one for a GPU with libraries
+# pair NAME MODEL OPTIONS...: builds a program for the processor, and one for a GPU with libraries
 pair() {
     shim_gpu "$@" --kernels=cudnn
     "$TENON" build "$2" -o "$work/$1/cpu" --cpu generic --plain "${@:3}"
@@ -33,25 +34,28 @@ silent() { [ -z "$2" ] && ok || bad "$1: it says '$2'"; }
 
 on_the_processor() {
     shim_runtime
-    small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     pair mlp models/mlp.tn --batch 8
     pair products "$cuda/products.tn"
     steps mlp --data "$work/mnist"
     steps products
     local mlp=$work/mlp data="--data $work/mnist"
-    # no kernel of ours is left of the products, and bias and relu are inside of them
+    # No kernel of Tenon computes products, and bias and relu are part of them.
     same "kernels of our own that compute products" 0 "$(kernels 'dense|dense_dx|dense_dw|matmul' "$work"/{mlp,products}/*.cu)"
     same "relus of an MLP that are launches" 0 "$(kernels relu "$mlp/mlp.cu")"
     same "biases of an MLP that are launches" 0 "$(kernels bias "$mlp/mlp.cu")"
-    # gradients of biases come with those of weights: by the library's product, or where it has none by one of ones
+    # Gradients of biases come from the product that gives those of weights or, if the library cannot do that, from a
+    # product with ones.
     same "gradients of an MLP's biases that are launches" 0 "$(kernels sum_to "$mlp/mlp.cu")"
     same "products that bring them along" 3 "$(grep -c '\.sums = true' "$mlp/mlp.cu")"
     FAKE_CUBLAS=alone "$mlp/gpu" $data --epochs 1 --log "$work/ones.jsonl" > /dev/null
     same "the same bits by a product of ones" "$(hashes "$mlp/0.jsonl")" "$(hashes "$work/ones.jsonl")"
-    # a relu is undone inside of the product behind it, by bits that the layer's own product leaves; where the library has no algorithm for either, by a kernel of ours
+    # The gradient of a relu is part of the product after it, by a mask that the layer's own product writes.  If the
+    # library has no algorithm for either product, a kernel of Tenon computes it.
     same "relus of an MLP that are undone by launches of their own" 0 "$(kernels relu_d "$mlp/mlp.cu")"
     same "rows that leave bits of a relu, and undo one" "2 2" "$(grep -c '\.mask = true' "$mlp/mlp.cu") $(grep -c '\.undoes = ' "$mlp/mlp.cu")"
-    # bits NAME OPTIONS: products that leave bits, that undo a relu by them, and kernels that undo one
+    # bits NAME OPTIONS: numbers of products that write masks, of products that use them, and of kernels that compute
+    # a relu's gradient
     bits() {
         rm -f "$work/bits.jsonl"
         FAKE_LOG=1 "$work/$1/gpu" "${@:2}" --epochs 1 --log "$work/bits.jsonl" 2> "$work/said" > /dev/null || bad "$*"
@@ -66,21 +70,21 @@ on_the_processor() {
     done
     bits products; same "of vectors, and of each step of a sequence, in two shards and three steps" "12 12 0" "$(cat "$work/counts")"
     FAKE_CUBLAS=undo bits products; same "and by kernels of ours" "0 0 12" "$(cat "$work/counts")"
-    # each step computes every product once; from the third step on out of a recording
+    # Each step computes every product once; from the third step on it is played from a recording.
     FAKE_LOG=1 "$mlp/gpu" $data --epochs 1 2>&1 | sed -n '/a product/s/.*product, //p' | sort | uniq -c | awk '{ $1 = $1; print }' > "$work/products.log"
     same "the first dense of an MLP in three steps and two tests" "2 8 x 128 + bias relu;3 8 x 128 + bias relu and bits;" "$(grep '8 x 128 + bias relu' "$work/products.log" | tr '\n' ';')"
-    # in f64: gradients against central differences
+    # In f64: gradients against central differences.
     shim_gpu exact "$cuda/products.tn" --kernels=cudnn --dtype f64 --batch 4 --shards 1
     checked=1
     if deep "gradients in f64 of more elements"; then checked=4; fi
     succeeds "gradients in f64" "$work/exact/gpu" gradcheck --samples $checked
-    # tf32 is another sum, and says so
+    # tf32 gives other sums, and the program says that it rounds.
     shim_gpu rounded models/mlp.tn --batch 8 --kernels=cudnn --dtype tf32
     "$work/rounded/gpu" $data --epochs 1 --log "$work/tf32.jsonl" --log-steps 1 > /dev/null 2> "$work/said"
     grep -q "in tf32" "$work/said" && ok || bad "tf32 is not said at the start: $(cat "$work/said")"
     differs "losses in tf32" "$(field "$mlp/0.jsonl" step train_loss)" "$(field "$work/tf32.jsonl" step train_loss)"
     "$work/rounded/gpu" info | grep -q "^dtype: f32, factors of products rounded to tf32" && ok || bad "info does not say tf32"
-    # what can be wrong with the library, in its own words
+    # Messages about missing or unsuitable libraries.
     TENON_CUBLASLT=/nowhere/libcublasLt.so.13 refuses "no cuBLASLt" "cuBLASLt 13 was not found: .*install it" "$mlp/gpu" $data
     TENON_CUBLASLT=libm.so.6 refuses "a library that is not cuBLASLt" "libm.so.6 is no cuBLASLt 13: it has no cublasLt" "$mlp/gpu" $data
     FAKE_CUBLAS=old refuses "an old cuBLASLt" "is cuBLASLt 12.8, and this program needs version 13" "$mlp/gpu" $data
@@ -88,14 +92,14 @@ on_the_processor() {
     FAKE_CUBLAS=none refuses "no algorithm" "no algorithm for dense1 \(mlp.tn:8\), \(8 x 128\) of sums of 784" "$mlp/gpu" $data
     FAKE_CUBLAS=fails refuses "a product that fails" "cuBLASLt failed at dense1 \(mlp.tn:8\), the product: " "$mlp/gpu" $data
     TENON_CUBLASLT=/nowhere/libcublasLt.so.13 succeeds "info needs no library" "$mlp/gpu" info
-    # checkpoints are interchangeable with the processor's
+    # Checkpoints are interchangeable with those of the processor.
     "$mlp/cpu" $data --epochs 1 --checkpoint "$work/c" > /dev/null
     "$mlp/gpu" $data --epochs 2 --checkpoint "$work/c" --resume --log "$work/both.jsonl" > /dev/null
     "$mlp/cpu" $data --epochs 2 --log "$work/alone.jsonl" > /dev/null
     near "an epoch on each" "$(field "$work/alone.jsonl" epoch test_loss | cut -d' ' -f2)" "$(field "$work/both.jsonl" epoch test_loss | cut -d' ' -f1)"
 }
 
-# Convolutions: cuDNN's part is built against its own headers.
+# Convolutions: the part for cuDNN is compiled with stand-in headers.
 convolutions() {
     shim_cudnn || { skip "the headers of cuDNN are not here: convolutions through it"; return; }
     local lenet=$work/lenet data="--data $work/mnist"
@@ -104,7 +108,8 @@ convolutions() {
     steps lenet $data
     steps geometry
     same "kernels of our own that compute convolutions" 0 "$(kernels 'conv2d|conv2d_dx|conv2d_dw' "$work"/{lenet,geometry}/*.cu)"
-    # five in each training step, two in each test, all by the engine without tensor cores; plans are kept, and a second start makes none
+    # Five convolutions in each training step and two in each test batch, all with the engine without tensor cores.
+    # Plans are stored, and a second start makes none.
     same "convolutions of three steps and two tests" "19 by engine 1" \
         "$(FAKE_LOG=1 "$lenet/gpu" $data --epochs 1 2>&1 | sed -n 's/^fake: a convolution //p' | sort | uniq -c | awk '{ $1 = $1; print }')"
     FAKE_CUDNN=none succeeds "a start with plans that are kept" "$lenet/gpu" $data --epochs 1
@@ -122,30 +127,31 @@ convolutions() {
     fused
 }
 
-# Bias and relu inside of a convolution's graph where the plan has an engine for it, else behind it: the same bits, and the text, the table and what runs agree.
+# Bias and relu are part of a convolution's graph if the plan has an engine for it, else they follow it: the bits are
+# the same, and text, table and run agree.
 fused() {
     [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: bias and relu inside of convolutions"; return; }
     local geometry=$cuda/geometry.tn inside=$work/inside behind=$work/behind data=
     show() { "$TENON" show "$geometry" --target cuda --kernels=cudnn "$@" 2>&1 | sed -n '/^a step of/,$p'; }
     rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*geometry.tn:\([0-9]*\)).*}, \/\* \(.*\) \*\//\1 \2/p' "$1"/*.cu | sort -u | tr '\n' ';'; }
     calls() { FAKE_LOG=1 "$1/gpu" --epochs 1 2>&1 | sed -n 's/^fake: a convolution by engine 1 + //p' | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
-    # not planned: alone, and one kernel of ours does the rest
+    # Not planned: the convolution alone, and one kernel of Tenon for the rest.
     same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;4 relu_d behind it: not planned;" "$(rows "$work/geometry")"
     same "kernels of bias or relu, without plans" 0 "$(kernels 'bias|relu' "$work/geometry/geometry.cu")"
     TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
     grep -q "^   3 .* conv2d  *cuDNN, not planned " "$work/table" && grep -q " conv2d_rest " "$work/table" && grep -q "each convolution without fusion" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
-    # planned, by a library that has engines for all
+    # Planned, by a library that has engines for all graphs.
     planned inside "$geometry" --kernels=cudnn || { bad "tenon build with plans: $(cat "$inside/said")"; return; }
     cp "$work/geometry/cpu" "$inside/cpu"
     steps inside
     same "the bits of bias and relu inside" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$inside/0.jsonl")"
     same "rows with plans" "3 bias + relu inside;4 bias inside;4 relu_d inside;" "$(rows "$inside")"
     same "kernels of what is inside" 0 "$(kernels 'bias|relu|conv2d_rest' "$inside"/*.cu)"
-    # two steps of four shards, one test of as many
+    # Two steps of four shards, and one test batch of four shards.
     same "convolutions with more inside" "12 bias;12 bias + relu;8 relu_d;" "$(calls "$inside")"
     show > "$work/table"
     grep -q "^   3 .* conv2d + bias + relu  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations behind them; in 3 the graph contains all of these" "$work/table" && ok || bad "the table: $(cat "$work/table")"
-    # one that has none for a relu
+    # A library without an engine for a relu.
     export FAKE_CUDNN=bias TENON_CACHE=$work/behind-cache
     planned behind "$geometry" --kernels=cudnn || bad "tenon build where no engine takes a relu: $(cat "$behind/said")"
     cp "$work/geometry/cpu" "$behind/cpu"
@@ -155,7 +161,7 @@ fused() {
     same "calls where no engine takes a relu" "24 bias;" "$(calls "$behind")"
     show > "$work/table"
     grep -q "^   3 .* conv2d + bias  *cuDNN 1 " "$work/table" && grep -q " conv2d_rest " "$work/table" && ok || bad "the table where no engine takes a relu: $(cat "$work/table")"
-    # one that has none for either; the program of one library meets another
+    # A library without an engine for bias and relu; and a program for one library meets another library.
     FAKE_CUDNN=alone TENON_CACHE=$work/alone-cache show > "$work/table"
     grep -q "^   3 .* conv2d  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations behind them; in 0 the graph" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
     FAKE_CUDNN=alone FAKE_DRIVER=13010 refuses "a graph that the library here has no engine for" "no engine for [a-z0-9]+ \(geometry.tn:[34]\): .*build it where this cuDNN is" "$inside/gpu" --epochs 1
@@ -164,8 +170,10 @@ fused() {
     grep -q " bf16 1 6 1 1; s f32 .*relu t y" "$work/geometry-planned"/*.cu && grep -q "bias + relu inside" "$work/geometry-planned"/*.cu && ok || bad "in bf16 bias and relu are not inside"
 }
 
-# half NAME MODEL BOUND OPTIONS...: $work/NAME-TYPE/gpu, TYPE bf16 or f16 (by=planned: $work/NAME-planned/gpu, with plans), beside the processor's f32 of pair NAME: losses differ, by
-# less than 1e-2 or, of three bits more, 1e-3; gradients by no more than BOUND of a parameter's norm (0: not looked at); equal bits in two orders; no product of any other type
+# half NAME MODEL BOUND OPTIONS...: compares $work/NAME-TYPE/gpu, TYPE bf16 or f16 (by=planned:
+# $work/NAME-planned/gpu, with plans), with the processor's f32 program of pair NAME.  Losses differ by less than
+# 1e-2, or 1e-3 with the three more bits of f16; gradients by at most BOUND of a parameter's norm (0: not compared).
+# Two orders give equal bits.  No product has another type.
 half() {
     local by=${by:-} type=${type:-bf16} of=$work/$1 bound=$3 order rows within=1e-2
     local dir=$of-${by:-$type}
@@ -184,7 +192,7 @@ half() {
     if "$work/compare" "$of/cpu.safetensors" "$dir/gpu.safetensors" "$bound" > "$work/out" 2>&1; then ok; else bad "$dir: gradients differ"; tail -n 5 "$work/out"; fi
 }
 
-# bf16 in memory: weights and sums stay f32
+# bf16 in memory: weights and sums stay f32.
 halves() {
     local data=
     cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
@@ -197,7 +205,7 @@ halves() {
     half lenet models/lenet.tn 0 --batch 8
     grep -q "^gpu: products and the values between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
     "$work/lenet-bf16/gpu" info | grep -q "^dtype: f32, products and the values between them in bf16" && ok || bad "info does not say bf16"
-    # a convolution whose filters are used twice: one of two sums is added to the other, and that is a kernel of ours
+    # A convolution whose filters are used twice: a kernel of Tenon adds the second sum to the first.
     same "gradients of filters that are kernels of ours" 2 "$(sed -n '/^static void train_slice/,/^}/p' "$work/narrow-bf16/narrow.cu" | grep -c 'LAUNCH(conv2d_dw')"
     "$work/lenet-bf16/gpu" $data --epochs 1 --save "$work/half.safetensors" > /dev/null 2>&1
     succeeds "the processor's program reads weights trained in bf16" "$work/lenet/cpu" test --weights "$work/half.safetensors" $data
@@ -206,10 +214,10 @@ halves() {
         "$work/hot/gpu" $data --epochs 1
 }
 
-# of LOG EVENT NAME: a field of the last such record
+# of LOG EVENT NAME: a field of the last record of this event
 of() { field "$@" | awk '{ print $NF }'; }
 
-# f16: the loss's gradient is scaled, and a step left out whose gradients are not finite
+# f16: the gradient of the loss is scaled, and a step with gradients that are not finite is skipped.
 scaled() {
     local data= dir=$work/large small=$work/small bits steps scale fixed="--loss-scale-steps 0" model=$cuda/scaled.tn
     type=f16 half products "$cuda/products.tn" 0
@@ -219,7 +227,7 @@ scaled() {
     grep -q "loss scale 65536: halved, and the step left out, .*; doubled after 2000 steps" "$work/narrow-f16/said" && ok || bad "the scale is not said at the start"
     "$work/narrow-f16/gpu" info | grep -q "^dtype: f32, products and the values between them in f16" && ok || bad "info does not say f16"
     refuses "a scale of nothing" "for programs built with --dtype f16" "$work/narrow/gpu" --loss-scale 8
-    # clipped gradients are those that are not scaled: the same bits at any scale, f32's losses nearly
+    # Clipping sees unscaled gradients: the same bits at any scale, and nearly the losses of f32.
     shim_gpu clipped "$cuda/products.tn" --kernels=cudnn --dtype f16 --set 'clip=norm(0.2)'
     witness "$cuda/products.tn" "$work/clipped/cpu" --set 'clip=norm(0.2)'
     for scale in 64 65536; do "$work/clipped/gpu" --log "$work/$scale.jsonl" --log-steps 1 --loss-scale $scale > /dev/null 2>&1; done
@@ -227,7 +235,8 @@ scaled() {
     differs "losses of clipped steps in f16" "$(field "$work/cpu.jsonl" step train_loss)" "$(field "$work/65536.jsonl" step train_loss)" 1e-3
     differs "and at a small scale" "$(field "$work/cpu.jsonl" step train_loss)" "$(field "$work/64.jsonl" step train_loss)" 1e-3
 
-    # too large at first: nothing changes, Adam's moments and count neither, until the scale fits
+    # A first scale that is too large: nothing changes, also Adam's moments and count, until the scale is small
+    # enough.
     shim_gpu large "$model" --kernels=cudnn --dtype f16
     run() { rm -f "$work/run.jsonl"; "$@" --shuffle off --log "$work/run.jsonl" --log-steps 1 > /dev/null 2>&1 || bad "$*"; }
     run "$dir/gpu" --epochs 0
@@ -246,7 +255,7 @@ scaled() {
     shim_gpu beyond "$model" --kernels=cudnn --dtype f16 --set model.factor=1e7
     refuses "gradients that fit at no scale" "a gradient is not finite in f16 in epoch 1, step 2 of 3, though the loss is, .* --dtype bf16" "$work/beyond/gpu" --loss-scale 2
 
-    # resumed, with the scale, the steps since it changed, and Adam's count
+    # A resumed run restores the scale, the number of steps since it changed, and Adam's count.
     local run="--loss-scale-steps 4 --shuffle off --log-steps 1"
     "$dir/gpu" $run --epochs 6 --log "$work/whole.jsonl" > /dev/null 2>&1
     rm -rf "$work/halfway"
@@ -261,7 +270,7 @@ scaled() {
     "$dir/gpu" --shuffle off --epochs 8 --checkpoint "$work/halfway" --resume > /dev/null 2> "$work/said" && grep -q "holds no loss scale: it begins at 65536" "$work/said" && ok || bad "and not back in f16: $(cat "$work/said")"
     succeeds "its checkpoint serves as weights" "$dir/cpu" test --weights "$(ls "$work"/halfway/*.safetensors | tail -n 1)"
 
-    # too small for f16 but for the scale, which doubles
+    # Gradients that are too small for f16 without the scale, which doubles.
     shim_gpu small "$model" --kernels=cudnn --dtype f16 --set model.factor=1e-7
     witness "$model" "$small/cpu" --set model.factor=1e-7
     for scale in 1 65536; do "$small/gpu" grads --output "$small/$scale.safetensors" --loss-scale $scale > /dev/null 2>&1 || bad "$small grads"; done
@@ -272,10 +281,11 @@ scaled() {
     same "a scale that doubles after two steps" "16 32 32 64 64 128 " "$(field "$work/run.jsonl" step loss_scale)"
 }
 
-# Samples of few channels lie as eight for cuDNN, zeros behind their own, and so do filters and their gradient (pass lanes); nothing else changes.
+# Samples with few channels are padded to eight channels for cuDNN, and so are filters and their gradient (pass
+# lanes); nothing else changes.
 lanes() {
     local data= model=$cuda/lanes.tn type name
-    # channels CHANNELS OPTIONS...: of samples and filters in the graph of the first convolution
+    # channels CHANNELS OPTIONS...: the channels of samples and filters in the graph of the first convolution
     channels() {
         local want=$1; shift
         "$TENON" emit "$model" --to cuda --kernels=cudnn "$@" -o "$work/channels"
@@ -292,7 +302,7 @@ lanes() {
     channels 3 --dtype f16 --set model.kernel=5
     channels 3 --dtype tf32
     "$TENON" show "$model" --target cuda --kernels=cudnn --dtype bf16 | grep -q " conv2d_dw, 3 channels as 8 " && ok || bad "show does not say that channels lie otherwise"
-    # as they are stored, and normalised and augmented on their way in; three channels, and four
+    # Samples as they are stored, and normalised and augmented ones; three channels, and four.
     pair lanes "$model"
     steps lanes
     pair augmented "$model" --set model.channels=4 --set 'normalize=per_channel(mean=[0.3,0.5,0.4,0.2],std=[0.2,0.4,0.3,0.5])' --set 'augment=[shift(pixels=2),flip_horizontal,cutout(3),brightness(0.2)]'
@@ -302,19 +312,20 @@ lanes() {
         half augmented "$model" $([ $type = bf16 ] && echo 3e-2 || echo 3e-3) --set model.channels=4 --set 'normalize=per_channel(mean=[0.3,0.5,0.4,0.2],std=[0.2,0.4,0.3,0.5])' --set 'augment=[shift(pixels=2),flip_horizontal,cutout(3),brightness(0.2)]'
         for name in lanes augmented; do
             differs "$name in $type: the test's loss" "$(field "$work/$name/cpu.jsonl" epoch test_loss)" "$(field "$work/$name-$type/0.jsonl" epoch test_loss)"
-            # shapes in files are the model's
+            # Shapes in files are those of the model.
             "$work/$name-$type/gpu" --epochs 1 --save "$work/$name.safetensors" > /dev/null 2>&1
             succeeds "the processor's program reads $name's weights" "$work/$name/cpu" test --weights "$work/$name.safetensors"
         done
     done
-    # samples in training, in the forward pass again and in evaluation; filters in training and in evaluation; their gradient
+    # Samples in training, in the recomputed forward pass and in evaluation; filters in training and in evaluation;
+    # their gradient.
     same "launches that know of eight channels" "3 1 1 1 " \
         "$(for name in rt_input_padded convert_padded batch_fold_padded convert_unpadded; do grep -c "LAUNCH(${name}_" "$work/lanes-bf16/lanes.cu"; done | tr '\n' ' ')"
     same "sizes of images with eight channels" 2 "$(grep -c 'lanes = 8' "$work/augmented-bf16/lanes.cu")"
     [ ! -x "$(dirname "$TENON")/tenon-plan" ] || by=planned half lanes "$model" 3e-2
 }
 
-# `tenon build` plans, by the fake, embeds the plans and links; nvcc's part is tests/tools/nvcc's.
+# `tenon build` plans with the stand-in, embeds the plans and links; tests/tools/nvcc replaces nvcc.
 embedded() {
     [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: plans in programs"; return; }
     local built=$work/built data="--data $work/mnist" first tf32
@@ -331,28 +342,29 @@ embedded() {
     same "plans made anew have the same bits" "$first" "$(hashes "$work/run.jsonl")"
     same "plans that are kept then" 5 "$(ls "$work/unused/plans" | wc -l)"
     silent "and found at the next start" "$(FAKE_CUDNN=none FAKE_DRIVER=13010 run)"
-    # where cuDNN is not there to plan, the program is made all the same
+    # Without a cuDNN that can plan, the program is made without plans.
     TENON_CUDNN=/nowhere/libcudnn.so.9 make --no-cache > "$work/said" || bad "tenon build without cuDNN: $(cat "$work/said")"
     grep -q "warning: the convolutions are not planned: cuDNN 9 was not found" "$work/said" && ok || bad "no warning that nothing is planned: $(cat "$work/said")"
     silent "it plans at its start" "$(run)"
     same "with the same bits" "$first" "$(hashes "$work/run.jsonl")"
     refuses "a graph without an engine" "lenet.tn:8:9: error: cuDNN has no engine on sm_90 for this conv2d" \
         env FAKE_CUDNN=none SHIM="$work" NVCC="$TENON_ROOT/tests/tools/nvcc" "$TENON" build models/lenet.tn --target cuda --kernels=cudnn --batch 4 -o "$work/none"
-    # tf32 allows tensor cores
+    # tf32 allows tensor cores.
     make --dtype tf32 > "$work/said" || bad "tf32: $(cat "$work/said")"
     tf32=$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')
     same "the engine in tf32" "by engine 0;by engine 0 + bias;" "$tf32"
     differs "losses in tf32" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
     make --dtype bf16 > "$work/said" || bad "bf16: $(cat "$work/said")"
     same "the engine in bf16" "by engine 0 in bf16;by engine 0 in bf16 + bias;" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')"
-    # where a bias is inside, nothing is rounded before it
+    # A bias inside of the graph is added before rounding.
     FAKE_CUDNN=none run > "$work/said" && differs "bf16 with plans in it" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)"
     make --dtype f16 > "$work/said" || bad "f16: $(cat "$work/said")"
     same "the engine in f16" "by engine 0 in f16;by engine 0 in f16 + bias;" "$(FAKE_LOG=1 run | sed -n 's/^fake: a convolution //p' | sort -u | tr '\n' ';')"
     FAKE_CUDNN=none run > "$work/said" && differs "f16 with plans in it" "$(field "$work/lenet/0.jsonl" epoch train_loss)" "$(field "$work/run.jsonl" epoch train_loss)" 1e-3
 }
 
-# The real libraries have all that is asked of them, and say that there is no GPU; their memory would be another's, so only where there is none.
+# The real libraries have all functions that are used, and report that there is no GPU.  Only without a GPU, because
+# their memory would not be that of the stand-in.
 real_libraries() {
     [ ! -e /dev/nvidia0 ] || return 0
     local said

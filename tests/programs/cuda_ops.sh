@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cuda_ops.sh -- every operation's example as a program for a GPU, over the stand-in of cuda.sh: gradients and losses of three steps are the
-# processor's, each within its bound of tests/gpu/ops.txt.
+# cuda_ops.sh -- every operation's example as a program for a GPU, over the stand-in of cuda.sh: gradients and losses of three steps equal
+# those of the processor, within the bounds of tests/gpu/ops.txt.
 #
 # On a GPU ./check --gpu does the same.
 #

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # cuda_persistent.sh -- --kernels=persistent, many training steps in one launch, on a machine without a GPU.
 #
-# The program runs on the processor as those of cuda.sh do, the blocks of its one launch side by side (tests/cuda/fiber.cpp), three of
-# them where nobody says.  Its bits must be those of the ordinary program, in each order of threads and of blocks, whatever a launch holds.
+# The program runs on the processor as in cuda.sh; the blocks of its one launch run side by side (tests/cuda/fiber.cpp), by default
+# three.  Its bits must be those of the ordinary program, in each order of threads and blocks, for any number of steps in a launch.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 cuda=$TENON_ROOT/tests/cuda
 . "$cuda/shim.sh"
 
-# ---- what it cannot be combined with
+# ---- options that it excludes
 refuses "the processor" "--kernels=persistent runs many steps in one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
 refuses "several GPUs" "--kernels=persistent takes a training step that is one launch on one GPU, and with --comm nccl" \
     "$TENON" build models/mlp.tn --target cuda --comm nccl --kernels=persistent -o "$work/p"
 for type in tf32 bf16 f16; do
     refuses "$type" "$type needs NVIDIA's libraries, and this program uses Tenon's own kernels" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"
 done
-# where nobody says: what is expected to be faster by a seventh
+# The default: the form that is predicted to be faster by a seventh.
 form() { "$TENON" emit "$@" --to cuda | grep -c "^#define RT_PERSISTENT" || true; }
 same "the MLP" 1 "$(form models/mlp.tn --batch 64)"
 same "the MLP, by launches" 0 "$(form models/mlp.tn --batch 64 --kernels=own)"
@@ -38,7 +38,8 @@ grep -q "^a step of 64 samples on H200 (sm_90), f32, in one launch with other st
     grep -q "^  Predicted for an H200, not measured: .* the program uses one cluster of 16 blocks.$" "$work/said" &&
     grep -q "^  Weights and states of 6 of 6 parameters stay on the chip through a launch: 62.1 KB a block.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
-# stay LIMIT WHAT MODEL...: which parameters stay on the chip, and that they fit into so many KB a block beside 16 of the stages' and 1 of CUDA's
+# stay LIMIT WHAT MODEL...: which parameters stay on the chip; they fit into LIMIT KB of a block, besides 16 KB of the
+# stages and 1 KB of CUDA
 stay() {
     local limit=$1 what=$2 said; shift 2
     said=$("$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^  Weights.* of \(.* of [0-9]*\) parameters stay on the chip through a launch: \([0-9.]*\) KB a block\.$/\1 \2/p')
@@ -54,7 +55,7 @@ stay 114 "4 of 6" "$work/wide.tn"
 
 # ---- bits
 
-# two NAME MODEL OPTIONS...: $work/NAME/gpu and $work/NAME/ordinary
+# two NAME MODEL OPTIONS...: builds $work/NAME/gpu and $work/NAME/ordinary
 two() {
     shim_gpu "$@"
     mv "$work/$1/gpu" "$work/$1/ordinary"
@@ -68,8 +69,8 @@ run() {
     "$dir/$program" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$program $*"; tail -n 3 "$work/out"; }
 }
 
-# equal NAME OPTIONS...: losses of all steps, the test's, and weights, of both programs; in three orders, the last by five blocks, with all, nothing
-# and something on the chip
+# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in three orders, the
+# last with five blocks; with all, none and some of the parameters on the chip
 equal() {
     local dir=$work/$1 order name=$1; shift
     run "$name" ordinary ordinary "$@"
@@ -81,10 +82,11 @@ equal() {
     done
 }
 
-# launches: of many steps, of those that the last run made
+# launches: number of launches with many steps in the last run
 launches() { grep -c "^fake: train_steps, 3 blocks together, " "$work/out" || true; }
 
-# meetings NAME OPTIONS...: each one of the source that is left out must show in one of the orders: another result, or none
+# meetings NAME OPTIONS...: each barrier that is removed from the source must change the result, or prevent one, in
+# one of the orders
 meetings() {
     local name=$1 dir=$work/$1 site order seen; shift
     local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir"/*.cu | grep -v '^#' | grep -o 'shim_meet([0-9]*)' | tr -dc '0-9\n')
@@ -101,7 +103,8 @@ meetings() {
     done
 }
 
-# mutant NAME FILE SED: $work/mlp/NAME, the same program with a line changed of its text or of a header; another result, or none
+# mutant NAME FILE SED: $work/mlp/NAME is the same program with one changed line of its text or of a header; its
+# result must differ, or there is none
 mutant() {
     local name=$1 file=$2 dir=$work/mlp seen=0
     rm -rf "$work/changed"; mkdir -p "$work/changed/cuda"
@@ -117,7 +120,8 @@ mutant() {
     [ $seen = 1 ] && ok || bad "$name changes nothing"
 }
 
-# What stays on the chip: fetched, brought out, put back.  On as many blocks as the compiler reckons with it is what the compiler says.
+# Parameters on the chip: loaded, stored to memory, and stored back.  With as many blocks as the compiler assumes,
+# they are those that the compiler names.
 chip() {
     mutant not_fetched mlp.cu '/owned(OWN_FETCH, first, chip);/d'
     mutant not_put_back mlp.cu '/owned(OWN_PUT, first, chip);/d'
@@ -129,7 +133,7 @@ chip() {
     same "bytes on the chip of 16 blocks" "62.1 KB" "$(sed -n 's/^fake: train_steps, 16 blocks together, \([0-9]*\) bytes on the chip$/\1/p' "$work/out" | awk '{ printf "%.1f KB", $1 / 1024; exit }')"
 }
 
-# Launches end where something is to be seen of their steps, and go on from there.
+# Launches end where the host needs results of their steps, and the next launch continues there.
 interrupted() {
     local mlp=$work/mlp whole
     FAKE_LOG=1 run mlp gpu two --data "$work/mnist" --epochs 2
@@ -150,7 +154,8 @@ interrupted() {
     "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
 }
 
-# The first loss that is not finite ends a launch: what is said is what the ordinary program says, which waits for each.
+# The first loss that is not finite ends a launch: the message is that of the ordinary program, which waits for each
+# step.
 not_finite() {
     two hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
     local program
@@ -163,11 +168,11 @@ not_finite() {
 
 on_the_processor() {
     shim_runtime
-    small_mnist "$work/mnist" 20 12                   # the last step and the last test are filled up
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     small_cifar "$work/cifar" 3 4
     two mlp models/mlp.tn --batch 8
     sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
-    two geometry1 "$work/geometry1.tn"                # one shard: adam's two states on the chip, of filters in groups, too
+    two geometry1 "$work/geometry1.tn"                # one shard: the two states of adam on the chip, also of grouped filters
     equal mlp --data "$work/mnist" --epochs 2
     equal geometry1 --epochs 1
     interrupted
@@ -176,11 +181,11 @@ on_the_processor() {
 
 many() {
     local name pooled
-    two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: synthetic samples, a step a launch
-    two norm "$cuda/norm.tn"                          # batch_norm over two shards, augmented
-    two sync "$cuda/sync.tn"                          # batch_norm over all of four shards
+    two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: synthetic samples, one step in each launch
+    two norm "$cuda/norm.tn"                          # batch_norm over two shards, with augmentation
+    two sync "$cuda/sync.tn"                          # batch_norm over all four shards
     sed 's/shards    = 2/shards    = 1/' "$cuda/norm.tn" > "$work/norm1.tn"
-    two norm1 "$work/norm1.tn"                        # the same over one, whose phases meet where they have to
+    two norm1 "$work/norm1.tn"                        # the same with one shard, with barriers only where they are needed
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
     for name in geometry norm norm1 sync sequence loops; do equal $name --epochs 1; done
@@ -201,9 +206,10 @@ many() {
     not_finite
 }
 
-# ---- by nvcc
+# ---- compiled by nvcc
 
-# gate FILE ARCHITECTURES...: nothing spilled, no stack; at most 128 registers and 48 KB, two blocks a multiprocessor
+# gate FILE ARCHITECTURES...: no spills and no stack; at most 128 registers and 48 KB, so that two blocks fit on a
+# multiprocessor
 gate() {
     local a file=$1 name=$(basename "$1" .cu); shift
     for a in "$@"; do

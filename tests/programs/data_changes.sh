@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# data_changes.sh -- data that change between two runs, or under one: a resumed run wants the bytes it was begun with; a mapped file
-# that is cut short, or written to, ends a run with its name and a checkpoint from which the run goes on to the same bits.
+# data_changes.sh -- data that change between two runs, or during a run.  A resumed run needs the same bytes.  A mapped file that is
+# truncated or overwritten ends the run with a message that names it and with a checkpoint, from which the run continues to the same bits.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -18,7 +18,7 @@ model words(text: i32[time], vocab: int, time: int = 16) {
 train words { data = synthetic(samples = 320, vocab = 200); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16; epochs = 4 }
 END
 
-# bytes NAME DESCR SHAPE COUNT [FILTER...]: an array of pseudo-random bytes, the same each time
+# bytes NAME DESCR SHAPE COUNT [FILTER...]: an array of pseudo-random bytes, always the same
 bytes() {
     local path=$1 descr=$2 shape=$3 count=$4; shift 4
     npy "$path" "$descr" "$shape" 0
@@ -50,7 +50,7 @@ refuses "a byte of the last sample differs" "made with samples whose bytes have 
 "$work/p" --data "$work/d" --checkpoint "$work/l" --limit-samples 100 > /dev/null
 succeeds "what is beyond --limit-samples may differ" "$work/p" --data "$work/e" --checkpoint "$work/l" --limit-samples 100 --resume --epochs 5
 
-# a checkpoint from before samples were hashed: the same text without that piece, spaces in its place
+# A checkpoint of a version that did not hash samples: the same text without that piece, with blanks in its place.
 old=$(find "$work/c2" -name 'step-*' | sort | tail -n 1)
 spaces() { printf '%*s' "$1" ''; }
 sed -i "s/, samples whose bytes have the hash [0-9a-f]\{16\}\"/\"$(spaces 52)/" "$old"
@@ -59,8 +59,8 @@ cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/
 succeeds "an old checkpoint" "$work/p" --data "$work/e" --checkpoint "$work/c2" --resume --epochs 5
 grep -q "compared labels only: the run goes on" "$work/out" && ok || bad "of an old checkpoint is said: $(cat "$work/out")"
 
-# ---- under a run
-# broken TEXT PATTERN PROGRAM DIRECTORY COMMAND...: the run is in its third epoch or later when the command spoils a file
+# ---- during a run
+# broken TEXT PATTERN PROGRAM DIRECTORY COMMAND...: COMMAND damages a file when the run is in its third epoch or later
 broken() {
     local text=$1 pattern=$2 program=$3 directory=$4 job rc=0; shift 4
     rm -rf "$work/whole" "$work/c" "$work/log"; cp -r "$directory" "$work/whole"
@@ -74,7 +74,8 @@ broken() {
     grep -Eq -e "$pattern" "$work/err" && ok || bad "$text: $(cat "$work/err")"
     rm -rf "$directory"; mv "$work/whole" "$directory"
 }
-# as_if_whole TEXT PROGRAM DIRECTORY: the checkpoint that such a run has left leads to the weights of a run that nobody disturbed
+# as_if_whole TEXT PROGRAM DIRECTORY: from the checkpoint of such a run, a resumed run reaches the weights of an
+# undisturbed run
 as_if_whole() {
     local text=$1 program=$2 directory=$3 epochs
     epochs=$(grep -o 'in epoch [0-9]*' "$work/err" | cut -d ' ' -f 3)
@@ -91,7 +92,7 @@ as_if_whole "one cut to nothing" "$work/p" "$work/d"
 broken "test samples cut short" "test_x.npy holds 4096 bytes now" "$work/p" "$work/d" truncate -s 4096 "$work/d/test_x.npy"
 as_if_whole "test samples cut short" "$work/p" "$work/d"
 
-tokens() { # DESCR BYTES: of one token, its low byte below 200
+tokens() { # DESCR BYTES: the type and size of a token; its low byte is below 200
     mkdir -p "$work/w"
     for split in train test; do
         npy "$work/w/${split}_x.npy" "$1" '(320, 16)' 0

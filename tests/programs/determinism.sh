@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# determinism.sh -- one program, one seed: the same weights after every epoch, for any number of threads and any split of the
-# shards into groups (what that many ranks would compute).  Hashes are compared with each other, never with a stored one.
+# determinism.sh -- one program and one seed give the same weights after each epoch, for any number of threads and any division of the
+# shards into groups (which simulate ranks).  Hashes are compared with each other, not with stored ones.
 #
 # Parts: lenet mlp mlp_wide sum_squares
 set -euo pipefail
@@ -15,7 +15,7 @@ for model in lenet mlp mlp_wide ../tests/passes/sum_squares; do
     part "${model##*/}" || continue
     data=(--data "$work/mnist") more=()
     [ $model != mlp_wide ] || { data=(); more=(--set data.test_samples=300); }
-    [ $model != ../tests/passes/sum_squares ] || data=() # gradients of filters in squares
+    [ $model != ../tests/passes/sum_squares ] || data=() # gradients of filters by conv2d_dw_update, in squares
     want=
     for shards in 1 2 4 8; do
         grep -qwF "$model/$shards" <<< "$cases" || continue

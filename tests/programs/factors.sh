@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# factors.sh -- learning-rate and decay factors and frozen layers: what is frozen ends as what never moved, costs no
-# gradient, is stored and counted; the same bits for any threads and groups and after a stop.
+# factors.sh -- factors for learning rate and decay, and frozen layers.  A frozen layer does not change, needs no gradient, is stored
+# and is counted.  The bits are the same for any threads and groups and after a stop.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -44,7 +44,7 @@ for how in "--threads 2" "--groups 2" "--groups 4 --threads 2"; do
     same "frozen, $how" "$(train "$work/frozen" $how)" "$frozen"
 done
 
-# each form of the optimizer, its update fused and after a reduction
+# Each optimizer, with a fused update and with an update after a reduction.
 optimizers=('adamw(lr=1e-3, weight_decay=0.1)')
 if deep "rmsprop and adam"; then optimizers+=('rmsprop(lr=1e-3, weight_decay=0.1)' 'adam(lr=1e-3, weight_decay=0.1)'); fi
 for optimizer in "${optimizers[@]}"; do
@@ -52,7 +52,7 @@ for optimizer in "${optimizers[@]}"; do
     same "$optimizer in groups" "$(train "$work/p" --groups 2)" "$(train "$work/p")"
 done
 
-# a stop in the second epoch
+# A stop in the second epoch.
 for p in factors frozen; do
     "$work/$p" train --checkpoint "$work/c.$p" --checkpoint-every 7 --epochs 1 > /dev/null
     rm -f "$work/log"
@@ -62,7 +62,7 @@ done
 
 refuses "a checkpoint of other factors" "was made by another program: .*recipe.* differ" "$work/frozen" train --checkpoint "$work/c.factors" --resume
 
-# no gradient work, no state, but stored and counted
+# No gradient and no state, but stored and counted.
 "$TENON" emit "$work/net.tn" --to c --set 'freeze=["stem.*", "norm.*"]' -o "$work/c" > /dev/null
 ! grep -rqE 'D_STEM|D_NORM' "$work/c" && ok || bad "gradients of frozen layers are computed"
 "$TENON" show "$work/net.tn" --set 'freeze=["stem.*", "norm.*"]' > "$work/show"

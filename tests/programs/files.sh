@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# files.sh -- what runs write: whole, readable, nobody else's. Long names and flags, two runs with one file, links and pipes in the
-# way, runs that are killed while they write, disks that lose a bit, file systems without locks.
+# files.sh -- files that runs write are complete, readable, and never those of another run.  Tested with long names and flags, two runs
+# that write one file, links and pipes at the path, runs that are killed while they write, disks that lose a bit, and file systems
+# without locks.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
 faulty() { env LD_PRELOAD="$work/faults.so" "$@"; }
 
-# tiny NAME FLAGS...: a program of a network that is built and trained in no time
+# tiny NAME FLAGS...: builds a program that compiles and trains in very short time
 cat > "$work/tiny.tn" << 'END'
 model tiny(x: f32[8]) { return dense(x, 16) |> tanh |> dense(3) }
 train tiny { data = synthetic(samples = 64, test_samples = 16, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1, momentum = 0.9); batch = 16; epochs = 2 }
@@ -17,7 +18,7 @@ tiny p
 p=("$work/p" --threads 1)
 nothing_left() { local left; left=$(find "$work" -name '*.tmp*' | head -n 3); [ -z "$left" ] && ok || { bad "$1: left behind: $left"; find "$work" -name '*.tmp*' -delete; }; }
 
-# --- whatever is written can be read
+# --- each written file can be read
 
 many=()
 for ((i = 0; i < 60; i++)); do many+=(--set epochs=2); done
@@ -39,7 +40,8 @@ succeeds "which goes on" "$work/deep" --threads 1 --checkpoint "$work/names" --r
 grep -q "resumed from" "$work/out" && ok || bad "long names: $(cat "$work/out")"
 succeeds "weights of long names" "$work/deep" test --weights "$work/names.safetensors"
 
-# a disk that loses a bit of the third checkpoint: it is read back before it takes its place, and the two before it stay
+# A disk loses a bit of the third checkpoint: it is read back before it gets its name, and the two checkpoints before
+# it stay.
 succeeds "two checkpoints" "${p[@]}" --checkpoint "$work/bits"
 before=$(cd "$work/bits" && sha256sum ./*)
 : > "$work/now"
@@ -52,13 +54,13 @@ before=$(sha256sum < "$work/w")
 refuses "a bit that is lost under --save" "what is read back is not" faulty FAULT_WRITE="$work/now" "${p[@]}" --seed 2 --epochs 3 --save "$work/w" --checkpoint "$work/bits2"
 same "the weights before it" "$before" "$(sha256sum < "$work/w")"
 
-# --save has a checksum
+# A file of --save has a checksum.
 size=$(stat -c %s "$work/w")
 cp "$work/w" "$work/wrong"
 printf '\x55\xaa' | dd of="$work/wrong" bs=1 seek=$((size - 9)) conv=notrunc status=none
 refuses "weights with a wrong byte" "is damaged: its content does not match its checksum" "$work/p" test --weights "$work/wrong"
 
-# --- two runs with the same --save: both end well, and the file is one of the two, whole
+# --- two runs with the same --save: both end without an error, and the file is one of the two, complete
 
 pairs=6
 [ "${CHECK_DEEP:-0}" = 1 ] && pairs=60
@@ -73,19 +75,19 @@ for ((i = 0; i < pairs; i++)); do
     [[ $alone == *"$(sha256sum < "$work/pair")"* ]] && ok || bad "pair $i: the file is neither run's"
     rm "$work/pair"
 done
-# and surely at the same time: the second one writes and ends while the first one waits for its disk
+# The same with forced overlap: the second run writes and ends while the first one waits for its disk.
 env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${p[@]}" --seed 1 --epochs 6 --save "$work/pair" > /dev/null 2>&1 & one=$!
 for ((i = 0; i < 200; i++)); do [ -e "$work/waits" ] && break; sleep 0.05; done
 succeeds "a run while another writes the same file" "${p[@]}" --seed 2 --epochs 6 --save "$work/pair"
 same "the file is that run's" "$(sha256sum < "$work/alone-2")" "$(sha256sum < "$work/pair")"
 [ "$(find "$work" -name 'pair.tmp*' | wc -l)" = 1 ] && ok || bad "what the other writes was taken away"
 
-# --- killed while it writes: what it leaves goes away with the next run, what a signal ends takes it away itself
+# --- killed while writing: the next run removes the temporary file; a run that a signal ends removes it itself
 
 kill -9 $one
 wait $one 2> /dev/null || true
 [ "$(find "$work" -name 'pair.tmp*' | wc -l)" = 1 ] && ok || bad "kill -9 left nothing to test with"
-: > "$work/pair.tmp-0123456789abcdef-1-1-0"              # of another host: nobody here knows whether its run still lives
+: > "$work/pair.tmp-0123456789abcdef-1-1-0"              # of another host: it is not known whether its run still lives
 succeeds "the run behind it" "${p[@]}" --epochs 1 --save "$work/pair"
 same "what is left" "$work/pair.tmp-0123456789abcdef-1-1-0" "$(find "$work" -name 'pair.tmp*')"
 rm "$work"/pair.tmp*
@@ -106,14 +108,15 @@ rc=0; wait $one || rc=$?
 same "exit code after a second Ctrl-C while a checkpoint is written" 130 $rc
 nothing_left "a second Ctrl-C"
 
-# --- file systems without locks: a directory belongs to one run all the same
+# --- file systems without locks: a directory still belongs to one run only
 
 lockless=(env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=95)
 lease() { echo "tenon lease $1 beat $2 host elsewhere"; }
 none() { [ ! -e "$1/.tenon-lease" ] && ok || bad "$2: the lease stays: $(cat "$1/.tenon-lease")"; }
 forever=("${p[@]}" --epochs 100000000 --checkpoint-every 50)
 
-# of a host that has said nothing for 20 s, and of one that goes on: waited for beside all that follows
+# A lease of a host that has been silent for 20 s, and one of a host that continues: both are waited for while the
+# tests below run.
 mkdir "$work/silent" "$work/alive"
 lease 0123456789abcdef-7-7 0000000003 > "$work/silent/.tenon-lease"
 lease 0123456789abcdef-7-7 0000000003 > "$work/alive/.tenon-lease"
@@ -135,7 +138,7 @@ for error in 9 38 95; do                                 # EBADF, ENOSYS, ENOTSU
     rc=0; wait $one 2> /dev/null || rc=$?
     [ $error != 38 ] || none "$dir" "SIGTERM"
     jobs=()
-    for i in 1 2 3 4; do                                 # of four that take the dead one's place one does
+    for i in 1 2 3 4; do                                 # one of four runs takes the place of the dead one
         "${lockless[@]}" "${p[@]}" --epochs 100000000 --checkpoint-every 50 --checkpoint "$dir" --resume > "$work/run-$i" 2>&1 & jobs+=($!)
     done
     for ((i = 0; i < 300; i++)); do [ "$(grep -l "another run" "$work"/run-[1-4] | wc -l)" = 3 ] && break; sleep 0.05; done
@@ -151,14 +154,14 @@ succeeds "a run that ends" "${lockless[@]}" "${p[@]}" --checkpoint "$work/ends"
 none "$work/ends" "an end"
 refuses "a run that fails" "made with" "${lockless[@]}" "${p[@]}" --seed 9 --resume --checkpoint "$work/ends"
 none "$work/ends" "a failure"
-# a run whose lease another one has: it saves nothing more, and leaves the other's
+# Another run has taken the lease of a run: the run saves nothing more, and leaves that lease.
 "${lockless[@]}" "${forever[@]}" --checkpoint "$work/lost" > /dev/null 2> "$work/err" & one=$!
 for ((i = 0; i < 200; i++)); do compgen -G "$work/lost/step-*.safetensors" > /dev/null && break; sleep 0.05; done
 lease 0123456789abcdef-7-7 0000000009 > "$work/mine"; mv "$work/mine" "$work/lost/.tenon-lease"
 rc=0; wait $one || rc=$?
 same "a run that has lost its lease" "1 1" "$rc $(grep -c "another run has taken .*lost" "$work/err")"
 grep -q 0123456789abcdef-7-7 "$work/lost/.tenon-lease" && ok || bad "it took the other's lease away"
-# one that stood still meanwhile, and is ended by a signal before it looks
+# A run was stopped for too long, and a signal ends it before it checks its lease.
 (trap - HUP; exec "${lockless[@]}" "${forever[@]}" --checkpoint "$work/still") > /dev/null 2>&1 & one=$!
 for ((i = 0; i < 200; i++)); do compgen -G "$work/still/step-*.safetensors" > /dev/null && break; sleep 0.05; done
 kill -STOP $one; lease 0123456789abcdef-7-7 0000000009 > "$work/mine"; mv "$work/mine" "$work/still/.tenon-lease"
@@ -171,7 +174,7 @@ rc=0; wait $silent || rc=$?
 same "a run on another host that is silent" "0 1" "$rc $(grep -c "may belong to a run on another host" "$work/silent.out")"
 none "$work/silent" "a silent host"
 
-# --- what stands in the way
+# --- obstacles at the path of a file
 
 mkfifo "$work/v.tmp" "$work/pipe"
 echo mine > "$work/victim"
@@ -197,7 +200,7 @@ succeeds "a name as long as names may be" "${p[@]}" --epochs 1 --save "$work/$lo
 [ -s "$work/$long" ] && ok || bad "a long name"
 nothing_left "what stands in the way"
 
-# a pipe where a file is read: an error at once, though nobody writes into it
+# A pipe where a file is read: an immediate error, although nobody writes into the pipe.
 mkdir "$work/piped" "$work/reads"; mkfifo "$work/piped/step-00000005.safetensors" "$work/reads/train_x.npy" "$work/reads/train-images-idx3-ubyte"
 refuses "weights" "pipe cannot be read: it is not a safetensors file" timeout 20 "${p[@]}" --epochs 1 --weights "$work/pipe"
 refuses "checkpoints" "step-00000005.safetensors is damaged .it is not a safetensors file" timeout 20 "${p[@]}" --epochs 1 --checkpoint "$work/piped" --resume
@@ -205,7 +208,7 @@ refuses "arrays" "train_x.npy is not a file" timeout 20 "${p[@]}" --epochs 1 --d
 rm "$work/reads/train_x.npy"
 refuses "streams" "train-images-idx3-ubyte is not a file" timeout 20 "${p[@]}" --epochs 1 --data "$work/reads"
 
-# the compiler's own files: a link stays, a pipe without a reader is no wait, standard output is written
+# Files of the compiler: a link stays, a pipe without a reader causes no wait, standard output is written.
 draw() { "$TENON" show "$work/tiny.tn" --memory "$1"; }
 ln -s picture "$work/to-picture"
 succeeds "a picture through a link" draw "$work/to-picture"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# fresh.sh -- the two commands, ./quickstart and ./check, on fresh Debian systems with neighbours that have broken them or could:
-# a reference BLAS, MPICH beside Open MPI, clang as cc, an old cmake first in PATH, no git, a read-only tree, spaces in the path.
+# fresh.sh -- the two commands, ./quickstart and ./check, on fresh Debian systems with installed programs that have broken them before or
+# could: a reference BLAS, MPICH beside Open MPI, clang as cc, an old cmake first in PATH, no git, a read-only tree, spaces in the path.
 #
 # Deep: it makes Debian systems in directories.
 #
-# A system is a minimal tree of this machine's own release, from the mirror that apt is configured with here, entered with chroot
-# in namespaces of its own.  Needs root, debootstrap and git; skipped without.  About 20 minutes on two cores, 4 GB of disk.
+# A system is a minimal tree of this machine's Debian release, from the mirror that apt uses on this machine, entered with chroot in its
+# own namespaces.  Needs root, debootstrap and git; otherwise skipped.  Takes about 20 minutes on two cores, and 4 GB of disk.
 #
-#   FRESH_BASE=DIR   keeps the minimal tree there for the next time
+#   FRESH_BASE=DIR   keeps the minimal tree in DIR for the next run
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
-unset LD_PRELOAD                                          # what ./check records stays outside of the systems
+unset LD_PRELOAD                                          # ./check's recording must not enter the systems
 
 [ "$(id -u)" = 0 ] && unshare --mount --pid --uts --ipc --fork true 2> /dev/null || { skip "no root, to make and enter a system"; finish; exit; }
 for tool in debootstrap apt-get git; do
@@ -23,7 +23,8 @@ git -C "$TENON_ROOT" ls-files --error-unmatch quickstart > /dev/null 2>&1 || { s
 
 # ---- systems
 
-# base DIR: a minimal tree that gets packages and names from where this machine gets them: no compiler, no git, no package lists
+# base DIR: a minimal tree with the package sources and name servers of this machine: no compiler, no git, no package
+# lists
 base() {
     local tree=$1 file
     mkdir -p "$(dirname "$tree")"
@@ -32,14 +33,15 @@ base() {
     for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
         [ ! -e $file ] || { mkdir -p "$tree.new$(dirname $file)"; cp -L $file "$tree.new$file"; }
     done
-    apt-config dump | grep '^Acquire::http' > "$tree.new/etc/apt/apt.conf.d/50mirror"      # a proxy, where there is one
+    apt-config dump | grep '^Acquire::http' > "$tree.new/etc/apt/apt.conf.d/50mirror"      # a proxy, if there is one
     echo "127.0.0.1 fresh" >> "$tree.new/etc/hosts"
-    printf '#!/bin/sh\nexit 101\n' > "$tree.new/usr/sbin/policy-rc.d"                      # packages start no services
+    printf '#!/bin/sh\nexit 101\n' > "$tree.new/usr/sbin/policy-rc.d"                      # packages must not start services
     chmod 755 "$tree.new/usr/sbin/policy-rc.d"
     mv -T "$tree.new" "$tree"
 }
 
-# inside TREE COMMAND: a shell's command in the directory of the project, as root, with nothing of this environment but the network
+# inside TREE COMMAND: runs a shell command in the project's directory, as root, with only the network of this
+# environment
 inside() {
     local vars=() v
     for v in http_proxy https_proxy no_proxy; do [ -z "${!v:-}" ] || vars+=("$v=${!v}"); done
@@ -52,7 +54,7 @@ inside() {
     ' sh "$1" "${vars[@]}" sh -c "cd '$project' && $2" < /dev/null
 }
 
-# put TREE: a clean clone, with the files of the working tree as they are now
+# put TREE: makes a clean clone, with the files of the working tree as they are now
 put() {
     rm -rf "${1:?}$project"
     mkdir -p "$1$project"
@@ -60,7 +62,7 @@ put() {
         git -C "$TENON_ROOT" ls-files -z --deduplicate | tar -C "$TENON_ROOT" --null --ignore-failed-read -T - -c 2> /dev/null | tar -C "$1$project" --no-same-owner -x
 }
 
-# files TREE: what must stay as it is when a command refuses
+# files TREE: a list of files that must not change when a command refuses
 files() { find "$1$project" -type f -printf '%P %s %T@\n' | sort | cksum; }
 
 # trains TEXT TREE: ./quickstart reaches 99 %
@@ -69,13 +71,13 @@ trains() {
     grep -Eq '^test accuracy 0\.99' "$work/out" && ok || bad "$1: ./quickstart does not end with its accuracy: $(tail -n 1 "$work/out")"
 }
 
-# checks TEXT TREE FILTER: ./check passes on these tests, and there are some
+# checks TEXT TREE FILTER: ./check passes these tests, and there is at least one
 checks() {
     succeeds "$1: ./check --filter $3" inside "$2" "./check --fresh --filter $3"
     tail -n 1 "$work/out" | grep -Eq '^[1-9][0-9]* passed, 0 failed' && ok || bad "$1: ./check --filter $3: $(tail -n 1 "$work/out")"
 }
 
-# answers TEXT PATTERN TREE COMMAND: exit code 1, the message, no file changed
+# answers TEXT PATTERN TREE COMMAND: exit code 1, the message, and no file changed
 answers() {
     local before
     before=$(files "$3")
@@ -83,7 +85,7 @@ answers() {
     same "$1: the files of the tree" "$before" "$(files "$3")"
 }
 
-# installs TREE PACKAGE...: a neighbour
+# installs TREE PACKAGE...: installs another package
 installs() {
     local tree=$1; shift
     succeeds "apt-get install $*" inside "$tree" "DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $*"
@@ -95,16 +97,16 @@ kept=${FRESH_BASE:-$work/base}
 plain=$work/plain
 cp -a "$kept" "$plain"
 
-# ---- nothing is installed, git neither
+# ---- nothing is installed, not even git
 
 put "$plain"
 inside "$plain" "command -v git || command -v cc || command -v cmake" > /dev/null && bad "the system is not bare" || ok
 trains "a bare system" "$plain"
 grep -q '^installing .*build-essential' "$work/out" && ok || bad "a bare system: quickstart installed no compiler"
-[ $failed = 0 ] || { finish; exit 1; }                    # all that follows begins with this tree
+[ $failed = 0 ] || { finish; exit 1; }                    # all tests below begin with this tree
 for neighbour in blas mpich clang; do cp -a "$plain" "$work/$neighbour"; done
 
-# ---- a tree that cannot be written to: mounted so, or another user's
+# ---- a tree that cannot be written: mounted read-only, or of another user
 
 elsewhere="cannot write to $project/build: .*cmake -S '$project' -B DIR"
 put "$plain"
@@ -128,7 +130,7 @@ else
     skip "pip finds no old cmake: $(tail -n 1 "$work/out")"
 fi
 
-# ---- a BLAS without OpenBLAS; then both, and the administrator has chosen the other one
+# ---- a BLAS that is not OpenBLAS; then both, with the other one as the system's choice
 
 tree=$work/blas
 put "$tree"
@@ -141,13 +143,13 @@ succeeds "choosing the reference BLAS" inside "$tree" 'for name in libblas.so li
 checks "both, the reference BLAS chosen" "$tree" programs.blas
 rm -rf "$tree"
 
-# ---- two MPI
+# ---- two MPIs
 
 tree=$work/mpich
 put "$tree"
 installs "$tree" mpich libmpich-dev
 trains "MPICH" "$tree"
-# ranks TEXT: a program built with the mpicc that is chosen runs as two ranks with the bits of one
+# ranks TEXT: a program built with the selected mpicc runs as two ranks with the bits of one
 ranks() {
     succeeds "$1: two ranks of LeNet" inside "$tree" 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 &&
         rm -f one.jsonl two.jsonl && build/tenon build models/lenet.tn --comm mpi -o build/ranks && options="--epochs 1 --limit-samples 640 --threads 1" &&

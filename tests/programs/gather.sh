@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# gather.sh -- places that every sample has of its own: tokens, class numbers and numbers of the network, in and behind a scan.  What
-# matmul with one_hot and softmax_cross_entropy say is what gather says; optimised = plain; the same bits however it is run.
+# gather.sh -- indices that each sample has: tokens, class numbers and computed numbers, inside and after a scan.  gather equals the same
+# formula with matmul and one_hot, or softmax_cross_entropy; optimised programs equal plain ones; any way to run gives the same bits.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-# model FILE SCORES LOSS: a memory that each step of a scan looks into, the last step asked for, a score each token
+# model FILE SCORES LOSS: a model with a memory that each step of a scan reads, the last step selected, and a score
+# for each token
 model() {
     cat > "$1" << END
 model net(text: i32[time], vocab: int, time: int = 13) {
@@ -63,5 +64,5 @@ model script(text: i32[6]) { h = embedding(text, 6, 8); return gather(h, text, a
 train script { data = synthetic(samples = 16, test_samples = 8, vocab = 6); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
 END
 refuses "in a script" "--to pytorch cannot write gather$" "$TENON" emit "$work/script.tn" --to pytorch -o "$work/script"
-succeeds "on a GPU" "$TENON" emit "$work/net.tn" --to cuda -o "$work/cuda"     # run by cuda.sh: tests/cuda/places.tn
+succeeds "on a GPU" "$TENON" emit "$work/net.tn" --to cuda -o "$work/cuda"     # cuda.sh runs it: tests/cuda/places.tn
 finish

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# generated.sh -- generated/ holds what the compiler writes today; what it writes compiles without a warning, for every model,
-# processor and type (assembly.sh does the same with the files that `tenon build` compiles in f32).  After a change that is meant: tests/programs/generated.sh --update
+# generated.sh -- generated/ has the current output of the compiler; the output compiles without a warning for every model, processor and
+# type (assembly.sh does the same with the files that `tenon build` compiles in f32).  After an intended change:
+# tests/programs/generated.sh --update
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -17,7 +18,7 @@ for file in lenet/lenet.c lenet/lenet.cu mlp/mlp.cu; do
     else bad "generated/$file is not what the compiler writes; tests/programs/generated.sh --update rewrites it"; head -n 30 "$work/diff"; fi
 done
 
-# clean MODEL CPU COMPILER OPTIONS...: the one file of a program compiles without a warning; at level "", it is only read
+# clean MODEL CPU COMPILER OPTIONS...: the one file of a program compiles without a warning; level "" only parses it
 clean() {
     local model=$1 cpu=$2 compiler=$3; shift 3
     rm -rf "$work/one"
@@ -26,7 +27,7 @@ clean() {
     succeeds "$model --cpu $cpu $* with $compiler, no warning" \
         "$compiler" ${level:--fsyntax-only} -DRT_KERNELS $(one_file "$work/one"/*.c --cpu "$cpu" "$@") -Wall -Wextra -Werror -c -o "$work/one.o"
 }
-# units MODEL CPU COMPILER OPTIONS...: so do the files that `tenon build` compiles
+# units MODEL CPU COMPILER OPTIONS...: the same for the files that `tenon build` compiles
 units() {
     local model=$1 cpu=$2 compiler=$3; shift 3
     succeeds "$model --cpu $cpu $* with $compiler, no warning in its units" \
@@ -38,7 +39,8 @@ processors="x86-64-v4 x86-64-v3 generic" middle=x86-64-v3
 compilers=cc
 [ "$CHECK_DEEP" = 1 ] || processors=$middle
 if command -v clang > /dev/null; then compilers="cc clang"; fi
-# In f32 the units of all models are compiled here or, on x86-64, by assembly.sh.  Kernels in f64 are the same source.
+# In f32 the units of all models are compiled here or, on x86-64, by assembly.sh.  Kernels in f64 have the same
+# source.
 every=models/lenet.tn
 ! deep "programs of all models without a warning" || every=$(shipped_models)
 for model in $every; do
@@ -46,8 +48,9 @@ for model in $every; do
     level=-O1 clean "$model" $middle cc --plain
     if [ "$CHECK_DEEP" = 1 ]; then units "$model" $middle cc --dtype f64; else level='' clean "$model" $middle cc --dtype f64; fi
 done
-# level_of COMPILER CPU MODEL: "" to read the file only: clang warns while it reads, and large networks have the kernels of the others in
-# other sizes, so gcc optimises their files for one processor.  Types of f64 are optimised above.
+# level_of COMPILER CPU MODEL: the level of optimisation; "" only parses the file.  clang warns while it parses.
+# Large networks have the kernels of the others with other sizes, so gcc optimises their files for one processor.  f64
+# is optimised above.
 small=$(CHECK_DEEP=0 shipped_models)
 level_of() {
     if [ "$CHECK_DEEP" = 1 ] && [ "$1" = cc ] && { [ "$2" = $middle ] || grep -qxF "$3" <<< "$small"; }; then echo -O2; fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# gpu_bench.sh -- bench/gpu whole, on a machine without a GPU: over the stand-ins of cuda.sh and cuda_libraries.sh and an nvidia-smi of our own.
+# gpu_bench.sh -- all of bench/gpu, on a machine without a GPU: over the stand-ins of cuda.sh and cuda_libraries.sh, and a stand-in for
+# nvidia-smi.
 #
-# What is looked at: that programs with our kernels and with the libraries are built, compared and timed beside each other, that a loss that is not
-# ours is refused, that a part stops at its minutes.  The figures mean nothing.
+# Tested are: programs with Tenon's kernels and with the libraries are built, compared and measured; a program with another loss is
+# rejected; a part stops after its minutes.  The figures mean nothing.
 #
 # Deep: it builds a dozen programs; their figures mean nothing here.
 set -eu
@@ -25,13 +26,13 @@ esac
 SH
 chmod +x "$work/bin/nvidia-smi"
 
-# measure OPTIONS...: an MLP at 64 with each of our programs, in short bursts
+# measure OPTIONS...: measures an MLP with batch 64 in each form of program, in short bursts
 measure() {
     PATH=$work/bin:$PATH SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc python3 -B bench/driver/gpu.py --tenon "$TENON" --python "$work/home/bin/python" --out "$work" \
         --scratch "$work/scratch" --work 'mlp B=64$' --peer "^tenon" --rounds 1 --seconds 0.1 "$@" > "$work/out" 2>&1
 }
 
-# rows COLUMN: of each row of the table of numbers
+# rows COLUMN: that column of each row of the table
 rows() { python3 -c 'import csv, sys; print(" ".join(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1]))))' "$work/gpu.csv" "$1"; }
 
 measure && ok || bad "bench/gpu: $(tail -n 3 "$work/out")"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# gradcheck.sh -- every operation's example, built in f64: its gradients agree with central differences to 1e-6, and the
-# optimised program's with the plain one's to 1e-11.
+# gradcheck.sh -- every operation's example, built in f64: the gradients agree with central differences to 1e-6, and those of the
+# optimised program with those of the plain one to 1e-11.
 #
 # Parts: images sequences numbers kink two zero
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-witness_level=-O0                                     # of a few samples of a few numbers
+witness_level=-O0                                     # the programs compute a few samples of a few numbers
 names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 [ "$(wc -w <<< "$names")" -ge 30 ] && ok || bad "tenon ops lists $(wc -w <<< "$names") operations, fewer than 30"
 
@@ -18,14 +18,14 @@ for op in $names; do
     "$TENON" ops "$op" --example > "$work/$op.tn"
     part "$(family "$work/$op.tn")" || continue
     [ -s "$work/$op.tn" ] || { bad "$op has no example"; continue; }
-    case $op in                                       # measured beside a loss, without being named
+    case $op in                                       # measured with a loss, without a name in the example
     accuracy) used=softmax_cross_entropy ;;
     binary_accuracy) used=sigmoid_cross_entropy ;;
     *) used=$op ;;
     esac
     grep -qE "\b$used\b|[-+*/]" "$work/$op.tn" && ok || bad "$op: its example does not use it"
     succeeds "$op: build --plain" witness "$work/$op.tn" "$work/q" --dtype f64
-    if [ "$CHECK_DEEP" = 0 ]; then                    # the rules are those of the plain program; kernels have tests of their own
+    if [ "$CHECK_DEEP" = 0 ]; then                    # the plain program has all gradient rules; kernels have other tests
         succeeds "$op: gradients" "$work/q" gradcheck --threads 2
         continue
     fi
@@ -46,7 +46,8 @@ program() { # NAME DIMENSIONS INIT BODY...
 }
 
 if part kink; then
-    # biases of zeros over padding put relu6 at its kink: no difference is right there, and a wrong gradient is still found
+    # Biases of zeros over padding put relu6 at its kink, where no difference is right; a wrong gradient must still be
+    # found.
     program kink "1, 12, 12" "" '    h = conv2d(x, 8, kernel = 3) |> max_pool(2) |> relu
     h = conv2d(h, 8, kernel = 3, pad = 1, groups = 8) |> relu6
     return flatten(h) |> dense(3)' > "$work/kink.tn"
@@ -63,8 +64,8 @@ if part kink; then
 fi
 
 if part two; then
-    # batch_norm over two numbers bends the loss within thousandths where they are close, and multiplies its rounding: no false alarm,
-    # and a gradient that is a ten-thousandth off is still found
+    # batch_norm over two close numbers bends the loss within thousandths and multiplies its rounding errors: this
+    # must not fail, and a gradient that is wrong by a ten-thousandth must still be found.
     program two 8 "; shards = 1" '    h = dense(x, 4) |> batch_norm |> tanh
     return dense(h, 6) |> batch_norm |> tanh |> dense(3)' | sed 's/batch = 16/batch = 2/; s/loss = mse/loss = softmax_cross_entropy/' > "$work/two.tn"
     succeeds "two numbers: emit" "$TENON" emit "$work/two.tn" --to c -o "$work/two" --plain --cpu generic --dtype f64
@@ -80,7 +81,8 @@ if part two; then
 fi
 
 if part zero; then
-    # zeros that no value of the parameter would change are right; those of weights that only begin at zero are no comparison
+    # Gradients that are zero for every value of the parameter are right; those of weights that only begin at zero are
+    # not compared.
     program once "1, 4" "" '    return gru(x, 3) |> dense(3)' > "$work/once.tn"
     succeeds "one step: build" witness "$work/once.tn" "$work/p" --dtype f64
     succeeds "one step: gradients" "$work/p" gradcheck

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# images.sh -- folders of PNG and JPEG images: decoded once, kept in a packed file, the same samples as the same bytes in .npy
-# files; what is wrong with a folder or an image is said with its place.
+# images.sh -- folders of PNG and JPEG images: decoded once, stored in a packed file, with the same samples as the same bytes in .npy
+# files; messages about a wrong folder or image name its place.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -24,7 +24,8 @@ train small {
 }
 END
 
-# two colours in images of exact size: 12 to train on and 4 to test each, as files and as numbers, the classes in turn
+# Two colours in images of exact size: 12 for training and 4 for the test of each, as files and as numbers; the
+# classes take turns.
 mkdir -p "$work"/exact/{train,test}/{blue,red} "$work/npy"
 header() { # TYPE SHAPE
     local text="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
@@ -59,7 +60,7 @@ succeeds "the first images are of all classes" "${run[@]}" --data "$work/exact" 
 touch "$work/exact/train/red/11.PNG.png"
 succeeds "an image that changed" "${run[@]}" --data "$work/exact"
 same "its split is decoded again" "$(decoded)" 1
-# pixels set to zero in a packed file, or in its list of hashes: no run trains with them
+# Pixels set to zero in a packed file, or in its list of hashes: no run trains with them.
 packed=("$work/exact"/.tenon-train*)
 cp -r "$work/exact" "$work/spoiled"; spoiled=$work/spoiled/${packed[0]##*/}
 rm "$spoiled"; find "$work/spoiled" -name '*.png' -exec touch -r "$work/exact/train/red/10.PNG.png" {} +
@@ -91,7 +92,8 @@ touch "$work/exact/train/red/11.PNG.png"
 XDG_CACHE_HOME=/dev/null succeeds "nowhere to write at all" "${run[@]}" --data "$work/exact" --log "$work/memory.log"
 same "the weights from memory" "$(hashes "$work/memory.log")" "$(hashes "$work/first.log")"
 
-# packed files appear whole: beside a process that is still at it in memory only, once it is killed anew, and where nothing can be locked
+# A packed file appears when it is complete.  While another process writes it, samples are in memory only; after a
+# kill it is written again; the same without locks.
 cp -r "$work/exact" "$work/shared"; rm -rf "$work"/shared/.tenon*
 cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
 env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" "${run[@]}" --data "$work/shared" > /dev/null 2>&1 & one=$!
@@ -102,7 +104,8 @@ same "no split is packed twice" 0 "$(find "$work/shared" -name '.tenon-train-*' 
 kill -9 $one; wait $one 2> /dev/null || true
 succeeds "behind it, without locks" env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=38 "${run[@]}" --data "$work/shared"
 same "two packed files, and what the killed one had begun is gone" ".tenon-test-3x16x16 .tenon-train-3x16x16" "$(cd "$work/shared" && echo .tenon*)"
-# 16 bits are their higher eight, a gAMA chunk changes nothing, as in Pillow's convert("RGB"): the samples are the exact ones
+# 16 bits are reduced to the higher eight, and a gAMA chunk changes nothing, as in Pillow's convert("RGB"): the
+# samples are the exact ones.
 for kind in deep gamma; do
     cp -r "$work/exact" "$work/$kind"; rm -rf "$work/$kind"/.tenon*
     for ((i = 10; i < 22; i++)); do
@@ -112,7 +115,7 @@ for kind in deep gamma; do
     succeeds "PNG, $kind" "${run[@]}" --data "$work/$kind" --log "$work/$kind.log"
     same "the weights of PNG, $kind" "$(hashes "$work/$kind.log")" "$(hashes "$work/first.log")"
 done
-# what a process on another host, or in a container that is gone, had begun: waited for, a day long
+# A temporary file of a process on another host, or in a container that no longer exists: it stays for a day.
 rm "$work"/shared/.tenon*; touch "$work/shared/.tenon-train-3x16x16.tmp-0123456789abcdef-1-1-0"
 XDG_CACHE_HOME=/dev/null succeeds "beside another host that packs" "${run[@]}" --data "$work/shared" --epochs 1
 [ ! -e "$work/shared/.tenon-train-3x16x16" ] && ok || bad "packed beside another host that packs"
@@ -120,7 +123,7 @@ touch -d '2 days ago' "$work"/shared/.tenon-train*
 XDG_CACHE_HOME=/dev/null succeeds "behind another host that packed" "${run[@]}" --data "$work/shared" --epochs 1
 [ -e "$work/shared/.tenon-train-3x16x16" ] && ok || bad "a file of two days ago, of a host that is gone, keeps images from being packed"
 
-# the middle part of wider images is what the exact ones hold
+# The middle part of wider images equals the exact images.
 cp -r "$work/exact" "$work/wide"; rm -rf "$work"/wide/.tenon*
 for ((i = 10; i < 22; i++)); do image "$work/wide/train/blue/$i.png" wide 16 40 60 200 $i; done
 succeeds "the middle of wide images" "${run[@]}" --data "$work/wide" --log "$work/wide.log"
@@ -129,7 +132,7 @@ same "the weights of wide images" "$(hashes "$work/wide.log")" "$(hashes "$work/
 succeeds "wide images stretched" "$work/stretched" --data "$work/wide" --log "$work/stretched.log"
 [ "$(hashes "$work/stretched.log")" != "$(hashes "$work/first.log")" ] && ok || bad "stretched images are the cropped ones"
 
-# many sizes and kinds are learned; grey for one channel
+# Images of many sizes and kinds are learned; as grey images for one channel.
 mkdir -p "$work"/mixed/{train,test}/{blue,red}
 for ((i = 1; i < 10; i++)); do
     image "$work/mixed/train/blue/$i.jpg" $((5 * i)) $((40 - 3 * i)) 40 60 200 $i
@@ -137,7 +140,7 @@ for ((i = 1; i < 10; i++)); do
     image "$work/mixed/test/blue/$i.png" $((9 * i)) 20 40 60 200 $((i + 50))
     image "$work/mixed/test/red/$i.JPG" 33 $((4 * i)) 200 60 40 $((i + 50))
 done
-mv "$work/mixed/train/blue/3.jpg" "$work/mixed/train/blue/3.png"     # the bytes decide
+mv "$work/mixed/train/blue/3.jpg" "$work/mixed/train/blue/3.png"     # the bytes decide the format
 succeeds "images of many sizes" "${run[@]}" --data "$work/mixed" --log "$work/mixed.log"
 same "colours are told apart" "$(field "$work/mixed.log" epoch test_accuracy | awk '{ print $NF }')" 1
 "$TENON" build "$work/small.tn" -o "$work/grey" --set model.channels=1
@@ -149,7 +152,7 @@ ldd "$work/mlp" > "$work/libraries"
 if grep -Eq 'turbojpeg|png' "$work/libraries"; then bad "a program for MNIST is linked with libpng"; else ok; fi
 refuses "images for a program that reads none" "folders of images need data = imagefolder" "$work/mlp" --data "$work/exact"
 
-# an image gets its class by name; all outputs are those of the same bytes in a .npy file
+# An image is classified by name; all outputs are those of the same bytes in a .npy file.
 w=(--weights "$work/w.safetensors")
 succeeds "weights with names" "${run[@]}" --data "$work/exact" --save "$work/w.safetensors" --checkpoint "$work/ck"
 "$work/p" predict --help > "$work/help"
@@ -184,7 +187,8 @@ refuses "predict of folders" "test holds no image: .*folders in it are not looke
 succeeds "an MLP's weights" "$work/mlp" --epochs 1 --limit-samples 128 --save "$work/mlp.safetensors"
 refuses "an image for a program that reads none" "text.png is an image, and mlp was built without .*data = imagefolder" "$work/mlp" predict --weights "$work/mlp.safetensors" --input "$work/text.png"
 
-# what stands in a packed file's place, or happens to it: its own name is said, which it had not yet when it was mapped
+# Obstacles at the path of a packed file, and damage to it: the message has its final name, not the temporary one
+# under which it was mapped.
 rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*
 mkfifo "$work/d/.tenon-train-3x16x16"
 succeeds "a pipe in a packed file's place" timeout 60 "${run[@]}" --data "$work/d" --epochs 1
@@ -197,7 +201,7 @@ kill -9 $job 2> /dev/null && bad "the run goes on though its packed file was cut
 rc=0; wait $job || rc=$?
 same "a packed file cut short by the run that made it" "1 1" "$rc $(grep -c "d/.tenon-train-3x16x16 holds 4096 bytes now, and held" "$work/err")"
 
-# what is wrong
+# Wrong folders and images.
 fresh() { rm -rf "$work/d"; cp -r "$work/mixed" "$work/d"; rm -f "$work"/d/.tenon*; }
 wrong() { refuses "$1" "$2" "${run[@]}" --data "$work/d"; [ -z "$(find "$work/d" -name '*.tmp*')" ] && ok || bad "$1: half a packed file is left"; }
 fresh; truncate -s -200 "$work/d/train/red/4.jpeg";     wrong "a JPEG cut short" "train/red/4.jpeg cannot be read as an image: .*[Pp]remature"

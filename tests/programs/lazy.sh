@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# lazy.sh -- embedding(lazy = true) leaves rows without a gradient alone, and only those; the same bits however it is run; rows of
-# padding begin and stay zero.
+# lazy.sh -- embedding(lazy = true) does not change rows without a gradient, and changes all others; the same bits in all ways to run;
+# rows of padding begin as zeros and stay zeros.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# model FILE ARGUMENTS OPTIMIZER: a table of 500 rows, of which 20 are ever asked for, in large or small parts of a batch
+# model FILE ARGUMENTS OPTIMIZER: a table of 500 rows, of which 20 are ever read, in large or small parts of a batch
 model() {
     cat > "$1" << END
 model words(text: i32[time], time: int = 12, rows: int = 500) {
@@ -21,7 +21,7 @@ train words {
 }
 END
 }
-# rows FILE FIRST COUNT: numbers of rows of the table in a file of f32 weights, as text
+# rows FILE FIRST COUNT: prints the numbers of rows of the table in a file of f32 weights
 rows() {
     local head begin
     head=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
@@ -42,7 +42,7 @@ same "lazy: rows that nobody asks for stay" "$(rows "$work/first.safetensors" 20
 for kind in lazy dense; do
     same "$kind: padding is zero" "0 0 0 0 0 0 0 0" "$(rows "$work/$kind.safetensors" 3 1 | tr -s ' \n' ' ' | sed 's/^ //; s/ $//')"
 done
-# one number for all ways of summing: by rows of the table, by slices' sums, from reduced gradients
+# The same result for all ways of summing: by rows of the table, by sums of slices, from reduced gradients.
 want=$(hashes "$work/lazy.jsonl")
 train() { rm -f "$work/log"; "$@" --log "$work/log" > /dev/null 2>&1; hashes "$work/log"; }
 same "two threads" "$want" "$(train "$work/lazy" --threads 2)"
@@ -56,7 +56,7 @@ same "few rows: two groups" "$few" "$(train "$work/few" --groups 2)"
 succeeds "clipped: build" "$TENON" build "$work/lazy.tn" -o "$work/clip" --set 'clip=norm(0.01)'
 succeeds "clipped: train" "$work/clip" --save "$work/clip.safetensors"
 same "clipped: rows that nobody asks for stay" "$(rows "$work/first.safetensors" 20 480)" "$(rows "$work/clip.safetensors" 20 480)"
-# without momentum and decay there is nothing to leave out
+# Without momentum and decay, lazy makes no difference.
 model "$work/lazy.tn" ', lazy = true' 'sgd(lr = 0.1)'
 model "$work/dense.tn" '' 'sgd(lr = 0.1)'
 for kind in lazy dense; do succeeds "sgd, $kind: build" "$TENON" build "$work/$kind.tn" -o "$work/$kind"; done

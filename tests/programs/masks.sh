@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# masks.sh -- padded texts: where lstm, gru and rnn are told which steps count, a text with padding before, behind or inside of it is
-# to the network what it is without; a padded position of attention weighs nothing.
+# masks.sh -- padded texts: if lstm, gru and rnn get a mask of the steps that count, a text with padding before, after or inside of it
+# gives the same result as without padding; a padded position has no weight in attention.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-# model FILE MASK SCORES: with m, the steps that count, or without
+# model FILE MASK SCORES: a model with a mask m of the steps that count, or without
 model() {
     cat > "$1" << END
 model net(text: i32[time], vocab: int, time: int = 6) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# memory.sh -- what a program takes at its peak is its plan, the data as they are stored, and at most 30 MB.
+# memory.sh -- the peak memory of a program is at most its plan, the data as they are stored, and 30 MB.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 FIXED=30000000
-# peak PROGRAM ARGUMENTS...: VmHWM in bytes, asked of the kernel while it runs
+# peak PROGRAM ARGUMENTS...: VmHWM in bytes, read while the program runs
 peak() {
     local pid kb=0 v
     "$@" > /dev/null 2>&1 &
@@ -25,7 +25,7 @@ check() {
     rm -f "$work/log"
 }
 
-# mnist N: bytes of N training samples and the test set, pixels as stored, labels as 32-bit integers
+# mnist N: bytes of N training samples and the test set: pixels as stored, labels as 32-bit integers
 mnist() { echo $((($1 + 10000) * (784 + 4))); }
 models=mlp
 ! deep "the peak of LeNet, of a batch of 4096 and of an LSTM" || models="lenet mlp"
@@ -44,8 +44,8 @@ if [ "$CHECK_DEEP" = 1 ]; then
     check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
 fi
 
-# ---- --memory-limit: values made again instead of kept, with the same bits, and the process is that much smaller.  The limit
-# counts this machine's threads, and so does planned_bytes of a run with as many.
+# ---- --memory-limit: values are recomputed instead of kept, with the same bits, and the process has less memory.
+# The limit is for the threads of this machine, and so is planned_bytes of a run with as many threads.
 small_cifar "$work/cifar10" 20 32
 depth=20
 resnet() { build resnet56_cifar10 "$work/$1" --set model.depth=$depth "${@:2}"; }
@@ -66,8 +66,8 @@ before=$(field "$work/whole.log" epoch peak_bytes | tr -d ' ') after=$(field "$w
 [ $((before - after)) -ge $((all * 35 / 100)) ] && ok || bad "the peak fell from $before to $after only, with a plan of $planned instead of $all"
 bytes --memory-limit 1G | grep -q 'not kept' && bad "values made again where memory suffices" || ok
 
-# ---- large networks: what is cheap is made again without being asked, and --keep-all keeps it; a dense block's memory too
-large() { # NAME MODEL OPTIONS...: a program with and one without, the same bits, the bytes of both
+# ---- large networks: cheap values are recomputed by default, and --keep-all keeps them; the memory of a dense block
+large() { # builds a program with and one without; compares the bits, and prints the bytes of both
     local name=$1 show=("$TENON" show "$TENON_ROOT/models/$2.tn" --set augment=[] --set "data=synthetic(samples=256,test_samples=64)" "${@:3}")
     "${show[@]}" | grep -q 'not kept' && ok || bad "$name: nothing made again"
     "${show[@]}" --keep-all | grep -q 'not kept' && bad "$name: made again under --keep-all" || ok
@@ -91,7 +91,7 @@ bytes | grep -q 'not kept' && bad "values of a small network made again" || ok
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
 grep -q "a smaller --batch needs less" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"
 refuses "a limit below the parameters" "which do not depend on --batch" bytes --memory-limit 1M
-# a limit just below the least plan: both figures round to the same, so bytes are named
+# A limit just below the least plan: both figures would be rounded to the same, so the message has bytes.
 limit=$(bytes --memory-limit 20M 2>&1 > "$work/out" | awk '/ needs / { sub(/.* needs /, ""); printf "%d", $1 * 1e6 + .5; exit }') || true
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     bytes --memory-limit "$limit" > "$work/out" 2> "$work/err" || break

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# models.sh -- the shipped deep networks are those of the papers: `tenon show` counts the parameters and multiply-adds that are
-# published, and the heads of the files state them.
+# models.sh -- the shipped deep networks are those of the papers: `tenon show` counts the published numbers of parameters and
+# multiply-adds, and the heads of the model files state them.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# shown MODEL OPTIONS...: the file with what `tenon show` says of it, asked once
+# shown MODEL OPTIONS...: the file with the output of `tenon show`, which runs once
 shown() {
     local file="$work/shown $*"
     [ -s "$file" ] || "$TENON" show "$TENON_ROOT/models/$1.tn" --cpu x86-64-v4 "${@:2}" > "$file" || rm "$file"
@@ -15,7 +15,7 @@ shown() {
 counts() {
     local model=$1 parameters=$2 macs=$3; shift 3
     same "parameters and multiply-adds of $model $*" "$(awk '$1 == "total" { print $2, $3 }' "$(shown "$model" "$@")")" "$parameters $macs"
-    case "$*" in *size=*) return ;; esac               # other sizes of the images stand in no head
+    case "$*" in *size=*) return ;; esac               # no head has numbers for other image sizes
     for figure in "$parameters" "$macs"; do
         grep '^#' "$TENON_ROOT/models/$model.tn" | grep -qF " $figure" && ok || bad "the head of $model.tn does not state $figure"
     done
@@ -41,13 +41,14 @@ counts lstm_text 107,713 3,960,960
 counts char_lstm 871,745 111,312,896
 counts lstm_imdb 2,691,713 10,485,888
 counts gru_imdb 2,658,945 7,864,448
-# without the train block the layers are the same, batch_norm too: only the rows of the loss and the accuracy go
+# Without the train block the layers are the same, also batch_norm: only the rows of the loss and the accuracy are
+# missing.
 for model in resnet50 mobilenet_v2 densenet_bc_100_12; do
     sed '/^train /,/^}/d' "$TENON_ROOT/models/$model.tn" > "$work/untrained.tn"
     same "parameters and multiply-adds of $model without a train block" \
         "$("$TENON" show "$work/untrained.tn" | awk '$1 == "total" { print $2, $3 }')" "$(awk '$1 == "total" { print $2, $3 }' "$(shown $model)")"
 done
-# what their heads say of memory is what is planned for two threads, to two figures
+# The memory in the heads is that of the plan for two threads, with two figures.
 for model in $(grep -l '^#   memory ' "$TENON_ROOT"/models/*.tn); do
     said=$(sed -n 's/^#   memory  *\([0-9.]* [GM]B\) planned.*/\1/p' "$model")
     awk -v said="${said:-0 MB}" '
@@ -59,7 +60,7 @@ for model in $(grep -l '^#   memory ' "$TENON_ROOT"/models/*.tn); do
         bad "$(basename "$model") says it needs $said, and show says another number"
 done
 
-# the memory plan as a picture: one box a buffer, none outside
+# The memory plan as a picture: one box for each buffer, none outside.
 succeeds "show --memory" "$TENON" show "$TENON_ROOT/models/resnet56_cifar10.tn" --memory "$work/plan.svg"
 [ "$(grep -c '<rect' "$work/plan.svg")" -gt 100 ] && tail -n 1 "$work/plan.svg" | grep -q '^</svg>$' && ok || bad "the picture of the plan is not whole"
 same "boxes outside the picture" "$(grep -o '<rect x="[0-9.]*" y="[0-9.]*" width="[0-9.]*"' "$work/plan.svg" | awk -F'"' '$2 < 90 || $2 + $6 > 1000.2' | wc -l)" 0
@@ -72,7 +73,7 @@ same "a thread's memory in the picture and in the table" "$(sed -n 's/.*a thread
 refuses "a picture in no directory" "cannot write .*plan.svg: No such file" "$TENON" show "$TENON_ROOT/models/mlp.tn" --memory "$work/no/plan.svg"
 refuses "a depth that is none" "19 / 6 leaves a remainder" "$TENON" check "$TENON_ROOT/models/resnet56_cifar10.tn" --set model.depth=21
 
-# a table one can read: blocks are folded until it fits a screen, --all unfolds them, and both have the same total
+# Blocks of the table are folded until it fits a screen; --all unfolds them; both have the same total.
 models="resnet50 mobilenet_v2 lenet"
 ! deep "a table of Inception v3 that one can read" || models+=" inception_v3"
 for model in $models; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# moved.sh -- an installed tree works from any place, also after it was moved; so do the programs that it builds.
+# moved.sh -- an installed tree works in any directory, also after it was moved; so do the programs that it builds.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

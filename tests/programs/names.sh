@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# names.sh -- any name that the language takes gives a program that the C compiler takes: names that differ in case or in a dot
-# only, names of the generated file's own constants, and every word in capitals of the headers that it includes.  Names of files and of
-# data sets may hold anything: they change no code of what is generated, in any language.
+# names.sh -- any name that the language accepts gives a program that compiles: names that differ only in case or in a dot, names of the
+# generated file's own constants, and every word in capitals of the headers that it includes.  Names of files and data sets can
+# contain any characters: they change no code in any generated language.
 #
 # Parts: programs words files
 set -euo pipefail
@@ -21,7 +21,7 @@ if part programs; then
     trains "attention's names" 'model m(x: f32[4]) { q = dense(x, 4); k = dense(x, 4); v = dense(x, 4); p = q * k; return dense(p * v, 3) }'
     trains "Tenon's words" 'model m(slice: f32[4]) { chunk = dense(slice, 4); shard = tanh(dense(chunk, 4)); return dense(shard + chunk, 3) }'
 
-    # a layer in a loss has a name of its own, not that of the model's first dense layer, whose weights it would share
+    # A layer in a loss has its own name.  With the name of the model's first dense layer, it would share its weights.
     printf 'model m(x: f32[4]) { return dense(x, 4) }\n%s\n' "${recipe/softmax_cross_entropy/l2(dense(output, 4))}" > "$work/m.tn"
     same "layers of a model and of its loss" "dense1 train.dense1" \
         "$("$TENON" show "$work/m.tn" | awk '$3 == "dense" { printf "%s%s", sep, $2; sep = " " }')"
@@ -29,7 +29,7 @@ if part programs; then
 fi
 
 if part words; then
-    # the file that emit writes, for all words at once
+    # The file that emit writes, for all words together.
     runtime=$TENON_ROOT/runtime
     printf '#include "rt.h"\n' > "$work/w.c"
     { cc -std=gnu11 -DRT_KERNELS -I "$runtime" -E "$work/w.c" | grep -v '^#'
@@ -42,13 +42,13 @@ if part words; then
 fi
 
 part files || { finish; exit; }
-# ---- names of files, which may hold anything
+# ---- names of files, which can contain any characters
 model='model m(x: f32[4]) { h = dense(x, 4) |> relu; return dense(h, 3) }'
 hostile=('a"b.tn' 'a\x.tn' "it's.tn" '$(touch hostile)`touch hostile`.tn' '%s%n%d%%.tn' '<b>&amp;.tn' 'a??/.tn' $'line\nprint(1); touch hostile\n#.tn'
          $'"""\nraise SystemExit("hostile")\n"""' $'byte\xff.tn' $'tab\tcr\rdel\x7f.tn' 'x*/ __attribute__((constructor)) static void hostile(void) { __builtin_trap(); } /*.tn'
          '\' '" "' 'é.tn')
 
-# code FILE: a generated file without its comments, and with every string empty
+# code FILE: a generated file without its comments and with empty strings
 code() {
     case $1 in
     *.c | *.cu) cc -x c -fpreprocessed -dD -E -P "$1" 2>&1 | sed -E 's/"([^"\\]|\\.)*"/""/g' ;;
@@ -77,7 +77,7 @@ for name in plain.tn "${hostile[@]}"; do
     done
     number=$((number + 1))
 done
-# scripts for other frameworks: the same tree but for the text at the top
+# Scripts for other frameworks: the same syntax tree except for the text at the top.
 if command -v python3 > /dev/null; then
     cat > "$work/trees.py" << 'END'
 import ast, glob, os, sys
@@ -96,7 +96,7 @@ END
 else
     skip "scripts of hostile names need python3"
 fi
-# the command in a job script names the file
+# The command in a job script names the file.
 name='it'"'"'s $HOME "x"'$'\n''y.tn'
 mv "$names/plain.tn" "$names/$name"
 "$TENON" emit "$names/$name" --to slurm > "$work/job"
@@ -104,7 +104,7 @@ eval "set -- $(sed -n 's/^#  *tenon build \(.*\) -o m .*/\1/p' "$work/job")"
 same "the file that a job script names" "$names/$name" "$1"
 succeeds "a picture of memory" "$TENON" show "$names/$name" --memory "$work/plan.svg"
 
-# built and run, each text that a program has of it
+# Built and run: each text of the file that a program contains.
 all=$'"\\*/ void hostile(void) { } /*\n\xff\'%s.tn'
 { echo "$model"; echo "${recipe/synthetic(*8)/\"no\\n\\\"such\\\\%s\"}"; } > "$names/m.tn"
 mkdir -p "$names/$(dirname "$all")"
@@ -116,7 +116,7 @@ cd - > /dev/null
 succeeds "bench of it" "$work/p" bench --steps 1 --layers --trace "$work/trace.json"
 succeeds "info of it" "$work/p" info
 same "info has a line for a key" "1 1" "$(grep -ac '^source: "' "$work/out") $(grep -ac '^data: no' "$work/out")"
-# a model named as one of the files that its program is compiled from
+# A model with the name of a file from which its program is compiled.
 unit=$(cd "$names/@keep/m_units" && ls | grep -m 1 '[0-9a-f]\{8\}\.c')
 hostile=("$(tr - _ <<< "${unit%.c}")")
 if command -v mpicc > /dev/null; then hostile+=("comm_mpi --comm mpi"); fi

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# nccl.sh -- programs for several GPUs, on a machine without one.
+# nccl.sh -- programs for several GPUs, on a machine without a GPU.
 #
-# The program of a GPU runs on the processor as in cuda.sh, several processes of it, over an NCCL of our own whose messages go through
-# a shared file (tests/cuda/fake_nccl.cpp).  Weights must have the bits of one process with the same shards; what NCCL is asked
-# for is recorded and compared; a process that is lost ends all others within the limit.
+# Several processes of a GPU program run on the processor as in cuda.sh, over a stand-in for NCCL whose messages go through a shared
+# file (tests/cuda/fake_nccl.cpp).  Weights must have the bits of one process with the same shards.  The calls of NCCL are recorded and
+# compared.  A lost process ends all others within the limit.
 #
-# Deep: eight programs over a stand-in, a minute and a half of a processor; sums between ranks are in ranks.sh and tests/runtime, their protocol in test_tcp.c.
+# Deep: eight programs over a stand-in take a minute and a half of a processor; ranks.sh and tests/runtime test sums between ranks,
+# test_tcp.c their protocol.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -17,7 +18,7 @@ small_mnist "$work/mnist" 8 2 || true
 shim_runtime
 shim_nccl
 
-# start N COMMAND...: N ranks of it, in the background: pid[rank], $work/out.RANK and err.RANK
+# start N COMMAND...: starts N ranks in the background: pid[rank], $work/out.RANK and err.RANK
 start() {
     local n=$1 r; shift
     port=$((port + 1)) pid=()
@@ -26,10 +27,10 @@ start() {
         pid[r]=$!
     done
 }
-# ended: waits for all; code[rank]
+# ended: waits for all ranks; sets code[rank]
 ended() { local r; code=(); for r in "${!pid[@]}"; do code[r]=0; wait "${pid[r]}" || code[r]=$?; done; }
 
-# hash N PROGRAM OPTIONS...: of the weights, epoch by epoch, by N ranks
+# hash N PROGRAM OPTIONS...: the weights' hashes of all epochs, with N ranks
 hash() {
     local n=$1; shift
     rm -f "$work/log"
@@ -40,7 +41,7 @@ hash() {
     hashes "$work/log"
 }
 
-# ---- the bits of one rank, whatever is asked of NCCL in between
+# ---- the bits of one rank, with any calls of NCCL
 shim_gpu lenet models/lenet.tn --batch 4 --shards 4 --bucket 4M --comm nccl
 shim_gpu three models/mlp.tn --batch 12 --shards 6 --set 'clip=norm(0.5)' --bucket 20k --comm nccl
 shim_gpu mlp models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl
@@ -50,8 +51,8 @@ TENON_NCCL=/nowhere/libnccl.so.2 succeeds "one rank needs no NCCL" "${lenet[@]}"
 export FAKE_NCCL_LOG=$work/asked
 for n in 2 4; do same "lenet, $n ranks, and one" "$(hash $n "${lenet[@]}")" "$(hashes "$work/log.one")"; done
 
-# all gradients, in memory of NCCL's, twice: the first step, and the second, which is recorded.  By four ranks: a piece to each of the
-# others, theirs of our own piece, and the sums back
+# All gradients, in memory of NCCL, twice: in the first step, and in the second, which is recorded.  With four ranks:
+# a piece to each of the others, their parts of this rank's piece, and the sums back.
 all=$(($(sed -n 's/.*\.grad_bytes = \([0-9]*\).*/\1/p' "$work"/lenet/*.cu) / 4))
 [ $all -ge 431080 ] && ok || bad "fewer gradients than parameters"
 piece=$(((all + 3) / 4)) piece=$(((piece + 31) / 32 * 32)) last=$((all - 3 * piece))
@@ -66,7 +67,8 @@ asked() {
 asked $piece $piece $piece $last > "$work/want"
 cmp -s "$work/want" "$work/asked.0" && ok || { bad "rank 0 asks NCCL for something else"; diff "$work/want" "$work/asked.0" | head -n 8 || true; }
 
-# on two hosts: halves inside a host, then of a half its halves between hosts, and back: half of the reals leave a host that leave it above
+# On two hosts: halves inside a host, then halves of a half between hosts, and back: half of the reals leave a host
+# that leave it in the test above.
 between() { awk '$1 == "send" && $4 >= 2 { n += $2 } END { print n }' "$work/asked.0" "$work/asked.1"; }
 flat=$(between)
 same "lenet, 2 ranks each on 2 hosts, and one" "$(FAKE_HOSTS=2 hash 4 "${lenet[@]}")" "$(hashes "$work/log.one")"
@@ -82,9 +84,10 @@ want=$(hash 1 "${mlp[@]}")
 for order in 1 2; do same "mlp, 4 ranks, streams in order $order" "$(SHIM_ORDER=$order hash 4 "${mlp[@]}")" "$want"; done
 buckets=$(grep -c '\.ready = ' "$work"/mlp/*.cu)
 [ "$buckets" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP"
-# an epoch of three steps is a launch of two and one of one, each asked of NCCL the first time and recorded the second
+# An epoch of three steps is a launch of two and one of one; NCCL is called in the first epoch and recorded in the
+# second.
 same "two exchanges a bucket and step in the first and in the recorded launches" "$(grep -c "^end" "$work/asked.0")" $((12 * buckets))
-# played TEXT: of all graphs of one size, how often rank 0 plays them
+# played TEXT: how often rank 0 plays graphs, by size
 played() { sed -n 's/^fake: a graph of //p' "$work/err.0" | sort -n | uniq -c | awk '{ printf "%s ", $1 }'; }
 same "mlp, 4 ranks, with words of the fake runtime" "$(FAKE_LOG=1 hash 4 "${mlp[@]}" --epochs 4)" "$(hash 1 "${mlp[@]}" --epochs 4)"
 four=$(hashes "$work/log")
@@ -98,7 +101,8 @@ same "NCCL 2.18" "$(TENON_NCCL=$work/libnccl-2.18.so hash 2 "${mlp[@]}")" "$want
 grep -Eq "memory|register" "$work/asked.0" && bad "NCCL 2.18 is asked for memory" || ok
 same "batch_norm's averages, 2 ranks, and one" "$(hash 2 "$work/norm/gpu")" "$(hash 1 "$work/norm/gpu")"
 
-# batch_norm(sync = true): what each shard has goes to all ranks in the middle of a step, rows of one phase together
+# batch_norm(sync = true): the statistics of each shard go to all ranks in the middle of a step; rows of one phase go
+# together.
 shim_gpu sync tests/cuda/sync.tn --comm nccl
 shim_gpu each tests/cuda/sync.tn --comm nccl --bucket 1k
 sync=("$work/sync/gpu" --epochs 2) alone=$(hash 1 "$work/sync/gpu" --epochs 2)
@@ -113,13 +117,14 @@ for n in 2 4; do same "statistics between sums of buckets, $n ranks, and one" "$
 sed 's/sync = true/sync = false/' tests/cuda/sync.tn > "$work/shards.tn"
 shim_gpu shards "$work/shards.tn" --comm nccl
 [ "$(hash 1 "$work/shards/gpu" --epochs 2)" != "$alone" ] && ok || bad "sync = true changes nothing"
-if shim_cudnn; then # channels innermost, sums in two launches; the sums of a convolution come with it
+if shim_cudnn; then # innermost channels, with sums in two launches; a convolution gives its own sums
     shim_gpu innermost tests/cuda/sync.tn --comm nccl --kernels=cudnn --dtype tf32
     alone=$(hash 1 "$work/innermost/gpu")
     for n in 2 4; do same "statistics in tf32, $n ranks, and one" "$(hash $n "$work/innermost/gpu")" "$alone"; done
 else skip "the headers of cuDNN are not here: statistics of the batch through it"; fi
 
-# f16: every rank sees in the sums of all whether a step counts, and moves the scale alike; the first is too large
+# f16: every rank sees in the sums of all ranks whether a step counts, and changes the scale alike; the first scale is
+# too large.
 shim_gpu halves models/mlp.tn --batch 8 --shards 4 --bucket 20k --comm nccl --kernels=cudnn --dtype f16
 [ "$(grep -c '\.ready = ' "$work"/halves/*.cu)" -gt 1 ] && ok || bad "one bucket of 20 kB for all of the MLP in f16"
 halves=("$work/halves/gpu" --data "$work/mnist" --epochs 3 --loss-scale 16777216 --loss-scale-steps 2)
@@ -135,7 +140,7 @@ grep -q "not equal to the bit" "$work/out.0" && ok || bad "--reduce nccl does no
 [ -n "$(hashes "$work/log")" ] && [ "$(hashes "$work/log")" != "$want" ] && ok || bad "four numbers added in two orders are equal to the bit: $(hashes "$work/log")"
 refuses "--reduce of something else" "tree or nccl, not 'ring'" "${mlp[@]}" --reduce ring
 
-# ---- what does not fit: some rank says so, and all end
+# ---- ranks that do not fit together: one reports it, and all end
 # ends N CODE PATTERN COMMAND...
 ends() {
     local n=$1 want=$2 pattern=$3 since=$SECONDS; shift 3
@@ -162,7 +167,8 @@ ends 2 76 "ranks 1 of 2 .* in 3 s, --timeout; 1 others were sent away, the last 
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --loss-scale-steps "$((TENON_RANK + 1))"' - "${halves[@]}"
 
-# of four steps of one launch the second is not finite, on rank 1 alone, and the third on both: rank 1 has the word, and names the second
+# Of four steps in one launch, the second is not finite on rank 1 alone, and the third on both: rank 1 reports the
+# second.
 mkdir "$work/nan"
 npy "$work/nan/train_x.npy" '<f4' '(32, 1, 28, 28)' $((32 * 784 * 4)); npy "$work/nan/train_y.npy" '|u1' '(32,)' 32
 npy "$work/nan/test_x.npy" '<f4' '(8, 1, 28, 28)' $((8 * 784 * 4)); npy "$work/nan/test_y.npy" '|u1' '(8,)' 8
@@ -187,8 +193,8 @@ step=$(find "$work/s" -name 'step-*.safetensors' | sed 's/.*step-0*\([0-9]*\)\..
 same "a run that was stopped and gone on with" "$(hash 2 "${mlp[@]}" --epochs $((step / 3 + 2)) --checkpoint "$work/s" --resume | awk '{ print $NF }')" \
     "$(hash 1 "${mlp[@]}" --epochs $((step / 3 + 2)) | awk '{ print $NF }')"
 
-# ---- a rank that is lost
-# lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
+# ---- a lost rank
+# lost TEXT PATTERN SIGNAL: rank 1 gets the signal during a run
 lost() {
     local since victim
     start 4 "${mlp[@]}" --epochs 4000 --timeout 4
@@ -207,7 +213,7 @@ lost() {
 lost "a killed rank" "rank [023] \(.*\): error: rank 1 \(.*\) is gone: .* in step [0-9]+" KILL
 lost "a stopped rank" "rank [023] \(.*\): error: .* in step [0-9]+, longer than --timeout: rank 1 \(.*\) does not answer" STOP
 
-# ---- the real libraries' words, and a program that needs none of them to start
+# ---- messages of the real libraries, and a program that needs none of them to start
 nccl_h=$(for d in /usr/local/cuda*/include /usr/local/include /usr/include; do [ -e "$d/nccl.h" ] && [ -e "$d/cuda_runtime_api.h" ] && echo "$d"; done | head -n 1 || true)
 if [ -n "$nccl_h" ]; then
     succeeds "nccl_api.h says what nccl.h says" gcc -I runtime -I "$nccl_h" tests/cuda/nccl_abi.c -o "$work/abi"

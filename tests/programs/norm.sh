@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# norm.sh -- batch_norm: evaluation folds it into convolutions, training joins it with what follows, and both compute the same.
+# norm.sh -- batch_norm: evaluation folds it into convolutions, training fuses it with the following operations; both compute the same.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -40,7 +40,7 @@ for dtype in $types; do
     rm -f "$work"/*.log
 done
 
-# ---- residuals and activations inside the normalising loop: three epochs as the textbook's loops compute them
+# ---- residuals and activations inside of the normalising loop: three epochs equal those of plain loops
 for program in net plain; do
     succeeds "training of $program in f64" "$work/$program" --data "$work/data" --threads 2 --log "$work/$program.log"
 done
@@ -49,7 +49,7 @@ if paste <(field "$work/net.log" epoch train_loss | tr ' ' '\n') <(field "$work/
 else bad "losses of three epochs in f64: $(field "$work/net.log" epoch train_loss) and plain $(field "$work/plain.log" epoch train_loss)"; fi
 
 deep "gradients where slices have several chunks" || { finish; exit; }
-# ---- slices of several chunks: each reads the shard's statistics and sums, which are made once before them
+# ---- slices of several chunks: each chunk reads the shard's statistics and sums, which are computed once before
 sed 's/relu/tanh/g; s/data .*/data = synthetic(samples = 256, test_samples = 16)/' "$work/net.tn" > "$work/smooth.tn"
 "$TENON" build "$work/smooth.tn" -o "$work/smooth" --dtype f64 --batch 256
 "$work/smooth" info > "$work/info"

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# options.sh -- the command lines of tenon and of a program: every wrong word has an answer, and the cache does its work.
+# options.sh -- the command lines of tenon and of a program: every wrong word gets a message, and the cache works.
 #
 # Parts: words program examples
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-outer=${TENON_CACHE:-$work/cache}                 # LeNet is compiled there for other tests, too
+outer=${TENON_CACHE:-$work/cache}                 # other tests compile LeNet there, too
 export TENON_CACHE=$work/cache
 lenet=$TENON_ROOT/models/lenet.tn
 mlp=$TENON_ROOT/models/mlp.tn
 
 if part words; then
-# help and version
+# Help and version.
 for args in "--help" "--version" "" "check --help" "show --help" "build --help" "emit --help" "run --help" "ops --help" "ops" "ops conv2d"; do
     # shellcheck disable=SC2086
     succeeds "tenon $args" "$TENON" $args
@@ -19,7 +19,7 @@ for args in "--help" "--version" "" "check --help" "show --help" "build --help" 
 done
 grep -q filters <("$TENON" ops conv2d) && ok || bad "tenon ops conv2d does not name its arguments"
 
-# wrong words
+# Wrong words.
 refuses "unknown command" "did you mean 'build'" "$TENON" biuld x
 refuses "unknown option" "did you mean '--batch'" "$TENON" build "$lenet" -o p --bacth 3
 refuses "option of another command" "no option '--ranks'" "$TENON" build "$lenet" -o p --ranks 3
@@ -71,7 +71,7 @@ grep -q warm-up "$work/out" && bad "a warm-up that ends is warned of" || ok
 succeeds "check" "$TENON" check "$lenet"
 same "check says so" "$(cat "$work/out")" "$lenet: ok"
 
-# show: the figures everybody knows
+# show: well-known figures.
 "$TENON" show "$lenet" --cost > "$work/show"
 grep -q "total .*431,080" "$work/show" && ok || bad "tenon show lenet does not count 431,080 parameters"
 same "headings of the price" "prepare forward backward sums over samples, update" "$(grep -xE '[a-z]+|sums over samples, update' "$work/show" | grep -v '^all$' | paste -sd ' ')"
@@ -87,7 +87,7 @@ refuses "a job for nothing" "no train block" "$TENON" emit "$work/m.tn" --to slu
 succeeds "the job script is a script" bash -n "$work/slurm/mlp.sbatch"
 grep -q "^#SBATCH --ntasks=2 .* 1, 2, 4 or 8, which divide the 8 shards" "$work/slurm/mlp.sbatch" && ok || bad "emit --to slurm does not know the shards"
 grep -q "^#SBATCH --hint=nomultithread" "$work/slurm/mlp.sbatch" && ok || bad "emit --to slurm asks for hyper-threads"
-# the script on a node: srun gets the cores of the job, or those of the node for each rank
+# The script on a node: srun gets the cores of the job, or the cores of the node for each rank.
 mkdir "$work/node"
 printf '#!/bin/sh\necho "srun $*"\n' > "$work/node/srun"
 printf '#!/bin/sh\nprintf "# CORE,SOCKET\\n0,0\\n0,0\\n1,0\\n2,1\\n3,1\\n"\n' > "$work/node/lscpu"
@@ -108,25 +108,25 @@ grep -q "^#SBATCH --ntasks=6 .* 1, 3 or 6, which divide the 6 shards" "$work/slu
 "$TENON" emit "$mlp" --to slurm --target cuda --comm nccl --shards 6 --batch 60 > "$work/slurm-nccl"
 cmp -s "$work/slurm-nccl" "$work/slurm-gpu/mlp.sbatch" && ok || bad "--comm nccl makes another job for GPUs"
 
-# what must hold between passes, of every model and of the layers that the CUDA target is tested with
+# Invariants between passes, for every model and for the layers with which the CUDA target is tested.
 for model in $(shipped_models) "$TENON_ROOT"/tests/cuda/*.tn; do
     succeeds "--verify $model" "$TENON" show "$model" --verify
 done
 
-# statistics of one number
+# Statistics of one number.
 sed 's/|> relu/|> batch_norm |> relu/' "$mlp" > "$work/norm.tn"
 grep -q batch_norm "$work/norm.tn" && ok || bad "models/mlp.tn has no place for batch_norm"
 refuses "batch_norm of one number a channel" "use a larger batch" "$TENON" show "$work/norm.tn" --batch 1
 refuses "batch_norm of one number a channel in a shard" "fewer shards than 4" "$TENON" show "$work/norm.tn" --batch 4 --shards 4
 succeeds "batch_norm of two numbers a channel" "$TENON" show "$work/norm.tn" --batch 4 --shards 2
 
-# more numbers in a chunk than its kernels count
+# More numbers in a chunk than its kernels can count.
 printf 'model m(x: f32[3, 20000, 20000]) {\n    return global_avg_pool(relu(x)) |> dense(2)\n}\n' > "$work/large.tn"
 printf 'train m {\n    data = synthetic\n    loss = mse\n    optimizer = adam\n    batch = 4\n}\n' >> "$work/large.tn"
 refuses "2^31 numbers in a chunk" "a chunk is 4 samples of a batch of 4" "$TENON" show "$work/large.tn"
 succeeds "1.2e9 numbers in a chunk" "$TENON" show "$work/large.tn" --shards 4
 
-# output that does not arrive: a full disk, a closed stdout
+# Output that cannot be written: a full disk, a closed stdout.
 if [ -c /dev/full ]; then
     for command in "show $lenet" "emit $lenet" "emit $lenet --to dot" "check $lenet" ops cache --help; do
         # shellcheck disable=SC2086
@@ -136,7 +136,7 @@ if [ -c /dev/full ]; then
 fi
 "$TENON" emit "$lenet" >&- 2> "$work/err" && bad "tenon emit >&-: exit code 0" || ok
 
-# places that cannot be written
+# Paths that cannot be written.
 refuses "output is a directory" "is a directory" "$TENON" build "$mlp" -o "$work"
 if mknod "$work/device" c 1 3 2> /dev/null; then
     refuses "output is a device" "not a file" "$TENON" build "$mlp" -o "$work/device"
@@ -152,7 +152,7 @@ fi
 if part program; then
 flags=${TENON_CFLAGS:-}
 export TENON_CFLAGS=-O0                               # until a program runs
-# the C compiler
+# The C compiler.
 refuses "no C compiler" "cannot run the C compiler 'nosuchcc'" env CC=nosuchcc "$TENON" build "$mlp" -o "$work/q"
 printf '#!/bin/sh\ncase $1 in --version) echo fake 1 ;; *) echo "fake: it hurts" >&2; exit 3 ;; esac\n' > "$work/fakecc"
 chmod +x "$work/fakecc"
@@ -161,7 +161,7 @@ kept=$(sed -n 's/.* failed on \([^ ]*\) .*/\1/p' "$work/err")
 [ -s "$kept" ] && ok || bad "the generated C is not kept after a failure: '$kept'"
 [ ! -e "$work/q" ] && ok || bad "a failed build leaves a program"
 
-# the cache: the second build starts no compiler, another flag does (more: cache.sh)
+# The cache: the second build starts no compiler, another flag does (more: cache.sh).
 printf '#!/bin/sh\necho x >> %s\nexec cc "$@"\n' "$work/count" > "$work/countcc"
 chmod +x "$work/countcc"
 calls() { local n; n=$(wc -l < "$work/count"); rm "$work/count"; echo "$n"; }
@@ -182,12 +182,12 @@ for kept in keep keep2; do countcc --keep "$work/$kept" --plain > "$work/n"; don
 same "--keep removes the units of an earlier build, and no other file" "$(ls "$work/keep/mlp_units")" "$(cd "$work/keep2/mlp_units"; touch mine.c; ls)"
 [ -z "$(find "$work" -maxdepth 1 -name 'p.*')" ] && ok || bad "temporary files stay beside the program"
 
-# tenon run passes its words on and keeps the exit code
+# tenon run passes its arguments on and returns the program's exit code.
 same "tenon run" "$("$TENON" run "$mlp" -- info | grep -c mlp | head -n 1 | sed 's/[1-9][0-9]*/some/')" some
 refuses "tenon run with an option of the program" "options of the program follow --" "$TENON" run "$mlp" --epochs 3
 refuses "tenon run with a wrong program option" "--epochs" "$TENON" run "$mlp" -- --epoch 3
 
-# the program
+# The program.
 TENON_CFLAGS=$flags TENON_CACHE=$outer "$TENON" build "$mlp" -o "$work/p"
 for command in train test predict bench info; do succeeds "$command --help" "$work/p" $command --help; done
 succeeds "program --help" "$work/p" --help
@@ -219,7 +219,8 @@ for name in epoch samples seconds samples_per_s train_loss train_accuracy test_l
     [ -n "$(field "$work/train.jsonl" epoch $name)" ] && ok || bad "epoch record without $name"
 done
 same "distinct samples" "$(field "$work/train.jsonl" epoch samples)" "512 "
-# what is no file is never replaced (not with /dev/null: a program that did so, as root, would break the machine)
+# A path that is not a file is never replaced (not tested with /dev/null: a program that replaced it as root would
+# break the machine).
 mkfifo "$work/pipe"; : > "$work/target"; ln -s target "$work/link"
 refuses "--save into a directory that is not there" "No such file" "$work/p" --epochs 1 --limit-samples 512 --save "$work/nowhere/w"
 [ -s "$work/out" ] && bad "--save into nowhere is found out after the training only" || ok
@@ -240,12 +241,12 @@ refuses "weights of another network" "dense2.weight" "$work/other" test --weight
 fi
 
 if part examples; then
-# every command that a help text shows as an example
+# Every command that a help text shows as an example.
 cd "$TENON_ROOT"
 for command in "" check show build run emit ops sweep results cache; do "$TENON" $command --help 2> /dev/null; done |
     grep -E '^ +tenon .*models/' | sort -u > "$work/examples"
 [ "$(wc -l < "$work/examples")" -ge 1 ] && ok || bad "no help text has an example"
-mkdir "$work/here" && ln -s "$TENON_ROOT/models" "$work/here/models" && cd "$work/here"     # what examples write stays there
+mkdir "$work/here" && ln -s "$TENON_ROOT/models" "$work/here/models" && cd "$work/here"     # files that the examples write stay in this directory
 while read -r example; do
     case $example in
     "tenon sweep "*) example="$example --dry-run --store $work/examples.db" ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# outputs.sh -- logs, pipes and standard descriptors that do not take what a run writes: the run goes on, can be stopped, and says so once.
+# outputs.sh -- logs, pipes and standard descriptors that cannot be written: the run continues, can be stopped, and reports it once.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -11,13 +11,13 @@ TENON_CFLAGS=-O1 "$TENON" build "$work/tiny.tn" -o "$work/p" || { bad "tenon bui
 cd "$work" || exit 1
 endless=(--threads 1 --epochs 100000000 --checkpoint)
 
-# records TEXT LOG EPOCHS: it has the records of so many epochs, or of any number, and nothing else in it
+# records TEXT LOG EPOCHS: the log has the records of that many epochs, or of any number, and nothing else
 records() {
     if grep -avq '^{"event":.*}$' "$2"; then bad "$1: $(grep -av '^{"event":.*}$' "$2" | head -n 1)"
     else same "epochs in the log, $1" "${3:-$(grep -c '"event":"epoch"' "$2")}" "$(grep -c '"event":"epoch"' "$2")"; fi
 }
 
-# waits PID: until it has used no processor time for 0.3 s, because it waits for a pipe
+# waits PID: waits until the process has used no processor time for 0.3 s, because it waits for a pipe
 waits() {
     local before='' now=''
     for _ in $(seq 40); do
@@ -28,7 +28,7 @@ waits() {
     done
 }
 
-# ends TEXT PID CODE: within five seconds, with that exit code
+# ends TEXT PID CODE: the process ends within five seconds, with that exit code
 ends() {
     local rc=0
     for _ in $(seq 50); do kill -0 "$2" 2> /dev/null || break; sleep 0.1; done
@@ -37,7 +37,7 @@ ends() {
     same "exit code, $1" "$3" $rc
 }
 
-# stops TEXT PID DIRECTORY: SIGTERM, while it waits, leaves a checkpoint with which a run goes on
+# stops TEXT PID DIRECTORY: SIGTERM, while the process waits, leaves a checkpoint from which a run continues
 stops() {
     waits "$2"
     kill -TERM "$2"
@@ -46,13 +46,13 @@ stops() {
     "$work/p" --threads 1 --epochs 1 --checkpoint "$3" --resume > /dev/null 2> again && ok || bad "--resume, $1: $(cat again)"
 }
 
-# fill PIPE: with a reader that does not read, which is $reader
+# fill PIPE: fills the pipe; a reader that does not read is $reader
 fill() {
     sleep 60 < "$1" & reader=$!
     timeout 0.5 cat /dev/zero > "$1"
 }
 
-# a pipe that is full: SIGTERM stops the run
+# A full pipe: SIGTERM stops the run.
 mkfifo full full-out full-both nobody gone
 fill full
 "$work/p" "${endless[@]}" c1 --log full > out 2> err & job=$!
@@ -72,7 +72,7 @@ fill full-both
 stops "standard output and stderr are a full pipe" $job c3
 kill $reader
 
-# a pipe that nobody has opened: the run waits for its reader, and can be stopped
+# A pipe that nobody has opened: the run waits for a reader, and can be stopped.
 "$work/p" "${endless[@]}" c4 --log nobody > out 2> err & job=$!
 for _ in $(seq 100); do grep -q "nobody reads: the run begins when somebody does" err && break; sleep 0.1; done
 stops "the log is a pipe without a reader" $job c4
@@ -83,7 +83,7 @@ wait $reader
 records "in a pipe" read 20
 [ ! -s err ] && ok || bad "a log that is read: $(cat err)"
 
-# a reader that goes away: the run goes on
+# A reader that ends: the run continues.
 head -n 3 < gone > /dev/null &
 "$work/p" --log gone --log-steps 1 --epochs 40 --save w.safetensors --checkpoint c5 > out 2> err
 same "exit code without the log's reader" 0 $?
@@ -104,7 +104,7 @@ for word in info --help "predict --help"; do
     case $(cat code) in 141 | 1) ok ;; *) bad "$word without a reader: exit code $(cat code)" ;; esac      # 1 where SIGPIPE is ignored
 done
 
-# a full disk, and a file that may not grow: no record is there in part, the run goes on
+# A full disk, and a file that may not grow: no partial record stays, and the run continues.
 if [ -c /dev/full ]; then
     "$work/p" --log /dev/full --log-steps 1 --save w3.safetensors --checkpoint c6 > out 2> err
     same "exit code with a full disk under the log" 0 $?
@@ -126,7 +126,7 @@ grep -q "the log small.jsonl cannot be written: File too large" err && ok || bad
 [ "$(stat -c %s small.jsonl)" -gt 7000 ] && ok || bad "a file that may not grow has $(stat -c %s small.jsonl) bytes"
 records "in a file that may not grow" small.jsonl
 
-# descriptors that are closed: files do not take their place
+# Closed descriptors: no file gets their numbers.
 "$work/p" --epochs 3 --save s2.safetensors > out
 for closed in "<&-" ">&-" "2>&-" "<&- >&- 2>&-"; do
     eval "\"\$work/p\" --log c.jsonl --epochs 3 --save s.safetensors $closed" > out 2> err

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# packages.sh -- what ./quickstart and ./check ask of a system (../packages.sh): without cmake, without a compiler, with a tree
-# that cannot be written to. programs/fresh.sh runs the two commands themselves on fresh systems.
+# packages.sh -- what ./quickstart and ./check need on a system (../packages.sh): without cmake, without a compiler, with a tree that
+# cannot be written.  fresh.sh runs the two commands themselves on fresh systems.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# A system with the tools of every Debian, and nothing to build with or to install.
+# A system with the tools of every Debian, and without tools to build or to install packages.
 mkdir "$work/bin"
 for tool in bash sed sort head tr id mktemp rm mkdir; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
 bare() { env -i PATH="$work/bin" bash -euo pipefail -c ". '$TENON_ROOT/tests/packages.sh'; $1"; }

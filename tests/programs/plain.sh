@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# plain.sh -- the optimised program computes what the plain one does: loss and every gradient of the first batch, in file
-# layout, within 1e-11 (f64) and 1e-4 (f32) of each other, relative L2; the same passes and kernel sources run in both types.
+# plain.sh -- the optimised program computes the same as the plain one: loss and every gradient of the first batch, in file layout, differ
+# by at most 1e-11 (f64) and 1e-4 (f32), relative L2.  Both types have the same passes and kernel sources.
 #
 # Parts: lenet sum_squares others evaluation
 set -euo pipefail
@@ -25,14 +25,15 @@ for case in "${cases[@]}"; do
         succeeds "$model $dtype: optimised = plain" "$work/compare" "$work/fast.safetensors" "$work/plain.safetensors" "$(bound $dtype)"
         echo "$model $dtype: $(tail -n 1 "$work/out")"
     done
-    # a difference must be seen: gradients of other weights are far away
+    # A difference must be detected: gradients of other weights differ by more.
     "$work/fast" grads --seed 12345 --output "$work/other.safetensors" > /dev/null
     ! "$work/compare" "$work/other.safetensors" "$work/plain.safetensors" 1e-4 > /dev/null && ok || bad "$model: another seed, but the same gradients"
     rm -f "$work"/*.safetensors
 done
 
 if part evaluation; then
-    # evaluation has no dropout, so its passes see another graph: it still finds the weights where training keeps them
+    # Evaluation has no dropout, so its passes see another graph; it must still find the weights where training keeps
+    # them.
     evaluates() {
         local text=$1 p
         printf 'model m(image: f32[1, 28, 28]) {\n    h = conv2d(image, 8, kernel = 3)\n    %s\n}\n' "$2" > "$work/m.tn"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# predict.sh -- a compiled program's `predict`: real digits get their classes, probabilities add up, every output form holds
-# the same rows, any number of rows works; --save and --output never replace what is no file.
+# predict.sh -- `predict` of a compiled program: real digits get their classes, probabilities add up to 1, every form of output has the same
+# rows, any number of rows works; --save and --output never replace a path that is not a file.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -32,7 +32,7 @@ for model in mlp lenet; do
     same "$model: .npy holds f32 rows behind its header" $((rows * 10 * 4)) $(($(stat -c %s "$work/out.npy") - 128))
 done
 
-# what is no number, or of another type, is refused with its place
+# A word that is not a number, or of another type, is refused with its place.
 cat > "$work/tiny.tn" << 'END'
 model tiny(x: f32[4]) {
     for i in 0..7 { x = dense(x, 4) }
@@ -48,7 +48,7 @@ for bad in nan -inf 1e39; do
     printf '1,2,3,4\n5,%s,6,7\n' $bad > "$work/bad.csv"
     predicts "$bad in a .csv" "bad.csv: number 1 of sample 1 is (nan, not a|-inf, not a|1e\+39, too large)" --input "$work/bad.csv"
 done
-# rows as other tools write them: each sample counts, and what is left out is a row of names
+# Rows as other tools write them: each sample counts, and only a row of names is skipped.
 csv() { "$work/tiny" predict --weights "$work/tiny.safetensors" --input "$1"; }
 printf '1,2,3,4\n5,6,7,8\n' > "$work/rows.csv"
 csv "$work/rows.csv" > "$work/rows.out" || bad "two rows of numbers"
@@ -98,7 +98,7 @@ zeros|form.csv:2: the row holds a byte of 0|1,2,3,4\n5,\x00,7,8\n
 names alone|form.csv holds no sample|a,b,c,d\n
 END
 
-npy() { # FILE TYPE SHAPE: the head of an array
+npy() { # writes the header of an array
     { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': $2, 'fortran_order': False, 'shape': $3, }"; } > "$work/$1"
 }
 npy bad.npy "'<f4'" "(2, 4)"

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# random_models.sh [FIRST COUNT] -- random models and losses (tests/tools/random_model.c) mean the same, however they are compiled and run.
+# random_models.sh [FIRST COUNT] -- random models and losses (tests/tools/random_model.c) give the same results in all ways to compile and
+# run them.
 #
-# Each is checked, and built optimised and plain, in f32 and f64, with one processor or another. Its programs train to the same bits with 1
-# and 3 threads, and as 2 ranks where the shards allow it; the gradients of the first batch agree with the plain ones in f64, and so do the
-# losses of training in f64 with sgd. Models FIRST to FIRST + COUNT - 1; without arguments the files of tests/random, which are what was found
-# so, made small, and 6 models, every other in f32, too; with CHECK_DEEP=1 250, all in both. A model that fails is left in the directory
-# RANDOM_MODELS where that is set.
+# Each model is checked, and built optimised and plain, in f32 and f64, for one processor or another.  Its programs train to the same
+# bits with 1 and 3 threads, and as 2 ranks if the shards allow it.  The gradients of the first batch equal those of the plain program
+# in f64, and so do the losses of training in f64 with sgd.
+#
+# Without arguments: the files of tests/random, which are reduced models that once failed, and 6 models, every second one also in f32;
+# with CHECK_DEEP=1 250 models, all in both types.  With arguments: models FIRST to FIRST + COUNT - 1.  A model that fails is kept in the
+# directory RANDOM_MODELS, if that is set.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -21,7 +24,7 @@ for cpu in x86-64-v3 $([ $all = 0 ] || echo x86-64-v4); do
     printf 'int main(void) { return !__builtin_cpu_supports("%s"); }' $cpu | cc -x c - -o "$work/has" 2> /dev/null && "$work/has" && cpus+=($cpu)
 done
 
-# program NAME TYPE CPU OPTIONS...: of $work/m.tn
+# program NAME TYPE CPU OPTIONS...: builds $work/m.tn
 program() {
     local name=$1 dtype=$2 cpu=$3
     shift 3
@@ -31,7 +34,7 @@ program() {
     cc -O0 $(one_file "$work"/emitted/*.c --dtype "$dtype" --cpu "$cpu") -o "$work/$name" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread > "$work/out" 2>&1
 }
 
-# trains NAME: to the same bits with any number of threads, and as two ranks
+# trains NAME: the same bits with any number of threads, and as two ranks
 trains() {
     local name=$1 threads groups=1
     grep -qE 'shards = (2|4)$' "$work/m.tn" && groups=2
@@ -48,10 +51,11 @@ trains() {
     field "$work/$name.log" epoch test_loss >> "$work/$name.losses"
 }
 
-# close A B: losses, number by number
+# close A B: whether losses agree, number by number
 close() { paste -d' ' "$1" "$2" | awk '{ for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); if (!(d * d <= 1e-16 * (1 + $i * $i))) exit 1 } }' || { cat "$1" "$2" > "$work/out"; return 1; }; }
 
-# judge NUMBER: says what is wrong with $work/m.tn; the number chooses the processor, and by default whether f32 is compared
+# judge NUMBER: prints what is wrong with $work/m.tn; the number selects the processor, and by default whether f32 is
+# compared
 judge() {
     local rc=0 dtype cpu=${cpus[$(($1 % ${#cpus[@]}))]}
     "$TENON" check "$work/m.tn" --color never > "$work/out" 2>&1 || rc=$?
@@ -76,7 +80,7 @@ judge() {
     done
 }
 
-# one NAME NUMBER: counts it
+# one NAME NUMBER: judges a model and counts the result
 one() {
     if judge "$2" > "$work/why" 2>&1; then
         ok; cat "$work/why"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# ranks.sh -- one training run by several processes: the bits of one, whatever divides the shards; and how a run ends when a rank
-# is killed, stopped, started wrongly or has other data.  Needs an MPI (mpicc, mpirun); skipped without.
+# ranks.sh -- one training run by several processes has the bits of one process, for any division of the shards; and the end of a run
+# when a rank is killed, stopped, started wrongly or has other data.  Needs an MPI (mpicc, mpirun); otherwise skipped.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpicc and mpirun"; finish; exit; }
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none          # containers forbid it, and say so on stderr
+export OMPI_MCA_btl_vader_single_copy_mechanism=none          # containers forbid it, and Open MPI reports that on stderr
 timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start two processes here"; finish; exit; }
 build_mpi() { local model=$1 program=$2; shift 2; build "$model" "$program" --comm mpi "$@"; }
-# ranks N COMMAND...: with a limit, so that a run that hangs is a failure and not the end of the tests
+# ranks N COMMAND...: with a time limit, so that a run that hangs is a failure and does not stop the tests
 ranks() { local n=$1; shift; timeout -k 5 120 mpirun -n "$n" --bind-to none "$@"; }
 small_mnist "$work/mnist" 640 300 || true
 
@@ -33,7 +33,7 @@ for n in $several; do
     same "mlp, $n ranks, and --comm none" "$(hash $n "$work/mlp" | tail -n 1)" "$want"
 done
 grep -q $'\r' "$work/out" && bad "a progress bar in mpirun's output to a file" || ok
-# the gradient in buckets of any size, added while the backward pass goes on
+# The gradient in buckets of any size, which are added while the backward pass continues.
 build_mpi mlp "$work/small" --bucket 4k
 same "mlp, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
 grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
@@ -57,7 +57,7 @@ for n in 1 4; do
     [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
 done
 
-# more sums under way at a time than a fixed number of messages: a bucket for each of 151 layers
+# More pending sums than a fixed number of messages: a bucket for each of 151 layers.
 cat > "$work/deep.tn" << 'END'
 model deep(x: f32[32], classes: int = 4) {
     for i in 0..150 {
@@ -80,7 +80,7 @@ succeeds "151 layers, alone" "$work/deep" --threads 1 --log "$work/log.deep"
 succeeds "151 layers, 2 ranks" ranks 2 "$work/deep" --threads 1 --timeout 20 --log "$work/log"
 same "151 layers, 2 ranks, and one" "$(field "$work/log" start ranks)$(hashes "$work/log")" "2 $(hashes "$work/log.deep")"
 
-# ---- as bf16 on the wire: other bits, the same every time, and the same network in the end
+# ---- bf16 between ranks: other bits, the same in each run, and nearly the same network in the end
 for run in 1 2; do
     rm -f "$work/log"
     succeeds "bf16, run $run" ranks 2 "$work/mlp" --wire bf16 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
@@ -93,13 +93,13 @@ succeeds "f32 beside it" ranks 2 "$work/mlp" --wire f32 --epochs 4 --data "$work
 awk -v a="${loss[1]}" -v b="$(field "$work/log" epoch test_loss | awk '{ print $4 }')" 'BEGIN { exit !(a > 0.99 * b && a < 1.01 * b) }' && ok || bad "bf16 trains to another loss: ${loss[1]}"
 refuses "half" "f32 or bf16, not 'f16'" "$work/mlp" --wire f16
 
-# ---- the link between ranks, measured: a power of two of them, and not
+# ---- the measured link between ranks: for a power of two of ranks, and for other numbers
 for n in $links; do
     rm -f "$work/log"
     succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
     same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
     grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
-    # (Measured, it may be more than the sums take: a rank waits for those that come late, too.)
+    # (The measured time can be longer than the sums: a rank also waits for late ranks.)
     awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && b > 0 && b <= 100) }' && ok ||
         bad "what was not hidden, and what the model says: $(cat "$work/log")"
 done
@@ -110,13 +110,13 @@ if deep "the bits of LeNet, and the figures of its scale model"; then
     build lenet "$work/lenet1"
     "$work/lenet1" --epochs 2 --data "$work/mnist" --log "$work/log.lenet" > /dev/null
     for n in 2 4; do same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$(hashes "$work/log.lenet")"; done
-    succeeds "the scale model of LeNet" "$work/lenet" bench --scale 8.3 # figures of the formulas, reckoned apart from the program
+    succeeds "the scale model of LeNet" "$work/lenet" bench --scale 8.3 # figures of the formulas, computed independently of the program
     grep -q "^| 1024 | 9.4 ms, 89 %, 0.76 ms | 8.7 ms, 95 %, 0.12 ms | 8.7 ms, 96 %, 0.04 ms |$" "$work/out" && ok || bad "the scale model: $(cat "$work/out")"
 fi
 refuses "a scale without ranks" "build with --comm mpi" "$work/alone" bench --scale 8.3
 refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
 
-# ---- another MPI: the same bits, and the mpirun of the wrong one is told from a single task
+# ---- another MPI: the same bits; with the wrong mpirun, a program says that it is a single task
 if command -v mpicc.mpich > /dev/null && command -v mpirun.mpich > /dev/null; then
     MPICC=mpicc.mpich "$TENON" build "$TENON_ROOT/models/mlp.tn" --comm mpi -o "$work/mpich"
     want=$(hashes "$work/log.mlp")
@@ -128,7 +128,7 @@ else
     skip "no MPICH beside the first MPI"
 fi
 
-# ---- checkpoints: another number of ranks goes on
+# ---- checkpoints: another number of ranks continues
 rm -f "$work/log" "$work/whole"
 "$work/mlp" --epochs 3 --data "$work/mnist" --log "$work/whole" > /dev/null
 succeeds "2 ranks save" ranks 2 "$work/mlp" --epochs 1 --data "$work/mnist" --checkpoint "$work/c" --log "$work/log"
@@ -148,7 +148,7 @@ same "logs of two ranks" "$(ls "$work" | grep -c '^each-')" 2
 succeeds "a log of each rank, of one" "$work/mlp" --epochs 1 --data "$work/mnist" --log "$work/sole-%r"
 [ "$(field "$work/sole-0" epoch epoch)" = "1 " ] && ok || bad "one process is not rank 0 of its log"
 
-# SIGTERM to one rank, three times: all stop after the same step with a checkpoint
+# SIGTERM to one rank, three times: all ranks stop after the same step, with a checkpoint.
 long=("$work/mlp" --epochs 40000 --data "$work/mnist" --threads 1)
 ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
 job=$!
@@ -160,7 +160,7 @@ rc=0; wait $job || rc=$?
 grep -q "saved in" "$work/err" && ok || bad "after SIGTERM to a rank: no word of the checkpoint"
 compgen -G "$work/term/step-*.safetensors" > /dev/null && ok || bad "after SIGTERM to a rank: no checkpoint"
 
-# ---- ranks that do not fit
+# ---- ranks that do not fit together
 some() { local text=$1 pattern=$2; shift 2; local rc=0; timeout -k 5 60 "$@" > "$work/out" 2> "$work/err" || rc=$?
     if [ $rc = 0 ] || [ $rc = 124 ] || [ $rc = 137 ]; then bad "$text: exit code $rc"
     elif ! grep -Eq "$pattern" "$work/err"; then bad "$text: the message does not match '$pattern':"; tail -n 5 "$work/err"
@@ -198,7 +198,7 @@ some "predict by two" "start one task" mpirun -n 2 "$work/mlp" predict --weights
 refuses "a number of ranks that is none" "TENON_RANKS=abc in the environment" env TENON_RANKS=abc "$work/alone" "${quick[@]}"
 refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$work/mlp" "${quick[@]}"
 
-# ---- until the first step is done a wait may last longer: rank 1 takes SLOW seconds to open each file of images
+# ---- until the first step is done, a wait may last longer: rank 1 takes SLOW seconds to open each file of images
 cat > "$work/slow.c" << 'END'
 #include <fcntl.h>
 #include <stdlib.h>
@@ -219,7 +219,7 @@ succeeds "a rank that loads slowly" ranks 2 -x SLOW=4 -x LD_PRELOAD="$work/slow.
 some "a rank that loads too slowly" "[0-9] s at .* in step 1, longer than --timeout-start: rank 1 \(.*\) is in step 1, computing for [0-9]+ s" \
     mpirun -n 2 --bind-to none -x SLOW=10 -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout-start 2
 
-# ---- before MPI has started, and when it ends: it has no limit of its own
+# ---- limits for the start and the end of MPI, which has none
 cat > "$work/never" << 'END'
 #!/bin/sh
 if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then eval "$2"; fi
@@ -227,7 +227,7 @@ shift 2
 exec "$@"
 END
 chmod +x "$work/never"
-# unmet TEXT PATTERN COMMAND...: exit code 76 well before the limit of the test, and nothing left
+# unmet TEXT PATTERN COMMAND...: exit code 76 well before the limit of the test, and no process left
 unmet() {
     local text=$1 pattern=$2 rc=0; shift 2
     timeout -k 5 40 mpirun -n 2 --bind-to none "$@" > "$work/out" 2> "$work/err" || rc=$?
@@ -255,8 +255,8 @@ mpicc -shared -fPIC "$work/at.c" -o "$work/at.so"
 unmet "a rank stopped at the end of MPI" "rank 0 .*: error: 3 s at the end of MPI, longer than --timeout: a rank is stopped" -x LD_PRELOAD="$work/at.so" \
     "$work/mlp" "${quick[@]}" --timeout 3
 
-# ---- ranks that are lost
-# lost TEXT PATTERN SIGNAL: rank 1 gets it in the middle of a run
+# ---- lost ranks
+# lost TEXT PATTERN SIGNAL: rank 1 gets the signal during a run
 lost() {
     local rc=0 pid left
     ranks 2 "${long[@]}" --timeout 3 --log "$work/lost-%r" > "$work/out" 2> "$work/err" &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# resume.sh -- kill -9 at random moments, each followed by --resume: the weights of the undisturbed run.
-# Then SIGTERM: exit code 75 and a checkpoint; without --checkpoint exit code 1.
+# resume.sh -- a run that is killed (kill -9) at random moments, each followed by --resume, reaches the weights of an undisturbed run.
+# SIGTERM gives exit code 75 and a checkpoint; without --checkpoint exit code 1.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -15,7 +15,8 @@ begin=$(date +%s%3N)
 whole=$(($(date +%s%3N) - begin))
 want=$(hashes "$work/whole.jsonl" | tr ' ' '\n' | grep . | tail -n 1)
 
-# A run is killed after 50 ms and up to 1.2 times its share of the whole run: 0.6 of the whole run in all, so the last run, too, has work left.
+# A run is killed after 50 ms, and after up to 1.2 times its share of the whole run: 0.6 of the whole run in all, so
+# the last run still has work.
 RANDOM=20
 killed=0
 for _ in $(seq $kills); do
@@ -33,11 +34,11 @@ count=$(find "$work/c" -name 'step-*.safetensors' | wc -l)
 [ "$count" -le 2 ] && [ "$count" -ge 1 ] && ok || bad "$count checkpoints are kept, not two"
 [ -z "$(find "$work/c" -name '*tmp*')" ] && ok || bad "temporary files stay in the checkpoint directory"
 
-# a new run into a directory of another run
+# A new run in a directory that has another run.
 refuses "checkpoint directory in use" "--resume" "${train[@]}" --checkpoint "$work/c"
 refuses "resume with another seed" "seed" "${train[@]}" --checkpoint "$work/c" --resume --seed 99
 
-# what is said of a run that is complete, of weights that are not taken, and of a schedule that --epochs does not change
+# Messages about a complete run, about weights that are not used, and about a schedule that --epochs does not change.
 cat > "$work/tiny.tn" << 'END'
 model tiny(x: f32[4]) { return dense(x, 3) }
 train tiny { data = synthetic(samples = 40, test_samples = 10, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); schedule = cosine(); batch = 8; epochs = 4 }
@@ -64,7 +65,7 @@ grep -q "the weights are the checkpoint's" "$work/err" && bad "weights are taken
 refuses "fewer samples" "made with all samples, this run has limit-samples 8" "$work/tiny" --checkpoint "$work/t" --resume --limit-samples 8
 
 unset TENON_CFLAGS                                    # ./check has some
-# another build of the same program: with other flags of the C compiler its bits may be others
+# Another build of the same program: with other flags of the C compiler its bits can differ.
 for build in 'TENON_CFLAGS=-O1 -fno-tree-vectorize' 'TENON_CFLAGS= ' 'TENON_CFLAGS=-O1'; do
     env "$build" "$TENON" build "$work/tiny.tn" -o "$work/tiny-built" || bad "tenon build tiny.tn with $build"
     "$work/tiny-built" --epochs 1 --checkpoint "$work/$build" > /dev/null 2> "$work/err" && "$work/tiny-built" --epochs 2 --checkpoint "$work/$build" --resume > /dev/null 2> "$work/err"
@@ -75,7 +76,7 @@ for build in 'TENON_CFLAGS=-O1 -fno-tree-vectorize' 'TENON_CFLAGS= ' 'TENON_CFLA
 done
 grep -q "TENON_CFLAGS=-O1" <<< "$("$work/tiny-built" info)" && ok || bad "info does not name TENON_CFLAGS"
 
-# a directory where nothing can be written is refused before the first step, not behind the first epoch
+# A directory that cannot be written is refused before the first step, not after the first epoch.
 mkdir "$work/closed"
 chmod a-w "$work/closed"
 closed=(env)
@@ -86,7 +87,7 @@ if "${closed[@]}" true 2> /dev/null; then
     [ ! -s "$work/out" ] && ok || bad "an epoch was trained before that: $(cat "$work/out")"
 else skip "no read-only directory for root here"; fi
 
-# two runs in one directory: the second one is refused, and takes it up when the first is gone
+# Two runs in one directory: the second one is refused, and can resume when the first has ended.
 "$work/p" --data "$work/mnist" --epochs 4000 --checkpoint "$work/both" > /dev/null &
 pid=$!
 for _ in $(seq 100); do compgen -G "$work/both/step-*.safetensors" > /dev/null && break; sleep 0.1; done
@@ -96,7 +97,7 @@ kill -0 $pid && ok || bad "the first run has ended"
 succeeds "a run that follows one that is just being killed" "$work/p" --data "$work/mnist" --epochs 1 --checkpoint "$work/both" --resume
 wait $pid 2> /dev/null || true
 
-# SIGTERM
+# SIGTERM.
 for how in with without; do
     args=(); [ $how = with ] && args=(--checkpoint "$work/term")
     rm -f "$work/begun"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# sequence_models.sh -- the shipped networks over time and text, made small: optimised = plain, the same bits for any number of threads
-# and groups, and after kill -9 in the middle of epochs.
+# sequence_models.sh -- the shipped networks over time and text, with small sizes: optimised equals plain; the same bits for any number of
+# threads and groups, and after kill -9 in the middle of epochs.
 #
 # Deep: seven networks, each three programs; random_models.sh, sequences.sh and resume.sh have their parts.
 set -euo pipefail
@@ -32,7 +32,7 @@ char_lstm      model.width=24 model.time=16
 gpt_char       model.width=32 model.time=24 model.layers=2 model.heads=2
 END
 
-# kill -9 as soon as another checkpoint is there: every third step of ten, with dropout, clipping and a schedule
+# kill -9 after each new checkpoint: every third step of ten, with dropout, clipping and a schedule.
 build gpt_char "$work/p" --batch 32 --set model.width=32 --set model.time=24 --set model.layers=1 --set model.heads=2 --set epochs=3
 run=(--limit-samples 320 --threads 2)
 want=$(train "${run[@]}" | awk '{ print $NF }')

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# sequences.sh -- scans: gradients against differences, optimised = plain, the same bits for any threads, ranks and resumes,
-# and a program whose text does not grow with the number of steps.
+# sequences.sh -- scans: gradients against differences, optimised equals plain, the same bits for any threads, ranks and resumes, and a
+# program whose text does not grow with the number of steps.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-# A cell, its reverse over two sequences, states that change places, a learned and an outer value in the body, weights used twice.
+# A cell, its reverse over two sequences, states that are exchanged, a learned and an outer value in the body, weights
+# used twice.
 { cat << 'END'
 block lstm_cell(x, width: int) {
     h = zeros(width)
@@ -61,8 +62,9 @@ succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cp
 succeeds "trains without vectors" "$work/g" train --epochs 1
 
 cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/tools/reseal.c" "$(dirname "$TENON")/lib/libtenonrt.a" -lm -lpthread
-# lstm, gru and rnn equal their cells written as a scan.  Names of the two are of one length, so that a file of weights can be renamed.
-layer() { # NAME, the call, the scan, what stands before the call: the layer and the scan with its weights
+# lstm, gru and rnn equal their cells written as a scan.  The names of both have equal lengths, so that a file of
+# weights can be renamed.
+layer() { # NAME, the call, the scan, the lines before the call: compares the layer with the scan, with equal weights
     printf 'model layer(x: f32[6, 5]) {\n    %s\n    return dense(%s, 3)\n}\n' "${4:-}" "$2" > "$work/layer.tn"
     printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
     recipe layer 256 2 | tee -a "$work/layer.tn" >> "$work/cell.tn"
@@ -142,7 +144,7 @@ layer gru1 'gru1' '    first = dense(flatten(x), 4) |> tanh
         h = (1 - z) * tanh(a[2] + candida) + z * h
     }' 'first = dense(flatten(x), 4) |> tanh; gru1 = gru(x, 4, reset = "before", h = first)'
 
-# The loop stays a loop: 100 times the steps, the same text but for the digits of its sizes.
+# The loop stays a loop: with 100 times the steps, the text differs only in the digits of sizes.
 { echo 'model long(x: f32[steps, 5], steps: int = 40) {
     h = zeros(8)
     scan step in x { h = tanh(dense(step, 8) + dense(h, 8)) }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# stack.sh -- no limit of the shell's stack (ulimit -s) changes what the compiler or a program does: the compiler runs the deepest models
-# that it takes, and each thread of a program has the stack that its kernels need, also where "unlimited" would give threads 2 MB.
+# stack.sh -- no stack limit of the shell (ulimit -s) changes what the compiler or a program does.  The compiler handles the deepest models
+# that it accepts.  Each thread of a program has the stack that its kernels need, also with "unlimited", where threads would get 2 MB.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# limited KB|unlimited COMMAND...: with that limit, which a process cannot raise again
+# limited KB|unlimited COMMAND...: runs COMMAND with that limit, which a process cannot raise again
 limited() { local limit=$1; shift; ( ulimit -s "$limit" && exec "$@" ); }
 
 # ---- the compiler
@@ -24,7 +24,7 @@ for file in "$work"/*.tn; do
 done
 
 # ---- programs
-# same_result NAME FILE OPTIONS...: the hash of the weights after an epoch, whatever the limit
+# same_result NAME FILE OPTIONS...: the hash of the weights after an epoch is the same with every limit
 same_result() {
     local name=$1 file=$2 limit; shift 2
     "$TENON" build "$file" -o "$work/p" "${build_options[@]}" || { bad "$name does not build"; return; }
@@ -33,22 +33,22 @@ same_result() {
         same "$name, $limit" "$(hashes "$work/8192.jsonl")" "$(hashes "$work/$limit.jsonl")"
     done
 }
-small_mnist "$work/mnist" 256 32 || true                # what head does not read
+small_mnist "$work/mnist" 256 32 || true                # head does not read the rest
 build_options=()
 same_result mlp "$TENON_ROOT/models/mlp.tn" --data "$work/mnist" --epochs 1
-# on a thread of its own, it is still the one that signals reach
+# The program also gets signals when it runs on a separate thread.
 stopped_by_sigterm bash -c 'ulimit -s 128; exec "$@"' stack "$work/p" --threads 2 --data "$work/mnist" --epochs 100000
-# 4 MB of scores and packed copies a thread, which the plan counts
+# 4 MB of scores and packed copies for each thread, which the plan counts.
 echo "model m(x: f32[1024, 256]) { p = dense(x, 768) |> split(3, axis = -1); h = causal_attention(p[0], p[1], p[2]) |> dense(1) |> flatten; ${tail/samples = 16/samples = 4}" > "$work/attention.tn"
 same_result "attention" "$work/attention.tn"
 "$work/p" info | sed -n 's/^planned bytes: .* \([0-9]*\) a thread.*/\1/p' > "$work/thread"
 [ "$(cat "$work/thread")" -gt 4000000 ] && ok || bad "attention's copies are not planned: $(cat "$work/thread") bytes a thread"
-# rows of a table in a tree of sums: 1.5 MB of stack
+# Rows of a table in a tree of sums: 1.5 MB of stack.
 echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 1024) |> flatten; ${tail/classes = 3/vocab = 300}" > "$work/embedding.tn"
 same_result "a table" "$work/embedding.tn"
-# sines and cosines of 200,000 pairs: more than 8 MB
+# Sines and cosines of 200,000 pairs: more than 8 MB.
 echo "model m(x: f32[2, 8]) { h = dense(x, 400000) |> rotary |> flatten; $tail" > "$work/rotary.tn"
 same_result "wide rotary" "$work/rotary.tn"
-# a thread that cannot be had is an error that names both numbers
+# If a thread cannot be created, the error names both numbers.
 refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 12000; exec '$work/p' info"
 finish

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# stretch.sh -- scans with `recompute = every k`: the same bits as without, in less planned memory, for any k, both ways, and in
+# stretch.sh -- scans with `recompute = every k`: the same bits as without it, in less planned memory, for any k, in both directions, and in
 # lstm, gru and rnn; the same bits in groups and on two threads.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# A cell, its reverse over two sequences, states that change places, dropout, a learned and an outer value in the body, weights used twice.
+# A cell, its reverse over two sequences, states that are exchanged, dropout, a learned and an outer value in the
+# body, weights used twice.
 { cat << 'END'
 model net(x: f32[23, 5], width: int = 16, every: int = 4) {
     h = zeros(width)
@@ -39,7 +40,7 @@ model net(x: f32[23, 5], every: int = 4) {
 END
 recipe net 192 1; } > "$work/layers.tn"
 
-# A sequence that was there twice before equal values became one.
+# A sequence that existed twice before equal values were merged.
 { cat << 'END'
 model net(x: f32[23, 5], every: int = 4) {
     h = zeros(16)

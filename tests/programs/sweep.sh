@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sweep.sh -- tenon sweep stores each run once, whatever kills it; tenon results answers; mistakes are answered with their place.
+# sweep.sh -- tenon sweep stores each run once, also if it is killed; tenon results answers questions; errors name their place.
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -13,7 +13,7 @@ sweep() { "$TENON" sweep "$@"; }
 results() { local command=$1; shift; "$TENON" results "$command" --store store.db "$@"; }
 stored() { if [ -e store.db ]; then results list 2> /dev/null | tail -n +2 | wc -l; else echo 0; fi; }
 
-# kill -9, twice, once a few more runs are stored
+# kill -9, twice, each time after a few more runs have been stored.
 plan=(mlp.tn --batch 50,100 --threads 1,2 --repeat 4 --store store.db --label one --layers yes "${quick[@]}")
 before=0
 for kill in 1 2; do
@@ -42,7 +42,7 @@ succeeds "nothing is left to do" sweep "${plan[@]}"
 same "nothing was run again" "$(stored)" 16
 [ ! -e store.db.work ] && ok || bad "the sweep leaves store.db.work behind"
 
-# answers
+# Answers of tenon results.
 succeeds "two settings of one length" sweep mlp.tn --build "--set optimizer.lr=0.00100" --build "--set optimizer.lr=0.00200" --steps 2 --repeat 1 --retries 0 --threads 2 --store names.db
 for what in table list; do
     "$TENON" results $what --store names.db > names
@@ -65,7 +65,7 @@ fi
 refuses "a picture of another kind" "a plot is a .png or a .svg, not plot.jpg" results plot -o plot.jpg
 same "one network, one batch: one hash for any number of threads" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "weights_hash") c = i } NR > 1 { print $4, $c }' all.csv | sort -u | wc -l)" 2
 
-# compare: of the same programs nothing may differ in bits; runs of a ms on a busy machine may differ in speed
+# compare: runs of the same programs must not differ in bits; runs of a ms on a busy machine may differ in speed.
 sweep "${plan[@]}" --label two --repeat 1 --batch 50 > out 2>&1 || bad "a second label: $(cat out)"
 results compare one two > compare || true
 grep -q 'batch 50, 1 thread .*too few runs to say' compare && ok || bad "compare: $(cat compare)"
@@ -74,7 +74,7 @@ refuses "a label that is not there" "no run in store.db has the label 'ones'" re
 refuses "a run that is not there" "there is no run 99 in store.db" results show 99
 refuses "a command that is not there" "tenon results has no command 'lst'" "$TENON" results lst
 
-# the report: one file, nothing from elsewhere, all its sections, no wider than its window
+# The report: one file, without parts from other places, with all its sections, not wider than its window.
 results report -o report.html || bad "no report"
 for id in summary throughput scaling differences all curves memory roofline account machine; do
     grep -q "<h2 id=$id>" report.html && ok || bad "the report has no section '$id'"
@@ -94,7 +94,7 @@ else
     skip "no chromium to look at the report"
 fi
 
-# a failed run is a row, and the sweep goes on
+# A failed run is a row, and the sweep continues.
 sed 's/dense(h, 64)/dense(h, nothing)/' mlp.tn > broken.tn
 rc=0; sweep broken.tn mlp.tn --batch 50 --threads 1 --repeat 1 --store failed.db "${quick[@]}" > out 2>&1 || rc=$?
 same "exit code of a sweep with failed runs" $rc 1
@@ -102,7 +102,7 @@ same "both are stored" "$("$TENON" results list --store failed.db | grep -Ec 'fa
 rc=0; sweep mlp.tn --batch 50 --threads 1 --repeat 1 --store failed.db --label nodata --retries 0 --epochs 1 --data nowhere > out 2>&1 || rc=$?
 "$TENON" results list --store failed.db | grep -q 'failed: .*nowhere' && ok || bad "a data set that is not there: $(cat out)"
 
-# sweep files
+# Sweep files.
 cat > some.sweep << 'END'
 repeat = 2
 sweep "mlp.tn" {
@@ -135,7 +135,7 @@ for stray in mlp.tn "--fast more" "--plain --help"; do
 done
 refuses "the same on the command line" "error: --build: tenon build has no option '--fats'" sweep mlp.tn --build --fats --dry-run
 refuses "an interpreter for nobody" "--python: unknown framework 'tensor'" sweep mlp.tn --python tensor=python3 --dry-run
-# builds add up, whatever their order; a list in one of them is no option
+# Options in `build` are combined, whatever their order; a list in one of them is not an option.
 for builds in "--build|--fast|--build|" "--build||--build|--fast" "--build|--fast --set optimizer.lr=0.1|--build|--plain|--build="; do
     IFS='|' read -ra words <<< "$builds|end"
     unset "words[${#words[@]}-1]"
@@ -157,7 +157,7 @@ refuses "a framework that is not there" "1 run failed" sweep mlp.tn --framework 
 refuses "an unknown option" "tenon sweep has no option '--batches'" sweep mlp.tn --batches 3
 refuses "a model that is not there" "there is no file none.tn" sweep none.tn
 
-# stores
+# Stores.
 refuses "no store" "there is no store nothing.db" "$TENON" results list --store nothing.db
 cp all.csv text.db
 refuses "a file that is no store" "text.db is no store of results" sweep mlp.tn --store text.db
@@ -185,7 +185,7 @@ cc -shared -fPIC -O1 -o faults.so "$TENON_ROOT/tests/tools/faults.c" -ldl
 refuses "a store where files cannot be locked" "cannot lock nolock.db.work/lock: Function not implemented" env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=38 "$TENON" sweep mlp.tn --store nolock.db "${quick[@]}"
 kill $pid; wait $pid 2> /dev/null
 
-# a full disk: no file may grow beyond what this store has, and little more
+# A full disk: no file may grow beyond the size of this store and a little more.
 succeeds "a store to be filled" sweep mlp.tn --store full.db --batch 50 --threads 1 --repeat 2 "${quick[@]}"
 size=$(stat -c %s full.db)
 (ulimit -f $((size / 1024)); sweep mlp.tn --store full.db --batch 50 --threads 1 --repeat 20 --layers yes "${quick[@]}") > out 2> err || true
@@ -195,7 +195,7 @@ refuses "a directory that is not there" "there is no directory nowhere for the s
 refuses "a directory as a store" "small is a directory, not a store" sweep mlp.tn --store small
 refuses "a directory to read" "small is a directory, not a store" "$TENON" results list --store small
 
-# what may not be written; root may write anything, so another user does it
+# Files that may not be written; root may write everything, so another user does it.
 as_other=()
 [ "$(id -u)" != 0 ] || as_other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 chmod 755 "$work"
@@ -212,8 +212,9 @@ else
     skip "no other user who could reach tenon here"
 fi
 
-# A real slow-down, planted: dense1 of the MLP does its work again in every tenth call.  The two builds take turns, ten runs each
-# (a sweep with one repeat more adds one run), and so do two builds that are equal.  Wants a quiet machine: ./check --deep.
+# A real slow-down: dense1 of the MLP repeats its work in every tenth call.  The two builds run in turns, ten runs
+# each (a sweep with one more repeat adds one run), and so do two equal builds.  Needs a quiet machine: ./check
+# --deep.
 plant() {
     local dir=$work/$1
     mkdir -p "$dir"
@@ -248,7 +249,8 @@ if [ "$CHECK_DEEP" = 1 ]; then
     same "it alone is" "$(grep -c '^    ' compare)" 1
     succeeds "equal builds are" "$TENON" results compare fast fast.again --store turns.db
     grep -q '1 compared: 0 slower, 0 faster' out && ! grep -q '^    ' out && ok || bad "equal builds differ: $(cat out)"
-    # equal builds in 20 tries of five runs a side: at the stated rate (bench/README.md) two false alarms come in one of 30 such tests, and the floor takes most
+    # Equal builds in 20 tries of five runs each: at the stated rate (bench/README.md), one of 30 such tests has two
+    # false alarms, and the least difference excludes most of them.
     equal_tries() {
         local try i label
         for ((try = 1; try <= 20; try++)); do

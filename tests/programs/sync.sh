@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# sync.sh -- batch_norm(sync = true): statistics of the whole batch, whoever holds its shards.  One process, groups and ranks
-# have the same bits; four shards compute what one shard does; a run in pieces ends as a whole one; a lost rank is named.
+# sync.sh -- batch_norm(sync = true): statistics of the whole batch, whichever processes have its shards.  One process, groups and ranks
+# have the same bits; four shards compute the same as one; a run in pieces ends like a whole one; a lost rank is named.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# two branches, whose statistics ranks exchange together; layers without scale and without shift
+# Two branches, whose statistics ranks exchange together; layers without scale and without shift.
 cat > "$work/net.tn" <<'END'
 model net(image: f32[3, 8, 8], classes: int = 10) {
     h = conv2d(image, 8, kernel = 3, pad = 1, bias = false) |> batch_norm(sync = true) |> tanh
@@ -24,16 +24,16 @@ train net {
 END
 sed 's/sync = true/sync = false/' "$work/net.tn" > "$work/each.tn"
 
-# ---- what it computes: in f64, four shards as one, our kernels as the textbook's; gradients as differences
+# ---- the values: in f64, four shards equal one, optimised kernels equal plain ones; gradients equal differences
 of() { local program=$1 model=$2; shift 2; "$TENON" build "$work/$model.tn" -o "$work/$program" --dtype f64 "$@"; rm -f "$work/$program.log"
     "$work/$program" --threads 2 --log "$work/$program.log" > /dev/null; }
-near() { # TEXT A B FIELD: three epochs of both programs
+near() { # compares three epochs of both programs
     if paste <(field "$work/$2.log" epoch "$4" | tr ' ' '\n') <(field "$work/$3.log" epoch "$4" | tr ' ' '\n') |
         awk '$1 > 0 { d = $1 - $2; n += d < 1e-9 && -d < 1e-9 } END { exit n != 3 }'; then ok
     else bad "$1, $4: $(field "$work/$2.log" epoch "$4") and $(field "$work/$3.log" epoch "$4")"; fi
 }
 of four net --verify
-# textbook PROGRAM MODEL: in f64, the plain way
+# textbook PROGRAM MODEL: builds it in f64, plain
 textbook() {
     witness "$work/$2.tn" "$work/$1" --dtype f64
     "$work/$1" --threads 2 --log "$work/$1.log" > /dev/null
@@ -42,7 +42,7 @@ textbook plain net
 textbook parts each
 one=0
 if deep "one shard with batch_norm beside four with sync"; then one=1; of one each --shards 1; fi
-for what in train_loss test_loss; do # the test's is by the running averages
+for what in train_loss test_loss; do # the test loss uses the running averages
     near "our kernels and the textbook's" four plain $what
     [ $one = 0 ] || near "four shards with sync and one without" four one $what
 done
@@ -87,7 +87,7 @@ if deep "other numbers of ranks and threads"; then
     done
 fi
 [ $six = 0 ] || for n in 2 3; do same "6 shards, $n ranks" "$(shared $n "$work/mpi6" --threads 1)" "$want6"; done
-# the running averages of a first layer are updated before the next step's statistics take their place
+# The running averages of a first layer are updated before the next step's statistics overwrite them.
 sed -e 's/|> batch_norm(sync = true) |> tanh$/|> tanh/' -e 's/^    h = conv2d(image/    x = batch_norm(image, sync = true, scale = false, shift = false)\n    h = conv2d(x/' "$work/net.tn" > "$work/first.tn"
 grep -q 'x = batch_norm' "$work/first.tn" && ok || bad "no batch_norm of the samples"
 "$TENON" build "$work/first.tn" -o "$work/first" --comm mpi
@@ -97,15 +97,15 @@ if deep "one bucket behind all statistics"; then
     same "one bucket, 2 ranks" "$(shared 2 "$work/one_bucket" --threads 1)" "$want"
 fi
 
-# ---- stopped and gone on with, each time by another number of ranks
+# ---- stopped and resumed, each time with another number of ranks
 rm -f "$work/log"
 succeeds "2 ranks save" ranks 2 "$work/net" --epochs 1 --threads 1 --checkpoint "$work/c" --log "$work/log"
 succeeds "4 ranks go on" ranks 4 "$work/net" --epochs 2 --threads 1 --checkpoint "$work/c" --resume --log "$work/log"
 succeeds "one goes on alone" "$work/net" --checkpoint "$work/c" --resume --log "$work/log"
 same "weights of a run in three pieces" "$(hashes "$work/log")" "$want"
 
-deep "a rank that is killed or stopped between statistics" || { finish; exit; } # of other networks: ranks.sh
-# killed, with a checkpoint every other step: two ranks go on
+deep "a rank that is killed or stopped between statistics" || { finish; exit; } # ranks.sh tests other networks
+# Killed, with a checkpoint every second step: two ranks continue.
 ranks 4 "$work/net" --threads 1 --epochs 100000 --checkpoint "$work/k" --checkpoint-every 2 > /dev/null 2>&1 &
 job=$!
 for _ in $(seq 100); do compgen -G "$work/k/step-*[1-9].safetensors" > /dev/null && break; sleep 0.1; done
@@ -120,7 +120,7 @@ succeeds "two go on" ranks 2 "$work/net" --threads 1 --epochs $epochs --checkpoi
 succeeds "a run that nothing happened to" "$work/alone" --epochs $epochs --log "$work/log2"
 same "weights after a killed rank" "$(hashes "$work/log" | awk '{ print $NF }')" "$(hashes "$work/log2" | awk '{ print $NF }')"
 
-# a rank that stops: the others wait no longer than they may
+# A stopped rank: the others wait no longer than their limit.
 ranks 2 "$work/net" --threads 1 --epochs 100000 --timeout 2 > /dev/null 2> "$work/err" &
 job=$!
 sleep 2

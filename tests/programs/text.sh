@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# text.sh -- programs that train on text: characters, bytes, words and byte pairs; labelled lines; the same bits however it is run;
-# the vocabulary goes with the weights; predict and generate; and what users do wrong is said with its line.
+# text.sh -- programs that train on text: characters, bytes, words and byte pairs; labelled lines; the same bits in all ways to run; the
+# vocabulary is saved with the weights; predict and generate; messages about wrong input name the line.
 #
-# TENON_TEST_DATA/imdb: IMDB's reviews, for the check of the whole set.
+# TENON_TEST_DATA/imdb: IMDB's reviews, for a test of the whole set.
 #
 # Parts: next lstm networks reviews
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# model FILE DATA LABELS: a window of 6 tokens, looked up and joined
+# model FILE DATA LABELS: a window of 6 tokens, looked up and concatenated
 model() {
     cat > "$1" <<END
 model next(text: i32[time], vocab: int, time: int = 6) {
@@ -25,7 +25,8 @@ END
 }
 weights_of() { hashes "$1" | tr ' ' '\n' | grep . | tail -n 1; }
 
-# same_bits NAME GROUPS EPOCH STEP: "${run[@]}" ends in the weights $want on two threads, in groups, and resumed at that step of that epoch
+# same_bits NAME GROUPS EPOCH STEP: "${run[@]}" gives the weights $want on two threads, in groups, and resumed at that
+# step of that epoch
 same_bits() {
     rm -rf "$work/bits.jsonl" "$work/ck"
     "${run[@]}" --log "$work/bits.jsonl" --threads 2 > /dev/null
@@ -45,7 +46,7 @@ for _ in $(seq 250); do echo 'the quick brown fox jumps over the lazy dog'; done
 cp "$work/fox.txt" "$work/plain.txt"
 text="text(\"$work/fox.txt\", unit = \"char\", vocab = 28)"
 model "$work/next.tn" "$text" vocab
-go_on() { "$1" generate --weights "$2" --prompt 'the quick' --length "$3" --temperature 2 --seed 4 "${@:4}" > "$work/went.$#"; } # into went.N, N words
+go_on() { "$1" generate --weights "$2" --prompt 'the quick' --length "$3" --temperature 2 --seed 4 "${@:4}" > "$work/went.$#"; } # continues to $work/went.N, where N is the number of arguments
 
 if part next; then
     succeeds "build" "$TENON" build "$work/next.tn" -o "$work/next"
@@ -61,7 +62,7 @@ if part next; then
     "${run[@]}" --log "$work/5.jsonl" > /dev/null
     same "packed with gzip" "$want" "$(weights_of "$work/5.jsonl")"
 
-    # generate: one seed, one text
+    # generate: one seed gives one text.
     w=(--weights "$work/w.safetensors")
     succeeds "test by weights" "$work/next" test "${w[@]}"
     "$work/next" generate "${w[@]}" --prompt 'the quick' --length 50 --temperature 0 > "$work/out"
@@ -76,7 +77,7 @@ the quick brown' "$(cat "$work/out")"
     cmp -s "$work/out" "$work/g4" && ok || bad "the likeliest one of one is not the likeliest of all"
     same "what follows" r "$("$work/next" predict "${w[@]}" --text 'the quick b' | cut -f1)"
 
-    # the units
+    # The units.
     for unit in 'byte", vocab = 256' 'word", vocab = 12' 'bpe", vocab = 270'; do
         name=${unit%%\"*}
         model "$work/$name.tn" "text(\"$work/plain.txt\", unit = \"$unit)" vocab
@@ -89,7 +90,7 @@ the quick brown' "$(cat "$work/out")"
     done
     same "words" 'tenon vocabulary 1 word 11|the|brown|dog|fox|jumps|lazy|over|quick' "$(grep -a -A 8 'tenon vocabulary' "$work/word.safetensors" | sed 's/.*tenon/tenon/' | tr '\n' '|' | sed 's/|$//')"
 
-    # what goes wrong
+    # Wrong input.
     refuses "no text" "the text $work/none.txt does not exist" "${run[@]}" --data "$work/none.txt"
     mkdir "$work/no.text"
     refuses "a directory without a text" "no.text holds no text: neither no.text.txt nor input.txt" "${run[@]}" --data "$work/no.text"
@@ -117,7 +118,7 @@ the quick brown' "$(cat "$work/out")"
 fi
 
 if part lstm; then
-    # a character at every position: char_lstm, made small
+    # A label at every position: char_lstm with small sizes.
     build char_lstm "$work/lstm" --set model.width=32 --set model.time=16 --set data.vocab=28 --set epochs=6 --set 'expect=test_perplexity<=25'
     run=("$work/lstm" --data "$work/plain.txt")
     "${run[@]}" --log "$work/9.jsonl" --save "$work/l.safetensors" --threads 1 > "$work/out"
@@ -133,11 +134,11 @@ if part lstm; then
     same "char_lstm: perplexity" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4f", exp($NF) }')" "$(field "$work/9.jsonl" epoch test_perplexity | awk '{ printf "%.4f", $NF }')"
     same "char_lstm: perplexity of a test" "$(field "$work/9.jsonl" epoch test_loss | awk '{ printf "%.4g", exp($NF) }')" "$(sed -n 's/.*test perplexity //p' "$work/out2")"
 
-    # a token at a time, from what those before have left, is what the whole window says
+    # Computing one token at a time, from stored states, equals computing the whole window.
     same "char_lstm: goes on" "generate: a token at a time" "$("$work/lstm" info | grep generate)"
     succeeds "char_lstm of long windows" "$TENON" build "$TENON_ROOT/models/char_lstm.tn" -o "$work/lstm_long" --set model.width=32 --set model.time=120 --set data.vocab=28
     go_on "$work/lstm" "$work/l.safetensors" 100
-    # ten times the tokens, about ten times the seconds of the processor: what a token costs does not grow with the text
+    # Ten times the tokens take about ten times the processor time: the time of a token does not grow with the text.
     seconds() { local TIMEFORMAT=%U; { time "$work/lstm" generate --weights "$work/l.safetensors" --length "$1" --threads 1 > "$work/went.long"; } 2>&1; }
     few=$(seconds 4000) many=$(seconds 40000)
     awk -v a="$few" -v b="$many" 'BEGIN { exit !(b < 20 * a + 0.2) }' && ok || bad "char_lstm: 4000 tokens took $few s, 40000 $many"
@@ -147,7 +148,7 @@ if part lstm; then
 fi
 
 if part networks; then
-    # parts FILE BODY: a network of positions, looked at in any way that there is
+    # parts FILE BODY: a network with positions; all ways to compute a token
     parts() {
         printf 'model next(text: i32[time], vocab: int, time: int = 24) {\n    h = embedding(text, vocab, 16)\n%s\n    return dense(h, vocab)\n}\n' "$2" > "$1"
         sed -n '/^train/,/^}/p' "$work/next.tn" >> "$1"
@@ -192,8 +193,8 @@ if part networks; then
 fi
 
 if part reviews; then
-    # labelled lines
-    reviews() { # N: lines, whose class is that of one word among others
+    # Labelled lines.
+    reviews() { # N lines, whose class is that of one of their words
         awk -v n="$1" 'BEGIN { srand(3); split("a film that was really about two people and their dog", w, " ");
         for (i = 0; i < n; i++) { t = ""; at = int(rand() * 9); for (k = 0; k < 9; k++) t = t (k == at ? (i % 2 ? "Great," : "awful...") : w[1 + int(rand() * 11)]) " ";
             printf "%d\t%d\t%d\t%s<br />\n", i % 2, i % 10, i, t } }'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# threads.sh -- the same weights for any number of threads, in order and along the tree of a larger machine; which threads there are by
-# default; notes and errors of --threads and --pin.
+# threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the default
+# number of threads; notes and errors of --threads and --pin.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
 
 counts="1 2 3 5 7 11 16 33 64 128"
 small_mnist "$work/mnist" 256 32 || true
-options() { # MODEL: its size, and its data
+options() { # options for its size and data
     case $1 in
     lenet) data=(--data "$work/mnist" --limit-samples 256) more=() ;;
     resnet20_cifar10) data=() more=(--batch 16 --set 'data=synthetic(samples=32,test_samples=16)') ;;
@@ -32,13 +32,13 @@ for model in lenet resnet20_cifar10 lstm_synthetic; do
     done
     same "$model, a thread a core of a machine with 16" "$(TENON_MACHINE=$work/small run $model)" "$want"
     same "$model: its threads" "$(started threads)" 16
-    # more threads than slices: teams of threads, of one size and of several
+    # More threads than slices: teams of threads, of one size and of several sizes.
     for threads in 3 11 13; do
         same "$model, teams of $threads threads" "$(TENON_MACHINE=$work/small run $model --threads $threads)" "$want"
     done
 done
 
-# by default: a thread a core, within the quota
+# By default: one thread for each core, within the quota.
 p=$work/lstm_synthetic
 info() { TENON_MACHINE=$work/$1 "$p" info | sed -n "s/^$2: //p"; }
 same "cores of 16" "$(info small cores)" "16 of 16, processors: 16, caches: 4, sockets: 2"
@@ -49,7 +49,7 @@ same "threads in a container" "$(info pod threads)" "4 on 64 cores, limited by t
 printf 'Cpus_allowed_list:\t1,5\n' > "$work/smt/proc/self/status"
 same "threads on a core" "$(info smt threads)" "1 on 1 of 4 cores, limited by the affinity mask; not pinned"
 
-# the log says it; more threads than cores are allowed, with a note
+# The log has it; more threads than cores are allowed, with a note.
 options lstm_synthetic
 TENON_MACHINE=$work/pod run lstm_synthetic > "$work/hash"
 same "the log in a container" "$(started threads) $(started cores) $(started limit) $(started pin)" "4 64 quota none"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tokens.sh -- models whose input is tokens: made up, or arrays of any integers; a vocabulary that does not fit is refused.
+# tokens.sh -- models with tokens as input: synthetic ones, or arrays of any integers; a vocabulary that does not fit is refused.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -24,7 +24,7 @@ succeeds "bench" "$work/m" bench --steps 3
 succeeds "f64" "$TENON" build "$work/m.tn" -o "$work/m64" --dtype f64
 succeeds "gradients" "$work/m64" gradcheck
 
-# a class a position, and a yes or no
+# A class for each position, and a binary label.
 sed 's/|> flatten |> dense(16) |> tanh//' "$work/m.tn" > "$work/each.tn"
 sed 's/dense(3)/dense(1)/; s/softmax_cross/sigmoid_cross/; s/epochs    = 4/epochs    = 12/' "$work/m.tn" > "$work/yes.tn"
 for kind in each yes; do
@@ -38,7 +38,7 @@ for kind in each yes; do
     succeeds "$kind: gradients" "$work/m64" gradcheck
 done
 
-# array FILE DESCR SHAPE NUMBER...: an array in NumPy's format; a number of more than a byte is written as its lowest one
+# array FILE DESCR SHAPE NUMBER...: an array in NumPy's format; the lowest byte of a longer number is given
 array() {
     local file=$1 size=${2:2} descr=$2 shape=$3 bytes=
     shift 3
@@ -50,7 +50,8 @@ array() {
     printf "$bytes" >> "$file"
 }
 
-# A position whose label is -1 is as good as absent: 6 of 12 that are scored are a text of 6, in the loss to the last bit.
+# A position with label -1 is ignored: a text of which 6 of 12 positions are scored has the loss of a text of 6
+# positions, to the last bit.
 mkdir "$work/long" "$work/short"
 for split in train test; do
     array "$work/long/${split}_x.npy" '<i4' '(2, 12)' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 0 1 2 3 4
@@ -58,7 +59,7 @@ for split in train test; do
     array "$work/short/${split}_x.npy" '<i4' '(2, 6)' 2 4 6 8 10 12 13 15 17 19 2 4
     array "$work/short/${split}_y.npy" '<i4' '(2, 6)' 0 1 2 1 0 1 2 1 0 0 1 2
 done
-of_data() { # DIRECTORY OPTION...: losses and accuracies of a step of two samples, and of the test before it
+of_data() { # losses and accuracies of a step of two samples, and of the test before it
     "$TENON" build "$work/each.tn" -o "$work/of_$1" --dtype f64 --batch 2 --set shards=2 "${@:2}" > /dev/null
     rm -f "$work/of.jsonl"
     "$work/of_$1" --data "$work/$1" --epochs 1 --shuffle off --log-steps 1 --log "$work/of.jsonl" --threads 2 --save "$work/of_$1.safetensors" > /dev/null

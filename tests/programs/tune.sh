@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# tune.sh -- tenon build --tune: what it measures, what it keeps, and what programs of other algorithms say of each other.
+# tune.sh -- tenon build --tune: what it measures, what it stores, and how programs with other algorithms compare themselves.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 export TENON_CACHE=$work/cache
 tuned=tests/programs/cost/tune.tn
 
-# --tune: measured once, then known; what the file says is what is built
+# --tune measures once and stores the result; the program is built as the file says.
 tune() { "$TENON" build $tuned --tune -o "$work/$1" > "$work/out" 2> "$work/err" || { bad "tenon build --tune: $(cat "$work/err")"; return; }; }
 tune a
 lines=$(grep -vc '^#' "$TENON_CACHE/tuned" || true)
