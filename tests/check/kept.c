@@ -1,21 +1,26 @@
 /* kept.c -- which results of tests are still valid, decided by content.
  *
- *   kept save DIR NAME START COST     keeps the result of a test that passed; reads DIR/NAME.trace (lines of trace.c, each once) and the
- *                                     numbers of its verdict from the standard input: passed, failed, skipped, seconds
- *   kept check DIR JOBS NAME...       prints "NAME PASSED FAILED SKIPPED SECONDS" for every test whose kept result is valid
+ *   kept save DIR NAME START COST     keeps the result of a test that passed; reads DIR/NAME.trace
+ *                                     (lines of trace.c, without duplicates), and from the standard
+ *                                     input the verdict: passed, failed, skipped, seconds
+ *   kept check DIR JOBS NAME...       prints "NAME PASSED FAILED SKIPPED SECONDS" for each test
+ *                                     whose kept result is valid
  *
- * A record DIR/NAME has a line for everything that the test read, with a hash of what it was.  It is valid while all of it is
- * the same.  The compiler is an exception: when its binary (or a header or model that it read) has changed, the calls of the
- * test are repeated, and the result stays valid where all answers are the same: exit code, output, files written; of `build` and
- * `run` the key of the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.
+ * A record DIR/NAME has a line with a hash for everything that the test read.  It is valid while
+ * all of it is the same.  The compiler is an exception: if its binary (or a header or model that it
+ * read) has changed, the calls of the test are repeated, and the result stays valid if all answers
+ * are the same: exit code, output, written files.  For `build` and `run` the answer is the key of
+ * the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.
  *
- * Some calls end in the driver: `sweep` and `results` start another program, `cache` compiles nothing, and a build can fail behind
- * its key, for example when the C compiler fails.  For these the sources of the driver count too: compiler/main.c, base/, tool/.
- * Where a call cannot be repeated (--tune), where there are more than CALLS_MOST of them, and for tests of less than COST seconds,
- * the binary itself counts.
+ * Some calls depend on the driver: `sweep` and `results` start another program, `cache` compiles
+ * nothing, and a build can fail after its key is known, for example when the C compiler fails.  For
+ * these, the sources of the driver count, too: compiler/main.c, base/, tool/.  The binary itself
+ * counts if a call cannot be repeated (--tune), if there are more than CALLS_MOST calls, and for
+ * tests of less than COST seconds.
  *
- * START: when the test began (seconds since 1970); a file that changed after that makes the result void.
- * Environment: CHECK_TRACE_ROOT, CHECK_TRACE_TENON, CHECK_QUIET as for trace.c; CHECK_TRACER: that library; CHECK_SCRATCH_ROOT.
+ * START: when the test began (seconds since 1970); a file that changed later makes the result
+ * invalid.  Environment: CHECK_TRACE_ROOT, CHECK_TRACE_TENON, CHECK_QUIET as for trace.c;
+ * CHECK_TRACER: that library; CHECK_SCRATCH_ROOT.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,18 +1,23 @@
-/* trace.c -- records what a test reads: a library that `check` loads into every process of a test (LD_PRELOAD).
+/* trace.c -- records what a test reads: a library that ./check loads into each process of a test by
+ * LD_PRELOAD.
  *
- * Lines, a letter and a path each, of a file for each process in the directory $CHECK_TRACE.d (small files: a test may limit their
- * size):
+ * Each process writes a file in the directory $CHECK_TRACE.d (small files, because a test can limit
+ * their size).  A line is a letter and a path:
  *
- *   F   a file of the repository or of the build was read or executed          A   one was looked for and was absent
- *   D   a directory of the repository was listed                               I   the compiler read a file of the repository
- *   C   the compiler was called: this directory in $CHECK_TRACE.calls describes the call       O   what the compiler did cannot be repeated
+ *   F   a file of the repository or of the build was read or executed
+ *   A   a file was looked for and was absent
+ *   D   a directory of the repository was listed
+ *   I   the compiler read a file of the repository
+ *   C   the compiler was called: this directory in $CHECK_TRACE.calls describes the call
+ *   O   the compiler did something that cannot be repeated
  *   W   (only with CHECK_WRITES=1) a file was opened for writing
  *
- * A call's directory holds `argv` and `env` (words that end in NUL), `cwd`, the model files from outside the repository that it
- * read (`in`: "NUMBER PATH" a line, and the files NUMBER), and `exit`, its exit code.  kept.c repeats such calls.
+ * The directory of a call has `argv` and `env` (words that end in NUL), `cwd`, the model files from
+ * outside the repository that it read (`in`: lines "NUMBER PATH", and the files NUMBER), and
+ * `exit`, its exit code.  kept.c repeats such calls.
  *
- * The compiler's own children (cc, the linker) are not recorded: what they read follows from the call.
- * Nothing here changes what a process sees, except that this library stays in the environment of programs that it starts.
+ * The compiler's child processes (cc, the linker) are not recorded: the call determines what they
+ * read.  A process sees no other change than this library in the environment of its children.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

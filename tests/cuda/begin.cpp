@@ -1,7 +1,9 @@
-/* begin.cpp -- what a launch begins with: the batches' samples as the GPU's source finds them (cuda/begin.cuh), beside the host's lists (order.h).
+/* begin.cpp -- the first kernel of a launch: the samples that it finds for the batches
+ * (cuda/begin.cuh) equal the host's lists (order.h).
  *
- * Batches of several steps from the begin, the middle and the end of an epoch, where they go on from its front; shuffled and as stored, of one
- * sample and of more than a list could be made of.  Status 0 when all are equal, and nothing but the metrics is cleared.
+ * Batches of several steps from the start, the middle and the end of an epoch, where they continue
+ * from its start; shuffled and in stored order; of one sample, and of more samples than a list can
+ * have.  Status 0 if all are equal, and if nothing but the metrics is cleared.
  */
 #include "rt.h"
 #include "cuda/launch.cuh"

@@ -1,16 +1,18 @@
-/* fake.cpp -- a CUDA runtime for tests: memory between red zones, poisoned; streams whose work waits until somebody does.
+/* fake.cpp -- a stand-in for the CUDA runtime: memory between red zones, poisoned; streams whose
+ * work runs only when the program waits for it.
  *
- * What is asked of a stream is done when somebody waits, never before, so a buffer that is changed too early is seen.  Streams take turns
- * at random (SHIM_ORDER seeds it): an event that is missing between two shows.
- * Memory begins as NaN; writing outside of it ends the program at the next synchronisation.
+ * Work in a stream runs when the program waits, never before, so a buffer that is changed too early
+ * gives a wrong result.  Streams take turns at random (seed: SHIM_ORDER), so a missing event
+ * between two streams shows.  Memory begins as NaN.  A write outside of it ends the program at the
+ * next synchronisation.
  *
- *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | pinned | lost     what goes wrong
- *   FAKE_ROOM=BYTES                                                         the GPU's memory
- *   FAKE_LATE=1                                                             of a stream that nobody waits for nothing is done before another has to wait for it
- *   FAKE_ARCH=80                                                            another GPU than sm_90
- *   FAKE_LOG=1                                                              launches and memory, on stderr
- *   FAKE_ARENA=FILE                                                         what the first piece of memory holds when the program dies
- *   FAKE_HOSTS=2                                                            the ranks of TENON_RANKS are on so many hosts, as many each
+ *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | pinned | lost   the fault
+ *   FAKE_ROOM=BYTES      memory of the GPU
+ *   FAKE_LATE=1          work of a stream runs only when the program or another stream waits for it
+ *   FAKE_ARCH=80         another GPU than sm_90
+ *   FAKE_LOG=1           prints launches and allocations to stderr
+ *   FAKE_ARENA=FILE      gets the content of the first allocation when the program dies
+ *   FAKE_HOSTS=2         number of hosts, among which the ranks of TENON_RANKS are divided equally
  */
 #include "fake.h"
 #include "fiber.h"

@@ -1,4 +1,5 @@
-/* fake.h -- what the tests' CUDA runtime (fake.cpp) and their NCCL (fake_nccl.cpp) share: work of a stream that takes several looks. */
+/* fake.h -- shared by the stand-ins for CUDA (fake.cpp) and NCCL (fake_nccl.cpp): work of a stream
+ * that is polled several times before it is done. */
 #ifndef FAKE_H
 #define FAKE_H
 #include <cuda_runtime_api.h>

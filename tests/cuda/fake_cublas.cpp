@@ -1,11 +1,15 @@
-/* fake_cublas.cpp -- a cuBLASLt for tests: products by plain loops, in the fake stream; what the library would refuse is refused.
+/* fake_cublas.cpp -- a stand-in for cuBLASLt: products by plain loops, in the stream of fake.cpp;
+ * it rejects what the library would reject.
  *
- * Built as a shared library, which programs open through TENON_CUBLASLT.  tf32, bf16 and f16 round factors as tensor cores do, so that
- * a program that asks for them differs.  The workspace is filled with NaN: nobody may keep anything there.
+ * A shared library that programs open through TENON_CUBLASLT.  tf32, bf16 and f16 round factors as
+ * tensor cores do, so a program with these types gives other results.  The workspace is filled with
+ * NaN, so no program can keep numbers there.
  *
- *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no algorithm; a product fails; is computed wrong
- *   FAKE_CUBLAS=alone | bits | undo             has none that brings sums of a factor along; that leaves bits of a relu; that undoes one by them
- *   FAKE_LOG=1                                  products, on stderr
+ *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no
+ *                      algorithm; a product fails; a product is computed wrongly
+ *   FAKE_CUBLAS=alone | bits | undo      has no algorithm that also sums a factor; that writes the
+ *                      mask of a relu; that applies such a mask
+ *   FAKE_LOG=1         prints products to stderr
  */
 #include "shim.h"
 #include "rounded.h"

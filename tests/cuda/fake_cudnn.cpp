@@ -1,14 +1,17 @@
-/* fake_cudnn.cpp -- a cuDNN for tests: convolutions of the backend API, with bias and relu behind them, or sums of the result and of its squares,
- * and gradients for images with a relu undone behind them, by plain loops, in the fake stream.
+/* fake_cudnn.cpp -- a stand-in for cuDNN's backend API: convolutions with bias and relu, or with
+ * sums of the result and of its squares, and gradients of images with a relu's gradient, by plain
+ * loops, in the stream of fake.cpp.
  *
- * Built as a shared library against cuDNN's own headers, and opened through TENON_CUDNN by programs and by tenon-plan.  A descriptor is what was
- * set on it.  It has two engines: 0 rounds factors to tf32 and says that it takes tensor cores, 1 is exact; both want a workspace, which they
- * fill with NaN.  A plan's text is the convolution in numbers.
+ * A shared library, compiled with cuDNN's own headers, that programs and tenon-plan open through
+ * TENON_CUDNN.  A descriptor is the list of its attributes.  There are two engines: engine 0 rounds
+ * factors to tf32 and reports tensor cores; engine 1 is exact.  Both need a workspace, and fill it
+ * with NaN.  The text of a plan is the convolution as numbers.
  *
- *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an execution fails
- *   FAKE_CUDNN=alone | bias                     has engines for convolutions alone; for these with a bias and no more
- *   FAKE_ARCH, FAKE_DRIVER                      the GPU and its driver: 90, 13000
- *   FAKE_LOG=1                                  executions, on stderr
+ *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an
+ *                              execution fails
+ *   FAKE_CUDNN=alone | bias    has engines only for convolutions alone; only for these and a bias
+ *   FAKE_ARCH, FAKE_DRIVER     the GPU and its driver: 90, 13000
+ *   FAKE_LOG=1                 prints executions to stderr
  */
 #include "shim.h"
 #include "rounded.h"

@@ -1,13 +1,17 @@
-/* fake_nccl.cpp -- an NCCL for tests, as a library: messages between the processes of one machine through a file that they share.
+/* fake_nccl.cpp -- a stand-in for NCCL, as a library: messages between the processes of one machine
+ * through a shared file.
  *
- * It is as awkward as the real one may be: calls of a communicator that does not block answer "in progress", nothing is in the
- * stream before somebody has asked twice, and whoever goes on without asking is refused.
+ * It uses all freedom that the real library has: calls of a non-blocking communicator answer "in
+ * progress", nothing is in the stream before the program has polled twice, and a program that
+ * continues without polling gets an error.
  *
- *   FAKE_NCCL=never     the communicator does not get ready          old    it is version 2.10
- *   FAKE_NCCL=error     the third exchange fails, as if a cable did        no-memory  it has none to give
- *   FAKE_NCCL_LOG=FILE  FILE.RANK gets a line a call
+ *   FAKE_NCCL=never     the communicator never becomes ready
+ *   FAKE_NCCL=old       version 2.10
+ *   FAKE_NCCL=error     the third exchange fails, as if a connection broke
+ *   FAKE_NCCL=no-memory allocations fail
+ *   FAKE_NCCL_LOG=FILE  FILE.RANK gets one line for each call
  *
- * Compiled with FAKE_NCCL_18 it lacks what came after version 2.18.
+ * Compiled with FAKE_NCCL_18 it lacks functions that are newer than version 2.18.
  */
 #include "cuda/nccl_api.h"
 #include "fake.h"

@@ -1,6 +1,7 @@
-/* launch.cpp -- a launch that CUDA refuses is noticed, by the kernel's name: runtime/cuda/launch.cuh with CUDA's own header, over a runtime that refuses.
+/* launch.cpp -- a launch that CUDA rejects is reported with the kernel's name:
+ * runtime/cuda/launch.cuh with CUDA's own header, over a runtime that rejects all launches.
  *
- * Status 0 when it is.
+ * Status 0 if it is.
  */
 #include <cstring>
 #include <cuda_runtime_api.h>

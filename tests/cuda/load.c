@@ -1,8 +1,8 @@
-/* load.c -- plans.sh's program: loads plans as a generated program would, for a GPU that is only described.
+/* load.c -- the program of plans.sh: loads plans as a generated program does, for a described GPU.
  *
- *   load ARCH DRIVER PLAN DIR      prints where the plan came from, its workspace and the milliseconds that it took
+ *   load ARCH DRIVER PLAN DIR      prints the origin of the plan, its workspace, and milliseconds
  *
- * PLAN is a file of tenon-plan's; its second line is the graph.  "-" as DIR: plans are not kept.
+ * PLAN is a file of tenon-plan; its second line is the graph.  DIR "-": plans are not stored.
  */
 #include "cuda/cudnn_load.h"
 #include <stdio.h>

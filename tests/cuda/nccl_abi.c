@@ -1,4 +1,4 @@
-/* nccl_abi.c -- compiles when runtime/cuda/nccl_api.h says of NCCL what nccl.h says. */
+/* nccl_abi.c -- compiles only if the declarations of runtime/cuda/nccl_api.h agree with nccl.h. */
 #include "cuda/nccl_api.h"
 #include <nccl.h>
 #include <stddef.h>

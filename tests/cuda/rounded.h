@@ -1,4 +1,5 @@
-/* rounded.h -- factors as tensor cores take them: tf32, 10 bits behind the point, bf16, 7; halves to even.  And bf16 and f16 as they lie in memory. */
+/* rounded.h -- factors as tensor cores round them, to nearest even: tf32 has 10 bits after the
+ * point, bf16 has 7; and bf16 and f16 as they are stored. */
 #ifndef ROUNDED_H
 #define ROUNDED_H
 #include <cmath>

@@ -1,12 +1,15 @@
-/* shim.h -- CUDA's words for a C++ compiler, so that the source of a kernel runs on the processor, a fiber a thread.
+/* shim.h -- CUDA's declarations for a C++ compiler: the source of a kernel runs on the processor,
+ * with a fiber for each thread.
  *
  *   g++ -x c++ -DRT_SHIM -include tests/cuda/shim.h -I tests/cuda/include -I runtime lenet.cu
  *
- * Blocks run one after another; a block's threads take turns, and change only where they meet: at block_sync and in a warp's
- * exchanges.  In which order is for SHIM_ORDER to say (0: forward, all in step; 1: backward, 2 and on: at random, and a warp runs ahead
- * until it has to wait for the others), and results must not depend on it: a barrier that is missing shows, because shared memory begins as NaN and one order or another reads too early.
- * SHIM_SKIP=N leaves the Nth block_sync, or meeting of blocks, of the source out, to see that.
- * Blocks that meet take turns, too: in step, or one runs ahead as far as it can, from the last to the first or at random.
+ * Blocks run one after another.  The threads of a block take turns, and switch only where they
+ * synchronise: at block_sync and in exchanges of a warp.  SHIM_ORDER selects the order: 0 forward,
+ * in step; 1 backward; 2 and more at random, where a warp runs ahead until it must wait.  Results
+ * must not depend on the order.  A missing barrier shows, because shared memory begins as NaN and
+ * some order reads too early.  SHIM_SKIP=N removes the Nth block_sync or barrier of blocks of the
+ * source, to test this.  Blocks with a common barrier take turns, too: in step, or one runs ahead
+ * as far as it can, from the last to the first or at random.
  */
 #ifndef SHIM_H
 #define SHIM_H

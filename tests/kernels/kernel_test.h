@@ -1,10 +1,10 @@
-/* kernel_test.h -- guarded buffers, counted random numbers, layouts, comparisons.
+/* kernel_test.h -- guarded buffers, random numbers by counter, layouts, comparisons.
  *
- * Each test_*.c here is a program of its own, built for every vector width and both types of real:
+ * Each test_*.c here is a separate program, built for every vector width and both types of real:
  *     cc -std=gnu11 -O2 -ffp-contract=off -march=x86-64-v3 [-DRT_F64] -Iruntime
  *        tests/kernels/test_conv.c -lcheck -lsubunit -lrt -lm
- * A buffer is as long as the contract says, 64 bytes of readable slack behind it, and the slack
- * must survive unchanged.
+ * A buffer is as long as the contract says, with 64 readable bytes after it, which the kernel must
+ * not change.
  */
 #ifndef KERNEL_TEST_H
 #define KERNEL_TEST_H

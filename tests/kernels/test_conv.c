@@ -1,4 +1,5 @@
-/* test_conv.c -- fast convolution kernels against plain ones, over shapes anything but round. */
+/* test_conv.c -- fast convolution kernels against plain ones, for sizes that fill no vector or
+ * tile. */
 #include "kernel_test.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* write is no size */

@@ -1,4 +1,5 @@
-/* test_dense.c -- dense kernels, and the fused update to the bit, however shards are held. */
+/* test_dense.c -- dense kernels, and the fused update to the bit, for any division of the
+ * shards. */
 #include "kernel_test.h"
 
 static const Dense shapes[] = {{1, 1, 1},     {3, 17, 5},    {7, 33, 31},   {16, 64, 32},

@@ -1,4 +1,4 @@
-/* test_image.c -- normalization and augmentation, pixel by pixel from their definition. */
+/* test_image.c -- normalization and augmentation, compared pixel by pixel with their definition. */
 #include "kernel_test.h"
 
 enum { C = 3, H = 11, W = 13, STORED = 6, COUNT = C * H * W };

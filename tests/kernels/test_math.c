@@ -1,4 +1,5 @@
-/* test_math.c -- elementary functions against the C library in long double; RT_MAP's tails. */
+/* test_math.c -- elementary functions against the C library in long double; the last lanes of
+ * RT_MAP. */
 #include "kernel_test.h"
 #include <float.h>
 

@@ -1,4 +1,5 @@
-/* test_norm.c -- batch norm: against sums in double, fast against plain, slices and shards joined. */
+/* test_norm.c -- batch norm: against sums in double, fast against plain, combined slices and
+ * shards. */
 #include "kernel_test.h"
 
 static const BatchNorm sizes[] = {{1, 1, 1, 0, 0},   {3, 1, 7, 0, 0},   {2, 17, 9, 0, 0},

@@ -1,5 +1,6 @@
-/* test_sequence.c -- what sequences are made of: norms of rows, softmax along any dimension, small
- * products and attention, against their references, over sizes that leave lanes and rows over. */
+/* test_sequence.c -- kernels for sequences: norms of rows, softmax along any dimension, small
+ * products and attention, against their references, for sizes that do not fill the last vector or
+ * tile. */
 #pragma GCC diagnostic ignored                                                                     \
     "-Warray-bounds" /* gcc 12 fears for tiles whose size is no literal */
 #include "kernel_test.h"

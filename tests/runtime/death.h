@@ -1,4 +1,5 @@
-/* death.h -- what a function says that ends its process, as errors do: exit code 1 and one message on stderr. */
+/* death.h -- checks how a function ends its process with an error: exit code 1 and one message on
+ * stderr. */
 #include <check.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
-/* mailbox.h -- a transport between threads of a test that play ranks: a queue of letters for each pair of them.
+/* mailbox.h -- a transport between threads that simulate ranks: a queue of messages for each pair.
  *
- * A letter is found by its sender and tag; two of the same sender and tag arrive in order, others as their times come: each is on its way for a while,
- * at random where the test asks for that.  A rank that has more messages under way than it made room for is a failure.
+ * A receive finds a message by sender and tag.  Two messages with the same sender and tag arrive in
+ * order; others arrive after a delay, which is random if the test asks for it.  A rank that has
+ * more pending messages than it has reserved is a failure.
  */
 #ifndef MAILBOX_H
 #define MAILBOX_H

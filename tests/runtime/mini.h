@@ -1,10 +1,12 @@
-/* mini.h -- a generated program in small, written by hand: what the runtime is tested with.
+/* mini.h -- a small generated program, written by hand, with which the runtime is tested.
  *
- *   x (16) -> dense 8, tanh -> dense 4 -> softmax cross-entropy      batch 16 = 4 shards of 2 slices of 2 samples
+ *   x (16) -> dense 8, tanh -> dense 4 -> softmax cross-entropy
+ *   batch 16 = 4 shards of 2 slices of 2 samples
  *
- * Momentum SGD.  The first weight lies transposed in memory, so that file order and memory order differ.  Every phase that
- * a real program has is there: sums of slices, then sums over slices and shards with the update inside, or into a gradient
- * buffer with the update after it.  Include it once, with RT_F64 defined before or not.
+ * Momentum SGD.  The first weight is transposed in memory, so that file order and memory order
+ * differ.  It has every phase of a real program: sums of slices, then sums over slices and shards
+ * with the update inside, or into a gradient buffer with the update after it.  Include it once,
+ * with RT_F64 defined before or not.
  */
 #include "rt.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_gradients.c -- the gradient check itself: it passes a right gradient and finds a wrong one.  In f64. */
+/* test_gradients.c -- the gradient check passes a right gradient and finds a wrong one; in f64. */
 #define _GNU_SOURCE
 #define RT_F64
 #include "mini.h"

@@ -1,4 +1,4 @@
-/* test_launch.c -- what the variables of launchers say (comm/launch.c), and what they must not say. */
+/* test_launch.c -- the variables of launchers (comm/launch.c): valid values, and errors. */
 #include "comm/launch.h"
 #include <check.h>
 #include <stdio.h>

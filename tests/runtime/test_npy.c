@@ -1,4 +1,5 @@
-/* test_npy.c -- headers of .npy files that end anywhere: an error each, and under the address sanitizer no byte read behind them. */
+/* test_npy.c -- headers of .npy files that are cut at any byte: each gives an error, and under the
+ * address sanitizer no byte after the end is read. */
 #include "data/npy.h"
 #include "death.h"
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_options.c -- what --help lists in each kind of program, and what a program answers to an option or a command that it was
- * built without. */
+/* test_options.c -- the --help of each kind of program, and the answer of a program to an option or
+ * a command that it was built without. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "options/program_table.h"

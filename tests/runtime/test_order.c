@@ -1,7 +1,10 @@
-/* test_order.c -- the order of an epoch's samples: each once, evenly over all keys, the same place by place and as a list.
+/* test_order.c -- the order of an epoch's samples: each sample once, evenly over all keys, and
+ * equal when it is computed place by place and as a list.
  *
- * Evenness is a chi-square over many seeds, whose deviation from its mean is given in standard deviations.  Seeds are fixed, so a test does
- * not fail by chance; a network of 8 rounds in place of 24 is 20 and more of them off at 9 to 16 samples, and a thousand at 5.
+ * Evenness is a chi-square over many seeds; its deviation from the mean is given in standard
+ * deviations.  Seeds are fixed, so a test does not fail by chance.  A network of 8 rounds in place
+ * of
+ * 24 deviates by 20 and more at 9 to 16 samples, and by a thousand at 5.
  */
 #include "data/order.h"
 #include "require.h"

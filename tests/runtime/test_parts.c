@@ -1,4 +1,5 @@
-/* test_parts.c -- the runtime's parts by themselves: digests, schedules, initial weights, layouts, tree, JSON. */
+/* test_parts.c -- single parts of the runtime: digests, schedules, initial weights, layouts, tree,
+ * JSON. */
 #include "step/grad.h"
 #include "base/hash.h"
 #include "train/init.h"

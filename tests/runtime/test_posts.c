@@ -1,7 +1,9 @@
-/* test_posts.c -- sums that go on beside other work (comm/post.c): several under way, each rank at its own pace, waited for in another order than posted.
+/* test_posts.c -- asynchronous sums (comm/post.c): several are pending, each rank at another speed,
+ * and waited for in another order than posted.
  *
- * Ranks are threads with a thread of posts each; messages take a time of their own (mailbox.h). Every sum of every step is compared with the tree, written
- * down plainly: partners at distance 1, then 2, then 4.
+ * Ranks are threads, each with a thread of posts; messages have delays (mailbox.h).  Every sum of
+ * every step is compared with the tree, written as plain code: partners at distance 1, then 2, then
+ * 4.
  */
 #include "mailbox.h"
 #include <time.h>

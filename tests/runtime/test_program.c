@@ -1,4 +1,5 @@
-/* test_program.c -- whole programs: same bits on any split and after any interruption, broken input, files that fail. */
+/* test_program.c -- whole programs: the same bits for any division and after any interruption,
+ * wrong input, files that fail. */
 #define _GNU_SOURCE
 #include "mini.h"
 #include "process.h"

@@ -1,5 +1,5 @@
-/* test_safetensors.c -- whatever is written can be read: names, metadata and sizes at every limit, files of other tools, and
- * files with a wrong bit. */
+/* test_safetensors.c -- each written file can be read: names, metadata and sizes at all limits,
+ * files of other programs, and files with a wrong bit. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/json.h"

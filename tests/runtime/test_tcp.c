@@ -1,7 +1,9 @@
-/* test_tcp.c -- ranks that meet over TCP (comm/tcp_meet.c) and talk (comm/tcp.c), and others who come to the same port.
+/* test_tcp.c -- ranks that connect over TCP (comm/tcp_meet.c) and exchange messages (comm/tcp.c),
+ * and strangers that connect to the same port.
  *
- * Ranks are processes of their own.  The test plays whoever else knows host, port and number of ranks: silent ones, hundreds of them, one with another secret,
- * one that repeats what a rank has said before; and, with the secret, a rank that says what no rank says.
+ * Ranks are processes.  The test simulates strangers that know host, port and number of ranks:
+ * silent ones, hundreds of them, one with another secret, one that repeats an earlier greeting;
+ * and, with the secret, a rank that breaks the protocol.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

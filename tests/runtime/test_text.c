@@ -1,4 +1,4 @@
-/* test_text.c -- windows of a text, vocabularies and byte pairs by themselves. */
+/* test_text.c -- windows of a text, vocabularies and byte pairs. */
 #include "data/data.h"
 #include "data/text.h"
 #include "death.h"

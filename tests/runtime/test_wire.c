@@ -1,7 +1,9 @@
-/* test_wire.c -- sums that travel as bf16 (comm/wire.c): what is rounded, what is kept and sent later, at every awkward size.
+/* test_wire.c -- sums that are sent as bf16 (comm/wire.c): rounding, and errors that are kept and
+ * sent later, for sizes at all limits.
  *
- * Ranks are threads, and what carries their messages is a table of mailboxes (mailbox.h): the code under test is the programs' own.  It is
- * compared with the same sum written down plainly, a whole vector at a time.
+ * Ranks are threads, and a table of mailboxes carries their messages (mailbox.h): the tested code
+ * is that of programs.  Each sum is compared with plain code for the same sum, a whole vector at a
+ * time.
  */
 #include "mailbox.h"
 #include "require.h"

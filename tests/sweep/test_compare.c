@@ -1,5 +1,5 @@
-/* test_compare.c -- the statistics of `tenon results compare`, on made-up runs: what is equal is left alone, a planted
- * slow-down is found with the kernel that it is in. */
+/* test_compare.c -- the statistics of `tenon results compare`, on synthetic runs: equal runs give
+ * no finding, and a slow-down is found together with the kernel that causes it. */
 #include "sweep/compare.h"
 #include <check.h>
 #include <math.h>

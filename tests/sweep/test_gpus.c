@@ -1,4 +1,5 @@
-/* test_gpus.c -- what NVML tells of GPUs, by a stand-in of two that lies where this program looks for libraries. */
+/* test_gpus.c -- data of GPUs from NVML, by a stand-in with two GPUs, which lies where this program
+ * searches for libraries. */
 #include "sweep/gpus.h"
 #include "sweep/host.h"
 #include <check.h>

@@ -1,5 +1,5 @@
-/* test_plan.c -- matrices become configurations: products, what is the same twice, what a machine cannot do; the order of runs;
- * what the log of a program becomes. */
+/* test_plan.c -- matrices become configurations: products, duplicates, configurations that a
+ * machine cannot run; the order of runs; how the log of a program is read. */
 #include "sweep/plan.h"
 #include "sweep/record.h"
 #include <check.h>

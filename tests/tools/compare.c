@@ -1,10 +1,12 @@
-/* compare.c -- how far two safetensors files are apart.
+/* compare.c -- the distance between two safetensors files.
  *
- *   compare A B BOUND [LEAST]    relative L2 distance |a - b| / |b| of every tensor of A to its namesake in B; where |b| is
- *                                smaller than LEAST (default 0), |a - b| / LEAST
+ *   compare A B BOUND [LEAST]    relative L2 distance |a - b| / |b| of each tensor of A to the tensor
+ *                                of B with the same name; if |b| is smaller than LEAST (default 0),
+ *                                |a - b| / LEAST
  *
- * Prints a line for each tensor above BOUND, then the largest distance.  Exit code 1 when one is above, when names or
- * lengths differ, or when a file is none of the kind.  Types F32 and F64; the header is what Tenon's runtime writes.
+ * Prints a line for each tensor above BOUND, then the largest distance.  The exit code is 1 if one
+ * is above BOUND, if names or lengths differ, or if a file is not a safetensors file.  Types F32
+ * and F64; the header must have the form that Tenon's runtime writes.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* faults.c -- LD_PRELOAD: a machine whose files fail, as the environment says.
+/* faults.c -- LD_PRELOAD: a machine whose files fail as the environment says.
  *
- *   FAULT_FLOCK=ERRNO     flock fails with that number, as on file systems without locks
- *   FAULT_WRITE=FILE      one bit of what is written is lost on the way, in the first large piece, once FILE is there
+ *   FAULT_FLOCK=ERRNO     flock fails with this number, as on file systems without locks
+ *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
  *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
  */
 #define _GNU_SOURCE

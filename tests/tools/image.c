@@ -1,12 +1,14 @@
 /* image.c -- writes small images for tests, and the same pixels as numbers.
  *
- *   image FILE.png|FILE.jpg WIDTH HEIGHT RED GREEN BLUE SEED      a colour with a little noise
- *   image raw WIDTH HEIGHT RED GREEN BLUE SEED                    its (3, HEIGHT, WIDTH) bytes on the standard output
- *   image FILE.png wide SIDE RED GREEN BLUE SEED                  the same of SIDE x SIDE, between black stripes of SIDE / 2
- *   image FILE.png deep SIDE RED GREEN BLUE SEED                  the same in 16 bits, the lower eight of them noise, with a gAMA of 1
- *   image FILE.png gamma SIDE RED GREEN BLUE SEED                 the same in 8 bits with a gAMA of 1
- *   image FILE.png grey|grey16 SIDE RED GREEN BLUE SEED           its red in grey of 8 or 16 bits
- *   image FILE.png empty SIDE RED GREEN BLUE SEED                 the head of an image of SIDE x SIDE without its pixels
+ *   image FILE.png|FILE.jpg WIDTH HEIGHT RED GREEN BLUE SEED     a colour with a little noise
+ *   image raw WIDTH HEIGHT RED GREEN BLUE SEED            its (3, HEIGHT, WIDTH) bytes, to stdout
+ *   image FILE.png wide SIDE RED GREEN BLUE SEED          the same image, SIDE x SIDE, between black
+ *                                                         stripes of SIDE / 2
+ *   image FILE.png deep SIDE RED GREEN BLUE SEED          the same in 16 bits, with noise in the
+ *                                                         lower eight, and a gAMA of 1
+ *   image FILE.png gamma SIDE RED GREEN BLUE SEED         the same in 8 bits with a gAMA of 1
+ *   image FILE.png grey|grey16 SIDE RED GREEN BLUE SEED   its red channel as grey of 8 or 16 bits
+ *   image FILE.png empty SIDE RED GREEN BLUE SEED         the head of a SIDE x SIDE image, no pixels
  */
 #include <png.h>
 #include <stdbool.h>

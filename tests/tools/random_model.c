@@ -1,11 +1,12 @@
-/* random_model.c -- writes a random model with its train block, for comparisons of what the compiler makes of it.
+/* random_model.c -- writes a random model with its train block, to compare all ways to compile it.
  *
- *   random_model SEED        the same model for the same number, on every machine
+ *   random_model SEED        the same model for the same seed, on every machine
  *
- * Values of known shapes are made from one another until there are enough, by every operation that fits: layers, shared layers, moves,
- * reductions, formulas, attention, recurrent layers, scans. Results are kept small by tanh and the like, so that rounding errors stay
- * small, too. What no result has read yet is read by the last layer. The loss is one by name or a formula: half of the formulas'
- * operations are those of the model. Every model should pass `tenon check`.
+ * Values of known shapes are made from one another, by every operation that fits: layers, shared
+ * layers, moves, reductions, formulas, attention, recurrent layers, scans.  tanh and similar
+ * functions keep results small, so that rounding errors stay small, too.  The last layer reads
+ * every value that no other result has read.  The loss has a name or is a formula; half of the
+ * operations in formulas are those of the model.  `tenon check` should accept every model.
  */
 #include <stdarg.h>
 #include <stdbool.h>

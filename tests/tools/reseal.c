@@ -1,4 +1,4 @@
-/* reseal.c -- writes the right checksum into a safetensors file of ours that a test has changed.
+/* reseal.c -- writes the right checksum into a safetensors file of Tenon that a test has changed.
  *
  *   reseal FILE        compiled with -I runtime and libtenonrt.a
  */

@@ -1,8 +1,8 @@
-/* trace.c -- is a file strict JSON (RFC 8259), and to what do its trace events add up?
+/* trace.c -- checks that a file is strict JSON (RFC 8259), and adds up its trace events.
  *
- *   trace FILE     "thread T MICROSECONDS" for each thread, "name MICROSECONDS NAME" for each name of events of kind X,
- *                  "steps N".  Exit code 1 with the place when the file is no JSON, when a duration is negative, or when two
- *                  events of a thread overlap.
+ *   trace FILE     prints "thread T MICROSECONDS" for each thread, "name MICROSECONDS NAME" for each
+ *                  name of events of kind X, and "steps N".  Exit code 1, with the place, if the file
+ *                  is not JSON, if a duration is negative, or if two events of a thread overlap.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* build.h -- for the unit tests: a graph and nodes in a line each, and what a failing Check test
- * wants to print. */
+/* build.h -- for the unit tests: makes a graph and nodes in one line each, and prints values for a
+ * failing Check test. */
 #ifndef TEST_BUILD_H
 #define TEST_BUILD_H
 #include "ops/op.h"

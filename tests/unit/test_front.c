@@ -1,4 +1,5 @@
-/* test_front.c -- what the error tests cannot see: names of parameters, sharing, values, recipes, settings. */
+/* test_front.c -- what golden tests of messages cannot check: names of parameters, sharing, values,
+ * recipes, settings. */
 #include "front/front.h"
 #include "ops/op.h"
 #include <check.h>

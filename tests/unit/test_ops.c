@@ -1,4 +1,4 @@
-/* test_ops.c -- shapes, messages, costs, kernel calls, and the table itself. */
+/* test_ops.c -- shapes, messages, costs, kernel calls, and the table of operations itself. */
 #include "build.h"
 #include "ops/elementwise.h"
 

@@ -1,4 +1,5 @@
-/* test_plan.c -- the memory plan of every shipped model: no two living buffers share bytes, and little is wasted. */
+/* test_plan.c -- the memory plan of every shipped model: values that are alive together share no
+ * byte, and little memory is wasted. */
 #include "front/front.h"
 #include "ir/step.h"
 #include "passes/pass.h"

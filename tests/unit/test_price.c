@@ -1,4 +1,5 @@
-/* test_price.c -- prices: what they count, what they depend on, and what pass choose makes of them. */
+/* test_price.c -- prices: what they count, what they depend on, and which choices pass choose
+ * makes. */
 #include "build.h"
 #include "front/front.h"
 #include "ir/choice.h"

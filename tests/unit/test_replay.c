@@ -1,4 +1,4 @@
-/* test_replay.c -- faults planted in planned steps: the replay finds each, and names the values,
+/* test_replay.c -- planned steps with faults: the replay finds each fault, and names the values,
  * their bytes and the phase. */
 #include "build.h"
 #include "front/front.h"

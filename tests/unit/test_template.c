@@ -1,4 +1,4 @@
-/* test_template.c -- templates of scripts: places, choices, blocks of lines, parts. */
+/* test_template.c -- templates of scripts: placeholders, alternatives, blocks of lines, parts. */
 #include "scripts/template.h"
 #include <check.h>
 #include <signal.h>

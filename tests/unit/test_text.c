@@ -1,4 +1,4 @@
-/* test_text.c -- patterns of names; text of the user inside generated text. */
+/* test_text.c -- patterns of names; user text inside generated text. */
 #include "base/quote.h"
 #include <check.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* cublasLt.h -- the few words of cuBLASLt that runtime/cuda uses, for the tests' own library (../fake_cublas.cpp).
+/* cublasLt.h -- the declarations of cuBLASLt that runtime/cuda uses, for ../fake_cublas.cpp.
  *
- * Numbers are NVIDIA's.
+ * The values are NVIDIA's.
  */
 #ifndef FAKE_CUBLASLT_H
 #define FAKE_CUBLASLT_H

@@ -1,6 +1,6 @@
-/* cuda_runtime_api.h -- the few words of CUDA's runtime that runtime/cuda uses, for the tests' own runtime (../shim.cpp).
+/* cuda_runtime_api.h -- the declarations of CUDA's runtime that runtime/cuda uses, for ../fake.cpp.
  *
- * Numbers of errors are CUDA's.
+ * The error numbers are CUDA's.
  */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H

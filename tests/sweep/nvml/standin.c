@@ -1,4 +1,5 @@
-/* standin.c -- a libnvidia-ml.so.1 of two GPUs: the first has used 5 J more each time it is asked, the second 700 J more. */
+/* standin.c -- a libnvidia-ml.so.1 with two GPUs: at each call the first has used 5 J more, and the
+ * second 700 J more. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,8 +1,10 @@
-/* check.h -- as much of the library Check as tests/kernels use, for processors that it is not installed for.
+/* check.h -- the part of the library Check that tests/kernels use, for processors without this
+ * library.
  *
- * Tests run one after another in one process; a failed assertion ends its test.  The last line reads like Check's:
- * "100%: Checks: 94, Failures: 0, Errors: 0".  CHECK_EVERY=7 in the environment runs the first and each 7th round of a loop test:
- * an emulator takes 30 times as long as a processor.
+ * Tests run one after another in one process; a failed assertion ends its test.  The last line is
+ * like Check's: "100%: Checks: 94, Failures: 0, Errors: 0".  CHECK_EVERY=7 in the environment runs
+ * the first and then each 7th round of a loop test: an emulator takes 30 times as long as a
+ * processor.
  */
 #ifndef CROSS_CHECK_H
 #define CROSS_CHECK_H
