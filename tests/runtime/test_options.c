@@ -171,7 +171,7 @@ static const struct {
     {CPU, "gradchek", "unknown command gradchek"},
     {CPU, "info --wire f32", "--wire is no option of info"},
     {CPU, "predict --weights w", "predict needs --input FILE; images as numbers: .npy (N, 1, 28, 28) or .csv"},
-    {REVIEWS, "predict --weights w", "predict needs --input FILE or --text TEXT; texts, one a line"},
+    {REVIEWS, "predict --weights w", "predict needs --input FILE or --text TEXT; texts, one on each line"},
     {REVIEWS, "predict --weights w --input x --text y", "predict takes one of the two"},
     {NEXT, "predict --weights w", "predict needs --input FILE; tokens: .npy (N, 12)"},
     {CPU, "--seed 08x", "--seed wants a whole number from 0 to 2^64 - 1, not '08x'"},

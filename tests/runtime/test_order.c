@@ -3,8 +3,7 @@
  *
  * Evenness is a chi-square over many seeds; its deviation from the mean is given in standard
  * deviations.  Seeds are fixed, so a test does not fail by chance.  A network of 8 rounds in place
- * of
- * 24 deviates by 20 and more at 9 to 16 samples, and by a thousand at 5.
+ * of 24 deviates by 20 and more at 9 to 16 samples, and by a thousand at 5.
  */
 #include "data/order.h"
 #include "require.h"
