@@ -1,6 +1,6 @@
 /* parser.y -- the grammar of Tenon: docs/reference/language.md says what it means.
  *
- * A syntax error loses one statement: the parser continues after the end of its line. If the head
+ * A syntax error loses one statement: the parser continues after the end of its line.  If the head
  * of a block is wrong, the parser continues inside of its braces.
  */
 %require "3.8"

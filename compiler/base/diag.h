@@ -31,7 +31,7 @@ void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n
 
 int diag_errors(const Diag *d); /* number of errors so far */
 /* Prints all messages in source order (file order, line, column), and identical messages once.
- * After 100 errors, one line gives the number of the others. Clears the list. */
+ * After 100 errors, one line gives the number of the others.  Clears the list. */
 void diag_print(Diag *d, FILE *f);
 
 #endif

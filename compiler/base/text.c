@@ -54,7 +54,7 @@ void text_printf(Text *t, const char *fmt, ...)
 
 /* Edit distance of a and b without regard to case; swapping two neighbours counts once (optimal
  * string alignment).  Returns limit + 1 when the distance is larger than limit, or a word is too
- * long to be a name. Source: Damerau 1964, "A technique for computer detection and correction of
+ * long to be a name.  Source: Damerau 1964, "A technique for computer detection and correction of
  * spelling errors". */
 static int distance(const char *a, const char *b, int limit)
 {

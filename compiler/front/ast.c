@@ -31,7 +31,7 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at)
     return e;
 }
 
-/* Sets the depth of e from the depth of its operand. If the tree gets too deep, e becomes a bad
+/* Sets the depth of e from the depth of its operand.  If the tree gets too deep, e becomes a bad
  * leaf; only the first such error of a file is reported. */
 static void set_depth(Parser *p, Expr *e, const Expr *operand)
 {

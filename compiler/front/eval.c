@@ -105,7 +105,7 @@ static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
     return value_poison();
 }
 
-/* The value of x.channels and the like. A dimension is found by its letter; if the dimensions have
+/* The value of x.channels and the like.  A dimension is found by its letter; if the dimensions have
  * no letters, by its position. */
 static Value eval_field(Lower *l, Expr *e)
 {

@@ -1,5 +1,5 @@
-/* invoke.c -- evaluates calls: matches arguments to parameters. The result is a number, a node, the
- * value of a block, or a layer. */
+/* invoke.c -- evaluates calls: matches arguments to parameters.  The result is a number, a node,
+ * the value of a block, or a layer. */
 #include "front/lower.h"
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool refuse_call(FrontCall *c)
 }
 
 /* Whether the call has no tensor, and so makes a layer value: its first number is then not the
- * tensor. A call with more values than the layer has arguments is an ordinary call with a
+ * tensor.  A call with more values than the layer has arguments is an ordinary call with a
  * mistake. */
 static bool without_tensors(const FrontCall *c)
 {
@@ -77,7 +77,7 @@ static int find_arg(const Callee *c, const char *name)
     return -1;
 }
 
-/* The index of the next parameter for a positional argument; a partial call skips tensors. Returns
+/* The index of the next parameter for a positional argument; a partial call skips tensors.  Returns
  * count if there is none. */
 static int next_slot(const FrontCall *c, int from)
 {

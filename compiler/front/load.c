@@ -1,8 +1,8 @@
 /* load.c -- front_load: reads the file and its imports, checks names, reads the recipe, and lowers
  * the models, in this order.
  *
- * After an error, the following steps still process the rest of the file. A value that depends on
- * an error is poison (value.h), and poison causes no message. So one run reports all errors of a
+ * After an error, the following steps still process the rest of the file.  A value that depends on
+ * an error is poison (value.h), and poison causes no message.  So one run reports all errors of a
  * file, each at its cause.
  */
 #include "front/front.h"
@@ -155,7 +155,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     return g;
 }
 
-/* Reads the recipe and lowers the graph for training, which finds every error of the model. NULL
+/* Reads the recipe and lowers the graph for training, which finds every error of the model.  NULL
  * after an error. */
 static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
 {

@@ -1,7 +1,7 @@
 /* lower.h -- from tree to graph: a model runs once at compile time; its operations on tensors
  * become nodes.
  *
- * The graph has no conditions, numbers, blocks or loops other than scans. The path of a layer
+ * The graph has no conditions, numbers, blocks or loops other than scans.  The path of a layer
  * consists of the names of the bindings that lead to it.
  */
 #ifndef LOWER_H

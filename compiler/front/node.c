@@ -50,7 +50,7 @@ static bool is_tensor(const OpArg *arg, const Slot *slot)
            (arg->type == ARG_PLACES && slot->given && slot->v.kind == V_TENSOR);
 }
 
-/* The checked attributes of a call, as a node outside of the graph. The attribute of an optional
+/* The checked attributes of a call, as a node outside of the graph.  The attribute of an optional
  * tensor says whether it is given. */
 static Node *attributes(Lower *l, const Op *op, const Slot *slot, Span at)
 {

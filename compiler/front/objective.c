@@ -25,7 +25,7 @@ static Shape label_shape(const Graph *g)
 }
 
 /* Evaluates loss = NAME, or a layer value such as softmax_cross_entropy(smoothing = 0.1): calls the
- * op with output and label. For mse, the label becomes a one-hot vector. */
+ * op with output and label.  For mse, the label becomes a one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};

@@ -2,7 +2,7 @@
  *
  * A filter of tokens stands between the lexer and the grammar.  It drops a newline inside of ( )
  * and [ ], after an operator, and before |> or else, so a statement can continue on the next line
- * where it is clearly unfinished. If a '{' is still open at the next declaration, the filter
+ * where it is clearly unfinished.  If a '{' is still open at the next declaration, the filter
  * reports it and closes it: a missing brace causes one error, not one for every later line.
  */
 #include "front/parse.h"
@@ -100,7 +100,7 @@ static void put_back(Parser *p, int token, const YYSTYPE *value, Span at)
     ((YYSTYPE *)p->ahead_value)[p->nahead++] = *value;
 }
 
-/* Drops a newline if the statement continues after it. Returns NEWLINE, or the token after a
+/* Drops a newline if the statement continues after it.  Returns NEWLINE, or the token after a
  * dropped newline. */
 static int newline(Parser *p, YYSTYPE *value, Span *at)
 {
@@ -120,8 +120,8 @@ static int newline(Parser *p, YYSTYPE *value, Span *at)
     return NEWLINE;
 }
 
-/* If a reserved word stands in the place of a name, reports it and returns it as a name. Later uses
- * of the word as a name are returned as names, too. */
+/* If a reserved word stands in the place of a name, reports it and returns it as a name.  Later
+ * uses of the word as a name are returned as names, too. */
 static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     Span next_at;
@@ -226,7 +226,7 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
-/* Reports a NUL byte. Text has none, and flex would be slow in a run of them, so the parser
+/* Reports a NUL byte.  Text has none, and flex would be slow in a run of them, so the parser
  * stops. */
 static bool has_nul(Parser *p)
 {

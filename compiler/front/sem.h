@@ -1,7 +1,7 @@
 /* sem.h -- collects what a file declares, and checks that every name is defined.
  *
  * Runs before anything is computed, over all code, so that it finds a mistake in a block that
- * nothing calls.  An expression with an error is marked bad. Everything computed from it is poison
+ * nothing calls.  An expression with an error is marked bad.  Everything computed from it is poison
  * (value.h), which causes no further message.
  */
 #ifndef SEM_H
@@ -49,7 +49,7 @@ const char *callee_arg(const Callee *c, int i);
 bool callee_tensor(const Callee *c, int i);
 bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: ARG_TENSORS */
 
-/* Suggests the name of `list` that is nearest to `word`. If none is near and the list is short,
+/* Suggests the name of `list` that is nearest to `word`.  If none is near and the list is short,
  * prints the whole list. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
 

@@ -97,7 +97,7 @@ bool settings_read(Unit *u, const FrontOptions *o, Settings *out)
     return read_options(u, o, out) && ok;
 }
 
-/* Applies key.sub = value: adds an argument to the call of the key. It replaces an argument of the
+/* Applies key.sub = value: adds an argument to the call of the key.  It replaces an argument of the
  * same name in the file. */
 static void set_argument(Unit *u, Entry *old, const Entry *e)
 {
@@ -127,7 +127,7 @@ static bool is_list(const char *key)
     return strcmp(key, "clip") == 0 || strcmp(key, "augment") == 0;
 }
 
-/* clip.norm = 1 means norm(1). It replaces norm in the list of the file; other forms stay. */
+/* clip.norm = 1 means norm(1).  It replaces norm in the list of the file; other forms stay. */
 static Expr *list_with(Unit *u, Expr *old, const Entry *e)
 {
     Expr *name = arena_alloc(u->arena, sizeof *name), *call = arena_alloc(u->arena, sizeof *call);

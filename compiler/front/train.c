@@ -30,8 +30,8 @@ static bool is_cifar10(const char *name)
     return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
 }
 
-/* Reads text(...) or tsv(...). The words of `unit` are those of TextUnit without the first one. The
- * vocabulary of bytes has at least 256 tokens. */
+/* Reads text(...) or tsv(...).  The words of `unit` are those of TextUnit without the first one.
+ * The vocabulary of bytes has at least 256 tokens. */
 static void read_text_data(Train *t, Expr *e, bool table)
 {
     DataSpec *d = &t->r->data;
@@ -379,7 +379,7 @@ static int key_index(const char *name)
     return i < KEYS ? i : -1;
 }
 
-/* The index of a key; -1 after an error. If another key was likely meant, sets meant[] of it, so
+/* The index of a key; -1 after an error.  If another key was likely meant, sets meant[] of it, so
  * that it is not reported as missing. */
 static int find_key(Unit *u, const Entry *e, bool *meant)
 {

@@ -14,7 +14,7 @@ typedef struct Settings {
     int ntrain;
 } Settings;
 
-/* Parses the settings of the command line. Each setting has its own source text, which messages
+/* Parses the settings of the command line.  Each setting has its own source text, which messages
  * underline.  Returns false after errors. */
 bool settings_read(Unit *u, const FrontOptions *o, Settings *out);
 /* Applies settings to the entries of a train block. */

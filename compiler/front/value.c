@@ -1,4 +1,4 @@
-/* value.c -- arithmetic at compile time: 64-bit integers and doubles. Overflow is an error.
+/* value.c -- arithmetic at compile time: 64-bit integers and doubles.  Overflow is an error.
  *
  * int / int is an int and must divide exactly; // and % round towards minus infinity, so that
  * a == (a // b) * b + a % b and 0 <= a % b < b for b > 0.
@@ -21,7 +21,7 @@ const char *type_kind(Type t)
     return word[t];
 }
 
-/* x / y rounded down. The caller excludes y == 0 and INT64_MIN / -1, which overflows. */
+/* x / y rounded down.  The caller excludes y == 0 and INT64_MIN / -1, which overflows. */
 static int64_t floor_div(int64_t x, int64_t y)
 {
     const int64_t q = x / y;
@@ -137,7 +137,7 @@ static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
     }
 }
 
-/* Whether two values of one kind are equal; compares lists item by item. The recursion is as deep
+/* Whether two values of one kind are equal; compares lists item by item.  The recursion is as deep
  * as the source text, which is bounded. */
 static bool values_equal(Value x, Value y)
 {

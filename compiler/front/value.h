@@ -1,6 +1,6 @@
 /* value.h -- the value of an expression at compile time, and the arithmetic of numbers.
  *
- * Poison is the value of an expression with an error, and of all that depends on it. The error is
+ * Poison is the value of an expression with an error, and of all that depends on it.  The error is
  * reported once; poison causes no further message.
  */
 #ifndef VALUE_H
@@ -64,7 +64,7 @@ const char *type_kind(Type t);
 Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help);
 Value value_unary(Arena *a, Operator op, Value x, const char **why);
 
-/* Converts v to type t; an int also fits a float. Returns false if v does not fit. */
+/* Converts v to type t; an int also fits a float.  Returns false if v does not fit. */
 bool value_as(Value v, Type t, Value *out);
 
 #endif

@@ -32,10 +32,10 @@ typedef struct Attr {
  * of its reader and never stored); the emitter relies on them. */
 enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
 
-/* How a value lies in memory.  ROW: dimensions in order, the last one fastest.  LAST: a (C, H,
- * W) sample stored as (H, W, C); a flattened one (rank 1 with flat[] = C, H, W) keeps that
- * order. TIME: the (T, F) sequences of the samples of a chunk, stored as (T, N, F), step by
- * step. Param.axis describes the layout of weights. */
+/* How a value lies in memory.  ROW: dimensions in order, the last one fastest.  LAST: a (C, H, W)
+ * sample stored as (H, W, C); a flattened one (rank 1 with flat[] = C, H, W) keeps that order.
+ * TIME: the (T, F) sequences of the samples of a chunk, stored as (T, N, F), step by step.
+ * Param.axis describes the layout of weights. */
 typedef enum { LAYOUT_ROW, LAYOUT_LAST, LAYOUT_TIME } Layout;
 
 /* Where a value lives (set by the passes schedule and plan).

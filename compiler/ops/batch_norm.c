@@ -11,7 +11,7 @@
  * batch_statistics, mean and rstd from the sums of all slices; batch_norm, after the next barrier;
  * batch_record, which updates the running averages (emitters write its call).  With sync,
  * batch_known follows each sum; it holds the sums of all shards of the batch, and ranks exchange
- * these sums.  Evaluation uses batch_norm_test, which reads the averages. `momentum` is the share
+ * these sums.  Evaluation uses batch_norm_test, which reads the averages.  `momentum` is the share
  * of the old average in the new one.  The variance is biased in y and unbiased in the average.
  *
  * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by

@@ -11,9 +11,9 @@
 
 enum { CONV_LANES = 8 };
 
-/* Sets the attribute `lanes` (numbers of a pixel in memory) of the samples of g when padding
- * pays. Returns the only convolution that reads the samples; its filters need the same padding.
- * NULL: the samples are not padded. */
+/* Sets the attribute `lanes` (numbers of a pixel in memory) of the samples of g when padding pays.
+ * Returns the only convolution that reads the samples; its filters need the same padding.  NULL:
+ * the samples are not padded. */
 Node *conv_lanes(Graph *g, const Readers *r, Half type);
 
 #endif

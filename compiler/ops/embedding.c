@@ -5,7 +5,7 @@
  *   position    y[t] = x[t] + w[t]           x, y (N, T, F)        w (T, F)
  *
  * An optimizer also updates rows that no token of the batch uses: their gradient is 0, but momentum
- * and decay still change them. `lazy = true` skips such rows: the result differs, and steps with
+ * and decay still change them.  `lazy = true` skips such rows: the result differs, and steps with
  * large tables are faster.
  *
  * The token `padding` gives zeros; its row begins with zeros and is not trained.  A table that a

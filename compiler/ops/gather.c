@@ -11,7 +11,7 @@
  *               y (N, .., J, ..), or (N, .., ..) without the dimension
  *
  * Real indices are rounded; an index outside of the dimension gives zeros.  The index has no
- * gradient. For a table that all samples share, use embedding.
+ * gradient.  For a table that all samples share, use embedding.
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -10,8 +10,8 @@
  *
  *   x, y (N, F) or (N, T, F), or of any rank       w, b (F)
  *
- * The backward pass recomputes mean and r, because the row is in the first-level cache. Source: Ba,
- * Kiros & Hinton 2016, "Layer normalization"; Zhang & Sennrich 2019, "Root mean square layer
+ * The backward pass recomputes mean and r, because the row is in the first-level cache.  Source:
+ * Ba, Kiros & Hinton 2016, "Layer normalization"; Zhang & Sennrich 2019, "Root mean square layer
  * normalization".
  */
 #include "ops/check.h"

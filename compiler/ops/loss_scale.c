@@ -5,8 +5,8 @@
  *                                  (runtime/cuda/loss_scale.cuh)
  *
  * Made by pass gradient with --dtype f16.  The rest of the backward pass is linear in s, so sums
- * over samples divided by s are the gradients. Source: Micikevicius et al. 2018, "Mixed
- * precision training", section 3.2.
+ * over samples divided by s are the gradients.  Source: Micikevicius et al. 2018, "Mixed precision
+ * training", section 3.2.
  */
 #include "ops/check.h"
 

@@ -189,10 +189,10 @@ struct Op {
     /* Sets n->shape (and dtype) from inputs and attributes.  Reports an error at the argument
      * and returns false when they do not fit. */
     bool (*shape)(Node *n, Diag *d);
-    /* Layers: makes the parameters under `path` ("stage1.conv2"), the node and its bias.  x
-     * holds the tensor arguments, attrs the checked attributes with their spans (attrs is not in
-     * the graph). Returns NULL after an error.  Without this rule, front makes one node and
-     * calls shape. */
+    /* Layers: makes the parameters under `path` ("stage1.conv2"), the node and its bias.  x holds
+     * the tensor arguments, attrs the checked attributes with their spans (attrs is not in the
+     * graph).  Returns NULL after an error.  Without this rule, front makes one node and calls
+     * shape. */
     Node *(*build)(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d);
     /* Ops whose result is a list of tensors: stores tensors made of other ops in *part (arena),
      * and returns their number; 0 after an error. */
@@ -201,7 +201,7 @@ struct Op {
     void (*gradient)(Grad *gr, Node *n, Node *dy);
     Cost (*cost)(const Node *n); /* NULL: 0 flops, bytes of inputs and output */
     /* Price of the kernel on a nominal core, for kernels that compute more than they move
-     * (ops/price.h). NULL: operands and result are moved once, with one function for each
+     * (ops/price.h).  NULL: operands and result are moved once, with one function for each
      * number. */
     void (*price)(const Node *n, const Market *m, Price *p);
     /* Describes the C call that computes the node (ops/call.h).  NULL: no code (views, inputs). */

@@ -10,9 +10,9 @@
  *
  *   x (N, K)   label t (N), 0 <= t < K   y (N)      the program's loss is the mean over the batch
  *
- * For sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided
- * by the mean number of such positions in a sample of the batch; a position with t = -1 does not
- * count. The loss of the program is then the mean over all positions that count.
+ * For sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided by
+ * the mean number of such positions in a sample of the batch; a position with t = -1 does not
+ * count.  The loss of the program is then the mean over all positions that count.
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -1,20 +1,21 @@
 /* buckets.c -- ranks add gradients during the backward pass: cuts the gradient buffer into buckets.
  *
  * Sums stand in the gradient buffer in the order of the backward pass: the last layer comes first.
- * A bucket is a few neighbours.  Calls that only later buckets need go to a later slice phase, so
- * that ranks add a complete bucket while this phase runs.
+ * A bucket consists of a few neighbouring sums.  Calls that only later buckets need go to a later
+ * slice phase, so that ranks add a complete bucket while this phase runs.
  *
  * Size of a bucket: a sum of S bytes over ranks takes A + S B seconds.  k buckets cost k A seconds,
  * and nothing hides the last S / k bytes.  k A + B S / k is least if a bucket has sqrt(S A / B)
- * bytes.  B is that of 16 ranks on 10 Gbit/s (2 * 15/16 S bytes).  A is the time of a processor for
- * 2 log2 16 messages of 10 us each.  Messages need 30 us to arrive; this time is hidden, because
- * several sums are under way.  A network of twice the speed needs buckets of 1.4 times the bytes.
+ * bytes.  B is the time of a byte for 16 ranks on 10 Gbit/s, which transfer 2 * 15/16 S bytes.  A
+ * is the time that a processor spends on 2 log2 16 messages of 10 us each.  A message arrives after
+ * 30 us; this latency is hidden, because several sums run at the same time.  On a network of twice
+ * the speed, the best bucket has 1.4 times the bytes.
  *
  * A step ends before its sums are complete.  Ranks update a bucket when the forward pass of the
  * next step reaches the layers of this bucket; the step has phases for that (schedule.c).  This is
- * impossible if something stands between sums and updates (clipping by norm).
+ * impossible if another operation comes between sums and updates (clipping by norm).
  *
- * Without ranks there is one bucket.  No bit depends on the buckets: only the time of a sum does.
+ * Without ranks there is one bucket.  No bit depends on the buckets; they change only the time.
  */
 #include "passes/buckets.h"
 #include "ir/target.h"
@@ -37,7 +38,7 @@ void buckets_cut(Graph *g, Step *s, const Options *o)
         b.sums++;
         b.bytes = end - b.offset;
         if (i + 1 < s->nsum && (i + 1 >= s->ngradient || b.bytes < most))
-            continue; /* averages join the bucket of the last gradients */
+            continue; /* sums for running averages belong to the bucket of the last gradients */
         ARENA_PUSH(g->arena, s->bucket, s->nbucket, b);
         b = (Bucket){.first = i + 1, .offset = end};
     }
@@ -51,7 +52,7 @@ int *buckets_claim(const Graph *g, const Step *s)
     for (int b = s->nbucket - 1; b >= 0; b--)
         for (int i = 0; i < s->bucket[b].sums; i++)
             by[s->sum[s->bucket[b].first + i].root->id] = b;
-    for (int i = g->nnode - 1; i >= 0; i--) { /* readers stand behind their inputs */
+    for (int i = g->nnode - 1; i >= 0; i--) { /* readers come after their inputs */
         const Node *n = g->node[i];
         for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
             if (by[n->in[k]->id] > by[n->id])
@@ -67,7 +68,7 @@ bool *buckets_read(const Graph *g, const Step *s, int bucket)
     for (int i = 0; i < b->sums; i++)
         if (s->sum[b->first + i].update)
             reads[s->sum[b->first + i].update->in[0]->id] = true;
-    for (int i = 0; i < g->nnode; i++) { /* readers stand behind their inputs */
+    for (int i = 0; i < g->nnode; i++) { /* readers come after their inputs */
         const Node *n = g->node[i];
         for (int k = 0; k < n->nin && !(n->op->flags & OP_UPDATE); k++)
             if (reads[n->in[k]->id] && !n->in[k]->shape.batched)

@@ -1,4 +1,4 @@
-/* chains.c -- elementwise operations behind each other become one loop, on a GPU one kernel.
+/* chains.c -- computes a chain of elementwise operations in one loop; on a GPU, in one kernel.
  *
  *   relu_d(add(a, b), y)   ->   relu_d(add(a, b){inline}, y)
  *
@@ -24,8 +24,8 @@ static Tree own_tree(const Node *n)
     return t;
 }
 
-/* A value that its only reader reads twice stays in memory.  Inlined twice, a chain of h = h * h
- * would double the program at each step. */
+/* A value that its only reader reads twice stays in memory.  If it were inlined twice, a chain of h
+ * = h * h would double the expression at each step. */
 void pass_chains(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;

@@ -2,8 +2,9 @@
  * (ops/price.h).
  *
  * Winograd's F(2x2, 3x3) and F(2x2, 5x5) need 2.25 and 2.8 times fewer multiplications than the
- * direct sum and are as exact.  F(4x4, 3x3) needs 4 times fewer and is 3-4 times less exact; it is
- * for --fast.  The transforms cost a pass over input and output, and larger packed filters.
+ * direct sum and have rounding errors of the same size.  F(4x4, 3x3) needs 4 times fewer, and its
+ * rounding errors are 3-4 times as large; it is only used with --fast.  The transforms need a pass
+ * over input and output, and the packed filters are larger.
  *
  * The gradients of a convolution with a fused pooling stay sparse, which is faster than each dense
  * algorithm.  Prices depend only on sizes, --cpu and --dtype, and the program contains the choice,
@@ -16,7 +17,7 @@
 #include "runtime/constants.h"
 
 enum { SCRATCH_BYTES = RT_WINO_BYTES / 2 }; /* a block that needs more scratch is not faster */
-/* times the lowest price: dearer algorithms are not measured */
+/* algorithms above this multiple of the lowest price are not measured */
 static const double CLOSE = 2.5;
 
 static bool all(const Node *n, const char *key, int64_t value)
@@ -39,8 +40,8 @@ static bool pad_within_kernel(const Node *n)
     return pad[0] < k[0] && pad[1] < k[1];
 }
 
-/* Whether F(m x m) can compute n.  The gradient of the filters takes channels in blocks and packs
- * no filters. */
+/* Whether F(m x m) can compute n.  The gradient of the filters needs no check of the scratch: it
+ * divides channels into blocks, and packs no filters. */
 static bool possible(const Node *n, int64_t m, const Options *o, const Market *k)
 {
     const int64_t r = node_attr(n, "kernel")->list[0];
@@ -119,7 +120,7 @@ static bool is_conv(const Node *n)
     return n->op->product == PRODUCT_CONV;
 }
 
-/* By price; with --tune, choices between close prices are measured. */
+/* Chooses by price; with --tune, Options.tuner decides between close prices by measurement. */
 void pass_choose(Graph *g, const Options *o, Diag *d)
 {
     Step step = {0};

@@ -1,8 +1,9 @@
 /* cse.c -- common subexpressions: nodes with equal op, inputs, attributes and shape become one
  * node.
  *
- * Dropout nodes differ in attribute purpose; parameters and updates differ in their parameter.  So
- * randomness and state are safe.  Nodes of different loops over time always differ.
+ * Nodes with randomness or state are never merged: dropout nodes differ in the attribute purpose,
+ * parameters and updates differ in their parameter.  Nodes of different loops over time always
+ * differ.
  */
 #include "base/text.h"
 #include "ops/op.h"
@@ -51,7 +52,7 @@ static uint64_t hash(const Node *n)
     return text_hash(n->shape.dim, (size_t)n->shape.rank * sizeof *n->shape.dim, h);
 }
 
-/* If the order of operands does not change bits, the node with the smaller id comes first. */
+/* Sorts operands by id if their order does not change bits, so that a + b equals b + a. */
 static void order_inputs(Node *n)
 {
     if (n->op->flags & OP_COMMUTES && n->in[0]->id > n->in[1]->id) {
@@ -69,8 +70,8 @@ static bool may_merge(const Node *n)
     return !sum && !scan_carries(n) && !(n->op->flags & OP_ROOT);
 }
 
-/* The node of the table that equals n; NULL if there is none, then n enters the table.  Open
- * addressing; size is a power of two. */
+/* The node of the table that equals n.  If there is none, adds n to the table and returns NULL.
+ * Open addressing; size is a power of two. */
 static Node *look_up(Node **table, size_t size, Node *n)
 {
     size_t at = hash(n) & (size - 1);

@@ -1,7 +1,8 @@
-/* cut.c -- cuts the batch into shards, slices and chunks: a part of pass schedule, which prices
- * need before it.
+/* cut.c -- cuts the batch into shards, slices and chunks.  This is a part of pass schedule, but
+ * prices need the sizes before that pass runs.
  *
- * Units of work are constants of the program: they never depend on the number of threads or ranks.
+ * Shards, slices and chunks are constants of the program: they never depend on the number of
+ * threads or ranks.
  */
 #include "ir/step.h"
 #include "ops/op.h"
@@ -15,7 +16,7 @@ enum {
     CHUNK_NUMBERS = 1 << 19, /* numbers of the largest value of a chunk: 2 MB of f32 */
     CHUNK_LARGE = 1 << 21,   /* the same for large images, whose chunks can have one sample: 8 MB */
     CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, if the graph has attention */
-    SMALL_NET = 4 << 20,     /* parameters of the largest small network */
+    SMALL_NET = 4 << 20,     /* a network with at most so many parameters is small */
     SUM_NUMBERS = 1 << 26    /* numbers in the weight gradients of all slices: 256 MB of f32 */
 };
 
@@ -28,8 +29,8 @@ static int64_t divisor(int64_t n, int64_t least, int64_t most)
     return n;
 }
 
-/* Whether statistics belong to a shard (batch_norm without sync).  Then the batch is one shard by
- * default. */
+/* Whether the graph has statistics of a shard (batch_norm without sync): then the batch is one
+ * shard by default. */
 static bool has_statistics(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -70,8 +71,8 @@ static int64_t largest(const Graph *g)
     return most;
 }
 
-/* Steps of the longest sequence under attention; 0: no attention.  The test is by name, because the
- * size of the scores is a fact of attention alone. */
+/* Steps of the longest sequence under attention; 0: no attention.  The test is by name, because
+ * only attention has scores. */
 static int64_t attention_steps(const Graph *g)
 {
     int64_t most = 0;
@@ -84,12 +85,13 @@ static int64_t attention_steps(const Graph *g)
 }
 
 /* Chunk of a batch that is one shard.  All threads share the shard, so it has at least two chunks
- * (resnet50 with 16 samples on two threads: 1.9 s a step instead of 3.4 s), and four if a further
- * copy of the weight gradients is small.  The values of a chunk stay in the cache of the processor:
- * batch_norm reads what a convolution has just written.  Four samples fill the rows of a kernel at
- * the small end of a network.  For large images fewer samples are faster: ms a step on one thread
- * with four, two and one samples in a chunk are 3168, 3046, 3038 for resnet50 at 224; with four and
- * one samples they are 2300, 2225 for inception_v3 at 299, and 621, 553 for mobilenet_v2 at 224. */
+ * (a step of resnet50 with 16 samples on two threads then takes 1.9 s, not 3.4 s).  It has four
+ * chunks if another copy of the weight gradients is small.  The values of a chunk stay in the cache
+ * of the processor: batch_norm reads what a convolution has just written.  Four samples fill the
+ * rows of a kernel in the last layers, where images are small.  For large images fewer samples are
+ * faster: ms a step on one thread with four, two and one samples in a chunk are 3168, 3046, 3038
+ * for resnet50 at 224; with four and one samples they are 2300, 2225 for inception_v3 at 299, and
+ * 621, 553 for mobilenet_v2 at 224. */
 static int64_t chunk_of_one(const Graph *g, int64_t shard)
 {
     const int64_t values = CHUNK_NUMBERS / largest(g), large = CHUNK_LARGE / largest(g);
@@ -122,7 +124,7 @@ void schedule_cut(const Graph *g, Step *s)
         slices = sums < 2 ? 2 : sums < slices ? sums : slices;
     }
     const int64_t steps = attention_steps(t);
-    if (steps > 0) { /* long products need no more rows, and their values are large */
+    if (steps > 0) { /* a sequence gives a product enough rows, and its values are large */
         const int64_t most = CHUNK_ROWS / steps, each = sums / s->shards;
         s->chunk = divisor(s->shard, 1, most < 1 ? 1 : most < CHUNK_MOST ? most : CHUNK_MOST);
         slices = each < 1 ? 1 : each < slices ? each : slices;
@@ -141,8 +143,8 @@ void schedule_cut_for_device(const Graph *g, Step *s, const Options *o)
     s->slices = 1;
 }
 
-/* The mean of one number is this number: then the result of batch_norm would be its shift for each
- * sample.  The test is by name, as in the message. */
+/* Reports a batch_norm with one number in a channel: the mean would be this number, and the result
+ * would be the shift for each sample.  The test is by name, because the message names the op. */
 bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d)
 {
     const int before = diag_errors(d);

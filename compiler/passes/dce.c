@@ -12,7 +12,8 @@ static void keep(Node *n)
         n->mark = 1;
 }
 
-/* State and next value of a Carry live together; true if one of them became alive. */
+/* Marks the state and the next value of a Carry if one of them is marked; true if a mark was
+ * added. */
 static bool keep_carried(const Graph *g)
 {
     bool more = false;
@@ -25,7 +26,8 @@ static bool keep_carried(const Graph *g)
     return more;
 }
 
-/* Loops know their stacks, also stacks that an earlier pass has dropped. */
+/* Clears the marks of the stacks of loops.  An earlier pass can have dropped such a stack from
+ * graph->node, while its loop still points to it. */
 static void forget_marks(const Graph *g)
 {
     for (int i = 0; i < g->nloop; i++)
@@ -57,7 +59,7 @@ void pass_dce(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < g->nmetric; i++)
         keep(g->metric[i].node);
     do
-        for (int i = g->nnode - 1; i >= 0; i--) /* readers stand behind their inputs */
+        for (int i = g->nnode - 1; i >= 0; i--) /* readers come after their inputs */
             for (int j = 0; g->node[i]->mark && j < g->node[i]->nin; j++)
                 keep(g->node[i]->in[j]);
     while (keep_carried(g));

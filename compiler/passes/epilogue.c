@@ -1,5 +1,5 @@
-/* epilogue.c -- bias, addition and relu join the product before them: cuBLASLt and cuDNN compute
- * all of them in one call.
+/* epilogue.c -- merges bias, addition and relu into the product before them: cuBLASLt and cuDNN
+ * compute all of them in one call.
  *
  *   relu(bias(dense(x, w), b))        ->  dense(x, w, b){act = relu}           likewise conv2d
  *   relu(bias(conv2d(x, w), b) + r)   ->  conv2d(x, w, b, r){act = relu, residual}
@@ -9,15 +9,15 @@
  *                                         if y = dense(..){act = relu}
  *   relu(batch_norm(x, ...) + r)      ->  batch_norm(x, ..., r){act = relu}    a kernel of Tenon
  *
- * Each part is optional.  A value joins only if nothing else reads it.
+ * Each part is optional.  An operation is merged only if nothing else reads its input.
  *
- * This pass is for --kernels=cudnn.  Pass fuse, with the patterns of the kernels for processors,
- * does not run then.  relu, its gradient and the addition are tested by name, because the libraries
- * offer exactly these epilogues: the gelu of cuBLASLt is another function (by tanh), and cuBLASLt
- * has no tanh.  The side of a dense layer has one bit for each number: whether relu passed it.  The
- * product writes these bits, and cuBLASLt reads only such bits to undo a relu.  If cuDNN has no
- * engine for an epilogue, a kernel of Tenon computes it behind the convolution; the emitter decides
- * that after it has planned its graphs (cuda/graph.c).
+ * This pass runs with --kernels=cudnn, in place of pass fuse, which has the patterns of the kernels
+ * for processors.  The ops relu, its gradient and the addition are tested by name, because the
+ * libraries offer exactly these epilogues.  The gelu of cuBLASLt is another function (the
+ * approximation by tanh), and cuBLASLt has no tanh.  The side of a dense layer has one bit for each
+ * number: whether relu passed it.  The product writes these bits, and cuBLASLt reads only such bits
+ * to undo a relu.  If cuDNN has no engine for an epilogue, a kernel of Tenon computes it after the
+ * convolution; the emitter decides this when it plans its cuDNN graphs (cuda/graph.c).
  */
 #include "ir/readers.h"
 #include "ops/op.h"
@@ -60,7 +60,7 @@ static Node *other_term(const Node *next, const Node *n)
     return r->op->leaf != LEAF_CONST && shape_same(&r->shape, &n->shape) ? r : NULL;
 }
 
-/* Joins an addition behind n: the other operand becomes the last input. */
+/* Merges an addition that reads n into n: the other operand becomes the last input. */
 static Node *join_added(Graph *g, Readers *r, Node *n)
 {
     Node *next = next_of(r, n), *other = other_term(next, n), *in[6];
@@ -74,7 +74,7 @@ static Node *join_added(Graph *g, Readers *r, Node *n)
     return n;
 }
 
-/* n, with a batch_norm_test behind it folded in if possible. */
+/* Folds a batch_norm_test that reads n into n, if possible.  Returns the resulting node. */
 static Node *join_fold(Graph *g, Readers *r, Node *n)
 {
     Node *b = next_of(r, n);

@@ -1,5 +1,5 @@
-/* fuse.c -- kernels for processors compute bias, activation, pooling and the masks of the backward
- * pass inside the product or normalisation before them.
+/* fuse.c -- merges bias, activation, pooling and the masks of the backward pass into the product or
+ * normalisation before them, for the kernels of processors.
  *
  *   act(bias(conv(x, w), b))            ->  conv(x, w, b){act}                  likewise dense
  *   act(batch_norm(x, ...))             ->  batch_norm(x, ...){act}
@@ -10,9 +10,9 @@
  *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
  *   act_d(dense_dx(w, dy), y)           ->  dense_dx(w, dy, y){mask}            likewise conv2d_dx
  *
- * Op.takes and Op.epilogue say what can join what.  max_pool_dx is tested by name, because it is
- * the gradient of exactly this pooling.  A rewrite needs to know all readers of a value, so each
- * value that something else reads stays.
+ * Op.takes and Op.epilogue say which op can become part of which kernel. max_pool_dx is tested by
+ * name, because it is the gradient of exactly this pooling.  A value stays if a node outside of the
+ * pattern reads it.
  */
 #include "ir/readers.h"
 #include "ops/elementwise.h"
@@ -65,8 +65,8 @@ static bool pool_is_2x2(const Node *p)
 
 /* ---- max_pool(act(z)) */
 
-/* max_pool(act(z)) becomes act(max_pool(z)), with the gradients of both: pooling makes fewer
- * numbers for the activation. */
+/* Replaces max_pool(act(z)) by act(max_pool(z)), also in the gradients: the activation then has
+ * fewer numbers. */
 static bool swap_pool(Fuse *f, Node *p)
 {
     Node *a = p->in[0], *u[4], *unpool = NULL, *mask = NULL;
@@ -110,7 +110,7 @@ static bool swap_pool(Fuse *f, Node *p)
     return true;
 }
 
-/* ---- bias, pool and activation join a product or a normalisation */
+/* ---- bias, pooling and activation in a product or a normalisation */
 
 static bool absorb_bias(Fuse *f, Node *b)
 {
@@ -123,8 +123,8 @@ static bool absorb_bias(Fuse *f, Node *b)
     return true;
 }
 
-/* Whether u, a reader of d = max_pool_dx(c, dz), can read dz: gradients of the convolution with an
- * index, and the sum of the bias. */
+/* Whether u, a reader of d = max_pool_dx(c, dz), can read dz in place of d: the gradients of the
+ * convolution can, with an index, and so can the gradient of the bias. */
 static bool reads_unpooled(const Node *u, const Node *d)
 {
     return (u->op->product == PRODUCT_CONV && u->op->role != ROLE_Y && u->in[1] == d &&
@@ -133,8 +133,8 @@ static bool reads_unpooled(const Node *u, const Node *d)
             !u->shape.batched);
 }
 
-/* A 2x2 max-pool joins its convolution.  The gradients of the convolution then read the pooled
- * gradient and the index of each maximum. */
+/* Merges a 2x2 max-pool into its convolution.  The gradients of the convolution then read the
+ * pooled gradient and the index of each maximum. */
 static bool absorb_pool(Fuse *f, Node *p)
 {
     Node *c = p->in[0], *u[4], *r[8], *unpool = NULL;
@@ -183,7 +183,7 @@ static bool absorb_pool(Fuse *f, Node *p)
     return true;
 }
 
-/* An activation joins its producer, if only sides of the producer are read besides. */
+/* Merges an activation into its producer, if nothing else reads the producer but ops "side". */
 static bool absorb_act(Fuse *f, Node *a)
 {
     Node *c = a->nin == 1 ? a->in[0] : NULL, *u[4];
@@ -207,8 +207,8 @@ static bool absorb_act(Fuse *f, Node *a)
     return true;
 }
 
-/* A residual joins the loop of batch_norm, later also the activation after it.  The test of `add`
- * is by name, because only a sum is a residual.  With four inputs, batch_norm has no residual
+/* Merges a residual into batch_norm; the activation after it can follow later.  The test of `add`
+ * is by name, because only a sum is a residual.  A batch_norm with four inputs has no residual
  * yet. */
 static bool absorb_residual(Fuse *f, Node *a)
 {
@@ -225,7 +225,7 @@ static bool absorb_residual(Fuse *f, Node *a)
     return false;
 }
 
-/* ---- masks join the gradients that they multiply */
+/* ---- masks in the gradients that they multiply */
 
 /* A node with the bytes of y and the shape s: y itself, or a flatten of y in the forward pass;
  * NULL: none. */
@@ -241,7 +241,7 @@ static Node *same_bytes(const Fuse *f, Node *y, const Shape *s)
     return NULL;
 }
 
-/* The mask of an activation joins the gradient that it multiplies, also through a view. */
+/* Merges the mask of an activation into the gradient that it multiplies, also through a view. */
 static bool absorb_mask(Fuse *f, Node *m)
 {
     Node *d = m->in[0], *view = NULL, *y = m->in[1];
@@ -284,7 +284,7 @@ static bool fuse_one(Fuse *f, Node *n)
     return false;
 }
 
-/* Joins until nothing changes.  Joined nodes stay in the list without inputs, until dce. */
+/* Merges until nothing changes.  Merged nodes stay in the list, without inputs, until dce. */
 static void join_all(Fuse *f, bool pools_only)
 {
     const Graph *g = f->graph;
@@ -305,7 +305,7 @@ void pass_fuse(Graph *g, const Options *o, Diag *d)
     Fuse f = {g, readers_new(g)};
 
     (void)o, (void)d;
-    /* an activation can join its convolution only after the pooling between them has joined */
+    /* poolings first: an activation after a pooling can only then be merged */
     join_all(&f, true);
     join_all(&f, false);
     graph_sort(g);

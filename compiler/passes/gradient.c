@@ -12,7 +12,7 @@
 #include "ops/scan.h"
 #include "passes/pass.h"
 
-/* ---- loops over time: a second loop passes adjoints from each step to the step before it */
+/* ---- loops over time: a second loop passes gradients from each step to the previous step */
 
 static Node *zeros(Graph *g, const Node *like)
 {
@@ -21,8 +21,8 @@ static Node *zeros(Graph *g, const Node *like)
     return graph_const(g, 0, s, like->span);
 }
 
-/* Makes the backward loop of l.  The adjoint of a value that a step passes on comes from the next
- * step, at the last step from the readers behind the loop. */
+/* Makes the backward loop of l.  The gradient of a value that a step passes on comes from the next
+ * step; at the last step, it comes from the readers after the loop. */
 static void enter(Graph *g, Grad *gr, Loop *l)
 {
     l->mirror = graph_loop(g, l->steps, !l->reversed, l->span);
@@ -34,7 +34,7 @@ static void enter(Graph *g, Grad *gr, Loop *l)
     }
 }
 
-/* Passes dy of a state, which is complete at the beginning of a step, to the step before. */
+/* Passes dy of a state to the previous step. dy is complete at the beginning of a step. */
 static void carry_back(Graph *g, Grad *gr, Node *state)
 {
     for (int i = 0; i < state->loop->ncarry; i++) {
@@ -48,7 +48,7 @@ static void carry_back(Graph *g, Grad *gr, Node *state)
     }
 }
 
-/* dy of a node of a loop, as a value of each step of the backward loop. */
+/* The gradient dy of a node of a loop, as a value of each step of the backward loop. */
 static Node *in_mirror(Graph *g, const Node *n, Node *dy)
 {
     Loop *l = node_loop(n);

@@ -1,5 +1,5 @@
-/* held.c -- a sorted array of ranges of bytes.  A plan holds few values at a time, and most of them
- * are written in order. */
+/* held.c -- a sorted array of ranges of bytes.  An array is fast enough: a region holds few values
+ * at a time, and most of them are written in order of addresses. */
 #include "passes/held.h"
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void reserve(Region *r, int n)
     r->held = held, r->room = room;
 }
 
-/* Keeps the parts of overlapped ranges that lie before h and behind h. */
+/* Parts of overlapped ranges that lie before h or after h stay. */
 void held_put(Region *r, Held h)
 {
     if (h.from >= h.to)

@@ -7,11 +7,12 @@
 /* A range of bytes: from .. to - 1. */
 typedef struct Held {
     int64_t from, to;
-    const Node *by;     /* the last value that was written there, or the last one that touched it */
+    const Node *by;     /* the value that was last written to these bytes, or last touched them */
     const Graph *graph; /* the graph of this value */
-    int phase;          /* the phase of this graph that wrote or touched it */
+    int phase;          /* the phase of this graph that wrote or touched them */
     int64_t when;       /* time of the replay */
-    int64_t row;        /* bytes of a sample or a slice if a unit touches only its own; else 0 */
+    /* bytes of a row, if each unit touches only the rows of its own samples or slice; else 0 */
+    int64_t row;
     bool written;
 } Held;
 
@@ -24,7 +25,7 @@ typedef struct Region {
 } Region;
 
 void held_clear(Region *r);
-/* Replaces all that is known of the bytes of h by h. */
+/* Records that the bytes of h hold h. */
 void held_put(Region *r, Held h);
 /* Index of the range that contains byte `at`, or of the next range; r->n: none. */
 int held_find(const Region *r, int64_t at);

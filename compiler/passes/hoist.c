@@ -1,11 +1,11 @@
-/* hoist.c -- moves functions that read only elements of sequences out of a scan: before the loop,
- * they are computed for whole sequences.
+/* hoist.c -- moves operations that read only elements of sequences out of a scan: they are computed
+ * before the loop, for whole sequences.
  *
  *   dense(scan_item(x), w)     ->  scan_item(dense(x, w))        one product for all steps
  *   f(scan_item(x), v)         ->  scan_item(f(x, v))            f a map, v a number or a parameter
  *   scan_stack(scan_item(x))   ->  x
  *
- * Values that depend on states stay, because they need the step before.  This pass runs before
+ * Values that depend on states stay, because they need the previous step.  This pass runs before
  * gradient, so that the gradients of weights and inputs are products over all steps, too.
  */
 #include "ops/op.h"
@@ -20,7 +20,7 @@ static bool computes_rows(const Node *n)
     return n->op->flags & OP_MAP || op_computes(n, PRODUCT_DENSE, ROLE_Y);
 }
 
-/* Whether x is one vector or number (dense: one matrix) for all samples and steps. */
+/* Whether x is the same for all samples and steps: a vector or a number; for dense, a matrix. */
 static bool is_fixed(const Node *n, const Node *x)
 {
     return !x->shape.batched && (x->shape.rank < 2 || op_computes(n, PRODUCT_DENSE, ROLE_Y));
@@ -41,7 +41,7 @@ static bool can_leave(const Node *n)
     return items;
 }
 
-/* Makes n over whole sequences, and returns its element. */
+/* Makes n for whole sequences, and returns its scan_item. */
 static Node *outside(Graph *g, Node *n)
 {
     Node *in[INPUTS];

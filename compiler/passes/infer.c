@@ -1,8 +1,7 @@
-/* infer.c -- proves all shapes again, by the rule of each op, and marks the values that depend on a
+/* infer.c -- checks all shapes again, by the rule of each op, and marks the values that depend on a
  * trained parameter.
  *
- * The front end sets the shapes while it builds the graph.  From here on no pass needs to doubt
- * them.
+ * The front end sets the shapes while it builds the graph.  Later passes rely on them.
  */
 #include "ops/op.h"
 #include "passes/pass.h"

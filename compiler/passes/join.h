@@ -5,19 +5,19 @@
 #include "ir/readers.h"
 
 /* Replaces `old` by a node of `op` with these inputs and shape, and with the span, name and
- * attributes of `old`.  It takes the id of `old` and its place in the list; readers of `old` stay
- * as they are. */
+ * attributes of `old`.  The new node takes the id of `old` and its position in the list.  Readers
+ * of `old` still read `old`. */
 Node *join_stand_in(Graph *g, Readers *r, Node *old, const Op *op, Node *const *in, int nin,
                     const Shape *s);
 /* Adds a node of `op` with the attributes, type and name of `like`. */
 Node *join_add(Graph *g, Readers *r, const char *op, Node *const *in, int nin, const Node *like,
                const Shape *s);
-/* Replaces `old` by a node with these inputs that also computes `last`, a reader of `old`.  Its
- * shape is that of `last`, and the readers of `last` read it. */
+/* Replaces `old` by a node with these inputs that also computes `last`, a reader of `old`.  The new
+ * node has the shape of `last`, and the readers of `last` read the new node. */
 Node *join_reader(Graph *g, Readers *r, Node *old, Node *last, Node *const *in, int nin);
-/* In evaluation, batch_norm multiplies by constants and adds constants: the weights and the bias of
- * the product n before it absorb them.  b is the batch_norm_test that reads n.  Returns the new
- * node; NULL, without a change: impossible. */
+/* Folds b, a batch_norm_test that reads the product n, into the weights and the bias of n: in
+ * evaluation, batch_norm multiplies by constants and adds constants.  Returns the new node; NULL if
+ * this is impossible, and then nothing changes. */
 Node *join_norm(Graph *g, Readers *r, Node *n, Node *b);
 
 #endif

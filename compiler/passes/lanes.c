@@ -3,15 +3,15 @@
  *
  *   conv2d(image (3, H, W), convert(w))   ->   conv2d(image{lanes=8}, convert(w){lanes=8})
  *
- * The samples and the copy of the filters are written once a step, with the zeros.  The kernel that
+ * Each step writes the samples and the copy of the filters once, with the zeros.  The kernel that
  * converts the gradient of the filters to f32 drops the other channels.  Shapes, parameters and
- * files stay as they are.
+ * files do not change.
  */
 #include "ops/conv_lanes.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
-/* Whether w is a copy with two bytes a number and one reader. */
+/* Whether w is a copy of filters in a two-byte type, with one reader. */
 static bool is_copy(const Readers *r, const Node *w)
 {
     return w->half && readers_count(r, w) == 1 && w->op->flags & OP_CAST;

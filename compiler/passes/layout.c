@@ -2,13 +2,13 @@
  * dense weights in panels.
  *
  * A flattened image keeps its (H, W, C) order if a dense layer reads it: the weight has this order
- * in memory, and files keep (C, H, W).  Ops that need the order of the language read a relayout.
- * Parameters have the layout of their kernels; Param.axis maps it to files.  With --plain all
- * values are row-major (N, C, H, W), and weights are as in files.
+ * in memory, and files keep (C, H, W).  Ops that need the order of the language read a copy, made
+ * by op relayout.  Parameters have the layout of their kernels; Param.axis maps it to files.  With
+ * --plain all values are row-major (N, C, H, W), and weights are as in files.
  *
  * On a GPU this pass runs if libraries compute convolutions with rounded factors (TARGET_TENSOR).
- * Then values have the same orders, but no weight is packed or turned, and dense weights have no
- * panels.  Ops whose kernels take either order get the attribute `last`.
+ * Then values have the same orders, but no weight is packed or transposed, and dense weights have
+ * no panels.  Ops whose kernels take either order get the attribute `last`.
  */
 #include "ir/target.h"
 #include "ops/conv_price.h"
@@ -16,7 +16,7 @@
 #include "passes/pass.h"
 #include <string.h>
 
-/* LAST and ROW are the same bytes: nothing to reorder. */
+/* Whether LAST and ROW are the same order of bytes. */
 static bool trivial(const int64_t chw[3])
 {
     return chw[0] == 1 || chw[1] * chw[2] == 1;
@@ -48,8 +48,8 @@ static void set_last(Node *n, const int64_t chw[3])
     memcpy(n->flat, chw, sizeof n->flat);
 }
 
-/* The value of n in the order `to`: n itself, or a copy if n has the other order.  The copy reads
- * memory, so n must be stored, not computed in the loop of its reader. */
+/* The value of n in the order `to`: n itself, or a copy if n has the other order.  The copy reads n
+ * from memory, so n cannot be inlined. */
 static Node *reordered(Graph *g, Node *n, Layout to, const int64_t chw[3])
 {
     const bool last = is_last(n);
@@ -109,8 +109,8 @@ static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t pane
     p->axis[3] = (Axis){chw[2], 1, chw[0] * panel, 0};
 }
 
-/* The parameter behind the weights of a layer, which can be a copy with two bytes a number or with
- * batch_norm folded in. */
+/* The parameter from which the weights of a layer come: they can be a copy in a two-byte type, or
+ * with batch_norm folded in. */
 static Node *weights(Node *w)
 {
     while (w->op->flags & OP_CAST)
@@ -124,8 +124,8 @@ static int64_t panel(const Options *o)
     return target_of(o).packs ? 2 * o->vector : 1;
 }
 
-/* Copies the layout of the parameter w from the training graph, for evaluation; false: none
- * there. */
+/* Copies the layout of the parameter w from the training graph, for evaluation; false if there is
+ * no training graph with it. */
 static bool from_peer(const Graph *g, Node *w)
 {
     for (int i = 0; g->peer && i < g->peer->nparam; i++) {
@@ -141,7 +141,7 @@ static bool from_peer(const Graph *g, Node *w)
 
 /* ---- rules for kinds of ops */
 
-/* Sets mark and flat of a weight that from_peer has laid out, as dense_forward did in training. */
+/* Sets mark and flat of a weight with a layout from from_peer, as dense_forward did in training. */
 static void order_from_axes(Node *w)
 {
     const Param *p = w->param;
@@ -165,9 +165,9 @@ static bool of_vectors(const Graph *g, const Node *w)
     return true;
 }
 
-/* The weight of a dense layer has the input order of its first reader.  In evaluation it has the
- * order of training, where the reader can have another input: dropout needs ROW, and evaluation has
- * no dropout.  The mark of the weight is 1 for ROW and 2 for LAST; flat has the dimensions. */
+/* The weight of a dense layer has the input order of its first reader.  In evaluation, it keeps the
+ * order of training, also where the input of the reader differs: dropout needs ROW, and evaluation
+ * has no dropout.  The mark of the weight is 1 for ROW and 2 for LAST; flat has the dimensions. */
 static void dense_forward(Graph *g, Node *n, const Options *o)
 {
     Node *w = weights(n->in[1]);
@@ -184,7 +184,7 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
         if (last == (w->mark == 2))
             return;
     }
-    if (last || w->mark == 2) { /* later readers follow the first one */
+    if (last || w->mark == 2) { /* later readers use the order of the first one */
         Node *x = n->in[0];
         memcpy(chw, w->mark == 2 ? w->flat : x->flat, sizeof chw);
         n->in[0] = reordered(g, x, w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW, chw);
@@ -200,8 +200,8 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Turning W costs half a multiplication for each weight and step.  It saves dense_dx the sums of
- * lanes: as much as DX_SUM more outputs for each sample (measured on AVX-512 and AVX2). */
+/* Transposing W costs half a multiplication for each weight and step.  Then dense_dx needs no sums
+ * of lanes, which cost as much as DX_SUM outputs for each sample (measured on AVX-512 and AVX2). */
 enum { DX_SUM = 4 };
 
 static bool turns(const Graph *g, const Node *dx)
@@ -210,8 +210,8 @@ static bool turns(const Graph *g, const Node *dx)
            node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
 }
 
-/* The turned copy of w, one for all dense_dx that read w.  dense.h counts the same number of reals:
- * DENSE_TURNED. */
+/* The transposed copy of w, one for all dense_dx that read w.  Its number of reals is DENSE_TURNED
+ * of dense.h. */
 static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
 {
     const int64_t count =
@@ -312,7 +312,7 @@ static void view(Graph *g, Node *n)
 }
 
 /* Maps: images stay LAST.  Flattened images stay LAST unless operands disagree.  An operand of
- * another rank, with which an image is broadcast, counts in the order of the language. */
+ * another rank, which is broadcast with an image, counts as ROW. */
 static void elementwise(Graph *g, Node *n)
 {
     int last = 0, row = 0, k = -1;
@@ -324,7 +324,7 @@ static void elementwise(Graph *g, Node *n)
             else
                 row++;
         } else if (shape_count(&n->in[i]->shape) > 1) {
-            row++; /* a parameter counts in the order of the language */
+            row++; /* a parameter counts as ROW */
         }
     if (!last && !is_image(&n->shape))
         return;
@@ -386,8 +386,8 @@ static void one(Graph *g, Node *n, const Options *o)
     }
 }
 
-/* Each op reads the order that it understands.  The reader reorders an image that an op has made in
- * layout ROW. */
+/* Each op reads the order that its kernel supports.  If an op makes an image in layout ROW, its
+ * readers reorder the image. */
 void pass_layout(Graph *g, const Options *o, Diag *d)
 {
     (void)d;

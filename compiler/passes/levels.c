@@ -1,4 +1,4 @@
-/* levels.c -- decides which phase computes a node: a part of pass schedule.
+/* levels.c -- decides which phase computes each node, as a part of pass schedule.
  *
  * A level is a slice phase with the prepare phases before it.  A node has the first level at which
  * all its inputs are complete.  It gets a later level if a bucket of gradients must be complete
@@ -21,8 +21,9 @@ bool levels_in_slice(const Node *n)
 }
 
 /* Level of n: the first one at which all inputs of n are complete.  Units share prepared values, so
- * a value that is prepared from another one waits for a barrier.  The total of a shard is known one
- * barrier after the last sample of its sum.  A wide layer stands between two barriers. */
+ * a value that is prepared from another one comes after a barrier.  The total of a shard comes
+ * after the barrier that follows the last sample of its sum.  A wide layer is between two
+ * barriers. */
 static int level_of(const Node *n, const int *level, const int *least)
 {
     int l = least[n->id];
@@ -40,8 +41,8 @@ static int level_of(const Node *n, const int *level, const int *least)
     return again && l < again->i ? (int)again->i : l;
 }
 
-/* A loop over time runs in one phase: all its nodes have the level of the last one.  They are
- * neighbours in the list, from index `at` on.  Returns their number. */
+/* A loop over time runs in one phase: all its nodes have the level of the last one.  They stand
+ * next to each other in the list, from index `at` on.  Returns their number. */
 static int loop_level(const Graph *g, int at, int *level, const int *least)
 {
     const int n = loop_end(g->node, g->nnode, at) - at;
@@ -72,7 +73,7 @@ static bool reads_forward(const Node *n, const bool *reads)
 
 /* Ranks update the parameters of a bucket when the forward pass of the next step reads them
  * (runtime/step/on_host.c), the first layers (the last bucket) first.  Nodes that read the
- * parameters of another bucket get a later phase, so that its update can go on during the first
+ * parameters of another bucket get a later phase, so that its update can run during the first
  * layers. */
 static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
 {
@@ -131,7 +132,8 @@ int *levels_find(const Graph *g, const Step *s)
     return level;
 }
 
-/* The first slice level that reads parameters of a bucket, or values prepared from them. */
+/* The first slice level that reads parameters of the bucket, or values that are prepared from
+ * them. */
 static int first_reader(const Graph *g, const Step *s, int bucket, const int *level)
 {
     const bool *reads = buckets_read(g, s, bucket);
@@ -163,8 +165,8 @@ static int *backward_levels(const Graph *g, const Readers *r, const int *level)
     return by;
 }
 
-/* Running averages are updated before the first level that makes the statistics of all ranks
- * again. */
+/* The level before which running averages are updated: before the first level that overwrites the
+ * statistics of all ranks. */
 static int first_known(const Step *s, int bucket, const int *level, int due)
 {
     const Bucket *b = &s->bucket[bucket];

@@ -1,4 +1,4 @@
-/* levels.h -- decides which phase computes a node: levels.c. */
+/* levels.h -- decides which phase computes each node: levels.c. */
 #ifndef LEVELS_H
 #define LEVELS_H
 #include "ir/readers.h"

@@ -1,5 +1,5 @@
-/* narrow.c -- with --dtype bf16 or f16 products read and write numbers of two bytes, and values
- * between products are stored so.
+/* narrow.c -- with --dtype bf16 or f16, products read and write two-byte numbers, and values
+ * between products are stored as such.
  *
  *   relu(dense(x, w, b))   ->   relu(dense(bf16(x), bf16(w), bf16(b)):bf16):bf16
  *
@@ -7,13 +7,13 @@
  * made once a step.  Sums are f32 everywhere.  These values are stored in two bytes:
  *
  *   the result of a convolution
- *   samples: if all readers can read them so and one of them is a product
- *   the result of another product or layer: if all readers can read it so, and if an input is
- *       stored so or a product reads it
+ *   samples: if all readers can read two bytes and one of them is a product
+ *   the result of another product or layer: if all readers can read two bytes, and if an input is
+ *       stored in two bytes or a product reads the result
  *
  * Losses, exponentials, logarithms, quotients, roots, statistics, tables and loops over time stay
- * f32, as in PyTorch's autocast (Op.half).  Between the two types stands an op convert.  The
- * library rounds the factors of a product in a loop itself (cuda/library.c).
+ * f32, as in PyTorch's autocast (Op.half).  An op convert changes the type of a value.  In a loop
+ * over time, the library rounds the factors of products itself (cuda/library.c).
  */
 #include "ir/readers.h"
 #include "ops/op.h"
@@ -24,7 +24,7 @@ typedef struct Narrow {
     Graph *g;
     Readers *r;
     Half type;
-    Node **other; /* by id: the value in the other type, if a node reads it so */
+    Node **other; /* by id: the value in the other type, if a node needs it */
 } Narrow;
 
 static bool is_convolution(const Node *n)
@@ -32,7 +32,7 @@ static bool is_convolution(const Node *n)
     return n->op->product == PRODUCT_CONV;
 }
 
-/* Whether a library computes n, outside of loops, from operands of two bytes. */
+/* Whether n is a product outside of loops, which a library computes from two-byte operands. */
 static bool is_product(const Narrow *a, const Node *n)
 {
     const ProductKind p = n->op->product;
@@ -73,7 +73,7 @@ static bool reads_half(const Narrow *a, const Node *n)
     const HalfUse use = n->op->half;
     if (is_place(n))
         return !n->loop && all_read(a, n);
-    if (n->op->flags & OP_SIDE) /* the call of in[0] writes it, in its own type */
+    if (n->op->flags & OP_SIDE) /* the call of in[0] writes it; its type is fixed */
         return true;
     return !n->loop && (is_product(a, n) || use == HALF_USE_IN || use == HALF_USE_IN_OUT);
 }
@@ -135,9 +135,9 @@ static Node *converted(Narrow *a, Node *x)
     return a->other[x->id];
 }
 
-/* Whether n needs input i in the other type.  A product reads numbers of two bytes, and its bias in
- * the type of its result.  dense_dx reads the values of its mask in either type.  Other nodes read
- * the given type if they can. */
+/* Whether n needs input i in the other type.  A product reads two-byte factors, and a bias in the
+ * type of its result.  dense_dx reads the values of its mask in either type.  Other nodes read the
+ * given type if they can. */
 static bool wants_other(const Narrow *a, const Node *n, int i)
 {
     const Node *x = n->in[i];

@@ -7,30 +7,32 @@
 #include "ir/options.h"
 
 typedef struct Pass {
-    const char *name; /* as in --dump=NAME, in the name of the file and of the golden */
+    const char *name; /* as in --dump=NAME, the name of the file and the name of the golden */
     void (*run)(Graph *g, const Options *o, Diag *d);
     unsigned targets; /* TargetKind: the targets for which it runs */
     bool optional;    /* it does not run under --plain */
     bool training;    /* it runs only over the training graph */
-    /* it drops what the pass in the row before has left without readers; --dump and --verify see
-     * both rows as one pass */
+    /* it drops the nodes that the pass in the previous row has left without readers; --dump and
+     * --verify treat both rows as one pass */
     bool cleans;
     const char *why;
-    const char *repeats; /* it runs the rows from this one to its own again; NULL: no row */
+    /* it repeats the rows from the one with this name up to its own row; NULL: none */
+    const char *repeats;
 } Pass;
 
 extern const Pass pass_table[]; /* ended by a row without a name */
 
-/* The reason why one pass stands before another one. */
+/* The reason why one pass runs before another one. */
 typedef struct PassOrder {
     const char *first, *second, *why;
 } PassOrder;
 extern const PassOrder pass_order[]; /* ended by a row without a name */
-/* The first two passes of `table` in a wrong order, with the reason, as a text; NULL: none. */
+/* A text about the first two passes of `table` in a wrong order, with the reason; NULL: the order
+ * is right. */
 const char *pass_misplaced(Arena *a, const Pass *table);
 /* Runs the passes of the target over g; false after an error, which is reported. */
 bool pass_run_all(Graph *g, const Options *o, Diag *d);
-/* Runs the rows again that the row `name` repeats. */
+/* Repeats the rows that the row `name` names in `repeats`. */
 void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d);
 
 /* clang-format off */
@@ -41,8 +43,8 @@ PASS(layout); PASS(lanes); PASS(steps); PASS(slices); PASS(schedule); PASS(plan)
 #undef PASS
 /* clang-format on */
 
-/* Reports what pass schedule would refuse, for the graph of the front end; false after an error.
- * cut.c */
+/* Reports errors that pass schedule would report, from the graph of the front end; false after an
+ * error.  cut.c */
 bool pass_check(const Graph *g, Diag *d);
 
 /* Derives a graph that processes one token at a time from the evaluation graph `from`, before the

@@ -23,72 +23,76 @@ enum {
      .training = (set) & TRAINING, .why = __VA_ARGS__}
 #define CLEAN(columns, set)                                                                        \
     {.name = "dce", .run = pass_dce, .targets = columns, .optional = (set) & OPTIONAL,             \
-     .cleans = true, .why = "values that the pass before has left without readers go"}
+     .cleans = true, .why = "drops the nodes that the pass before has left without readers"}
 
 const Pass pass_table[] = {
-    ROW(infer, ALL, 0, "shapes proved by each op's own rule; which values a parameter reaches"),
-    ROW(hoist, ALL, OPTIONAL, "what a scan does with its elements alone leaves the loop"),
-    ROW(gradient, ALL, TRAINING, "the backward pass and the updates join the graph"),
-    ROW(simplify, ALL, OPTIONAL, "algebra that makes nodes vanish"),
-    ROW(store, ALL, 0, "a number that is read as a tensor in memory gets a place there"),
-    ROW(cse, ALL, OPTIONAL, "values computed twice are computed once"),
-    ROW(dce, ALL, 0, "what reaches no output, loss, metric or update goes"),
-    ROW(stretch, ANY_CPU, OPTIONAL, "loops back make stretches of steps again (`recompute`)"),
+    ROW(infer, ALL, 0,
+        "checks shapes by the rule of each op; marks the values that depend on a parameter"),
+    ROW(hoist, ALL, OPTIONAL,
+        "moves what a scan computes from elements of sequences alone out of the loop"),
+    ROW(gradient, ALL, TRAINING, "adds the backward pass and the updates"),
+    ROW(simplify, ALL, OPTIONAL, "applies algebra that needs fewer nodes"),
+    ROW(store, ALL, 0, "stores constants that kernels read from memory"),
+    ROW(cse, ALL, OPTIONAL, "computes equal values once"),
+    ROW(dce, ALL, 0, "drops nodes that reach no output, loss, metric or update"),
+    ROW(stretch, ANY_CPU, OPTIONAL,
+        "backward loops recompute the forward loop in stretches (`recompute`)"),
     CLEAN(ANY_CPU, OPTIONAL),
     ROW(fuse, CPU, OPTIONAL,
-        "bias, activation and pooling join their producer, masks the backward kernels"),
+        "merges bias, activation and pooling into their producer, masks into backward kernels"),
     CLEAN(CPU, OPTIONAL),
-    ROW(epilogue, LIBRARY, OPTIONAL, "with --kernels=cudnn bias and relu join products"),
+    ROW(epilogue, LIBRARY, OPTIONAL, "with --kernels=cudnn, merges bias and relu into products"),
     CLEAN(LIBRARY, OPTIONAL),
     ROW(narrow, TENSOR, OPTIONAL,
-        "with --dtype bf16 or f16 products read and write it, and so does what lies between them"),
+        "with --dtype bf16 or f16, stores products and the values between them in two bytes"),
     CLEAN(TENSOR, OPTIONAL),
     ROW(chains, CPU | LIBRARY | TARGET_GPU, OPTIONAL,
-        "elementwise operations behind each other are one loop"),
-    ROW(choose, CPU, OPTIONAL, "which algorithm computes a convolution"),
+        "computes chains of elementwise operations in one loop"),
+    ROW(choose, CPU, OPTIONAL, "chooses the algorithm of each convolution"),
     ROW(wide, CPU, OPTIONAL | TRAINING,
-        "large dense layers of small batches take all samples at once"),
-    ROW(layout, CPU | TENSOR, OPTIONAL, "channels innermost, weights in panels"),
+        "computes large dense layers of small batches for all samples at once"),
+    ROW(layout, CPU | TENSOR, OPTIONAL, "stores channels innermost, and weights in panels"),
     ROW(lanes, TENSOR, OPTIONAL,
-        "samples of few channels lie as 8 where cuDNN's engines want that"),
-    ROW(steps, CPU, OPTIONAL, "sequences of scans lie step by step"),
-    ROW(slices, CPU, OPTIONAL, "parts of a concat are written, and slices read, where they lie"),
+        "stores samples of few channels with 8 channels where cuDNN's engines need that"),
+    ROW(steps, CPU, OPTIONAL, "stores sequences of scans step by step"),
+    ROW(slices, CPU, OPTIONAL,
+        "producers write directly into a concat, and readers of a slice read its input"),
     ROW(schedule, ALL, 0,
-        "phases and places: what runs per slice, what once, where a barrier stands"),
-    ROW(plan, ALL, 0, "lifetimes become offsets in one arena"),
+        "cuts the step into phases with barriers, and gives each value a region"),
+    ROW(plan, ALL, 0, "turns lifetimes into offsets in one arena"),
     ROW(recompute, ALL, 0,
-        "values made again instead of kept: cheap ones, more under --memory-limit; repeats "
-        "schedule and plan",
+        "recomputes values instead of keeping them: cheap ones, more under --memory-limit; "
+        "repeats schedule and plan",
         .repeats = "schedule"),
     {0}};
 
-/* `first` stands before `second`, because: why. */
+/* `first` runs before `second`; `why` is the reason. */
 const PassOrder pass_order[] = {
-    {"infer", "hoist", "hoist copies shapes, which infer proves"},
-    {"hoist", "gradient", "the backward pass follows what has left the loop"},
-    {"gradient", "simplify", "later passes see forward, backward and updates as one program"},
-    {"simplify", "store", "simplify makes numbers, and store gives them memory"},
-    {"simplify", "cse",
-     "equal values look equal to cse once algebra has brought them into one form"},
+    {"infer", "hoist", "hoist copies shapes, which infer checks"},
+    {"hoist", "gradient", "the backward pass is derived from the loop that hoist has left"},
+    {"gradient", "simplify", "later passes process forward, backward and updates as one graph"},
+    {"simplify", "store", "simplify makes constants, and store gives them memory"},
+    {"simplify", "cse", "algebra brings equal values into one form, which cse can compare"},
     {"cse", "dce", "dce removes what cse has replaced"},
-    {"dce", "stretch", "stretch copies for each stack that is read, and dce drops the others"},
-    {"dce", "fuse", "fuse joins what has one reader, and must not count dead ones"},
-    {"stretch", "fuse", "fuse may store nothing that stretch computes again"},
-    {"fuse", "narrow", "fuse decides what a product is, and narrow stores products"},
-    {"epilogue", "narrow", "epilogue decides what a product is, and narrow stores products"},
-    {"narrow", "chains", "narrow stores what it converts, and chains may not inline it"},
-    {"fuse", "chains", "fuse takes the elementwise operations that a kernel can compute"},
-    {"fuse", "choose", "the algorithm of a convolution depends on what is joined to it"},
+    {"dce", "stretch", "stretch recomputes each stack that has readers, and dce drops the others"},
+    {"dce", "fuse", "fuse merges values with one reader, and must not count dead readers"},
+    {"stretch", "fuse", "fuse need not store the values that stretch recomputes"},
+    {"fuse", "narrow", "fuse forms the products that narrow stores in two bytes"},
+    {"epilogue", "narrow", "epilogue forms the products that narrow stores in two bytes"},
+    {"narrow", "chains",
+     "narrow stores the values that it converts, and chains must not inline them"},
+    {"fuse", "chains", "fuse first takes the elementwise operations that a kernel can compute"},
+    {"fuse", "choose", "the algorithm of a convolution depends on what is merged into it"},
     {"choose", "layout", "layout packs weights for the chosen algorithm"},
-    {"wide", "layout", "layout turns the weights of all layers but the wide ones"},
-    {"fuse", "layout", "fuse decides who reads what"},
-    {"layout", "lanes", "layout puts channels innermost"},
-    {"layout", "steps", "steps lays out by time what layout has left in rows"},
-    {"layout", "slices", "channels of a slice are neighbours only in the layout of images"},
-    {"steps", "slices", "slices leaves alone what lies in a sequence"},
-    {"slices", "schedule", "phases contain the calls that are left"},
-    {"schedule", "plan", "lifetimes are counted in the calls of the phases"},
-    {"plan", "recompute", "recompute asks what plans need"},
+    {"wide", "layout", "layout transposes the weights of all layers but the wide ones"},
+    {"fuse", "layout", "fuse decides which ops read a value"},
+    {"layout", "lanes", "lanes pads channels, which layout makes innermost"},
+    {"layout", "steps", "steps changes the layout of sequences that layout has left in rows"},
+    {"layout", "slices", "the channels of a slice are contiguous only in the layout of images"},
+    {"steps", "slices", "slices does not move values that lie in a sequence"},
+    {"slices", "schedule", "phases contain the calls that slices has left"},
+    {"schedule", "plan", "lifetimes are counted in calls of the phases"},
+    {"plan", "recompute", "recompute needs the size of a plan"},
     {0}};
 /* clang-format on */
 
@@ -122,7 +126,8 @@ static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
 {
     const bool last = !p[1].name, planned = last || p->run == pass_plan;
     const char *wrong = o->verify ? graph_verify(g, diag_new(g->arena, DIAG_NEVER)) : NULL;
-    if (!wrong && planned && (last || o->verify)) /* always: 1 to 3 % of the time of `tenon emit` */
+    /* the last plan always: it takes 1 to 3 % of `tenon emit` */
+    if (!wrong && planned && (last || o->verify))
         wrong = replay_verify(g, o);
     if (wrong)
         diag_error(d, (Span){0}, "internal error after pass %s: %s", p->name, wrong);
@@ -144,7 +149,8 @@ void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d)
 }
 
 /* The first pass that reports an error is the last one that runs.  A pass and the row that cleans
- * up after it count as one: between them, nodes without readers can have no inputs. */
+ * up after it count as one, because the graph between them is not valid: nodes without readers can
+ * lack inputs. */
 bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);

@@ -1,4 +1,4 @@
-/* plan.c -- gives each value its place: lifetimes become offsets in the regions of the step.
+/* plan.c -- gives each value an offset in a region of the step, from the lifetimes of the values.
  *
  * A buffer lives from the call that writes it to the last call that reads it.  Two buffers may
  * share bytes if their lifetimes do not overlap.  Offsets come from the best of three greedy orders
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLACK = RT_ALIGN }; /* vectors may read, but never write, one line behind a buffer */
+enum { SLACK = RT_ALIGN }; /* vectors may read, but never write, one line past a buffer */
 
 static int64_t align(int64_t n)
 {
@@ -64,9 +64,9 @@ typedef struct Life {
 
 typedef struct Lives {
     const Graph *g;
-    Life *life;   /* by id of the root */
+    Life *life;   /* by id of node_root */
     int *call;    /* by id: the number of the node's call */
-    int64_t late; /* values of at most so many bytes live longer: see late_bytes */
+    int64_t late; /* values of at most this size live longer: see late_bytes */
 } Lives;
 
 static void touch(Lives *l, Node *n, int call, int phase)
@@ -80,8 +80,8 @@ static void touch(Lives *l, Node *n, int call, int phase)
     f->last_phase = phase > f->last_phase ? phase : f->last_phase;
 }
 
-/* The loop that computes n reads through inlined nodes, whose inputs live as long as the call
- * of n. */
+/* The loop that computes n also computes inlined nodes, so their inputs live until the call of
+ * n. */
 static void touch_inputs(Lives *l, const Node *n, int call, int phase)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -91,7 +91,7 @@ static void touch_inputs(Lives *l, const Node *n, int call, int phase)
     }
 }
 
-/* The call of in[0] writes a side. */
+/* The index of the call that writes n: for a side, the call of in[0]. */
 static int call_of(const Lives *l, const Node *n, int call)
 {
     return n->op->flags & OP_SIDE ? l->call[n->in[0]->id] : call;
@@ -146,7 +146,7 @@ static void touch_phase(Lives *l, const Phase *p, int phase, int *call)
         if (end > first)
             touch_loop(l, p, first, end, (*call)++, phase);
     }
-    /* a total is made once, before the chunks; the last chunk reads it, too */
+    /* a total is computed once, before the chunks, and is read until the last chunk */
     for (int i = 0; p->kind == PHASE_SLICE && i < p->nnode; i++)
         if (p->node[i]->op->flags & OP_TOTAL)
             touch(l, p->node[i], *call, phase);
@@ -172,7 +172,7 @@ static Lives lives(const Graph *g, int64_t late)
 static bool can_overwrite(const Lives *l, const Node *n, Node *x)
 {
     const bool gradient = n->backward && !x->backward;
-    if (gradient && bytes_of(l->g, x) <= l->late) /* the gradient of the weights still reads x */
+    if (gradient && bytes_of(l->g, x) <= l->late) /* the gradient of the weights reads x later */
         return false;
     return (x->place == PLACE_LOCAL || x->place == PLACE_BATCH) && x->place == n->place &&
            x->shape.batched && x->op->leaf != LEAF_INPUT &&
@@ -205,7 +205,7 @@ static Node *overwritten(const Lives *l, const Node *call, const Node *n)
     return NULL;
 }
 
-/* In place: the output gets the bytes of an input whose last reader it is. */
+/* Computes values in place: an output gets the bytes of an input that nothing reads later. */
 static void overlay(const Lives *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {
@@ -223,7 +223,7 @@ static bool live_together(const Buffer *a, const Buffer *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Offset of the lowest gap for b among the placed buffers that live at the same time. */
+/* The lowest offset for b that overlaps no placed buffer with an overlapping lifetime. */
 static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
 {
     int64_t at = 0;
@@ -259,7 +259,7 @@ static int by_life(const void *x, const void *y)
     return la != lb ? lb - la : by_size(x, y);
 }
 
-/* Places the buffers in this order, each at its lowest gap; returns the bytes of all. */
+/* Places the buffers in this order, each at its lowest offset; returns the bytes of all. */
 static int64_t pack(Buffer **list, int n, int (*order)(const void *, const void *))
 {
     int64_t end = 0;
@@ -338,8 +338,8 @@ static void parameters(Graph *g, const Options *o)
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 
-/* Evaluation uses the parameters of training.  Its packed weights stand behind the states, in the
- * bytes of those of training, which each step makes again. */
+/* Evaluation uses the parameters of training.  Its packed weights lie after the states, in the
+ * bytes of the packed weights of training, which each step computes anew. */
 static void parameters_of_peer(Graph *g)
 {
     const Graph *t = g->peer;
@@ -369,7 +369,7 @@ static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
     ARENA_PUSH(g->arena, s->buffer, s->nbuffer, b);
 }
 
-/* One arena serves training and evaluation. */
+/* Training and evaluation share one arena: makes it large enough for both. */
 static void widen(Step *training, const Step *s)
 {
     int64_t *const to[] = {&training->fixed_bytes, &training->shard_bytes, &training->thread_bytes,
@@ -381,9 +381,9 @@ static void widen(Step *training, const Step *s)
         *to[i] = *to[i] > from[i] ? *to[i] : from[i];
 }
 
-/* On a GPU the norm of gradients (for clipping, and for the test that they are finite) uses the
- * thread region, whose values are no longer needed then: the sums, and the parts of their norm
- * (runtime/cuda/clip.cuh). */
+/* On a GPU, the norm of gradients (for clipping, and for the test that they are finite) is computed
+ * in the thread region, whose values are no longer needed then.  It needs memory for the sums, and
+ * for the parts of their norm (runtime/cuda/clip.cuh). */
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
     const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
@@ -391,7 +391,7 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
         s->thread_bytes = room;
 }
 
-/* Values of at most so many bytes live some calls longer; -1: none.  On a GPU, independent calls
+/* The size up to which values live some calls longer; -1: none do.  On a GPU, independent calls
  * share a launch if none of them writes bytes that another one reads.  So memory is reused only
  * some calls later, and a gradient does not overwrite an activation.  Writing a larger value takes
  * longer than a launch, so its memory is reused at once.  In a persistent program each reuse needs
@@ -401,8 +401,8 @@ static int64_t late_bytes(const Graph *g, const Options *o)
     return g->training ? target_of(o).reuse_late : -1;
 }
 
-/* Scratch of kernels lies behind the values of a thread.  A thread runs one kernel at a time, so
- * all kernels use the same bytes. */
+/* Scratch of kernels lies after the values of a thread.  A thread runs one kernel at a time, so all
+ * kernels use the same bytes. */
 static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
 {
     const int lanes = o->vector > 0 ? (int)o->vector : 1, real = dtype_bytes(g->recipe.dtype);
@@ -421,7 +421,7 @@ static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
 
 void pass_plan(Graph *g, const Options *o, Diag *d)
 {
-    /* calls by which the lifetime of a small value is longer */
+    /* number of calls that late_bytes adds to the lifetime of a value */
     enum { LATER = 4, LATER_IN_LOOP = 16 };
     Step *s = g->step;
     const int64_t late = late_bytes(g, o);
@@ -433,7 +433,7 @@ void pass_plan(Graph *g, const Options *o, Diag *d)
     else
         parameters(g, o);
     overlay(&l);
-    l = lives(g, late); /* lifetimes of joined buffers */
+    l = lives(g, late); /* lifetimes again, now with values in place */
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         const Life *f = &l.life[n->id];

@@ -1,20 +1,20 @@
-/* recompute.c -- makes values again for the backward pass instead of keeping them: cheap values of
- * large networks, and under --memory-limit as many values as necessary.
+/* recompute.c -- recomputes values in the backward pass instead of keeping them: cheap values of
+ * large networks; with --memory-limit, as many values as necessary.
  *
  * A kept value is in the shard region, from the forward phase that makes it to the last backward
- * phase that reads it.  The same kernel makes it again from the same operands, so it has the same
- * bits; the copy is in the scratch of a chunk.  The operands must be in memory at that time, or are
- * made again, too.  Values with the least price for each byte come first.  After each value,
+ * phase that reads it.  A recomputed value is made by the same kernel from the same operands, so it
+ * has the same bits; it lies in the thread region.  The operands must be in memory at that time, or
+ * are recomputed, too.  Values with the least price for each byte come first.  After each value,
  * schedule and plan run again; a change that makes the plan larger is undone.
  *
- *   always           if more than 256 MB (LARGE) would be kept, and while all copies together add
- *                    at most a hundredth (SHARE) to the predicted time of the step.  An example is
- *                    relu(batch_norm(x)) if the gradient of batch_norm keeps x.  No convolution or
- *                    dense layer runs twice.  Not under --keep-all or --plain.
+ *   always           if more than 256 MB (LARGE) would be kept, as long as all recomputed values
+ *                    together add at most a hundredth (SHARE) to the predicted time of the step.
+ *                    An example is relu(batch_norm(x)) if the gradient of batch_norm keeps x.  No
+ *                    convolution or dense layer runs twice.  Not under --keep-all or --plain.
  *   --memory-limit   until the program fits, with as many threads as the compiling machine has, at
- *                    any price.  Nothing if the program fits anyway.  Values that lie within others
- *                    (pass slices) are not made again at first.  If the rest is not enough, they
- *                    get memory of their own and are candidates, too.
+ *                    any price.  At first, values that lie within others (pass slices) are not
+ *                    recomputed.  If the program still does not fit, they get memory of their own
+ *                    and become candidates, too.
  *
  * The first rule counts one thread, so its result does not depend on the machine.
  *
@@ -26,11 +26,11 @@
 #include "passes/pass.h"
 #include <string.h>
 
-enum { CHAIN_MOST = 64 };               /* operations from a kept value to one that is made again */
-static const int64_t LARGE = 256000000; /* bytes kept: more than last-level caches hold */
+enum { CHAIN_MOST = 64 };               /* operations between a kept value and a recomputed one */
+static const int64_t LARGE = 256000000; /* bytes of kept values: more than last-level caches hold */
 static const double SHARE = .01;        /* of the predicted cycles of a step */
 
-/* A copy of a value for a phase that makes it again. */
+/* A recomputed value, for the phase that computes it. */
 typedef struct Again {
     const Node *of;
     int phase;
@@ -44,15 +44,15 @@ typedef struct Search {
     int threads; /* number of threads, each with a scratch region */
     int ids;     /* next id when the search began: only older nodes are candidates */
     bool *tried; /* by id */
-    int known;   /* next id at the last look: newer nodes have no phase yet */
+    int known;   /* next id at the last call of look: newer nodes have no phase yet */
     int *at;     /* by id: the phase of the call that computes a node */
     int *last;   /* by id: the last phase that reads it */
     bool *maker; /* by id: it has a side (op side) */
     bool *frame; /* by id: other values lie within it (pass slices) */
-    bool cheap;  /* computes no convolution or dense layer twice */
+    bool cheap;  /* no convolution or dense layer is computed twice */
     Again *again;
     int nagain;
-    Node **fresh; /* new nodes, before they join the list of the graph */
+    Node **fresh; /* new nodes, before they are inserted into graph->node */
     int nfresh;
 } Search;
 
@@ -65,7 +65,7 @@ static Node *skip_views(Node *n)
     return n;
 }
 
-/* A call reads through the nodes that it computes in its loop. */
+/* Records that `phase` reads n; if n is inlined, that it reads the inputs of n. */
 static void read(Search *s, const Node *n, int phase)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -107,7 +107,7 @@ static bool in_slices(const Graph *g, int phase)
     return phase >= 0 && g->step->phase[phase].kind == PHASE_SLICE;
 }
 
-/* Whether n is expensive: then all phases that read it share one copy. */
+/* Whether n is expensive: then it is recomputed once for all phases that read it. */
 static bool is_expensive(const Node *n)
 {
     return op_computes(n, PRODUCT_CONV, ROLE_Y) || op_computes(n, PRODUCT_DENSE, ROLE_Y);
@@ -122,7 +122,7 @@ static bool repeats(const Search *s, const Node *n)
            !graph_keeps(s->g, n);
 }
 
-/* ---- making again */
+/* ---- recomputing */
 
 static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
 {
@@ -139,17 +139,17 @@ static Node *copy(Search *s, const Node *n, Node *const *in, int phase)
     return c;
 }
 
-/* Whether the copy a serves `phase`: it was made for this phase, or for an earlier one and is kept
- * until this one. */
+/* Whether `phase` can read the recomputed value a: it is made in this phase, or it is made in an
+ * earlier one and kept. */
 static bool serves(const Search *s, const Again *a, int phase)
 {
     return a->phase == phase || (a->phase < phase && a->node->id < s->known &&
                                  a->node->place == PLACE_BATCH && s->last[a->node->id] >= phase);
 }
 
-/* The value of x for `phase`: x itself if it is in memory then, else a copy.  *cycles grows by the
- * price of the copy.  Without `make`, only the price is found, and no node is made.  With `whole`,
- * x is made again even if it is kept.  NULL: impossible. */
+/* The value of x for `phase`: x itself if it is in memory then, else a recomputed one, whose price
+ * is added to *cycles.  Without `make`, only computes the price and makes no node.  With `whole`, x
+ * is recomputed even if it is kept.  NULL: impossible. */
 static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int depth,
                       double *cycles)
 {
@@ -187,7 +187,7 @@ static bool has_input(const Node *u, const Node *n)
     return false;
 }
 
-/* The first phase behind `after` in which the backward pass reads n; -1: none. */
+/* The first phase later than `after` in which the backward pass reads n; -1: none. */
 static int next_phase(const Search *s, const Node *n, int after)
 {
     int phase = -1;
@@ -202,7 +202,7 @@ static int next_phase(const Search *s, const Node *n, int after)
 
 /* ---- one value */
 
-/* Whether n is kept for the backward pass and can be made again there. */
+/* Whether n is kept for the backward pass and can be recomputed there. */
 static bool candidate(const Search *s, const Node *n)
 {
     if (n->id >= s->ids || s->tried[n->id] || n->place != PLACE_BATCH || !repeats(s, n))
@@ -218,7 +218,7 @@ static bool candidate(const Search *s, const Node *n)
     return next_phase(s, n, s->at[n->id]) >= 0;
 }
 
-/* Cycles that a step needs to make n again; negative: impossible. */
+/* Cycles that a step needs to recompute n; negative: impossible. */
 static double cost(Search *s, Node *n)
 {
     double cycles = 0;
@@ -261,7 +261,7 @@ static void insert(Search *s, const Node *n, int phase)
     s->nfresh = 0;
 }
 
-/* Makes n again for each phase in which the backward pass reads it. */
+/* Recomputes n for each phase in which the backward pass reads it. */
 static void make_again(Search *s, Node *n)
 {
     Graph *g = s->g;
@@ -321,8 +321,8 @@ static int64_t planned(Search *s, Diag *d)
     return step_bytes(s->g->step, s->threads);
 }
 
-/* Makes n again, unless the plan gets larger.  `bytes` are planned before; returns the bytes
- * planned then. */
+/* Recomputes n, unless that makes the plan larger.  `bytes` is the size of the plan before; returns
+ * the size after it. */
 static int64_t try_value(Search *s, Node *n, int64_t bytes, Diag *d)
 {
     const Before b = remember(s);
@@ -363,7 +363,7 @@ static void save_cheaply(Search *s, Diag *d)
     s->cheap = false;
 }
 
-/* Makes values again until the plan has at most `limit` bytes, or until no value is left to try. */
+/* Recomputes values until the plan has at most `limit` bytes, or until no value is left to try. */
 static void save(Search *s, int64_t limit, Diag *d)
 {
     double cycles;
@@ -376,7 +376,7 @@ static void save(Search *s, int64_t limit, Diag *d)
 }
 
 /* Undoes pass slices: the parts of a concat and slices get memory of their own, and are copied.
- * The tests are by name, because other passes also place values within others, and these stay. */
+ * The tests are by name, because values that other passes place within others stay there. */
 static bool undo_slices(Graph *g)
 {
     bool any = false;
@@ -390,8 +390,8 @@ static bool undo_slices(Graph *g)
     return any;
 }
 
-/* Makes the program fit into --memory-limit, or as small as this pass can make it.  Returns the
- * least bytes of all tried plans. */
+/* Recomputes values until the program fits into --memory-limit, or until nothing makes it smaller.
+ * Returns the size of the smallest plan. */
 static int64_t fit(Search *s, Diag *d)
 {
     const int64_t limit = s->o->memory_limit;
@@ -444,7 +444,7 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
 }
 
 /* Runs for training first, then for evaluation, which uses the arena of training.  If evaluation
- * needs more bytes, training makes values again. */
+ * makes the arena too large, values of training are recomputed. */
 void pass_recompute(Graph *g, const Options *o, Diag *d)
 {
     Graph *const t = g->training ? g : g->peer;

@@ -9,12 +9,13 @@
  * emitter sets sums to zero.
  *
  *   a step            its phases in order, with a barrier between two phases
- *   a slice           two chunks represent all: the second one finds the values of the first one
- *   a loop over time  two steps represent all; three if a stretch of another loop runs inside, at
- *                     the first and the third step
+ *   a slice           two chunks represent all: the second one starts with the values that the
+ *                     first one has left
+ *   a loop over time  two steps represent all; three steps if a stretch of another loop runs in it,
+ *                     at the first and the third step
  *   one process       two steps, with an evaluation or a token between them, in the same arena
  *   ranks             the same; sums of buckets and updates run where ranks compute them
- *   a loss that is not finite: the forward pass again, as the program searches the first such value
+ *   a loss that is not finite: the forward pass again, to find the first value that is not finite
  */
 #include "passes/replay.h"
 #include "ir/target.h"
@@ -50,7 +51,7 @@ static void follow(Replay *v, Track *t, const Graph *g)
         t->row[s->buffer[i].node->id] = s->buffer[i].bytes / s->slices;
 }
 
-/* A node outside of each graph, for bytes that hold no value of a graph. */
+/* A node outside of any graph, for bytes that hold no value of a graph. */
 static Node *outside_node(Replay *v, const Node *like, const char *name)
 {
     Node *n = arena_alloc(v->arena, sizeof *n);
@@ -59,7 +60,7 @@ static Node *outside_node(Replay *v, const Node *like, const char *name)
     return n;
 }
 
-/* Marks bytes that hold x as long as the program runs. */
+/* Marks bytes that hold x throughout the program. */
 static void put_forever(Replay *v, const Node *x, int64_t at, int64_t bytes)
 {
     const Extent e = {REGION_FIXED, at, at + bytes, 0};
@@ -143,8 +144,8 @@ static void step(Steps *t)
         settle(t);
 }
 
-/* The evaluation of a batch, or two tokens: the first one runs the prepare phases, the second one
- * uses their results. */
+/* Runs the evaluation of a batch, or two tokens: the first token runs the prepare phases, the
+ * second one uses their results. */
 static void evaluate(Steps *t, const Graph *g)
 {
     const Step *s = g->step;
@@ -168,9 +169,9 @@ static void run(Steps *t, const Graph *g, bool ranks)
     step(t);
 }
 
-/* The loss of this step is not finite: the program runs the forward pass again and searches its
- * values.  It does so behind the phase of the loss, or behind all phases if the device reports the
- * loss then. */
+/* Runs what a program does if the loss of a step is not finite: the forward pass again, to search
+ * its values.  This follows the phase of the loss, or the last phase if the device reports the loss
+ * only then. */
 static void run_forward(Steps *t)
 {
     const Graph *g = t->base;
@@ -195,7 +196,7 @@ static bool lies_in(const Node *n, const Node *whole)
     return n != NULL;
 }
 
-/* Parts of a frame that different calls write have no channel in common. */
+/* Checks that parts of a frame that different calls write have no channel in common. */
 static void check_parts(Replay *v)
 {
     const Graph *g = v->graph;
@@ -215,7 +216,7 @@ static void check_parts(Replay *v)
         }
 }
 
-/* The scratch of kernels lies behind all values of a thread. */
+/* Checks that the scratch of kernels lies after all values of a thread. */
 static void check_scratch(Replay *v)
 {
     const Graph *g = v->graph;
@@ -235,7 +236,8 @@ static void check_scratch(Replay *v)
     }
 }
 
-/* A GPU computes the norm of gradients in the thread region, which must be large enough. */
+/* Checks that the thread region is large enough for the norm of gradients, which a GPU computes in
+ * it. */
 static void check_norm(Replay *v)
 {
     const Graph *g = v->graph;

@@ -1,9 +1,9 @@
-/* replay_call.c -- a call of the replay: each byte that it reads holds the expected value, and its
- * writes destroy no value that is still needed.
+/* replay_call.c -- replays a call: checks that each byte that it reads holds the expected value,
+ * and that its writes overwrite no value that is still needed.
  *
- * Values lie in each other: a view in its input, parts of a concat in the concat, steps of a
+ * A value can lie in another one: a view in its input, parts of a concat in the concat, steps of a
  * sequence in the sequence.  The holder is the value that owns the bytes.  A value that overwrites
- * its input in place becomes the holder with its call.
+ * its input in place becomes the holder at its call.
  */
 #include "ir/target.h"
 #include "ops/move.h"
@@ -67,8 +67,8 @@ void replay_barrier(Replay *v)
         held_clear(&v->touched[i]);
 }
 
-/* Whether this access can conflict with an earlier one, h, by another unit.  Each unit touches its
- * own rows of a value.  If the rows of two values differ in place or size, or if a value has no
+/* Whether this access can conflict with the earlier access h of another unit.  Each unit touches
+ * its own rows of a value.  If the rows of two values differ in place or size, or if a value has no
  * rows, two units can touch the same bytes. */
 static bool units_conflict(const Held *h, Extent e, bool writes)
 {
@@ -129,8 +129,8 @@ bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e)
     return true;
 }
 
-/* The time since which x must have been made: the beginning of its chunk, of its step of a loop, or
- * of the phase. */
+/* The time after which x must have been computed: the beginning of its chunk, of its step of a
+ * loop, or of the phase. */
 static int64_t since(const Replay *v, const Node *x)
 {
     const Loop *l = node_loop((Node *)x);
@@ -140,8 +140,8 @@ static int64_t since(const Replay *v, const Node *x)
     return loop > v->chunk ? loop : v->chunk;
 }
 
-/* Tests that x was made in this step, and that this unit itself made the part that it reads in this
- * phase. */
+/* Checks that x was computed in this step.  If it was computed in this phase, this unit must have
+ * computed the part that it reads. */
 static bool made(Replay *v, const Node *by, const Node *x)
 {
     const Place place = node_root(x)->place;
@@ -173,8 +173,8 @@ static void read_param(Replay *v, const Node *by, const Node *x)
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 
-/* If a shard is one slice, its total is the sum of the slice: nothing is computed.  The test is by
- * name, because of all totals only this one is a copy of the sum. */
+/* Whether the total x is the sum of the slice itself, which needs no computation: if a shard is one
+ * slice.  The test is by name, because only this total is equal to the sum. */
 static bool is_its_sum(const Replay *v, const Node *x)
 {
     return target_of(v->options).whole_shards && node_is(x, "batch_total") && !node_bool(x, "sync");
@@ -188,7 +188,7 @@ void replay_read(Replay *v, const Node *by, const Node *x)
         read_param(v, by, x);
     } else if (is_its_sum(v, x)) {
         replay_read(v, by, x->in[0]);
-        /* inlined, or a part of another value */
+        /* x is inlined, or a part of another value */
     } else if (!kernel_needed(x) && !(x->op->flags & OP_SIDE)) {
         for (int i = 0; i < x->nin; i++)
             replay_read(v, by, x->in[i]);
@@ -216,7 +216,7 @@ static bool in_frame(const Node *x)
     return x->within || scan_in_place(x);
 }
 
-/* The numbers of n lie in the order of its shape. */
+/* Whether the numbers of n lie in the order of its shape. */
 static bool in_rows(const Node *n)
 {
     const int64_t *dim = n->shape.rank == 1 ? n->flat : n->shape.dim;
@@ -232,8 +232,8 @@ static bool same_order(const Node *a, const Node *b)
     return same || (in_rows(a) && in_rows(b));
 }
 
-/* The call of n can overwrite x: it reads each number of x before it writes the same number of its
- * result, and never later. */
+/* Whether the call of n can overwrite x: it reads a number of x only before it writes the number of
+ * its result at the same index. */
 static bool number_by_number(const Node *n, const Node *x, bool first)
 {
     return n->op->flags & OP_INPLACE && (n->op->flags & OP_ELEMENTWISE || first) && !in_frame(x) &&
@@ -266,8 +266,8 @@ static bool copied_beside(const Replay *v, const Node *n, const Node *x)
     return true;
 }
 
-/* Tests that x, which the call of n reads, is apart from the result e, or that the call works in
- * place, number by number.  first: x is the first input of n, or inlined into it. */
+/* Checks that x, which the call of n reads, does not overlap the result e, unless the call works in
+ * place, number by number. first: x is the first input of n, or inlined into it. */
 static void check_in_place(Replay *v, const Node *n, const Node *x, Extent e, bool first)
 {
     if (v->wrong || x->op->leaf == LEAF_CONST || x->within == n)
@@ -291,7 +291,8 @@ void replay_put(Replay *v, const Node *x, Extent e)
     held_put(&v->memory[e.region], (Held){e.from, e.to, x, v->graph, v->at, v->now, e.row, true});
 }
 
-/* Several calls make the parts of a value: parts of earlier calls are still there. */
+/* Records a part of a value that several calls compute: parts of earlier calls must still be in
+ * memory. */
 static void put_part(Replay *v, const Node *n, const Node *whole, Extent e)
 {
     const int64_t claimed = v->track->claimed[whole->id];
@@ -323,8 +324,8 @@ void replay_write(Replay *v, const Node *n)
     v->track->wrote[n->id] = v->now;
 }
 
-/* The sum of a slice over its samples begins with zeros, or with the result of the only call of a
- * slice. */
+/* Records an addition to the sum of a slice.  The sum begins with zeros, or with the result of the
+ * call if the slice has only one call. */
 static void add_to_sum(Replay *v, const Node *n)
 {
     const Node *root = node_root(n);

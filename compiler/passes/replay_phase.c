@@ -1,5 +1,4 @@
-/* replay_phase.c -- the calls of a phase in the replay of a step: chunks, loops over time,
- * stretches. */
+/* replay_phase.c -- replays the calls of a phase: chunks, loops over time, stretches. */
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "ops/step_price.h"
@@ -11,8 +10,8 @@ static void call(Steps *t, const Node *n)
         replay_call(&t->v, n);
 }
 
-/* A step of a loop begins with its states.  The states of the first step were made before the loop;
- * those of each later step were passed on by the step before, in the same bytes. */
+/* Sets the states at the beginning of a step of a loop.  The states of the first step were computed
+ * before the loop.  The previous step has written those of a later step, in the same bytes. */
 static void begin_iteration(Steps *t, const Loop *l, bool first)
 {
     Replay *v = &t->v;
@@ -24,7 +23,7 @@ static void begin_iteration(Steps *t, const Loop *l, bool first)
                           (first ? v->chunk : v->track->iteration[l->id]);
         if ((t->forward && c->next->backward) || !made ||
             !replay_holds(v, c->state, first ? c->state : c->next, e))
-            continue; /* the reader of a missing state reports the fault */
+            continue; /* a call that reads the missing state reports the fault */
         replay_put(v, c->state, e);
         wrote[c->state->id] = v->now + 1;
     }
@@ -50,7 +49,7 @@ static int run_stretch(Steps *t, const Phase *p, int from, bool runs)
     return end;
 }
 
-/* Runs a loop over time, its nodes from .. end - 1: states first, then two or three steps. */
+/* Runs a loop over time with the nodes from .. end - 1: its states, then two or three steps. */
 static void run_loop(Steps *t, const Phase *p, int from, int end)
 {
     const Loop *inner = p->node[from]->loop, *l = loop_outer(inner);
@@ -109,7 +108,7 @@ static void set_to_zero(Steps *t)
     }
 }
 
-/* Metrics, and the output of an evaluation, are read at the end of a chunk. */
+/* Reads metrics and the output of an evaluation, which the program reads at the end of a chunk. */
 static void report(Steps *t)
 {
     Replay *v = &t->v;
@@ -144,14 +143,14 @@ static void run_slice(Steps *t, const Phase *p)
     const Region shard = copy_region(v, &v->memory[REGION_SHARD]);
     for (int64_t row = 0; row < s->slice && row < 2 * s->chunk && !v->wrong; row += s->chunk) {
         v->chunk = ++v->now;
-        if (row > 0) /* other samples, but the same thread region and sums */
+        if (row > 0) /* the next slice has other samples, but the same thread region and sums */
             v->memory[REGION_SHARD] = copy_region(v, &shard);
         run_calls(t, p);
         report(t);
     }
     v->in_slice = false;
     if (t->forward)
-        return; /* the sums of all shards are still there */
+        return; /* the sums of all shards are still in memory */
     if (p->nknown)
         replay_barrier(v);
     for (int i = 0; i < p->nknown; i++)
@@ -164,7 +163,7 @@ static void run_all(Steps *t, const Phase *p)
         call(t, p->node[i]);
 }
 
-/* Without ranks: sums, each with its update if nothing stands between. */
+/* Without ranks: adds the sums, each with its update if no other operation comes between. */
 static void run_gradient(Steps *t)
 {
     const Step *s = t->base->step;

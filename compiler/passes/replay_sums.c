@@ -1,8 +1,9 @@
-/* replay_sums.c -- sums over samples, and the updates of parameters, in the replay of a step. */
+/* replay_sums.c -- replays sums over samples and updates of parameters. */
 #include "ops/op.h"
 #include "passes/replay.h"
 
-/* Reads the sources of a sum: the parts of the slices, or by panels the inputs of all samples. */
+/* Reads the sources of a sum: the parts of the slices; for a sum by panels, the inputs of all
+ * samples. */
 static void read_sources(Steps *t, const Sum *m)
 {
     const Node *root = m->root;
@@ -59,7 +60,7 @@ static void change_param(Steps *t, const Node *by, const Node *x)
     t->v.track->stale[x->id] = 0;
 }
 
-/* An update changes the parameters in its inputs 0, 2 .. */
+/* Runs update i, which changes the parameters in its inputs 0, 2 ... */
 void replay_update(Steps *t, int i)
 {
     Replay *v = &t->v;
@@ -83,7 +84,8 @@ void replay_update(Steps *t, int i)
         change_param(t, m->update, m->update->in[k]);
 }
 
-/* Updates sums of the step before.  Sums that this step has added are updated in the next step. */
+/* Runs the updates of sums of the previous step.  Sums of this step are updated in the next
+ * step. */
 static void update_bucket(Steps *t, const Bucket *b)
 {
     replay_barrier(&t->v);
@@ -92,7 +94,7 @@ static void update_bucket(Steps *t, const Bucket *b)
             replay_update(t, i);
 }
 
-/* Runs the pending updates of the step before that phase `at` needs, the last bucket first. */
+/* Runs the pending updates of the previous step that phase `at` needs, the last bucket first. */
 void replay_catch_up(Steps *t, int at)
 {
     const Step *s = t->base->step;

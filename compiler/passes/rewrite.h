@@ -13,9 +13,10 @@ typedef struct Rewrite {
 Rewrite rewrite_begin(Graph *g);
 /* `by` gets the name of old if it has none. */
 void rewrite_replace(Rewrite *r, Node *old, Node *by);
-/* Replaces inputs of n, as far as the map is known. */
+/* Replaces the inputs of n by the replacements so far. */
 void rewrite_inputs(const Rewrite *r, Node *n);
-/* Replaces each use, the output, loss and metrics; drops replaced nodes, and sorts the graph. */
+/* Replaces all uses of the old values, also as output, loss and metric; drops replaced nodes, and
+ * sorts the graph. */
 void rewrite_end(Rewrite *r);
 
 #endif

@@ -22,8 +22,9 @@
 
 /* ---- sums over samples */
 
-/* Whether n is a sum over samples, or an addition of such sums with no other reader: all terms are
- * added in one place.  The test of `add` is by name: only the order of additions matters here. */
+/* Whether n is a sum over samples, or an addition of such sums that nothing else reads: then all
+ * terms are added in the same memory.  The test of `add` is by name: only the order of additions
+ * matters here. */
 static bool is_sum(const Readers *r, const Node *n)
 {
     if (n->op->flags & OP_SUM && !n->shape.batched && n->in[0]->shape.batched)
@@ -64,7 +65,7 @@ static Node *update_of(const Readers *r, const Node *root, bool *total)
     return others ? NULL : update;
 }
 
-/* The node that owns the bytes of n: behind views, frames, and values that share memory. */
+/* The node that owns the bytes of n: follows views, frames, and values that share memory. */
 static Node *base_of(Node *n)
 {
     while (n->within || n->op->flags & OP_VIEW || scan_in_place(n) || (n->alias && n->alias != n))
@@ -74,9 +75,9 @@ static Node *base_of(Node *n)
     return n;
 }
 
-/* The gradient of a first dense layer can read the stored samples a second time.  Its numbers are
- * in the order of the weights, and nothing but a factor changes them (runtime/cpu/dense_input.h has
- * the gain).  The sums of all outputs are on the stack of the thread. */
+/* The gradient of a first dense layer can read the stored samples a second time.  This needs
+ * samples in the order of the weights, which at most a factor changes (runtime/cpu/dense_input.h
+ * has the gain).  The sums of all outputs are on the stack of the thread. */
 enum { STORED_OUTPUTS = 512 };
 
 static bool reads_stored(const Graph *g, const Node *root)
@@ -92,16 +93,18 @@ static bool reads_stored(const Graph *g, const Node *root)
            !q->resize && q->normalize.kind == NORM_NONE;
 }
 
-/* Whether a gradient of weights is computed by panels.  A dense layer: by panels of outputs, from x
- * and dy of all shards; by slices, as other sums, if the weights need less memory than x and dy: in
- * sequences.  Large filters of small images: in squares. */
+/* Whether a gradient of weights is computed by panels.  The gradient of a dense layer is computed
+ * from x and dy of all shards, by panels of outputs; if the layer reads sequences, only if the sums
+ * of all slices need more memory than x and dy.  The gradient of large filters of small images is
+ * computed by blocks of filters.  All other sums are computed by slices. */
 static bool by_panels(const Step *s, const Node *root, int64_t real)
 {
     if (op_computes(root, PRODUCT_CONV, ROLE_DW))
         return conv_in_squares(root, s->shards, s->shard, real);
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
-    if (root->op->product == PRODUCT_TABLE) /* by rows of the table, if most rows have no token */
+    /* by rows of the table, if most rows belong to no token of a shard */
+    if (root->op->product == PRODUCT_TABLE)
         return k <= 1024 && s->shard * shape_count(&root->in[0]->shape) < o;
     return rows == s->shard || s->slices * o * k > rows * (o + k);
 }
@@ -155,8 +158,8 @@ static int kind_of(const Readers *r, const Node *n)
     return k;
 }
 
-/* Moves each scan_next to the end of the step of its loop: there nothing reads the state any more,
- * whose memory the new value takes.  The order of all other nodes stays. */
+/* Moves each scan_next to the end of its loop, so that all readers of the state come before it: the
+ * new value takes the memory of the state.  The order of all other nodes stays. */
 static void carry_last(Graph *g)
 {
     Node **late = arena_alloc(g->arena, (size_t)(g->nnode + 1) * sizeof *late);
@@ -172,7 +175,7 @@ static void carry_last(Graph *g)
     }
 }
 
-/* The value for the next step has the memory of the state. */
+/* Gives the value for the next step the memory of the state. */
 static void join_carried(const Graph *g)
 {
     for (int i = 0; i < g->nloop; i++)
@@ -204,7 +207,7 @@ static void place(const Step *s, Node *n)
             n->place = PLACE_NONE;
 }
 
-/* n, computed at `level`, reads x: if an earlier phase has made the value of a sample, it must be
+/* Called for n, which is computed at `level` and reads x: if an earlier phase computes x, x must be
  * kept. */
 static void read_at(const Node *n, int level, const int *made)
 {
@@ -217,7 +220,7 @@ static void read_at(const Node *n, int level, const int *made)
     }
 }
 
-/* Values that are read in a later phase go to the shard region. */
+/* Moves values that a later phase reads to the shard region. */
 static void keep(Graph *g, const Step *s, const int *level)
 {
     for (int i = 0; i < g->nnode; i++) {
@@ -253,7 +256,7 @@ static void close_phase(Step *s)
     s->nphase -= p->nnode == 0;
 }
 
-/* Each phase that reads a total computes it at its beginning, in each thread. */
+/* Adds the totals that the phase reads: each thread computes them at the beginning of the phase. */
 static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, int l)
 {
     for (int i = 0; i < g->nnode; i++) {
@@ -281,7 +284,7 @@ static bool in_samples(const Node *n)
     return levels_in_slice(n) && !levels_wide(n);
 }
 
-/* The last level of the nodes of a kind.  In the last slice phase a sum can be alone: that of the
+/* The last level of the nodes of a kind.  The last slice phase can have a sum only, that of the
  * last bucket. */
 static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {
@@ -371,8 +374,8 @@ static bool has_side(const Readers *r, const Node *n)
     return false;
 }
 
-/* A convolution with a fused pooling always writes its indices, also in evaluation, where nothing
- * reads them. */
+/* Adds a side to each convolution with a fused pooling that has none: it always writes its indices,
+ * also in evaluation, where nothing reads them. */
 static void add_sides(Graph *g)
 {
     const Readers *r = readers_new(g);

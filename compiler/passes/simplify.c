@@ -1,14 +1,14 @@
-/* simplify.c -- algebra that makes nodes unnecessary.
+/* simplify.c -- applies algebraic identities that need fewer nodes.
  *
  *   x + 0, x - 0, x * 1, x / 1, pow(x, 1) = x     - -x = x      x + -y = x - y      x - -y = x + y
  *   0 - x = -x
  *   (x * a) * b = x * (a b)                       pow(x, 2) = square(x)   pow(x, 0.5) = sqrt(x)
  *   pow(x, -1) = reciprocal(x)
  *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
- *   f(constants) = a constant, and so is a reshape of one
+ *   f(constants) = a constant, a reshape of a constant = a constant
  *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) if they cover all: gradients of gates
  *
- * No rule changes a result by more than a rounding, and no rule drops a term that could be inf or
+ * No rule changes a result by more than one rounding, and no rule drops a term that can be inf or
  * NaN (x * 0 stays).  A rule applies only if the result keeps its shape, because x * 1 can
  * broadcast x.
  *
@@ -28,8 +28,8 @@ static bool is_const(const Node *n, double v)
 
 /* ---- constants */
 
-/* Folds an op of constants.  A result that is not finite stays an op, so that the program finds it
- * at its line. */
+/* Folds an op of constants.  An op with a result that is not finite stays, so that the program
+ * reports it with its line. */
 static Node *fold(Graph *g, Node *n)
 {
     const bool all =
@@ -58,7 +58,7 @@ static bool slices_of(Node *n, Node **part, int *count)
     return true;
 }
 
-/* The only dimension along which a slice leaves something out; -1: several, or none. */
+/* The only dimension along which a slice is shorter than its input; -1: several, or none. */
 static int cut_axis(const Node *part)
 {
     const Shape *whole = &part->shape, *cut = &part->in[0]->shape;
@@ -71,7 +71,8 @@ static int cut_axis(const Node *part)
     return axis;
 }
 
-/* Slices of one dimension, side by side, that cover all of it, become a concat. */
+/* Replaces the sum of gradients of slices by a concat, if the slices cover the whole dimension
+ * without overlap. */
 static Node *join_slices(Graph *g, Node *n)
 {
     Node *part[PARTS], like = {.op = op_find("concat"), .span = n->span};
@@ -80,7 +81,7 @@ static Node *join_slices(Graph *g, Node *n)
         return NULL;
     const int axis = cut_axis(part[0]);
     int64_t at = 0;
-    /* the part that begins at the end of the others comes next */
+    /* the next part begins where the parts so far end */
     for (int i = 0; i < count && axis >= 0; i++) {
         int k = i;
         while (k < count &&
@@ -126,7 +127,7 @@ static Node *simplify_sub(Graph *g, Node *n)
     return node_is(b, "neg") ? op_make(g, "add", n->span, 2, a, b->in[0]) : NULL;
 }
 
-/* (x * a) * b with constants a and b: they are multiplied first. */
+/* Replaces (x * a) * b with constants a and b by x * (a b). */
 static Node *join_factors(Graph *g, Node *n, Node *x, const Node *b)
 {
     if (b->op->leaf != LEAF_CONST || !node_is(x, "mul"))
@@ -235,8 +236,8 @@ static Node *simplify(Graph *g, Node *n)
     return by;
 }
 
-/* Visits each node once; true if something has changed.  dce drops nodes that a failed rule has
- * made. */
+/* Visits each node once; true if something has changed.  A rule that fails can leave nodes, which
+ * dce drops. */
 static bool sweep(Graph *g)
 {
     Rewrite r = rewrite_begin(g);

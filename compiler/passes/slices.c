@@ -1,25 +1,23 @@
-/* slices.c -- producers write into their part of a concat, and readers of a slice read it in place,
- * without a copy.
+/* slices.c -- producers of a concat write directly into it, and readers of a slice read its input,
+ * so that nothing is copied.
  *
  *   concat(a, b)     a and b lie in the memory of the concat (Node.within), each in a range of
- *                    channels; the concat has no code left
- *   slice(x)         lies in the memory of x; it has no code either
+ *                    channels; the concat needs no call
+ *   slice(x)         lies in the memory of x; it needs no call
  *
- * The rows of a value within another one are as far apart as the rows of the other one.  So this is
- * for channels of images in layout LAST, and for vectors.  A value lies within another one only if
- * its kernel and all its readers can step over the bytes between two rows (Op.strided).  Otherwise
- * the concat copies the value, and a slice is a copy.  Concats within concats nest: a dense block
- * is one buffer.  Pass recompute, which makes single values again, undoes this if --memory-limit
- * needs it.
+ * A value within another one has the row stride of the other one.  So the pass is for channels of
+ * images in layout LAST, and for vectors.  A value lies within another one only if its kernel and
+ * all its readers support a row stride (Op.strided).  Otherwise the concat copies the value, and a
+ * slice is a copy.  Concats within concats nest: a dense block is one buffer.  Pass recompute
+ * undoes this if --memory-limit requires it, because it recomputes single values only.
  *
- * concat and slice are tested by name: of the ops that move numbers, only they are ranges of
- * channels.
+ * concat and slice are tested by name: only these two ops place a range of channels.
  */
 #include "ir/readers.h"
 #include "ops/move.h"
 #include "passes/pass.h"
 
-/* Whether the rows of n are its channels, as neighbours. */
+/* Whether the rows of n in memory are its channels: an image in layout LAST, or a vector. */
 static bool has_rows(const Node *n)
 {
     return n->shape.batched && n->dtype == DT_REAL &&
@@ -27,7 +25,7 @@ static bool has_rows(const Node *n)
                                : n->shape.rank == 3 && n->layout == LAYOUT_LAST);
 }
 
-/* Whether n is a convolution by the direct kernel of runtime/cpu/conv_gather.h. */
+/* Whether the direct kernel of runtime/cpu/conv_gather.h computes the convolution n. */
 static bool gathers(const Node *n)
 {
     const Attr *x = node_attr(n, "x_shape");
@@ -36,14 +34,14 @@ static bool gathers(const Node *n)
            (node_int(n, "groups") == 1 || node_int(n, "groups") < x->list[0]);
 }
 
-/* Whether the kernel of n can write its rows with a distance between them. */
+/* Whether the kernel of n can write its result with a row stride. */
 static bool writes_rows(const Node *n)
 {
     return n->op->strided & STRIDED_OUT || (n->op->flags & OP_MAP && !node_attr(n, "inline")) ||
            gathers(n);
 }
 
-/* Whether u can read x with a distance between the rows of x. */
+/* Whether u can read x with a row stride. */
 static bool reads_rows(const Node *u, const Node *x)
 {
     if (u->op->flags & (OP_MAP | OP_REDUCE) || u->op->move)
@@ -62,7 +60,8 @@ static bool all_read_rows(const Graph *g, const Readers *r, const Node *x)
     return !graph_keeps(g, x);
 }
 
-/* Whether n joins or cuts along the first dimension; *start gets the begin of input i there. */
+/* Whether n joins or cuts along the first dimension; *start gets the index at which input i
+ * begins. */
 static bool along_channels(const Node *n, int i, int64_t *start)
 {
     const int64_t axis = node_int(n, "axis");

@@ -1,7 +1,7 @@
-/* store.c -- stores constants that a kernel reads in memory, by a copy (scan_keep).
+/* store.c -- stores a constant in memory, by a copy (scan_keep), if a kernel reads it from memory.
  *
- * A constant has no memory.  Elementwise loops and a few other kernels have its number in their
- * code (OP_LITERAL).  But a view of a constant would have no bytes, and loops that move or sum
+ * A constant has no memory.  In elementwise loops and a few other kernels, the constant is a
+ * literal (OP_LITERAL).  But a view of a constant would have no bytes, and loops that move or sum
  * numbers need a pointer.  Examples are zeros(4) + 1 read by dense, and the gradient of sum(output,
  * axes = [0]), which is 1 / batch in other shapes.
  */
@@ -9,16 +9,17 @@
 #include "ops/scan.h"
 #include "passes/pass.h"
 
-/* Whether the kernel of n has the constant x as a number in its code. */
+/* Whether the constant x is a literal in the kernel of n. */
 static bool writes_number(const Node *n, const Node *x)
 {
     if (n->op->flags & (OP_VIEW | OP_REDUCE) || n->op->move)
         return false;
     return n->op->flags & (OP_MAP | OP_LITERAL) ||
-           (x->backward && x->shape.rank == 0); /* 1 / batch, with which losses begin */
+           (x->backward && x->shape.rank == 0); /* 1 / batch, the gradient of a loss */
 }
 
-/* The program reads reported values in memory, too. */
+/* Stores an output, loss or metric that is a constant: the program reads these values from
+ * memory. */
 static void store_result(Graph *g, Node **x)
 {
     if (*x && (*x)->op->leaf == LEAF_CONST)

@@ -1,5 +1,5 @@
-/* stretch.c -- scans with `recompute = every k`: the backward pass makes the values of the steps
- * again, k steps at a time.
+/* stretch.c -- scans with `recompute = every k`: the backward pass recomputes the values of the
+ * steps, k steps at a time.
  *
  * Without it, the backward loop reads each value of the forward loop from a sequence of all steps.
  * With it, the forward loop saves its states only at the first step of each k steps, a stretch.  At
@@ -12,10 +12,10 @@
  *                                                   nodes of L that M needs, stacks of k steps
  *                       reads the stacks of A
  *
- * Sequences that are read as a whole are kept and not made again: the operands of gradients of
- * weights, which are one product over all steps in a fixed order, and the results of the scan.  A
- * value that pass hoist has moved out of the loop is made again inside, so that it need not be kept
- * for the backward pass.
+ * Sequences that are read as a whole are kept: the operands of gradients of weights, which are one
+ * product over all steps in a fixed order, and the results of the scan.  A value that pass hoist
+ * has moved out of the loop is recomputed in the loop, so that it need not be kept for the backward
+ * pass.
  *
  * This pass runs after dce, which has dropped stacks without readers, and before fuse, which then
  * need not store these values in L.
@@ -35,14 +35,14 @@ typedef struct Stretch {
     Readers *readers;
     Loop *from, *again;
     int count;    /* nodes in the list at the beginning */
-    Node **by;    /* by id: the copy in the loop `again` */
+    Node **by;    /* by id: the recomputed value, in the loop `again` */
     bool by_step; /* a product of one step has the bits of a product of all steps: not in a BLAS */
-    bool *replaced; /* by id: a stack that gets no reader any more */
+    bool *replaced; /* by id: stacks that have lost all readers */
 } Stretch;
 
 static Node *value_again(Stretch *s, Node *v);
 
-/* ---- making values again */
+/* ---- recomputing values */
 
 static Node *copy_into_loop(Stretch *s, const Node *n, Node *const *in)
 {
@@ -98,7 +98,8 @@ static Node *item_again(Stretch *s, Node *x, Span at)
     return copy_into_loop(s, x, in);
 }
 
-/* A state continues from the saved one.  carry_on makes the values for its next steps last. */
+/* The recomputed state begins with the saved one. carry_on makes the values for its next steps at
+ * the end. */
 static Node *state_again(Stretch *s, Node *state)
 {
     Node *r = scan_resume(s->g, s->again, scan_save(s->g, state), state->span);
@@ -106,9 +107,9 @@ static Node *state_again(Stretch *s, Node *state)
     return r;
 }
 
-/* The copy of v, a node of the forward loop, in the loop that runs a stretch again.  An element of
- * a sequence that is computed again is copied, so that pass fuse finds the graph of the forward
- * loop. */
+/* The recomputed value of v, a node of the forward loop, in the loop `again`.  If v is an element
+ * of a recomputed sequence, the node is a copy of it, so that pass fuse finds the same pattern as
+ * in the forward loop. */
 static Node *value_again(Stretch *s, Node *v)
 {
     Node *in[8];
@@ -158,7 +159,8 @@ static void read_again(Stretch *s, const Node *stack)
     }
 }
 
-/* Makes the values that states pass on; these can need other states. */
+/* Makes the values that recomputed states pass to the next step; these values can need other
+ * states. */
 static void carry_on(Stretch *s)
 {
     bool *done = arena_alloc(s->g->arena, (size_t)s->from->ncarry + 1);
@@ -175,8 +177,8 @@ static void carry_on(Stretch *s)
     }
 }
 
-/* Makes the loop that runs the stretches of l again, if steps of its backward loop read values of
- * l. */
+/* Makes the loop `again`, which recomputes the stretches of l, if steps of the backward loop read
+ * values of l. */
 static void run_again(Graph *g, const Options *o, Loop *l)
 {
     const size_t ids = (size_t)g->next_id + 1;

@@ -8,9 +8,9 @@
  *   a table with one row for a position    token_row
  *
  * It is for networks with one label for each position, in which no position depends on a later one.
- * If a node is not known to obey that, there is no such graph, and `generate` computes the whole
+ * If this is not certain for a node, there is no such graph, and `generate` computes the whole
  * window again for each token.  The graph is derived from the evaluation graph before the passes.
- * It goes through the passes as that one does, and uses the parameters where training planned them.
+ * It goes through the same passes, and uses the parameters at the offsets of the training graph.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -23,7 +23,7 @@ typedef struct Derived {
     int64_t time; /* tokens in a window */
 } Derived;
 
-/* Whether n computes each position by itself, along `axis` or the last dimension. */
+/* Whether n computes each position independently, along `axis` or the last dimension. */
 static bool keeps_position(const Node *n)
 {
     return n->op->flags & (OP_POSITION | OP_MAP);
@@ -53,8 +53,8 @@ static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
     return y;
 }
 
-/* y, the last node of the graph, if `fits` and its shape rule succeeds; else NULL, and y leaves the
- * graph. */
+/* Returns y, the last node of the graph, if `fits` is true and its shape rule succeeds.  Else
+ * removes y from the graph and returns NULL. */
 static Node *proved(Derived *v, Node *y, bool fits)
 {
     if (!y || (fits && (!y->op->shape || y->op->shape(y, diag_new(v->g->arena, DIAG_NEVER)))))
@@ -106,7 +106,8 @@ static bool same_token(const Derived *v, const Node *n, const Node *y)
     return shape_same(&want, &y->shape);
 }
 
-/* A copy of n for this token, if n has no time or computes each position by itself; else NULL. */
+/* A copy of n for this token, if n has no dimension of time or computes each position
+ * independently; else NULL. */
 static Node *by_position(Derived *v, const Node *n)
 {
     Node *in[16];
@@ -155,8 +156,8 @@ static Node *next(Derived *v, const Node *n)
     return NULL;
 }
 
-/* The op Op.token in place of n.  An attention with another mask than causal reads later positions:
- * NULL. */
+/* The op Op.token in place of n.  NULL for an attention that is not causal: it reads later
+ * positions. */
 static Node *looking_back(Derived *v, const Node *n)
 {
     const Attr *mask = node_attr(n, "mask");
@@ -166,11 +167,12 @@ static Node *looking_back(Derived *v, const Node *n)
     if (!y)
         return NULL;
     v->g->window = v->time;
-    if (mask) { /* attention: it has a mask */
+    if (mask) { /* an attention: only it has the attribute mask */
         node_drop_attr(v->g->arena, y, "mask");
         node_set_int(v->g, y, "time", v->time);
         node_set_int(v->g, y, "at", v->g->cached);
-        v->g->cached += 2 * shape_count(&n->shape) + v->time; /* and one score for each token */
+        /* keys, values, and a score for each token */
+        v->g->cached += 2 * shape_count(&n->shape) + v->time;
     }
     y = proved(v, y, true);
     return proved(v, y, y && same_token(v, n, y));
@@ -185,7 +187,7 @@ static Node *input(Derived *v, const Node *n)
     return v->g->input = y;
 }
 
-/* Whether n, in the body of a loop, reads a whole sequence; a body reads sequences step by step. */
+/* Whether n, in the body of a loop, reads a whole sequence, and not one element in each step. */
 static bool reads_sequence(const Derived *v, const Node *n)
 {
     for (int i = 0; n->loop && i < n->nin; i++)
@@ -211,16 +213,16 @@ static Node *derived(Derived *v, const Node *n)
         return v->by[n->in[0]->id];
     if (n->op->token)
         return looking_back(v, n);
-    /* the last state, a class, or a value without time outside of a loop: it does not belong to one
-     * token */
+    /* the last state, a class, or another value without time outside of a loop belongs to the whole
+     * window */
     const bool whole = n->shape.batched && n->op->leaf != LEAF_CONST && !n->loop && !has_time(v, n);
     if (whole || n->op->leaf == LEAF_LABEL || reads_sequence(v, n))
         return NULL;
     return by_position(v, n);
 }
 
-/* Whether each state of each loop has its next value; without it a loop would continue from wrong
- * states. */
+/* Whether each state of each loop has its next value; without one, the next token would start from
+ * a wrong state. */
 static bool passes_on(const Derived *v)
 {
     for (int i = 0; i < v->from->nloop; i++)

@@ -1,17 +1,18 @@
-/* wide.c -- large dense layers of small batches run as phases of their own: all samples of all
- * shards at once, with a few panels of weights for each unit.
+/* wide.c -- computes large dense layers of small batches in phases of their own: for all samples of
+ * all shards at once, with a few panels of weights for each unit.
  *
  * In a slice phase each chunk reads all weights.  Reading them limits the speed of a layer if they
- * are larger than the free part of a second-level cache, and if a chunk has few rows.  The layer
+ * do not fit into the second-level cache beside other data, and if a chunk has few rows.  The layer
  * 2450 x 500 of lenet_relu, 64 samples in 8 shards, ran at 57 % of the FMA peak of two threads of a
  * Xeon; by panels it runs at 85 %.  Each number is the same sum in the same order, so no bit
  * changes.
  *
- * The price is two barriers, and memory in the shards for the values that cross these barriers, of
- * all samples at once; so this pass does nothing if these values are large.  There are no such
- * phases with ranks, which would wait for a bucket of gradients at the end of a phase, and under
- * --memory-limit, because pass recompute knows slice phases only.  Then the layer stays in the
- * slices, and only its gradient has the order of sums of a panel, over turned weights.
+ * The cost is two barriers, and memory in the shard regions for the values of all samples that
+ * cross these barriers.  So this pass does nothing if these values are large.  There are no such
+ * phases with ranks, which would wait for a bucket of gradients at the end of a phase, nor under
+ * --memory-limit, because pass recompute supports slice phases only.  Then the layer stays in the
+ * slice phases.  Its dense_dx uses transposed weights, so that it adds in the same order as by
+ * panels.
  */
 #include "ir/step.h"
 #include "ops/dense_price.h"
@@ -20,11 +21,11 @@
 
 static const int64_t WEIGHTS = 1 << 20; /* bytes of weights; as in runtime/cpu/dense.h: dense_far */
 static const int64_t VALUES = 64 << 20; /* largest bytes of all values of a batch */
-/* Samples of the largest shard; outputs of the largest layer, because runtime/cpu/dense_wide.h
- * turns a panel on the stack. */
+/* Largest number of samples of a shard.  Largest number of outputs, because
+ * runtime/cpu/dense_wide.h transposes a panel on the stack. */
 enum { SAMPLES = 64, OUTPUTS = 4096 };
 
-/* Whether no node needs other phases, as totals and loops over time do. */
+/* Whether the graph has no totals and no loops over time, which need phases of their own. */
 static bool straight(const Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)

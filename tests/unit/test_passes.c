@@ -536,7 +536,8 @@ START_TEST(a_wrong_order_is_named_with_its_reason)
         at++;
     table[at] = pass_table[at + 1], table[at + 1] = pass_table[at]; /* lanes, layout */
     ck_assert_str_eq(pass_misplaced(b.a, table),
-                     "pass layout must run before pass lanes: layout puts channels innermost");
+                     "pass layout must run before pass lanes: lanes pads channels, which layout makes "
+                     "innermost");
     arena_free(b.a);
 }
 END_TEST
