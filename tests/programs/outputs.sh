@@ -74,9 +74,9 @@ kill $reader
 
 # A pipe that nobody has opened: the run waits for a reader, and can be stopped.
 "$work/p" "${endless[@]}" c4 --log nobody > out 2> err & job=$!
-for _ in $(seq 100); do grep -q "nobody reads: the run begins when somebody does" err && break; sleep 0.1; done
+for _ in $(seq 100); do grep -q "nobody reads: the run begins when a reader opens it" err && break; sleep 0.1; done
 stops "the log is a pipe without a reader" $job c4
-grep -q "nobody reads: the run begins when somebody does" err && ok || bad "what a run says that waits for a reader: $(cat err)"
+grep -q "nobody reads: the run begins when a reader opens it" err && ok || bad "what a run says that waits for a reader: $(cat err)"
 cat nobody > read & reader=$!
 "$work/p" --log nobody > out 2> err && ok || bad "a log that is a pipe: $(cat err)"
 wait $reader

@@ -57,11 +57,11 @@ same "four rates" 4 "$(field "$work/four.jsonl" epoch lr | tr ' ' '\n' | grep . 
 same "epochs in the start record" "2 " "$(field "$work/two.jsonl" start epochs)"
 says "a run that is complete" "already complete, 2 of 2 epochs; continue it with --epochs N" --epochs 2 --checkpoint "$work/t" --resume
 says "fewer epochs than are done" "2 epochs are done, and this run is for 1: nothing is left" --epochs 1 --checkpoint "$work/t" --resume
-says "weights beside a checkpoint" "the weights are the checkpoint's: --weights .*w.safetensors is only used when a run begins" --checkpoint "$work/t" --resume --weights "$work/w.safetensors" --log "$work/two.jsonl"
+says "weights beside a checkpoint" "the weights are those of the checkpoint: --weights .*w.safetensors is only used when a run begins" --checkpoint "$work/t" --resume --weights "$work/w.safetensors" --log "$work/two.jsonl"
 grep -q "after epoch 2 of 4" "$work/err" && ok || bad "where the run goes on: $(cat "$work/err")"
 same "the checkpoint's weights" "$(hashes "$work/four.jsonl")" "$(hashes "$work/two.jsonl")"
 says "weights without a checkpoint" "holds no checkpoint" --checkpoint "$work/u" --resume --weights "$work/w.safetensors"
-grep -q "the weights are the checkpoint's" "$work/err" && bad "weights are taken, and it is said that they are not" || ok
+grep -q "the weights are those of the checkpoint" "$work/err" && bad "weights are taken, and it is said that they are not" || ok
 refuses "fewer samples" "made with all samples, this run has limit-samples 8" "$work/tiny" --checkpoint "$work/t" --resume --limit-samples 8
 
 unset TENON_CFLAGS                                    # ./check has some
