@@ -41,21 +41,6 @@ void cuda_metrics_here(Writer *w)
     push_call(w, (CudaCall){.kind = KIND_METRICS});
 }
 
-static void push_argument(Writer *w, CudaCall *c, Argument a)
-{
-    ARENA_PUSH(w->arena, c->arg, c->narg, a);
-}
-
-static void push_operand(Writer *w, CudaCall *c, Operand o)
-{
-    ARENA_PUSH(w->arena, c->operand, c->noperand, o);
-}
-
-void cuda_touch(Writer *w, CudaCall *c, Memory m, int64_t from, int64_t to, bool writes)
-{
-    push_operand(w, c, (Operand){.memory = m, .from = from, .to = to, .writes = writes});
-}
-
 int cuda_real_bytes(const Writer *w)
 {
     return strcmp(w->in->dtype, "f64") ? 4 : 8;
@@ -95,82 +80,71 @@ static Memory memory_of(const Writer *w, const Node *root)
 }
 
 /* All of the piece of memory in which n lies. */
-void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes)
+static Operand operand_of(const Writer *w, const Node *n, bool writes)
 {
     const Node *b = node_root(pointer_is_sum(w, n) ? n->in[0] : n);
     const Param *p = node_is(b, "param") ? b->param : NULL;
     const int64_t from = p ? p->offset : b->offset,
                   bytes = p ? p->count_memory * cuda_real_bytes(w) : cuda_bytes(w, b);
-    push_operand(w, c, (Operand){n, p, memory_of(w, b), from, from + bytes, writes, false, NULL});
+    return (Operand){n, p, memory_of(w, b), from, from + bytes, writes, false, NULL};
 }
 
-static void push_pointer(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
-                         bool writes)
+static const char *number_text(const Writer *w, int64_t n)
 {
-    const char *star = arena_printf(w->arena, "%s *", type);
-    push_argument(w, c, (Argument){.type = star, .name = name, .constant = !writes, .value = at});
+    return arena_printf(w->arena, "%lld", (long long)n);
 }
 
-void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at,
-                   bool writes)
+/* A pointer to n's value: as a parameter, or as a literal. */
+static Argument given_pointer(Writer *w, const Given *g, const Node *n)
 {
-    push_pointer(w, c, pointer_type(n), name, at, writes);
-    cuda_touch_value(w, c, n, writes);
+    if (!n)
+        return (Argument){.inner = "nullptr"};
+    const char *at = g->arg.value ? g->arg.value : pointer_to(w, n);
+    if (g->kind == GIVEN_DIRECT)
+        return (Argument){.inner = at};
+    return (Argument){.type = arena_printf(w->arena, "%s *", pointer_type(n)),
+                      .name = g->arg.name,
+                      .constant = !g->operand.writes,
+                      .value = at};
 }
 
-void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool writes)
+static Blocks given_blocks(const Writer *w, const Given *g)
 {
-    cuda_value_at(w, c, name, n, pointer_to(w, n), writes);
-}
-
-void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
-                  bool writes)
-{
-    push_pointer(w, c, type, name, at, writes);
-    cuda_touch(w, c, MEMORY_UNKNOWN, 0, INT64_MAX, writes);
-}
-
-void cuda_rt(Writer *w, CudaCall *c)
-{
-    push_argument(w, c, (Argument){.type = "const Rt *", .name = "r", .rt = true});
-}
-
-void cuda_given(Writer *w, CudaCall *c, const char *type, const char *name, const char *value)
-{
-    push_argument(w, c, (Argument){.type = type, .name = name, .value = value});
-}
-
-void cuda_literal(Writer *w, CudaCall *c, const char *text)
-{
-    push_argument(w, c, (Argument){.inner = text});
-}
-
-void cuda_sizes(Writer *w, CudaCall *c, const Sizes *s)
-{
-    push_argument(w, c, (Argument){.sizes = s, .counts = true});
-}
-
-void cuda_number(Writer *w, CudaCall *c, int64_t n)
-{
-    cuda_literal(w, c, arena_printf(w->arena, "%lld", (long long)n));
-}
-
-void cuda_count(Writer *w, CudaCall *c, const char *text)
-{
-    push_argument(w, c, (Argument){.inner = text, .counts = true});
-}
-
-void cuda_blocks(Writer *w, CudaCall *c, const char *form, int64_t n)
-{
+    const char *n = number_text(w, g->number);
+    if (!g->form)
+        return (Blocks){.number = n, .count = g->number};
     Argument *a = arena_alloc(w->arena, sizeof *a);
-    a->inner = arena_printf(w->arena, "%lld", (long long)n);
-    const int64_t count = strcmp(form, "sum") ? (n + RT_THREADS - 1) / RT_THREADS : n;
-    c->blocks = (Blocks){.form = form, .count = count, .arg = a, .narg = 1};
+    a->inner = n;
+    const bool block_each = !strcmp(g->form, "sum");
+    const int64_t count = block_each ? g->number : (g->number + RT_THREADS - 1) / RT_THREADS;
+    return (Blocks){.form = g->form, .count = count, .arg = a, .narg = 1};
 }
 
-void cuda_blocks_number(Writer *w, CudaCall *c, int64_t n)
+static void give(Writer *w, CudaCall *c, const Given *g)
 {
-    c->blocks = (Blocks){.number = arena_printf(w->arena, "%lld", (long long)n), .count = n};
+    const Node *n = g->operand.node;
+    Argument arg = g->arg;
+
+    if (g->kind == GIVEN_BLOCKS) {
+        c->blocks = given_blocks(w, g);
+        return;
+    }
+    if (g->kind == GIVEN_NUMBER)
+        arg.inner = number_text(w, g->number);
+    if (g->kind == GIVEN_POINTER || g->kind == GIVEN_DIRECT)
+        arg = given_pointer(w, g, n);
+    if (g->kind != GIVEN_ACCESS)
+        ARENA_PUSH(w->arena, c->arg, c->narg, arg);
+    if (n || g->kind == GIVEN_ADDRESS || g->kind == GIVEN_ACCESS)
+        ARENA_PUSH(w->arena, c->operand, c->noperand,
+                   n ? operand_of(w, n, g->operand.writes) : g->operand);
+}
+
+CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g)
+{
+    for (; g->kind != GIVEN_END; g++)
+        give(w, c, g);
+    return c;
 }
 
 /* ------------------------------------------------------------------------------- orders */

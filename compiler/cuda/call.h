@@ -140,25 +140,66 @@ CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
 void cuda_line(Writer *w, const char *text);
 void cuda_metrics_here(Writer *w); /* KIND_METRICS */
 
-/* Parameters: a pointer to n's value; the same at an address that is computed from n's; an address
- * whose region is not known, `type` without the star; const Rt *r; "int ", "first", "first". */
-void cuda_value(Writer *w, CudaCall *c, const char *name, const Node *n, bool writes);
-void cuda_value_at(Writer *w, CudaCall *c, const char *name, const Node *n, const char *at,
-                   bool writes);
-void cuda_address(Writer *w, CudaCall *c, const char *type, const char *name, const char *at,
-                  bool writes);
-void cuda_rt(Writer *w, CudaCall *c);
-void cuda_given(Writer *w, CudaCall *c, const char *type, const char *name, const char *value);
-/* Literals; a literal and a struct on which the number of blocks depends. */
-void cuda_literal(Writer *w, CudaCall *c, const char *text);
-void cuda_number(Writer *w, CudaCall *c, int64_t n);
-void cuda_count(Writer *w, CudaCall *c, const char *text);
-void cuda_sizes(Writer *w, CudaCall *c, const Sizes *s);
-void cuda_blocks(Writer *w, CudaCall *c, const char *form, int64_t n); /* each_blocks(1024) */
-void cuda_blocks_number(Writer *w, CudaCall *c, int64_t n);
-/* Accesses that no argument says. */
-void cuda_touch(Writer *w, CudaCall *c, Memory m, int64_t from, int64_t to, bool writes);
-void cuda_touch_value(Writer *w, CudaCall *c, const Node *n, bool writes);
+/* What a call is given: an argument, an access that no argument says, or the number of its blocks.
+ * The arguments stand in the order of the device function:
+ *
+ *   cuda_call(w, "softmax", n, OUT("y", n), IN("a", x), NUMBER(8), EACH(64));
+ */
+typedef enum {
+    GIVEN_END,
+    GIVEN_ARGUMENT,
+    GIVEN_NUMBER,  /* a literal */
+    GIVEN_POINTER, /* a parameter: where the operand's node lies; without a node a null pointer */
+    GIVEN_DIRECT,  /* the same as a literal */
+    GIVEN_ADDRESS, /* an argument and an operand */
+    GIVEN_ACCESS,  /* an operand */
+    GIVEN_BLOCKS   /* form_blocks(number); without a form, number */
+} GivenKind;
+typedef struct Given {
+    GivenKind kind;
+    Argument arg;
+    Operand operand;
+    int64_t number;
+    const char *form;
+} Given;
+CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
+#define cuda_give(w, c, ...)       cuda_give_list(w, c, (const Given[]){__VA_ARGS__, {0}})
+#define cuda_call(w, form, n, ...) cuda_give(w, cuda_add(w, form, n), __VA_ARGS__)
+
+/* Parameters: pointers to values, for POINTER with the address; an address, of all of a region;
+ * const Rt *r; a number: "int ", "first", "first". */
+#define ARGUMENT(...)  ((Given){.kind = GIVEN_ARGUMENT, .arg = {__VA_ARGS__}})
+#define OUT(n_, node_) POINTER(n_, node_, NULL, true)
+#define IN(n_, node_)  POINTER(n_, node_, NULL, false)
+#define POINTER(n_, node_, at_, writes_)                                                           \
+    ((Given){.kind = GIVEN_POINTER,                                                                \
+             .arg = {.name = n_, .value = at_},                                                    \
+             .operand = {.node = node_, .writes = writes_}})
+#define ADDRESS(m_, type_, n_, at_, writes_)                                                       \
+    ((Given){.kind = GIVEN_ADDRESS,                                                                \
+             .arg = {.type = type_, .name = n_, .value = at_, .constant = !(writes_)},             \
+             .operand = {.memory = m_, .to = INT64_MAX, .writes = writes_}})
+#define RT                    ARGUMENT(.type = "const Rt *", .name = "r", .rt = true)
+#define PARAM(type_, n_, at_) ARGUMENT(.type = type_, .name = n_, .value = at_)
+#define FIRST                 PARAM("int ", "first", "first")
+/* Literals.  DIRECT: a pointer to a value, in a call of a library. */
+#define TEXT(text_) ARGUMENT(.inner = text_)
+#define BOOL(yes_)  TEXT((yes_) ? "true" : "false")
+#define SIZES(s_)   ARGUMENT(.sizes = s_, .counts = true)
+#define NUMBER(n_)  ((Given){.kind = GIVEN_NUMBER, .number = n_})
+#define DIRECT(node_, writes_)                                                                     \
+    ((Given){.kind = GIVEN_DIRECT, .operand = {.node = node_, .writes = writes_}})
+/* Accesses: to a value; to bytes of a region. */
+#define VALUE(node_, writes_)                                                                      \
+    ((Given){.kind = GIVEN_ACCESS, .operand = {.node = node_, .writes = writes_}})
+#define ACCESS(m_, from_, to_, writes_)                                                            \
+    ((Given){.kind = GIVEN_ACCESS,                                                                 \
+             .operand = {.memory = m_, .from = from_, .to = to_, .writes = writes_}})
+/* Blocks: a thread for each of n numbers; as form_blocks(n) says; n. */
+#define EACH(n_)             BLOCKS_OF("each", n_)
+#define BLOCKS_OF(form_, n_) ((Given){.kind = GIVEN_BLOCKS, .number = n_, .form = form_})
+#define BLOCKS(n_)           BLOCKS_OF(NULL, n_)
+
 int64_t cuda_numbers(const Writer *w, const Node *n); /* of a value: all samples of a call */
 int64_t cuda_bytes(const Writer *w, const Node *n);   /* of these numbers */
 int cuda_real_bytes(const Writer *w);

@@ -11,53 +11,47 @@
 #include "runtime/constants.h"
 #include <string.h>
 
+/* A matrix whose columns are added, in parts of its rows. */
+typedef struct Columns {
+    int64_t columns, rows, parts;
+} Columns;
+
 /* As many parts as fill a GPU twice, of 64 rows at least; a program's bits must not depend on
  * the GPU that runs it. */
-static int64_t parts_of(int64_t columns, int64_t rows)
+static Columns columns_of(int64_t columns, int64_t rows)
 {
-    enum { BLOCKS = 264, ROWS = 64 };
-    const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP, fill = (BLOCKS + tiles - 1) / tiles,
-                  most = (rows + ROWS - 1) / ROWS;
-    return fill < most ? fill : most;
+    enum { BLOCKS_WANTED = 264, ROWS = 64 };
+    const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP,
+                  fill = (BLOCKS_WANTED + tiles - 1) / tiles, most = (rows + ROWS - 1) / ROWS;
+    return (Columns){columns, rows, fill < most ? fill : most};
 }
 
-static int64_t rows_of(const Writer *w, const Node *x, int64_t columns)
+/* All pixels of a value with its channels as columns. */
+static Columns channels_of(const Writer *w, const Node *x)
 {
-    return w->g->step->chunk * (shape_count(&x->shape) / columns);
+    const int64_t channels = x->shape.dim[0];
+    return columns_of(channels, w->g->step->chunk * (shape_count(&x->shape) / channels));
 }
 
 /* The first of two calls: `sums` for each column of each part of the rows. */
-static CudaCall *lower_first(Writer *w, const char *form, const Node *n, int64_t columns,
-                             int64_t parts, int sums)
+static CudaCall *lower_first(Writer *w, const char *form, const Node *n, Columns m, int sums)
 {
-    const int64_t bytes = parts * sums * columns * (int64_t)sizeof(float);
-    CudaCall *c = cuda_add(w, form, n);
+    const int64_t bytes = m.parts * sums * m.columns * (int64_t)sizeof(float),
+                  tiles = (m.columns + RT_WARP - 1) / RT_WARP;
+    CudaCall *c =
+        cuda_call(w, form, n, ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", true));
     Argument *size = arena_alloc(w->arena, sizeof *size);
 
     w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
-    cuda_address(w, c, "real", "part", "APART(real)", true);
-    size->inner = arena_printf(w->arena, "%lld, %lld", (long long)columns, (long long)parts);
-    const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP;
-    c->blocks = (Blocks){.form = "column", .count = parts * tiles, .arg = size, .narg = 1};
+    size->inner = arena_printf(w->arena, "%lld, %lld", (long long)m.columns, (long long)m.parts);
+    c->blocks = (Blocks){.form = "column", .count = m.parts * tiles, .arg = size, .narg = 1};
     return c;
 }
 
-/* The second writes n.  It reads the parts behind what else its function takes first. */
-static CudaCall *lower_second(Writer *w, const char *form, const char *name, const Node *n,
-                              int64_t columns)
-{
-    CudaCall *c = cuda_add(w, form, n);
-    cuda_value(w, c, name, n, true);
-    cuda_blocks(w, c, "each", columns);
-    return c;
-}
+/* What the second call reads of the first. */
+#define PART ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", false)
 
-static void add_part(Writer *w, CudaCall *c)
-{
-    cuda_address(w, c, "real", "part", "APART(real)", false);
-}
-
-static void add_norm_size(Writer *w, CudaCall *c, const Node *x, int64_t parts)
+static const Sizes *norm_sizes(const Writer *w, const Node *x)
 {
     const int64_t channels = x->shape.dim[0];
     Sizes *s = sizes_new(w->arena, "BatchNorm");
@@ -65,21 +59,19 @@ static void add_norm_size(Writer *w, CudaCall *c, const Node *x, int64_t parts)
     sizes_int(s, "c", channels);
     sizes_int(s, "hw", shape_count(&x->shape) / channels);
     sizes_bool(s, "last", true);
-    cuda_sizes(w, c, s);
-    cuda_number(w, c, parts);
+    return s;
 }
 
 static void lower_moments(Writer *w, const Node *n)
 {
     const Node *x = n->in[0];
-    const int64_t channels = x->shape.dim[0], parts = parts_of(channels, rows_of(w, x, channels));
-    CudaCall *first = lower_first(w, "batch_moments_parts", n, channels, parts, 2);
-    cuda_value(w, first, "x", x, false);
-    add_norm_size(w, first, x, parts);
-    CudaCall *second = lower_second(w, "batch_moments_join", "moments", n, channels);
-    add_part(w, second);
-    cuda_value(w, second, "x", x, false);
-    add_norm_size(w, second, x, parts);
+    const Columns m = channels_of(w, x);
+    const Sizes *size = norm_sizes(w, x);
+    CudaCall *first = lower_first(w, "batch_moments_parts", n, m, 2);
+
+    cuda_give(w, first, IN("x", x), SIZES(size), NUMBER(m.parts));
+    cuda_call(w, "batch_moments_join", n, OUT("moments", n), PART, IN("x", x), SIZES(size),
+              NUMBER(m.parts), EACH(m.columns));
 }
 
 /* Is b the gradient of the shift of the layer whose scale's gradient is dw? */
@@ -94,21 +86,14 @@ static void lower_norm_dw(Writer *w, const Node *n)
 {
     const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2],
                *db = library_companion(w, n, shift_of);
-    const int64_t channels = x->shape.dim[0], parts = parts_of(channels, rows_of(w, x, channels));
-    CudaCall *first = lower_first(w, "batch_norm_dw_parts", n, channels, parts, 2);
-    cuda_value(w, first, "dy", dy, false);
-    cuda_value(w, first, "x", x, false);
-    cuda_value(w, first, "t", t, false);
-    add_norm_size(w, first, x, parts);
-    CudaCall *second = lower_second(w, "batch_norm_dw_join", "dw", n, channels);
-    if (db)
-        cuda_value(w, second, "db", db, true);
-    else
-        cuda_literal(w, second, "nullptr");
-    add_part(w, second);
-    cuda_value(w, second, "t", t, false);
-    add_norm_size(w, second, x, parts);
-    cuda_literal(w, second, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+    const Columns m = channels_of(w, x);
+    const Sizes *size = norm_sizes(w, x);
+    CudaCall *first = lower_first(w, "batch_norm_dw_parts", n, m, 2);
+
+    cuda_give(w, first, IN("dy", dy), IN("x", x), IN("t", t), SIZES(size), NUMBER(m.parts));
+    cuda_call(w, "batch_norm_dw_join", n, OUT("dw", n), OUT("db", db), PART, IN("t", t),
+              SIZES(size), NUMBER(m.parts), BOOL(step_writes_sum(w->g, n, w->in->options)),
+              EACH(m.columns));
 }
 
 bool columns_lower(Writer *w, const Node *n)
@@ -131,17 +116,11 @@ bool columns_bring(const Writer *w, const Node *n)
 
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds)
 {
-    Arena *a = w->arena;
-    const int64_t parts = parts_of(columns, rows);
-    CudaCall *first = lower_first(w, "sum_to_parts", n, columns, parts, 1);
-    first->device = "column_total_parts";
-    cuda_value(w, first, "a", n->in[0], false);
-    cuda_literal(w, first,
-                 arena_printf(a, "%lld, %lld, %lld", (long long)columns, (long long)rows,
-                              (long long)parts));
-    CudaCall *second = lower_second(w, "sum_to_join", "y", n, columns);
-    second->device = "column_total_join";
-    add_part(w, second);
-    cuda_literal(w, second, arena_printf(a, "%lld, %lld", (long long)columns, (long long)parts));
-    cuda_literal(w, second, adds ? "true" : "false");
+    const Columns m = columns_of(columns, rows);
+    CudaCall *first = lower_first(w, "sum_to_parts", n, m, 1);
+
+    cuda_give(w, first, IN("a", n->in[0]), NUMBER(columns), NUMBER(rows), NUMBER(m.parts));
+    CudaCall *second = cuda_call(w, "sum_to_join", n, OUT("y", n), PART, NUMBER(columns),
+                                 NUMBER(m.parts), BOOL(adds), EACH(columns));
+    first->device = "column_total_parts", second->device = "column_total_join";
 }

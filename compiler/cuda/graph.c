@@ -18,84 +18,84 @@
 /* A sum that is added to, and what lies at any step of a loop, is for kernels of ours. */
 static bool is_graph(const Graph *g, const Node *n, const Options *o, const char *dtype)
 {
-    const bool sum = node_is(n, "conv2d_dw");
-
-    if (!o->libraries || strcmp(dtype, "f32") != 0 || n->loop ||
-        !(sum || node_is(n, "conv2d") || node_is(n, "conv2d_dx")))
+    if (!o->libraries || strcmp(dtype, "f32") != 0 || n->loop || n->op->product != PRODUCT_CONV)
         return false;
     for (int i = 0; i < n->nin; i++)
-        if (n->in[i]->loop || node_is(n->in[i], "const"))
+        if (n->in[i]->loop || n->in[i]->op->leaf == LEAF_CONST)
             return false;
-    return (n->in[0]->half || !o->half) && (!sum || step_writes_sum(g, n, o));
+    return (n->in[0]->half || !o->half) && (n->op->role != ROLE_DW || step_writes_sum(g, n, o));
 }
 
 /* ---- what is in a graph */
 
-/* The sums of a convolution's result that batch_norm wants; NULL: nobody does, or kernels of
- * ours add them in the order of the language. */
-static const Node *moments_of(const Graph *g, const Node *n, const Options *o)
+/* A sum of n's numbers for each channel: the moments of a batch_norm, or the gradient of a bias. */
+static bool is_channel_sum(const Node *sum, const Node *n)
 {
-    if (!node_is(n, "conv2d") || !g->training || !node_attr(n, "last") || n->phase < 0)
+    const Attr *align = node_attr(sum, "align");
+    if (sum->nin == 0 || sum->in[0] != n)
+        return false;
+    return n->op->role == ROLE_Y ? node_is(sum, "batch_moments")
+                                 : node_is(sum, "sum_to") && align && !strcmp(align->s, "first") &&
+                                       sum->shape.rank == 1 && !sum->shape.batched;
+}
+
+/* The sum that comes along with a convolution or with dx; NULL: nobody wants one, kernels of ours
+ * add it in the order of the language, or it comes with the gradient of a scale. */
+static const Node *sum_of(const Graph *g, const Node *n, const Options *o)
+{
+    const Node *sum = NULL;
+    if (!node_attr(n, "last") || !g->training || n->phase < 0)
         return NULL;
     const Phase *p = &g->step->phase[n->phase];
     for (int i = 0; i < p->nnode; i++) {
-        const Node *m = p->node[i];
-        if (node_is(m, "batch_moments") && m->in[0] == n && step_writes_sum(g, m, o))
-            return m;
-    }
-    return NULL;
-}
-
-/* The gradient of a bias, the sum of dx over samples and pixels; NULL: none, or it comes with
- * that of a scale. */
-static const Node *sum_of(const Graph *g, const Node *dx, const Options *o)
-{
-    if (!node_is(dx, "conv2d_dx") || !node_attr(dx, "mask") || !node_attr(dx, "last") ||
-        !g->training || dx->phase < 0)
-        return NULL;
-    const Phase *p = &g->step->phase[dx->phase];
-    const Node *sum = NULL;
-    for (int i = 0; i < p->nnode; i++) {
         const Node *s = p->node[i];
-        const Attr *align = node_attr(s, "align");
-        if (node_is(s, "batch_norm_dw") && s->in[0] == dx)
+        if (node_is(s, "batch_norm_dw") && s->in[0] == n)
             return NULL;
-        if (node_is(s, "sum_to") && s->in[0] == dx && !sum && align && !strcmp(align->s, "first") &&
-            s->shape.rank == 1 && !s->shape.batched && step_writes_sum(g, s, o))
+        if (!sum && is_channel_sum(s, n) && step_writes_sum(g, s, o))
             sum = s;
     }
     return sum;
 }
 
-/* Behind images and filters: what pass epilogue has put into a convolution; NULL: none. */
-static const Node *residual_of(const Node *n)
+/* What pass epilogue has put into a convolution or its gradient, in order, and the sum that comes
+ * along; each with the tensor that it reads or writes, if any. */
+typedef struct Tail {
+    int n;
+    const char *op[3];
+    const Node *tensor[3];
+} Tail;
+
+static void tail_add(Tail *t, const char *op, const Node *tensor)
 {
-    return node_attr(n, "residual") ? n->in[n->nin - 1] : NULL;
+    t->op[t->n] = op, t->tensor[t->n++] = tensor;
 }
 
-static const Node *bias_of(const Node *n)
+static Tail tail_of(const Graph *g, const Node *n, const Options *o)
 {
-    return n->nin > (residual_of(n) ? 3 : 2) ? n->in[2] : NULL;
+    const bool y = n->op->role == ROLE_Y;
+    Tail t = {0};
+
+    if (y && n->nin > (node_attr(n, "residual") ? 3 : 2))
+        tail_add(&t, "bias", n->in[2]);
+    if (y && node_attr(n, "residual"))
+        tail_add(&t, "add", n->in[n->nin - 1]);
+    if (y && node_attr(n, "act"))
+        tail_add(&t, node_string(n, "act"), NULL);
+    if (n->op->role == ROLE_DX && node_attr(n, "mask"))
+        tail_add(&t, "relu_d", n->in[2]);
+    const Node *sum = y == !t.n ? sum_of(g, n, o) : NULL;
+    if (sum)
+        tail_add(&t, sum->op->name, sum);
+    return t;
 }
 
-/* What pass epilogue has put into a convolution or its gradient, in order, and what comes along;
- * returns how many. */
-static int epilogue_of(const Graph *g, const Node *n, const Options *o, const char *what[3])
+/* The tensor of that op, which is not one of the first `inside`. */
+static const Node *tail_tensor(const Tail *t, const char *op, int inside)
 {
-    int k = 0;
-    if (node_is(n, "conv2d") && bias_of(n))
-        what[k++] = "bias";
-    if (node_is(n, "conv2d") && residual_of(n))
-        what[k++] = "add";
-    if (node_is(n, "conv2d") && node_attr(n, "act"))
-        what[k++] = node_string(n, "act");
-    if (node_is(n, "conv2d_dx") && node_attr(n, "mask"))
-        what[k++] = "relu_d";
-    if (sum_of(g, n, o))
-        what[k++] = "sum_to";
-    if (!k && moments_of(g, n, o))
-        what[k++] = "batch_moments";
-    return k;
+    for (int i = inside; i < t->n; i++)
+        if (!strcmp(t->op[i], op))
+            return t->tensor[i];
+    return NULL;
 }
 
 static const char *join_words(Arena *a, const char *between, const char *const *what, int n)
@@ -118,12 +118,14 @@ void emit_plan_take(Arena *a, EmitPlan *p, int way)
 static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     const ImageOrder order = node_attr(n, "last") ? ORDER_LAST : ORDER_ROW;
-    EmitPlan p = {.node = n};
-    p.nepilogue = epilogue_of(g, n, o, p.epilogue);
-    for (int i = 0; i <= p.nepilogue; i++)
-        p.graph[i] = graph_words(a, g->step->chunk, order, n, p.epilogue, p.nepilogue - i);
-    p.ways = join_words(a, " | ", p.graph, p.nepilogue + 1);
-    emit_plan_take(a, &p, p.nepilogue);
+    const Tail t = tail_of(g, n, o);
+    EmitPlan p = {.node = n, .nepilogue = t.n};
+    for (int i = 0; i <= t.n; i++)
+        p.graph[i] = graph_words(a, g->step->chunk, order, n, t.op, t.n - i);
+    for (int i = 0; i < t.n; i++)
+        p.epilogue[i] = t.op[i];
+    p.ways = join_words(a, " | ", p.graph, t.n + 1);
+    emit_plan_take(a, &p, t.n);
     return p;
 }
 
@@ -202,53 +204,42 @@ static EmitPlan taken(const Writer *w, const Node *n)
 
 /* ---- calls */
 
-/* What epilogue has put into a convolution and is not inside of its graph, in place. */
-static void lower_rest(Writer *w, const Node *n, bool bias, bool residual)
+static Given tensor_or_null(const char *name, const Node *n)
 {
-    Arena *a = w->arena;
-    const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
-                  count = w->g->step->chunk * channels * pixels,
-                  run = node_attr(n, "last") ? 1 : pixels;
-    CudaCall *c = cuda_add(w, "conv2d_rest", n);
+    return n ? IN(name, n) : TEXT("(const real *)nullptr");
+}
 
-    cuda_value(w, c, "y", n, true);
-    if (bias)
-        cuda_value(w, c, "b", n->in[2], false);
-    else
-        cuda_literal(w, c, "(const real *)nullptr");
-    if (residual)
-        cuda_value(w, c, "a", residual_of(n), false);
-    else
-        cuda_literal(w, c, "(const real *)nullptr");
-    cuda_literal(w, c,
-                 arena_printf(a, "%lld, %lld, %lld", (long long)count, (long long)channels,
-                              (long long)run));
-    cuda_literal(w, c, node_attr(n, "act") ? "true" : "false");
-    cuda_blocks(w, c, "each", count);
+/* What epilogue has put into a convolution, without the first `inside`, in place. */
+static void lower_rest(Writer *w, const Node *n, const Tail *t, int inside)
+{
+    const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
+                  count = w->g->step->chunk * channels * pixels;
+
+    cuda_call(w, "conv2d_rest", n, OUT("y", n), tensor_or_null("b", tail_tensor(t, "bias", inside)),
+              tensor_or_null("a", tail_tensor(t, "add", inside)), NUMBER(count), NUMBER(channels),
+              NUMBER(node_attr(n, "last") ? 1 : pixels), BOOL(node_attr(n, "act")), EACH(count));
 }
 
 CudaCall *graph_lower_rest_dx(Writer *w, const Node *n)
 {
-    const int64_t count = w->g->step->chunk * shape_count(&n->shape);
-    CudaCall *c = cuda_add(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n);
-
+    const int64_t count = cuda_numbers(w, n);
+    CudaCall *c = cuda_call(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n,
+                            OUT("dx", n), IN("y", n->in[2]), NUMBER(count), EACH(count));
     c->device = "relu_undone";
-    cuda_value(w, c, "dx", n, true);
-    cuda_value(w, c, "y", n->in[2], false);
-    cuda_number(w, c, count);
-    cuda_blocks(w, c, "each", count);
     return c;
 }
 
 bool graph_lower_rest(Writer *w, const Node *n)
 {
-    const bool dx = (node_is(n, "conv2d_dx") || node_is(n, "dense_dx")) && node_attr(n, "mask"),
-               forward = node_is(n, "conv2d") && (n->nin > 2 || node_attr(n, "act"));
+    const bool conv = n->op->product == PRODUCT_CONV, y = conv && n->op->role == ROLE_Y,
+               dx = (conv || node_is(n, "dense_dx")) && node_attr(n, "mask");
     if (dx)
         graph_lower_rest_dx(w, n);
-    else if (forward)
-        lower_rest(w, n, bias_of(n), residual_of(n));
-    return dx || forward;
+    if (!y || (n->nin == 2 && !node_attr(n, "act")))
+        return dx;
+    const Tail t = tail_of(w->g, n, w->in->options);
+    lower_rest(w, n, &t, 0);
+    return true;
 }
 
 /* Where a graph leaves the sums of its result and of its squares: behind the workspace, as
@@ -261,31 +252,25 @@ static const char *sums_at(Writer *w, int64_t channels, bool squares)
 }
 
 /* They become what batch_norm reads. */
-static void lower_moments(Writer *w, const Node *n)
+static void lower_moments(Writer *w, const Node *n, const Node *moments)
 {
-    const Node *m = moments_of(w->g, n, w->in->options);
     const int64_t channels = n->shape.dim[0],
                   rows = w->g->step->chunk * n->shape.dim[1] * n->shape.dim[2];
-    CudaCall *c = cuda_add(w, "batch_moments_sums", n);
+    const char *sums = sums_at(w, channels, false), *squares = sums_at(w, channels, true);
 
-    cuda_value(w, c, "moments", m, true);
-    cuda_address(w, c, "real", "sums", sums_at(w, channels, false), false);
-    cuda_address(w, c, "real", "squares", sums_at(w, channels, true), false);
-    cuda_literal(w, c, arena_printf(w->arena, "%lld, %lld", (long long)rows, (long long)channels));
-    cuda_blocks(w, c, "each", channels);
+    cuda_call(w, "batch_moments_sums", n, OUT("moments", moments),
+              ADDRESS(MEMORY_UNKNOWN, "real *", "sums", sums, false),
+              ADDRESS(MEMORY_UNKNOWN, "real *", "squares", squares, false), NUMBER(rows),
+              NUMBER(channels), EACH(channels));
 }
 
 bool graph_brings(const Writer *w, const Node *n)
 {
     const Options *o = w->in->options;
-    const Node *x = n->nin > 0 ? n->in[0] : NULL;
-    const bool known = node_is(n, "batch_moments") ? moments_of(w->g, x, o) == n
-                       : node_is(n, "sum_to")      ? sum_of(w->g, x, o) == n
-                                                   : false;
-    if (!known || !is_graph(w->g, x, o, w->in->dtype))
+    if (!n->nin || !is_graph(w->g, n->in[0], o, w->in->dtype))
         return false;
-    const EmitPlan p = taken(w, x);
-    return p.way == 0 && !strcmp(p.epilogue[p.nepilogue - 1], n->op->name);
+    const Tail t = tail_of(w->g, n->in[0], o);
+    return t.n && t.tensor[t.n - 1] == n && taken(w, n->in[0]).way == 0;
 }
 
 static const char *behind_of(const Writer *w, const Node *n)
@@ -300,16 +285,14 @@ static void lower_conversion(Writer *w, const Node *n)
     const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]),
                   channels = n->shape.dim[1],
                   bytes = 2 * (lanes ? count / channels * lanes : count);
-    CudaCall *c = cuda_add(w, lanes ? "convert_unpadded" : "convert", n);
+    const char *type = arena_printf(w->arena, "%s *", pointer_half(n->in[0]->half));
+    CudaCall *c = cuda_call(w, lanes ? "convert_unpadded" : "convert", n, OUT("y", n),
+                            ADDRESS(MEMORY_UNKNOWN, type, "a", behind_of(w, n), false),
+                            NUMBER(count), BLOCKS_OF("convert", count));
 
     w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
-    cuda_value(w, c, "y", n, true);
-    cuda_address(w, c, pointer_half(n->in[0]->half), "a", behind_of(w, n), false);
-    cuda_number(w, c, count);
     if (lanes)
-        cuda_literal(w, c,
-                     arena_printf(w->arena, "%lld, %lld", (long long)channels, (long long)lanes));
-    cuda_blocks(w, c, "convert", count);
+        cuda_give(w, c, NUMBER(channels), NUMBER(lanes));
 }
 
 /* "{"conv1 (lenet.tn:8)", 0}, [what is inside of what could be]" */
@@ -330,21 +313,39 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
     return t.s;
 }
 
-/* Does a kernel of ours stand behind the graph? */
-static void lower_behind(Writer *w, const Node *n, const EmitPlan *p, const Node *const *inside)
+/* A gradient of filters in two bytes, which is a sum in f32. */
+static bool is_narrow_sum(const Node *n)
 {
-    const bool forward = node_is(n, "conv2d"), bias = forward && bias_of(n),
-               residual = forward && residual_of(n);
-    const bool rest =
-        forward ? *p->behind && strcmp(p->behind, "batch_moments") : n->nin > 2 && !inside[0];
+    return n->in[0]->half && !n->half;
+}
 
-    if (n->in[0]->half && !n->half)
+/* The fourth and the fifth tensor of the graph, which has the first `inside`. */
+static void give_tail(Writer *w, CudaCall *c, const Tail *t, int inside)
+{
+    int k = 0;
+    for (int i = 0; i < inside && t->tensor[i]; i++, k++)
+        if (node_is(t->tensor[i], "batch_moments"))
+            cuda_give(w, c, TEXT(sums_at(w, c->node->shape.dim[0], false)),
+                      TEXT(sums_at(w, c->node->shape.dim[0], true))),
+                k++;
+        else
+            cuda_give(w, c, DIRECT(t->tensor[i], node_is(t->tensor[i], "sum_to")));
+    for (; k < 2; k++)
+        cuda_give(w, c, DIRECT(NULL, false));
+}
+
+/* The kernel of ours behind the graph, where one is needed. */
+static void lower_behind(Writer *w, const Node *n, const Tail *t, int inside)
+{
+    const Node *moments = tail_tensor(t, "batch_moments", 0);
+
+    if (is_narrow_sum(n))
         lower_conversion(w, n);
-    else if (!strcmp(p->inside, "batch_moments"))
-        lower_moments(w, n);
-    else if (rest && forward)
-        lower_rest(w, n, bias && !inside[0], residual && inside[bias] == NULL);
-    else if (rest)
+    else if (moments && inside)
+        lower_moments(w, n, moments);
+    else if (n->op->role == ROLE_Y && inside < t->n && !moments)
+        lower_rest(w, n, t, inside);
+    else if (n->op->role == ROLE_DX && t->n && !inside)
         graph_lower_rest_dx(w, n);
 }
 
@@ -352,32 +353,20 @@ bool graph_lower(Writer *w, const Node *n)
 {
     if (!is_graph(w->g, n, w->in->options, w->in->dtype))
         return false;
-    const bool forward = node_is(n, "conv2d");
-    const EmitPlan p = taken(w, n);
-    const Node *inside[2] = {NULL, NULL}; /* the graph's fourth and fifth tensor */
-    int more = p.nepilogue - p.way;
-    for (int k = 0, i = 2; i < n->nin && more-- > 0; i++)
-        inside[k++] = n->in[i];
-    if (!forward && more > 0)
-        inside[1] = sum_of(w->g, n, w->in->options);
-    const int graph = library_row(w, &w->graphs, p.graph[p.way]);
-    CudaCall *c =
-        library_call(w, "rt_graph", n, library_row(w, &w->graph_calls, call_row(w, &p, n, graph)));
-    EmitPlan *plan = arena_alloc(w->arena, sizeof *plan);
-    *plan = p, c->graph = plan, c->library = "cuDNN";
-    library_value(w, c, n->in[forward ? 0 : 1], false);
-    library_value(w, c, n->in[forward ? 1 : 0], false);
-    if (n->in[0]->half && !n->half)
-        cuda_literal(w, c, behind_of(w, n));
-    else
-        library_value(w, c, n, true);
-    for (int k = 0; k < 2; k++)
-        if (!strcmp(p.inside, "batch_moments"))
-            cuda_literal(w, c, sums_at(w, n->shape.dim[0], k));
-        else
-            library_value(w, c, inside[k], !forward && k);
-    cuda_literal(w, c, "WORKSPACE");
-    lower_behind(w, n, &p, inside);
+    const bool y = n->op->role == ROLE_Y;
+    const Tail t = tail_of(w->g, n, w->in->options);
+    EmitPlan *p = arena_alloc(w->arena, sizeof *p);
+    *p = taken(w, n);
+    const int inside = t.n - p->way, graph = library_row(w, &w->graphs, p->graph[p->way]);
+    const char *row = call_row(w, p, n, graph);
+    CudaCall *c = library_call(w, "rt_graph", "cuDNN", n, library_row(w, &w->graph_calls, row));
+
+    c->graph = p;
+    cuda_give(w, c, DIRECT(n->in[!y], false), DIRECT(n->in[y], false),
+              is_narrow_sum(n) ? TEXT(behind_of(w, n)) : DIRECT(n, true));
+    give_tail(w, c, &t, inside);
+    cuda_give(w, c, TEXT("WORKSPACE"));
+    lower_behind(w, n, &t, inside);
     return true;
 }
 

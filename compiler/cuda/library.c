@@ -99,19 +99,14 @@ bool library_brings(const Writer *w, const Node *n)
     return node_is(n, "sum_to") && companion(w, n);
 }
 
-static bool is_product(const Node *n)
-{
-    return node_is(n, "dense") || node_is(n, "dense_dx") || node_is(n, "dense_dw") ||
-           node_is(n, "matmul");
-}
-
 /* The library's: a constant has no memory to point to. */
 static bool takes_product(const Writer *w, const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
-        if (node_is(n->in[i], "const"))
+        if (n->in[i]->op->leaf == LEAF_CONST)
             return false;
-    return w->in->options->libraries && is_product(n);
+    return w->in->options->libraries &&
+           (n->op->product == PRODUCT_DENSE || n->op->product == PRODUCT_MATMUL);
 }
 
 /* The mask of a dense layer's relu, when a product is to read it; NULL: none does. */
@@ -131,81 +126,70 @@ static Product dense_product(Writer *w, const Node *n)
 {
     const int64_t rows = w->g->step->chunk * dense_rows(n), k = input_size(n),
                   o = node_int(n, "units");
-    const bool undoes = node_is(n, "dense_dx") && n->nin > 3 && takes_product(w, n->in[3]->in[0]);
+    const bool y = n->op->role == ROLE_Y, dx = n->op->role == ROLE_DX;
+    Product p = {.a = n->in[!y], .b = n->in[y], .count = 1};
 
-    if (node_is(n, "dense"))
-        return (Product){.a = n->in[0],
-                         .b = n->in[1],
-                         .bias = n->nin > 2 ? n->in[2] : NULL,
-                         .mask = mask_of(w, n),
-                         .count = 1,
-                         .rows = rows,
-                         .columns = o,
-                         .depth = k,
-                         .turn_b = true};
-    if (node_is(n, "dense_dx"))
-        return (Product){.a = n->in[1],
-                         .b = n->in[0],
-                         .mask = undoes ? n->in[3] : NULL,
-                         .undoes = undoes ? row_of(w, n->in[3]->in[0]) + 1 : 0,
-                         .count = 1,
-                         .rows = rows,
-                         .columns = k,
-                         .depth = o};
-    return (Product){.a = n->in[1],
-                     .b = n->in[0],
-                     .sums = companion(w, n),
-                     .count = 1,
-                     .rows = o,
-                     .columns = k,
-                     .depth = rows,
-                     .turn_a = true,
-                     .add = !step_writes_sum(w->g, n, w->in->options)};
+    if (y) {
+        p.rows = rows, p.columns = o, p.depth = k, p.turn_b = true;
+        p.bias = n->nin > 2 ? n->in[2] : NULL, p.mask = mask_of(w, n);
+    } else if (dx) {
+        p.rows = rows, p.columns = k, p.depth = o;
+        if (n->nin > 3 && takes_product(w, n->in[3]->in[0]))
+            p.mask = n->in[3], p.undoes = row_of(w, n->in[3]->in[0]) + 1;
+    } else {
+        p.rows = o, p.columns = k, p.depth = rows, p.turn_a = true;
+        p.sums = companion(w, n), p.add = !step_writes_sum(w->g, n, w->in->options);
+    }
+    return p;
 }
 
 static Product matrix_product(const Writer *w, const Node *n)
 {
     const Shape *y = &n->shape, *a = &n->in[0]->shape;
-    const bool turn_a = node_bool(n, "transpose_a");
     const int64_t rows = y->dim[y->rank - 2], columns = y->dim[y->rank - 1];
+    Product p = {.a = n->in[0], .b = n->in[1], .rows = rows, .columns = columns};
 
-    return (Product){.a = n->in[0],
-                     .b = n->in[1],
-                     .count = w->g->step->chunk * (shape_count(y) / (rows * columns)),
-                     .rows = rows,
-                     .columns = columns,
-                     .depth = a->dim[turn_a ? a->rank - 2 : a->rank - 1],
-                     .turn_a = turn_a,
-                     .turn_b = node_bool(n, "transpose_b")};
+    p.turn_a = node_bool(n, "transpose_a"), p.turn_b = node_bool(n, "transpose_b");
+    p.count = w->g->step->chunk * (shape_count(y) / (rows * columns));
+    p.depth = a->dim[a->rank - (p.turn_a ? 2 : 1)];
+    return p;
 }
 
 static Product product_of(Writer *w, const Node *n)
 {
-    return node_is(n, "matmul") ? matrix_product(w, n) : dense_product(w, n);
+    return n->op->product == PRODUCT_MATMUL ? matrix_product(w, n) : dense_product(w, n);
 }
 
 static const char *product_row(Writer *w, const Node *n, const Product *p)
 {
-    const char *mask = p->undoes ? arena_printf(w->arena, ", .undoes = %d", p->undoes)
-                       : p->mask ? ", .mask = true"
-                                 : "";
+    const struct {
+        bool is;
+        const char *field;
+    } fields[] = {{p->turn_a, "turn_a = true"},
+                  {p->turn_b, "turn_b = true"},
+                  {p->add, "add = true"},
+                  {p->bias, "bias = true"},
+                  {p->sums, "sums = true"},
+                  {node_attr(n, "act"), "relu = true"},
+                  {p->undoes, arena_printf(w->arena, "undoes = %d", p->undoes)},
+                  {p->mask && !p->undoes, "mask = true"},
+                  {p->a->half, "factors_half = true"},
+                  {n->half, "half = true"}};
     const Node *operand[] = {n, p->a, p->b, p->bias, p->sums};
     int64_t align = 16; /* bytes that a thread reads at once, at most */
+    Text t = text_new(w->arena);
 
     for (int i = 0; i < 5; i++)
         while (operand[i] && pointer_align(w, operand[i]) % align)
             align /= 2;
-    return arena_printf(w->arena,
-                        "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld"
-                        "%s%s%s%s%s%s%s%s%s, .align = %lld}",
-                        library_layer(w, n), (long long)p->count, (long long)p->rows,
-                        (long long)p->columns, (long long)p->depth,
-                        p->turn_a ? ", .turn_a = true" : "", p->turn_b ? ", .turn_b = true" : "",
-                        p->add ? ", .add = true" : "", p->bias ? ", .bias = true" : "",
-                        p->sums ? ", .sums = true" : "",
-                        node_attr(n, "act") ? ", .relu = true" : "", mask,
-                        p->a->half ? ", .factors_half = true" : "", n->half ? ", .half = true" : "",
-                        (long long)align);
+    text_printf(&t, "{.layer = %s, .count = %lld, .rows = %lld, .columns = %lld, .depth = %lld",
+                library_layer(w, n), (long long)p->count, (long long)p->rows, (long long)p->columns,
+                (long long)p->depth);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].is)
+            text_printf(&t, ", .%s", fields[i].field);
+    text_printf(&t, ", .align = %lld}", (long long)align);
+    return t.s;
 }
 
 static int row_of(Writer *w, const Node *n)
@@ -214,36 +198,26 @@ static int row_of(Writer *w, const Node *n)
     return library_row(w, &w->products, product_row(w, n, &p));
 }
 
-CudaCall *library_call(Writer *w, const char *fn, const Node *n, int row)
+CudaCall *library_call(Writer *w, const char *fn, const char *library, const Node *n, int row)
 {
-    CudaCall *c = cuda_add(w, fn, n);
-    c->kind = KIND_LIBRARY, c->library = "cuBLASLt";
-    cuda_literal(w, c, arena_printf(w->arena, "%d", row));
+    CudaCall *c = cuda_call(w, fn, n, NUMBER(row));
+    c->kind = KIND_LIBRARY, c->library = library;
     return c;
-}
-
-void library_value(Writer *w, CudaCall *c, const Node *n, bool writes)
-{
-    cuda_literal(w, c, n ? pointer_to(w, n) : "nullptr");
-    if (n)
-        cuda_touch_value(w, c, n, writes);
 }
 
 static void lower_product(Writer *w, const Node *n)
 {
     const Product p = product_of(w, n);
-    CudaCall *c = library_call(w, p.mask ? "rt_product_masked" : "rt_product", n, row_of(w, n));
+    CudaCall *c =
+        library_call(w, p.mask ? "rt_product_masked" : "rt_product", "cuBLASLt", n, row_of(w, n));
 
-    library_value(w, c, n, true);
-    library_value(w, c, p.a, false);
-    library_value(w, c, p.b, false);
-    library_value(w, c, p.bias ? p.bias : p.sums, p.sums != NULL);
+    cuda_give(w, c, DIRECT(n, true), DIRECT(p.a, false), DIRECT(p.b, false),
+              DIRECT(p.bias ? p.bias : p.sums, p.sums != NULL));
     if (p.mask)
-        library_value(w, c, p.mask, !p.undoes);
-    cuda_literal(w, c, "WORKSPACE");
-    if (!node_is(n, "dense_dx") || !node_attr(n, "mask"))
-        return;
-    graph_lower_rest_dx(w, n)->fallback = p.mask != NULL;
+        cuda_give(w, c, DIRECT(p.mask, !p.undoes));
+    cuda_give(w, c, TEXT("WORKSPACE"));
+    if (n->op->role == ROLE_DX && node_attr(n, "mask"))
+        graph_lower_rest_dx(w, n)->fallback = p.mask != NULL;
 }
 
 bool library_lower(Writer *w, const Node *n)

@@ -5,10 +5,8 @@
 
 /* The calls that compute n; false: a kernel of ours does. */
 bool library_lower(Writer *w, const Node *n);
-/* Function fn of runtime/cuda with that row of its table; a pointer to a value as its next
- * argument, NULL: nullptr. */
-CudaCall *library_call(Writer *w, const char *fn, const Node *n, int row);
-void library_value(Writer *w, CudaCall *c, const Node *n, bool writes);
+/* Function fn of runtime/cuda, a call of that library with that row of its table. */
+CudaCall *library_call(Writer *w, const char *fn, const char *library, const Node *n, int row);
 
 /* A sum that another call brings along (the gradient of a dense layer's bias): it needs none of
  * its own. */

@@ -7,12 +7,9 @@
 /* y and the leaves. */
 static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
 {
-    CudaCall *c = cuda_add(w, n->op->name, n);
-    cuda_value(w, c, "y", n, true);
-    for (int k = 0; k < t->nleaf; k++) {
-        const char letter[2] = {t->leaf[k].letter, 0};
-        cuda_value(w, c, arena_strdup(w->arena, letter), t->leaf[k].node, false);
-    }
+    CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));
+    for (int k = 0; k < t->nleaf; k++)
+        cuda_give(w, c, IN(arena_printf(w->arena, "%c", t->leaf[k].letter), t->leaf[k].node));
     return c;
 }
 
@@ -31,7 +28,7 @@ void loop_lower(Writer *w, const Node *n)
         nest_indices(&b, &t, false, "at");
     text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", loop_expression(w, &t, n, false));
     c->code = b.s, c->index = t.n == 1 ? "i" : "at", c->follows = true;
-    cuda_blocks(w, c, "each", all);
+    cuda_give(w, c, EACH(all));
     for (int i = 0; i < c->noperand; i++)
         c->operand[i].walked = nest_in_order(&t, i ? t.leaf[i - 1].stride : t.out, NULL);
     c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = all});
@@ -74,7 +71,7 @@ void loop_lower_sum(Writer *w, const Node *n)
     text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
     CudaCall *c = lower_operands(w, &t, n);
     c->code = b.s;
-    cuda_blocks(w, c, "sum", kept);
+    cuda_give(w, c, BLOCKS_OF("sum", kept));
     if (!nest_in_order(&t, t.out, t.out) || cuda_numbers(w, n) != kept)
         return;
     c->operand[0].walked = true;

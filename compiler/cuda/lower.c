@@ -38,35 +38,30 @@ static const char *without_plain(Arena *a, const char *fn)
     return at ? arena_printf(a, "%.*s%s", (int)(at - fn), fn, at + strlen(word)) : fn;
 }
 
-static bool has_form(const char *fn)
+static bool is_among(const char *const *word, size_t n, const char *w)
 {
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        if (!strcmp(form[i], fn))
+    for (size_t i = 0; i < n && word[i]; i++)
+        if (!strcmp(word[i], w))
             return true;
     return false;
 }
 
 /* ------------------------------------------------------------------------------- arguments */
 
-typedef struct Given {
-    int letters;
-    bool rt, first, step;
-} Given;
-
 /* y: the result; a, b, c ... the inputs in order; a constant is a number everywhere. */
-static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, Given *given)
+static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, char *letter)
 {
-    const char letter[2] = {(char)('a' + given->letters), 0};
+    const char *const name = out ? "y" : arena_printf(w->arena, "%c", (*letter)++);
 
-    given->letters += !out;
-    if (node_is(n, "const")) {
-        cuda_literal(w, c, arena_printf(w->arena, "Constant{(real)%.17g}", node_float(n, "value")));
+    if (n->op->leaf == LEAF_CONST) {
+        cuda_give(w, c,
+                  TEXT(arena_printf(w->arena, "Constant{(real)%.17g}", node_float(n, "value"))));
         return;
     }
     const char *at = pointer_to(w, n);
     if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
         at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
-    cuda_value_at(w, c, out ? "y" : arena_strdup(w->arena, letter), n, at, out);
+    cuda_give(w, c, POINTER(name, n, at, out));
 }
 
 /* What a shard's samples have been added up to, or what is known of every shard of the batch.  A
@@ -75,57 +70,50 @@ static void lower_sums(Writer *w, CudaCall *c, const Node *n)
 {
     const Node *root = node_root(n);
     const char *at = n->op->flags & OP_KNOWN ? "FIXED(real, %s)" : "(real *)(shard + %s)";
-    cuda_value_at(w, c, "sums", root, arena_printf(w->arena, at, name_of(w, root)), false);
+    at = arena_printf(w->arena, at, name_of(w, root));
+    cuda_give(w, c, POINTER("sums", root, at, false));
 }
 
 /* A parameter of the kernel once, however often its function is given it. */
-static void lower_given(Writer *w, CudaCall *c, const CallArg *arg, Given *given)
+static void lower_given(Writer *w, CudaCall *c, const CallArg *arg)
 {
-    const bool rt = arg->kind == CALL_RT || arg->kind == CALL_SCORED,
-               first = arg->kind == CALL_FIRST;
-    bool *seen = rt ? &given->rt : first ? &given->first : &given->step;
-    const char *inner = arg->kind == CALL_SCORED ? "r->scored"
-                        : rt                     ? "r"
-                        : first                  ? "first"
-                                                 : arg->text;
+    const bool scored = arg->kind == CALL_SCORED, step = arg->kind == CALL_STEP;
+    const Given param = arg->kind == CALL_FIRST ? FIRST : step ? PARAM("int ", "step", "step") : RT;
+    const char *inner = scored ? "r->scored" : step ? arg->text : param.arg.name;
+    bool seen = false;
 
-    if (*seen) {
-        cuda_literal(w, c, inner);
-        return;
-    }
-    *seen = true;
-    if (rt)
-        cuda_rt(w, c);
-    else
-        cuda_given(w, c, "int ", first ? "first" : "step", first ? "first" : "step");
+    for (int i = 0; i < c->narg; i++)
+        seen |= c->arg[i].type && !strcmp(c->arg[i].type, param.arg.type) &&
+                !strcmp(c->arg[i].name, param.arg.name);
+    cuda_give(w, c, seen ? TEXT(inner) : param);
     c->arg[c->narg - 1].inner = inner;
 }
 
-static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, Given *given)
+static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *letter)
 {
     switch (arg->kind) {
     case CALL_OUT:
     case CALL_IN:
     case CALL_SIDE:
-        lower_value(w, c, arg->node, arg->kind == CALL_OUT, given);
+        lower_value(w, c, arg->node, arg->kind == CALL_OUT, letter);
         break;
     case CALL_SUMS:
         lower_sums(w, c, arg->node);
         break;
     case CALL_NULL:
-        cuda_literal(w, c, "nullptr");
+        cuda_give(w, c, TEXT("nullptr"));
         break;
     case CALL_TEXT:
-        cuda_count(w, c, arg->text);
+        cuda_give(w, c, ARGUMENT(.inner = arg->text, .counts = true));
         break;
     case CALL_SIZES:
-        cuda_sizes(w, c, arg->sizes);
+        cuda_give(w, c, SIZES(arg->sizes));
         break;
     case CALL_RT:
     case CALL_SCORED:
     case CALL_FIRST:
     case CALL_STEP:
-        lower_given(w, c, arg, given);
+        lower_given(w, c, arg);
         break;
     case CALL_PLACE: /* of programs for a processor */
     case CALL_SCRATCH:
@@ -181,32 +169,26 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
  * a bit each. */
 static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 {
+    enum { FORMS = 6 };
     static const struct {
-        const char *form;
         Walk walk;
         unsigned walked;
-    } orders[] = {{"dense", WALK_RESULTS, 1},
-                  {"dense_dx", WALK_RESULTS, 1},
-                  {"dense_dw", WALK_RESULTS, 1},
-                  {"conv2d", WALK_RESULTS, 1},
-                  {"conv2d_dx", WALK_RESULTS, 1},
-                  {"conv2d_dw", WALK_RESULTS, 1},
-                  {"max_pool", WALK_EACH, 1},
-                  {"max_pool_dx", WALK_EACH, 1},
-                  {"avg_pool", WALK_EACH, 1},
-                  {"avg_pool_dx", WALK_EACH, 1},
-                  {"batch_total", WALK_EACH, 3},
-                  {"global_avg_pool_dx", WALK_EACH, 1},
-                  {"batch_norm", WALK_EACH, 3},
-                  {"batch_norm_then", WALK_EACH, 3},
-                  {"batch_norm_dx", WALK_EACH, 7},
-                  {"batch_moments", WALK_CHANNELS, 1},
-                  {"batch_statistics", WALK_CHANNELS, 3},
-                  {"batch_norm_dw", WALK_CHANNELS, 8}};
+        const char *form[FORMS];
+    } orders[] = {{WALK_RESULTS,
+                   1,
+                   {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"}},
+                  {WALK_EACH,
+                   1,
+                   {"max_pool", "max_pool_dx", "avg_pool", "avg_pool_dx", "global_avg_pool_dx"}},
+                  {WALK_EACH, 3, {"batch_total", "batch_norm", "batch_norm_then"}},
+                  {WALK_EACH, 7, {"batch_norm_dx"}},
+                  {WALK_CHANNELS, 1, {"batch_moments"}},
+                  {WALK_CHANNELS, 3, {"batch_statistics"}},
+                  {WALK_CHANNELS, 8, {"batch_norm_dw"}}};
     const bool pool = !strcmp(c->form, "max_pool_dx") || !strcmp(c->form, "avg_pool_dx");
     size_t i = 0;
 
-    while (i < sizeof orders / sizeof *orders && strcmp(orders[i].form, c->form) != 0)
+    while (i < sizeof orders / sizeof *orders && !is_among(orders[i].form, FORMS, c->form))
         i++;
     if (i == sizeof orders / sizeof *orders)
         return;
@@ -220,11 +202,6 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 }
 
 /* ---------------------------------------- calls that ops describe */
-
-/* Forms that are more than one kernel, all with the same arguments. */
-static const struct {
-    const char *form, *part[3];
-} parts[] = {{"attention_dx", {"attention_dx_sums", "attention_dx_keys", "attention_dx_queries"}}};
 
 static Call call_of(Arena *a, const Graph *g, const Node *n)
 {
@@ -241,42 +218,35 @@ static Call call_of(Arena *a, const Graph *g, const Node *n)
 static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Call *call)
 {
     CudaCall *c = cuda_add(w, form, n);
-    Given given = {0};
+    char letter = 'a';
 
     for (int i = 0; i < call->narg; i++)
-        lower_argument(w, c, &call->arg[i], &given);
+        lower_argument(w, c, &call->arg[i], &letter);
     if (n->op->flags & OP_SUM && !n->shape.batched)
-        cuda_literal(w, c, step_writes_sum(w->g, n, w->in->options) ? "true" : "false");
+        cuda_give(w, c, BOOL(step_writes_sum(w->g, n, w->in->options)));
     if (node_is(n, "loss_scale"))
         update_touch_scaling(w, c, false);
+    order_kernel(w, c, n);
+    order_scan(w, c, n);
     return c;
 }
 
-static bool lower_parts(Writer *w, const Node *n, const char *fn, const Call *call)
-{
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        for (int k = 0; k < 3 && !strcmp(parts[i].form, fn); k++) {
-            CudaCall *c = lower_form(w, n, parts[i].part[k], call);
-            c->continues = c->inner_barrier = k > 0;
-        }
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcmp(parts[i].form, fn))
-            return true;
-    return false;
-}
-
+/* A form is one kernel, or several that follow one another with the same arguments. */
 static void lower_call(Writer *w, const Node *n)
 {
+    static const char *const attention[] = {"attention_dx_sums", "attention_dx_keys",
+                                            "attention_dx_queries"};
+
     if (pointer_is_sum(w, n) || library_lower(w, n) || columns_lower(w, n))
         return;
     const Call call = call_of(w->arena, w->g, n);
     if (!call.fn)
         return;
     const char *fn = without_plain(w->arena, call.fn);
-    if (!lower_parts(w, n, fn, &call)) {
-        CudaCall *c = lower_form(w, n, fn, &call);
-        order_kernel(w, c, n);
-        order_scan(w, c, n);
+    const bool several = !strcmp(fn, "attention_dx");
+    for (int k = 0; k < (several ? 3 : 1); k++) {
+        CudaCall *c = lower_form(w, n, several ? attention[k] : fn, &call);
+        c->continues = c->inner_barrier = k > 0;
         if (graph_lower_rest(w, n))
             c->natural = NULL, cuda_give_order(w, c, NULL);
     }
@@ -287,53 +257,43 @@ static void lower_call(Writer *w, const Node *n)
 /* Samples normalised, in training augmented: with the recipe's numbers as literals. */
 static void lower_image(Writer *w, const Node *n, bool augmented)
 {
-    Arena *a = w->arena;
-    CudaCall *c = cuda_add(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n);
-
-    cuda_value(w, c, "y", n, true);
-    cuda_rt(w, c);
-    cuda_given(w, c, "int ", "first", "first");
-    cuda_number(w, c, w->g->step->chunk);
-    if (n->nin > 0)
-        cuda_value(w, c, "mean", n->in[0], false);
-    else
-        cuda_literal(w, c, "nullptr");
-    cuda_sizes(w, c, kernel_image(w, n));
+    const int64_t chunk = w->g->step->chunk;
+    CudaCall *c =
+        cuda_call(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n, OUT("y", n), RT,
+                  FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL),
+                  SIZES(kernel_image(w, n)), EACH(chunk * node_reals(n)));
     if (augmented)
-        cuda_literal(w, c,
-                     arena_printf(a, "\n        %s",
-                                  sizes_text(a, kernel_augment(w, &w->g->recipe.augment), true)));
-    cuda_blocks(w, c, "each", w->g->step->chunk * node_reals(n));
+        cuda_give(w, c,
+                  TEXT(arena_printf(w->arena, "\n        %s",
+                                    sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment),
+                                               true))));
 }
 
 /* Samples and labels come from the data in the GPU's memory, by the batch's index. */
 static void lower_input(Writer *w, const Node *n)
 {
     const Recipe *recipe = &w->g->recipe;
-    const bool augmented = w->g->training && recipe->augment.given, label = node_is(n, "label"),
-               tokens = !label && n->dtype == DT_I32;
+    const bool augmented = w->g->training && recipe->augment.given,
+               label = n->op->leaf == LEAF_LABEL, tokens = !label && n->dtype == DT_I32;
     if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE)) {
         lower_image(w, n, augmented);
         return;
     }
     const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;
     const bool last = n->layout == LAYOUT_LAST && dim[0] > 1;
-    CudaCall *c = cuda_add(w,
-                           label    ? "rt_labels"
-                           : tokens ? "rt_tokens"
-                           : lanes  ? "rt_input_padded"
-                           : last   ? "rt_input_last"
-                                    : "rt_input",
-                           n);
-    const int64_t size[] = {chunk, last ? dim[0] : shape_count(&n->shape),
-                            last ? dim[1] * dim[2] : 0, lanes};
-    cuda_value(w, c, "y", n, true);
-    cuda_rt(w, c);
-    cuda_given(w, c, "int ", "first", "first");
-    for (int i = 0; i < 4; i++)
-        if (size[i])
-            cuda_literal(w, c, arena_printf(w->arena, "%lld", (long long)size[i]));
-    cuda_blocks(w, c, "each", node_reals(n) * chunk);
+    CudaCall *c =
+        cuda_call(w,
+                  label    ? "rt_labels"
+                  : tokens ? "rt_tokens"
+                  : lanes  ? "rt_input_padded"
+                  : last   ? "rt_input_last"
+                           : "rt_input",
+                  n, OUT("y", n), RT, FIRST, NUMBER(chunk),
+                  NUMBER(last ? dim[0] : shape_count(&n->shape)), EACH(node_reals(n) * chunk));
+    if (last)
+        cuda_give(w, c, NUMBER(dim[1] * dim[2]));
+    if (lanes)
+        cuda_give(w, c, NUMBER(lanes));
 }
 
 /* ------------------------------------------------------------------------------- any node */
@@ -344,11 +304,11 @@ void cuda_lower(Writer *w, const Node *n)
 
     if (!kernel_needed(n))
         return;
-    if (node_is(n, "input") || node_is(n, "label"))
+    if (n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL)
         lower_input(w, n);
-    else if (n->op->flags & OP_ELEMENTWISE || node_is(n, "bias"))
+    else if (n->op->flags & OP_MAP)
         loop_lower(w, n);
-    else if (node_is(n, "sum_to") || node_is(n, "amax_to"))
+    else if (n->op->flags & OP_REDUCE)
         loop_lower_sum(w, n);
     else if (n->op->move)
         move_lower(w, n);
@@ -361,17 +321,11 @@ void cuda_lower(Writer *w, const Node *n)
 void cuda_lower_metric(Writer *w, int i)
 {
     const Metric *m = &w->g->metric[i];
-    CudaCall *c = cuda_add(w, "rt_metric", NULL);
-
-    cuda_rt(w, c);
-    cuda_given(w, c, "int ", "unit", "unit");
-    cuda_given(w, c, "int ", "metric", arena_printf(w->arena, "%d", i));
-    cuda_given(w, c, "int ", "first", "first");
-    cuda_number(w, c, w->g->step->chunk);
-    cuda_value(w, c, "a", m->node, false);
-    cuda_touch(w, c, MEMORY_METRIC, i, i + 1, true);
+    CudaCall *c = cuda_call(w, "rt_metric", NULL, RT, PARAM("int ", "unit", "unit"),
+                            PARAM("int ", "metric", arena_printf(w->arena, "%d", i)), FIRST,
+                            NUMBER(w->g->step->chunk), IN("a", m->node),
+                            ACCESS(MEMORY_METRIC, i, i + 1, true), BLOCKS(1));
     c->metric = i, c->comment = m->name;
-    cuda_blocks_number(w, c, 1);
     w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
 }
 
@@ -385,13 +339,12 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
         if (b->place != PLACE_PARTIAL || b->first != phase || (!backward && b->node->backward) ||
             step_writes_sum(w->g, b->node, w->in->options))
             continue;
-        CudaCall *c = cuda_add(w, w->list->persistent ? "clear_stage" : "rt_cuda_clear", NULL);
+        CudaCall *c =
+            cuda_call(w, w->list->persistent ? "clear_stage" : "rt_cuda_clear", NULL,
+                      DIRECT(b->node, true), NUMBER(b->bytes), EACH(b->bytes / cuda_real_bytes(w)));
         c->kind = KIND_LIBRARY;
         if (!w->list->persistent)
             c->times = 0; /* no launch of Tenon's */
-        cuda_blocks(w, c, "each", b->bytes / cuda_real_bytes(w));
-        library_value(w, c, b->node, true);
-        cuda_number(w, c, b->bytes);
     }
 }
 
@@ -406,9 +359,7 @@ static bool missing(const Node *n, const char *what, Diag *d)
 
 static bool node_able(const Graph *g, const Node *n, Diag *d)
 {
-    if (node_is(n, "input") || node_is(n, "label") || !kernel_needed(n) ||
-        n->op->flags & OP_ELEMENTWISE || n->op->move || node_is(n, "bias") ||
-        node_is(n, "sum_to") || node_is(n, "amax_to"))
+    if (n->op->leaf || !kernel_needed(n) || n->op->flags & (OP_MAP | OP_REDUCE) || n->op->move)
         return true;
     if (node_is(n, "attention")) {
         const int64_t size = n->shape.dim[1] / node_int(n, "heads");
@@ -420,7 +371,7 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
     }
     if (n->op->kernel) {
         const Call c = call_of(g->arena, g, n);
-        if (!c.fn || has_form(without_plain(g->arena, c.fn)))
+        if (!c.fn || is_among(form, sizeof form / sizeof *form, without_plain(g->arena, c.fn)))
             return true;
     }
     return missing(n, op_written(g->arena, n), d);

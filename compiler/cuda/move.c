@@ -78,23 +78,22 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
 /* Calls that walk all of their operands in one loop have an order. */
 void move_lower(Writer *w, const Node *n)
 {
-    CudaCall *c = cuda_add(w, n->op->name, n);
+    CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));
     Text body = text_new(w->arena);
     int64_t most = 0, least = INT64_MAX;
 
-    cuda_value(w, c, "y", n, true);
     for (int i = 0; i < n->nin; i++) {
         bool y_whole = false, x_whole = false;
         if (n->in[i]->within == n)
             continue;
-        cuda_value(w, c, nest_input(w, n, i), n->in[i], false);
+        cuda_give(w, c, IN(nest_input(w, n, i), n->in[i]));
         const int64_t count = spread_input(w, &body, n, i, &y_whole, &x_whole);
         most = count > most ? count : most, least = count < least ? count : least;
         c->operand[0].walked |= y_whole;
         c->operand[c->noperand - 1].walked = x_whole;
     }
     c->code = body.s;
-    cuda_blocks(w, c, "each", most);
+    cuda_give(w, c, EACH(most));
     if (most == least)
         c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = most});
     cuda_give_order(w, c, c->natural);

@@ -129,20 +129,12 @@ CallPrice own_price(const Writer *w, int sum, int cluster)
 
 /* ------------------------------------------------------------------------------- the update */
 
-/* Number `sum` of the step's sums: its row of update_rows, and its place in Chip. */
-static int update_row_of(const Step *s, int sum)
+/* The row of a sum in update_rows, and its place in Chip. */
+static void give_row(Writer *w, CudaCall *c, int sum)
 {
-    int n = 0;
-    for (int i = 0; i < sum; i++)
-        n += s->sum[i].param != NULL;
-    return n;
-}
-
-static void add_row(Writer *w, CudaCall *c, int row)
-{
-    cuda_literal(w, c, arena_printf(w->arena, "&update_rows[%d]", row));
-    cuda_given(w, c, "int ", "at", arena_printf(w->arena, "chip.at[%d]", row));
-    cuda_number(w, c, states(w));
+    const int row = update_parameters(w, sum);
+    cuda_give(w, c, TEXT(arena_printf(w->arena, "&update_rows[%d]", row)),
+              PARAM("int ", "at", arena_printf(w->arena, "chip.at[%d]", row)), NUMBER(states(w)));
 }
 
 /* Its order: "DenseOwn{Dense{ .n = 64, ... }}". */
@@ -158,16 +150,12 @@ static const Sizes *own_sizes(Writer *w, const Order *o)
 static CudaCall *lower_own(Writer *w, int sum, const char *what)
 {
     const Step *step = w->g->step;
-    CudaCall *c = cuda_add(w, "own", NULL);
+    CudaCall *c = cuda_call(w, "own", NULL, PARAM("OwnWhat ", "what", what), RT);
 
-    cuda_given(w, c, "OwnWhat ", "what", what);
-    cuda_rt(w, c);
-    add_row(w, c, update_row_of(step, sum));
-    cuda_number(w, c, step->shards);
-    cuda_number(w, c, update_loss(w->g));
-    cuda_sizes(w, c, own_sizes(w, w->owned[sum]));
-    cuda_literal(w, c, update_rule(w->g));
-    cuda_touch(w, c, MEMORY_METRIC, 0, INT64_MAX, false);
+    give_row(w, c, sum);
+    cuda_give(w, c, NUMBER(step->shards), NUMBER(update_loss(w->g)),
+              SIZES(own_sizes(w, w->owned[sum])), TEXT(update_rule(w->g)),
+              ACCESS(MEMORY_METRIC, 0, INT64_MAX, false));
     update_touch(w, c, sum, false);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
     c->natural = w->owned[sum];
@@ -189,9 +177,8 @@ static bool all_have_read(const Writer *w, const Stages *s, const Param *p, cons
 {
     for (int i = 0; i < w->g->nnode; i++) {
         const Node *n = w->g->node[i];
-        for (int k = 0; k < n->nin; k++)
-            if ((n->in[k] == p->node && !node_is(n, "update") && !s->done[n->id]) ||
-                (n->in[k] == dw && !node_is(n, "update")))
+        for (int k = 0; k < n->nin && !node_is(n, "update"); k++)
+            if (n->in[k] == dw || (n->in[k] == p->node && !s->done[n->id]))
                 return false;
     }
     return true;
@@ -209,30 +196,17 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
         step->shards > 1 || n->loop || !step_writes_sum(w->g, n, w->in->options))
         return;
     const Param *p = step->sum[sum].param;
-    CudaCall *u = cuda_add(w, "dense_dw_own", n);
+    CudaCall *u = cuda_call(w, "dense_dw_own", n, RT);
     w->list->n--; /* in the place of c, if at all */
-    *u = (CudaCall){.form = u->form,
-                    .node = n,
-                    .indent = c->indent,
-                    .phase = c->phase,
-                    .metric = -1,
-                    .owned = -1,
-                    .first = true,
-                    .needs_barrier = c->needs_barrier,
-                    .times = c->times,
-                    .updates = sum};
-    cuda_rt(w, u);
-    add_row(w, u, update_row_of(step, sum));
-    cuda_number(w, u, update_loss(w->g));
-    cuda_value(w, u, "a", n->in[0], false);
-    cuda_value(w, u, "b", n->in[1], false);
-    cuda_sizes(w, u, own_sizes(w, c->natural));
-    cuda_literal(w, u, update_rule(w->g));
-    cuda_touch(w, u, MEMORY_METRIC, 0, INT64_MAX, false);
-    cuda_touch(w, u, MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
-               true);
+    give_row(w, u, sum);
+    cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
+              SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),
+              ACCESS(MEMORY_METRIC, 0, INT64_MAX, false),
+              ACCESS(MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
+                     true));
     u->operand[u->noperand - 1].param = p;
-    u->blocks.number = "1";
+    u->blocks.number = "1", u->updates = sum;
+    u->first = true, u->needs_barrier = c->needs_barrier;
     c->with_update = u;
 }
 

@@ -33,7 +33,7 @@ static void write_head(Writer *w, Text *t)
                     "#define RT_PERSISTENT /* many steps are one launch */\n"
                     "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the "
                     "chip */\n",
-                    update_parameters(w));
+                    update_parameters(w, s->nsum));
     text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
     if (w->in->options->persistent)
         text_add(t, "#include \"cuda/persistent.cuh\"\n");
@@ -82,15 +82,9 @@ static void lower_output(Writer *w)
 {
     const Graph *g = w->g;
     const int64_t n = g->step->chunk, outputs = shape_count(&g->output->shape);
-    CudaCall *c = cuda_add(w, "rt_output", NULL);
 
-    cuda_rt(w, c);
-    cuda_given(w, c, "int ", "first", "first");
-    cuda_number(w, c, n);
-    cuda_number(w, c, outputs);
-    cuda_value(w, c, "a", g->output, false);
-    cuda_touch(w, c, MEMORY_OUTPUT, 0, INT64_MAX, true);
-    cuda_blocks(w, c, "each", n * outputs);
+    cuda_call(w, "rt_output", NULL, RT, FIRST, NUMBER(n), NUMBER(outputs), IN("a", g->output),
+              ACCESS(MEMORY_OUTPUT, 0, INT64_MAX, true), EACH(n * outputs));
 }
 
 static void close_phase(Writer *w)
@@ -291,7 +285,7 @@ static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
         steps_write(w);
     else
         steps_of_graph(w);
-    if (w->nowned > 0 && w->nowned < update_parameters(w))
+    if (w->nowned > 0 && w->nowned < update_parameters(w, in->train->step->nsum))
         update_rows(w, &rows, true);
     program_offsets(w, true);
     graph_phases(w, in->test, &w->test);

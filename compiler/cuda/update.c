@@ -34,12 +34,11 @@ void update_rows(Writer *w, Text *t, bool rest)
     text_add(t, "};\n\n");
 }
 
-int update_parameters(const Writer *w)
+int update_parameters(const Writer *w, int sums)
 {
-    const Step *s = w->in->train->step;
     int n = 0;
-    for (int i = 0; i < s->nsum; i++)
-        n += s->sum[i].param != NULL;
+    for (int i = 0; i < sums; i++)
+        n += w->in->train->step->sum[i].param != NULL;
     return n;
 }
 
@@ -101,55 +100,59 @@ static int64_t update_blocks(const Writer *w, Part p)
 }
 
 /* The first of its rows, how many, and pieces that blocks take. */
-static void add_rows(Writer *w, CudaCall *c, Part p)
+static void give_rows(Writer *w, CudaCall *c, Part p)
 {
-    Arena *a = w->arena;
     const char *rows = w->list->persistent && w->nowned > 0 ? "rest_rows" : "update_rows";
-    const int before = update_count(w, (Part){0, p.first}), n = update_count(w, p);
+    const int before = update_count(w, (Part){0, p.first});
+    const int64_t blocks = update_blocks(w, p);
 
-    cuda_blocks_number(w, c, update_blocks(w, p));
-    cuda_literal(w, c, before ? arena_printf(a, "%s + %d", rows, before) : rows);
-    cuda_number(w, c, n);
-    cuda_literal(w, c, c->blocks.number);
+    cuda_give(w, c, TEXT(before ? arena_printf(w->arena, "%s + %d", rows, before) : rows),
+              NUMBER(update_count(w, p)), NUMBER(blocks), BLOCKS(blocks));
 }
 
 /* ---------------------------------------- what it accesses */
 
-static void touch_bytes(Writer *w, CudaCall *c, int64_t at, int64_t numbers, const Param *p)
+/* The bytes of a sum in the buffer that ranks add. */
+static void give_gradient(Writer *w, CudaCall *c, const Sum *s, bool writes)
 {
-    cuda_touch(w, c, MEMORY_FIXED, at, at + numbers * cuda_real_bytes(w), true);
+    const int64_t end = s->offset + s->count * cuda_real_bytes(w);
+    cuda_give(w, c, ACCESS(MEMORY_GRADIENT, s->offset, end, writes));
+}
+
+static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p)
+{
+    const int64_t end = at + p->count_memory * cuda_real_bytes(w);
+    cuda_give(w, c, ACCESS(MEMORY_FIXED, at, end, true));
     c->operand[c->noperand - 1].param = p;
-    c->operand[c->noperand - 1].walked = true;
 }
 
 void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
 {
     const Sum *s = &w->g->step->sum[sum];
     const Param *p = s->param;
+    const int before = c->noperand;
 
     if (from_grad)
-        cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
-                   false);
+        give_gradient(w, c, s, false);
     else
-        cuda_touch_value(w, c, s->root, false);
-    c->operand[c->noperand - 1].walked = true;
-    touch_bytes(w, c, p->offset, p->count_memory, p);
+        cuda_give(w, c, VALUE(s->root, false));
+    give_parameter(w, c, p->offset, p);
     for (int k = 0; k < w->g->nstate; k++)
         if (p->offset_state[k] >= 0)
-            touch_bytes(w, c, p->offset_state[k], p->count_memory, p);
+            give_parameter(w, c, p->offset_state[k], p);
+    for (int i = before; i < c->noperand; i++)
+        c->operand[i].walked = true;
 }
 
 /* Sums that are made here go to the gradients, too, where ranks add these. */
 static void touch_part(Writer *w, CudaCall *c, Part p, bool from_grad)
 {
     for (int i = p.first; i < p.first + p.sums; i++) {
-        const Sum *s = &w->g->step->sum[i];
         if (!is_updated(w, i))
             continue;
         update_touch(w, c, i, from_grad);
         if (!from_grad)
-            cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
-                       true);
+            give_gradient(w, c, &w->g->step->sum[i], true);
     }
 }
 
@@ -158,7 +161,7 @@ static void touch_loss(Writer *w, CudaCall *c)
 {
     const int loss = update_loss(w->g);
     if (loss >= 0)
-        cuda_touch(w, c, MEMORY_METRIC, loss, loss + 1, false);
+        cuda_give(w, c, ACCESS(MEMORY_METRIC, loss, loss + 1, false));
 }
 
 /* RtScaling of runtime/rt.h: the scale of the loss with --dtype f16. */
@@ -167,75 +170,50 @@ void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
     enum { BYTES = 16 };
     const int64_t at = w->g->step->offset_scaling;
     if (at > 0)
-        cuda_touch(w, c, MEMORY_FIXED, at, at + BYTES, writes);
+        cuda_give(w, c, ACCESS(MEMORY_FIXED, at, at + BYTES, writes));
 }
 
-/* `grad` is the buffer that ranks add, or the scratch. */
-static void add_gradients(Writer *w, CudaCall *c, const char *type, const char *name, bool writes)
-{
-    cuda_address(w, c, type, name, name, writes);
-    c->operand[c->noperand - 1].memory = MEMORY_SCRATCH;
-    cuda_touch(w, c, MEMORY_GRADIENT, 0, INT64_MAX, writes);
-}
+/* A variable of the phase: an address in the buffer that ranks add, or in the scratch. */
+#define GRADIENTS(type, name, writes)                                                              \
+    ADDRESS(MEMORY_SCRATCH, type, name, name, writes), ACCESS(MEMORY_GRADIENT, 0, INT64_MAX, writes)
 
 /* ---------------------------------------- running averages */
 
-static CudaCall *lower_average(Writer *w, const char *form, const Node *n)
+/* They follow the statistics of the step's shards, or (from_grad) what ranks have made of them; or
+ * the one mean and variance of the whole batch, from what all ranks know. */
+static void lower_average(Writer *w, const Sum *s, bool from_grad)
 {
-    CudaCall *c = cuda_add(w, form, NULL);
-    cuda_rt(w, c);
-    cuda_value(w, c, "mean", n->in[0], true);
-    cuda_value(w, c, "var", n->in[2], true);
-    cuda_blocks(w, c, "each", n->shape.dim[0]);
+    const Step *step = w->g->step;
+    const Node *n = s->update;
+    const int64_t channels = n->shape.dim[0], samples = s->known ? step->shard : step->slice,
+                  rows = samples * shape_count(&s->root->in[0]->shape) / channels;
+    const bool added = from_grad && !s->known; /* by ranks */
+    CudaCall *c = cuda_call(w,
+                            s->known    ? "batch_record_known"
+                            : from_grad ? "batch_record_grad"
+                                        : "batch_record",
+                            NULL, RT, OUT("mean", n->in[0]), OUT("var", n->in[2]), EACH(channels));
+
     c->comment = arena_printf(w->arena, "running averages of batch_norm %s",
                               param_layer(w->arena, n->in[0]->param));
-    return c;
-}
-
-static void add_average(Writer *w, CudaCall *c, const Node *n)
-{
-    cuda_number(w, c, w->g->step->shards);
-    cuda_literal(w, c, arena_printf(w->arena, "%.17g", node_float(n, "momentum")));
-    cuda_number(w, c, n->shape.dim[0]);
-}
-
-/* They follow the statistics of the step's shards, or (from_grad) what ranks have made of them. */
-static void lower_record(Writer *w, const Sum *s, bool from_grad)
-{
-    const Node *n = s->update;
-    const int64_t channels = n->shape.dim[0],
-                  rows = w->g->step->slice * shape_count(&s->root->in[0]->shape) / channels;
-    CudaCall *c = lower_average(w, from_grad ? "batch_record_grad" : "batch_record", n);
-
-    if (!from_grad) {
-        cuda_given(w, c, "int64_t ", "moments", name_of(w, node_root(s->root)));
-        cuda_touch_value(w, c, s->root, false);
+    if (s->known)
+        cuda_give(w, c,
+                  POINTER("known", n->in[1],
+                          arena_printf(w->arena, "FIXED(real, %s)", name_of(w, n->in[1])), false));
+    else if (!from_grad)
+        cuda_give(w, c, PARAM("int64_t ", "moments", name_of(w, node_root(s->root))),
+                  VALUE(s->root, false));
+    if (!added)
         touch_loss(w, c);
+    if (!s->known) {
+        cuda_give(w, c,
+                  PARAM("int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset)));
+        give_gradient(w, c, s, !from_grad);
     }
-    cuda_given(w, c, "int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset));
-    cuda_touch(w, c, MEMORY_GRADIENT, s->offset, s->offset + s->count * cuda_real_bytes(w),
-               !from_grad);
-    if (!from_grad) {
-        cuda_number(w, c, update_loss(w->g));
-        cuda_number(w, c, rows);
-    }
-    add_average(w, c, n);
-}
-
-/* The same of the one mean and variance of the whole batch, from what all ranks know. */
-static void lower_record_known(Writer *w, const Sum *s)
-{
-    const Node *n = s->update;
-    const int64_t channels = n->shape.dim[0],
-                  rows = w->g->step->shard * shape_count(&s->root->in[0]->shape) / channels;
-    CudaCall *c = lower_average(w, "batch_record_known", n);
-
-    cuda_value_at(w, c, "known", n->in[1],
-                  arena_printf(w->arena, "FIXED(real, %s)", name_of(w, n->in[1])), false);
-    touch_loss(w, c);
-    cuda_number(w, c, update_loss(w->g));
-    cuda_number(w, c, rows);
-    add_average(w, c, n);
+    if (!added)
+        cuda_give(w, c, NUMBER(update_loss(w->g)), NUMBER(rows));
+    cuda_give(w, c, NUMBER(step->shards),
+              TEXT(arena_printf(w->arena, "%.17g", node_float(n, "momentum"))), NUMBER(channels));
 }
 
 /* Those of statistics of shards, or (known) of the whole batch, under that condition, "": none. */
@@ -252,10 +230,7 @@ static void lower_averages(Writer *w, bool from_grad, bool known, const char *co
         if (guarded && !any)
             cuda_line(w, arena_printf(w->arena, "    if (%s) {\n", condition));
         any = true;
-        if (known)
-            lower_record_known(w, sum);
-        else
-            lower_record(w, sum, from_grad);
+        lower_average(w, sum, from_grad);
     }
     if (guarded && any)
         cuda_line(w, "    }\n");
@@ -297,12 +272,10 @@ static CudaCall *open_update(Writer *w, const char *form)
 /* All parameters of it in one launch. */
 static CudaCall *lower_update(Writer *w, bool from_grad, Part p)
 {
-    CudaCall *c = open_update(w, "update");
-    cuda_rt(w, c);
-    add_rows(w, c, p);
-    cuda_given(w, c, "bool ", "from_grad", from_grad ? "true" : "false");
-    cuda_number(w, c, update_loss(w->g));
-    cuda_literal(w, c, update_rule(w->g));
+    CudaCall *c = cuda_give(w, open_update(w, "update"), RT);
+    give_rows(w, c, p);
+    cuda_give(w, c, PARAM("bool ", "from_grad", from_grad ? "true" : "false"),
+              NUMBER(update_loss(w->g)), TEXT(update_rule(w->g)));
     touch_part(w, c, p, from_grad);
     touch_loss(w, c);
     return c;
@@ -311,13 +284,13 @@ static CudaCall *lower_update(Writer *w, bool from_grad, Part p)
 /* Sums go to `grad`; scaled ones as if they were not. */
 static CudaCall *lower_sums(Writer *w, Part p)
 {
-    CudaCall *c = open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums");
-    cuda_rt(w, c);
-    add_rows(w, c, p);
-    add_gradients(w, c, "char", "grad", true);
+    CudaCall *c =
+        cuda_give(w, open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums"), RT);
+    give_rows(w, c, p);
+    cuda_give(w, c, GRADIENTS("char *", "grad", true));
     for (int i = p.first; i < p.first + p.sums; i++)
         if (is_updated(w, i))
-            cuda_touch_value(w, c, w->g->step->sum[i].root, false);
+            cuda_give(w, c, VALUE(w->g->step->sum[i].root, false));
     update_touch_scaling(w, c, false);
     return c;
 }
@@ -334,29 +307,24 @@ static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
     const Part p = all_sums(g->step);
+    const double norm = g->recipe.clip_norm;
 
     cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
                               (long long)g->step->grad_bytes));
     CudaCall *squares = open_update(w, "update_squares");
-    squares->inner_barrier = true;
-    add_gradients(w, squares, "double", "parts", true);
-    add_gradients(w, squares, "char", "grad", false);
-    add_rows(w, squares, p);
+    cuda_give(w, squares, GRADIENTS("double *", "parts", true), GRADIENTS("char *", "grad", false));
+    give_rows(w, squares, p);
     squares->blocks.number = "CLIP_PARTS";
-    CudaCall *update = open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped");
-    update->inner_barrier = true;
-    cuda_rt(w, update);
-    add_rows(w, update, p);
-    add_gradients(w, update, "char", "grad", false);
-    add_gradients(w, update, "double", "parts", false);
-    cuda_literal(w, update,
-                 g->recipe.clip_norm > 0 ? arena_printf(w->arena, "%.17g", g->recipe.clip_norm)
-                                         : "INFINITY");
-    cuda_number(w, update, update_loss(g));
-    cuda_literal(w, update, update_rule(g));
-    touch_part(w, update, p, true);
-    update_touch_scaling(w, update, true);
-    touch_loss(w, update);
+    CudaCall *c =
+        cuda_give(w, open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped"), RT);
+    give_rows(w, c, p);
+    cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
+              TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
+              NUMBER(update_loss(g)), TEXT(update_rule(g)));
+    touch_part(w, c, p, true);
+    update_touch_scaling(w, c, true);
+    touch_loss(w, c);
+    squares->inner_barrier = c->inner_barrier = true;
 }
 
 static void lower_case(Writer *w, bool from_grad, int unit, Part p)

@@ -9,9 +9,9 @@
 void update_lower(Writer *w, bool from_grad);
 /* The table of parameters; rest: without those of own.c. */
 void update_rows(Writer *w, Text *t, bool rest);
-int update_parameters(const Writer *w);  /* in the table */
-int update_loss(const Graph *g);         /* which metric; -1: none */
-const char *update_rule(const Graph *g); /* of the optimizer: "update_sgd" */
+int update_parameters(const Writer *w, int sums); /* of the first `sums`: rows of the table */
+int update_loss(const Graph *g);                  /* which metric; -1: none */
+const char *update_rule(const Graph *g);          /* of the optimizer: "update_sgd" */
 /* What the update of a parameter accesses: its sum over the shards, the parameter and its
  * states. */
 void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad);

@@ -66,7 +66,7 @@ END_TEST
 static CudaCall *add(Writer *w, Memory m, int64_t from, int64_t to, bool writes)
 {
     CudaCall *c = cuda_add(w, "kernel", NULL);
-    cuda_touch(w, c, m, from, to, writes);
+    cuda_give(w, c, ACCESS(m, from, to, writes));
     return c;
 }
 
@@ -99,7 +99,7 @@ START_TEST(metrics_are_written_once)
     cuda_list(&w, 0, 1);
     CudaCall *value = add(&w, MEMORY_SCRATCH, 0, 64, true);
     CudaCall *metric = add(&w, MEMORY_SCRATCH, 0, 64, false);
-    cuda_touch(&w, metric, MEMORY_METRIC, 0, 1, true);
+    cuda_give(&w, metric, ACCESS(MEMORY_METRIC, 0, 1, true));
     metric->metric = 0;
     CudaCall *beside = add(&w, MEMORY_SHARD, 0, 64, true), *behind = add(&w, MEMORY_SHARD, 0, 64, true);
     cuda_metrics_here(&w);
