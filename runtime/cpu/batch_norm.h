@@ -32,20 +32,18 @@ enum { NORM_WIDE = 8 }; /* vectors a row: three constants a vector fit the regis
 #else
 enum { NORM_WIDE = 4 };
 #endif
-RT_INLINE TeamRange norm_part(BatchNorm s) /* a team member's rows: whole blocks */
+RT_INLINE TeamRange norm_part(BatchNorm s) /* a team member's blocks of rows */
 {
-    const int rows = s.n * s.hw, block = norm_block(s);
-    TeamRange r = team_range((rows + block - 1) / block);
-    r.first *= block;
-    r.end = r.end * block < rows ? r.end * block : rows;
-    return r;
+    const int block = norm_block(s);
+    return team_range((s.n * s.hw + block - 1) / block);
 }
 #define NORM_EACH(s, most, ...)                                                                    \
-    for (int block = norm_block(s), end_ = (int)norm_part(s).end, at = (int)norm_part(s).first;    \
-         at < end_; at += block)                                                                   \
+    for (int block = norm_block(s), at = (int)norm_part(s).first * block,                          \
+             end_ = (int)norm_part(s).end * block;                                                 \
+         at < (s).n * (s).hw && at < end_; at += block)                                            \
         for (int c = 0, vectors = norm_vectors((s).c, most); c < (s).c; c += vectors * V) {        \
             const int lanes = vectors > 1 || (s).c - c > V ? V : (s).c - c;                        \
-            const int rows = end_ - at < block ? end_ - at : block;                                \
+            const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
             const int64_t from = (int64_t)at * (s).c + c;                                          \
             const int64_t from_x = (int64_t)at * norm_row((s).ldx, s) + c;                         \
             (void)from, (void)from_x;                                                              \

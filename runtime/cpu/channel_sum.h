@@ -28,7 +28,7 @@ RT_INLINE void channel_sum(real *restrict db, const real *restrict dy, int rows,
     const int full = o / (4 * V) * (4 * V), rest = o - full, vectors = (rest + V - 1) / V;
     if (rt_team.of > 1) {
         const TeamRange part = team_range((o + V - 1) / V);
-        for (int i = (int)part.first * V; i < part.end * V; i += V)
+        for (int i = (int)part.first * V; i < o && i < part.end * V; i += V)
             channel_sum_block(db + i, dy + i, rows, o, 1, o - i < V ? o - i : V);
         return;
     }

@@ -109,7 +109,7 @@ RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int r
     const TeamRange tiles = team_range(t.bigs + t.smalls);
     for (int group = 0; group < c.groups; group++, m.x += inputs) {
         const int first = group * (c.o / c.groups);
-        for (int i = (int)tiles.first; i < tiles.end; i++) {
+        TEAM_IN(i, t.bigs + t.smalls, tiles) {
             const int o = first + tile_first(t, i);
             if (i < t.bigs)
                 conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.big);

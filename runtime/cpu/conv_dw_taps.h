@@ -303,7 +303,7 @@ RT_INLINE void conv_dw_taps(real *restrict dw, const real *restrict x, const rea
     part.first *= TILE_ROWS;
     part.end = part.end * TILE_ROWS < outputs ? part.end * TILE_ROWS : outputs;
     for (int group = 0; group < c.groups; group++, x += inputs, dy += outputs)
-        for (int tap = (int)taps.first; tap < taps.end; tap++) {
+        TEAM_IN(tap, c.r * c.s, taps) {
             real *to = dw + ((int64_t)group * outputs * c.r * c.s + tap) * inputs;
             conv_dw_taps_one(to, x, dy, c, tap / c.s, tap % c.s, part);
         }

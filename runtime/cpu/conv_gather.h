@@ -62,12 +62,12 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
 {
     const TileSplit k = tile_split((int)rows, q.lanes > V ? TILE_ROWS : TILE_ROWS_1);
     const TeamRange tiles = team_rows(part, k.bigs + k.smalls);
-    int i = (int)tiles.first;
-    first += tile_first(k, i);
-    for (; i < k.bigs && i < tiles.end; i++, first += k.big)
-        conv_flat_tile(first, k.big, q, act, mask, g);
-    for (; i < tiles.end; i++, first += k.small)
-        conv_flat_tile(first, k.small, q, act, mask, g);
+    TEAM_IN(i, k.bigs + k.smalls, tiles) {
+        if (i < k.bigs)
+            conv_flat_tile(first + i * k.big, k.big, q, act, mask, g);
+        else
+            conv_flat_tile(first + tile_first(k, i), k.small, q, act, mask, g);
+    }
 }
 
 /* Runs a body for each panel q of one group that is in the part of a team member. */
@@ -77,10 +77,10 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
         const int to_ = (group) * (g).outputs, panels_ = ((g).outputs + P - 1) / P;                \
         const int full_ = (g).outputs / P * P;                                                     \
         const TeamRange mine_ = team_columns(part, panels_);                                       \
-        const real *from_ = (p_) + ((group)*panels_ + mine_.first) * panel_;                       \
-        for (int first_ = (int)mine_.first * P; first_ < full_ && first_ < mine_.end * P;          \
-             first_ += P, from_ += panel_) {                                                       \
-            const ConvPart q = {from_,                                                             \
+        const real *const from_ = (p_) + (int64_t)(group)*panels_ * panel_;                        \
+        TEAM_IN(at_, full_ / P, mine_) {                                                           \
+            const int first_ = at_ * P;                                                            \
+            const ConvPart q = {from_ + at_ * panel_,                                              \
                                 (bias_) ? (bias_) + to_ + first_ : NULL,                           \
                                 (x) + (group) * (g).inputs,                                        \
                                 (value_) ? (value_) + to_ + first_ : NULL,                         \
@@ -90,8 +90,8 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
             __VA_ARGS__;                                                                           \
         }                                                                                          \
         RT_NEEDS(LEFT, full_ < (g).outputs);                                                       \
-        if (RT_WAY(LEFT) && full_ < (g).outputs && mine_.end == panels_) {                         \
-            const ConvPart q = {from_,                                                             \
+        if (RT_WAY(LEFT) && full_ < (g).outputs && team_has(mine_, full_ / P)) {                   \
+            const ConvPart q = {from_ + full_ / P * panel_,                                        \
                                 (bias_) ? (bias_) + to_ + full_ : NULL,                            \
                                 (x) + (group) * (g).inputs,                                        \
                                 (value_) ? (value_) + to_ + full_ : NULL,                          \

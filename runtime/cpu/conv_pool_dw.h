@@ -241,7 +241,7 @@ RT_INLINE void pool_dw_patches(real *dw, ConvImage m, const real *dy, const uint
         const int64_t at = (int64_t)py * (c.ow / 2) * c.o;
         const TeamRange tiles = team_range(k.bigs + k.smalls);
         pool_patches(patch, &w, (ConvImage){m.x + 2 * py * c.stride_h * m.row, m.row}, c, bands);
-        for (int i = (int)tiles.first; i < tiles.end; i++) {
+        TEAM_IN(i, k.bigs + k.smalls, tiles) {
             const int o = tile_first(k, i);
             if (i < k.bigs)
                 pool_dw_patch(dw + o * taps, patch, &w, dy + at + o, index + at + o, c, k.big);

@@ -72,7 +72,7 @@ RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bi
 {
     const TileSplit t = tile_split(d.n, lanes > V ? TILE_ROWS : TILE_ROWS_1);
     const TeamRange tiles = team_rows(part, t.bigs + t.smalls);
-    for (int i = (int)tiles.first; i < tiles.end; i++) {
+    TEAM_IN(i, t.bigs + t.smalls, tiles) {
         const int64_t row = tile_first(t, i);
         const real *at = seen ? seen + row * d.o : NULL;
         if (i < t.bigs)
@@ -91,10 +91,12 @@ RT_INLINE void dense_panels(real *restrict y, const real *restrict x, const real
     const RtGrid part = team_grid((d.n + TILE_ROWS - 1) / TILE_ROWS, DENSE_PANELS(d.o));
     const TeamRange panels = team_columns(part, DENSE_PANELS(d.o));
     const int full = d.o / P * P;
-    for (int o = (int)panels.first * P; o < full && o < panels.end * P; o += P)
+    TEAM_IN(i, d.o / P, panels) {
+        const int o = i * P;
         dense_panel(y + o, x, w + (int64_t)o * d.k, bias ? bias + o : NULL, act, mask,
                     seen ? seen + o : NULL, d, P, part);
-    if (full < d.o && panels.end * P > d.o)
+    }
+    if (full < d.o && team_has(panels, d.o / P))
         dense_panel(y + full, x, w + (int64_t)full * d.k, bias ? bias + full : NULL, act, mask,
                     seen ? seen + full : NULL, d, d.o - full, part);
 }
@@ -356,9 +358,9 @@ RT_INLINE void dense_dw(real *restrict dw, const real *restrict x, const real *r
 {
     const int full = d.o / P * P;
     const TeamRange panels = team_range(DENSE_PANELS(d.o));
-    for (int o = (int)panels.first * P; o < full && o < panels.end * P; o += P)
-        dense_dw_panel(dw + (int64_t)o * d.k, x, dy + o, d, P);
-    if (full < d.o && panels.end * P > d.o)
+    TEAM_IN(i, d.o / P, panels)
+        dense_dw_panel(dw + (int64_t)i * P * d.k, x, dy + i * P, d, P);
+    if (full < d.o && team_has(panels, d.o / P))
         dense_dw_panel(dw + (int64_t)full * d.k, x, dy + full, d, d.o - full);
 }
 

@@ -155,9 +155,9 @@ RT_INLINE void matmul(real *restrict c, const real *restrict a, const real *rest
         c += products.first * g.m * g.n;
     for (int64_t s = products.first; s < products.end; s++) {
         const GemmA rows = {a, g.turn_a ? 1 : g.k, g.turn_a ? g.m : 1};
-        for (int j = (int)panels.first * P; j < full && j < panels.end * P; j += P)
-            matmul_panel(c, rows, b, g, j, P);
-        if (full < g.n && panels.end * P > g.n)
+        TEAM_IN(j, g.n / P, panels)
+            matmul_panel(c, rows, b, g, j * P, P);
+        if (full < g.n && team_has(panels, g.n / P))
             matmul_panel(c, rows, b, g, full, g.n - full);
         a += (int64_t)g.m * g.k, b += (int64_t)g.k * g.n, c += (int64_t)g.m * g.n;
     }

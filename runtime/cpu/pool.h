@@ -124,13 +124,8 @@ RT_INLINE void max_pool(real *restrict y, const real *restrict x, Pool p)
 /* RT_MAP over the channels of a team member's part. */
 #define POOL_COLUMNS(p, part, ...)                                                                 \
     do {                                                                                           \
-        if ((part).columns == 1)                                                                   \
-            RT_MAP((p).c, __VA_ARGS__);                                                            \
-        else {                                                                                     \
-            const TeamRange vectors_ = team_columns(part, ((p).c + V - 1) / V);                    \
-            const int64_t end_ = vectors_.end * V < (p).c ? vectors_.end * V : (p).c;              \
-            RT_MAP_FROM(vectors_.first *V, end_, __VA_ARGS__);                                     \
-        }                                                                                          \
+        const TeamRange vectors_ = team_columns(part, ((p).c + V - 1) / V);                        \
+        RT_MAP_PART((p).c, vectors_, __VA_ARGS__);                                                 \
     } while (0)
 
 /* Clears the part's channels of one image. */

@@ -18,8 +18,7 @@ RT_INLINE void scan_copy(real *restrict y, const real *restrict x, int64_t count
 RT_INLINE void scan_move(real *restrict y, const real *restrict x, int64_t size, RtGrid part)
 {
     const TeamRange vectors = team_columns(part, (size + V - 1) / V);
-    const int64_t end = vectors.end * V < size ? vectors.end * V : size;
-    RT_MAP_FROM(vectors.first * V, end, STORE(y, LOAD(x)));
+    RT_MAP_PART(size, vectors, STORE(y, LOAD(x)));
 }
 
 /* y (N, size) = element `step` of x (N, T, size) */

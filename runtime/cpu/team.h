@@ -13,12 +13,31 @@ typedef struct TeamRange {
     int64_t first, end;
 } TeamRange;
 
+/* Hides from the compiler where a range comes from, but not that it lies within the items.
+ * Otherwise gcc compiles each kernel twice: for a team, and for a thread alone. */
+RT_INLINE TeamRange team_bounds(TeamRange r, int64_t items)
+{
+    __asm__("" : "+r"(r.first), "+r"(r.end));
+    if (r.first < 0 || r.first > r.end || r.end > items)
+        __builtin_unreachable();
+    return r;
+}
+
+/* Part `at` of `of` parts; of = 0: nothing. */
+RT_INLINE TeamRange team_part(int64_t items, int at, int of)
+{
+    TeamRange r = {0, items};
+    if (of != 1)
+        r = (TeamRange){of ? items * at / of : 0, of ? items * (at + 1) / of : 0};
+    return team_bounds(r, items);
+}
+
 RT_INLINE TeamRange team_range(int64_t items)
 {
     TeamRange r = {0, items};
     if (__builtin_expect(rt_team.of > 1, 0))
         r = (TeamRange){items * rt_team.at / rt_team.of, items * (rt_team.at + 1) / rt_team.of};
-    return r;
+    return team_bounds(r, items);
 }
 
 /* Whether item i belongs to the part.  A loop over all items with this test keeps its literal
@@ -31,37 +50,54 @@ RT_INLINE bool team_has(TeamRange r, int64_t i)
 /* A member's part of a table of rows by columns, as equal as can be. */
 RT_INLINE RtGrid team_grid(int64_t rows, int64_t columns)
 {
+    RtGrid g = {0, 1, 0, 1};
     if (__builtin_expect(rt_team.of > 1, 0))
-        return rt_team_grid(rows, columns);
-    return (RtGrid){0, 1, 0, 1};
+        g = rt_team_grid(rows, columns);
+    __asm__("" : "+r"(g.row), "+r"(g.rows), "+r"(g.column), "+r"(g.columns)); /* as team_bounds */
+    return g;
 }
 RT_INLINE TeamRange team_rows(RtGrid g, int64_t rows)
 {
-    if (g.rows == 1)
-        return (TeamRange){0, rows};
-    return g.rows ? (TeamRange){rows * g.row / g.rows, rows * (g.row + 1) / g.rows}
-                  : (TeamRange){0};
+    return team_part(rows, g.row, g.rows);
 }
 RT_INLINE TeamRange team_columns(RtGrid g, int64_t columns)
 {
-    if (g.columns == 1)
-        return (TeamRange){0, columns};
-    return g.columns
-               ? (TeamRange){columns * g.column / g.columns, columns * (g.column + 1) / g.columns}
-               : (TeamRange){0};
+    return team_part(columns, g.column, g.columns);
 }
 
+/* for (int i ...): those of 0 .. count - 1 that belong to the part.  Up to TEAM_FEW items, the loop
+ * visits all and skips those of other members: gcc knows the count, unrolls as it does without
+ * teams, and compiles faster. */
+enum { TEAM_FEW = 64 };
+#define TEAM_IN(i, count, part)                                                                    \
+    for (int i = (count) > TEAM_FEW ? (int)(part).first : 0;                                       \
+         i < (count) && ((count) <= TEAM_FEW || i < (part).end); i++)                              \
+        if (team_has(part, i))
 /* for (int i ...): a member's part of 0 .. count - 1. */
 #define TEAM_FOR(i, count)                                                                         \
-    for (int i = (int)team_range(count).first, i##_end = (int)team_range(count).end; i < i##_end;  \
-         i++)
+    for (TeamRange i##_part = team_range(count), *i##_once = &i##_part; i##_once; i##_once = NULL) \
+        TEAM_IN(i, count, i##_part)
 
+/* RT_MAP of vectors part.first .. part.end - 1 of `count` elements. */
+#define RT_MAP_PART(count, part, ...)                                                              \
+    do {                                                                                           \
+        const int64_t whole_ = (int64_t)(count) / V, end_ = (part).end;                            \
+        for (int64_t AT = (part).first * V; AT < whole_ * V && AT < end_ * V; AT += V) {           \
+            enum { rt_lanes = V };                                                                 \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        if ((count) % V && end_ > whole_) {                                                        \
+            const int64_t AT = whole_ * V;                                                         \
+            const int rt_lanes = (int)((count) % V);                                               \
+            (void)rt_lanes;                                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+    } while (0)
 /* RT_MAP of a member's part: whole vectors. */
 #define TEAM_MAP(count, ...)                                                                       \
     do {                                                                                           \
         const TeamRange part_ = team_range(((int64_t)(count) + V - 1) / V);                        \
-        const int64_t end_ = part_.end * V < (int64_t)(count) ? part_.end * V : (int64_t)(count);  \
-        RT_MAP_FROM(part_.first *V, end_, __VA_ARGS__);                                            \
+        RT_MAP_PART(count, part_, __VA_ARGS__);                                                    \
     } while (0)
 
 #endif
