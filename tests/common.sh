@@ -83,7 +83,7 @@ headers_used() {
     printf 'cpu/%s.h\n' vec math input output dense_input dense_wide conv_dw_units update
     awk '
         FNR == NR {
-            if (match($0, /\{"[a-z_0-9]+", "cpu\/[a-z_]+\.h"/)) {
+            if (match($0, /\{"[a-z_0-9]+", "cpu\/[a-z_0-9]+\.h"/)) {
                 split(substr($0, RSTART, RLENGTH), part, "\"")
                 prefix[++n] = part[2]
                 header[n] = part[4]

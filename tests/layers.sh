@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
 # emitter that scans the text that it has printed, on a pass that calls another pass, on a pass or operation that asks
-# which target it is for, and on too many tests of an operation's name outside of ops and targets.
+# which target it is for, on too many tests of an operation's name outside of ops and targets, and on a kernel without
+# a row in the table of headers (compiler/cpu/unit.c).
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- main.c   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -101,6 +102,13 @@ check_cycles() {
     [ -z "$found" ] || bad "$1" "these files call each other in a circle: $found"
 }
 
+# check_homes TABLE HEADER...: the C file of a kernel includes the header that compiler/cpu/unit.c names for this kernel.
+check_homes() {
+    local found
+    found=$(awk -f tests/homes.awk "$@")
+    [ -z "$found" ] || bad "$1" "$found"
+}
+
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -139,6 +147,7 @@ for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
 done
 fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/{base,emit,cpu,cuda,passes,pictures,scripts,tool}/*.c; close
+fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
     fine=1 room=${file#runtime/} room=${room%%/*}
     check_runtime "$file" "$room"
@@ -165,6 +174,8 @@ printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
 printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
+printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/unit.c"
+printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
 for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done > "$self/names.c"
 printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
@@ -178,6 +189,7 @@ fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
+fine=1; check_homes "$self/unit.c" "$self/l2_norm.h" > /dev/null; expect "a kernel whose file gets another header"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
 fine=1; check_names "$self/names.c" > /dev/null; expect "too many tests of an operation's name"

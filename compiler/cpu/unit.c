@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* The header of each kernel in runtime/, by the first letters of the name; the first row that fits
- * counts. */
+ * counts.  A new kernel needs a row, before any row with fewer letters of its name; tests/layers.sh
+ * names a missing row. */
 typedef struct Home {
     const char *prefix, *header;
     bool large;
