@@ -5,7 +5,7 @@
 # commit_of WORD: prints the whole hash
 commit_of() { git -C "$root" rev-parse --quiet --verify "$1^{commit}" || die "there is no commit '$1' here"; }
 
-# made COMMIT: installs the commit in $out/COMMIT, whole or not at all
+# made COMMIT: installs the commit in $out/COMMIT, completely or not at all
 made() {
     local commit=$1 scratch=$out/$1.part
     [ ! -x "$out/$commit/bin/tenon" ] || return 0

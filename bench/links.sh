@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# links.sh -- prints SCALING.md's tables: steps over shaped links between hosts of namespaces, a rank each.  Run as root.
+# links.sh -- prints SCALING.md's tables: steps over links of limited speed between hosts of namespaces, one rank on each.  Run as root.
 #
 #   TENON=build/tenon [TORCH=PYTHON] [NETWORKS="lenet ..."] [RATES="off ..."] bench/links.sh [RANKS] > FILE
 #
 #   RANKS      hosts, at most 4 (default 2); they share this machine's processors
-#   NETWORKS   of lenet, mlp_wide, resnet20 (default: all)
-#   RATES      of off (unshaped), 1gbit, 100mbit (default: all)
+#   NETWORKS   some of lenet, mlp_wide, resnet20 (default: all)
+#   RATES      some of off (no limit), 1gbit, 100mbit (default: all)
 #   TORCH      an interpreter with PyTorch: also DistributedDataParallel over gloo on the same link, and both sums by size
 #
-# Columns for each network and link, one thread a rank: step (ms, median of 20); own, the step of one rank with its share of the batch
-# and no network; bytes, the gradient's bytes over the link's rate (two ranks); the sum of gradients; what of it is not hidden; what
-# the scale model expects (runtime/measure/scale.h, with the link that `bench --comm` fits).
+# Columns for each network and link, with one thread in each rank: step (ms, median of 20); own, the step of one rank with its share
+# of the batch and no network; bytes, the gradient's bytes over the link's rate (two ranks); the sum of gradients; the part of it that
+# is not hidden; the prediction of the scale model (runtime/measure/scale.h, with the link that `bench --comm` fits).
 set -euo pipefail
 case ${1:-} in --help | -h) sed -n '2,/^set /p' "$0" | grep '^#' | sed 's/^# \{0,1\}//'; exit ;; esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,8 +1,8 @@
-"""gpu.py -- bench/gpu: programs for a GPU beside PyTorch and JAX on the same GPU, in rounds as in bench/run.
+"""gpu.py -- bench/gpu: compares programs for a GPU with PyTorch and JAX on the same GPU, in rounds as in bench/run.
 
-Tenon's programs have seven forms: its own kernels ("tenon"), the same with one step a launch, many steps in one launch (small
-networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts nothing more after its minutes.  Results are
-written after every work.
+Tenon's programs have seven forms: its own kernels ("tenon"), the same with one step in each launch, many steps in one launch
+(small networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts no measurement after its minutes.  Results
+are written after every network.
 
 Each program's losses are compared with Tenon's before it is timed: the first to 1e-5, the one after 5 steps to 1e-3.  tf32, bf16
 and f16 round: their losses may differ by 3e-2, and they are not counted as the fastest program.  The GPU's clock, power and
@@ -48,7 +48,7 @@ ALONE = "tenon, a step a launch"
 def peers(device):
     """In the order in which they start: what is left out when the minutes are over is the eager modes."""
     found = []
-    if device:                                        # the processor has no such programs
+    if device:                                        # there are no such programs for the processor
         found = [Peer(ALONE, "tenon", "", "--launch-steps 1", models=ALL),
                  Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
                  Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=ALL),

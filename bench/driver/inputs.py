@@ -11,8 +11,8 @@ import os
 import random
 import struct
 
-BATCHES_MOST, BATCHES_LEAST = 16, 6                   # in memory, used in turn; the comparison of losses takes six
-TEST_SAMPLES = 64                                     # Tenon's `train` wants a test set
+BATCHES_MOST, BATCHES_LEAST = 16, 6                   # number of batches in memory, used in turn; the comparison of losses needs six
+TEST_SAMPLES = 64                                     # Tenon's `train` needs a test set
 
 
 def write_npy(path, dtype, shape, data):
@@ -49,7 +49,7 @@ def write_samples(root, work, place):
     features = math.prod(shape)
     batches = BATCHES_LEAST if work.deep else max(BATCHES_LEAST, min(BATCHES_MOST, 60000 // work.batch))
     n = batches * work.batch
-    each = math.prod(work.labels)                     # labels a sample
+    each = math.prod(work.labels)                     # labels of a sample
     x, y = mnist(root, n) if shape == (1, 28, 28) and not work.no_zeros else made_up(n, features, classes)
     x, kind = (numbers(n, features, work.tokens), "<i4") if work.tokens else (x, "|u1")
     y = numbers(n, each, classes) if work.labels else struct.pack(f"<{n}i", *y)

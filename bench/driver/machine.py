@@ -1,4 +1,4 @@
-"""machine.py -- on what, with what and when it was measured."""
+"""machine.py -- machine, versions and date of a measurement."""
 import datetime
 import glob
 import os

@@ -1,4 +1,4 @@
-"""main.py -- bench/run's command line, and the order of things."""
+"""main.py -- bench/run: its command line, and the order of its measurements."""
 import argparse
 import os
 import re

@@ -1,4 +1,4 @@
-"""measure.py -- one work: do all programs compute the same?  Then rounds of bursts, the FMA peak measured before each."""
+"""measure.py -- one network: compares what all programs compute, then times bursts in rounds, after a measurement of the FMA peak."""
 import os
 import time
 from dataclasses import dataclass, field
@@ -8,10 +8,11 @@ from inputs import write_samples, write_weights
 from programs import Failed, Running, Tenon
 from works import PEERS, Work
 
-STEPS = 6                                             # compared: the first loss, and the one after 5 updates
-FIRST, LATER = 1e-5, 1e-3                             # differences allowed
-DEEP, GRADIENT = 1e-4, 5e-3                           # of deep networks: relative, of the first loss (two modes of PyTorch are
-                                                      # 1.4e-5 apart) and of the norm of the first gradient (Inception-v3: 1.5e-3)
+STEPS = 6                                             # steps that are compared: the first loss, and the loss after 5 updates
+FIRST, LATER = 1e-5, 1e-3                             # allowed differences of these losses
+DEEP, GRADIENT = 1e-4, 5e-3                           # for deep networks: relative differences of the first loss (two modes of PyTorch
+                                                      # differ by 1.4e-5) and of the norm of the first gradient
+                                                      # (Inception-v3: 1.5e-3)
 
 
 @dataclass
@@ -20,9 +21,9 @@ class Column:
     name: str
     ours: bool = False
     further: bool = False
-    why: str = ""                                     # not installed, refused, failed
-    first: float = 0.0                                # difference of the first loss,
-    later: float = 0.0                                # and after 5 steps, or of the first gradient's norm
+    why: str = ""                                     # reason: not installed, refused, failed
+    first: float = 0.0                                # difference of the first loss
+    later: float = 0.0                                # difference after 5 steps, or of the first gradient's norm
     versions: dict = field(default_factory=dict)
     bursts: list = field(default_factory=list)        # samples/s
 
@@ -35,11 +36,11 @@ class Column:
 class Measured:
     work: Work
     threads: int
-    flops: float = 0.0                                # a sample, nominal
-    losses: list = field(default_factory=list)        # Tenon's
+    flops: float = 0.0                                # of a sample, nominal
+    losses: list = field(default_factory=list)        # losses of Tenon
     columns: list = field(default_factory=list)       # the first is Tenon
-    peaks: list = field(default_factory=list)         # GFLOP/s, one a burst
-    layers: str = ""                                  # `bench --layers`, where something was missed
+    peaks: list = field(default_factory=list)         # GFLOP/s, one for each burst
+    layers: str = ""                                  # output of `bench --layers`, if a goal was missed
 
     @property
     def tenon(self):
@@ -148,7 +149,7 @@ class Session:
             raise
         if not self.dropout:
             return program
-        program.stop()                                # the one to be timed drops, as ours does
+        program.stop()                                # the program that is timed applies dropout, as Tenon's does
         return Running(self.bench, peer, command, self.work, self.threads, True, self.place)
 
     def burst(self, column, program, seconds, warm):

@@ -1,4 +1,4 @@
-"""programs.py -- programs that can be asked: Tenon's own, and peers that stay alive between questions.
+"""programs.py -- the measured programs: Tenon's, and peers that stay alive between requests.
 
 Both know check(n) -> losses and time(seconds) -> (steps, seconds).  A peer that is not asked is stopped (SIGSTOP), so that
 threads that spin take nothing from the others.
@@ -16,7 +16,7 @@ import time
 from inputs import norm
 
 LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
-PATIENCE = 400                                        # seconds for an answer; TorchInductor and XLA compile inside the first one
+PATIENCE = 400                                        # seconds until an answer; TorchInductor and XLA compile during the first one
 
 
 class Failed(Exception):
@@ -31,7 +31,7 @@ class Bench:
         self.processors = sorted(os.sched_getaffinity(0))
         self.tenon = tenon or f"{root}/build/tenon"
         self.given = tenon is not None
-        self.target = ["--cpu", cpu]                  # of `tenon build`
+        self.target = ["--cpu", cpu]                  # options for `tenon build`
 
     def environment(self, threads, extra):
         n = str(threads)
@@ -44,7 +44,7 @@ class Bench:
 
         def before_exec():
             os.sched_setaffinity(0, chosen)
-            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)   # a stopped process would outlive us otherwise
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)   # else a stopped process would outlive this one
         return before_exec
 
     def say(self, command, **more):
@@ -100,11 +100,11 @@ class Tenon:
 
     def __init__(self, bench, work, threads, flags=(), dropout=True, place=None, options=()):
         self.bench, self.threads, self.options = bench, threads, options
-        self.samples = ("--data", place) if place else ()   # of the steps that are timed: the peers'; else made up
+        self.samples = ("--data", place) if place else ()   # samples of the timed steps: those of the peers, or synthetic ones
         self.program = bench.build_model(work, list(flags), dropout)
         self.log = f"{self.program}.jsonl"
         self.first = 2 if work.deep else 20           # steps of the first burst
-        self.steps = 0                                # of a second, about
+        self.steps = 0                                # number of steps in about a second
 
     def run(self, *words):
         env = {k: v for k, v in os.environ.items() if k != "TENON_DATA"}
@@ -142,7 +142,7 @@ class Tenon:
 
     def time(self, seconds):
         if not self.steps:
-            first = max(2, round(self.first * min(1, seconds * 8)))   # short bursts begin short
+            first = max(2, round(self.first * min(1, seconds * 8)))   # short bursts begin with few steps
             self.steps = 1e3 / self.measured(first)["step_ms_mean"]
         steps = max(2, round(seconds * self.steps))
         mean = self.measured(steps)["step_ms_mean"] / 1e3

@@ -8,9 +8,9 @@ import textwrap
 from measure import Column, Measured
 from works import PEERS, WORKS
 
-BY_HAND = "<!-- bench/run keeps everything below this line -->"      # in RESULTS.md: people write below it
-WIDTH = 140                                                          # characters of a line in RESULTS.md, at most
-SMALL = 1.0                                                          # percent of a step: calls below it share one row of an account
+BY_HAND = "<!-- bench/run keeps everything below this line -->"      # in RESULTS.md: the text below this line is written by hand
+WIDTH = 140                                                          # most characters of a line in RESULTS.md
+SMALL = 1.0                                                          # percent of a step: smaller calls share one row of an account
 
 
 def count(x):

@@ -1,4 +1,4 @@
-"""works.py -- what is measured: the works with what each must reach, and the peers with their modes."""
+"""works.py -- what is measured: the works (networks with a batch and goals), and the peers with their modes."""
 from dataclasses import dataclass, field
 
 
@@ -9,20 +9,20 @@ class Work:
     batch: int
     must: float
     aim: float
-    threads: int = 0                                  # 0: all there are
-    must_v3: float = 0                                # 0: the same
+    threads: int = 0                                  # 0: all processors
+    must_v3: float = 0                                # goal with AVX2; 0: the same goal
     aim_v3: float = 0
-    share: tuple = ()                                 # of the FMA peak, nominal: must and aim, with AVX-512
-    share_v3: tuple = ()                              # with AVX2
+    share: tuple = ()                                 # goals for the share of the FMA peak (nominal), required and desired, with AVX-512
+    share_v3: tuple = ()                              # the same with AVX2
     quick: bool = False
-    image: tuple = ()                                 # (C, H, W) of made-up samples; (): MNIST
-    no_zeros: bool = False                            # made-up images in MNIST's place: four fifths of MNIST are zeros, which Tenon leaves out
+    image: tuple = ()                                 # (C, H, W) of synthetic samples; (): MNIST
+    no_zeros: bool = False                            # synthetic images instead of MNIST: four fifths of MNIST are zeros, which Tenon skips
     classes: int = 10
-    settings: tuple = ()                              # --set of `tenon build`: nothing random, nothing done to the samples
-    tokens: int = 0                                   # samples are numbers below it, not bytes
-    labels: tuple = ()                                # a sample's: (T,) where every position has one
-    deep: bool = False                                # with batch norm: first loss and gradient are compared, not later losses
-    layer: str = ""                                   # a layer alone, in bench/yardsticks: what the peer reads as its mode; compared as deep ones
+    settings: tuple = ()                              # --set of `tenon build`: no randomness, no change of the samples
+    tokens: int = 0                                   # samples are tokens below this number; 0: bytes
+    labels: tuple = ()                                # shape of a sample's labels: (T,) if every position has one
+    deep: bool = False                                # has batch norm: the first loss and gradient are compared, not later losses
+    layer: str = ""                                   # a single layer, in bench/yardsticks: the mode of the peer; compared like deep networks
 
     @property
     def name(self):
@@ -80,21 +80,21 @@ class Peer:
     """A program beside ours.  kind: python (script in bench/peers), c (source in bench/yardsticks), tenon (our own, built otherwise)."""
     name: str
     kind: str
-    source: str                                       # the script, the source, or the flags of `tenon build`
-    mode: str = "-"                                   # what the script is told; options of our own program
+    source: str                                       # the script, the source file, or flags of `tenon build`
+    mode: str = "-"                                   # argument for the script; options for a program of Tenon
     models: tuple = SMALL
     venv: str = "peers"                               # or "mxnet"
     env: dict = field(default_factory=dict)
-    libraries: tuple = ()                             # of a yardstick
+    libraries: tuple = ()                             # that a yardstick is linked with
     quick: bool = False
-    further: bool = False                             # a column to see, never the best peer: a library by hand, a framework of the past
+    further: bool = False                             # shown, but never the best peer: a library used by hand, or an old framework
 
     @property
     def ours(self):
         return self.kind == "tenon"
 
 
-MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "2000000000"}   # else glibc gives the pages back every step: -12 % to -60 %
+MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "2000000000"}   # else glibc returns the pages in every step: -12 % to -60 %
 XLA = {"JAX_PLATFORMS": "cpu"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
@@ -116,6 +116,7 @@ PEERS = [
     Peer("mxnet", "python", "mxnet_step.py", models=SMALL + DEEP, venv="mxnet", further=True),
 ]
 
-# What keeps the peers from AVX-512 (--isa avx2).  PyTorch's MKL and TensorFlow's Eigen have no such switch and use what there is.
+# Settings that keep the peers from AVX-512 (--isa avx2).  PyTorch's MKL and TensorFlow's Eigen have no such setting
+# and use all instructions.
 AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
              "XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "OPENBLAS_CORETYPE": "Haswell"}

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import deep_nets
 import numpy as np
 
-KERNEL = 5                                            # of every convolution here; each is pooled 2 x 2 after its activation
+KERNEL = 5                                            # size of all kernels; each convolution is followed by its activation and 2 x 2 pooling
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Net:
     image: tuple                                      # (C, H, W) or (F,)
     filters: tuple                                    # of the convolutions
     dense: tuple                                      # outputs of the dense layers; no activation after the last
-    same: bool = False                                # padding of the convolutions: 2, else none
+    same: bool = False                                # padding of the convolutions is 2; else there is none
     activation: str = "relu"
     dropout: float = 0.0                              # after each activation
     rmsprop: bool = False                             # else SGD
@@ -102,7 +102,7 @@ class Sequence:
     rho: float = 0.9
     eps: float = 1e-7
     beta2: float = 0.999
-    clip: float = 0.0                                 # the gradient's norm
+    clip: float = 0.0                                 # limit for the gradient's norm
 
 
 def lstm_shapes(inputs, width):
@@ -114,7 +114,7 @@ def transformer_shapes(width):
     return [*norm, *dense(3 * width, width), *dense(width, width), *norm, *dense(4 * width, width), *dense(width, 4 * width)]
 
 
-SEQUENCE_SHAPES = {                                   # of the parameters in file order; gpt_char: 4 layers, 128 wide, context 64
+SEQUENCE_SHAPES = {                                   # shapes of the parameters in file order; gpt_char: 4 layers, 128 wide, context 64
     "lstm_synthetic": [*lstm_shapes(60, 128), (60, 128), (60,)],
     "lstm_imdb": [(20000, 128), *lstm_shapes(128, 128), (1, 128), (1,)],
     "gpt_char": [(65, 128), (64, 128), *4 * transformer_shapes(128), (128,), (128,)],

@@ -1,4 +1,4 @@
-"""deep_nets.py -- the deep networks, told once for the frameworks that have no module of them: NETS[name](b, x, word).
+"""deep_nets.py -- the deep networks, written once for the frameworks that have no module of them: NETS[name](b, x, word).
 
 `b` builds in its framework and knows these words; x is whatever it hands on:
     conv(x, filters, rows, columns, stride, pad_rows, pad_columns)    without bias

@@ -1,7 +1,7 @@
 """keras_step.py -- the training step of the LSTM models in Keras 3, MODE its backend: tensorflow (one tf.function) or jax (one jit).
 
 Layers, losses and Adam are Keras's own; the loop around them is the backend's, for `fit` spends more on callbacks than some of these
-steps take.  Keras's RMSprop has eps inside the root, where the first steps' small gradients feel it: written out.
+steps take.  Keras's RMSprop has eps inside the root, which changes the first steps with small gradients, so it is written out.
 """
 import os
 import sys
@@ -12,7 +12,7 @@ import keras
 from common import Peer, serve
 from keras import layers
 
-UNROLL = {"tensorflow": True, "jax": False}           # XLA has its own loop; TensorFlow's costs as much as its steps
+UNROLL = {"tensorflow": True, "jax": False}           # XLA has its own loop; TensorFlow's loop takes as much time as its steps
 
 
 def network(net, shape, dropout):

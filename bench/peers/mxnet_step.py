@@ -86,7 +86,7 @@ class MXNet(Peer):
         self.batch = [mx.io.DataBatch([mx.nd.array(x)], [mx.nd.array(y)]) for x, y in zip(job.x, job.y)]
 
     def optimizer(self, net):
-        options = {"learning_rate": net.lr, "wd": net.decay, "rescale_grad": 1 / self.job.batch}   # wd spares biases by their names
+        options = {"learning_rate": net.lr, "wd": net.decay, "rescale_grad": 1 / self.job.batch}   # wd leaves out biases, by their names
         if self.job.deep and net.adam:
             return "adam", options | {"epsilon": 1e-8}
         if net.rmsprop:

@@ -1,12 +1,12 @@
-"""sequence_jax.py -- the sequence models in JAX, as an expert writes them: the input product of all steps is one, then lax.scan.
+"""sequence_jax.py -- the sequence models in JAX, in their fastest form: one input product for all steps, then lax.scan.
 
 Weights come in the order of common.SEQUENCE_SHAPES, as (outputs, inputs); XLA lays them as it likes.
 """
 import jax
 import jax.numpy as jnp
 
-HEADS, EPSILON = 4, 1e-5                              # of gpt_char's small setting
-UNROLL = 8                                            # steps a round of the loop
+HEADS, EPSILON = 4, 1e-5                              # the small setting of gpt_char
+UNROLL = 8                                            # steps in a round of the loop
 
 
 def dense(x, w, b):

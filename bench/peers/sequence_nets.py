@@ -1,4 +1,4 @@
-"""sequence_nets.py -- the sequence models in PyTorch, as an expert writes them: fused LSTM layers, scaled_dot_product_attention.
+"""sequence_nets.py -- the sequence models in PyTorch, with its fastest building blocks: fused LSTM layers, scaled_dot_product_attention.
 
 make(name, dropout, words) -> (module, parameters in the order of the model file, loss(output, y)).  PyTorch's second LSTM bias stays zero.
 """

@@ -6,7 +6,7 @@ import deep_nets
 import tensorflow as tf
 from common import Peer, serve
 
-KEPT = 0.9                                            # of a running average, at each step
+KEPT = 0.9                                            # factor of a running average in each step
 
 
 def forward(net, weights, x, dropout):
@@ -40,7 +40,7 @@ class Builder:
         return y
 
     def max_pool(self, x, size, stride, pad):
-        return tf.nn.max_pool2d(tf.pad(x, [[0, 0], [pad, pad], [pad, pad], [0, 0]]) if pad else x, size, stride, "VALID")   # behind a relu
+        return tf.nn.max_pool2d(tf.pad(x, [[0, 0], [pad, pad], [pad, pad], [0, 0]]) if pad else x, size, stride, "VALID")   # after a relu
 
     def head(self, x, _classes):
         return tf.nn.bias_add(tf.matmul(tf.reduce_mean(x, (1, 2)), next(self.w)), next(self.w))
@@ -55,7 +55,7 @@ class Builder:
 
 
 def update(net, w, s, g):
-    if net.rmsprop:                                   # a kernel with eps inside the root: written out
+    if net.rmsprop:                                   # TensorFlow's kernel has eps inside the root, so this is written out
         s.assign(net.rho * s + (1 - net.rho) * g * g)
         w.assign_sub(net.lr * g / (tf.sqrt(s) + net.eps))
         return

@@ -1,4 +1,4 @@
-/* answers.c -- list, show, table, export: what the store holds, for people and for other programs. */
+/* answers.c -- list, show, table, export: the content of the store, for people and for other programs. */
 #include "sweep/results.h"
 #include "sweep/stats.h"
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static const char *real_text(Arena *a, double v, const char *format)
     return arena_strdup(a, text);
 }
 
-/* Columns are as wide as their longest text: the end of a name is what tells builds apart. */
+/* Columns are as wide as their longest text, because builds differ at the ends of their names. */
 static int wider(int column, const char *text)
 {
     const int n = (int)strlen(text);
@@ -208,7 +208,7 @@ static void csv_field(Text *t, const Run *run, const Field *f)
         text_printf(t, "%.9g", *(const double *)p);
 }
 
-/* The reports' nine, with their names: the script is what computes. */
+/* The nine columns of the reports, with their names. */
 static const struct Column {
     const char *title, *field;
 } nine[] = {{"infrastructure", "infrastructure"},

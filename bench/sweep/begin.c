@@ -1,4 +1,4 @@
-/* begin.c -- what a sweep has around it: a directory to work in, programs, the compiler's version. */
+/* begin.c -- the start of a sweep: its working directory, programs, the compiler's version. */
 #define _GNU_SOURCE
 #include "sweep/framework.h"
 #include "sweep/store_error.h"
@@ -68,7 +68,7 @@ bool sweep_has_program(Arena *a, const char *name)
     return false;
 }
 
-/* A program that lies where this one lies. */
+/* A program in the directory of this program. */
 const char *sweep_beside_us(Arena *a, const char *name)
 {
     char path[4096];
@@ -78,7 +78,7 @@ const char *sweep_beside_us(Arena *a, const char *name)
     return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name) : name;
 }
 
-/* The commit that the compiler's build wrote down beside it (installed: beside us); it is the label where no other is given. */
+/* The commit, which the build has written beside the compiler (installed: beside this program); it is the default label. */
 void sweep_commit(Sweep *s)
 {
     const char *slash = strrchr(s->tenon, '/');
@@ -95,7 +95,7 @@ void sweep_commit(Sweep *s)
     s->label = s->label ? s->label : s->commit;
 }
 
-/* "tenon 0.1.0" as the compiler says. */
+/* "tenon 0.1.0", from the compiler's --version. */
 void sweep_compiler(Sweep *s)
 {
     Child c = {.output = path_join(s->arena, s->work, "output"), .timeout = 60};

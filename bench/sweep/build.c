@@ -11,7 +11,7 @@ static const char *hash_of(Arena *a, const char *bytes, size_t n)
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(bytes, n, 0));
 }
 
-/* The same name for the same program, so that a sweep that goes on finds its place. */
+/* The same name for the same program, so that a resumed sweep finds it. */
 static const char *place(Sweep *s, const Program *p)
 {
     const char *what = arena_printf(s->arena, "%s|%s|%lld|%d|%s", p->config->file, p->config->build,
@@ -50,7 +50,7 @@ const char *sweep_last_words(Arena *a, const char *path, int status)
     while (text && n && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
     if (text && n) {
-        const size_t most = 2000, skip = n > most ? n - most : 0; /* a message is at the end */
+        const size_t most = 2000, skip = n > most ? n - most : 0; /* the message is at the end */
         return arena_strndup(a, text + skip, n - skip);
     }
     return status > 128 ? arena_printf(a, "ended by signal %d", status - 128)

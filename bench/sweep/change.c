@@ -1,7 +1,7 @@
 /* change.c -- what changed from one group of runs to another.
  *
- * A change is called one when its 99 % interval excludes 1 and the medians differ by more than the floor.  Layers are matched by
- * name, place and how often that pair came before, because kernels' numbers shift when a layer is added.
+ * A difference counts as a change if its 99 % interval excludes 1 and the medians differ by more than the floor.  Layers are
+ * matched by name, place and the number of earlier layers with both, because a new layer changes the numbers of kernels.
  */
 #include "sweep/compare.h"
 #include <math.h>
@@ -20,7 +20,7 @@ static bool same_layer(const Layer *a, const Layer *b)
     return same_text(a->layer, b->layer) && same_text(a->place, b->place);
 }
 
-/* How many of that name and place come before layer i of a run. */
+/* Number of layers before layer i of a run that have its name and place. */
 static int turn(const Run *r, int i)
 {
     int n = 0;
@@ -109,8 +109,8 @@ const Group *compare_partner(const Group *group, int n, const Group *like)
     return NULL;
 }
 
-/* Must two runs end with the same weights?  Threads, ranks and repeats do not matter; with the same program's bytes, nor do
- * labels. */
+/* Whether two runs must end with the same weights.  Threads, ranks and repeats can differ; so can labels if the bytes of
+ * the program are the same. */
 static bool same_training(const Run *a, const Run *b)
 {
     return a->weights_hash && b->weights_hash && same_text(a->network, b->network) &&
@@ -135,7 +135,7 @@ int compare_bits(Arena *a, const Group *group, int n, const char ***line)
                                  x->weights_hash, group_name(a, y), y->weights_hash,
                                  (long long)x->id, (long long)y->id);
                 ARENA_PUSH(a, *line, found, text);
-                break; /* one line for two groups */
+                break; /* one line for each pair of groups */
             }
     return found;
 }

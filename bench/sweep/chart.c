@@ -65,7 +65,7 @@ static void log_ticks(Axis *a, double base)
         add_tick(a, pow(base, e));
 }
 
-/* The range of all points, y with its whiskers. */
+/* The ranges of all points; that of y includes the whiskers. */
 static void range(const Chart *c, bool y, double *low, double *high)
 {
     *low = INFINITY;
@@ -117,7 +117,7 @@ static Axis y_axis(const Chart *c)
 static void draw_axes(Text *t, const Chart *c, const Axis *x, const Axis *y)
 {
     const int bottom = HEIGHT - BOTTOM;
-    const int every = x->nticks > 8 ? 2 : 1; /* names of ticks that would touch */
+    const int every = x->nticks > 8 ? 2 : 1; /* else the labels of ticks would touch */
     for (int i = 0; i < y->nticks; i++) {
         const double at = place(y, y->tick[i]);
         text_printf(t, "<path class=g d=\"M%d %.1fH%d\"/><text class=e x=%d y=%.1f>", LEFT, at,

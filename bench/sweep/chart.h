@@ -1,7 +1,7 @@
 /* chart.h -- a chart as a few lines of SVG: axes, lines with spread, dots.
  *
- * Colours are classes (c0 .. c7), so that the page's style decides them for light, dark and paper.  The drawing is 400 units
- * wide and scales with its place; names of series stand below it, as text that wraps.
+ * Colours are classes (c0 .. c7), which the style of the page defines for light, dark and paper.  The drawing is 400 units
+ * wide and scales with the page; below it are the names of the series, as text that wraps.
  */
 #ifndef SWEEP_CHART_H
 #define SWEEP_CHART_H
@@ -9,12 +9,12 @@
 
 typedef struct Point {
     double x, y;
-    double low, high; /* a whisker where they differ */
+    double low, high; /* ends of the whisker; equal: no whisker */
     const char *tip;  /* shown under the pointer, or NULL */
 } Point;
 
 typedef struct Series {
-    const char *name; /* NULL: none below the drawing */
+    const char *name; /* NULL: no name below the drawing */
     Point *point;
     int n;
     bool line, dots, dashed;
@@ -27,7 +27,7 @@ typedef struct Chart {
     const char *title, *x, *y; /* the axes' names */
     bool log_x, log_y;
     bool whole_x;   /* ticks at whole numbers only */
-    bool from_zero; /* the y axis, where it is not logarithmic */
+    bool from_zero; /* the y axis begins at 0, unless it is logarithmic */
     double base_x;  /* of ticks on a logarithmic x axis: 2 or 10 */
     double most_y;  /* the y axis ends there; 0 = at the largest point */
     Series *series;

@@ -1,4 +1,4 @@
-/* child.c -- programs that we start, see child.h. */
+/* child.c -- child processes, see child.h. */
 #define _GNU_SOURCE
 #include "sweep/child.h"
 #include <errno.h>
@@ -53,7 +53,7 @@ void child_watch(void)
     sigaction(SIGHUP, &a, NULL);
     a.sa_handler = on_alarm;
     sigaction(SIGALRM, &a, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes fails with EFBIG */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -62,12 +62,12 @@ int child_stopped(void)
     return stopped;
 }
 
-/* In the new process. */
+/* Runs in the new process. */
 static void __attribute__((noreturn)) become(const Child *c, pid_t parent)
 {
     const int out = open(c->output, O_WRONLY | O_CREAT | O_TRUNC, 0666),
               in = open("/dev/null", O_RDONLY);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever ends us, even kill -9 */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if the parent is killed with SIGKILL */
     if (getppid() != parent)
         _exit(127);
     setpgid(0, 0);
@@ -106,7 +106,7 @@ static void end_all(Child *c, int n, int number)
             kill(-c[i].pid, number);
 }
 
-/* When the first of those that run will be late; 0 = never. */
+/* The earliest time at which a running child will be late; 0 = never. */
 static double deadline(const Child *c, int n)
 {
     double first = 0;
@@ -132,7 +132,7 @@ static int finished(Child *c, int n, pid_t pid, int status, const struct rusage 
     for (int i = 0; i < n; i++) {
         if (c[i].pid != pid)
             continue;
-        kill(-pid, SIGKILL); /* what it has left behind */
+        kill(-pid, SIGKILL); /* processes that it has started and left */
         c[i].pid = 0;
         c[i].seconds = child_now() - c[i].began;
         c[i].status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,5 +1,5 @@
-/* child.h -- programs that we start: each in a group of its own, with its output in a file, ended
- * when we end. */
+/* child.h -- child processes: each in a process group of its own, with its output in a file; they are killed when this
+ * process ends. */
 #ifndef SWEEP_CHILD_H
 #define SWEEP_CHILD_H
 #include "base/text.h"
@@ -14,23 +14,23 @@ typedef struct Child {
 
     pid_t pid;  /* 0: not running */
     int status; /* exit status; 128 + signal; 127 with `error`: not started */
-    bool late;  /* it was ended after `timeout` */
+    bool late;  /* it was killed after `timeout` */
     double began, seconds;
-    struct rusage used; /* by it and those it waited for */
+    struct rusage used; /* by the process and its children */
 } Child;
 
 void child_word(Arena *a, Child *c, const char *word);
-void child_words(Arena *a, Child *c, const char *words); /* at blanks */
+void child_words(Arena *a, Child *c, const char *words); /* splits at blanks */
 
-/* SIGINT, SIGTERM and SIGHUP end what runs and make child_wait return; child_stopped says so. */
+/* From now on, SIGINT, SIGTERM and SIGHUP kill all children and make child_wait return; then child_stopped is not 0. */
 void child_watch(void);
 int child_stopped(void); /* the signal, or 0 */
 
 bool child_start(Arena *a, Child *c);
-/* Waits for any of n that run; its number, or -1 when none does or a signal came (all are ended). */
+/* Waits until one of n children ends; returns its index, or -1 if none runs or a signal came (then all are killed). */
 int child_wait(Child *c, int n);
-bool child_run(Arena *a, Child *c); /* start, wait: did it exit with 0? */
+bool child_run(Arena *a, Child *c); /* starts it and waits; whether it exits with 0 */
 
-double child_now(void); /* s, of a clock that never goes back */
+double child_now(void); /* seconds of a monotonic clock */
 
 #endif

@@ -4,11 +4,11 @@
 #include "sweep/results.h"
 #include "sweep/stats.h"
 
-/* A layer's part in the change of a step. */
+/* The contribution of a layer to the change of a step. */
 typedef struct Part {
     const Layer *layer;
-    Interval ms;  /* what it takes more in B, a step */
-    double share; /* of its time in A: 0.1 = 10 % more */
+    Interval ms;  /* ms that it takes more in a step of B */
+    double share; /* the same relative to its time in A: 0.1 = 10 % more */
     bool sure;    /* the interval excludes 0 */
 } Part;
 
@@ -21,20 +21,20 @@ typedef struct Change {
         CHANGE_FASTER,
         CHANGE_UNKNOWN
     } kind;     /* UNKNOWN: too few runs */
-    Part *part; /* sure ones, the largest first; needs runs with layers */
+    Part *part; /* the sure ones, the largest first; needs runs with layers */
     int npart;
 } Change;
 
 enum {
     COMPARE_LEAST = 4
-}; /* runs a side: with 3, one comparison of equals in ten would look sure */
+}; /* runs of each group: with 3, one in ten comparisons of equal programs would look sure */
 
 void compare_groups(Arena *a, const Group *x, const Group *y, double floor, Change *c);
 
-/* The group that measures the same as `like`, whatever its version; NULL. */
+/* The group with the configuration of `like`, in another version; NULL if there is none. */
 const Group *compare_partner(const Group *group, int n, const Group *like);
 
-/* Weights that differ inside one label where threads, ranks and repeats must not matter: a line each. */
+/* Adds a line for each pair of groups of one label whose weights differ although only threads, ranks or repeats differ. */
 int compare_bits(Arena *a, const Group *group, int n, const char ***line);
 
 #endif

@@ -1,7 +1,7 @@
-/* flags.c -- are the options in a sweep's `build` settings some that the compiler takes?  Asked before anything is built.
+/* flags.c -- checks the options in the `build` settings of a sweep before anything is built.
  *
- * The compiler reads its command line from left to right and wants a model last, so `tenon build OPTIONS` says what is wrong with
- * them, or that the model is missing: then they are right.
+ * The compiler reads its command line from left to right, with the model last.  So `tenon build OPTIONS` reports a wrong
+ * option, or that the model is missing: then the options are right.
  */
 #include "sweep/sweep.h"
 #include "base/environment.h"
@@ -36,7 +36,7 @@ static Span narrowed(Span at, const char *options, const char *message)
         while (length > 1 && (found = strstr(found, "-")) && strncmp(found, word, length) != 0)
             found++;
         if (length > 1 && found && at.source && at.line == at.end_line) {
-            at.col += 1 + (int)(word - options); /* behind the quote */
+            at.col += 1 + (int)(word - options); /* after the quote */
             at.end_col = at.col + (int)all;
             return at;
         }

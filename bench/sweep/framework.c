@@ -1,6 +1,6 @@
 /* framework.c -- the table of frameworks.
  *
- * PyTorch's settings of malloc: by default glibc gives the pages of large tensors back at every step (bench/README.md).
+ * PyTorch gets settings of malloc: by default glibc returns the pages of large tensors to the system in each step (bench/README.md).
  */
 #include "sweep/framework.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* frameworks.c -- the report's section that sets Tenon beside the other frameworks of the same sweep. */
+/* frameworks.c -- the section of the report that compares Tenon with the other frameworks of the same sweep. */
 #include "sweep/compare.h"
 #include "sweep/framework.h"
 #include "sweep/report.h"
@@ -15,7 +15,7 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Tenon's group that trained the same, or NULL. */
+/* Tenon's group with the same training, or NULL. */
 static const Group *ours(const Report *r, const Run *b)
 {
     for (int i = 0; i < r->n; i++) {

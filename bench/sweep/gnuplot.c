@@ -1,4 +1,4 @@
-/* gnuplot.c -- `tenon results plot -o FILE.png|FILE.svg`: samples/s over the batch with its spread, a panel a model, by gnuplot. */
+/* gnuplot.c -- `tenon results plot -o FILE.png|FILE.svg`: samples/s over the batch with its spread, by gnuplot; a panel for each model. */
 #define _GNU_SOURCE
 #include "base/quote.h"
 #include "sweep/child.h"
@@ -19,7 +19,7 @@ static bool same_line(const Run *a, const Run *b)
            a->steps == b->steps && a->epochs == b->epochs;
 }
 
-/* The version only where there are several. */
+/* The version, if there are several. */
 static const char *line_name(const Results *r, const Run *run)
 {
     Text t = text_new(r->arena);
@@ -36,7 +36,7 @@ static const char *line_name(const Results *r, const Run *run)
     return t.s;
 }
 
-/* 1, 2, ... by name: a line looks the same in every panel. */
+/* 1, 2, ... by name, so that a line has the same style in every panel. */
 static int line_type(const Results *r, const char *name)
 {
     const char **seen = NULL;
@@ -54,7 +54,7 @@ static int line_type(const Results *r, const char *name)
     return n + 1;
 }
 
-/* In gnuplot's single quotes. */
+/* Adds a text in gnuplot's single quotes. */
 static void quote(Text *t, const char *s)
 {
     text_add(t, "'");
@@ -63,7 +63,7 @@ static void quote(Text *t, const char *s)
     text_add(t, "'");
 }
 
-/* Groups that differ in the batch alone are one line, a data block of its own: $d<number of its first group>. */
+/* Groups that differ only in the batch are one line, whose data are the block $d<number of its first group>. */
 static void panel(Results *r, Text *t, const char *model)
 {
     Text plot = text_new(r->arena);

@@ -1,6 +1,6 @@
-/* gpus.c -- NVML, opened when something is asked: it comes with the driver, not with the toolkit, and tenon-bench does without.
+/* gpus.c -- NVML, opened at the first use: it comes with the driver, not with the toolkit, and tenon-bench works without it.
  *
- * The few declarations are NVML's as its reference manual has them; its calls return 0 when all went well.
+ * The declarations are those of NVML's reference manual; its calls return 0 for success.
  */
 #include "sweep/gpus.h"
 #include "base/environment.h"
@@ -24,7 +24,7 @@ static struct Nvml {
 
 enum { CLOCK_SM = 1 };
 
-/* Opened once; false: no driver here, or none that answers. */
+/* Opens NVML once; false: there is no driver, or it does not answer. */
 static bool opened(void)
 {
     static const struct {
@@ -72,7 +72,7 @@ void gpus_look(Text *t)
     }
 }
 
-/* The i-th number of $CUDA_VISIBLE_DEVICES; i itself where it is not set, or has names in it. */
+/* The i-th number in $CUDA_VISIBLE_DEVICES; i itself if the variable is not set, or contains names. */
 static unsigned visible(int i)
 {
     const char *s = environment(ENV_CUDA_VISIBLE_DEVICES);

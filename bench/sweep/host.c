@@ -22,7 +22,7 @@ static const char *line_of(Arena *a, const char *path)
     return read ? arena_strndup(a, line, strcspn(line, "\n")) : NULL;
 }
 
-/* What follows "key ... :" in the first line of a file that begins so, or NULL. */
+/* The text after "key ... :" in the first line of a file that begins with key, or NULL. */
 static const char *value_in(Arena *a, const char *path, const char *key)
 {
     char line[512];
@@ -68,7 +68,7 @@ static int processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* All packages' energy since some moment, in J; a counter that wrapped makes a difference negative. */
+/* Energy of all packages since a fixed moment, in J; if a counter wraps, a difference can be negative. */
 static double packages_joules(void)
 {
     double sum = 0;
@@ -94,7 +94,7 @@ static double energy(int gpus)
     return isnan(packages) ? cards : isnan(cards) ? packages : packages + cards;
 }
 
-/* Who tells the energy that a run has used. */
+/* The sources of the energy that a run has used. */
 static const char *told_by(void)
 {
     const bool packages = !isnan(packages_joules()), cards = !isnan(gpus_joules(1));

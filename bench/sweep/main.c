@@ -1,9 +1,9 @@
 /* main.c -- tenon-bench: what `tenon sweep` and `tenon results` start.
  *
  *   tenon-bench TENON sweep ...      measure: plan, build, run, store     sweep.c
- *   tenon-bench TENON results ...    ask: list, table, compare, report    results.c
+ *   tenon-bench TENON results ...    list, table, compare, report         results.c
  *
- * TENON is the compiler.  It is a program of its own so that the compiler needs no database.
+ * TENON is the compiler.  tenon-bench is a separate program so that the compiler needs no database.
  */
 #include "sweep/results.h"
 #include "sweep/sweep.h"

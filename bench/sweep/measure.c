@@ -1,8 +1,8 @@
-/* measure.c -- one run: FMA peak, warm-up, training (or steps), FMA peak; was the machine ours?
+/* measure.c -- one run: FMA peak, warm-up, training (or steps), FMA peak; and whether other work has disturbed it.
  *
- * A run is disturbed when others kept more than a tenth of a processor busy, the hypervisor kept a
- * twentieth of one, or the FMA peak before or after it was 5 % below what the best quarter of this
- * sweep's measurements exceed.  (The best of all is a burst of the clock: it would mark every run.)
+ * A run is disturbed if other processes used more than a tenth of a processor, if the hypervisor took a twentieth of one, or if
+ * the FMA peak before or after the run was 5 % below the upper quartile of this sweep's peaks.  (The highest peak comes from a
+ * short boost of the clock: compared with it, every run would be disturbed.)
  */
 #include "sweep/framework.h"
 #include "sweep/record.h"
@@ -35,7 +35,7 @@ static void option(Arena *a, Child *c, const char *name, int64_t value)
     }
 }
 
-/* What a training takes that Tenon's programs and others' scripts read alike. */
+/* Options of a training that Tenon's programs and the scripts have in common. */
 static void training(Arena *a, Child *c, const Matrix *m)
 {
     option(a, c, "--epochs", m->epochs);
@@ -49,7 +49,7 @@ static void training(Arena *a, Child *c, const Matrix *m)
 
 static const char *interpreter(const Sweep *s, const char *framework)
 {
-    for (int i = s->npython - 1; i >= 0; i--) { /* the last one given counts */
+    for (int i = s->npython - 1; i >= 0; i--) { /* the last one on the command line counts */
         const size_t n = strlen(s->pythons[i].framework);
         if (strncmp(framework, s->pythons[i].framework, n) == 0 && strchr("-", framework[n]))
             return s->pythons[i].program;
@@ -57,7 +57,7 @@ static const char *interpreter(const Sweep *s, const char *framework)
     return s->python;
 }
 
-/* A script of another framework, on so many processors; it finds data by name in $TENON_DATA, or beside the model. */
+/* A script of another framework, on that many processors; it finds data by name in $TENON_DATA, or beside the model. */
 static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
 {
     const Framework *f = framework_find(cf->framework);
@@ -80,7 +80,7 @@ static Child script(const Sweep *s, Arena *a, const Config *cf, const char *log)
     return c;
 }
 
-/* `bench` for the warm-up, in one process, and for configurations that ask for steps. */
+/* The command `bench`: for the warm-up, in one process, and for configurations with `steps`. */
 static Child command(const Sweep *s, Arena *a, const Config *cf, bool bench, int64_t steps,
                      const char *log)
 {
@@ -180,7 +180,7 @@ static void failed(Arena *a, Run *r, const Child *c)
                          : sweep_last_words(a, c->output, c->status);
     const char *last = strrchr(r->message, '\n');
     if (last &&
-        framework_find(r->framework)->to) /* of a traceback the last line says what is wrong */
+        framework_find(r->framework)->to) /* the last line of a traceback has the error */
         r->message = arena_printf(a, "%s\n%s", last + 1, r->message);
 }
 

@@ -1,7 +1,7 @@
 /* merge.c -- `tenon results merge A.db B.db ... --store OUT`: the runs of several stores, each once, in one.
  *
- * A run is the same one when key, attempt and moment agree, so merging again adds nothing; another run with
- * the same key and attempt (made elsewhere) becomes one more attempt.  No run of any store is lost.
+ * Two runs are the same if key, attempt and time agree, so a second merge adds nothing.  Another run with the same key and
+ * attempt (made elsewhere) becomes one more attempt.  No run of any store is lost.
  */
 #include "sweep/results.h"
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 static const Span nowhere;
 
-/* What the store holds so far. */
+/* The runs that the store already has. */
 typedef struct Held {
     Run *run;
     int n, added, known;
@@ -22,13 +22,13 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Its duration is as good as a name: no two runs take the same nanoseconds. */
+/* The duration identifies a run: two runs never take the same number of nanoseconds. */
 static bool is_same(const Run *a, const Run *b)
 {
     return strcmp(a->started, b->started) == 0 && a->seconds == b->seconds;
 }
 
-/* Is it there?  If not, *attempt is the first one of its key from its own on that is free. */
+/* Whether the store has the run.  If not, *attempt is the first free attempt of its key, from the run's own attempt on. */
 static bool holds(const Held *h, const Run *r, int64_t *attempt)
 {
     *attempt = r->attempt;

@@ -56,7 +56,7 @@ static bool unknown(Sweep *s, const char *name)
     return false;
 }
 
-/* PROGRAM, or FRAMEWORK=PROGRAM where FRAMEWORK is one, or what several begin with: keras. */
+/* PROGRAM or FRAMEWORK=PROGRAM, where FRAMEWORK is a name of a framework or a common beginning of several names: keras. */
 static bool take_python(Sweep *s, const char *value)
 {
     const char *equals = strchr(value, '=');
@@ -98,7 +98,7 @@ static bool take(Sweep *s, const SweepOption *o, const char *value)
     return true;
 }
 
-/* A setting of the command line: into `m`, and noted, so that it can replace those of a file. */
+/* Reads a setting of the command line into `m`, and notes it, so that it can replace the settings of a file. */
 typedef struct Given {
     Matrix m;
     const Setting *setting[64];
@@ -107,7 +107,7 @@ typedef struct Given {
     int nfile;
 } Given;
 
-/* Builds add up; of another setting that is given again, the last counts. */
+/* Several builds are combined; for another setting, the last one counts. */
 static bool take_setting(Sweep *s, Given *g, const Setting *t, const char *value)
 {
     bool again = false;

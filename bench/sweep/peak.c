@@ -1,7 +1,7 @@
-/* peak.c -- tenon-peak THREADS: prints the machine's FMA peak in GFLOP/s, by the loop that every program's `bench` runs;
+/* peak.c -- tenon-peak THREADS: prints the machine's FMA peak in GFLOP/s, measured as in `bench` of every program;
  * tenon-peak THREADS memory: the bandwidth of its memory in GB/s.
  *
- * A program of its own: it is the only one here that looks into the runtime, and its threads are gone when it ends.
+ * A separate program: only this file uses the runtime, and its threads end with it.
  */
 #include "base/clock.h"
 #include "measure/fma_peak.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BURSTS = 8 }; /* fma_peak is some ms; the best of so many */
+enum { BURSTS = 8 }; /* calls of fma_peak, which takes some ms; the best counts */
 
 /* The widest vectors of this processor, in f32. */
 static RtProgram widest(void)
@@ -54,7 +54,7 @@ static double bandwidth(Pool *pool, int threads)
     t.c = calloc(FLOATS, sizeof *t.c);
     if (!t.a || !t.b || !t.c)
         return 0;
-    for (size_t i = 0; i < FLOATS; i++) /* pages of their own, not the one of zeros */
+    for (size_t i = 0; i < FLOATS; i++) /* writes, so that each page has memory: unwritten pages are all the zero page */
         t.b[i] = t.c[i] = 1;
     for (int i = 0; i < PASSES; i++) {
         const double began = clock_now();

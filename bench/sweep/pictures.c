@@ -15,7 +15,7 @@ static int64_t lanes(const Run *r)
     return r->threads * r->ranks;
 }
 
-/* "pytorch, "; "tenon, " only where there are others. */
+/* "pytorch, "; "tenon, " only if there are other frameworks. */
 static const char *who(const Report *report, const Run *r)
 {
     bool others = false;
@@ -24,7 +24,7 @@ static const char *who(const Report *report, const Run *r)
     return others ? arena_printf(report->arena, "%s, ", r->framework) : "";
 }
 
-/* Everything but the batch: what one line of a chart has in common. */
+/* The name of a line of a chart: all settings but the batch. */
 static const char *line_name(const Report *report, const Run *r)
 {
     Text t = text_new(report->arena);
@@ -38,7 +38,7 @@ static const char *line_name(const Report *report, const Run *r)
     return t.s;
 }
 
-/* The series of that name, made when it is not there. */
+/* The series with that name; makes it if it is missing. */
 static Series *series_named(Arena *a, Chart *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
@@ -94,7 +94,7 @@ void report_throughput(Report *r)
 
 /* ---- scaling */
 
-/* The same on one processor. */
+/* The group with the same settings on one processor. */
 static const Group *alone(const Report *r, const Group *g)
 {
     for (int i = 0; i < r->n; i++) {
@@ -171,7 +171,7 @@ void report_scaling(Report *r)
 
 /* ---- accuracy and loss */
 
-/* One curve a batch and framework: of its first run on the most processors; Tenon's others have the same bits. */
+/* One curve for each batch and framework: the first run on the most processors.  Other runs of Tenon have the same bits. */
 static bool shown(const Report *r, const Group *g)
 {
     for (int i = 0; i < r->n; i++) {
@@ -184,7 +184,7 @@ static bool shown(const Report *r, const Group *g)
     return g->first->nepoch > 1;
 }
 
-/* Where there would be more curves than colours, only those of the smallest and the largest batch are drawn. */
+/* If there are more curves than colours, draws only those of the smallest and the largest batch. */
 static bool crowded_out(const Report *r, const Group *g)
 {
     int64_t least = INT64_MAX, most = 0;

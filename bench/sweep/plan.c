@@ -4,7 +4,7 @@
 #include "sweep/framework.h"
 #include <string.h>
 
-enum { RUNS_MAX = 20000 }; /* some loops here go over all pairs */
+enum { RUNS_MAX = 20000 }; /* a limit, because some loops go over all pairs */
 
 static int program_for(Arena *a, Plan *p, const Config *c)
 {
@@ -29,7 +29,7 @@ static void skip(Arena *a, Plan *p, const char *why)
     ARENA_PUSH(a, p->skipped, p->nskipped, why);
 }
 
-/* Why this machine cannot do it, or NULL. */
+/* The reason why this machine cannot run a configuration, or NULL. */
 static const char *impossible(Arena *a, const Config *c, int64_t processors, bool mpirun)
 {
     if (c->gpus > 0)
@@ -72,7 +72,7 @@ static void add(Arena *a, Plan *p, Config c, int64_t processors, bool mpirun)
         return;
     }
     c.program = program_for(a, p, &c);
-    if (!known(p, &c)) /* 2 threads and all of 2 are one */
+    if (!known(p, &c)) /* "2" and "all" of 2 threads are the same */
         ARENA_PUSH(a, p->config, p->nconfig, c);
 }
 

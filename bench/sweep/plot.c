@@ -1,4 +1,4 @@
-/* plot.c -- samples/s in the terminal: a bar a configuration, full up to the slowest run, light up to the fastest. */
+/* plot.c -- samples/s in the terminal: a bar for each configuration, full up to the slowest run, light up to the fastest. */
 #include "sweep/results.h"
 #include "base/environment.h"
 #include <langinfo.h>
@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Characters that a line has room for. */
+/* Width of a line in characters. */
 static int columns(void)
 {
     struct winsize w;

@@ -60,7 +60,7 @@ static void epoch(Arena *a, Run *r, const cJSON *o)
     r->peak_bytes = bytes > r->peak_bytes ? bytes : r->peak_bytes;
 }
 
-/* The warm-up's, or with r->steps the measurement itself. */
+/* Reads the record of a `bench`: the warm-up or, with r->steps, the measurement itself. */
 static void bench(Arena *a, Run *r, const cJSON *o)
 {
     r->network = text(a, o, "program");

@@ -1,6 +1,6 @@
 /* report.c -- `tenon results report`: one page without outside references.
  *
- * Charts are of the newest label (version) in the store, or of the one that --label names; differences are to the one before.
+ * Charts show the newest label (version) in the store, or the one that --label names; differences are those to the label before.
  */
 #include "sweep/report.h"
 #include "sweep/stats.h"
@@ -18,7 +18,7 @@ int group_layers(Arena *a, const Group *g, LayerTime **layer)
         for (int i = 0; i < g->n && m < 1024; i++)
             if (k < g->run[i]->nlayer && strcmp(g->run[i]->layer[k].layer, l->layer) == 0)
                 ms[m++] = g->run[i]->layer[k].ms;
-        work = l->gflops > 0 ? 1e6 * l->gflops * l->ms : 0; /* FLOPs a step */
+        work = l->gflops > 0 ? 1e6 * l->gflops * l->ms : 0; /* FLOPs of a step */
         const double t = stats_median(ms, m);
         ARENA_PUSH(a, *layer, n,
                    ((LayerTime){l, t, t > 0 ? 1e-6 * work / t : 0, work,

@@ -1,4 +1,4 @@
-/* report.h -- the sections of the report, in their order; each adds nothing where the store knows nothing about it. */
+/* report.h -- the sections of the report, in order; a section without data in the store adds nothing. */
 #ifndef SWEEP_REPORT_H
 #define SWEEP_REPORT_H
 #include "sweep/chart.h"
@@ -9,8 +9,8 @@ typedef struct Report {
     Arena *arena;
     Text *out;
     const char *label,
-        *before;  /* the newest, which charts are of, and the one before it, or NULL */
-    Group *group; /* those of the newest with runs that count */
+        *before;  /* the newest label, which charts show; the label before it, or NULL */
+    Group *group; /* groups of the newest label with valid runs */
     int n;
     const char **model;
     int nmodel;
@@ -35,16 +35,16 @@ void report_account(Report *r);
 void report_differences(Report *r);
 void report_failures(Report *r);
 
-/* Of the newest; with `layers` of those whose layers were timed, or NULL; without never NULL for one of r->model. */
+/* A group of the newest label; with `layers`, a group whose layers were measured, or NULL; without, not NULL for a model of r. */
 const Group *report_fastest(const Report *r, const char *model, bool layers);
 
 typedef struct LayerTime {
     const Layer *layer;              /* of the first run */
-    double ms, gflops, flops, bytes; /* a step; flops and bytes 0: not counted */
+    double ms, gflops, flops, bytes; /* of a step; flops and bytes 0: not counted */
 } LayerTime;
 int group_layers(Arena *a, const Group *g, LayerTime **layer); /* needs store_details */
 
-void report_begin(Report *r, const char *id, const char *title); /* of a section */
+void report_begin(Report *r, const char *id, const char *title); /* begins a section */
 void report_end(Report *r);
 
 #endif

@@ -121,14 +121,14 @@ static int by_count(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Ours before the others. */
+/* Tenon before the other frameworks. */
 static int by_framework(const char *a, const char *b)
 {
     const int first = by_count(framework_find(a)->to != NULL, framework_find(b)->to != NULL);
     return first ? first : by_text(a, b);
 }
 
-/* Which come first, and 0 for those that repeat each other. */
+/* The order of groups; 0 for runs of the same group. */
 static int order(const Run *a, const Run *b)
 {
     int c;
@@ -162,7 +162,7 @@ static int in_order(const void *a, const void *b)
                                             : by_count(x->attempt, y->attempt);
 }
 
-/* Of attempts at the same repeat, sorted: an undisturbed one, else the last. */
+/* Of the sorted attempts at one repeat: an undisturbed one, else the last one. */
 static bool counts(const Run *const *run, int i, int end)
 {
     if (strcmp(run[i]->status, "done") != 0)

@@ -1,12 +1,12 @@
-/* results.h -- `tenon results`: questions to a store. */
+/* results.h -- `tenon results`: queries of a store. */
 #ifndef SWEEP_RESULTS_H
 #define SWEEP_RESULTS_H
 #include "sweep/store.h"
 
-/* Runs that repeat each other: the same label, network, settings and machine. */
+/* Repeats of one configuration: runs with the same label, network, settings and machine. */
 typedef struct Group {
     const Run *first; /* what they have in common */
-    const Run **run;  /* those that count: done, and of each repeat the last attempt */
+    const Run **run;  /* the valid ones: complete, and one attempt of each repeat */
     int n, failed, disturbed;
     double *rate; /* samples/s of each */
     double median, least, most;
@@ -34,10 +34,10 @@ void results_group(Arena *a, Run *run, int n, Group **group, int *ngroup);
 const char *group_name(Arena *a, const Run *r);  /* "lenet, batch 128, 2 threads" */
 const char *group_where(Arena *a, const Run *r); /* the same without the model */
 
-/* Over a group's runs, of a double at that offset in Run; NAN where none knows it. */
+/* The median over a group's runs of the double at that offset in Run; NAN if no run has it. */
 double group_median(const Group *g, size_t field);
 
-/* The commands: exit codes. */
+/* The commands; each returns the exit code. */
 int results_list(Results *r);
 int results_show(Results *r);
 int results_table(Results *r);
@@ -48,7 +48,7 @@ int results_plot(Results *r);
 int results_picture(Results *r); /* plot with -o */
 int results_report(Results *r);
 
-/* Writes to --output, whole or not at all, or to stdout. */
+/* Writes to stdout, or to --output, which gets the whole text or stays as it is. */
 int results_write(Results *r, const Text *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* setting.c -- the settings of a matrix, a row each: the same for sweep files and the command line.
+/* setting.c -- the settings of a matrix, one row for each: the same for sweep files and the command line.
  *
  * A list may be written with brackets or, on the command line, without: [64, 128] or 64,128.
  */
@@ -67,7 +67,7 @@ void setting_copy(Matrix *to, const Matrix *from, const Setting *s)
          [SETTING_TEXTS] = sizeof(Words),   [SETTING_COUNT] = sizeof(int64_t),
          [SETTING_TEXT] = sizeof(char *),   [SETTING_FLAG] = sizeof(bool)};
     memcpy((char *)to + s->field, (const char *)from + s->field, bytes[s->kind]);
-    if (strcmp(s->name, "epochs") == 0) /* the one takes the other's place */
+    if (strcmp(s->name, "epochs") == 0) /* epochs and steps replace each other */
         to->steps = 0;
     if (strcmp(s->name, "steps") == 0)
         to->epochs = 0;
@@ -113,7 +113,7 @@ static bool read_framework(Reader *r, const char **v)
     return false;
 }
 
-/* Options of tenon build, or emit, that no setting and not the sweep itself gives. */
+/* Options of tenon build or emit that neither a setting nor the sweep itself gives. */
 static bool build_allowed(const Setting *s, const char *options, Span at, Diag *d)
 {
     static const char *const own[][2] = {{"-o", "programs lie beside the store"},
@@ -160,7 +160,7 @@ static bool read_item(Reader *r, const Setting *s, int64_t *count, const char **
                                       : read_text(r, s, word);
 }
 
-/* [a, b, c], or a, b, c up to the end where there is nothing else to come. */
+/* Reads [a, b, c], or a, b, c up to the end if nothing else can follow. */
 static bool read_list(Reader *r, const Setting *s, void *field, bool open)
 {
     int64_t *count = NULL, c = 0;
@@ -209,7 +209,7 @@ bool setting_read(Reader *r, Matrix *m, const Setting *s)
     return true;
 }
 
-/* [..], "..", .. and --fast,--plain are lists as sweep files have them, and no options. */
+/* Whether a text is a list in the form of sweep files, such as [..], "..", .. or --fast,--plain, and not options. */
 static bool is_list(const char *value)
 {
     const char *first = value + strspn(value, " ");
@@ -221,7 +221,7 @@ static bool is_list(const char *value)
     return false;
 }
 
-/* The options of one build, as they are; behind those of the builds that were given before. */
+/* Adds the options of one build, unchanged, after the builds that were given before. */
 static bool add_build(Arena *a, Words *w, const Setting *s, const char *value, bool again, Diag *d)
 {
     const char **word = NULL;

@@ -1,4 +1,4 @@
-/* setting.h -- the table of a matrix's settings, for those who read values. */
+/* setting.h -- the table of a matrix's settings, for the code that reads values. */
 #ifndef SWEEP_SETTING_H
 #define SWEEP_SETTING_H
 #include "sweep/plan.h"
@@ -17,7 +17,7 @@ struct Setting {
     const char *name, *value; /* "batch", "LIST" */
     SettingKind kind;
     size_t field;    /* offset in Matrix */
-    int least;       /* of numbers */
+    int least;       /* least allowed number */
     const char *all; /* a word for 0, or NULL */
     const char *help;
 };

@@ -1,8 +1,8 @@
 /* slurm.c -- `tenon sweep ... --slurm N`: the sweep as a job array for Slurm.
  *
- * Each task takes a part of the matrix (plan_part), on a node of its own, into a store of its own; when it
- * is through, its runs go into the one store, a task at a time.  So no store is ever open on two nodes:
- * SQLite's WAL does not allow that on a network's file system.
+ * Each task measures a part of the matrix (plan_part), on its own node, into its own store.  At its end, its runs are merged
+ * into the common store, one task at a time.  So no store is ever open on two nodes: SQLite's WAL does not allow that on a
+ * network file system.
  */
 #include "sweep/sweep.h"
 #include "base/quote.h"
@@ -12,7 +12,7 @@
 
 static const Span nowhere;
 
-/* The command line without what the script says itself. */
+/* The command line without the options that the script sets itself. */
 static void add_words(Text *t, const Sweep *s)
 {
     static const char *const own[] = {"--slurm", "--store", "--label"};
@@ -68,7 +68,7 @@ static Text script(const Sweep *s, const char *stem, int64_t tasks)
     text_add(&t, quote_shell(t.arena, stem));
     text_add(&t, ".part-$SLURM_ARRAY_TASK_ID.db\n\"$tenon\" sweep");
     add_words(&t, s);
-    if (s->label) { /* of now: the compiler may have changed when the job runs */
+    if (s->label) { /* now, because the compiler can change before the job runs */
         text_add(&t, " --label ");
         text_add(&t, quote_shell(t.arena, s->label));
     }

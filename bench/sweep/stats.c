@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWS = 10000, MOST = 1024 }; /* more repeats than MOST are not looked at */
+enum { DRAWS = 10000, MOST = 1024 }; /* MOST: repeats that are used */
 
 static int ascending(const void *a, const void *b)
 {
@@ -13,7 +13,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of sorted numbers. */
+/* A quantile of sorted numbers. */
 static double quantile(const double *v, int n, double q)
 {
     const double at = q * (n - 1);
@@ -56,7 +56,7 @@ static uint32_t draw(uint64_t *state)
     return (uint32_t)(*state * 0x2545f4914f6cdd1du >> 32);
 }
 
-/* The median of n numbers drawn from v; by insertion, for n is small. */
+/* The median of n numbers drawn from v, with replacement; sorted by insertion, because n is small. */
 static double median_again(const double *v, int n, uint64_t *state)
 {
     double sorted[MOST];

@@ -1,4 +1,4 @@
-/* store.c -- the SQLite behind store.h. */
+/* store.c -- the SQLite code of store.h. */
 #include "sweep/store.h"
 #include "sweep/store_error.h"
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 enum {
     APPLICATION = 0x54656e6f, /* "Teno": PRAGMA application_id */
-    PATIENCE = 5000,          /* ms that another writer is waited for when a store is opened, */
-    LONG_PATIENCE = 600000    /* and with a measured run in our hands */
+    PATIENCE = 5000,          /* ms of waiting for another writer when a store is opened */
+    LONG_PATIENCE = 600000    /* ms of waiting for another writer to store a measured run */
 };
 
 static const Span nowhere;
@@ -25,7 +25,7 @@ struct Store {
 
 /* ---- errors */
 
-/* true when `code` is no error. */
+/* Whether `code` is not an error; reports it otherwise. */
 static bool check(Store *s, int code, const char *doing)
 {
     if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW)
@@ -77,7 +77,7 @@ static bool create(Store *s)
     return false;
 }
 
-/* The only number that a statement answers, or -1 after an error. */
+/* The single number that a statement returns, or -1 after an error. */
 static int64_t ask(Store *s, const char *sql)
 {
     sqlite3_stmt *st = NULL;
@@ -135,7 +135,7 @@ Store *store_open(Arena *a, const char *path, Diag *d)
         check(s, SQLITE_READONLY, "open");
     else if (ours(s, true) && run_sql(s, "PRAGMA journal_mode = WAL", "open") &&
              run_sql(s, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", "open") &&
-             run_sql(s, "BEGIN IMMEDIATE; ROLLBACK", "write")) { /* can we write? */
+             run_sql(s, "BEGIN IMMEDIATE; ROLLBACK", "write")) { /* whether writing is possible */
         sqlite3_busy_timeout(s->db, LONG_PATIENCE);
         return s;
     }
@@ -143,7 +143,7 @@ Store *store_open(Arena *a, const char *path, Diag *d)
     return NULL;
 }
 
-/* In a directory that cannot be written, a WAL store opens only as one that nobody changes. */
+/* In a directory that cannot be written, a WAL store opens only as immutable. */
 static const char *immutable(Arena *a, const char *path)
 {
     Text uri = text_new(a);
@@ -164,7 +164,7 @@ Store *store_read(Arena *a, const char *path, Diag *d)
     if (store_is_directory(path, d))
         return NULL;
     const bool fixed = access(store_directory(a, path), W_OK) != 0;
-    /* Who may write takes away what WAL has laid beside the store; who may only read leaves it there. */
+    /* A process that may write removes WAL's files beside the store; a process that may only read leaves them. */
     Store *s = open_with(a, path, fixed ? immutable(a, path) : path,
                          fixed ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, d);
     if (!s || (run_sql(s, "PRAGMA query_only = ON", "open") && ours(s, false)))

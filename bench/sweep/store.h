@@ -1,12 +1,12 @@
-/* store.h -- one SQLite file with everything that was ever measured: a row a run.
+/* store.h -- one SQLite file with all measurements: one row for each run.
  *
- *   run     what was run, where, and what came of it     (columns: run_field in store_fields.c)
+ *   run     program, machine and results of a run        (columns: run_field in store_fields.c)
  *   epoch   each epoch of a training run                 (run, epoch, ...)
- *   layer   each call of a step, when asked              (run, position, ...)
- *   text    long texts by their hash: model files, machines, what a program says of itself
+ *   layer   each call of a step, if layers are measured  (run, position, ...)
+ *   text    long texts by their hash: model files, machines, the `info` of programs
  *
- * A run is one transaction in WAL mode, flushed to the disk: it is there as a whole or not at all,
- * and what is there is never changed.  PRAGMA user_version is the schema's version.
+ * A run is stored in one transaction in WAL mode, flushed to the disk: completely or not at all.  A
+ * stored run is never changed.  PRAGMA user_version is the version of the schema.
  */
 #ifndef SWEEP_STORE_H
 #define SWEEP_STORE_H
@@ -24,13 +24,13 @@ typedef struct Epoch {
 typedef struct Layer {
     const char *layer, *kernel, *place, *algorithm; /* kernel "": waiting, not a call */
     double ms, predicted_ms, gflops;
-    double bytes; /* read and written a step, counted */
+    double bytes; /* read and written in a step, according to the compiler */
 } Layer;
 
-/* Texts may be NULL, reals NAN, counts 0: not known. */
+/* Unknown values: text NULL, real NAN, count 0. */
 typedef struct Run {
     int64_t id;
-    const char *key; /* what would be measured again: see run_key in sweep.c */
+    const char *key; /* equal for repeats of the same measurement: see run_key in sweep.c */
     const char *label, *infrastructure, *started, *status, *message, *disturbed;
     const char *framework, *model, *file, *source, *network, *build, *binary, *info;
     const char *target, *cpu, *comm, *data, *compiler, *compiler_commit, *machine;
@@ -38,14 +38,14 @@ typedef struct Run {
     int64_t batch, threads, ranks, gpus, shards, epochs, steps, limit_samples, seed, repeat,
         attempt;
     int64_t samples, parameters, planned_bytes, peak_bytes;
-    double seconds;       /* all of the run: warm-up, training, tests */
+    double seconds;       /* of the whole run: warm-up, training, tests */
     double samples_per_s; /* training: median of the epochs after the first */
     double epoch_s, accuracy, loss, train_accuracy, train_loss; /* the last epoch's */
     double compile_s, first_step_ms, step_ms, flops_per_sample;
     double peak_before, peak_after; /* FMA, GFLOP/s of all threads, around the run */
     double bandwidth;               /* GB/s of memory, all threads, before the run */
-    double others;                  /* processors that others kept busy meanwhile */
-    double stolen;                  /* processors that the hypervisor kept */
+    double others;                  /* processors that other processes used meanwhile */
+    double stolen;                  /* processors that the hypervisor took */
     double user_s, system_s, mhz, joules;
 
     Epoch *epoch; /* see store_details */
@@ -66,24 +66,24 @@ extern const Field run_field[], epoch_field[], layer_field[]; /* each ends witho
 
 typedef struct Store Store;
 
-/* Opens for writing; made when it is not there.  NULL after an error. */
+/* Opens a store for writing, and makes it if it is missing.  NULL after an error. */
 Store *store_open(Arena *a, const char *path, Diag *d);
-/* Opens what is there, for reading only. */
+/* Opens an existing store, for reading only. */
 Store *store_read(Arena *a, const char *path, Diag *d);
 void store_close(Store *s);
 
-/* Keeps a text and returns its hash. */
+/* Stores a text and returns its hash. */
 const char *store_text(Store *s, const char *text);
 const char *store_text_of(Store *s, const char *hash); /* or NULL */
 
-/* All or nothing; r->id is set.  false after an error. */
+/* Stores the run completely or not at all, and sets r->id.  false after an error. */
 bool store_add(Store *s, Run *r);
 
-/* All runs that fit, in the order they were made.  `where` is SQL with values of our own making
- * only; NULL = all. */
+/* All runs that match, in the order of measurement.  `where` is SQL that contains only values made by
+ * tenon-bench; NULL = all runs. */
 int store_runs(Store *s, const char *where, Run **run);
-bool store_details(Store *s, Run *r); /* its epochs and layers */
+bool store_details(Store *s, Run *r); /* loads the epochs and layers of a run */
 
-bool store_failed(const Store *s); /* an error was reported */
+bool store_failed(const Store *s); /* whether an error was reported */
 
 #endif

@@ -1,4 +1,4 @@
-/* store_error.c -- SQLite's reasons in words that say what to do. */
+/* store_error.c -- messages for SQLite's errors that say what the user can do. */
 #include "sweep/store_error.h"
 #include "tool/file.h"
 #include <errno.h>
@@ -23,7 +23,7 @@ bool store_is_directory(const char *path, Diag *d)
     return true;
 }
 
-/* SQLite's own reason is that of its last attempt, which need not be the one that counts. */
+/* SQLite's own message is about its last attempt, which can be another one than the attempt that matters. */
 static void say_no_file(Arena *a, Diag *d, const char *path, const char *message)
 {
     const char *dir = store_directory(a, path);

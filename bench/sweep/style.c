@@ -1,4 +1,4 @@
-/* style.c -- how the report looks: light and dark as the reader's system is, narrow and wide, on paper. */
+/* style.c -- the style of the report: light or dark as the reader's system, for narrow and wide windows, and for paper. */
 #include "sweep/report.h"
 
 const char report_style[] =

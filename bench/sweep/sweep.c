@@ -1,4 +1,4 @@
-/* sweep.c -- `tenon sweep`: plan, build, run one after the other, store; go on where one stopped. */
+/* sweep.c -- `tenon sweep`: plan, build, run one configuration after the other, store; resume a stopped sweep. */
 #define _GNU_SOURCE
 #include "sweep/sweep.h"
 #include "sweep/framework.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STOPPED = 75 }; /* exit code: done runs are stored, the same command goes on */
+enum { STOPPED = 75 }; /* exit code: finished runs are stored, the same command resumes */
 
 static const Span nowhere;
 
@@ -16,13 +16,13 @@ static const Span nowhere;
 typedef struct Item {
     const Config *config;
     const char *key;
-    int64_t repeat, attempt; /* attempts that are stored */
+    int64_t repeat, attempt; /* attempt: number of stored attempts */
     bool done;
-    double seconds; /* that one took; 0 = not known */
+    double seconds; /* of a stored attempt; 0 = not known */
 } Item;
 
 typedef struct Queue {
-    Item *item; /* in the order of running */
+    Item *item; /* in the order in which they run */
     int n, todo, done, failed, disturbed;
     double *seconds; /* by configuration, of its last run; 0 = not known */
 } Queue;
@@ -86,8 +86,8 @@ static Item item_of(Sweep *s, const Config *c, int64_t repeat, const Run *run, i
     return it;
 }
 
-/* In rounds: every configuration once, shuffled, then again.  So a drift of the machine falls on all of them alike, and a sweep that
- * is stopped has measured each of them nearly as often as any other. */
+/* The order has rounds: every configuration once, shuffled, then again.  So a drift of the machine affects all configurations
+ * alike, and a stopped sweep has measured all of them nearly equally often. */
 static Queue queue_of(Sweep *s)
 {
     Queue q = {0};
@@ -111,7 +111,7 @@ static Queue queue_of(Sweep *s)
     return q;
 }
 
-/* Seconds of what is left: of the same configuration where one was run, else the mean of all. */
+/* Predicted seconds of the remaining runs: those of the same configuration if it has run, else the mean of all. */
 static double time_left(const Sweep *s, const Queue *q)
 {
     double *of = q->seconds, known = 0, sum = 0;
@@ -161,7 +161,7 @@ static void say(const Sweep *s, Arena *a, const Queue *q, const Item *it, const 
     fflush(stdout);
 }
 
-/* One attempt, measured and stored.  false: stopped, or the store cannot be written. */
+/* Measures and stores one attempt.  false: stopped, or the store cannot be written. */
 static bool attempt(Sweep *s, Queue *q, Item *it, int all)
 {
     Arena *a = arena_new();
@@ -188,7 +188,7 @@ static bool attempt(Sweep *s, Queue *q, Item *it, int all)
     return ok;
 }
 
-/* Runs that were disturbed come again after all others, when the machine may be quiet. */
+/* Disturbed runs are repeated after all others, when the machine may be quiet. */
 static bool run_all(Sweep *s, Queue *q)
 {
     const int all = q->todo;
@@ -314,7 +314,7 @@ int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv)
         return sweep_slurm(&s);
     if (s.dry_run || !s.plan.nconfig)
         return 0;
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0); /* in containers there may be no one else */
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0); /* a container can have no other user */
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     s.peaks = arena_alloc(a, sizeof *s.peaks * (size_t)(s.host.processors + 1));
     s.bandwidth = arena_alloc(a, sizeof *s.bandwidth * (size_t)(s.host.processors + 1));

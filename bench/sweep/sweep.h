@@ -1,4 +1,4 @@
-/* sweep.h -- a sweep at work: the plan, the store, and what is known so far. */
+/* sweep.h -- the state of a running sweep: the plan, the store, and measurements so far. */
 #ifndef SWEEP_SWEEP_H
 #define SWEEP_SWEEP_H
 #include "sweep/child.h"
@@ -10,27 +10,27 @@
 typedef struct Built {
     const char *path;
     const char *source;  /* the model file's text */
-    const char *message; /* NULL: it was built; else why not */
-    const char *binary;  /* a hash of the program's bytes; of the source when it was not built */
-    const char *info;    /* what it says of itself */
+    const char *message; /* NULL: it was built; else the error */
+    const char *binary;  /* hash of the program's bytes; of the source if it was not built */
+    const char *info;    /* output of its command `info` */
     double compile_s;
 } Built;
 
 typedef struct Sweep {
-    Arena *arena; /* of all of it */
+    Arena *arena; /* owns all memory of the sweep */
     Diag *diag;
     const char *tenon;  /* the compiler */
-    const char *python; /* runs the scripts of other frameworks, */
+    const char *python; /* runs the scripts of other frameworks, except: */
     struct Python {
         const char *framework, *program;
-    } * pythons; /* but for these: of "keras" also keras-jax */
+    } * pythons; /* interpreters of single frameworks; "keras" is also for keras-jax */
     int npython;
     const char *peak_program; /* tenon-peak */
     const char *store_path, *label, *infrastructure, *only, *part;
     const char *compiler, *commit; /* "tenon 0.1.0"; "59cbae6" or NULL */
     int64_t order, retries, jobs;
-    int64_t slurm; /* tasks of a job array to write; 0 = run here */
-    int argc;      /* the command line, for that job */
+    int64_t slurm; /* number of tasks of a job array to write; 0 = run the sweep now */
+    int argc;      /* the command line, for the job array */
     char **argv;
     bool cold, dry_run, retry_failed;
     Plan plan;
@@ -42,41 +42,41 @@ typedef struct Sweep {
     struct Peaks {
         double *seen;
         int n;
-    } * peaks;         /* by threads x ranks: the FMA peaks measured, */
-    double *bandwidth; /* and that of memory, once */
+    } * peaks;         /* measured FMA peaks, by threads x ranks */
+    double *bandwidth; /* of memory, measured once */
 } Sweep;
 
-/* `tenon sweep`: the process's exit code. */
+/* Runs `tenon sweep`; returns the exit code. */
 int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv);
-bool sweep_options(Sweep *s, int argc, char **argv); /* false: done or wrong; see diag */
+bool sweep_options(Sweep *s, int argc, char **argv); /* false: done (--help), or errors in s->diag */
 
 /* begin.c */
-bool sweep_open_work(Sweep *s);                     /* its directory, locked */
-void sweep_remove_work(Sweep *s);                   /* with programs and logs */
-bool sweep_has_program(Arena *a, const char *name); /* on the path */
+bool sweep_open_work(Sweep *s);                     /* makes and locks the working directory */
+void sweep_remove_work(Sweep *s);                   /* removes it, with programs and logs */
+bool sweep_has_program(Arena *a, const char *name); /* whether a program is in PATH */
 const char *sweep_beside_us(Arena *a,
-                            const char *name); /* a file that lies where this program lies */
+                            const char *name); /* a file in the directory of this program */
 void sweep_commit(Sweep *s);                   /* s->commit, and s->label if that is not given */
-void sweep_compiler(Sweep *s);                 /* s->compiler: asks it */
+void sweep_compiler(Sweep *s);                 /* s->compiler: calls it */
 
-/* Are the options in `build` settings some that the compiler takes?  Errors go to s->diag. */
+/* Whether the compiler accepts the options in `build` settings; errors go to s->diag. */
 bool sweep_flags(Sweep *s);
 
-/* Builds all programs of the plan, a few at a time; one that fails has a message.  false: stopped. */
+/* Builds all programs of the plan, a few at a time; a program that fails gets a message.  false: stopped. */
 bool sweep_build(Sweep *s);
 
-/* Writes a job array that does the sweep; the process's exit code. */
+/* Writes a job array for the sweep; returns the exit code. */
 int sweep_slurm(Sweep *s);
 
-/* Makes one run; *r says what came of it.  false: stopped by a signal. */
+/* Makes one run; *r gets the results.  false: stopped by a signal. */
 bool sweep_measure(Sweep *s, Arena *a, const Config *c, Run *r);
 
-/* What would be measured again: equal keys are the same run of the same program. */
+/* The key of a run: runs with equal keys measure the same program with the same settings. */
 const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat);
 
 const char *sweep_name(Arena *a, const Config *c); /* "lenet, batch 128, 2 threads" */
 
-/* What a program said last, in the file `path`; of one that said nothing, its exit status in words. */
+/* The last line that a program has written to the file `path`; if there is none, its exit status in words. */
 const char *sweep_last_words(Arena *a, const char *path, int status);
 
 #endif

@@ -9,7 +9,7 @@
  *   file    = (setting | "sweep" text {"," text} "{" {setting} "}")
  *   setting = name "=" value
  *
- * Model files are found from the sweep file's place.  All errors of a file come in one run.
+ * Paths of model files are relative to the sweep file.  All errors of a file are reported in one run.
  */
 #include "base/text.h"
 #include "sweep/setting.h"
@@ -28,7 +28,7 @@ static bool is_word(const Reader *r, const char *word)
     return r->now.kind == TOKEN_WORD && strcmp(r->now.text, word) == 0;
 }
 
-/* After an error: on to the next line that begins with a name, or to a brace. */
+/* After an error: skips to the next line that begins with a name, or to a brace. */
 static void recover(Reader *r)
 {
     const int line = r->now.at.line;
@@ -37,7 +37,7 @@ static void recover(Reader *r)
         reader_next(r);
 }
 
-/* The settings of a block so far. */
+/* The settings of a block that have been read. */
 typedef struct Given {
     const Setting **v;
     int n;
@@ -51,7 +51,7 @@ static bool is_given(const Given *g, const Setting *s)
     return false;
 }
 
-/* given NULL: above the blocks, where a setting may change from block to block. */
+/* given NULL: a setting above the blocks, which can be repeated between blocks. */
 static bool setting(Reader *r, Matrix *m, Given *given)
 {
     const Token name = r->now;
@@ -128,7 +128,7 @@ static void block(SweepFile *f, const Matrix *above)
     while (r->now.kind != TOKEN_END && !(r->now.kind == TOKEN_SIGN && *r->now.text == '}'))
         if (!setting(r, &m, &given)) {
             f->errors++;
-            if (r->now.kind == TOKEN_SIGN && *r->now.text == '{') /* not ours to find again */
+            if (r->now.kind == TOKEN_SIGN && *r->now.text == '{') /* the error was reported already */
                 reader_next(r);
             recover(r);
         }
@@ -139,7 +139,7 @@ static void block(SweepFile *f, const Matrix *above)
     ARENA_PUSH(r->arena, f->plan->matrix, f->plan->nmatrix, m);
 }
 
-/* No text holds a NUL byte, and what stands behind one would not be read. */
+/* A text has no NUL byte: what follows it would not be read. */
 static bool has_nul(const Source *s, Diag *d)
 {
     const char *line = s->text, *nul = memchr(line, 0, s->len), *end;

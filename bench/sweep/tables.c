@@ -1,4 +1,4 @@
-/* tables.c -- the report's sections that are words and figures. */
+/* tables.c -- the sections of the report that are text and tables. */
 #include "sweep/compare.h"
 #include "sweep/report.h"
 #include <inttypes.h>
@@ -198,7 +198,7 @@ void report_memory(Report *r)
 
 static void account(Report *r, const Group *g, bool open)
 {
-    enum { SMALL = 200 }; /* a layer below one such part is added to the others */
+    enum { SMALL = 200 }; /* layers below 1 / SMALL of the step are shown as one row */
     Arena *a = r->arena;
     Text *t = r->out;
     LayerTime *l;

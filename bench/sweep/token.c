@@ -1,4 +1,4 @@
-/* token.c -- a sweep file's text, cut into words, numbers, texts in quotes and signs. */
+/* token.c -- divides a sweep file into words, numbers, quoted texts and signs. */
 #include "sweep/token.h"
 #include <ctype.h>
 #include <errno.h>

@@ -20,13 +20,13 @@ typedef struct Reader {
     size_t pos;
     int line;
     size_t line_start;
-    Token now; /* not yet taken */
+    Token now; /* the next token */
 } Reader;
 
 void reader_begin(Reader *r, Arena *a, const Source *s, Diag *d);
 void reader_next(Reader *r);
-bool reader_sign(Reader *r, char c); /* is it there?  Then it is taken. */
-/* "NUMBER is expected here, not 'x'", at the token that is there. */
+bool reader_sign(Reader *r, char c); /* whether the next token is c; if so, takes it */
+/* Reports "NUMBER is expected here, not 'x'" at the next token. */
 void reader_expected(Reader *r, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* words.h -- the words of `tenon sweep` and `tenon results` as tables: what is read, printed by --help and shown in the manual. */
+/* words.h -- the options and commands of `tenon sweep` and `tenon results` as tables, for reading, for --help and for the manual. */
 #ifndef SWEEP_WORDS_H
 #define SWEEP_WORDS_H
 #include "sweep/setting.h"
@@ -11,7 +11,7 @@ typedef struct SweepOption {
     SweepOptionKind kind;
     size_t field; /* offset in Sweep */
     int least;    /* of numbers */
-    const char *fallback; /* what holds without it, as words; NULL: nothing */
+    const char *fallback; /* the default, in words; NULL: none */
     const char *help;
 } SweepOption;
 
@@ -34,7 +34,7 @@ typedef struct ResultsOption {
     const char *help;
 } ResultsOption;
 
-/* Each ended by a row without a name. */
+/* A row without a name ends each table. */
 extern const Setting setting_table[];
 extern const SweepOption sweep_option_table[];
 extern const ResultsCommand results_command_table[];

@@ -1,10 +1,10 @@
 /* convs.c -- times one convolution by Tenon's kernels and by oneDNN's, in turns.
  *
- *   PROGRAM NAME N C H O R STRIDE PAD GROUPS OH THREADS ROUNDS     prints a CSV line an operation:
+ *   PROGRAM NAME N C H O R STRIDE PAD GROUPS OH THREADS ROUNDS     prints a CSV line for each operation:
  *   shape,op,threads,gflop,fma_peak,tenon,tenon_fast,onednn,onednn_fast (GFLOP/s), then the four algorithms
  *
- * GFLOP/s are nominal: two for each multiply-add of the textbook, taps in the padding included.  A round is a burst of
- * each side, one after another; the figures are medians over the rounds.  Before the clock runs, the sides must agree.
+ * GFLOP/s are nominal: two operations for each multiply-add of the definition, taps in the padding included.  A round is a
+ * burst of each side, one after another; the figures are medians over the rounds.  The results are compared before timing.
  * Built and called by bench/convs; a fast column without an algorithm of its own repeats the other one.  Without HAVE_ONEDNN, 0.
  */
 #include "convs.h"
@@ -55,7 +55,7 @@ static float *noise(int64_t count, float size)
     return p;
 }
 
-/* Do the sides' results agree to single precision?  F(4x4) is a few times less exact than the rest. */
+/* Whether the results of the sides agree to single precision; F(4x4) is a few times less exact than the others. */
 static void compare(const char *shape, int op, int64_t count)
 {
     float *a = malloc(sizeof(float) * (size_t)count), *b = malloc(sizeof(float) * (size_t)count);
@@ -78,7 +78,7 @@ static void compare(const char *shape, int op, int64_t count)
     free(a), free(b);
 }
 
-/* Nanoseconds a run, over a burst of `runs`. */
+/* Nanoseconds of a run, as the mean over a burst of `runs`. */
 static double burst(const ConvSide *side, int op, int runs)
 {
     const double start = now();

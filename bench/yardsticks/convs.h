@@ -1,4 +1,4 @@
-/* convs.h -- one convolution, and the sides that compute it: what the parts of bench/convs agree on.
+/* convs.h -- one convolution, and the sides that compute it: the interface between the parts of bench/convs.
  *
  * Tensors that the sides exchange are plain arrays of float: x (N, H, W, C), w (O, R, R, C/groups), b (O),
  * y (N, OH, OW, O); gradients alike.
@@ -19,7 +19,7 @@ typedef struct ConvSide {
                   int threads);
     void (*run)(int op);
     void (*result)(int op, float *to); /* y, dx or dw after `run` */
-    const char *(*algorithm)(int op);  /* NULL: this side has none of its own for it */
+    const char *(*algorithm)(int op);  /* NULL: this side has no algorithm for it */
 } ConvSide;
 
 #ifdef __cplusplus

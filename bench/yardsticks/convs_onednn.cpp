@@ -1,7 +1,7 @@
-/* convs_onednn.cpp -- a convolution by oneDNN's primitives, as its experts run them: layouts of its own choice (format any),
- * bias and relu in the forward primitive, reorders outside the clock, scratch planned before.
+/* convs_onednn.cpp -- a convolution by oneDNN's primitives, as its guide recommends: layouts that the library chooses (format
+ * any), bias and relu in the forward primitive, reorders outside of the measured time, scratch allocated before.
  *
- * Two sides: direct (convolution_direct, what frameworks ask for), and its Winograd F(4x4, 3x3) where it offers one
+ * Two sides: direct (convolution_direct, which frameworks use), and Winograd F(4x4, 3x3) if the library offers it
  * (convolution_auto).
  */
 #include "convs.h"

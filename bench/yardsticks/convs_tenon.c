@@ -1,11 +1,11 @@
 /* convs_tenon.c -- the same convolution by the kernels that `tenon emit` writes for it.
  *
- * bench/convs puts them into the file CALLS, taken verbatim from the generated program, and says which is which:
- * CALL_FORWARD, CALL_DATA, CALL_WEIGHTS, CALL_PACK, CALL_PACK_DX, how many units pack (PACK_UNITS), and the samples of a
- * chunk (CHUNK).  The chunks are the units that threads share, as in a program whose slices are one chunk long.
- * Packing is outside the clock (a step does it once, not once a chunk).  The weights' gradient includes clearing each
- * chunk's place where the call adds to it, and the sum over the chunks, in the tree's order.  Where a program takes it over all
- * shards at once (SHARD: samples of one), it is the sum that an update would wait for.
+ * bench/convs copies the calls of the generated program into the file CALLS and defines a name for each: CALL_FORWARD,
+ * CALL_DATA, CALL_WEIGHTS, CALL_PACK, CALL_PACK_DX, the number of units that pack (PACK_UNITS), and the samples of a chunk
+ * (CHUNK).  Threads share the chunks, as in a program whose slices have one chunk.  Packing is outside of the measured time,
+ * because a step packs once, not once for each chunk.  The time of the weights' gradient includes clearing the sums of each
+ * chunk, if the call adds to them, and the sum over the chunks in the order of the tree.  If the program computes this gradient
+ * over all shards together (SHARD: samples of one), it is the sum that an update would wait for.
  */
 #define RT_KERNELS
 #include "convs.h"
@@ -20,11 +20,11 @@
 static struct {
     ConvShape s;
     int threads, chunks;
-    int64_t x, w, y; /* reals a chunk, and of the weights */
+    int64_t x, w, y; /* reals of a chunk's x, of the weights, of a chunk's y */
     real *image, *bias, *p, *pd, *dy, *out, *dx, *dw, *sum;
 #ifdef SHARD
     Rt all;
-    int64_t to_dy; /* bytes, from a shard's x to its dy */
+    int64_t to_dy; /* bytes from a shard's x to its dy */
 #endif
 } q;
 
@@ -40,7 +40,7 @@ static real *filled(const float *from, int64_t count)
 }
 
 #ifdef SHARD
-/* x and dy of all shards, where a program has them. */
+/* x and dy of all shards, in the layout of a program. */
 static void keep_shards(const float *x, const float *dy)
 {
     const int shards = q.s.n / SHARD;
@@ -92,7 +92,7 @@ static void setup(ConvShape s, const float *x, const float *w, const float *b, c
     free(weights);
 }
 
-/* Part `i` of the weights: the chunks' gradients, adjacent pairs first. */
+/* Part `i` of the weights: adds the gradients of the chunks, adjacent pairs first. */
 static void add_chunks(int i)
 {
     const int64_t from = q.w * i / q.threads, to = q.w * (i + 1) / q.threads;
@@ -168,7 +168,7 @@ const ConvSide conv_tenon_fast = {"fast", setup, run, result, algorithm};
 #else
 const ConvSide conv_tenon = {"tenon", setup, run, result, algorithm};
 
-/* Independent chains of multiply-adds on all threads at once: as many as hide the latency. */
+/* Independent chains of multiply-adds on all threads at the same time: enough chains to hide the latency. */
 double conv_fma_peak(int threads)
 {
     enum { CHAINS = 12, TURNS = 100000 };

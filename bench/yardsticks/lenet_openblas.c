@@ -1,10 +1,10 @@
-/* lenet_openblas.c -- LeNet's training step the way Caffe taught it: im2col, then matrix products of OpenBLAS.
+/* lenet_openblas.c -- LeNet's training step as in Caffe: im2col, then matrix products of OpenBLAS.
  *
  *   lenet_openblas lenet - BATCH THREADS 0 DIR        see yardstick.h
  *
  * The same network and the same step as models/lenet.tn: forward, softmax cross-entropy, backward, SGD with momentum and
- * weight decay.  The batch is cut over the threads, and every worker calls a one-thread BLAS: on small matrices this is
- * faster than one call that uses all threads.  A yardstick, not part of Tenon: it owes nothing to it and shares no code.
+ * weight decay.  The batch is divided among the threads, and each thread calls BLAS with one thread: for small matrices this
+ * is faster than one call with all threads.  This is a reference for speed and shares no code with Tenon.
  *
  * Build: gcc -O3 -march=native -ffast-math -fopenmp lenet_openblas.c -lopenblas -lm
  * Source: Chellapilla, Puri, Simard 2006, "High Performance Convolutional Neural Networks for Document Processing".
@@ -37,19 +37,19 @@ typedef struct Layer { /* y = w x + b */
     float *w, *b, *v, *vb, *dw, *db; /* weights, momentum, gradients of the step */
 } Layer;
 
-typedef struct Scratch { /* a worker's own */
+typedef struct Scratch { /* of one thread */
     float *col, *dz, *dcol, *dp1, *dw1, *db1, *dw2, *db2;
 } Scratch;
 
 typedef struct Net {
     Job job;
     Layer conv1, conv2, dense1, dense2;
-    const float *x;                        /* the batch at work: (batch, 1, 28, 28), */
-    const int *label;                      /* (batch) */
+    const float *x;                        /* the current batch: (batch, 1, 28, 28) */
+    const int *label;                      /* its labels: (batch) */
     float *a1, *p1, *a2, *p2, *a3, *logit; /* after tanh, after pooling */
-    float *dlogit, *da3, *dp2, *loss;      /* loss: a number a sample */
-    unsigned char *i1, *i2;                /* where each maximum stood: 0 .. 3 */
-    Scratch *scratch;                      /* one a worker */
+    float *dlogit, *da3, *dp2, *loss;      /* loss: one number for each sample */
+    unsigned char *i1, *i2;                /* corner of each maximum: 0 .. 3 */
+    Scratch *scratch;                      /* one for each thread */
 } Net;
 
 static Layer layer(Job *j, int out, int in)
@@ -128,7 +128,7 @@ static void max_pool(float *y, unsigned char *index, const float *x, int c, int 
             }
 }
 
-/* dx = what reaches z through y = max_pool(tanh(z)); x = tanh(z) */
+/* dx = gradient of z through y = max_pool(tanh(z)); x = tanh(z) */
 static void unpool(float *dz, const float *dy, const unsigned char *index, const float *x, int c,
                    int h)
 {

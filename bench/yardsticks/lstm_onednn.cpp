@@ -74,7 +74,7 @@ struct Layer {
         return laid({1, 1, n, h}, Tag::ldnc);
     }
 
-    /* First and last states, which nobody wants: without them, 2.6.3 gets the recurrent weights' gradient wrong by 2 %. */
+    /* First and last states, which are not used: without them, oneDNN 2.6.3 computes the recurrent weights' gradient wrongly by 2 %. */
     void describe()
     {
         const Desc x = laid({t, n, i}, Tag::any), y = laid({t, n, h}, Tag::any),
@@ -186,7 +186,7 @@ static float layer_loss(void *net, int batch)
     return (float)(0.5 * l->squares(l->y, laid({l->t, l->n, l->h}, Tag::tnc)) / (double)l->n);
 }
 
-/* Norm of the first batch's gradients, that of the bias on x with them. */
+/* Norm of the first batch's gradients, including that of the bias. */
 static double layer_gradient(void *net)
 {
     Layer *l = static_cast<Layer *>(net);

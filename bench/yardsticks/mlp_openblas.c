@@ -2,9 +2,9 @@
  *
  *   mlp_openblas mlp - BATCH THREADS 0 DIR        see yardstick.h
  *
- * Forward, softmax cross-entropy, backward, SGD with momentum and weight decay.  The batch is cut over the threads, and every
- * worker calls a one-thread BLAS: on small matrices this is faster than one call that uses all threads.  Gradients of weights are
- * cut by rows of the weight.  A yardstick, not part of Tenon.
+ * Forward, softmax cross-entropy, backward, SGD with momentum and weight decay.  The batch is divided among the threads, and
+ * each thread calls BLAS with one thread: for small matrices this is faster than one call with all threads.  Gradients of
+ * weights are divided by rows.  This is a reference for speed, not a part of Tenon.
  *
  * Build: gcc -O3 -march=native -ffast-math -fopenmp mlp_openblas.c -lopenblas -lm
  * Source: Rumelhart, Hinton, Williams 1986, "Learning representations by back-propagating errors".

@@ -2,7 +2,7 @@
  *
  *   onednn MODEL - BATCH THREADS 0 DIR        see yardstick.h
  *
- * As the library's guide teaches it: every primitive is asked for the layout it likes best (format_tag::any), weights stay in that
+ * As the library's guide recommends: every primitive chooses its layouts (format_tag::any), weights stay in that
  * layout, activations are fused into what comes before, and all reorders are made once, when the chain is built.  Loss and update
  * are loops of our own, over the weights as they lie.  A yardstick, not part of Tenon.
  *
@@ -175,7 +175,7 @@ struct Net {
         return l;
     }
 
-    /* ---- backward; dy is the gradient of the layer's output, before which its activation stood */
+    /* ---- backward; dy is the gradient of the layer's output, after its activation */
 
     memory activation(const memory &y, const memory &from)
     {

@@ -1,10 +1,10 @@
-/* yardstick.h -- what the yardsticks in C and C++ share: the job on the command line, its data, and the conversation with
- * bench/run, as bench/peers/common.py describes it:
+/* yardstick.h -- shared by the reference programs in C and C++: the command line, the data, and the protocol with bench/run,
+ * which bench/peers/common.py describes:
  *
- *   PROG MODEL MODE BATCH THREADS DROPOUT DIR      then, on stdin: "check N" or "time S" a line
+ *   PROG MODEL MODE BATCH THREADS DROPOUT DIR      then lines "check N" or "time S" on stdin
  *
- * DIR holds train_x.npy (bytes), train_y.npy (int32) and weights.npy (float32, all parameters in file order).  A yardstick defines
- * its step and hands it to `serve`.  Valid C and C++; no part of Tenon.
+ * DIR has train_x.npy (bytes), train_y.npy (int32) and weights.npy (float32, all parameters in file order).  A program defines
+ * its step and passes it to `serve`.  This file is valid C and C++, and not a part of Tenon.
  */
 #ifndef YARDSTICK_H
 #define YARDSTICK_H
@@ -16,10 +16,10 @@
 
 typedef struct Job {
     const char *model;
-    int batch, threads, batches, features; /* features: numbers a sample */
+    int batch, threads, batches, features; /* features: numbers of a sample */
     float *x;                              /* (batches, batch, features), 0 .. 1 */
     int *label;                            /* (batches, batch) */
-    float *weights;                        /* what `take` has not taken yet */
+    float *weights;                        /* the weights that `take` has not returned yet */
     size_t left;
 } Job;
 
@@ -38,7 +38,7 @@ static inline float *floats(size_t n) /* zeros, on a cache line */
     return p;
 }
 
-/* The elements of DIR/name, `size` bytes each (format version 1: the header's length stands in bytes 8 and 9). */
+/* The elements of DIR/name, `size` bytes each (format version 1: bytes 8 and 9 are the length of the header). */
 static inline char *npy(const char *dir, const char *name, size_t size, size_t *count)
 {
     char path[4096];
@@ -106,7 +106,7 @@ static inline double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One step on batch i; the mean of its losses, before its update. */
+/* Makes one step on batch i; returns the mean loss before the update. */
 typedef float Step(void *net, int i);
 
 static inline double steps_take(const Job *j, Step *step, void *net, int n)
@@ -117,11 +117,11 @@ static inline double steps_take(const Job *j, Step *step, void *net, int n)
     return seconds_now() - began;
 }
 
-/* Of the gradients of the first batch. */
+/* Returns the norm of the gradients of the first batch. */
 typedef double Norm(void *net);
 
-/* Answers until the input ends.  A measurement doubles the steps of its warm-up until it takes an eighth of the time.
- * loss: a step that is looked at; norm: NULL where nobody asks for it. */
+/* Answers requests until the input ends.  A measurement doubles the steps of its warm-up until it takes an eighth of the time.
+ * loss: makes a step and returns its loss; norm: NULL if it is never requested. */
 static inline int serve_checked(const Job *j, Step *step, Step *loss, Norm *norm, void *net,
                                 const char *library, const char *version)
 {
