@@ -5,11 +5,6 @@
 
 extern const EmitTarget cuda_target;
 
-/* The calls of the program, one on each line: --dump=calls. */
-void emit_calls(const EmitInput *in, Text *out);
-/* --kernels=persistent: reports each obstacle. */
-bool emit_steps_able(const EmitInput *in, Diag *d);
-
 /* A launch of a training step on a GPU, or a stage of a launch of many steps.  FLOPs, bytes and
  * predicted seconds are those of all its times in a step. */
 typedef struct EmitLaunch {

@@ -34,14 +34,6 @@ static bool reads_value(const Node *n, const Node *x)
     return any;
 }
 
-static void lower_node(Writer *w, const Node *n)
-{
-    cuda_lower(w, n);
-    for (int i = 0; i < w->g->nmetric; i++)
-        if (w->g->metric[i].node == n)
-            cuda_lower_metric(w, i);
-}
-
 void launch_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     CudaCalls *l = w->list;
@@ -55,11 +47,11 @@ void launch_node(Writer *w, const Node *n, int *line, const char *indent)
     }
     for (int i = 0; i < l->nwaiting; i++)
         if (kernel_needed(n) && reads_value(n, l->waiting[i]))
-            lower_node(w, l->waiting[i]);
+            cuda_lower_node(w, l->waiting[i]);
         else
             l->waiting[left++] = l->waiting[i];
     l->nwaiting = left;
-    lower_node(w, n);
+    cuda_lower_node(w, n);
 }
 
 /* ------------------------------------------------------------------------------- launches */

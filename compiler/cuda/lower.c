@@ -318,7 +318,8 @@ void cuda_lower(Writer *w, const Node *n)
         w->list->call[before]->first = true;
 }
 
-void cuda_lower_metric(Writer *w, int i)
+/* From its value to the host. */
+static void lower_metric(Writer *w, int i)
 {
     const Metric *m = &w->g->metric[i];
     CudaCall *c = cuda_call(w, "rt_metric", NULL, RT, PARAM("int ", "unit", "unit"),
@@ -327,6 +328,14 @@ void cuda_lower_metric(Writer *w, int i)
                             ACCESS(MEMORY_METRIC, i, i + 1, true), BLOCKS(1));
     c->metric = i, c->comment = m->name;
     w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
+}
+
+void cuda_lower_node(Writer *w, const Node *n)
+{
+    cuda_lower(w, n);
+    for (int i = 0; i < w->g->nmetric; i++)
+        if (w->g->metric[i].node == n)
+            lower_metric(w, i);
 }
 
 /* Sums that several calls add to begin as 0; without `backward` those of the forward pass. */

@@ -4,8 +4,8 @@
 #define CUDA_LOWER_H
 #include "cuda/call.h"
 
-void cuda_lower(Writer *w, const Node *n); /* no calls where another node's call computes n */
-void cuda_lower_metric(Writer *w, int i);  /* metric i: from its value to the host */
+void cuda_lower(Writer *w, const Node *n);      /* no calls where another node's call computes n */
+void cuda_lower_node(Writer *w, const Node *n); /* the same, and the metric that n is */
 
 void loop_lower(Writer *w, const Node *n); /* loop.c: elementwise */
 void loop_lower_sum(Writer *w, const Node *n);

@@ -32,14 +32,11 @@ static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
         return;
     l->indent = indent;
     l->needs_barrier |= n->loop != NULL;
-    cuda_lower(w, n);
+    cuda_lower_node(w, n);
     if (l->n > before)
         l->needs_barrier |= n->loop != NULL;
-    if (l->n == before + 1 && node_is(n, "dense_dw"))
+    if (l->n == before + 1)
         own_lower_product(w, n, l->call[before]);
-    for (int i = 0; i < w->g->nmetric; i++)
-        if (w->g->metric[i].node == n)
-            cuda_lower_metric(w, i);
 }
 
 static void lower_slice(Writer *w, int phase)
@@ -426,7 +423,7 @@ static bool stands(Diag *d, Span at, const char *why)
     return false;
 }
 
-bool emit_steps_able(const EmitInput *in, Diag *d)
+bool steps_able(const EmitInput *in, Diag *d)
 {
     if (in->nccl)
         return stands(d, (Span){0},

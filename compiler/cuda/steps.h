@@ -9,5 +9,7 @@ void steps_write(Writer *w);
 void steps_count(Writer *w, EmitStep *e);
 void steps_of_graph(Writer *w);         /* otherwise: how many steps are one graph at most */
 const char *steps_row(const Writer *w); /* of the program's table; NULL: none */
+/* Whether a step can be one launch; reports the obstacle. */
+bool steps_able(const EmitInput *in, Diag *d);
 
 #endif

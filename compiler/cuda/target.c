@@ -315,7 +315,7 @@ static void write_text(const EmitInput *in, Text *out)
     program_end(&w, out);
 }
 
-void emit_calls(const EmitInput *in, Text *out)
+static void write_calls(const EmitInput *in, Text *out)
 {
     EmitInput windows = *in;
     Writer w;
@@ -347,4 +347,12 @@ EmitStep emit_step(Arena *a, const EmitInput *in)
     return e;
 }
 
-const EmitTarget cuda_target = {.suffix = "cu", .able = cuda_able, .text = write_text};
+static bool able(const EmitInput *in, Diag *d)
+{
+    return cuda_able(in->train, in->test, d) && (!in->options->persistent || steps_able(in, d));
+}
+
+const EmitTarget cuda_target = {.suffix = "cu",
+                                .able = able,
+                                .text = write_text,
+                                .calls = write_calls};

@@ -77,45 +77,43 @@ static void convolve(Words *w, const char *op, const char *operands)
     }
 }
 
-static bool is_fused(const char *op, const char *const *fused, int n)
+static bool ends_with(const char *op, const char *const *fused, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(fused[i], op) == 0)
-            return true;
-    return false;
+    return n > 0 && !strcmp(fused[n - 1], op);
 }
 
 /* y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm wants. */
 static void forward(Words *w, const char *const *fused, int nfused)
 {
-    static const char *const between[] = {"s", "t", "z"};
-    const char *at = "y", *type = gpu_type_name(w->type);
-    const bool sums = is_fused("batch_moments", fused, nfused);
+    static const struct {
+        const char *op, *verb, *operand, *more;
+    } special[] = {{"bias", "add", " b", ""},
+                   {"add", "add", " r", ""},
+                   {"relu6", "relu", "", " upper 6"}};
+    const char *between[] = {"s", "t", "z", "y"}, *type = gpu_type_name(w->type);
+    const bool sums = ends_with("batch_moments", fused, nfused);
     const int chain = sums ? 0 : nfused;
+
     image(w, "x", w->n->in[0], node_attr(w->n, "x_shape")->list);
     filters(w, "w");
     result(w, "y", type, "");
-    if (is_fused("bias", fused, nfused))
-        say_channels(w, "b", w->n->nin > 2 ? gpu_half(w->n->in[2]->half) : GPU_F32);
-    if (is_fused("add", fused, nfused))
-        result(w, "r", type, "");
+    for (int i = 0; i < nfused; i++)
+        if (!strcmp(fused[i], "bias"))
+            say_channels(w, "b", gpu_half(w->n->in[2]->half));
+        else if (!strcmp(fused[i], "add"))
+            result(w, "r", type, "");
     if (sums)
         say_channels(w, "u", GPU_F32), say_channels(w, "v", GPU_F32);
     for (int i = 0; i < chain; i++)
         result(w, between[i], "f32", " virtual");
-    at = chain ? between[0] : "y";
-    convolve(w, "conv", arena_printf(w->t.arena, "x w %s", at));
+    between[chain] = "y";
+    convolve(w, "conv", arena_printf(w->t.arena, "x w %s", between[0]));
     for (int i = 0; i < chain; i++) {
-        const char *to = i + 1 < chain ? between[i + 1] : "y";
-        const bool bias = !strcmp(fused[i], "bias"), add = !strcmp(fused[i], "add"),
-                   six = !strcmp(fused[i], "relu6");
-        text_printf(&w->t,
-                    bias  ? "; add %s b %s"
-                    : add ? "; add %s r %s"
-                    : six ? "; relu %s %s upper 6"
-                          : "; %s %s %s",
-                    bias || add || six ? at : fused[i], bias || add || six ? to : at, to);
-        at = to;
+        const char *verb = fused[i], *operand = "", *more = "";
+        for (int k = 0; k < 3; k++)
+            if (!strcmp(special[k].op, fused[i]))
+                verb = special[k].verb, operand = special[k].operand, more = special[k].more;
+        text_printf(&w->t, "; %s %s%s %s%s", verb, between[i], operand, between[i + 1], more);
     }
     if (sums)
         text_add(&w->t, "; genstats y u v");
@@ -134,7 +132,7 @@ static void backward(Words *w, const char *const *fused, int nfused)
     }
     filters(w, "w");
     result(w, "dx", gpu_type_name(w->type), "");
-    const bool sum = is_fused("sum_to", fused, nfused);
+    const bool sum = ends_with("sum_to", fused, nfused);
     if (nfused)
         result(w, "y", gpu_type_name(w->type), "");
     if (sum)

@@ -47,9 +47,10 @@ typedef struct EmitInput {
  * of properties, and passes/pipeline.c its columns of passes. */
 typedef struct EmitTarget {
     const char *suffix; /* of the file of a program: "c", "cu" */
-    /* Whether all nodes have a form; reports each node without one at its line.  NULL: yes */
-    bool (*able)(const Graph *train, const Graph *test, Diag *d);
-    void (*text)(const EmitInput *in, Text *out); /* the whole file */
+    /* Whether the program can be written; reports each obstacle at its line.  NULL: it can */
+    bool (*able)(const EmitInput *in, Diag *d);
+    void (*text)(const EmitInput *in, Text *out);  /* the whole file */
+    void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: a call a line; NULL: none */
 } EmitTarget;
 
 /* A file of the program that compiles separately: the step, or kernels.  The text of a kernel

@@ -8,6 +8,7 @@
  *   SAMPLES(type, AT)          --kernels=persistent: the buffer with the samples of this step
  */
 #include "emit/writer.h"
+#include "ir/target.h"
 #include "ops/scan.h"
 #include <string.h>
 
@@ -100,7 +101,8 @@ int64_t pointer_align(const Writer *w, const Node *n)
 
 bool pointer_is_sum(const Writer *w, const Node *n)
 {
-    return w->in->options->cuda && node_is(n, "batch_total") && !node_bool(n, "sync");
+    return node_is(n, "batch_total") && !node_bool(n, "sync") &&
+           target_of(w->in->options).whole_shards;
 }
 
 const char *pointer_to(Writer *w, const Node *n)

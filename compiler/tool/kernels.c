@@ -37,7 +37,7 @@ void kernels_choose(Command *c, Front *f, const Command *together, const Front *
     Arena *a = f->train->arena;
     Diag *quiet = diag_new(a, DIAG_NEVER);
     const EmitInput in = tool_emit_input(c, f), other_in = tool_emit_input(together, other);
-    if (!cuda_target.able(f->train, f->test, quiet) || !emit_steps_able(&other_in, quiet))
+    if (!cuda_target.able(&in, quiet) || !cuda_target.able(&other_in, quiet))
         return;
     const EmitStep first = emit_step(a, &in), second = emit_step(a, &other_in);
     const bool faster = second.seconds < first.seconds * 6 / 7;

@@ -315,10 +315,7 @@ static bool show_cuda(Arena *a, const Command *c, const Front *f, Diag *d)
     EmitInput emit = tool_emit_input(c, f);
     EmitPlan *plan;
     int n;
-    if (!cuda_target.able(f->train, f->test, d) || !plan_graphs(a, c, &emit, &plan, &n, d) ||
-        (c->options.persistent && !emit_steps_able(&emit, d)))
-        return false;
-    return show_gpu(a, c, &emit, d);
+    return plan_graphs(a, c, &emit, &plan, &n, d) && show_gpu(a, c, &emit, d);
 }
 
 static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
@@ -336,18 +333,15 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
 bool tool_finish(const Command *c, const Front *f, Diag *d)
 {
     Arena *a = diag_arena(d);
-    const bool program = c->options.cuda && (tool_makes_program(c) || dumps_calls(c));
-    if (program && !cuda_target.able(f->train, f->test, d))
+    const EmitTarget *t = target(&c->options);
+    const EmitInput in = tool_emit_input(c, f);
+    const bool shows = c->kind == COMMAND_SHOW && f->train;
+
+    if ((tool_makes_program(c) || shows || dumps_calls(c)) && t->able && !t->able(&in, d))
         return false;
-    if (program && c->options.persistent) {
-        const EmitInput in = tool_emit_input(c, f);
-        if (!emit_steps_able(&in, d))
-            return false;
-    }
     if (dumps_calls(c)) {
-        const EmitInput in = tool_emit_input(c, f);
         Text calls = text_new(a);
-        emit_calls(&in, &calls);
+        t->calls(&in, &calls);
         fputs(calls.s, stderr);
     }
     switch (c->kind) {
