@@ -5,7 +5,6 @@
  *
  * The first launch leaves the sums of a part of the rows each behind the libraries' workspace,
  * the second adds these. */
-#include "cuda/library.h"
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
@@ -75,7 +74,7 @@ static void lower_moments(Writer *w, const Node *n)
 }
 
 /* Is b the gradient of the shift of the layer whose scale's gradient is dw? */
-static bool shift_of(const Writer *w, const Node *b, const Node *dw)
+bool columns_shift(const Writer *w, const Node *b, const Node *dw)
 {
     return node_is(b, "sum_to") && node_is(dw, "batch_norm_dw") && node_attr(dw, "last") &&
            b->in[0] == dw->in[0] && b->phase == dw->phase && shape_same(&b->shape, &dw->shape) &&
@@ -85,7 +84,7 @@ static bool shift_of(const Writer *w, const Node *b, const Node *dw)
 static void lower_norm_dw(Writer *w, const Node *n)
 {
     const Node *dy = n->in[0], *x = n->in[1], *t = n->in[2],
-               *db = library_companion(w, n, shift_of);
+               *db = library_companion(w, n, columns_shift);
     const Columns m = channels_of(w, x);
     const Sizes *size = norm_sizes(w, x);
     CudaCall *first = lower_first(w, "batch_norm_dw_parts", n, m, 2);
@@ -98,20 +97,14 @@ static void lower_norm_dw(Writer *w, const Node *n)
 
 bool columns_lower(Writer *w, const Node *n)
 {
-    if (!node_attr(n, "last"))
+    const bool moments = node_is(n, "batch_moments"), dw = node_is(n, "batch_norm_dw");
+    if (!node_attr(n, "last") || !(moments || dw))
         return false;
-    if (graph_brings(w, n))
-        return true;
-    if (node_is(n, "batch_moments"))
+    if (moments)
         lower_moments(w, n);
-    else if (node_is(n, "batch_norm_dw"))
+    else
         lower_norm_dw(w, n);
-    return node_is(n, "batch_moments") || node_is(n, "batch_norm_dw");
-}
-
-bool columns_bring(const Writer *w, const Node *n)
-{
-    return node_is(n, "sum_to") && library_companion(w, n, shift_of);
+    return true;
 }
 
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds)

@@ -10,7 +10,6 @@
  * convolution alone, for which there are engines everywhere, and is planned when the program
  * first starts.  The gradient of filters in two bytes has two bytes as well, and a kernel of
  * ours takes it to f32. */
-#include "cuda/library.h"
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include <string.h>

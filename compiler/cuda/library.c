@@ -7,7 +7,6 @@
  * the product reads all that this is the sum of.  A dense layer with a relu inside leaves a mask
  * of it, by which the product of the next layer's dx undoes it; where the program finds that the
  * library has no algorithm for either, y says the same to a kernel of ours behind dx. */
-#include "cuda/library.h"
 #include "cuda/lower.h"
 #include "ops/dense_price.h"
 #include "ops/step_price.h"
@@ -96,7 +95,8 @@ static const Node *companion(const Writer *w, const Node *n)
 
 bool library_brings(const Writer *w, const Node *n)
 {
-    return node_is(n, "sum_to") && companion(w, n);
+    return graph_brings(w, n) ||
+           (node_is(n, "sum_to") && (companion(w, n) || library_companion(w, n, columns_shift)));
 }
 
 /* The library's: a constant has no memory to point to. */

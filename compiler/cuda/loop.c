@@ -1,5 +1,4 @@
 /* loop.c -- elementwise trees and sums over broadcast dimensions, as calls of a GPU. */
-#include "cuda/library.h"
 #include "cuda/lower.h"
 #include "emit/nest.h"
 #include "ops/step_price.h"
@@ -50,8 +49,6 @@ void loop_lower_sum(Writer *w, const Node *n)
     Nest t;
     Text b = text_new(w->arena);
 
-    if (library_brings(w, n) || columns_bring(w, n) || graph_brings(w, n))
-        return;
     loop_open_sum(w, n, &t);
     const int64_t kept = nest_trips(&t, false), summed = nest_trips(&t, true);
     if (options_gpu_last(w->in->options) && !max && !n->shape.batched && is_columns(&t)) {

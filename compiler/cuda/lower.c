@@ -4,8 +4,6 @@
  * device function of the same name and arguments.  What is a sum over samples says at the end
  * whether it is written, or added to what other calls have left there. */
 #include "cuda/lower.h"
-#include "cuda/library.h"
-#include "cuda/update.h"
 #include "ops/step_price.h"
 #include <string.h>
 
@@ -302,7 +300,7 @@ void cuda_lower(Writer *w, const Node *n)
 {
     const int before = w->list->n;
 
-    if (!kernel_needed(n))
+    if (!kernel_needed(n) || library_brings(w, n))
         return;
     if (n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL)
         lower_input(w, n);

@@ -6,9 +6,9 @@
  * numbers lie in its block's shared memory for the whole launch.  Not so where the update wants
  * to know all gradients first (clipping by norm), nor where a gradient is made in another order
  * (batch_norm's, a table's): these are updated by a stage of their own. */
-#include "cuda/own.h"
+#include "cuda/lower.h"
 #include "cuda/spell.h"
-#include "cuda/update.h"
+#include "cuda/steps.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>

@@ -5,8 +5,7 @@
  * same order need none: the thread that wrote a number reads it.  An elementwise stage has no
  * order of its own and follows that of a product (runtime/cuda/results.cuh).  In loops over
  * time, between shards and between phases there always is a barrier. */
-#include "cuda/stage.h"
-#include "cuda/own.h"
+#include "cuda/steps.h"
 
 /* A stage's seconds, by all blocks (cluster = 0) or by one cluster. */
 double stage_seconds(const Writer *w, const CudaCall *c, int cluster, CallPrice *p)

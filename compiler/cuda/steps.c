@@ -4,11 +4,8 @@
  * The calls of a step are the stages of one kernel.  stage.c puts barriers between them;
  * here stand the step as a list of calls, and the functions of which the kernel is made. */
 #include "cuda/steps.h"
-#include "cuda/library.h"
 #include "cuda/lower.h"
-#include "cuda/own.h"
 #include "cuda/spell.h"
-#include "cuda/update.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>

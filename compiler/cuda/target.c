@@ -7,11 +7,9 @@
  * compiler (runtime/cuda/cuda.cuh); tables and main are the processor's. */
 #include "cuda/cuda.h"
 #include "cuda/launch.h"
-#include "cuda/library.h"
 #include "cuda/lower.h"
 #include "cuda/spell.h"
 #include "cuda/steps.h"
-#include "cuda/update.h"
 #include "ops/step_price.h"
 #include <string.h>
 

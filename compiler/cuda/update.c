@@ -3,7 +3,7 @@
  * All parameters are one launch, whose rows are a table (UpdateRow).  Ranks add gradients bucket
  * by bucket, and then each bucket is a launch of its own.  Clipping by norm, and --dtype f16,
  * want all gradients first: these are three. */
-#include "cuda/update.h"
+#include "cuda/lower.h"
 #include "runtime/constants.h"
 #include <string.h>
 
@@ -59,55 +59,42 @@ const char *update_rule(const Graph *g)
 
 /* ---------------------------------------- parts of the table */
 
-/* Some of the step's sums: all of them, or a bucket's. */
+/* Rows of the table: all of them, or those of a bucket. */
 typedef struct Part {
-    int first, sums;
+    int before, n;  /* rows before it; its rows */
+    int *sum;       /* of each row: which of the step's sums */
+    int64_t blocks; /* pieces that blocks take */
 } Part;
 
-static Part all_sums(const Step *s)
+/* Of so many sums from the first on.  Sums without a parameter are statistics.  With
+ * --kernels=persistent the table has only the parameters that no other call updates. */
+static Part part_of(const Writer *w, int first, int sums)
 {
-    return (Part){0, s->nsum};
+    const Sum *sum = w->g->step->sum;
+    Part p = {0};
+
+    for (int i = 0; i < first + sums; i++) {
+        if (!sum[i].param || (w->list->persistent && w->owned[i]))
+            continue;
+        p.before += i < first;
+        if (i < first)
+            continue;
+        ARENA_PUSH(w->arena, p.sum, p.n, i);
+        p.blocks += (sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH;
+    }
+    return p;
 }
 
-static Part bucket_part(const Step *s, int b)
+static Part all_rows(const Writer *w)
 {
-    return (Part){s->bucket[b].first, s->bucket[b].sums};
+    return part_of(w, 0, w->g->step->nsum);
 }
 
-/* Parameters: the other sums are statistics.  With --kernels=persistent those that no other call
- * updates. */
-static bool is_updated(const Writer *w, int sum)
-{
-    return w->g->step->sum[sum].param && !(w->list->persistent && w->owned[sum]);
-}
-
-static int update_count(const Writer *w, Part p)
-{
-    int n = 0;
-    for (int i = p.first; i < p.first + p.sums; i++)
-        n += is_updated(w, i);
-    return n;
-}
-
-static int64_t update_blocks(const Writer *w, Part p)
-{
-    const Step *s = w->g->step;
-    int64_t n = 0;
-
-    for (int i = p.first; i < p.first + p.sums; i++)
-        n += is_updated(w, i) ? (s->sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH : 0;
-    return n;
-}
-
-/* The first of its rows, how many, and pieces that blocks take. */
-static void give_rows(Writer *w, CudaCall *c, Part p)
+static void give_rows(Writer *w, CudaCall *c, const Part *p)
 {
     const char *rows = w->list->persistent && w->nowned > 0 ? "rest_rows" : "update_rows";
-    const int before = update_count(w, (Part){0, p.first});
-    const int64_t blocks = update_blocks(w, p);
-
-    cuda_give(w, c, TEXT(before ? arena_printf(w->arena, "%s + %d", rows, before) : rows),
-              NUMBER(update_count(w, p)), NUMBER(blocks), BLOCKS(blocks));
+    cuda_give(w, c, TEXT(p->before ? arena_printf(w->arena, "%s + %d", rows, p->before) : rows),
+              NUMBER(p->n), NUMBER(p->blocks), BLOCKS(p->blocks));
 }
 
 /* ---------------------------------------- what it accesses */
@@ -145,14 +132,12 @@ void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
 }
 
 /* Sums that are made here go to the gradients, too, where ranks add these. */
-static void touch_part(Writer *w, CudaCall *c, Part p, bool from_grad)
+static void touch_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
 {
-    for (int i = p.first; i < p.first + p.sums; i++) {
-        if (!is_updated(w, i))
-            continue;
-        update_touch(w, c, i, from_grad);
+    for (int i = 0; i < p->n; i++) {
+        update_touch(w, c, p->sum[i], from_grad);
         if (!from_grad)
-            give_gradient(w, c, &w->g->step->sum[i], true);
+            give_gradient(w, c, &w->g->step->sum[p->sum[i]], true);
     }
 }
 
@@ -270,7 +255,7 @@ static CudaCall *open_update(Writer *w, const char *form)
 }
 
 /* All parameters of it in one launch. */
-static CudaCall *lower_update(Writer *w, bool from_grad, Part p)
+static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
 {
     CudaCall *c = cuda_give(w, open_update(w, "update"), RT);
     give_rows(w, c, p);
@@ -282,20 +267,19 @@ static CudaCall *lower_update(Writer *w, bool from_grad, Part p)
 }
 
 /* Sums go to `grad`; scaled ones as if they were not. */
-static CudaCall *lower_sums(Writer *w, Part p)
+static CudaCall *lower_sums(Writer *w, const Part *p)
 {
     CudaCall *c =
         cuda_give(w, open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums"), RT);
     give_rows(w, c, p);
     cuda_give(w, c, GRADIENTS("char *", "grad", true));
-    for (int i = p.first; i < p.first + p.sums; i++)
-        if (is_updated(w, i))
-            cuda_give(w, c, VALUE(w->g->step->sum[i].root, false));
+    for (int i = 0; i < p->n; i++)
+        cuda_give(w, c, VALUE(w->g->step->sum[p->sum[i]].root, false));
     update_touch_scaling(w, c, false);
     return c;
 }
 
-static CudaCall *lower_part(Writer *w, bool from_grad, Part p)
+static CudaCall *lower_part(Writer *w, bool from_grad, const Part *p)
 {
     return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
 }
@@ -306,28 +290,28 @@ static CudaCall *lower_part(Writer *w, bool from_grad, Part p)
 static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
-    const Part p = all_sums(g->step);
+    const Part p = all_rows(w);
     const double norm = g->recipe.clip_norm;
 
     cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
                               (long long)g->step->grad_bytes));
     CudaCall *squares = open_update(w, "update_squares");
     cuda_give(w, squares, GRADIENTS("double *", "parts", true), GRADIENTS("char *", "grad", false));
-    give_rows(w, squares, p);
+    give_rows(w, squares, &p);
     squares->blocks.number = "CLIP_PARTS";
     CudaCall *c =
         cuda_give(w, open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped"), RT);
-    give_rows(w, c, p);
+    give_rows(w, c, &p);
     cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
               TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
               NUMBER(update_loss(g)), TEXT(update_rule(g)));
-    touch_part(w, c, p, true);
+    touch_part(w, c, &p, true);
     update_touch_scaling(w, c, true);
     touch_loss(w, c);
     squares->inner_barrier = c->inner_barrier = true;
 }
 
-static void lower_case(Writer *w, bool from_grad, int unit, Part p)
+static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)
 {
     CudaCall *c = lower_part(w, from_grad, p);
     c->before = arena_printf(w->arena, "case %d: ", unit), c->behind = " break;";
@@ -339,19 +323,22 @@ static void lower_case(Writer *w, bool from_grad, int unit, Part p)
 static void lower_buckets(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
+    const Part all = all_rows(w);
 
-    if (w->list->persistent && update_count(w, all_sums(s)) == 0)
+    if (w->list->persistent && all.n == 0)
         return;
     if (s->nbucket == 1 || w->list->persistent) {
-        lower_part(w, from_grad, all_sums(s));
+        lower_part(w, from_grad, &all);
         return;
     }
     cuda_line(w, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
-    for (int b = 0; b < s->nbucket; b++)
-        if (update_count(w, bucket_part(s, b)) > 0)
-            lower_case(w, from_grad, b, bucket_part(s, b));
+    for (int b = 0; b < s->nbucket; b++) {
+        const Part p = part_of(w, s->bucket[b].first, s->bucket[b].sums);
+        if (p.n > 0)
+            lower_case(w, from_grad, b, &p);
+    }
     if (!from_grad)
-        lower_case(w, from_grad, -1, all_sums(s));
+        lower_case(w, from_grad, -1, &all);
     cuda_line(w, "    }\n");
 }
 

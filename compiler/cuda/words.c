@@ -5,7 +5,7 @@
  * that the program stores in two bytes.  Samples and their filters have the channels that pass
  * lanes gives them.
  */
-#include "cuda/library.h"
+#include "cuda/lower.h"
 #include "ir/gpu.h"
 #include "ops/window.h"
 #include <string.h>
