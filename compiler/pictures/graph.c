@@ -1,6 +1,6 @@
 /* graph.c -- the graph as Graphviz text: forward in white, backward in grey, parameters as boxes.
  *
- * For deep networks: the model as it is written, a box for each block instance.
+ * A deep network is drawn as the model file has it: a box for each block instance.
  */
 #include "base/quote.h"
 #include "ops/op.h"
@@ -27,8 +27,8 @@ void picture_graph(const Graph *g, Text *out)
     text_add(out, "}\n");
 }
 
-/* The block instance that a picture of blocks shows for a node: at most one level inside of another
- * one. */
+/* The block instance that the picture shows in place of the node.  Instances inside of instances
+ * are shown to a depth of two. */
 static const char *instance(const Graph *g, const Node *n)
 {
     const char *dot = n->block ? strchr(n->block, '.') : NULL,
@@ -41,7 +41,8 @@ static bool drawn(const Node *n)
     return n->op->leaf == LEAF_INPUT || (!n->param && !(n->op->flags & OP_HIDDEN));
 }
 
-/* The first node of the box of each node.  The nodes of an instance are neighbours. */
+/* By id: the first node in the box of each node.  The nodes of an instance stand next to each other
+ * in graph->node. */
 static const Node **node_boxes(const Graph *g)
 {
     const Node **box = arena_alloc(g->arena, sizeof *box * (size_t)g->next_id), *first = NULL;
@@ -70,7 +71,7 @@ void picture_blocks(const Graph *g, Text *out)
             last[box[g->node[i]->id]->id] = g->node[i];
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i], *b = box[n->id];
-        if (b == n) { /* the shape of the last node of the box */
+        if (b == n) { /* the box has the shape of its last node */
             const char *block = instance(g, n), *name = block ? block : n->name;
             text_printf(out, "    n%d [label=\"%s%s%s\\n%s\"%s];\n", n->id,
                         block ? "" : n->op->name, !block && name ? " " : "",

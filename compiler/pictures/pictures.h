@@ -6,7 +6,8 @@
 
 void picture_graph(const Graph *g, Text *out); /* a node for each operation */
 void picture_blocks(const Graph *forward,
-                    Text *out);                 /* the model as written, a node for each block */
-void picture_memory(const Graph *g, Text *out); /* buffers of the training step: when and where */
+                    Text *out); /* the model as written, a node for each block */
+/* offsets and lifetimes of the buffers of a training step */
+void picture_memory(const Graph *g, Text *out);
 
 #endif

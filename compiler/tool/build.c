@@ -1,4 +1,5 @@
-/* build.c -- from generated C to a program: found in the cache, or compiled into it. */
+/* build.c -- makes a program from generated C: finds it in the cache, or compiles it into the
+ * cache. */
 #define _GNU_SOURCE /* environ, fexecve */
 #include "tool/build.h"
 #include "tool/file.h"
@@ -14,7 +15,7 @@
 
 static const Span nowhere;
 
-/* A program before the user gets it. */
+/* The program, in the cache or in a temporary directory. */
 typedef struct Found {
     const char *bytes;
     size_t len;
@@ -40,8 +41,8 @@ static void remove_temporary(const Found *f)
     }
 }
 
-/* Compiles and links.  The cache keeps the program; a copy stays here unless the program only runs
- * from the cache. */
+/* Compiles and links, and stores the program in the cache.  The program stays in the temporary
+ * directory, too, unless it runs from the cache. */
 static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cache *cache, Key key,
                          Found *f, Diag *d)
 {
@@ -49,12 +50,12 @@ static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cac
     if (!dir)
         return false;
     f->path = objects_program(a, in, t, cache, dir, d);
-    if (process_signal) { /* leaves nothing behind; the sender sees the effect of the signal */
+    if (process_signal) { /* removes the directory, and then ends this process by the signal */
         rmdir(dir);
         process_pass_on();
     }
     if (!f->path)
-        return rmdir(dir), false; /* stays if it holds the file at fault */
+        return rmdir(dir), false; /* the directory stays if it has the file with the error */
     f->bytes = file_read(a, f->path, &f->len);
     if (!f->bytes)
         return file_failed(d, "the program to", f->path, errno);
@@ -62,7 +63,7 @@ static bool make_program(Arena *a, const BuildInput *in, const Toolchain *t, Cac
     return true;
 }
 
-/* Finds the program in the cache or makes it. */
+/* Finds the program in the cache, or compiles it. */
 static bool obtain(Arena *a, const BuildInput *in, Found *f, Diag *d)
 {
     Toolchain t;
@@ -135,7 +136,8 @@ bool build_and_run(Arena *a, const BuildInput *in, Diag *d)
         argv_add(a, &v, in->command->argument[i]);
     argv_end(a, &v);
     const int fd = open(f.path, O_RDONLY | O_CLOEXEC);
-    remove_temporary(&f); /* the open file runs even if its name is gone */
+    /* the program runs from its open descriptor, also after its file is removed */
+    remove_temporary(&f);
     diag_print(d, stderr);
     fflush(NULL);
     if (f.temporary)

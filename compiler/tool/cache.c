@@ -1,9 +1,9 @@
-/* cache.c -- results of earlier builds, found by what they were made from.
+/* cache.c -- stores results of builds, and finds them by a hash of their inputs.
  *
- * One directory, one file for each entry, named by its key; the time of modification is that of the
- * last use.  Several compilers may use the directory at once: entries appear by rename and never
- * change.  An entry ends in a hash of its bytes, so an entry that a full disk or a crash has
- * damaged is not used.  A program runs with these few bytes at its end.
+ * One directory, one file for each entry, named by its key; the modification time is the time of
+ * the last use.  Several compilers may use the directory at once: entries appear by rename and
+ * never change.  An entry ends in a hash of its bytes, so an entry that a full disk or a crash has
+ * damaged is not used.  A program also runs with these bytes at its end.
  */
 #include "tool/cache.h"
 #include "base/environment.h"
@@ -109,8 +109,8 @@ typedef struct Entry {
     CacheKind kind;
 } Entry;
 
-/* Removes only names that cache_path gives, and what a killed compiler left of them: the directory
- * may belong to the user. */
+/* Whether a file of the directory is an entry, or the temporary file of an entry from a killed
+ * compiler.  Only these may be removed, because the user can have other files in the directory. */
 static bool is_entry(const char *name, CacheKind *kind)
 {
     const size_t n = strspn(name, "0123456789abcdef");
@@ -139,7 +139,7 @@ static int entries(Arena *a, const char *dir, Entry **entry)
     return n;
 }
 
-/* ---- two small files beside the entries: the counts and the limit */
+/* ---- two more files of the directory: the counts and the limit */
 
 typedef struct Counts {
     int64_t hits[CACHE_KINDS], asked[CACHE_KINDS];
@@ -150,7 +150,7 @@ static Counts read_counts(int fd)
     char text[300] = "";
     Counts n = {0};
     const char *line = pread(fd, text, sizeof text - 1, 0) > 0 ? text : NULL;
-    for (int k = 0; line && k < CACHE_KINDS; k++) { /* an older compiler has fewer kinds */
+    for (int k = 0; line && k < CACHE_KINDS; k++) { /* an older compiler has written fewer kinds */
         if (sscanf(line, "%*s %" SCNd64 " of %" SCNd64, &n.hits[k], &n.asked[k]) != 2)
             break;
         line = strchr(line, '\n');
@@ -169,14 +169,14 @@ static void add_counts(Arena *a, const Cache *c)
     const int fd = open(counts_path(a, c), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
-    flock(fd, LOCK_EX); /* until the file is closed */
+    flock(fd, LOCK_EX); /* held until the file is closed */
     Counts n = read_counts(fd);
     Text t = text_new(a);
     for (int k = 0; k < CACHE_KINDS; k++)
         text_printf(&t, "%s %" PRId64 " of %" PRId64 "\n", plural[k], n.hits[k] + c->hits[k],
                     n.asked[k] + c->asked[k]);
     if (pwrite(fd, t.s, t.len, 0) < 0 || ftruncate(fd, (off_t)t.len) != 0)
-        unlink(counts_path(a, c)); /* after a full disk, the counts start again */
+        unlink(counts_path(a, c)); /* the disk is full: counting starts again from 0 */
     close(fd);
 }
 

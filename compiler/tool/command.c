@@ -18,7 +18,7 @@ typedef struct Reader {
     KeyValue *set; /* grows; front.set is const */
 } Reader;
 
-/* ---- what does not go together */
+/* ---- options that exclude each other */
 
 /* Options that a program for a GPU cannot combine. */
 static bool supported_cuda(const Command *c, Diag *d)
@@ -236,9 +236,9 @@ static bool take_option(Reader *r, const OptionRow *o, const char *value)
     return false;
 }
 
-/* ---- words of the line */
+/* ---- words of the command line */
 
-/* Suggests the nearest word, or says where to look. */
+/* Suggests the nearest word; if none is near, prints `look`. */
 static void suggest(Diag *d, const char *word, const char *const *known, int n, const char *look)
 {
     if (text_nearest(word, known, n))
@@ -286,7 +286,7 @@ static bool unknown_option(Reader *r, const char *word)
     return false;
 }
 
-/* Keeps `--plain` or `--batch 64` for the program's own `info`. */
+/* Stores `--plain` or `--batch 64`, so that the program's command `info` can print it. */
 static void remember_flag(Reader *r, const OptionRow *o, const char *value)
 {
     if (o->shapes)
@@ -363,18 +363,19 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* Number types of products in NVIDIA's libraries only. */
+/* Whether only NVIDIA's libraries have products of this type. */
 static bool of_libraries(const char *dtype)
 {
     return dtype &&
            (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
 }
 
-/* Outside of products tf32 is f32; bf16 and f16 are f32 where they are not stored. */
+/* Sets the type of products from --dtype, and the type of the program to f32.  Values of tf32 are
+ * stored as f32; with bf16 and f16, pass narrow chooses the values that are stored in two bytes. */
 static void take_gpu_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
-    if (c->kind == COMMAND_CHECK && of_libraries(t)) /* changes no name and no shape */
+    if (c->kind == COMMAND_CHECK && of_libraries(t)) /* `check` does not depend on the type */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
     if (c->options.libraries)
@@ -395,7 +396,7 @@ static bool complete_command(Reader *r)
     if (c->options.cuda && !c->options.arch)
         c->options.arch = "sm_90";
     if (c->options.cuda && !c->comm && c->to && strcmp(c->to, "slurm") == 0) {
-        c->comm = "nccl"; /* a job has several processes */
+        c->comm = "nccl"; /* a job for Slurm has several processes */
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;

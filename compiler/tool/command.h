@@ -10,7 +10,7 @@ typedef enum {
     COMMAND_SWEEP,
     COMMAND_RESULTS,
     COMMAND_OPS,
-    COMMAND_CACHE, /* these need no model file */
+    COMMAND_CACHE, /* up to here, a command needs no model file */
     COMMAND_CHECK,
     COMMAND_SHOW,
     COMMAND_BUILD,
@@ -20,37 +20,38 @@ typedef enum {
 
 typedef struct Command {
     CommandKind kind;
-    CommandKind topic;  /* HELP: the command; HELP itself = the overview */
-    const char *file;   /* the model file; OPS: an op's name or NULL */
+    CommandKind topic;  /* HELP: the command to explain; HELP = all commands */
+    const char *file;   /* the model file; OPS: the name of an op, or NULL */
     const char *output; /* -o; NULL = none */
     const char *to;     /* emit: "c", "dot", "pytorch" or "slurm" */
     const char *keep;   /* directory for the generated C, or NULL */
     FrontOptions front;
     Options options;
     DiagColor color;
-    int64_t ranks;       /* show: 0 = one */
-    bool all;            /* show: every layer, blocks unfolded */
-    const char *written; /* emit: text that was made before the passes, or NULL */
+    int64_t ranks;       /* show: number of processes; 0 = one */
+    bool all;            /* show: a row for every layer, none for blocks */
+    const char *written; /* emit: text that is complete before the passes, or NULL */
     const char *memory;  /* show: file for the picture of the plan, or NULL */
     bool cost, example, verbose, no_cache;
     bool key;          /* build, run: print the key of the program, and stop */
     const char *limit; /* cache: a new limit, as written; or NULL */
     bool clear;        /* cache */
-    const char *flags; /* the options that shape the program, as given: "--plain --dtype f64" */
-    const char *hash;  /* identity of network and recipe, for checkpoints; set before the passes */
-    char **argument;   /* words to pass on: run: those after --; sweep, results: all */
+    const char *flags; /* the given options that change the program: "--plain --dtype f64" */
+    const char *hash;  /* hash of network and recipe, for checkpoints; set before the passes */
+    char **argument;   /* words for another program.  run: those after --; sweep, results: all */
     int narguments;
     bool tune;          /* measure the choices that pass choose leaves open */
     const char *forms;  /* show --target cuda: predictions for both forms (kernels.h), or NULL */
-    const char *driver; /* --driver: the CUDA version of the driver planned for, or NULL */
-    const char *target, *comm, *kernels; /* words of these options */
+    const char *driver; /* --driver: the CUDA version of the driver of the target, or NULL */
+    const char *target, *comm, *kernels; /* the values of these options */
 } Command;
 
 #define TENON_NAME "tenon " TENON_VERSION /* "tenon 0.1.0"; the build defines the number */
 
 /* Reads argv into *c.  Reports a wrong word with the nearest right one; false after an error. */
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d);
-DiagColor command_color(int argc, char **argv); /* the value of --color, needed before any error */
-void command_help(CommandKind topic);           /* to stdout */
+/* the value of --color, which messages about other options need */
+DiagColor command_color(int argc, char **argv);
+void command_help(CommandKind topic); /* to stdout */
 
 #endif

@@ -69,7 +69,7 @@ char *file_read(Arena *a, const char *path, size_t *len)
     return bytes;
 }
 
-/* ---- what must not stay behind when a signal ends us */
+/* ---- a file that is removed if a signal ends the compiler */
 
 static const char *volatile doomed;
 
@@ -90,7 +90,8 @@ void file_volatile(const char *path)
     armed = true;
     const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        if (signal(caught[i], remove_on_signal) == SIG_IGN) /* as under nohup: it stays ignored */
+        /* an ignored signal stays ignored, as under nohup */
+        if (signal(caught[i], remove_on_signal) == SIG_IGN)
             signal(caught[i], SIG_IGN);
 }
 
@@ -114,8 +115,8 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-/* The file that `path` names: a link's target, even if it does not exist yet; NULL, errno set, if
- * links form a circle. */
+/* The file that `path` names, after following links; the file need not exist.  NULL, with errno, if
+ * links form a cycle. */
 static const char *behind_links(Arena *a, const char *path)
 {
     enum { LINKS = 40 }; /* as many links as the kernel follows */
@@ -136,8 +137,8 @@ static const char *behind_links(Arena *a, const char *path)
     return path;
 }
 
-/* A device or a pipe is opened and written: a rename would replace it by a file.  A pipe without a
- * reader is an error, not a wait. */
+/* Writes to a device or a pipe: a rename would replace it by a file.  If a pipe has no reader, this
+ * is an error, and the call does not wait. */
 static int write_into(const char *path, const void *bytes, size_t len)
 {
     const int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -149,7 +150,7 @@ static int write_into(const char *path, const void *bytes, size_t len)
     return error;
 }
 
-/* Whether it is standard output, under any name. */
+/* Whether the file is standard output, under any name. */
 static bool is_stdout(const struct stat *there)
 {
     struct stat s;
@@ -157,13 +158,14 @@ static bool is_stdout(const struct stat *there)
            s.st_ino == there->st_ino && s.st_rdev == there->st_rdev;
 }
 
-/* "dir/NAME.tmp-XXXXXX"; a long name is cut to 64 bytes: file systems allow 143 to 255. */
+/* "dir/NAME.tmp-XXXXXX".  A long name is cut to 64 bytes, because some file systems allow only 143
+ * bytes. */
 static char *temporary_beside(Arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t n = strnlen(base, 64);
     while (n > 0 && base[n] && (base[n] & 0xC0) == 0x80)
-        n--; /* whole characters of UTF-8 */
+        n--; /* never cuts a UTF-8 character */
     return arena_printf(a, "%.*s%.*s.tmp-XXXXXX", (int)(base - path), path, (int)n, base);
 }
 

@@ -9,15 +9,15 @@
 char *file_read(Arena *a, const char *path, size_t *len);
 
 /* Writes next to `path`, then renames: the file is complete or untouched; of two compilers, the
- * last one wins.  A link stays, and its target is written.  A device, a pipe or standard output is
- * written directly.  Nothing is synced: all of it can be made again, and the cache finds damaged
+ * last one wins.  If `path` is a link, writes its target.  Writes directly to a device, a pipe or
+ * standard output.  Does not call fsync: all files can be made again, and the cache detects damaged
  * entries.  Returns 0 or an errno. */
 int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
 /* Reports that WHAT cannot be written to path, for that errno; returns false. */
 bool file_failed(Diag *d, const char *what, const char *path, int error);
 int file_copy(Arena *a, const char *from, const char *to, mode_t mode);
 
-int dir_make(Arena *a, const char *path); /* with its parents; 0, or an errno */
+int dir_make(Arena *a, const char *path); /* also its parents; 0, or an errno */
 /* A new directory NAME-xxxxxx under $TMPDIR or /tmp.  If it cannot be made, *made is false, errno
  * is set, and the result is the path that was tried. */
 const char *dir_temporary(Arena *a, const char *name, bool *made);

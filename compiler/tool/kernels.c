@@ -1,9 +1,9 @@
-/* kernels.c -- --target cuda without --kernels: many steps in one launch, or several launches a
- * step.
+/* kernels.c -- --target cuda without --kernels: chooses between many steps in one launch and
+ * several launches per step.
  *
  * The step is planned in both forms (main.c), and a roofline predicts the time of each
- * (cuda/steps.c).  Two numbers of the roofline, the times of a barrier between blocks, are
- * assumed.  So one launch is chosen only if its predicted time is shorter by a seventh at least.
+ * (cuda/steps.c).  Two numbers of the roofline, the times of a barrier between blocks, are assumed.
+ * So one launch is chosen only if its predicted time is at least a seventh shorter.
  */
 #include "tool/kernels.h"
 #include "cuda/cuda.h"

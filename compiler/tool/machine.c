@@ -1,7 +1,7 @@
 /* machine.c -- the processor of a program: its name, its C flags, the width of its vectors.
  *
- * The flags name a level, never the exact model of the host.  So the same command gives the same
- * bits on every machine.
+ * The flags name a level of the architecture, never the exact model of the host.  So the same
+ * command gives the same bits on every machine.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "tool/machine.h"

@@ -7,8 +7,8 @@ typedef struct Machine {
     const char *name; /* "x86-64-v4" */
     const char *cflags;
     int vector_bytes; /* 0: no vectors, one number at a time */
-    bool x86;         /* the family; a C compiler makes code for one family */
-    bool any;         /* for every processor that the C compiler knows */
+    bool x86;         /* x86 or ARM; a C compiler makes code for one of them */
+    bool any;         /* for every processor of the C compiler's target */
 } Machine;
 
 /* `cpu` as on the command line; "native" is the machine that compiles. */

@@ -28,7 +28,7 @@ const char *manual_signature(Arena *a, const Op *op, int width)
     Text t = text_new(a);
     text_printf(&t, "%s(", op->name);
     const size_t indent = t.len;
-    size_t line = 0; /* where it begins */
+    size_t line = 0; /* where the line begins */
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++) {
         const bool open = g->fallback && strcmp(g->fallback, "none") == 0;
         const char *word = open ? arena_printf(a, "[%s]", g->name)

@@ -4,12 +4,12 @@
 #include "ops/op.h"
 #include "tool/command.h"
 
-/* Prints all operations, a line each; or one with its arguments, formulas and example; or the
- * example alone. */
+/* Prints all operations, one per line; or one operation with its arguments, formulas and example;
+ * or only its example. */
 bool manual_print(const Command *c, Diag *d);
 
-/* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional and has no default
- * that can be written.  Lines end before `width` columns. */
+/* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional, and its default
+ * is no value of the language.  Lines end before `width` columns. */
 const char *manual_signature(Arena *a, const Op *op, int width);
 const char *manual_type(ArgType type); /* "int or [int, int]" */
 

@@ -1,7 +1,7 @@
 /* objects.c -- compiles the units of a program in parallel, and links them.
  *
- * A unit is one kernel or the step.  The key of an object is a hash of what it was made from.  So a
- * changed layer compiles only its own kernels and the step, and the cache serves all models.
+ * A unit is one kernel or the step.  The key of an object is a hash of its inputs.  So a change of
+ * a layer compiles only the kernels of the layer and the step, and all models share the cache.
  *
  * Contraction is off: a multiply-add is fused only where the generated code says so.  Therefore an
  * update inside of the weight gradient and an update after a reduction give the same bits.  No
@@ -22,11 +22,12 @@ static const Span nowhere;
 #define TENON_NVCC "" /* configured without CUDA */
 #endif
 static const char FLAGS[] = "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math";
-static const char ONCE[] = "-O1"; /* a step's own file: ResNet-50's takes 1.8 instead of 2.9 s */
+/* for the file of the step: that of ResNet-50 then takes 1.8 s, not 2.9 s */
+static const char ONCE[] = "-O1";
 #ifdef TENON_LZMA
 static const char LZMA[] = "-llzma ";
 #else
-static const char LZMA[] = ""; /* the runtime was built without them, too */
+static const char LZMA[] = ""; /* the runtime was built without liblzma, too */
 #endif
 
 #ifdef TENON_IMAGES
@@ -37,7 +38,7 @@ static const char IMAGES[] = "";
 
 /* ---- the C compiler */
 
-/* mpicc adds MPI's headers and libraries to the compiler that it is told to call. */
+/* Wraps the C compiler in mpicc, which adds MPI's headers and libraries. */
 static void wrap_compiler(Toolchain *t)
 {
     const char *mpicc = environment(ENV_MPICC);
@@ -46,8 +47,8 @@ static void wrap_compiler(Toolchain *t)
     t->cc = mpicc ? mpicc : "mpicc";
 }
 
-/* nvcc compiles and links a program for a GPU.  There, too, a multiply-add is fused only where the
- * source says so.  The GPU code is for --arch and, as PTX, for later GPUs.  CUDA's runtime is
+/* nvcc compiles and links a program for a GPU.  Also on a GPU, a multiply-add is fused only where
+ * the source says so.  The GPU code is for --arch and, as PTX, for later GPUs.  CUDA's runtime is
  * linked statically, so that the program starts on any machine. */
 static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
@@ -74,9 +75,9 @@ static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     return false;
 }
 
-/* What mpicc adds to a compilation.  Two versions of MPI can be installed, whose mpicc give the
- * same version of the C compiler, and /usr/bin/mpicc can change between them.  A wrapper without
- * -show gives the same answer each time. */
+/* The options that mpicc adds, for keys: two installed versions of MPI can use the same C compiler,
+ * and /usr/bin/mpicc can be switched between them.  For a wrapper without -show, the text is always
+ * the same. */
 static const char *mpi_options(Arena *a, const Toolchain *t)
 {
     Argv v = {0};
@@ -89,8 +90,8 @@ static const char *mpi_options(Arena *a, const Toolchain *t)
     return p.output.s ? p.output.s : "";
 }
 
-/* A compiler is identified by what it prints about itself; one that does not start is reported
- * here. */
+/* Finds the C compiler, and reports a compiler that does not start.  The version that the compiler
+ * prints is a part of all keys. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
     const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
@@ -234,8 +235,7 @@ static bool write_text(Arena *a, const char *dir, const char *name, const char *
     return !error || file_failed(d, "the generated C to", path, error);
 }
 
-/* Removes the units of an earlier build: their kernels can be in other units now.  Other files
- * stay. */
+/* Removes the units of an earlier build, which can have other kernels.  Other files stay. */
 static void remove_others(Arena *a, const char *dir, const BuildInput *in)
 {
     DIR *d = opendir(dir);
@@ -269,8 +269,8 @@ const char *objects_keep(Arena *a, const BuildInput *in, Diag *d)
     return ok ? units : NULL;
 }
 
-/* A file of the runtime that is compiled with the program, because not every machine has what it
- * needs.  No model has a name with '-'. */
+/* Adds a file of the runtime that is compiled with each program, because not every machine has its
+ * headers.  Its name contains '-', so no model has the same name. */
 static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *name, Diag *d)
 {
     size_t len = 0;
@@ -325,7 +325,7 @@ bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
 
 /* ---- messages */
 
-/* The first lines of the output of the C compiler: the rest rarely helps. */
+/* Adds the first lines of the output of the C compiler as notes: the rest rarely helps. */
 static void note_output(Arena *a, const char *output, Diag *d)
 {
     enum { LINES = 12 };
@@ -336,7 +336,7 @@ static void note_output(Arena *a, const char *output, Diag *d)
     }
 }
 
-/* `source`: the file at fault, or NULL when linking failed. */
+/* Reports a failed compilation.  `source` is the file with the error, or NULL if linking failed. */
 static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const char *source,
                           Diag *d)
 {
@@ -372,8 +372,8 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
 
 /* ---- compiling */
 
-/* The name of the directory is not in the object: objects are equal wherever they were made, unless
- * a debugger needs the directory. */
+/* Keeps the name of the directory out of the object, so that equal sources give equal objects in
+ * any directory.  With --keep, the name stays, for debuggers. */
 static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u,
                          const char *source, const char *object, const char *dir)
 {
@@ -401,7 +401,7 @@ typedef struct Job {
     const char *source, *object;
 } Job;
 
-/* Objects are copied out of the cache: another build can remove them at any time. */
+/* Copies an object from the cache, because another build can remove it from there at any time. */
 static bool from_cache(Arena *a, const BuildInput *in, Cache *cache, const Job *j)
 {
     size_t len = 0;

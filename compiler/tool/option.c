@@ -13,8 +13,8 @@ enum {
     RUN = 1 << COMMAND_RUN,
     OPS = 1 << COMMAND_OPS,
     CACHE = 1 << COMMAND_CACHE,
-    MAKE = BUILD | EMIT | RUN,   /* a program is made */
-    MODEL = CHECK | SHOW | MAKE, /* a model file is read */
+    MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
+    MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
     ALL = MODEL | OPS | CACHE
 };
 

@@ -20,7 +20,7 @@ typedef struct OptionRow {
     OptionKind kind;
     size_t field;         /* offset in Command */
     unsigned commands;    /* bit set of 1 << CommandKind */
-    bool shapes;          /* changes the program; `info` prints it */
+    bool shapes;          /* it changes the program, so `info` prints it */
     const char *fallback; /* the default, as words; NULL = nothing */
     const char *help;
 } OptionRow;
@@ -37,11 +37,12 @@ extern const OptionRow option_table[]; /* both tables end with a row without a n
 extern const CommandRow command_table[];
 
 const CommandRow *command_row(CommandKind kind);
-int64_t option_most(const OptionRow *o); /* the largest value of an option that is a whole number */
+int64_t option_most(const OptionRow *o); /* the largest value of an option with a whole number */
 
 enum { HELP_WIDTH = 110 }; /* columns of --help and of `tenon ops` */
 
-/* Prints a name, and its text from `column` on; after a longer name, on the next line. */
+/* Prints a name, and its text from `column` on.  If the name is too long, the text begins on the
+ * next line. */
 void help_row(const char *name, int column, const char *text);
 void help_text(const char *text, int column); /* prints wrapped text, each line from `column` on */
 

@@ -1,4 +1,4 @@
-/* paths.c -- where the files of the compiler are, found from the place of its executable. */
+/* paths.c -- finds the files of the compiler from the path of its executable. */
 #include "tool/paths.h"
 #include "base/text.h"
 #include "tool/file.h"
@@ -17,7 +17,7 @@ const char *paths_self(Arena *a)
     return n > 0 ? arena_strndup(a, path, (size_t)n) : NULL;
 }
 
-/* The directory of the running executable, links followed. */
+/* The directory of the running executable, without links in the path. */
 static const char *home(Arena *a)
 {
     const char *self = paths_self(a);
@@ -65,7 +65,7 @@ static void installed_tree(Arena *a, const char *dir, Paths *p)
     p->cflags = "";
 }
 
-/* "/a/build/../models" -> "/a/models", when it exists. */
+/* "/a/build/../models" -> "/a/models", if it exists. */
 static const char *tidy(Arena *a, const char *path)
 {
     char real[PATH_MAX];

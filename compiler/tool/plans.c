@@ -1,7 +1,7 @@
-/* plans.c -- plans of cuDNN graphs, made by the program tenon-plan and kept in the cache.
+/* plans.c -- gets plans of cuDNN graphs from the cache, or from the program tenon-plan.
  *
- * An entry is the answer of tenon-plan, a line, and the plan after it.  The cache also keeps that a
- * graph has no engine.
+ * An entry of the cache is the line that tenon-plan has printed, and the plan after it.  A graph
+ * without an engine has an entry, too.
  */
 #include "tool/plans.h"
 #include "ops/op.h"
@@ -17,7 +17,8 @@
 
 static const Span nowhere;
 
-/* The caller cleans up, and then passes on a signal that came meanwhile. */
+/* Runs tenon-plan.  If a signal comes meanwhile, the caller cleans up and passes it on
+ * (process_signal). */
 static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
 {
     Argv v = {0};
@@ -46,7 +47,7 @@ const char *plans_version(Arena *a, const char **why)
     return NULL;
 }
 
-/* ---- answers */
+/* ---- output of tenon-plan */
 
 /* "plan 0 62 tensor-cores 131 1976 12.5" or "none 3.0 no engine knows this graph" */
 static bool read_answer(Arena *a, const char *line, GraphPlan *p)
@@ -96,7 +97,7 @@ static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWis
     cache_put(a, cache, CACHE_PLAN, key_of(p, version, w), t.s, t.len);
 }
 
-/* ---- those that are not kept */
+/* ---- plans that are not in the cache */
 
 static bool broken(Diag *d, const Process *p)
 {
@@ -179,7 +180,7 @@ bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, 
     return ok;
 }
 
-/* ---- a program's */
+/* ---- plans of a program */
 
 static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, Diag *d)
 {

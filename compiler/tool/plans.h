@@ -1,11 +1,11 @@
-/* plans.h -- plans of cuDNN graphs, made by the program tenon-plan and kept in the cache. */
+/* plans.h -- gets plans of cuDNN graphs from the cache, or from the program tenon-plan. */
 #ifndef PLANS_H
 #define PLANS_H
 #include "base/diag.h"
 #include "base/text.h"
 #include "cuda/cuda.h"
 
-/* The GPU, driver and rules of the plans. */
+/* The GPU and the driver that plans are for, and limits of the plans. */
 typedef struct PlanWish {
     const char *arch, *driver; /* "sm_90", "13.0" */
     bool exact;                /* engines without tensor cores */
@@ -14,14 +14,15 @@ typedef struct PlanWish {
 } PlanWish;
 
 typedef struct GraphPlan {
-    const char *ways; /* the graph, and those to take if it has no engine, split at " | " */
-    bool planned;     /* false: `why` */
-    int way;          /* the variant with a plan */
-    long long engine, workspace; /* engine: for people; workspace in bytes */
+    /* the graph and its alternatives, in order of preference, separated by " | " */
+    const char *ways;
+    bool planned;                /* false: `why` has the reason */
+    int way;                     /* the variant with a plan */
+    long long engine, workspace; /* number of the engine, for tables; workspace in bytes */
     const char *notes;           /* "tensor-cores,compiled" or "-" */
-    double ms;                   /* milliseconds of planning, if done now */
+    double ms;                   /* milliseconds of planning, if it was not in the cache */
     const char *why;
-    const char *text; /* the plan that a program embeds */
+    const char *text; /* the plan, which the program embeds */
     size_t bytes;
     bool kept; /* found in the cache */
 } GraphPlan;
@@ -29,13 +30,13 @@ typedef struct GraphPlan {
 /* The version of tenon-plan, "cudnn 91900 rules 1"; NULL, with the reason in *why, if tenon-plan is
  * missing or does not find cuDNN. */
 const char *plans_version(Arena *a, const char **why);
-/* Plans all graphs, equal ones once.  Returns false after an error; a graph without an engine is no
- * error. */
+/* Plans all graphs; equal graphs are planned once.  Returns false after an error; a graph without
+ * an engine is no error. */
 bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d);
 
-/* Plans the graphs of a program's convolutions.  If planning is impossible here, it warns, and *in
- * keeps no plans: the program plans when it starts.  Returns false after an error: a graph has no
- * engine. */
+/* Plans the graphs of a program's convolutions.  If planning is impossible on this machine, warns
+ * and leaves *in without plans: the program plans when it starts.  Returns false after an error,
+ * such as a graph without an engine. */
 bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int n, Diag *d);
 
 #endif

@@ -1,6 +1,7 @@
 /* process.c -- runs other programs: C compilers in parallel, and the program just built.
  *
- * Each child leads its own process group, so that the children of the C compiler end with it.
+ * Each child leads its own process group, so that a signal to the group also ends the children of
+ * the C compiler.
  */
 #define _GNU_SOURCE /* environ, pipe2, ppoll, sched_getaffinity */
 #include "tool/process.h"
@@ -21,8 +22,8 @@ void process_begin(void)
 {
     int fd = 0;
     while (fd >= 0 && fd <= 2) {
-        fd = open("/dev/null", O_WRONLY); /* the lowest free descriptor: 0 for writing, */
-        if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
+        fd = open("/dev/null", O_WRONLY); /* the lowest free descriptor; 0 only for writing, */
+        if (fd == 1 || fd == 2) {         /* 1 and 2 only for reading */
             close(fd);
             fd = open("/dev/null", O_RDONLY);
         }
@@ -77,7 +78,8 @@ typedef struct Child {
     int fd;
 } Child;
 
-/* Both outputs go to a pipe, the input is empty, signals are as the caller had them. */
+/* Starts a child.  stdout and stderr go to a pipe, stdin is empty, and the signal mask is that of
+ * the caller. */
 static bool start(Child *c, const sigset_t *mask)
 {
     int fd[2];
@@ -106,7 +108,7 @@ static bool start(Child *c, const sigset_t *mask)
     return !p->error;
 }
 
-/* Reads the output of the child; true at its end, when the status is known. */
+/* Reads output of the child; true if the output has ended and the status is known. */
 static bool finished(Child *c)
 {
     char bytes[4096];
@@ -131,7 +133,7 @@ static void note_signal(int sig)
 enum { CAUGHT = 3 };
 static const int caught[CAUGHT] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Signals are blocked except during ppoll, so that none is missed. */
+/* Catches signals.  They are blocked except during ppoll, so that none is missed. */
 static void catch_signals(struct sigaction *old, sigset_t *mask)
 {
     struct sigaction act = {.sa_handler = note_signal};

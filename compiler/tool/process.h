@@ -4,7 +4,8 @@
 #include "base/text.h"
 
 /* Called first in main: opens descriptors 0, 1 and 2 if the process was started without them, so
- * that output never lands in another file.  Writing to 1 or 2 fails as before. */
+ * that no opened file gets descriptor 1 or 2 and receives output.  Writing to 1 or 2 fails as
+ * before. */
 void process_begin(void);
 
 typedef struct Argv {
@@ -26,12 +27,12 @@ typedef struct Process {
 } Process;
 
 Process process_of(Arena *a, Argv command);
-void process_run(Process *p); /* and waits */
+void process_run(Process *p); /* runs p, and waits for its end */
 
-/* Runs n programs, in their order, at most `jobs` at a time, and waits.  If one fails, the running
- * ones are ended with all their children, and no other starts.  Returns the index of the one that
- * failed, else -1.  A signal that would end the compiler (SIGINT, SIGTERM, SIGHUP) ends them, too;
- * process_signal holds it for the caller, who cleans up and passes it on. */
+/* Runs n programs, in their order, at most `jobs` at a time, and waits.  If one fails, ends the
+ * running ones with all their children, and starts no other one.  Returns the index of the program
+ * that failed, else -1.  A signal that would end the compiler (SIGINT, SIGTERM, SIGHUP) ends them,
+ * too.  It is stored in process_signal; the caller cleans up and calls process_pass_on. */
 int process_run_all(Process *p, int n, int jobs);
 extern volatile int process_signal; /* 0 = none */
 void process_pass_on(void);         /* ends this process by the pending signal, if there is one */

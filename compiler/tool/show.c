@@ -1,7 +1,7 @@
 /* show.c -- what `tenon show` prints: the layers and their price, and the memory plan.
  *
- * FLOPs are those of the textbook: two for each multiply-add, every tap counted.  A bias counts for
- * its layer.
+ * FLOPs are the textbook count: two for each multiply-add, with every tap.  A bias belongs to the
+ * row of its layer.
  */
 #include "tool/show.h"
 #include "base/text.h"
@@ -62,14 +62,14 @@ static int64_t new_parameters(Graph *g, const Node *n)
 
 typedef struct Row {
     const char *name, *op, *shape, *place;
-    const char *file; /* of the place, if it is not the model file */
+    const char *file; /* the file of the line, if it is not the model file */
     int64_t parameters;
     Cost cost;
     double macs;
 } Row;
 
-/* Bytes of an op without a rule of its own: inputs and output once, 4 bytes a number; a view moves
- * nothing. */
+/* The cost of an op without a rule: reads its inputs once and writes its output once, with 4 bytes
+ * per number.  A view moves nothing. */
 static Cost plain_cost(const Node *n)
 {
     Cost c = {0, 0};
@@ -81,7 +81,7 @@ static Cost plain_cost(const Node *n)
     return c;
 }
 
-/* "13", or "13a" for a line of the first imported file; the letters are explained below the
+/* "13", or "13a" for a line of the first imported file; print_files explains the letters below the
  * table. */
 static const char *place_of(Arena *a, const Node *n)
 {
@@ -132,7 +132,8 @@ static void add_row(Row *sum, const Row *r)
     sum->cost.bytes += r->cost.bytes;
 }
 
-/* The lstm, gru or rnn to which n belongs: inside of its loop, or with its weights; NULL: none. */
+/* The lstm, gru or rnn to which n belongs, because n is in its loop or uses its weights; NULL:
+ * none. */
 static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
 {
     if (n->loop)
@@ -146,8 +147,8 @@ static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
     return NULL;
 }
 
-/* The block instance that is the row of n, if instances inside of `depth` others are one row; NULL:
- * n is a row. */
+/* The block instance that has the row of n, if instances inside of `depth` others are one row each;
+ * NULL: n has a row of its own. */
 static const char *folded(Arena *a, const Node *n, int depth)
 {
     const char *end = n->block;
@@ -163,13 +164,14 @@ static const char *folded(Arena *a, const Node *n, int depth)
 typedef struct Table {
     Arena *arena;
     Graph *graph;
-    int depth; /* of folding; 0: every node is a row, also hidden ones */
+    int depth; /* depth of folded instances; 0: every node has a row, also hidden ones */
     Row *row;
-    int nrow, width; /* of the longest name */
+    int nrow, width; /* width of the longest name */
     bool folds;      /* a row has more than one node */
 } Table;
 
-/* Whether the last row is a block instance and r belongs to it. */
+/* Adds r to the last row, which is the row of the block instance or of the recurrent layer
+ * `call`. */
 static void grow_row(Table *t, const Row *r, const char *block, const Node *call, int layers)
 {
     Row *sum = &t->row[t->nrow - 1];
@@ -182,8 +184,8 @@ static void grow_row(Table *t, const Row *r, const char *block, const Node *call
     sum->op = arena_printf(t->arena, "%d layer%s", layers, layers == 1 ? "" : "s");
 }
 
-/* Rows are in the order of the model's calls: an instance is one row as long as its nodes are
- * neighbours. */
+/* Makes the rows in the order of calls in the model.  The nodes of an instance share a row if they
+ * stand next to each other. */
 static void fill_table(Table *t)
 {
     Graph *g = t->graph;
@@ -225,8 +227,8 @@ static void print_frozen(Arena *a, const Graph *g)
                count, count == 1 ? "" : "s");
 }
 
-/* Folds as few blocks as possible for a table on one screen; if no table fits, as many as
- * possible. */
+/* Folds as few blocks as possible so that the table fits on one screen; if it never fits, folds as
+ * many as possible. */
 static void fold_blocks(Table *t, bool all)
 {
     enum { SCREEN = 40, DEEP = 4 };
@@ -234,7 +236,7 @@ static void fold_blocks(Table *t, bool all)
         t->depth--;
 }
 
-/* The files behind the letters of the table. */
+/* Prints the files that the letters of the table stand for. */
 static void print_files(const Table *t)
 {
     for (char letter = 'a'; letter <= 'z'; letter++)
@@ -249,7 +251,7 @@ static void print_files(const Table *t)
 
 void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
-    Table t = {.arena = a, .graph = (Graph *)graph}; /* only marks are set */
+    Table t = {.arena = a, .graph = (Graph *)graph}; /* only Node.mark changes */
     Row total = {.place = "", .name = "total", .op = "", .shape = ""};
     fold_blocks(&t, all);
     const int width = t.width > 20 ? t.width : 20;
@@ -276,11 +278,11 @@ typedef struct Bill {
     const Options *options;
     Market market;
     Price total;
-    const char *part; /* part of the last heading */
+    const char *part; /* the part that the last heading names */
     struct {
         const char *name;
         Price price;
-    } sum[8]; /* of each part */
+    } sum[8]; /* sums of each part */
     int nsum;
 } Bill;
 
@@ -312,8 +314,8 @@ static void add_price(Price *sum, const Price *p)
         sum->values += p->values, sum->cycles += p->cycles;
 }
 
-/* A network with batch_norm has many forward and backward phases: one heading and one sum for
- * all. */
+/* Adds p to the sum of a part.  A network with batch_norm has many forward and backward phases,
+ * which share one heading and one sum. */
 static void add_to_part(Bill *b, const char *part, const Price *p)
 {
     if (!b->part || strcmp(b->part, part) != 0)
@@ -327,7 +329,7 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
     add_price(&b->sum[i].price, p);
 }
 
-/* n: the node of the call, or NULL. */
+/* Prints the row of a call; n is its node, or NULL. */
 static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op,
                  Price p)
 {
@@ -336,7 +338,7 @@ static void bill(Bill *b, const char *part, const Node *n, const char *name, con
     add_price(&b->total, &p);
 }
 
-/* A phase that begins with calls of the backward pass. */
+/* Whether a phase begins with calls of the backward pass. */
 static bool begins_backward(const Phase *p)
 {
     int i = 0;
@@ -345,7 +347,7 @@ static bool begins_backward(const Phase *p)
     return i < p->nnode && p->node[i]->backward;
 }
 
-/* The calls of a phase that come before or after the turn to the backward pass. */
+/* Prints the calls of a phase that belong to the forward pass, or to the backward pass. */
 static void bill_phase(Bill *b, const char *part, int phase, bool backward)
 {
     const Phase *p = &b->graph->step->phase[phase];

@@ -1,6 +1,7 @@
 /* show_gpu.c -- what `tenon show --target cuda` prints: the calls of a step, and its memory.
  *
- * Rows and counts come from the array of calls from which the program is written (emit_step).
+ * Rows and counts come from emit_step: the same array of calls from which the emitter writes the
+ * program.
  */
 #include "tool/show_gpu.h"
 #include "base/text.h"
@@ -91,7 +92,8 @@ static void show_total(Arena *a, const EmitInput *in, const EmitStep *e)
         printf("  %s\n", e->said);
 }
 
-/* Convolutions whose graph could contain more operations, and those whose graph contains all. */
+/* Prints the number of convolutions that have operations after them, and how many of their cuDNN
+ * graphs contain all these operations. */
 static void show_fusion(const EmitStep *e)
 {
     int more = 0, all = 0, unplanned = 0;

@@ -1,8 +1,8 @@
 /* stack.c -- runs the compiler on a thread of its own.
  *
- * Expressions, graphs and passes are walked by recursion, as deep as the checks of front/ allow.
- * The stack of the first thread is set by the shell (ulimit -s) and can be 128 KB; the stack of
- * this thread always has the same size.
+ * The compiler walks expressions and graphs by recursion.  front/ bounds the depth.  The stack of
+ * the first thread is set by the shell (ulimit -s) and can be 128 KB; the stack of this thread
+ * always has the same size.
  */
 #define _GNU_SOURCE
 #include "tool/stack.h"

@@ -74,7 +74,7 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const Machine *m = machine_find(c->options.cpu);
     const bool compiles = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN || c->tune;
     const char *cc = environment(ENV_CC);
-    if (!m) { /* options are checked already */
+    if (!m) { /* command_parse has checked --cpu, so the variable is wrong */
         diag_error(d, nowhere, "TENON_CPU=%s: there is no such processor", c->options.cpu);
         diag_help(d, "set it to a value of --cpu (tenon build --help lists them), or unset it for "
                      "this machine's processor");
@@ -94,8 +94,9 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     return !c->tune || !f->train || c->options.tuner;
 }
 
-/* Writes what is made from the model before the passes change it: blocks instead of a graph that is
- * too large to read, or a script for another framework.  Else c->written stays NULL. */
+/* Sets c->written to a text that is made before the passes change the graph: a picture of blocks,
+ * for a graph that is too large to read, or a script for another framework.  Else c->written stays
+ * NULL. */
 static bool write_forward(Command *c, const Front *f, Diag *d)
 {
     enum { READABLE = 100 };
@@ -156,7 +157,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     return choose_machine(c, f, d);
 }
 
-/* ---- after them */
+/* ---- after the passes */
 
 bool tool_makes_program(const Command *c)
 {
@@ -164,7 +165,8 @@ bool tool_makes_program(const Command *c)
            (c->kind == COMMAND_EMIT && (!strcmp(c->to, "c") || !strcmp(c->to, "cuda")));
 }
 
-/* The text of `emit` has no path of this machine; a program of `build` knows where data are. */
+/* The input of the emitter.  The text of `emit` contains no path of this machine; a program of
+ * `build` contains the directory of data. */
 EmitInput tool_emit_input(const Command *c, const Front *f)
 {
     return (EmitInput){.train = f->train,
@@ -228,7 +230,8 @@ static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
     return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, end), out.s, d);
 }
 
-/* --kernels=cudnn: plans the graphs of the convolutions if cuDNN is here.  False after an error. */
+/* --kernels=cudnn: plans the graphs of the convolutions if this machine has cuDNN.  False after an
+ * error. */
 static bool plan_graphs(Arena *a, const Command *c, EmitInput *emit, EmitPlan **plan, int *n,
                         Diag *d)
 {
@@ -256,8 +259,8 @@ static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *i
     return objects_add_plans(a, in, t.s, d);
 }
 
-/* The flags of the program, and those of the environment for the C compiler: they can change its
- * last bits. */
+/* The options of the program, and the flags for the C compiler from the environment: both can
+ * change bits of results. */
 static const char *built_with(Arena *a, const Command *c)
 {
     const char *more = environment(ENV_TENON_CFLAGS);
@@ -309,7 +312,7 @@ static bool draw_memory(Arena *a, const char *path, const Graph *g, Diag *d)
     return !error;
 }
 
-/* The step of the program that `build` makes with the same options. */
+/* Prints the step of the program that `build` makes with the same options. */
 static bool show_cuda(Arena *a, const Command *c, const Front *f, Diag *d)
 {
     EmitInput emit = tool_emit_input(c, f);

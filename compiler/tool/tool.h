@@ -6,7 +6,7 @@
 #include "tool/command.h"
 
 bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
-/* Before the passes: refuses an impossible output, requires a recipe, finds the processor. */
+/* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
 /* After the passes: emits, compiles, prints or runs, as the command says. */
 bool tool_finish(const Command *c, const Front *f, Diag *d);

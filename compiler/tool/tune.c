@@ -1,8 +1,9 @@
 /* tune.c -- --tune: chooses algorithms by measuring them on this machine, once for each shape.
  *
- * Pass choose hands over the convolutions whose variants have about the same price.  Unknown cases
- * are compiled into one small program, which runs on one thread.  The fastest variant is noted in
- * the file `tuned` of the cache directory, a line for each case, with tabs between the fields:
+ * Pass choose passes the convolutions whose variants have similar prices.  Cases without an earlier
+ * measurement are compiled into one small program, which runs on one thread.  The fastest variant
+ * is written to the file `tuned` of the cache directory, a line for each case, with tabs between
+ * the fields:
  *
  *     shape    processor    kernels    variant    measured and predicted microseconds, FMA peak
  *
@@ -37,16 +38,16 @@ typedef struct TuneTool {
     const char *dtype, *processor, *kernels;
 } TuneTool;
 
-/* A choice that waits for an answer. */
+/* A choice without an earlier measurement. */
 typedef struct Case {
     Choice *choice;
     const char *shape;
     bool known;
     int call[CHOICE_MOST],
-        pack[CHOICE_MOST]; /* indices of its trials; pack -1: it reads no filters */
+        pack[CHOICE_MOST]; /* indices of its trials; pack is -1 if it reads no filters */
 } Case;
 
-/* ---- what a line says */
+/* ---- the fields of a line */
 
 static const char *way_name(int64_t tile)
 {
@@ -66,7 +67,8 @@ static void add_attr(Text *t, const Attr *a)
         text_printf(t, "%lld", (long long)a->i);
 }
 
-/* Everything that specialises the kernel: "conv2d n=16 calls=8 x_shape=20x12x12 filters=50 ...". */
+/* All values for which the kernel is specialised: "conv2d n=16 calls=8 x_shape=20x12x12 filters=50
+ * ...". */
 static const char *shape_of(const TuneTool *t, const Choice *c, int64_t chunk, int64_t calls)
 {
     const Node *n = c->node;
@@ -105,7 +107,7 @@ static const char *processor(Arena *a)
                         cpuinfo(a, t.s, "stepping"));
 }
 
-/* ---- the file of answers */
+/* ---- the file of measurements */
 
 static const char *file_path(Arena *a)
 {
@@ -125,7 +127,8 @@ static const char *line_key(const TuneTool *t, const Case *c)
     return arena_printf(t->arena, "%s\t%s\t%s\t", c->shape, t->processor, t->kernels);
 }
 
-/* A line with an unknown variant is ignored: the case is measured again. */
+/* Finds the line of a case.  A line with an unknown variant is ignored, so the case is measured
+ * again. */
 static bool look_up_case(const TuneTool *t, Case *c, const char *text)
 {
     const char *key = line_key(t, c);
@@ -142,7 +145,7 @@ static bool look_up_case(const TuneTool *t, Case *c, const char *text)
     return false;
 }
 
-/* Keeps what other compilers have written meanwhile. */
+/* Appends lines to the file, after lines that other compilers have written meanwhile. */
 static void append(const TuneTool *t, const char *lines, Diag *d)
 {
     const char *path = file_path(t->arena), *text = file_text(t->arena), *old = *text ? text : HEAD;
@@ -165,7 +168,7 @@ static bool tune_failed(Diag *d, const char *path)
     return false;
 }
 
-/* The packing of the filters that n reads. */
+/* Adds a trial of the packing of the filters that n reads; returns its index. */
 static int add_packing(Trials *t, Graph *g, Node *n)
 {
     Node pack = {.op = op_find("conv2d_pack"), .nin = 1, .in = &n->in[op_weights(n)]};
@@ -178,10 +181,10 @@ static int add_packing(Trials *t, Graph *g, Node *n)
     return trials_add(t, &pack);
 }
 
-/* The trials of one case: the call of each variant, and the packing of its filters. */
+/* Adds the trials of one case: the call of each variant, and the packing of its filters. */
 static void add_trials(Trials *t, const Graph *g, Case *c)
 {
-    Graph *mine = (Graph *)g; /* for its arena; n is left as it was */
+    Graph *mine = (Graph *)g; /* only its arena is used; *c->choice->node does not change */
     Node n = *c->choice->node;
     for (int i = 0; i < c->choice->n; i++) {
         node_drop_attr(g->arena, &n, "winograd");
@@ -202,7 +205,8 @@ static double tune_figure(const char *text, const char *key)
     return -1;
 }
 
-/* Compiles with the flags of the program that is being built, in a directory of its own. */
+/* Compiles and runs the trials, with the flags of the program that is being built, in a temporary
+ * directory. */
 static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
 {
     Arena *a = t->arena;
@@ -248,7 +252,7 @@ static double trial_us(Arena *a, const char *text, int trial)
     return tune_figure(text, arena_printf(a, "%d", trial));
 }
 
-/* Takes the fastest variant; returns the line for the file. */
+/* Sets the choice to the fastest variant; returns the line for the file. */
 static const char *settle_case(const TuneTool *t, Case *c, double calls, const char *measured)
 {
     Choice *h = c->choice;
@@ -266,7 +270,7 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
                         way_name(h->tile[h->pick]), ways.s, tune_figure(measured, "peak"));
 }
 
-/* Equal shapes are one case. */
+/* The first case of the same shape, or NULL: equal shapes are measured once. */
 static Case *twin(Case *c, int n)
 {
     for (int i = 0; i < n; i++)
@@ -308,7 +312,7 @@ static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
         fputs(lines.s, stderr);
 }
 
-/* ---- what kernels are meant */
+/* ---- the version of the kernels */
 
 static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
 {
@@ -317,7 +321,7 @@ static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
     return bytes ? text_hash(bytes, len, h) : h;
 }
 
-/* Hash of every header that a trial can see, the C compiler and its flags. */
+/* Hash of all headers that a trial can include, of the C compiler and of its flags. */
 static const char *kernels_id(const TuneTool *t, const Paths *p)
 {
     Arena *a = t->arena;
@@ -327,7 +331,8 @@ static const char *kernels_id(const TuneTool *t, const Paths *p)
                                      t->command->options.cpu);
     uint64_t sum = text_hash(flags, strlen(flags), 0);
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) /* in any order: the hashes are added */
+    /* the order does not matter, because the hashes are added */
+    for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.')
             sum += add_header(t, path_join(a, dir, e->d_name),
                               text_hash(e->d_name, strlen(e->d_name), 0));
