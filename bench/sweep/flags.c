@@ -47,7 +47,7 @@ static Span narrowed(Span at, const char *options, const char *message)
 static void check(Sweep *s, const char *options, Span at)
 {
     static const char missing[] = "tenon build needs a model file",
-                      file[] = "tenon build needs a place for the program",
+                      file[] = "tenon build needs the path of the program",
                       files[] = "tenon build takes one file",
                       error[] = "error: ", help[] = "= help: ";
     const char *text = answer(s, options), *first = strstr(text, error);

@@ -119,7 +119,7 @@ bool replay_holds(Replay *v, const Node *by, const Node *x, Extent e)
             return false;
         }
         if (!is_value(h->by, x)) {
-            replay_fail(v, "%s reads %s, %s, in %s, but there lies %s", replay_value(v, by),
+            replay_fail(v, "%s reads %s, %s, in %s, but these bytes hold %s", replay_value(v, by),
                         replay_value(v, x), replay_bytes(v, e), replay_here(v),
                         replay_held(v, e.region, h));
             return false;

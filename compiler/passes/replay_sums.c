@@ -33,7 +33,7 @@ void replay_add_up(Steps *t, int i)
             replay_put(v, m->root, in_buffer(t, m));
     }
     if (t->pending[i])
-        replay_fail(v, "%s is added up anew in %s, before its update of the step before",
+        replay_fail(v, "%s is added up again in %s, before its update of the step before",
                     replay_value(v, m->root), replay_phase(v, v->graph, v->at));
     t->pending[i] = m->update != NULL, t->added[i] = v->step;
     for (int k = 0; m->update && k < m->update->nin; k += 2)
@@ -73,7 +73,7 @@ void replay_update(Steps *t, int i)
                      (Extent){REGION_FIXED, t->base->step->offset_scaling,
                               t->base->step->offset_scaling + (int64_t)sizeof(double), 0});
     if (m->known && t->known[i] != v->track->wrote[m->update->in[1]->id])
-        replay_fail(v, "%s reads %s in %s, which has been made anew since",
+        replay_fail(v, "%s reads %s in %s, which has been computed again since",
                     replay_value(v, m->update), replay_value(v, m->update->in[1]),
                     replay_phase(v, v->graph, v->at));
     else if (m->known)

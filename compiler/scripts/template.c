@@ -215,7 +215,7 @@ void template_fill(const char *template, const Places *p, Text *out)
     Filler f = {p, out};
     const char *rest = put_lines(&f, template, true);
     if (*rest)
-        template_fail("no @if in front of", arena_strndup(out->arena, rest, strcspn(rest, "\n")));
+        template_fail("no @if before", arena_strndup(out->arena, rest, strcspn(rest, "\n")));
 }
 
 const char *template_part(Arena *a, const char *template, const char *name)

@@ -409,7 +409,7 @@ static bool complete_command(Reader *r)
     if (!c->file)
         diag_error(r->diag, nowhere, "tenon %s needs a model file", row->name);
     else if (c->kind == COMMAND_BUILD && !c->output && !c->key)
-        diag_error(r->diag, nowhere, "tenon build needs a place for the program: -o PROG");
+        diag_error(r->diag, nowhere, "tenon build needs the path of the program: -o PROG");
     else
         return supported(c, r->diag);
     diag_help(r->diag, "%s", row->usage);

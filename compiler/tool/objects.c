@@ -357,8 +357,9 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
         diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install "
                      "libopenblas-dev)");
     else if (strstr(output, "lzma"))
-        diag_help(d, "programs for data that may be packed with xz need liblzma (Debian: apt-get "
-                     "install liblzma-dev)");
+        diag_help(d,
+                  "programs for data that may be compressed with xz need liblzma (Debian: apt-get "
+                  "install liblzma-dev)");
     else if (strstr(output, "-lpng") || strstr(output, "turbojpeg"))
         diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install "
                      "libpng-dev libturbojpeg0-dev)");

@@ -37,7 +37,7 @@ const CommandRow command_table[] = {
     {"build", COMMAND_BUILD, "tenon build FILE -o PROG [options]", "compile a model to a program",
      "Writes C, compiles it with the C compiler, and links one executable. The program trains, "
      "tests, predicts and measures. "
-     "Objects and programs are kept in the cache directory, so that a second build compiles only "
+     "Objects and programs are stored in the cache directory, so that a second build compiles only "
      "what changed.",
      "tenon build models/lenet.tn -o lenet\n"
      "tenon build models/lenet.tn -o lenet --set optimizer.lr=0.01\n"},
@@ -72,7 +72,7 @@ const CommandRow command_table[] = {
      "options.",
      "tenon results table\n"},
     {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]",
-     "print what is kept of earlier builds",
+     "print the contents of the cache of builds",
      "Prints the cache directory, the number and size of its entries, and how often they were "
      "found.",
      "tenon cache\n"
@@ -82,7 +82,7 @@ const CommandRow command_table[] = {
 #define AT(field) offsetof(Command, field)
 const OptionRow option_table[] = {
     {"-o", "PATH", OPTION_TEXT, AT(output), BUILD | EMIT, false, NULL,
-     "where the result goes. build: the path of the program; must be given. emit: a directory; "
+     "the output. build: the path of the program, required. emit: a directory; "
      "without it the text goes to stdout"},
     {"--to", "c|cuda|dot|pytorch|keras|mxnet|slurm", OPTION_WORD, AT(to), EMIT, false,
      "c, or cuda with --target cuda",
@@ -105,9 +105,9 @@ const OptionRow option_table[] = {
      "libraries"},
     {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu),
      SHOW | MAKE, true, "$TENON_CPU, else native",
-     "the processor that the program is for; native: this machine's"},
+     "the processor of the program; native: this machine's"},
     {"--plain", NULL, OPTION_TRUE, AT(options.plain), SHOW | MAKE, true, NULL,
-     "leave out all optimisation: no optional pass, and kernels that are simple loops. Slow, easy "
+     "no optimisation: no optional pass, and kernels that are simple loops. Slow, but easy "
      "to read and to debug"},
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "on",
      "use only algorithms whose rounding errors are of the size of the textbook algorithm's"},
@@ -131,14 +131,14 @@ const OptionRow option_table[] = {
      "chosen by a model of the network; without --comm one bucket",
      "bytes of gradients in one all-reduce (500k, 4M), which runs during the backward pass"},
     {"--tune", NULL, OPTION_TRUE, AT(tune), SHOW | MAKE, false, NULL,
-     "measure algorithms on this machine where their predicted times are close; keep the answer in "
-     "the cache directory"},
+     "measure algorithms on this machine where their predicted times are close; store the "
+     "result in the cache directory"},
     {"--memory-limit", "SIZE", OPTION_SIZE, AT(options.memory_limit), SHOW | MAKE, true, "no limit",
      "plan for at most this much memory (500M, 2G), with this machine's number of threads. The "
-     "backward pass then computes values "
-     "again instead of keeping them; the results are the same to the bit"},
+     "backward pass then recomputes values "
+     "instead of keeping them; the results are the same to the bit"},
     {"--keep-all", NULL, OPTION_TRUE, AT(options.keep_all), SHOW | MAKE, true, NULL,
-     "keep every value that the backward pass reads, even where computing it again is cheap and "
+     "keep every value that the backward pass reads, even where recomputing it is cheap and "
      "saves much memory"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1",
      "print the memory of one of N processes. N divides the shards"},
@@ -148,13 +148,13 @@ const OptionRow option_table[] = {
     {"--all", NULL, OPTION_TRUE, AT(all), SHOW, false, NULL,
      "print a row for every layer; without it a long table has one row for each block"},
     {"--memory", "FILE.svg", OPTION_TEXT, AT(memory), SHOW, false, NULL,
-     "draw the memory plan: which value lies where, and during which part of the step"},
+     "draw the memory plan: the offset and the lifetime of each value"},
     {"--keep", "DIR", OPTION_TEXT, AT(keep), BUILD | RUN, false, NULL,
      "write the generated C to DIR as well"},
     {"--no-cache", NULL, OPTION_TRUE, AT(no_cache), SHOW | BUILD | RUN, false, NULL,
      "compile and plan everything again; read nothing from the cache"},
     {"--key", NULL, OPTION_TRUE, AT(key), BUILD | RUN, false, NULL,
-     "build nothing; print a hash of everything that the program would be made from"},
+     "build nothing; print a hash of all inputs of the program"},
     {"--verbose", NULL, OPTION_TRUE, AT(verbose), BUILD | RUN, false, NULL,
      "print the command lines of the C compiler"},
     {"--dump", "PASS", OPTION_TEXT, AT(options.dump), SHOW | MAKE, false, NULL,

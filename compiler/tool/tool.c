@@ -144,7 +144,9 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     if (c->options.dump && !dump_known(diag_arena(d), c->options.dump, d))
         return false;
     if (dumps_calls(c) && !(c->options.cuda && f->train)) {
-        diag_error(d, nowhere, "--dump=calls prints the calls of a GPU program, and this is none");
+        diag_error(d, nowhere,
+                   "--dump=calls prints the calls of a GPU program, and this program is for the "
+                   "processor");
         diag_help(d, "add --target cuda; the model needs a train block");
         return false;
     }

@@ -103,7 +103,7 @@ START_TEST(bytes_are_used_again_too_early)
             next = g->node[i];
     ck_assert_ptr_nonnull(next);
     move(g, next, x->offset + 64);
-    FINDS(&p, g, "max_pool", "bytes ", "but there lies", next->op->name, "of phase ");
+    FINDS(&p, g, "max_pool", "bytes ", "but these bytes hold", next->op->name, "of phase ");
     arena_free(p.a);
 }
 END_TEST
