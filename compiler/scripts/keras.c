@@ -1,8 +1,8 @@
-/* keras.c -- the words of Keras 3, for TensorFlow, JAX and PyTorch as its backends.
+/* keras.c -- templates of Keras 3, for the backends TensorFlow, JAX and PyTorch.
  *
- * A sample of three dimensions is H, W, C in Keras; Tenon's is C, H, W.  Other samples are equal.
- * Where Tenon reads an image in order (flatten, reshape), the image is transposed first, so that
- * the weights of the next layer are the same.
+ * A sample of three dimensions is H, W, C in Keras, and C, H, W in Tenon.  Other samples have the
+ * same order.  Before operations that depend on the order (flatten, reshape), the script transposes
+ * the image, so that the weights of the next layer are the same.
  */
 #include "ops/op.h"
 #include "scripts/python.h"
@@ -24,7 +24,7 @@ static const PyWord layers[] = {
     {"batch_norm", "layers.BatchNormalization(momentum=@momentum, epsilon=@epsilon"
                    "@(scale?|, scale=False)@(shift?|, center=False))"},
     {"layer_norm", "layers.LayerNormalization(@(image?axis=2, )epsilon=@epsilon"
-                   "@(scale?|, scale=False)@(shift?|, center=False))"}, /* axis 2 is Tenon's W */
+                   "@(scale?|, scale=False)@(shift?|, center=False))"}, /* axis 2 is W in Keras */
     {"rms_norm if not image and not volume", "layers.RMSNormalization(epsilon=@epsilon)"},
     {"bias if not matrix", "Bias()"},
     {"dropout", "layers.Dropout(@rate)"},
@@ -75,7 +75,8 @@ static const PyWord words[] = {
      "@axis)"},
     {"softmax", "ops.softmax(@x, @axis)"},
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
-    {"dense", "ops.matmul(@x, ops.transpose(@y))"}, /* with another layer's weights */
+    /* a product with the weights of another layer */
+    {"dense", "ops.matmul(@x, ops.transpose(@y))"},
     {"one_hot", "ops.one_hot(@x, @classes, dtype=keras.config.floatx())"},
     {"sigmoid_cross_entropy", "ops.binary_crossentropy(ops.cast(ops.reshape(@y, (-1,)), @x.dtype), "
                               "ops.reshape(@x, (-1,)), from_logits=True)"},
@@ -116,7 +117,8 @@ static const char *reshaped(Arena *a, const Node *n, const char *x)
     return in_keras_order(a, y, n->shape.rank);
 }
 
-/* Two dimensions become three: the stack is in Tenon's order. */
+/* Stacks samples of two dimensions.  The result has three dimensions, in Tenon's order, so it is
+ * transposed. */
 static const char *stacked(Arena *a, const Node *n, const PyValue *in)
 {
     const int64_t axis = node_int(n, "axis");
@@ -128,7 +130,8 @@ static const char *stacked(Arena *a, const Node *n, const PyValue *in)
     return in_keras_order(a, t.s, IMAGE);
 }
 
-/* Dimension i of Tenon's sample, as Keras counts with the batch: C, H, W are 3, 1, 2. */
+/* The index in Keras of dimension i of a sample in Tenon: Keras counts the batch, and C, H, W are
+ * 3, 1, 2. */
 static int keras_axis(int64_t i, int rank)
 {
     return rank != IMAGE ? (int)i + 1 : i == 0 ? IMAGE : (int)i;

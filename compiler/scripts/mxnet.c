@@ -1,7 +1,7 @@
-/* mxnet.c -- the words of MXNet's Gluon, version 1.9, as hybrid blocks.
+/* mxnet.c -- templates of MXNet's Gluon, version 1.9, as hybrid blocks.
  *
  * F is mx.nd, or mx.sym after hybridize().  Symbols have no shapes, and their operators do not
- * broadcast: operands of different shapes have words of their own (`unlike`).  Images are
+ * broadcast.  So operands of different shapes have templates of their own (`unlike`).  Images are
  * N, C, H, W as in Tenon; MXNet's oneDNN reorders weights and values itself.
  */
 #include "scripts/python.h"
@@ -35,7 +35,7 @@ static const PyWord layers[] = {
     {NULL, NULL},
 };
 
-/* SequenceLast of MXNet 1.9.1 crashes in the backward pass. */
+/* These calls avoid SequenceLast, which crashes in the backward pass of MXNet 1.9.1. */
 static const PyWord calls[] = {
     {"scan_last", "F.squeeze(F.slice_axis(@layer(@(reversed?F.flip(@x, 1)|@x)), 1, -1, None), "
                   "axis=1)"},

@@ -1,20 +1,22 @@
-/* network.c -- the network as classes of a Python framework: the model, and each distinct block.
+/* network.c -- writes the network as classes of a Python framework: the model, and each distinct
+ * block.
  *
  * Parameters keep Tenon's names, so a checkpoint needs no table of names.  The dialect (python.h)
- * says how a class and an operation look.  A block instance is a run of nodes whose block path lies
- * below its own.  Its class is written from its nodes; instances with the same text share a class.
- * A value with one reader is written inside the reader's expression.  Other values, and those that
- * the model file names, get a variable, under the model file's name if this name is free.
+ * has the templates of classes and operations.  The nodes of a block instance stand next to each
+ * other; their block paths begin with the path of the instance.  The class of an instance is
+ * written from its nodes; instances with the same text share a class.  A value with one reader is
+ * written inside the expression of the reader.  Other values, and those with a name in the model
+ * file, become variables, with this name if it is free.
  */
 #include "ops/op.h"
 #include "scripts/python.h"
 #include <ctype.h>
 #include <string.h>
 
-enum { LONG = 88 }; /* characters of an expression that is not written inside another */
+enum { LONG = 88 }; /* an expression of more characters becomes a variable */
 
 typedef struct Class {
-    const char *name, *text; /* text: what follows `class NAME` */
+    const char *name, *text; /* the class is `class NAME` + text */
 } Class;
 
 typedef struct Py {
@@ -25,7 +27,7 @@ typedef struct Py {
     Text *out; /* classes, inner ones first */
     int nclass;
     Class *class;
-    int *uses; /* by node id: readers among the nodes that are written */
+    int *uses; /* by node id: number of readers among the nodes that are written */
     bool *wanted;
 } Py;
 
@@ -34,10 +36,10 @@ typedef struct Scope {
     const char *path; /* "stage1.basic2"; "" of the model */
     Text init, body;
     PyValue *value; /* by node id */
-    int *left;      /* by node id: uses that follow */
+    int *left;      /* by node id: number of uses that are not written yet */
     int nlayer;
     const char **layer; /* attributes that __init__ sets */
-    int nameless;       /* those without parameters */
+    int nameless;       /* number of layers without parameters */
     int nvar;
     struct Var {
         const char *name;
@@ -47,22 +49,22 @@ typedef struct Scope {
     const Node **argument;
 } Scope;
 
-/* ---- which nodes */
+/* ---- selecting nodes */
 
 static bool is_norm_layer(const Node *n)
 {
     return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm");
 }
 
-/* The node that stands for n in Python: a recurrent layer for its whole loop. */
+/* The node that is written for n: the recurrent layer, if n belongs to its loop. */
 static const Node *meant(const Node *n)
 {
     const Node *layer = python_recurrent(n);
     return layer ? layer : n;
 }
 
-/* Whether n is a product with another layer's weights:
- * matmul(h, tokens.weight, transpose_b = true). */
+/* Whether n is a product with the weights of another layer: matmul(h, tokens.weight, transpose_b =
+ * true). */
 static bool is_tied(const Node *n)
 {
     if (!node_is(n, "dense") || !n->in[1]->param)
@@ -72,7 +74,7 @@ static bool is_tied(const Node *n)
     return !n->name || strlen(n->name) != owner || strncmp(n->name, name, owner) != 0;
 }
 
-/* How many inputs of n are values; the others are parameters of the layer. */
+/* The number of inputs of n that are values; the others are parameters of the layer. */
 static int values(const Node *n)
 {
     if (python_recurrent(n))
@@ -176,8 +178,8 @@ static bool mentions(const char *text, const char *word)
     return false;
 }
 
-/* Whether lines after n's own still read a value of that name, or text with the name that is in no
- * line yet. */
+/* Whether a line after the line of n reads a value with the name `word`, or an expression with the
+ * name is not written yet. */
 static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *word)
 {
     for (int id = 0; id < p->g->next_id; id++)
@@ -186,7 +188,7 @@ static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *wo
     return false;
 }
 
-/* A variable for n: its name in the model file, with a number while another value with this name is
+/* The variable for n: its name in the model file; with a number, if another value with this name is
  * still needed. */
 static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name)
 {
@@ -232,7 +234,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* self.name = constructor, once; `at` is the node that asks for it. */
+/* Adds self.name = constructor to __init__, once; `at` is the node that needs it. */
 static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
                            const char *constructor)
 {
@@ -248,8 +250,8 @@ static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
     text_printf(&s->init, "        self.%s = %s\n", name, constructor);
 }
 
-/* The attribute of the scope's class that is the layer `name`, "conv1".  Reports, and returns NULL,
- * if another class has the layer. */
+/* The attribute for the layer `name` ("conv1") in the class of the scope.  Reports, and returns
+ * NULL, if another class has the layer. */
 static const char *attribute_of(Py *p, Scope *s, const Node *n, const char *name)
 {
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
@@ -270,7 +272,7 @@ static bool in_embedding(const Py *p, const Node *param)
     return false;
 }
 
-/* Weights that are read as numbers: the table of an embedding, or of positions. */
+/* The value of weights that are read as a tensor: the table of an embedding, or of positions. */
 static PyValue read_table(Py *p, Scope *s, const Node *n)
 {
     const char *name = attribute_of(p, s, n, param_layer(p->a, n->param));
@@ -303,20 +305,21 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
     if (n->op->leaf == LEAF_CONST)
         return (PyValue){python_number(p->a, node_float(n, "value")),
                          node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
-    if (!s->value[n->id].s) { /* from outside of the scope */
+    if (!s->value[n->id].s) { /* the value comes from outside of the scope */
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
             n->op->leaf == LEAF_INPUT ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
         s->value[n->id] = (PyValue){variable_for(p, s, n, name), PY_ATOM};
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
-            s->left[n->id] = 1 << 20; /* readers outside are not counted here: the value stays */
+            /* readers outside of the scope are not counted, so the name stays in use */
+            s->left[n->id] = 1 << 20;
     }
     return s->value[n->id];
 }
 
-/* n becomes a variable if several nodes read it, or if it has a name in the model file; else it is
- * written where it is read. */
+/* Stores the expression v of n.  It becomes a variable if several nodes read n, or if n has a name
+ * in the model file; else the reader contains the expression. */
 static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
 {
     const bool named = n->name && !names_layer(n) && strcmp(n->name, n->op->name) != 0;
@@ -328,7 +331,8 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
     s->value[n->id] = (PyValue){name, PY_ATOM};
 }
 
-/* "self.h" or, of one direction of several, "self.h__reverse": an attribute has no dots. */
+/* "self.h", or "self.h__reverse" for one direction of several: dots are not possible in an
+ * attribute. */
 static const char *recurrent_of(Py *p, Scope *s, const Node *n, const char *constructor)
 {
     const char *path = meant(n)->name;
@@ -380,7 +384,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
     if (!name && is_norm_layer(n))
-        name = n->name; /* neither scale nor shift */
+        name = n->name; /* the layer has neither scale nor shift */
     if (!name) {
         name = free_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
         make_attribute(p, s, n, name, constructor);
@@ -433,7 +437,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
     if (biased)
-        s->value[n->id] = v; /* the bias node names it */
+        s->value[n->id] = v; /* the bias node gets the name */
     else
         keep_value(p, s, n, v, result);
     return true;
@@ -442,7 +446,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
 static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
                         const char **class, Scope *s);
 
-/* The node of an instance, whose nodes are from .. to - 1, that later nodes read. */
+/* The node of an instance that later nodes read; the nodes of the instance are from .. to - 1. */
 static const Node *result_of(Py *p, const char *path, int from, int to)
 {
     const Node *result = NULL;
@@ -469,7 +473,8 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
     return result;
 }
 
-/* A call of the instance `path`, whose nodes begin at `from`; returns where they end. */
+/* Writes a call of the instance `path`, whose nodes begin at index `from`; returns the index after
+ * its last node. */
 static int write_block_call(Py *p, Scope *s, const char *path, int from, const Node *own_result)
 {
     int to = from;
@@ -507,7 +512,7 @@ static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
     return true;
 }
 
-/* The class with that text, printed if it is new. */
+/* The name of the class with this text; a new class is written. */
 static const char *class_of(Py *p, const char *kind, const char *text)
 {
     int same = 0;
@@ -562,7 +567,8 @@ static bool write_loss(Py *p)
     }
     text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n",
                 p->dialect->losses);
-    for (const char *line = s.body.s; *line;) { /* a function's lines, not a method's */
+    /* lines of a function have less indentation than those of a method */
+    for (const char *line = s.body.s; *line;) {
         const size_t length = strcspn(line, "\n");
         text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);
         line += length + 1;

@@ -1,4 +1,5 @@
-/* places.c -- the computed places of a node's words: shapes, axes, windows, conditions. */
+/* places.c -- computes the values of places in the template of a node: shapes, axes, windows,
+ * conditions. */
 #include "ops/op.h"
 #include "ops/window.h"
 #include "scripts/words.h"
@@ -14,7 +15,7 @@ static const char *flag(bool on)
     return on ? "" : NULL;
 }
 
-/* ---- what a node is */
+/* ---- properties of a node */
 
 const Node *python_recurrent(const Node *n)
 {
@@ -52,7 +53,8 @@ static bool has_window(const Node *n)
     return is_pool(n) || node_is(n, "conv2d");
 }
 
-/* after: the rows and columns of padding that windows reach after the image, at least 0. */
+/* The window of n.  `after` counts only rows and columns of padding that a window reaches, at least
+ * 0. */
 static Window window(const Node *n)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
@@ -70,7 +72,8 @@ static bool is_padded(const Window *v)
     return v->before[0] || v->before[1] || v->after[0] || v->after[1];
 }
 
-/* Padding "same" of Keras: ceil(in / stride) outputs, the odd row or column after the image. */
+/* Whether the padding is "same" of Keras: ceil(in / stride) outputs, with an odd row or column
+ * after the image. */
 static bool is_same(const Window *v)
 {
     for (int i = 0; i < 2; i++) {
@@ -89,7 +92,7 @@ bool places_counts_padding(const Node *n)
     return count && count->i;
 }
 
-/* Padding "same" is also right for the node: an average does not count it. */
+/* Whether Keras can use "same" for the node: its averages do not count padding. */
 static bool pads_same(const Use *u, const Window *v)
 {
     const bool counts = node_is(u->node, "avg_pool") && places_counts_padding(u->node);
@@ -108,7 +111,7 @@ bool places_by_hand(const Use *u)
            (u->dialect->pads_half && is_pool(u->node) && over_half);
 }
 
-/* "3" of two equal numbers, "(1, 7)" of others. */
+/* "3" for two equal numbers, else "(1, 7)". */
 static const char *pair(const Use *u, const int64_t v[2])
 {
     return v[0] == v[1] ? integer_text(u, v[0])
@@ -161,7 +164,7 @@ static void sides(const Node *n, int64_t at[4])
     memcpy(at + 2, last, 2 * sizeof *at);
 }
 
-/* Of a crop: the first row and column, and those after the last ones. */
+/* The window of a crop: the first row and column, and the row and column after the last ones. */
 static void crop_sides(const Node *n, int64_t at[4])
 {
     const int64_t *size = node_attr(n, "size")->list, *have = n->in[0]->shape.dim + 1;
@@ -184,7 +187,7 @@ static const char *side_place(const Use *u, const char *name)
     return NULL;
 }
 
-/* What pad fills in; NULL: zeros. */
+/* The value that pad fills in; NULL: zeros. */
 static const char *pad_value(const Use *u)
 {
     if (node_is(u->node, "max_pool"))
@@ -196,7 +199,7 @@ static const char *pad_value(const Use *u)
 
 /* ---- axes */
 
-/* Dimension i of a sample, where the batch is dimension 0. */
+/* Dimension i of a sample, counted with the batch as dimension 0. */
 static int batch_axis(const Use *u, int64_t i, int rank)
 {
     if (!u->dialect->channels_last || rank != 3)
@@ -236,7 +239,7 @@ static const char *slice_end(const Use *u)
     return integer_text(u, node_int(u->node, "start") + node_int(u->node, "size"));
 }
 
-/* "2, 3, ": the dimensions of which sum_to and amax_to leave 1. */
+/* "2, 3, ": the dimensions that sum_to and amax_to reduce to 1. */
 static const char *reduced_axes(const Use *u)
 {
     const Shape *from = &u->node->in[0]->shape, *to = &u->node->shape;
@@ -282,7 +285,8 @@ static const char *smoothing(const Use *u)
     return s && s->f > 0 ? python_number(u->arena, s->f) : NULL;
 }
 
-/* One recurrent layer without first states; of a gru, with the reset after its product. */
+/* Whether n is one recurrent layer without first states; a gru must have its reset after the
+ * product. */
 static const char *plain_recurrent(const Use *u)
 {
     const Node *n = u->node;
@@ -295,7 +299,7 @@ static const char *relu(const Use *u)
     return flag(strcmp(node_string(u->node, "activation"), "relu") == 0);
 }
 
-/* The bias of the forget gate begins at 0. */
+/* Whether the bias of the forget gate begins with 0. */
 static const char *zero_forget_bias(const Use *u)
 {
     return flag(node_float(u->node, "forget_bias") == 0);
@@ -342,7 +346,8 @@ static const char *shape_place(const Use *u, const char *name)
 
 /* ---- all of them */
 
-/* An attribute; false has no value.  The attributes of dropout2d are those of its mask. */
+/* The value of an attribute; an attribute that is false has none.  The attributes of dropout2d are
+ * those of its mask. */
 static const char *attribute_text(const Use *u, const char *name)
 {
     const Node *mask = python_dropout2d(u->node);

@@ -1,4 +1,4 @@
-/* pytorch.c -- the words of PyTorch. */
+/* pytorch.c -- templates of PyTorch. */
 #include "scripts/python.h"
 
 /* ---- layers */
@@ -78,7 +78,7 @@ static const PyWord words[] = {
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
     {"dropout", "F.dropout(@x, @rate, self.training)"},
     {"dropout2d", "F.dropout2d(@x, @rate, self.training)"},
-    {"dense", "F.linear(@x, @y)"}, /* with another layer's weights */
+    {"dense", "F.linear(@x, @y)"}, /* a product with the weights of another layer */
     {"one_hot", "F.one_hot(@x, @classes).to(torch.get_default_dtype())"},
     {"mse", "(@x - @y).square().flatten(1).mean(1)"},
     {"l2", "0.5 * @x.square().flatten(1).sum(1)"},

@@ -1,6 +1,6 @@
-/* recipe.c -- what the templates of training scripts say about a graph and its recipe.
+/* recipe.c -- values of places that describe a graph and its recipe, for training scripts.
  *
- * A yes or no is a place with or without a value; a number has its shortest text in Python.
+ * A boolean is a place with or without a value.  A number has the shortest text in Python.
  */
 #include "scripts/recipe.h"
 #include "base/quote.h"
@@ -46,7 +46,7 @@ static bool is_norm_with(const Node *n, const char *with, const char *without)
            !node_bool(n, without);
 }
 
-/* Nodes for which a script has a class or function of its own. */
+/* The nodes for which a script defines a class or a function. */
 
 static bool is_padded_embedding(const Node *n)
 {
@@ -156,7 +156,7 @@ bool recipe_supported(const Recipe *r, const char *to, Diag *d)
     return !r->data.unit || text_supported(&r->data, to, d);
 }
 
-/* Text of --help: argparse formats it, and %% is a percent sign. */
+/* Text for --help of the script: argparse formats it, so a percent sign is %%. */
 static const char *data_help(Arena *a, const char *name)
 {
     Text t = text_new(a);
@@ -174,7 +174,7 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
     return binary ? 2 : outputs / labels;
 }
 
-/* The samples that Tenon's programs make up (runtime/data/synthetic.c).  A block of four random
+/* The synthetic samples of Tenon's programs (runtime/data/synthetic.c).  A block of four random
  * words gives 16 stored bytes or 4 tokens.  At most 4,000,000 numbers are made at a time. */
 static void add_synthetic(const Graph *g, PlaceList *l)
 {
@@ -303,8 +303,8 @@ static void add_schedule(const Schedule *s, PlaceList *l)
 
 /* ---- parameters */
 
-/* "NAME": (lr, decay), a line for each parameter whose factors are not the usual ones.  Frozen
- * parameters have lr None, or no line. */
+/* "NAME": (lr, decay), a line for each parameter whose factors are not the default.  A frozen
+ * parameter has lr None, or no line. */
 static const char *factor_lines(const Graph *g, const char *indent, bool frozen)
 {
     Text t = text_new(g->arena);
@@ -330,7 +330,8 @@ static bool is_candidate_bias(const Param *p)
     return text_glob("*.candidate_bias", p->name);
 }
 
-/* "a", "b": the names of those parameters; tuple: a comma also after the last one. */
+/* "a", "b": the names of the parameters for which `is` is true; tuple: a comma also after the last
+ * one. */
 static void add_names(const Graph *g, PlaceList *l, const char *place, bool (*is)(const Param *p),
                       bool tuple)
 {

@@ -1,4 +1,4 @@
-/* recipe.h -- what the templates of training scripts say about a graph and its recipe. */
+/* recipe.h -- values of places that describe a graph and its recipe, for training scripts. */
 #ifndef RECIPE_PLACES_H
 #define RECIPE_PLACES_H
 #include "base/diag.h"

@@ -1,4 +1,4 @@
-/* script.c -- a training script in Python: a framework's template with all its places. */
+/* script.c -- writes a training script in Python: fills the template of a framework. */
 #include "scripts/python.h"
 #include "scripts/recipe.h"
 #include "scripts/scripts.h"
@@ -18,7 +18,7 @@ bool script_known(const char *to)
     return dialect_of(to) != NULL;
 }
 
-/* The common parts are places of the script, each under its own name. */
+/* Adds the common parts as places of the script, each with its name. */
 static void add_parts(PlaceList *l)
 {
     static const char *const part[] = {"imports", "reading", "safetensors", "loaded",

@@ -8,7 +8,7 @@
 
 /* Whether `to` is a framework: "pytorch", "keras" (3, all backends) or "mxnet" (1.9, Gluon). */
 bool script_known(const char *to);
-/* A training script for this framework; reports what the framework has no form for. */
+/* A training script for this framework; reports operations that the framework cannot express. */
 bool script_python(const Graph *forward, const char *to, const char *source, Text *out, Diag *d);
 
 /* A job script for a planned step; gpus: one rank for each GPU (--comm nccl), else --comm mpi. */

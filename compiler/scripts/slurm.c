@@ -1,14 +1,15 @@
 /* slurm.c -- a job script for Slurm (slurm.sbatch.in).
  *
  * One program runs as any number of ranks that divides the shards: processes over MPI, or one
- * process for each GPU.  The job queues itself again when its time is over.
+ * process for each GPU.  The job queues itself again at its time limit.
  */
 #include "base/quote.h"
 #include "ir/step.h"
 #include "scripts/scripts.h"
 #include "scripts/template.h"
 
-/* Whether so many ranks can run.  The sum of a rank's shards on a GPU is one node of the tree. */
+/* Whether this number of ranks can run.  On a GPU, the shards of a rank must form one node of the
+ * tree of sums. */
 static bool ranks_fit(int64_t shards, int64_t ranks, bool gpus)
 {
     const int64_t each = shards / ranks;

@@ -1,4 +1,5 @@
-/* template.c -- fills templates: places first, then conditions, then blocks of lines. */
+/* template.c -- fills templates: functions for places, then for conditions, then for blocks of
+ * lines. */
 #include "scripts/template.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static size_t name_length(const char *s)
     return n;
 }
 
-/* The next word of a condition, from *s on; moves *s behind it. */
+/* The next word of a condition, from *s on; moves *s to its end. */
 static const char *next_word(Arena *a, const char **s, const char *end)
 {
     while (*s < end && **s == ' ')
@@ -111,7 +112,7 @@ static void put_value(Filler *f, const char *name, size_t length, const char *at
     text_add(f->out, value);
 }
 
-/* @(name), @(name?text) or @(name?text|other), whose inside is s .. end. */
+/* Fills @(name), @(name?text) or @(name?text|other); s .. end is the text in the parentheses. */
 static void put_choice(Filler *f, const char *s, const char *end)
 {
     const char *text = find_outside(s, end, '?'), *other = find_outside(s, end, '|');
@@ -157,7 +158,8 @@ static bool begins(const char *s, const char *word)
     return strncmp(s, word, strlen(word)) == 0 && strchr(" \n", s[strlen(word)]);
 }
 
-/* A line: the value of one place as lines of their own, or text with places. */
+/* Writes a line.  If the line is one place, writes the value as whole lines; else fills the places
+ * of the text. */
 static void put_line(Filler *f, const char *s)
 {
     const char *end = line_end(s);
@@ -178,7 +180,7 @@ static void put_line(Filler *f, const char *s)
 
 static const char *put_lines(Filler *f, const char *s, bool wanted);
 
-/* The branches from the @if at s up to its @end; returns the line behind. */
+/* Writes the branches from the @if at s up to its @end; returns the line after @end. */
 static const char *put_branches(Filler *f, const char *s, bool wanted)
 {
     bool done = false;
@@ -195,7 +197,7 @@ static const char *put_branches(Filler *f, const char *s, bool wanted)
     return next_line(s);
 }
 
-/* The lines from s up to the end of the block in which they stand. */
+/* Writes the lines from s up to the end of their block. */
 static const char *put_lines(Filler *f, const char *s, bool wanted)
 {
     while (*s && !begins(s, "@elif") && !begins(s, "@else") && !begins(s, "@end")) {

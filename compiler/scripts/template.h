@@ -1,16 +1,16 @@
 /* template.h -- text with named places.
  *
  *   @name               the value of a place
- *   @(name)             the same, in front of a letter or a digit
+ *   @(name)             the same, before a letter or a digit
  *   @(name?text)        the text if the place has a value
  *   @(name?text|other)  one of two texts; both can contain places
  *   @if name            the lines up to @elif NAME, @else or @end if the place has a value
  *   @part name          begins a part: template_part()
  *
  * A condition is `a`, `not a`, `a or b`, `a and b`; terms are combined from left to right.  A line
- * that consists of one place takes the value as whole lines, and vanishes without a value.  Before
- * any other character, @ stands for itself.  The files *.in of this directory are templates; the
- * build makes an array of each (cmake/embed.cmake).
+ * that consists of one place becomes the lines of the value; without a value, the line is dropped.
+ * Before any other character, @ has no special meaning.  The files *.in of this directory are
+ * templates; the build makes an array of each (cmake/embed.cmake).
  */
 #ifndef TEMPLATE_H
 #define TEMPLATE_H

@@ -1,4 +1,4 @@
-/* words.c -- a node in a dialect's words: the template of its operation with all places filled.
+/* words.c -- writes a node in a dialect: fills the template of its operation.
  *
  * Operands:  @x @y      the first two, in parentheses where they must be
  *            @bare      the first one, never in parentheses
@@ -40,7 +40,7 @@ const char *python_inside(Arena *a, PyValue v, PyBinds binds)
 
 /* ---- operands */
 
-/* The value of a place of `wider`: an operand and the shape that it gets. */
+/* The values of the places of `wider`: an operand, and its new shape. */
 typedef struct Wider {
     const char *x, *shape;
 } Wider;
@@ -52,7 +52,7 @@ static const char *wider_value(const void *of, const char *name, const char *at)
     return strcmp(name, "x") == 0 ? w->x : strcmp(name, "widened") == 0 ? w->shape : NULL;
 }
 
-/* A sample's dimensions after as many ones as the rank wants: "1, 1, 3, 4". */
+/* The dimensions of a sample, with ones before them up to the given rank: "1, 1, 3, 4". */
 static const char *widened(const Use *u, const Shape *from, int rank)
 {
     int64_t dim[SHAPE_MAX], turned[SHAPE_MAX];
@@ -64,8 +64,8 @@ static const char *widened(const Use *u, const Shape *from, int rank)
     return python_list(u->arena, turned, rank, 0);
 }
 
-/* An operand.  Tenon broadcasts the dimensions of a sample from the last one on; in Python, the
- * batch is one of the dimensions. */
+/* The text of an operand.  Tenon matches dimensions of samples from the right.  In Python the batch
+ * is a dimension, too, so an operand of lower rank gets a new shape. */
 static const char *operand_value(const Use *u, int i, PyBinds binds)
 {
     const Node *n = u->node;
@@ -80,7 +80,7 @@ static const char *operand_value(const Use *u, int i, PyBinds binds)
     return t.s;
 }
 
-/* How strongly the text of a word holds together: its weakest operator outside parentheses. */
+/* The precedence of the weakest operator outside parentheses. */
 static PyBinds binds_of(const char *python)
 {
     PyBinds binds = *python == '-' ? PY_SIGN : PY_ATOM;
@@ -95,8 +95,8 @@ static PyBinds binds_of(const char *python)
     return binds;
 }
 
-/* How strongly the operand at `at` must bind: not at all as an argument, more after an operator
- * than before it. */
+/* The precedence that the operand at `at` needs: none as an argument; a stronger one after an
+ * operator than before it. */
 static PyBinds wanted_binding(const char *python, const char *at)
 {
     const char before = at > python ? at[-1] : 0, after = at[2];
@@ -119,7 +119,7 @@ static const char *all_operands(const Use *u)
 
 /* ---- a word */
 
-/* What all frameworks write in the same way. */
+/* Templates that are the same in all frameworks. */
 static const PyWord common[] = {
     {"add", "@x + @y"},
     {"sub", "@x - @y"},
@@ -157,7 +157,7 @@ static const char *value(const void *of, const char *name, const char *at)
     return place_of_node(u, name);
 }
 
-/* The text of the first row for the node's operation whose condition holds; NULL: there is none. */
+/* The template of the first row for the operation whose condition is true; NULL: none. */
 static const char *find_word(const Use *u, const PyWord *w)
 {
     static const char given[] = " if ";
@@ -200,7 +200,8 @@ static bool broadcasts(const Node *n)
     return x->rank != y->rank || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->rank) != 0;
 }
 
-/* The expression of n, whose windows' padding has been added to its operand where needed. */
+/* The expression of the node; the padding of windows is already part of the operand, where the
+ * dialect needs that. */
 static PyValue expressed(const Use *u)
 {
     const Node *n = u->node;
@@ -234,7 +235,7 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
     const PyValue wide = by_hand ? padded(&u) : (PyValue){"", PY_ATOM};
     if (by_hand)
         u.in = &wide;
-    /* An average would count what is padded by hand. */
+    /* An average would count the added padding. */
     const bool counts = by_hand && node_is(n, "avg_pool") && !places_counts_padding(n);
     if (!counts) {
         *v = expressed(&u);

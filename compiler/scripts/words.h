@@ -1,4 +1,4 @@
-/* words.h -- a node while it is written in a dialect's words. */
+/* words.h -- the state while a node is written in a dialect. */
 #ifndef WORDS_H
 #define WORDS_H
 #include "scripts/python.h"
@@ -6,9 +6,9 @@
 typedef struct Use {
     Arena *arena;
     const Dialect *dialect;
-    const char *python; /* the word that is filled */
+    const char *python; /* the template that is filled */
     const Node *node;
-    const PyValue *in; /* of the node's operands; NULL while a layer is made */
+    const PyValue *in; /* expressions of the operands; NULL for the constructor of a layer */
     const char *layer; /* "self.conv1", or NULL */
     bool biased;       /* a layer with the bias of the next node */
 } Use;

@@ -77,7 +77,7 @@ static void results_options(Page *p)
         page_define(p, o->name, o->value, with_default(o->help, o->fallback));
 }
 
-/* The options of one command, each in full. */
+/* Writes the options of one command, with full descriptions. */
 static void define_options(Page *p, CommandKind command)
 {
     if (command == COMMAND_SWEEP)

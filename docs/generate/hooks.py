@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tenon_lexer  # noqa: E402
 
 PLACE = "repository/"
-TEXT_BYTES = 400_000                       # a longer text is copied, not shown
+TEXT_BYTES = 400_000                       # a longer text is copied, and gets no page
 LANGUAGES = {".tn": "tenon", ".c": "c", ".h": "c", ".cu": "cuda", ".cuh": "cuda", ".def": "c", ".py": "python", ".sh": "sh",
              ".cmake": "cmake", ".yml": "yaml", ".y": "text", ".l": "text", ".sweep": "text", ".txt": "text",
              ".err": "text", ".sbatch": "sh"}
@@ -28,7 +28,7 @@ HTML = re.compile(r"(\b(?:src|href|srcset)=\")()([^\"]+)()(\")")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 LIST = re.compile(r"^([-*+]|\d+[.)]) ")
 
-root = ""                                  # of the repository
+root = ""                                  # directory of the repository
 shown = {}                                 # path in the repository -> path of its page or copy among the site's sources
 
 
@@ -39,7 +39,7 @@ def on_config(config):
     return config
 
 
-# ---- where a link goes
+# ---- targets of links
 
 def external(target):
     return re.match(r"[a-z][a-z0-9+.-]*:|//|#|/", target, re.I) is not None

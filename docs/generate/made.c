@@ -1,4 +1,4 @@
-/* made.c -- strings in one arena. */
+/* made.c -- strings for pages, in one arena. */
 #include "made.h"
 #include "base/text.h"
 #include "tool/option.h"
@@ -26,7 +26,7 @@ const char *made(const char *format, ...)
     return kept;
 }
 
-/* How long the value is that stands at s behind option o, with the blank or = before it; 0: none. */
+/* The length of the value of option o at s, with the blank or = before it; 0: no value. */
 static size_t value_at(const OptionRow *o, const char *s)
 {
     const char *word = o->value;
@@ -45,7 +45,7 @@ static size_t value_at(const OptionRow *o, const char *s)
 const char *made_coded(const char *text)
 {
     Text t = text_new(made_arena());
-    bool inside = false;                              /* of code that is marked already */
+    bool inside = false; /* inside code that is marked already */
     for (const char *s = text; *s;) {
         size_t n = 0;
         inside ^= *s == '`';

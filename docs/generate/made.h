@@ -1,4 +1,4 @@
-/* made.h -- strings that the compiler's pages put together; they live to the end of the generator. */
+/* made.h -- strings for the pages of the compiler.  They stay valid until the generator ends. */
 #ifndef MADE_H
 #define MADE_H
 #include "base/arena.h"

@@ -25,7 +25,7 @@ static const struct {
     {"limits", "Limits", "the limits of `tenon` and its programs", reference_limits},
 };
 
-/* The chapters of the compiler and of its programs. */
+/* The page has a chapter for the compiler and one for its programs. */
 static void reference_environment(Page *p)
 {
     page_section(p, "tenon");

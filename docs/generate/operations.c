@@ -29,7 +29,7 @@ static void arguments(Page *p, const Op *op)
     }
 }
 
-/* How programs compute it, from what the row has. */
+/* A phrase that says how programs compute the operation, from the fields of its row. */
 static const char *form(const Op *op)
 {
     if (op->flags & OP_ELEMENTWISE)

@@ -9,13 +9,13 @@
 #ifndef TENON_VERSION
 #define TENON_VERSION "0"
 #endif
-#define MANUAL_DATE "2026-11-23"                      /* of all man pages: the day of the last change to their frame */
+#define MANUAL_DATE "2026-11-23" /* date of all man pages: the last change of their frame */
 
 enum {
-    WIDTH_MARKDOWN = 110, WIDTH_MAN = 78,             /* where text is wrapped */
+    WIDTH_MARKDOWN = 110, WIDTH_MAN = 78, /* columns at which text is wrapped */
     WIDTH_ALIGNED = 110,                              /* wider tables are not aligned */
-    WIDTH_MAN_TABLE = 70,                             /* wider ones are definitions in a man page */
-    HARD = 1                                          /* stands for a blank at which no line is broken */
+    WIDTH_MAN_TABLE = 70, /* wider tables become definitions in a man page */
+    HARD = 1 /* stands for a no-break space */
 };
 
 /* ---- growing strings */
@@ -65,7 +65,7 @@ static int columns_of(const char *s)
 
 /* ---- inline marks */
 
-/* One character of roff text; returns how many bytes of s it took. */
+/* Adds one character as roff text; returns the number of bytes of s that it used. */
 static int roff_char(String *t, const char *s, bool code)
 {
     const unsigned char c = (unsigned char)*s;
@@ -100,7 +100,7 @@ static void code_span(String *t, PageForm form, const char *s, int n, bool cell)
         if (form == PAGE_MAN) {
             i += roff_char(t, s + i, true);
         } else {
-            if (cell && s[i] == '|')                  /* viewers disagree about | inside code inside a table */
+            if (cell && s[i] == '|') /* viewers differ in the handling of | inside code inside a table */
                 add_text(t, "`, `");
             else
                 add_char(t, s[i] == ' ' ? HARD : s[i]);
@@ -109,7 +109,7 @@ static void code_span(String *t, PageForm form, const char *s, int n, bool cell)
     add_text(t, form == PAGE_MAN ? "\\fR" : "`");
 }
 
-/* How many bytes at s are an option or a variable of Tenon, which need no mark; 0 = none. */
+/* The length of the option or variable of Tenon at s, which needs no mark; 0: none. */
 static int bare_code(const char *text, const char *s)
 {
     if (s > text && !strchr(" (", s[-1]))
@@ -127,7 +127,8 @@ static int bare_code(const char *text, const char *s)
     return n;
 }
 
-/* [words](target) at s: sets where the target begins and how long it is; returns the length of words, or -1. */
+/* If [words](target) is at s, sets the begin and the length of the target, and returns the length of words; else
+ * returns -1. */
 static int link_at(const char *s, int *begin, int *target)
 {
     const char *close = *s == '[' ? strchr(s, ']') : NULL;
@@ -156,7 +157,7 @@ static void markdown_char(String *t, const char *text, const char *s, bool cell)
     }
 }
 
-/* The text in the words of the form; blanks inside code are HARD. */
+/* Converts text to the form (Markdown or man); blanks inside code become HARD. */
 static char *render(PageForm form, const char *text, bool cell)
 {
     String t = {0};
@@ -175,7 +176,7 @@ static char *render(PageForm form, const char *text, bool cell)
         } else if (words >= 0 && form == PAGE_MARKDOWN) {
             add(&t, s, (size_t)(begin + target + 1));
             s += begin + target + 1;
-        } else if (words >= 0) {                      /* a man page has the words alone */
+        } else if (words >= 0) { /* a man page shows only the words */
             char *inner = strndup(s + 1, (size_t)words), *done = render(form, inner, cell);
             add_text(&t, done);
             free(inner);
@@ -197,7 +198,7 @@ static void put_hard(FILE *out, const char *s, size_t n)
         putc(s[i] == HARD ? ' ' : s[i], out);
 }
 
-/* A word that would begin a list, a heading or a request if it stood first on a line. */
+/* The characters to put before a word that would begin a list, a heading or a request at the beginning of a line. */
 static const char *guard(PageForm form, const char *word, size_t n)
 {
     if (form == PAGE_MAN)
@@ -215,7 +216,7 @@ static void fill(Page *p, const char *s, int indent, int column)
         const size_t n = strcspn(s, " \n");
         char *word = strndup(s, n);
         const int w = columns_of(word);
-        const bool sentence = ended && p->form == PAGE_MAN;  /* roff wants each sentence on a line */
+        const bool sentence = ended && p->form == PAGE_MAN; /* in roff, each sentence begins on a new line */
         if (!first && (sentence || column + 1 + w > width)) {
             fprintf(p->out, "\n%*s%s", indent, "", guard(p->form, s, n));
             column = indent;
@@ -246,7 +247,7 @@ static void fill_text(Page *p, const char *text, int indent, int column)
 
 /* ---- the parts of a page */
 
-/* Between two blocks stands an empty line in Markdown; the items of a list follow one another. */
+/* Writes an empty line between two blocks of Markdown, but not between items of a list. */
 static void gap(Page *p, int list)
 {
     if (p->form == PAGE_MARKDOWN && !(list && p->list))
@@ -255,7 +256,7 @@ static void gap(Page *p, int list)
     p->fresh = 0;
 }
 
-/* A new paragraph of a man page, which a heading has begun already. */
+/* The request for a new paragraph of a man page; none after a heading, which begins one. */
 static const char *paragraph(const Page *p)
 {
     return p->fresh ? "" : ".PP\n";
@@ -424,7 +425,7 @@ void page_code(Page *p, const char *language, const char *text)
     fputs(p->form == PAGE_MAN ? ".fi\n.in\n" : "```\n", p->out);
 }
 
-/* ---- tables: kept until their end, when the widths are known */
+/* ---- tables: stored until their end, when the widths of columns are known */
 
 void page_table(Page *p, int columns, const char *const *heading_text)
 {
@@ -444,7 +445,7 @@ void page_row(Page *p, const char *const *cell)
         p->cell[p->cells++] = render(p->form, cell[i] ? cell[i] : "", true);
 }
 
-/* Columns that a cell takes on paper: roff's escapes take none or one. */
+/* Columns that a cell takes in the output: an escape of roff takes none or one. */
 static int width_of(PageForm form, const char *s)
 {
     if (form == PAGE_MARKDOWN)
@@ -462,7 +463,7 @@ static int width_of(PageForm form, const char *s)
     return n;
 }
 
-/* Each row as a definition: the first cell, then the others with their headings. */
+/* Writes each row as a definition: the first cell, then the others with their headings. */
 static void rows_as_definitions(Page *p)
 {
     for (int at = p->columns; at < p->cells; at += p->columns) {

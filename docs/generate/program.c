@@ -1,5 +1,6 @@
-/* program.c -- the pages about programs, what `tenon build` makes, from the runtime's tables: program.md, log.md, files.md, exit-codes.md,
- * the programs' chapters of environment.md and limits.md, and the man page tenon-program.1. */
+/* program.c -- writes the pages about programs (the output of `tenon build`) from the tables of the runtime:
+ * program.md, log.md, files.md, exit-codes.md, the programs' chapters of environment.md and limits.md, and the man page
+ * tenon-program.1. */
 #include "comm/launch.h"
 #include "comm/secret.h"
 #include "data/decode.h"
@@ -63,7 +64,7 @@ static const char *coded(const char *text)
     return out;
 }
 
-/* "programs for a GPU" of all needs; NULL: all programs. */
+/* A phrase for the programs that have an option, such as "programs for a GPU"; NULL: all programs. */
 static const char *which(int needs)
 {
     const char *text = NULL;

@@ -23,7 +23,7 @@ static const char *words_of(const char *const *word)
     return text;
 }
 
-/* What may stand there: "a number, at least 0". */
+/* The values of a field: "a number, at least 0". */
 static const char *kind(const Field *f)
 {
     const char *range = f->want == WANT_WORD || f->want == WANT_TEXT || f->want == WANT_FLAG ? NULL : form_range(made_arena(), f);
@@ -34,7 +34,7 @@ static const char *kind(const Field *f)
     return range ? made("%s, %s%s", what, list ? "each " : "", range) : what;
 }
 
-/* The default as it would be written; NULL: it must be given, or `about` says what holds. */
+/* The default, as written in a model file; NULL: the field is required, or `about` describes the default. */
 static const char *fallback(const Field *f)
 {
     if (isnan(f->fallback) || f->want == WANT_TEXT || (f->want == WANT_INT && f->fallback < f->low))

@@ -1,4 +1,4 @@
-/* reference.h -- the pages of docs/reference and the manual pages, each a function that writes one from tables.
+/* reference.h -- functions that write the pages of docs/reference and the manual pages from tables.
  *
  * commands.c, operations.c and recipe.c read the compiler's tables, program.c those of the runtime.  main.c lists the pages.
  */
@@ -7,7 +7,7 @@
 #include "page.h"
 #include <stdbool.h>
 
-/* The compiler's half. */
+/* Pages about the compiler. */
 void reference_commands(Page *p);                     /* commands.md */
 void reference_operations(Page *p);                   /* operations.md */
 void reference_recipe(Page *p);                       /* recipe.md */
@@ -15,7 +15,7 @@ void reference_tenon_environment(Page *p);            /* tenon's chapter of envi
 void reference_tenon_limits(Page *p);                 /* and of limits.md */
 bool reference_manuals(const char *dir);              /* tenon.1, tenon-build.1 ...; false when a file cannot be written */
 
-/* The programs' half. */
+/* Pages about programs. */
 void reference_program(Page *p);                      /* program.md */
 void reference_program_log(Page *p);                  /* log.md */
 void reference_program_files(Page *p);                /* files.md */
@@ -24,7 +24,7 @@ void reference_program_environment(Page *p);          /* the programs' chapter o
 void reference_program_limits(Page *p);               /* and of limits.md */
 bool reference_program_manual(const char *dir);       /* tenon-program.1 */
 
-/* Opens DIR/name, or says why not and returns NULL. */
+/* Opens DIR/name; reports an error and returns NULL if that fails. */
 FILE *reference_open(const char *dir, const char *name);
 
 #endif

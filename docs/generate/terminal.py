@@ -28,8 +28,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMPT = "\x1b[32m$\x1b[0m "
-KEY, REST, PAUSE, MOST = 0.02, 0.25, 0.5, 0.6      # seconds: a key, before the first one, after a command, the longest gap
-FRAME = 0.15                                       # seconds that a line which is written over stays at least
+KEY, REST, PAUSE, MOST = 0.02, 0.25, 0.5, 0.6      # seconds: per key, before the first key, after a command, longest gap
+FRAME = 0.15                                       # least seconds before a line is overwritten
 CHAR, LINE, SIZE, MARGIN, TOP = 8.4, 20, 14, 18, 34
 
 
@@ -89,7 +89,7 @@ class Screen:
 
     def __init__(self, columns):
         self.columns, self.rows, self.times, self.x, self.style = columns, [[]], [0.0], 0, frozenset()
-        self.frames = [[]]                         # of each row: (time, what stood there) before it was written over
+        self.frames = [[]]                         # by row: (time, old text) at each overwriting
 
     def put(self, c, at):
         if self.x == self.columns:
@@ -193,7 +193,7 @@ def play(cast, speed):
         if kind == "m":
             if typed:
                 shown += PAUSE
-                if printed:                            # an empty line behind what a command has printed
+                if printed:                            # an empty line after the output of a command
                     screen.newline(shown)
             keys = len(words)
             typed.append((len(screen.rows) - 1, keys, shown + REST))
