@@ -62,7 +62,7 @@ enum {
 #define RT_RESERVED_WORDS \
     /* a generated file */                                                                        \
     " CHUNK SLICE SLICES SHARD FIXED LOCAL BATCH PARTIAL GRAD KERNEL TICK SCRATCH TEST_SCRATCH"   \
-    " TOKEN_SCRATCH OWN ALONE TEAM_BARRIER TEAM_FIRST TEAM_FOR TEAM_MAP"                          \
+    " TOKEN_SCRATCH OWN ALONE TEAM_"                                                              \
     /* a file for a GPU, and the headers of runtime/cuda */                                       \
     " LAUNCH DEVICE SIZE SHARED STAGE STAGE_AND_KERNEL KERNEL_OF_STEPS LAUNCH_STEPS FOR_BLOCKS"   \
     " FOR_ROWS ONE_PART_A_BLOCK FOR_EACH THREADS WARP WARPS TILE STRIP SIDE FEW_BLOCKS ALONG_K"   \
