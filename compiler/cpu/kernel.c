@@ -1,5 +1,5 @@
-/* kernel.c -- each distinct kernel once: a static function of pointers around an always-inlined
- * kernel of the runtime.
+/* kernel.c -- writes each distinct kernel once: a static function with pointers as parameters,
+ * around an always-inlined kernel of the runtime.
  *
  * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler
  * specialises it once.
@@ -21,7 +21,8 @@ static void sign_comma(Text *t)
         text_add(t, ", ");
 }
 
-/* y: the result; side: what is made besides; a, b, c ... the inputs in order. */
+/* Adds a pointer.  Its name is y for the result, side for the second result, and a, b, c ... for
+ * the inputs in order. */
 static void sign_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind)
 {
     const char letter[2] = {(char)('a' + s->letters), 0};
@@ -32,12 +33,13 @@ static void sign_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kin
     sign_comma(&s->params), sign_comma(&s->args), sign_comma(&s->inner);
     text_printf(&s->params, "%s%s *%s", kind == CALL_IN ? "const " : "", pointer_type(n), name);
     text_add(&s->args, pointer_to(w, n));
-    if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
+    if (n->op->flags & OP_KNOWN) /* the row of the current shard */
         text_printf(&s->args, " + number * %lld", (long long)shape_count(&n->shape));
     text_add(&s->inner, name);
 }
 
-/* A constant read through a pointer: an array of the chunk's size inside the kernel. */
+/* Adds a constant that the kernel reads through a pointer: an array of the size of the chunk,
+ * inside the kernel. */
 static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
@@ -54,7 +56,8 @@ static void sign_literal(Signature *s, const char *text)
     text_add(&s->inner, text);
 }
 
-/* What the kernel is given at run time, as a parameter once. */
+/* Adds a value that is known only at run time: an argument, and a parameter of the kernel if it has
+ * none for this value yet. */
 static void sign_given(Signature *s, CallArgKind kind, const char *text)
 {
     const struct {
@@ -80,7 +83,7 @@ static void sign_given(Signature *s, CallArgKind kind, const char *text)
     text_add(&s->args, given[i].arg);
 }
 
-/* All parts of a sum: where the first lies, how far to the next, how many. */
+/* Adds all parts of a sum: address of the first part, bytes to the next part, number of parts. */
 static void sign_sums(Writer *w, Signature *s, const Node *n)
 {
     const Node *root = node_root(n);
@@ -140,7 +143,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
             sign_given(&s, a->kind, a->text);
         } else if (a->kind == CALL_SUMS) {
             sign_sums(w, &s, node);
-        } else if (!node) { /* nobody reads what would be made besides */
+        } else if (!node) { /* nothing reads the second result */
             sign_literal(&s, "NULL");
         } else if (node_is(node, "const")) {
             add_const(w, &s, &body, node);
@@ -160,7 +163,8 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     return (Statement){name, s.args.s, c.parts && !c.plain};
 }
 
-/* Samples normalised, in training augmented: with the recipe's numbers as literals. */
+/* The call that loads images: normalises them and, in training, augments them, with the numbers of
+ * the recipe as literals. */
 static Statement load_of_images(Writer *w, const Node *n, bool augmented)
 {
     const bool mean = n->nin > 0;
@@ -183,7 +187,7 @@ static Statement load_of_images(Writer *w, const Node *n, bool augmented)
                        true};
 }
 
-/* The chunk's samples and labels come from the data by the batch's index. */
+/* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */
 static Statement load_of_input(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;

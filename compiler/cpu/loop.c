@@ -1,7 +1,7 @@
 /* loop.c -- elementwise trees and sums over broadcast dimensions, as loops with literal bounds.
  *
- * The innermost loop becomes vectors (RT_MAP, runtime/cpu/vec.h) if all operands have strides 1
- * or 0 in it; else, and with --plain, it is plain C.
+ * The innermost loop processes vectors (RT_MAP, runtime/cpu/vec.h) if all operands have stride 1 or
+ * 0 in it; else, and with --plain, it is a plain loop in C.
  */
 #include "cpu/parts.h"
 #include "emit/nest.h"
@@ -48,9 +48,10 @@ Statement loop_statement(Writer *w, const Node *n)
                        arguments(w, &t, n), parts};
 }
 
-/* ---------------------------------------- sums over what was broadcast */
+/* ---------------------------------------- sums over broadcast dimensions */
 
-/* The initial value of y.  A slice sets sums over samples to 0; sums in each sample begin here. */
+/* The initial value of y.  Only for sums within a sample: the slice has already set sums over
+ * samples to 0. */
 static void write_first(Writer *w, Text *b, const Node *n)
 {
     const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
@@ -62,7 +63,7 @@ static void write_first(Writer *w, Text *b, const Node *n)
         text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
 }
 
-/* y and a where they meet: added, or the larger kept. */
+/* Writes the innermost statement: adds a number of a to y, or keeps the larger one. */
 static void write_join(Writer *w, Text *b, const Nest *t, bool max)
 {
     const int64_t *in = t->leaf[0].stride;

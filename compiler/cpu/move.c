@@ -1,7 +1,8 @@
-/* move.c -- numbers put elsewhere: concat, slice, pad, transpose, as loops with literal bounds.
+/* move.c -- operations that only move numbers: concat, slice, pad, transpose, as loops with literal
+ * bounds.
  *
- * The loops run over what moves, in the memory order of the side that is whole.  A row of channels
- * that stays together becomes vectors.
+ * The loops run over the numbers that move, in the memory order of the side that moves completely.
+ * A row of channels that stays contiguous is moved in vectors.
  */
 #include "ops/move.h"
 #include "cpu/parts.h"
@@ -24,7 +25,7 @@ static void write_loops(Writer *w, Text *b, Nest *t, const char *to, const char 
         text_printf(b, "        *(%s%s) = *(%s%s);\n", to, out, from, in);
 }
 
-/* All of y gets m's number. */
+/* Fills y with the number of m. */
 static void write_fill(Writer *w, Text *b, const Node *n, const Move *m)
 {
     const int64_t all = shape_count(&n->shape) * w->g->step->chunk;
@@ -55,7 +56,7 @@ static void write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
                 parts);
 }
 
-/* Whether y is filled before an input moves: one thread does both. */
+/* Whether y is filled before an input moves; then one thread does both. */
 static bool fills(const Node *n)
 {
     bool any = false;

@@ -1,4 +1,4 @@
-/* parts.h -- what the files of the target for processors share. */
+/* parts.h -- declarations that the files of compiler/cpu share. */
 #ifndef PARTS_H
 #define PARTS_H
 #include "emit/writer.h"
@@ -9,7 +9,7 @@
 /* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
 typedef struct Statement {
     const char *fn, *args; /* fn NULL: no call */
-    bool parts;            /* each member of a team computes a part of the result (Call.parts) */
+    bool parts;            /* each thread of a team computes a part of the result (Call.parts) */
 } Statement;
 
 /* The call that computes n; its kernel is defined once. */
@@ -33,21 +33,21 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 /* Returns the number of units as a C expression. */
 const char *phase_wide(Writer *w, const Phase *p, const char *fn);
-/* Writes nonfinite_K() and adds the names that its results stand for, if the phase has calls of
+/* Writes nonfinite_K(), and adds the names of the values that it checks, if the phase has calls of
  * the forward pass. */
 void phase_nonfinite(Writer *w, int phase);
 
 /* ---- ranges.c: sums and updates, as consecutive ranges of units */
 
 /* Writes the function fn to w->body, and the number of units to *total as a C expression.
- * from_grad: the update from reduced sums, else the sums and their update. */
+ * from_grad: the units update parameters from reduced sums; else they add the sums and update. */
 void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
 
 /* ---- target.c */
 
-/* Writes all parts and finds the kernels. */
+/* Writes all parts of the file, which defines its kernels. */
 void program_open(Writer *w, const EmitInput *in, Arena *a);
-/* Joins the parts; `includes` follow rt.h, `kernels` is the section of kernels. */
+/* Puts the parts together: `includes` come after rt.h, `kernels` is the section of kernels. */
 void program_text(Writer *w, const char *includes, const char *kernels, Text *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* phases.c -- the functions of a step: each is a straight list of calls.
+/* phases.c -- writes the functions of a step: each is a list of calls, one after another.
  *
- * People read these functions: above each call stands the line of the model that it belongs to,
- * with shapes and price.
+ * The functions are made to be read: the comment above a call has its line of the model, shapes and
+ * price.
  */
 #include "cpu/parts.h"
 #include "ops/scan.h"
@@ -77,7 +77,8 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
                     statement_tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
 }
 
-/* Whether there are several slice phases: one of them may not use its scratch or its samples. */
+/* Whether there are several slice phases.  A function can then have unused variables, because not
+ * every phase uses scratch or samples. */
 static bool in_parts(const Writer *w)
 {
     const Step *s = w->g->step;
@@ -120,7 +121,8 @@ static void call_in_chunk(Writer *w, const Node *n, int *line, const char *inden
         phase_call(w, n, line, indent);
 }
 
-/* Metrics and the output of a chunk, which the next chunk may overwrite. */
+/* Writes the calls that report metrics and the output of a chunk, before the next chunk overwrites
+ * them. */
 static void write_results(Writer *w, int phase)
 {
     const Graph *g = w->g;
@@ -137,8 +139,8 @@ static void write_results(Writer *w, int phase)
         text_printf(&w->body, "\n%s        TEAM_BARRIER;\n", t.s);
 }
 
-/* The function of a slice phase: all of forward, loss and backward, or the part between two sums
- * over the whole batch or shard. */
+/* Writes the function of a slice phase.  A single slice phase has forward pass, loss and backward
+ * pass; several ones are cut where a sum over the shard or the batch is needed. */
 void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 {
     Text *t = &w->body;
@@ -167,7 +169,8 @@ static const char *wide_units(Writer *w, const Node *n)
                               (long long)node_attr(n, "x_shape")->list[0]);
 }
 
-/* A phase has one layer in most cases: layers that depend on each other have separate phases. */
+/* A wide phase usually has one layer, because layers that depend on each other have separate
+ * phases. */
 const char *phase_wide(Writer *w, const Phase *p, const char *fn)
 {
     Text *t = &w->body, all = text_new(w->arena);
@@ -217,7 +220,7 @@ static void check_call(Writer *w, const Node *n, int *line, const char *indent)
         text_printf(t, "%s%s(%s);\n", indent, s.fn, s.args);
     (void)line;
     if (!n->within && (s.fn || (node_is(n, "concat") && !n->backward)))
-        check_value(w, n, indent); /* the parts of a concat are checked together */
+        check_value(w, n, indent); /* checks a concat as a whole, not its parts */
 }
 
 /* Checks the values of the wide phases before a slice phase; no call is repeated. */

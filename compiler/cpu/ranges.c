@@ -1,4 +1,5 @@
-/* ranges.c -- the sums over shards and the updates of a step, as consecutive ranges of units.
+/* ranges.c -- writes the sums over shards and the updates of a step, as consecutive ranges of
+ * units.
  *
  * A unit is 4096 numbers of a vector, or a block of weights of a layer with their gradient.  A
  * bucket of gradients is a range of units (passes/buckets.c).
@@ -23,7 +24,7 @@ static const char *update_name(const Graph *g)
     return name[g->recipe.optimizer.kind];
 }
 
-/* Units of a range kernel: 4096 reals each, at most 64. */
+/* Number of units of a range kernel: one for each 4096 reals, at most 64. */
 static int64_t range_units(int64_t count)
 {
     const int64_t u = (count + 4095) / 4096;
@@ -88,8 +89,8 @@ static const char *filter_rows(Writer *w, const Param *p)
     return by_rows(p) ? arena_printf(w->arena, "%lld, ", (long long)p->file.dim[1]) : "";
 }
 
-/* Updates running averages from the statistics of the whole batch, which all ranks have, in either
- * phase. */
+/* Writes the update of running averages from the statistics of the whole batch, which all ranks
+ * have; both phases use it. */
 static void record_known_call(Writer *w, const Sum *s, const char *units, bool from_grad)
 {
     Arena *a = w->arena;
@@ -115,8 +116,8 @@ static void record_known_call(Writer *w, const Sum *s, const char *units, bool f
         "        ");
 }
 
-/* Updates running averages from the statistics of shards: from the moments of slices, or
- * (from_grad) from reduced moments. */
+/* Writes the update of running averages from the statistics of shards: from the moments of slices,
+ * or (from_grad) from reduced moments. */
 static void record_call(Writer *w, const Sum *s, const char *units, bool from_grad)
 {
     Arena *a = w->arena;
@@ -152,7 +153,7 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
                       "        ");
 }
 
-/* A large embedding: sum and update of a few rows. */
+/* Writes sum and update of a large embedding; a unit is a few rows. */
 static void table_call(Writer *w, const Sum *s)
 {
     const Node *token = s->root->in[0], *dy = s->root->in[1];
@@ -178,8 +179,9 @@ static void table_call(Writer *w, const Sum *s)
                       "        ");
 }
 
-/* A dense layer by panels: product of the kept x and dy of all shards, and update.  Where x is the
- * input of the program, x is read from the data set. */
+/* Writes gradient and update of a dense layer by panels: the product of x and dy of all shards,
+ * which are kept in memory.  If x is the input of the program, the kernel reads it from the data
+ * set. */
 static void dense_call(Writer *w, const Sum *s)
 {
     Arena *a = w->arena;
@@ -209,7 +211,7 @@ static void dense_call(Writer *w, const Sum *s)
                       "        ");
 }
 
-/* The sizes in the kernel call of n, for this number of samples. */
+/* The literal sizes in the kernel call of n, for this number of samples. */
 static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
 {
     Call c = {.arena = w->arena, .n = samples};
@@ -217,8 +219,8 @@ static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
     return call_literal(w->arena, &c.arg[c.narg - 1], false);
 }
 
-/* Large filters over few positions, by square blocks: product of the kept x and dy of all shards,
- * and update. */
+/* Writes gradient and update of large filters with few positions, by blocks of filters: the product
+ * of x and dy of all shards, which are kept in memory. */
 static void conv_call(Writer *w, const Sum *s)
 {
     Arena *a = w->arena;
@@ -240,7 +242,7 @@ static void conv_call(Writer *w, const Sum *s)
                       "        ");
 }
 
-/* A gradient by panels, rows or squares of its weights, and the update. */
+/* Writes gradient and update by panels, rows or blocks of the weights. */
 static void product_call(Writer *w, const Sum *s)
 {
     switch (s->root->op->product) {
@@ -256,7 +258,7 @@ static void product_call(Writer *w, const Sum *s)
     }
 }
 
-/* A sum by ranges of its numbers, and the update. */
+/* Writes a sum and its update by ranges of numbers. */
 static void reduce_call(Writer *w, const Sum *s, const char *units)
 {
     const char *name = rule_of(w, s->param, "reduce_update");
@@ -290,7 +292,7 @@ static void sum_call(Writer *w, const Sum *s, const char *units)
         reduce_call(w, s, units);
 }
 
-/* The update of a parameter from its reduced gradient. */
+/* Writes the update of a parameter from its reduced gradient. */
 static void grad_call(Writer *w, const Sum *s, const char *units)
 {
     const char *name = rule_of(w, s->param, "grad_update");
@@ -327,7 +329,8 @@ static int bucket_of(const Step *s, int sum)
     return b;
 }
 
-/* Adds a row to the table that divides the units over threads at the start. */
+/* Adds a row to the table of predicted times, by which the program first divides the units among
+ * threads. */
 static void predicted(Writer *w, const Sum *s, const char *units)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);

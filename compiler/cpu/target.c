@@ -1,6 +1,6 @@
 /* target.c -- the generated C program: constants, kernels, phases, tables.
  *
- * The parts of the file grow at the same time, because writing a phase finds its kernels.
+ * The parts of the file grow at the same time, because writing a phase defines its kernels.
  */
 #include "cpu/cpu.h"
 #include "cpu/parts.h"
@@ -33,7 +33,7 @@ static void write_head(Writer *w, const char *includes, Text *t)
                 "(bytes)))\n\n");
 }
 
-/* A row of RtPhase; `more` has other fields. */
+/* Writes a row of RtPhase; `more` has further fields. */
 static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
                       const char *more)
 {
@@ -133,7 +133,8 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* ------------------------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------------------- the whole
+ * program */
 
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {

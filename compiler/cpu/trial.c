@@ -1,8 +1,8 @@
 /* trial.c -- the C file that times alternatives of kernels for --tune.
  *
- * Each trial calls one kernel, written by the op's own kernel rule with the sizes and functions of
- * the program's call; like there, the kernel is a function of pointers that the C compiler knows
- * nothing of.  runtime/measure/tune.c lets the trials take turns.
+ * Each trial calls one kernel.  The kernel rule of the op writes the call, with the sizes and
+ * functions of the program.  As in a program, the kernel is a separate function, and the C compiler
+ * knows nothing about the memory of its pointers.  runtime/measure/tune.c runs the trials in turn.
  */
 #include "cpu/trial.h"
 #include "cpu/parts.h"
@@ -17,7 +17,8 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk)
                     .table = text_new(a)};
 }
 
-/* Filters that n reads lie packed, but for the packing itself; a gradient of filters does not. */
+/* Bytes of the operand x of n.  Filters are packed, except as input of the packing and as
+ * gradient. */
 static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
 {
     const Attr *tile = node_attr(n, "winograd");
@@ -30,7 +31,8 @@ static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
     return count * each;
 }
 
-/* A place of its own among what trials read or write; not a multiple of a page from the last. */
+/* Takes an offset for an operand from the memory that trials read or write.  The distance of two
+ * operands is never a multiple of a page. */
 static int64_t trial_place(int64_t *end, int64_t bytes)
 {
     const int64_t at = *end;
@@ -38,7 +40,7 @@ static int64_t trial_place(int64_t *end, int64_t bytes)
     return at;
 }
 
-/* A kernel's parameters, what the trial passes, and the call inside. */
+/* The parameters of a kernel, the arguments of the trial, and the call inside of the kernel. */
 typedef struct Line {
     Text params, args, inner;
     int64_t in, out; /* bytes read and written so far */
@@ -94,9 +96,9 @@ static const char HEAD[] =
     "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
     "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
 
-/* What is written lies half a page away from what is read: at the same place of a page, loads would
- * wait for stores that they have nothing to do with (4 KB aliasing: twice the time of F(2x2, 3x3)
- * backward on x86-64-v3). */
+/* Written memory begins half a page away from read memory.  If a load and an earlier store have the
+ * same offset in a page, the load waits for the store, also without an overlap (4 KB aliasing).
+ * This doubled the time of F(2x2, 3x3) backward on x86-64-v3. */
 const char *trials_text(const Trials *t)
 {
     const int64_t written = (t->read + 4095) / 4096 * 4096 + 2048;

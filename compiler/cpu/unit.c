@@ -1,4 +1,5 @@
-/* unit.c -- the program in files that compile in parallel: kernels, and the step that calls them.
+/* unit.c -- divides the program into files that compile in parallel: kernels, and the step that
+ * calls them.
  *
  * A kernel is large if the C compiler needs at least 0.1 s for it; each large kernel has its own
  * file.  Small kernels of one header share files, because reading the headers takes longer than
@@ -141,7 +142,7 @@ static void add_function(Text *t, const Part *p)
 static EmitUnit large_unit(const Writer *w, const Part *p)
 {
     Text text = text_new(w->arena);
-    /* no name of a model contains a '-' */
+    /* a name of a model never contains '-' */
     const char *name = arena_printf(w->arena, "%s-%08x", p->kernel->base, (unsigned)p->hash);
 
     text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", name);
@@ -232,7 +233,8 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
         if (part[i].home->large)
             all[n++] = large_unit(&w, &part[i]);
     }
-    for (int i = 0; i < w.nkernel; i++) { /* at the first kernel of a header, all its kernels */
+    /* the first kernel of a header writes all kernels of the header */
+    for (int i = 0; i < w.nkernel; i++) {
         bool first = !part[i].home->large;
         for (int k = 0; k < i; k++)
             first &= part[k].home->large || strcmp(part[k].home->header, part[i].home->header) != 0;

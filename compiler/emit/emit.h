@@ -13,8 +13,8 @@ typedef struct EmitPlan {
     const char *ways;        /* the same, separated by " | " */
     const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
     int nepilogue;
-    /* of the chosen variant: operations in the graph, and operations with a kernel of ours:
-     * "bias + relu", "" */
+    /* of the chosen variant: operations in the graph, and operations with a kernel of Tenon: "bias
+     * + relu", "" */
     const char *inside, *behind;
     int way;          /* the chosen variant: the first one that has an engine */
     const char *text; /* the plan as cuDNN writes it; NULL: not planned */
@@ -26,7 +26,7 @@ typedef struct EmitPlan {
 
 typedef struct EmitInput {
     Graph *train, *test; /* after all passes */
-    Graph *token;        /* `generate`, one token at a time, after all passes; may be NULL */
+    Graph *token;        /* for `generate`: one token at a time, after all passes; may be NULL */
     const Options *options;
     const char *source_name;      /* "models/lenet.tn", as in the comment at the top */
     const char *compiler_version; /* "tenon 0.1.0" */
@@ -43,14 +43,14 @@ typedef struct EmitInput {
     int nplan;
 } EmitInput;
 
-/* What a target gives: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has its row
- * of properties, and passes/pipeline.c its columns of passes. */
+/* The functions of a target: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has
+ * the properties of targets, and passes/pipeline.c has their passes. */
 typedef struct EmitTarget {
     const char *suffix; /* of the file of a program: "c", "cu" */
-    /* Whether the program can be written; reports each obstacle at its line.  NULL: it can */
+    /* Whether the program can be written; reports each obstacle at its line.  NULL: always */
     bool (*able)(const EmitInput *in, Diag *d);
     void (*text)(const EmitInput *in, Text *out);  /* the whole file */
-    void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: a call a line; NULL: none */
+    void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: one call per line; NULL: none */
 } EmitTarget;
 
 /* A file of the program that compiles separately: the step, or kernels.  The text of a kernel
@@ -64,12 +64,13 @@ typedef struct EmitUnit {
     /* the file's own code runs once for each slice, so a low optimisation level is enough */
     bool once;
 } EmitUnit;
-/* The identity of a training run's definition, which checkpoints store: network, recipe, batch,
- * shards, dtype; not the lines of the file, the kernels or the number of epochs.  16 hex digits. */
+/* A hash of the definition of a training run, which checkpoints store: of network, recipe, batch,
+ * shards and dtype, but not of lines of the file, kernels or the number of epochs.  16 hex
+ * digits. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 /* Whether the FLOPs of n count in the textbook count: convolutions and products. */
 bool emit_counts_flops(const Node *n);
-/* Textbook FLOPs a sample, forward and backward; a multiply-add counts as two. */
+/* Textbook FLOPs per sample, forward and backward; a multiply-add counts as two. */
 double emit_flops(const Graph *g);
 bool emit_is_call(const Node *n); /* whether the step has a call for n */
 

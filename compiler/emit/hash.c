@@ -1,4 +1,4 @@
-/* hash.c -- the identity of the definition of a training run, for checkpoints. */
+/* hash.c -- a hash of the definition of a training run, for checkpoints. */
 #include "emit/emit.h"
 #include "ops/op.h"
 

@@ -1,4 +1,4 @@
-/* kernel.c -- kernels of a program, each once, and the sizes of its inputs.
+/* kernel.c -- stores each kernel of a program once; literal sizes of the program's inputs.
  *
  * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler
  * specialises it once.

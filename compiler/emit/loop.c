@@ -3,7 +3,7 @@
 #include "ops/elementwise.h"
 #include <string.h>
 
-static const char letters[] = "abcdefghrsuv"; /* not those of the loops, nor y */
+static const char letters[] = "abcdefghrsuv"; /* without the letters of loops and without y */
 
 /* ---------------------------------------- elementwise trees */
 
@@ -69,9 +69,10 @@ void loop_open(Writer *w, const Node *n, Nest *t)
     nest_collapse(t);
 }
 
-/* ---------------------------------------- sums over what was broadcast */
+/* ---------------------------------------- sums over broadcast dimensions */
 
-static bool along_first(const Node *n) /* a vector over dimension 0: the gradient of a bias */
+/* whether n is a vector along dimension 0: the gradient of a bias */
+static bool along_first(const Node *n)
 {
     const Attr *a = node_attr(n, "align");
     return a && !strcmp(a->s, "first") && n->shape.rank == 1 && n->in[0]->shape.rank > 1;

@@ -68,7 +68,7 @@ static const char *unique(Writer *w, const char *base)
     const char *name = base;
 
     if (reserved(base))
-        take_name(w, base); /* so the result has a number */
+        take_name(w, base); /* the base itself is now in use, so the result has a number */
     while (!take_name(w, name) || (name != base && is_word(name, strlen(name))))
         name = arena_printf(w->arena, "%s_%d", base, find_name(w, base)->next++);
     return name;
@@ -80,8 +80,8 @@ static const char *state_name(const Writer *w, const char *param, int k)
 }
 
 /* "a.b.weight", "a_b.weight" and "A_b.weight" get different constants, and so do their states.  The
- * table also has an entry with the name of the parameter; it equals no constant because it has a
- * dot. */
+ * table also has an entry with the name of the parameter.  It differs from all constants, because
+ * it contains a dot. */
 void name_params(Writer *w, const Graph *g)
 {
     for (int i = 0; i < g->nparam; i++) {
@@ -111,7 +111,7 @@ const char *name_of(Writer *w, const Node *n)
 
     if (*slot)
         return *slot;
-    if (n->op->leaf == LEAF_PARAM) /* all graphs share it */
+    if (n->op->leaf == LEAF_PARAM) /* all graphs share the parameter */
         return *slot = name_of_param(w, n->param);
     if (n->op->flags & OP_SIDE)
         stem =

@@ -1,11 +1,12 @@
-/* nest.c -- loops over the numbers of a chunk: trips, strides of every operand, and what collapses.
+/* nest.c -- loops over the numbers of a chunk: trip counts, strides of operands, merging of loops.
  *
- * An output of one chunk has the loops (sample, dims in memory order); an operand has a stride in
- * each, 0 where it is broadcast.  Neighbouring loops that every operand walks as one become one.
+ * The loops over an output run over the samples of a chunk, then over the dimensions in memory
+ * order.  An operand has a stride in each loop; the stride is 0 where the operand is broadcast.
+ * Two neighbouring loops become one if the strides of all operands allow it.
  */
 #include "emit/nest.h"
 
-/* Strides of v's sample dims in memory, by logical dimension. */
+/* The strides in memory of the dimensions of a sample of v, indexed by logical dimension. */
 void nest_strides(const Node *v, int64_t *stride)
 {
     int64_t start;
@@ -20,14 +21,14 @@ void nest_strides(const Node *v, int64_t *stride)
         stride[i] = step, step *= s->dim[i];
 }
 
-/* Reals from a sample of v to the next. */
+/* Reals between the beginnings of two samples of v. */
 int64_t nest_sample(const Node *v)
 {
     int64_t start;
     return v->shape.batched ? shape_count(&node_frame(v, &start)->shape) : 0;
 }
 
-/* Memory order of the sample dims of the loop's own value. */
+/* The dimensions of a sample of v, in memory order. */
 void nest_order(const Node *v, int *order)
 {
     for (int i = 0; i < v->shape.rank; i++)
@@ -64,7 +65,8 @@ void nest_open(const Writer *w, const Node *over, Nest *nest)
         nest->count[i + 1] = over->shape.dim[order[i]];
 }
 
-static bool joins(const Nest *t, int i) /* loops i and i + 1 are one for everybody */
+/* whether loops i and i + 1 can be one loop for all operands */
+static bool joins(const Nest *t, int i)
 {
     if (t->out[i] != t->out[i + 1] * t->count[i + 1])
         return false;
@@ -157,7 +159,7 @@ int64_t nest_trips(const Nest *t, bool summed)
     return all;
 }
 
-/* The innermost loop turns fastest. */
+/* The index of the innermost loop changes fastest. */
 void nest_indices(Text *b, const Nest *t, bool summed, const char *flat)
 {
     const char *lead = "        const int ";
@@ -178,7 +180,7 @@ void nest_indices(Text *b, const Nest *t, bool summed, const char *flat)
     text_add(b, *lead == ',' ? ";\n" : "");
 }
 
-/* " + 64": where the walk begins. */
+/* " + 64": offset of the number with the indices start[]. */
 const char *nest_start(Writer *w, const Node *v, const int64_t *start)
 {
     int64_t stride[SHAPE_MAX], at = 0;
@@ -189,7 +191,7 @@ const char *nest_start(Writer *w, const Node *v, const int64_t *start)
     return at ? arena_printf(w->arena, " + %lld", (long long)at) : "";
 }
 
-/* The walk of `v` in the loops over `over`: dimension d of `over` is dimension axis[d] of v. */
+/* The strides of v in the loops over `over`: dimension d of `over` is dimension axis[d] of v. */
 void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride)
 {
     int order[SHAPE_MAX];

@@ -1,4 +1,4 @@
-/* nest.h -- a loop nest over the numbers of a chunk, and where each operand stands in it. */
+/* nest.h -- a loop nest over the numbers of a chunk, with the strides of operands. */
 #ifndef NEST_H
 #define NEST_H
 #include "emit/writer.h"
@@ -13,45 +13,50 @@ typedef struct Leaf {
 
 typedef struct Nest {
     int n;                            /* loops, outermost first */
-    int64_t count[LOOPS], out[LOOPS]; /* trips; stride of the output */
+    int64_t count[LOOPS], out[LOOPS]; /* trip counts; strides of the output */
     int nleaf;
     Leaf leaf[LOOP_LEAVES];
 } Nest;
 
-/* Strides of v's sample dims in memory, by logical dimension; those dimensions in memory order. */
+/* nest_strides: the strides in memory of the dimensions of a sample of v, indexed by logical
+ * dimension.  nest_order: these dimensions in memory order. */
 void nest_strides(const Node *v, int64_t *stride);
 void nest_order(const Node *v, int *order);
-int64_t nest_sample(const Node *v); /* reals from a sample of v to the next; 0: all share it */
+int64_t nest_sample(const Node *v); /* reals between two samples of v; 0: all samples share v */
 
-/* The loops of `over`: its samples, then its dims in memory order. */
+/* Makes the loops over `over`: its samples, then its dimensions in memory order. */
 void nest_open(const Writer *w, const Node *over, Nest *nest);
 /* Fills stride[] (sample first) with the strides of operand v in the loops of `over`.  first_axis:
  * v is a vector along dimension 0. */
 void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride);
 
 void nest_collapse(
-    Nest *t); /* joins loops that all operands walk as one; drops loops of one trip */
+    /* merges neighbouring loops where the strides of all operands allow it; drops loops of one
+     * trip */
+    Nest *t);
 /* Whether the loops visit the numbers of an operand in the order of memory.  Loops with stride 0 in
  * `kept` do not count; kept may be NULL. */
 bool nest_in_order(const Nest *t, const int64_t *stride, const int64_t *kept);
-bool nest_vectorizable(const Nest *t); /* the innermost loop: strides 1 and 0 */
+bool nest_vectorizable(const Nest *t); /* whether all strides of the innermost loop are 1 or 0 */
 
-char nest_letter(int loop); /* of its index: i, j, k ... */
+char nest_letter(int loop); /* the letter of its index: i, j, k ... */
 
 /* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
-/* parts: the outermost loop runs over the part of a team member. */
+/* Writes the heads of the loops.  parts: the outermost loop runs over the part of a thread of a
+ * team. */
 void nest_open_loops(Text *b, const Nest *t, int loops, bool parts);
 
-/* For a GPU: "const int i = at / 576, k = at % 576;", the indices that number `flat` stands for.
- * summed: of the loops with output stride 0, else of the other loops. */
+/* For a GPU: "const int i = at / 576, k = at % 576;", computes the indices of the loops from the
+ * index `flat` of a number.  summed: for the loops with output stride 0, else for the other
+ * loops. */
 void nest_indices(Text *b, const Nest *t, bool summed, const char *flat);
-int64_t nest_trips(const Nest *t, bool summed); /* number of trips of these loops */
+int64_t nest_trips(const Nest *t, bool summed); /* product of the trip counts of these loops */
 
-/* " + 64": where a walk of v from these indices begins; "": at its first number. */
+/* " + 64": offset of the number of v with the indices start[]; "" if it is the first number. */
 const char *nest_start(Writer *w, const Node *v, const int64_t *start);
-/* Fills stride[] with the walk of v in the loops over `over`: dimension d of `over` is dimension
- * axis[d] of v; NULL: the same. */
+/* Fills stride[] with the strides of v in the loops over `over`: dimension d of `over` is dimension
+ * axis[d] of v.  axis NULL: dimension d of v. */
 void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride);
 const char *nest_input(Writer *w, const Node *n, int i); /* the name of input i: "x", "x2" */
 

@@ -1,9 +1,9 @@
-/* phase.c -- the calls of a phase in order, with loops over time around them. */
+/* phase.c -- writes the calls of a phase in order, and the loops over time around them. */
 #include "emit/writer.h"
 #include "ops/scan.h"
 #include <string.h>
 
-/* `indent` with more levels. */
+/* `indent` with `levels` more levels. */
 static const char *inner(Writer *w, const char *indent, int levels)
 {
     return arena_printf(w->arena, "%s%*s", indent, 4 * levels, "");
@@ -31,8 +31,8 @@ static void open_loop(Writer *w, const Loop *l, const char *indent)
              indent, (long long)(l->reversed ? l->steps - 1 : l->steps));
 }
 
-/* The loop l runs in stretches, inside of a loop in the other direction: at the end of each
- * stretch. */
+/* Opens the condition under which a stretch of l runs.  l runs inside of a loop in the other
+ * direction, at the last step of each stretch. */
 static void open_stretch(Writer *w, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;
@@ -142,7 +142,8 @@ const char *phase_known_fields(Writer *w, int phase, const char *word, int numbe
                         rows);
 }
 
-/* Adds the name and place of a value; a check returns the index of the value. */
+/* Adds the name and the line of a value to the table of checked values; a check returns an index in
+ * this table. */
 void phase_layer_name(Writer *w, const Node *n)
 {
     const char *file = n->span.source ? source_base(n->span.source) : "made by the compiler";

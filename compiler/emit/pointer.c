@@ -1,9 +1,9 @@
-/* pointer.c -- where a value lies, as a C expression inside a phase.
+/* pointer.c -- the address of a value, as a C expression inside a phase.
  *
  *   FIXED(type, AT)            r->fixed + AT
- *   LOCAL(type, AT)            t + AT, the thread's scratch
+ *   LOCAL(type, AT)            t + AT: the thread region
  *   BATCH(type, AT, bytes)     shard + AT + row * bytes: the rows of this chunk
- *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: this slice's sum
+ *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: the sum of this slice
  *   GRAD(type, AT)             r->grad + AT: a sum after reduction
  *   SAMPLES(type, AT)          --kernels=persistent: the buffer with the samples of this step
  */
@@ -45,7 +45,7 @@ int64_t pointer_slice_bytes(const Writer *w, const Node *n)
     return 0;
 }
 
-/* Where the memory that n lies in begins. */
+/* The address at which the buffer of n begins. */
 static const char *begin_of(Writer *w, const Node *n)
 {
     const Node *b = node_root(n);
@@ -69,7 +69,7 @@ static const char *begin_of(Writer *w, const Node *n)
     }
 }
 
-/* What a view shows: it lies there, under another shape. */
+/* The node whose bytes a view shows under another shape; n itself if it is no view. */
 static const Node *shown(const Node *n)
 {
     while (n->op->flags & OP_VIEW && !n->within)
@@ -77,8 +77,7 @@ static const Node *shown(const Node *n)
     return n;
 }
 
-/* Reals from one step to the next, if n is or lies in a step of a sequence that lies step by step;
- * else 0. */
+/* Reals between two steps, if n is or lies in a step of a sequence in layout TIME; else 0. */
 static int64_t step_reals(const Writer *w, const Node *n)
 {
     int64_t start;
@@ -87,7 +86,7 @@ static int64_t step_reals(const Writer *w, const Node *n)
     return step ? shape_count(&n->shape) * w->g->step->chunk : 0;
 }
 
-/* Buffers begin at multiples of 64 bytes. */
+/* Buffers begin at multiples of 64 bytes, so only offsets reduce the alignment. */
 int64_t pointer_align(const Writer *w, const Node *n)
 {
     int64_t start = 0, align = 64;

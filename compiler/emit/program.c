@@ -1,6 +1,6 @@
-/* program.c -- the parts of a generated file that all targets share: offsets, head, tables.
+/* program.c -- writes the parts of a generated file that all targets share: offsets, head, tables.
  *
- * The file is written in parts that grow side by side: kernels are found while phases are written.
+ * The parts of the file grow at the same time, because writing a phase defines its kernels.
  */
 #include "emit/writer.h"
 
@@ -29,7 +29,7 @@ static void fixed_constants(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* Of the three graphs of a program, in the order of writer_graph(). */
+/* Headings for the three graphs of a program, in the order of writer_graph(). */
 static const char *const heads[] = {"", "evaluation: ", "a token at a time: "};
 
 static void region_constants(Writer *w, Text *t, Place a, Place b, const char *about)

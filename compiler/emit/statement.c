@@ -1,11 +1,11 @@
-/* statement.c -- prints a call of a step: above it the line of the model with shapes, algorithm and
- * price, after it the clock.
+/* statement.c -- writes a call of a step: the comment above it (line of the model, shapes,
+ * algorithm, price), and the clock after it.
  */
 #include "emit/writer.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* The first input that has a value for each sample. */
+/* The first batched input. */
 static const Node *source_of(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
@@ -42,7 +42,7 @@ static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, con
     Text how = text_new(w->arena);
 
     const char *layer = layer_of(w->arena, n);
-    if (w->in->options->cuda) /* one launch runs several calls, so each says which it is */
+    if (w->in->options->cuda) /* one launch runs several calls, so each is named */
         text_printf(t, "%s%s%s: ", n->op->name, *layer ? " " : "", layer);
     else if (n->place == PLACE_PARTIAL && n->name)
         text_printf(t, "%s: ", n->name);
@@ -56,7 +56,8 @@ static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, con
                     emit_flop_text(w->arena, f), 100 * expected_share(w, p));
     else if (!w->in->options->cuda)
         text_add(&how, words);
-    if (how.len && strlen(indent) + t->len + how.len > 91) /* 9: slashes, stars, blanks */
+    /* 9 columns are slashes, stars and blanks */
+    if (how.len && strlen(indent) + t->len + how.len > 91)
         text_printf(t, "\n%s *", indent);
     if (how.len)
         text_printf(t, "   %s", how.s);

@@ -1,5 +1,5 @@
-/* tables.c -- the end of a generated file: tables of parameters, sums and buckets, the recipe, the
- * program, main. */
+/* tables.c -- writes the end of a generated file: tables of parameters, sums and buckets, the
+ * recipe, RtProgram, main. */
 #include "emit/writer.h"
 #include "ops/price.h"
 #include "runtime/constants.h"
@@ -45,7 +45,7 @@ static void sum_table(const Graph *g, Text *t)
     for (int i = 0; i < g->step->nsum; i++) {
         const Sum *s = &g->step->sum[i];
         int index = -1;
-        const int64_t count = s->known ? 0 : s->count; /* the runtime does not add known sums */
+        const int64_t count = s->known ? 0 : s->count; /* the runtime does not reduce known sums */
         for (int k = 0; k < g->nparam; k++)
             if (s->param == g->param[k])
                 index = k;
@@ -126,7 +126,7 @@ static const char *or_none(const char *units)
     return *units ? units : "0";
 }
 
-/* The buckets: bytes, the phase that completes each one, the phase that needs its update. */
+/* Writes the buckets: bytes, the phase that completes each one, the phase that needs its update. */
 static void buckets(const Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
@@ -146,7 +146,8 @@ static void buckets(const Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* The predicted times of the units of sums: the threads begin with ranges of equal time. */
+/* Writes the predicted times of the units of sums: at the start, the program gives threads ranges
+ * of equal time. */
 static void ranges(const Writer *w, Text *t)
 {
     if (w->ranges.len)
@@ -197,7 +198,7 @@ static int param_index(const Graph *g, const Param *p)
     return i;
 }
 
-/* Whether a loss gives the outputs this meaning. */
+/* Whether the loss of g gives the outputs this meaning. */
 static bool outputs_are(const Graph *g, Outputs outputs)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -206,7 +207,8 @@ static bool outputs_are(const Graph *g, Outputs outputs)
     return false;
 }
 
-/* The nominal core of the predicted times, which bench --layers prints beside measured times. */
+/* Writes the fields of RtProgram with the table of calls and the nominal core of the predicted
+ * times, for bench --layers. */
 static void calls(const Writer *w, Text *t)
 {
     const Market m = market_of(w->in->train, w->in->options, w->in->train->step->chunk);
@@ -217,7 +219,8 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
-/* Bytes of a thread's stack beyond RT_STACK, for the arrays of kernels that grow with the model. */
+/* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the
+ * model. */
 static int64_t more_stack(const Graph *g)
 {
     const Shape *x = &g->input->shape;

@@ -12,12 +12,12 @@ enum { USES_SLICES = 1, USES_SHARD = 2 };
 /* One specialised kernel: a function of pointers; calls with the same sizes share it. */
 typedef struct Kernel {
     const char *name;                 /* "dense_2": the second kernel of its base */
-    const char *key;                  /* equal for equal kernels */
+    const char *key;                  /* a text that is equal for equal kernels */
     const char *base, *params, *body; /* "dense", "real *y, const real *a", the statements */
     unsigned uses;                    /* USES_SLICES, USES_SHARD: constants in the body */
-    const char *ways;                 /* RT_WAYS for a file with this kernel alone, or NULL */
-    /* CUDA only: names of the parameters ("y, a"); sizes, which bytes size_at to size_end of the
-     * body spell; number of blocks */
+    const char *ways;                 /* RT_WAYS for a file with only this kernel, or NULL */
+    /* CUDA only: names of the parameters ("y, a"); literal sizes, which are bytes size_at to
+     * size_end of the body; number of blocks */
     const char *names;
     const Sizes *sizes;
     size_t size_at, size_end;
@@ -48,27 +48,29 @@ typedef struct Writer {
     /* parts of the file that grow at the same time: offsets, phases, rows of RtCall, and rows of
      * RtPhase of each graph */
     Text offsets, body, calls, train, test, token;
-    int ncall;      /* number of rows of `calls`: clocks of bench --layers */
-    bool teams;     /* inside a slice phase, whose units teams of threads can compute */
-    Text ranges;    /* rows of RtRange: units of the gradient phase with their predicted times */
-    Text *units[2]; /* of each bucket, in the gradient phase and in the update: C expressions */
-    Text layers;    /* names of the values that nonfinite_K() checks */
-    int nlayer;     /* number of these values */
-    int nforward;   /* number of functions nonfinite_K() */
+    int ncall;   /* number of rows of `calls`: clocks of bench --layers */
+    bool teams;  /* whether a slice phase is written, in which teams of threads can share units */
+    Text ranges; /* rows of RtRange: units of the gradient phase with their predicted times */
+    /* numbers of units of each bucket, in the gradient phase and in the update, as C expressions */
+    Text *units[2];
+    Text layers;  /* names of the values that nonfinite_K() checks */
+    int nlayer;   /* number of these values */
+    int nforward; /* number of functions nonfinite_K() */
     int nkernel;
     Kernel *kernel;
     uint64_t nname, room;    /* entries and size of `name` */
     Name *name;              /* hash table of the constants in use */
     const char **of_node[3]; /* the constant of each node by id, for each writer_graph() */
 
-    /* Set by a target: writes a line between two calls, NULL: to `body`; bytes of the workspace
-     * after the scratch; the program's row about many steps in one launch, NULL: there is none */
+    /* Set by a target: a function that writes a line between two calls (NULL: the line goes to
+     * `body`); bytes of the workspace after the scratch; the row of RtProgram about many steps in
+     * one launch (NULL: none). */
     void (*put_line)(struct Writer *w, const char *text);
     int64_t workspace;
     const char *steps_row;
 
     /* CUDA only */
-    int64_t behind_bytes;               /* of GPU memory after the workspace of the libraries */
+    int64_t behind_bytes;               /* GPU memory after the workspace of the libraries */
     Rows products, graphs, graph_calls; /* calls of libraries: cuda/library.c, cuda/graph.c */
     struct CudaCalls *list;             /* new calls are added to this list (cuda/call.h) */
     /* the calls of each function, and of the steps of --kernels=persistent */
@@ -76,8 +78,8 @@ typedef struct Writer {
     int nfunction;
     int64_t launches; /* of a training step: cuda/launch.c */
     Text steps;       /* --kernels=persistent: the kernel of many steps */
-    /* of these steps: the value with two buffers in alternation, and the bytes of each buffer;
-     * both lie after the scratch */
+    /* for these steps: the value with two alternating buffers, and the bytes of each buffer; both
+     * buffers lie after the scratch */
     const Node *samples;
     int64_t samples_bytes;
     /* the order of the threads that update each sum of the step (cuda/own.c), or NULL */
@@ -85,7 +87,7 @@ typedef struct Writer {
     int nowned;
     double step_seconds;   /* predicted time of a step, with many steps in one launch */
     int steps_most;        /* steps of one launch, at most; 0: one launch has no whole step */
-    const char *steps_how; /* what runs such a launch: "one cluster of 8 blocks", "a CUDA graph" */
+    const char *steps_how; /* how such a launch runs: "one cluster of 8 blocks", "a CUDA graph" */
     const char *steps_said[4]; /* the prediction in words */
 } Writer;
 
@@ -100,9 +102,10 @@ static inline int writer_graph(const Writer *w)
 /* The constant of n: "CONV1", "D_CONV1", "CONV1_WEIGHT"; unique in the file. */
 const char *name_of(Writer *w, const Node *n);
 const char *name_upper(Arena *a, const char *s);
-/* Gives parameters the constants nearest to their names; called before any other name is made. */
+/* Gives parameters constants like their names; called before all other names are made. */
 void name_params(Writer *w, const Graph *g);
-/* The same for all graphs: "CONV1_WEIGHT", and "CONV1_WEIGHT_STATE0" for state k. */
+/* The constant of a parameter, the same in all graphs: "CONV1_WEIGHT".  State k has
+ * "CONV1_WEIGHT_STATE0" (k = 0). */
 const char *name_of_param(const Writer *w, const Param *p);
 const char *name_of_state(const Writer *w, const Param *p, int k);
 const char *sum_name(const Sum *s); /* "conv1.weight", "norm.mean" */
@@ -118,14 +121,14 @@ const char *pointer_half(Half h);        /* "Bf16", "F16" */
 bool pointer_is_sum(const Writer *w, const Node *n);
 /* Bytes from the part of one slice to the next one, in a sum over samples. */
 int64_t pointer_slice_bytes(const Writer *w, const Node *n);
-/* The alignment of the address in every step of a loop, in bytes; 64 at most. */
+/* The alignment in bytes of the address of n, in every step of a loop; at most 64. */
 int64_t pointer_align(const Writer *w, const Node *n);
 /* Bytes of one sample; of the whole value if it is not batched. */
 int64_t pointer_bytes(const Writer *w, const Node *n);
 
 /* ---- kernel.c */
 
-const Sizes *kernel_image(Writer *w, const Node *n);      /* of the input n */
+const Sizes *kernel_image(Writer *w, const Node *n);      /* literal sizes of the input n */
 const Sizes *kernel_augment(Writer *w, const Augment *a); /* of the recipe */
 /* The name of the kernel with this body; equal kernels are defined once. */
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
@@ -133,7 +136,7 @@ const char *kernel_define(Writer *w, const char *base, const char *params, const
 const char *kernel_define_using(Writer *w, unsigned uses, const char *base, const char *params,
                                 const char *body);
 
-/* ---- statement.c: a call below its line of the model and its price */
+/* ---- statement.c: a call, with its line of the model and its price above it */
 
 /* Writes the call s; a line that would be longer than 100 columns ends after a comma between
  * arguments of the call. */
@@ -143,30 +146,31 @@ void statement_guarded(Text *t, const char *test, const char *s, const char *ind
 /* The comment above the call of n: shapes, price, and the line of the model if it differs from
  * *line. */
 const char *statement_about(Writer *w, const Node *n, int *line, const char *indent);
-/* The clock after a call of fn, as text; adds a row to the table of calls.  "" where nothing is
- * measured: outside of training, and on a GPU. */
+/* The clock after a call of fn, as text; adds a row to the table of calls.  "" where the program
+ * measures nothing: outside of training, and on a GPU. */
 const char *statement_tick(Writer *w, const char *what, const char *fn, Span at, double flops,
                            const char *algorithm, Price p);
-/* Textbook FLOPs a sample, of convolutions and products only, as in flops_per_sample. */
+/* Textbook FLOPs per sample, of convolutions and products only, as in flops_per_sample. */
 double statement_flops(const Node *n);
 
 /* ---- phase.c: the calls of a phase */
 
 void phase_layer_name(Writer *w, const Node *n);
 bool phase_goes_forward(const Phase *p);
-/* Calls `each` for the nodes of a phase in order; loops over time are written around their nodes.
- * forward: without loops of the backward pass. */
+/* Calls `each` for the nodes of a phase in order, and writes loops over time around their nodes.
+ * forward: omits loops of the backward pass. */
 typedef void PhaseEach(Writer *w, const Node *n, int *line, const char *indent);
 void phase_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, bool forward,
                  const char *indent);
-/* Writes WORD_known_NUMBER and its rows, the values that ranks exchange after the phase; returns
- * the fields of RtPhase, or "" if there are none.  each: writes a call. */
+/* Writes the function WORD_known_NUMBER, and the rows of the values that ranks exchange after the
+ * phase.  Returns the fields of RtPhase, or "" if there are no such values.  each: writes a
+ * call. */
 const char *phase_known_fields(Writer *w, int phase, const char *word, int number, PhaseEach *each);
 
 /* ---- program.c: the parts of a file that all targets share */
 
-/* An empty writer; offsets of the current graph; the first comment without its end; the tables
- * after the phases, and main. */
+/* In order: begins an empty writer; writes the offsets of the current graph; writes the first
+ * comment without its end; writes the tables after the phases, and main. */
 void program_begin(Writer *w, const EmitInput *in, Arena *a);
 void program_offsets(Writer *w, bool parameters);
 void program_head(Writer *w, const char *suffix, Text *t);
