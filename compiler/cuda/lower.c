@@ -357,9 +357,12 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
 
 /* ---------------------------------------- what has no form */
 
-static bool missing(const Node *n, const char *what, Diag *d)
+/* kernel: the device function that is missing; NULL: a reason other than its name. */
+static bool missing(const Node *n, const char *what, const char *kernel, Diag *d)
 {
     diag_error(d, n->span, "%s has no CUDA form yet", what);
+    if (kernel)
+        diag_note(d, "compiler/cuda/lower.c does not list a kernel %s", kernel);
     diag_help(d, "programs for the processor have it: leave out --target cuda");
     return false;
 }
@@ -374,14 +377,13 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
             return missing(n,
                            arena_printf(g->arena, "%s of heads of %lld features",
                                         op_written(g->arena, n), (long long)size),
-                           d);
+                           NULL, d);
     }
-    if (n->op->kernel) {
-        const Call c = call_of(g->arena, g, n);
-        if (!c.fn || is_among(form, sizeof form / sizeof *form, without_plain(g->arena, c.fn)))
-            return true;
-    }
-    return missing(n, op_written(g->arena, n), d);
+    const Call c = n->op->kernel ? call_of(g->arena, g, n) : (Call){0};
+    const char *fn = c.fn ? without_plain(g->arena, c.fn) : NULL;
+    if (n->op->kernel && (!fn || is_among(form, sizeof form / sizeof *form, fn)))
+        return true;
+    return missing(n, op_written(g->arena, n), fn, d);
 }
 
 static bool graph_able(const Graph *g, Diag *d)
@@ -406,7 +408,7 @@ bool cuda_able(const Graph *train, const Graph *test, Diag *d)
             return missing(s->root,
                            arena_printf(train->arena, "the running average of this %s",
                                         op_written(train->arena, s->root)),
-                           d);
+                           NULL, d);
     }
     return true;
 }
