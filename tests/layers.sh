@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
 # emitter that scans the text that it has printed, on a pass that calls another pass, on a pass or operation that asks
-# which target it is for, on too many tests of an operation's name outside of ops and targets, and on a kernel without
-# a row in the table of headers (compiler/cpu/unit.c).
+# which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
+# row in the table of headers (compiler/cpu/unit.c), and on an elementwise operation that two tests do not have.
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- main.c   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -109,6 +109,17 @@ check_homes() {
     [ -z "$found" ] || bad "$1" "$found"
 }
 
+# check_elementwise TABLE MATH RANDOM: MATH tests each function of the table, and RANDOM writes each operation into models.
+check_elementwise() {
+    local name
+    for name in $(grep -oE '"[vd]_[a-z0-9_]+",' "$1" | tr -d '",'); do
+        grep -qE "(^|[^a-z0-9_])$name([^a-z0-9_]|$)" "$2" || bad "$1" "no test of $name in $2"
+    done
+    for name in $(sed -n 's/^ROW(\([a-z0-9_]*\),.*/\1/p' "$1"); do
+        grep -qE "(^|[^a-z0-9_])$name\(" "$3" || bad "$1" "$name is missing in $3"
+    done
+}
+
 # runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -148,6 +159,7 @@ done
 fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/{base,emit,cpu,cuda,passes,pictures,scripts,tool}/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
+fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
 for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
     fine=1 room=${file#runtime/} room=${room%%/*}
     check_runtime "$file" "$room"
@@ -176,6 +188,8 @@ printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
 printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/unit.c"
 printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
+printf 'ROW(cbrt, 1, MONOTONE, "v_cbrt", "v_cbrt(a)",\n' > "$self/rows.def"
+printf '"cbrt(%%s)"\n' > "$self/random.c"
 for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done > "$self/names.c"
 printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
@@ -190,6 +204,8 @@ fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that se
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
 fine=1; check_homes "$self/unit.c" "$self/l2_norm.h" > /dev/null; expect "a kernel whose file gets another header"
+fine=1; check_elementwise "$self/rows.def" "$self/random.c" "$self/random.c" > /dev/null; expect "a function without a test"
+fine=1; check_elementwise "$self/rows.def" "$self/rows.def" /dev/null > /dev/null; expect "an operation that no random model has"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
 fine=1; check_names "$self/names.c" > /dev/null; expect "too many tests of an operation's name"
