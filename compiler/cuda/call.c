@@ -1,5 +1,5 @@
-/* call.c -- calls of a GPU's program: how they are made, what they touch, which of them
- * conflict. */
+/* call.c -- makes the calls of a GPU program, and finds conflicts between calls from their
+ * operands. */
 #include "cuda/call.h"
 #include "runtime/constants.h"
 #include <string.h>
@@ -26,7 +26,7 @@ static CudaCall *push_call(Writer *w, CudaCall call)
 
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n)
 {
-    const bool once = !n || node_is(n, "scan_state"); /* before the loop whose state it is */
+    const bool once = !n || node_is(n, "scan_state"); /* a state is set before its loop */
     const int64_t times = w->list->times * (once ? 1 : node_steps(n));
     return push_call(w, (CudaCall){.form = form, .node = n, .times = times});
 }
@@ -46,7 +46,8 @@ int cuda_real_bytes(const Writer *w)
     return strcmp(w->in->dtype, "f64") ? 4 : 8;
 }
 
-/* The largest: two strips of a product, 8,320 bytes, or an attention's three tiles, 12,672. */
+/* The largest need: two strips of a product take 8,320 bytes, and three tiles of an attention take
+ * 12,672. */
 int cuda_shared(const Writer *w)
 {
     return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
@@ -79,7 +80,7 @@ static Memory memory_of(const Writer *w, const Node *root)
     }
 }
 
-/* All of the piece of memory in which n lies. */
+/* An operand with all bytes of the buffer in which n lies. */
 static Operand operand_of(const Writer *w, const Node *n, bool writes)
 {
     const Node *b = node_root(pointer_is_sum(w, n) ? n->in[0] : n);
@@ -94,7 +95,7 @@ static const char *number_text(const Writer *w, int64_t n)
     return arena_printf(w->arena, "%lld", (long long)n);
 }
 
-/* A pointer to n's value: as a parameter, or as a literal. */
+/* A pointer to the value of n: as a parameter, or as a literal. */
 static Argument given_pointer(Writer *w, const Given *g, const Node *n)
 {
     if (!n)
@@ -170,7 +171,8 @@ bool cuda_is_product(const Order *o)
     return o && o->walk != WALK_EACH && o->walk != WALK_CHANNELS;
 }
 
-/* A part of a value, and a value of two bytes a number, have none. */
+/* The order in which the call processes operand o; NULL for a part of a value, and for a value of
+ * two-byte numbers. */
 static const Order *order_of(const Writer *w, const Operand *o, const Order *order)
 {
     return order && o->to - o->from == order->count * cuda_real_bytes(w) ? order : NULL;
@@ -221,8 +223,8 @@ void pending_add(Writer *w, Pending *p, const Operand *o, int n)
         ARENA_PUSH(w->arena, p->operand, p->n, o[i]);
 }
 
-/* Calls without any operand in common go on in any order; else the one of a product that stands
- * before can save the barrier. */
+/* Whether c should take order o.  If c has no operand in common with earlier calls, any order is
+ * right; else the order of an earlier product can make a barrier unnecessary. */
 static bool can_follow(Writer *w, const Pending *p, CudaCall *c, const Order *o)
 {
     cuda_give_order(w, c, o);
@@ -243,8 +245,8 @@ static bool follow_product(Writer *w, const Pending *p, CudaCall *c)
     return false;
 }
 
-/* The pixels of a window belong to the thread that has made its number of dy, where that one's
- * order allows it. */
+/* Gives each window of a pooling gradient to the thread that has computed its number of dy, if the
+ * order of dy allows it. */
 static void follow_pool(Writer *w, const Pending *p, CudaCall *c)
 {
     Operand *dy = &c->operand[c->noperand - 1];
@@ -272,7 +274,8 @@ void pending_order(Writer *w, const Pending *p, CudaCall *c)
         follow_pool(w, p, c);
     if (!c->follows)
         return;
-    const bool item = node_is(c->node, "scan_item"); /* whoever reads it goes on with the product */
+    /* readers of the element then use the order of the product */
+    const bool item = node_is(c->node, "scan_item");
     if (!(item && follow_product(w, p, c)) && !can_follow(w, p, c, c->order))
         follow_product(w, p, c);
 }

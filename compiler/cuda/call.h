@@ -1,4 +1,4 @@
-/* call.h -- the step of a GPU's program as data: an array of calls.
+/* call.h -- the step of a GPU program as data: an array of calls.
  *
  *   lowering   nodes to calls with form, sizes, operands and order of the results: lower.c,
  *              loop.c, move.c, library.c, graph.c, columns.c, update.c
@@ -6,7 +6,7 @@
  *              updates of --kernels=persistent; price.c: counts and prices
  *   spelling   calls to C++, once, when all passes have run: spell.c, steps.c
  *
- * A pass decides from operands alone.  Texts in a call are for the speller: no pass looks into one.
+ * A pass decides from operands only, and reads no texts: the texts in a call are for spell.c.
  */
 #ifndef CUDA_CALL_H
 #define CUDA_CALL_H
@@ -29,8 +29,8 @@ typedef enum {
     MEMORY_NEXT
 } Memory;
 
-/* How a kernel shares out `count` numbers over its threads: calls of one order give a number to the
- * same thread.
+/* How a kernel divides `count` numbers among its threads.  Two calls of the same order give a
+ * number to the same thread.
  *   EACH       FOR_EACH: number i to thread i, and so on in turns
  *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
  *   SUMS       a block a number
@@ -47,28 +47,28 @@ typedef struct Order {
 
 /* Bytes from .. to - 1 of a region. */
 typedef struct Operand {
-    const Node *node; /* whose value, or NULL */
+    const Node *node; /* the node whose value it is, or NULL */
     const Param *param;
     Memory memory;
     int64_t from, to;
     bool writes;
-    bool walked;        /* the call's order goes through its numbers from the first to the last */
-    const Order *order; /* which thread has which number; NULL: not known */
+    bool walked;        /* the order of the call covers its numbers from the first to the last */
+    const Order *order; /* the order in which threads access its numbers; NULL: not known */
 } Operand;
 
 /* An argument of the device function: a parameter of the kernel around it, or a literal. */
 typedef struct Argument {
     const char *type, *name; /* "real *", "a"; NULL: a literal */
     bool constant;           /* a pointer that is read only */
-    bool rt;                 /* const Rt *: its address depends on who calls */
+    bool rt;                 /* const Rt *: its address differs between host and kernel */
     const char *value;       /* what the launch passes */
     const char *inner;       /* what the kernel passes on; NULL: the name */
     const Sizes *sizes;      /* a literal struct */
-    bool counts;             /* a literal that says how many blocks */
+    bool counts;             /* a literal that is the number of blocks */
 } Argument;
 
-/* Number of blocks: form_blocks(its arguments); without a form, `number`.  count: the same for the
- * price, 0 where nvcc alone computes it. */
+/* Number of blocks: form_blocks(its arguments); without a form, `number`.  count: the number of
+ * blocks for the price; 0 if only nvcc computes it. */
 typedef struct Blocks {
     const char *form, *number;
     int64_t count;
@@ -77,79 +77,83 @@ typedef struct Blocks {
 } Blocks;
 
 /* LIBRARY: a function that the host, or all blocks, call instead of a kernel.  LINE: code between
- * calls.  METRICS: metrics that wait for a launch or a barrier are written here at the latest. */
+ * calls.  METRICS: the point where pending metrics are written at the latest. */
 typedef enum { KIND_KERNEL, KIND_LIBRARY, KIND_LINE, KIND_METRICS } CudaKind;
 
 typedef struct CudaCall {
     CudaKind kind;
     const char *form;      /* "conv2d"; "rt_product"; LINE: the code */
     const char *device;    /* the device function, if it has another name */
-    const char *library;   /* LIBRARY: "cuBLASLt", "cuDNN"; NULL: the runtime's */
+    const char *library;   /* LIBRARY: "cuBLASLt", "cuDNN"; NULL: the runtime */
     const EmitPlan *graph; /* of a convolution by cuDNN */
-    const Node *node;      /* NULL: no node's */
+    const Node *node;      /* the node that it computes, or NULL */
     const char *comment;   /* "loss" */
     const char *indent;
-    int phase;     /* of Step.phase */
-    int64_t times; /* how often a step runs it; 0: a step does not */
+    int phase;     /* index into Step.phase */
+    int64_t times; /* number of times that a step runs it; 0: never */
 
     int narg, noperand;
     Argument *arg;
     Operand *operand;
-    const char *code;  /* the body, where it is more than a call of the device function; */
-    const char *index; /* what FOR_EACH or another order counts in it, NULL: it has no such loop */
+    const char *code;  /* the body, if it is more than a call of the device function */
+    const char *index; /* the index of its FOR_EACH or other loop; NULL: it has no such loop */
     Blocks blocks;
 
-    const Order *natural; /* of its results, of its own; NULL: none is known */
-    bool follows;         /* a loop over numbers, which may go in the order of another call */
-    const Sizes *pool;    /* a pooling's gradient: may go in the order of what it reads last */
-    int metric;           /* the metric that it writes, -1: none */
-    int owned;            /* the sum of the step whose update it is (own.c), -1: none */
-    bool first;           /* of the calls of its node */
-    bool continues;       /* one barrier stands before it and the call before it */
-    bool inner_barrier;   /* of these: it reads what the one before has written */
-    bool needs_barrier;   /* behind a loop, between shards, between phases */
-    bool fallback;        /* runs if the library's call before it has no algorithm */
-    bool alone;           /* shares no launch */
+    /* the order of its results, if it follows no other call; NULL: not known */
+    const Order *natural;
+    bool follows;       /* a loop over numbers, which can take the order of another call */
+    const Sizes *pool;  /* the gradient of a pooling, which can take the order of its last input */
+    int metric;         /* the metric that it writes, -1: none */
+    int owned;          /* index of the sum whose update it is (own.c), -1: none */
+    bool first;         /* the first call of its node */
+    bool continues;     /* it shares its barrier with the call before it */
+    bool inner_barrier; /* a second barrier between both: it reads results of the call before it */
+    /* a barrier is always needed: after a loop, between shards, between phases */
+    bool needs_barrier;
+    bool fallback;               /* runs if the library has no algorithm for the call before it */
+    bool alone;                  /* it never shares a launch */
     const char *before, *behind; /* code of the host around the launch: "case 0: ", " break;" */
 
-    /* What passes decide. */
+    /* Set by passes. */
     const Order *order;
-    const Order *behind_order;    /* of another call, with which it goes on: not EACH */
-    int launch;                   /* calls of one number share a launch */
-    bool barrier;                 /* all blocks meet before it */
-    struct CudaCall *with_update; /* the same product, which updates its weights itself: */
-    int updates;                  /* those of this sum of the step */
+    const Order *behind_order; /* the order of another call, which it takes over: not EACH */
+    int launch;                /* calls with the same number share a launch */
+    bool barrier;              /* a barrier of all blocks precedes it */
+    /* an alternative: the same product, which also updates its weights */
+    struct CudaCall *with_update;
+    int updates; /* index of the sum of these weights */
 } CudaCall;
 
 typedef struct CudaCalls {
     CudaCall **call;
     int n;
     const Graph *graph;
-    const char *indent; /* of the calls that are being added */
+    const char *indent; /* indent of the calls that are added now */
     int phase;
     int64_t times;
     bool needs_barrier;   /* of the next one */
     bool persistent;      /* of --kernels=persistent */
-    const Node **waiting; /* launch.c: elements of sequences that nobody has read yet */
+    const Node **waiting; /* launch.c: elements of sequences without a reader so far */
     int nwaiting;
 } CudaCalls;
 
-/* ---- making calls: to the end of Writer.list */
+/* ---- making calls, at the end of Writer.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
 void cuda_line(Writer *w, const char *text);
 void cuda_metrics_here(Writer *w); /* KIND_METRICS */
 
-/* What a call is given: an argument, an access that no argument says, or the number of its blocks.
- * The arguments stand in the order of the device function:
+/* A property of a call: an argument, an access without an argument, or the number of blocks.
+ * Arguments have the order of the device function:
  *
  *   cuda_call(w, "softmax", n, OUT("y", n), IN("a", x), NUMBER(8), EACH(64));
  */
 typedef enum {
     GIVEN_END,
     GIVEN_ARGUMENT,
-    GIVEN_NUMBER,  /* a literal */
-    GIVEN_POINTER, /* a parameter: where the operand's node lies; without a node a null pointer */
+    GIVEN_NUMBER, /* a literal */
+    /* a parameter: the address of the value of a node; without a node, a null pointer */
+    GIVEN_POINTER,
     GIVEN_DIRECT,  /* the same as a literal */
     GIVEN_ADDRESS, /* an argument and an operand */
     GIVEN_ACCESS,  /* an operand */
@@ -166,8 +170,8 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define cuda_give(w, c, ...)       cuda_give_list(w, c, (const Given[]){__VA_ARGS__, {0}})
 #define cuda_call(w, form, n, ...) cuda_give(w, cuda_add(w, form, n), __VA_ARGS__)
 
-/* Parameters: pointers to values, for POINTER with the address; an address, of all of a region;
- * const Rt *r; a number: "int ", "first", "first". */
+/* Parameters: pointers to values, for POINTER with the address; an address, with an access to the
+ * whole region; const Rt *r; a number: "int ", "first", "first". */
 #define ARGUMENT(...)  ((Given){.kind = GIVEN_ARGUMENT, .arg = {__VA_ARGS__}})
 #define OUT(n_, node_) POINTER(n_, node_, NULL, true)
 #define IN(n_, node_)  POINTER(n_, node_, NULL, false)
@@ -182,45 +186,50 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define RT                    ARGUMENT(.type = "const Rt *", .name = "r", .rt = true)
 #define PARAM(type_, n_, at_) ARGUMENT(.type = type_, .name = n_, .value = at_)
 #define FIRST                 PARAM("int ", "first", "first")
-/* Literals.  DIRECT: a pointer to a value, in a call of a library. */
+/* Literals.  DIRECT is a pointer to a value, in a call of a library. */
 #define TEXT(text_) ARGUMENT(.inner = text_)
 #define BOOL(yes_)  TEXT((yes_) ? "true" : "false")
 #define SIZES(s_)   ARGUMENT(.sizes = s_, .counts = true)
 #define NUMBER(n_)  ((Given){.kind = GIVEN_NUMBER, .number = n_})
 #define DIRECT(node_, writes_)                                                                     \
     ((Given){.kind = GIVEN_DIRECT, .operand = {.node = node_, .writes = writes_}})
-/* Accesses: to a value; to bytes of a region. */
+/* Accesses: VALUE is to a value, the other one to bytes of a region. */
 #define VALUE(node_, writes_)                                                                      \
     ((Given){.kind = GIVEN_ACCESS, .operand = {.node = node_, .writes = writes_}})
 #define ACCESS(m_, from_, to_, writes_)                                                            \
     ((Given){.kind = GIVEN_ACCESS,                                                                 \
              .operand = {.memory = m_, .from = from_, .to = to_, .writes = writes_}})
-/* Blocks: a thread for each of n numbers; as form_blocks(n) says; n. */
+/* Number of blocks: for a thread for each of n numbers; form_blocks(n); n. */
 #define EACH(n_)             BLOCKS_OF("each", n_)
 #define BLOCKS_OF(form_, n_) ((Given){.kind = GIVEN_BLOCKS, .number = n_, .form = form_})
 #define BLOCKS(n_)           BLOCKS_OF(NULL, n_)
 
-int64_t cuda_numbers(const Writer *w, const Node *n); /* of a value: all samples of a call */
-int64_t cuda_bytes(const Writer *w, const Node *n);   /* of these numbers */
+/* numbers in a value, for all samples of a call */
+int64_t cuda_numbers(const Writer *w, const Node *n);
+int64_t cuda_bytes(const Writer *w, const Node *n); /* bytes of these numbers */
 int cuda_real_bytes(const Writer *w);
-int cuda_shared(const Writer *w); /* bytes of shared memory of a block, which its kernels share */
+/* bytes of shared memory of a block; the kernels of a launch use the same bytes */
+int cuda_shared(const Writer *w);
 
 /* ---- orders and conflicts */
 const Order *cuda_order(Arena *a, Order o);
 bool cuda_same_order(const Order *a, const Order *b);
-bool cuda_is_product(const Order *o); /* threads have numbers of their own: others can follow */
-void cuda_give_order(const Writer *w, CudaCall *c, const Order *o); /* to all that it walks */
-bool cuda_conflict(const Operand *a, const Operand *b);             /* by different threads */
+bool cuda_is_product(const Order *o); /* the order of a product, which other calls can take over */
+/* sets the order of all operands that it covers */
+void cuda_give_order(const Writer *w, CudaCall *c, const Order *o);
+/* whether different threads can access the same bytes, and one of them writes */
+bool cuda_conflict(const Operand *a, const Operand *b);
 const char *cuda_order_text(Arena *a, const Order *o); /* "dense_results(Dense{ ... }" */
 
-/* Operands that no barrier, or no launch, has separated from the next call. */
+/* Operands of calls that no barrier, and no end of a launch, separates from the next call. */
 typedef struct Pending {
     Operand *operand;
     int n;
 } Pending;
 bool pending_conflict(const Pending *p, const Operand *o, int n);
 void pending_add(Writer *w, Pending *p, const Operand *o, int n);
-/* The order of a call that may go on with another's results: with as few conflicts as possible. */
+/* Chooses the order of a call that can take over the order of an earlier call: with as few
+ * conflicts as possible. */
 void pending_order(Writer *w, const Pending *p, CudaCall *c);
 
 #endif

@@ -1,10 +1,10 @@
-/* columns.c -- sums over samples and pixels of channels that lie innermost, for a GPU: two
+/* columns.c -- sums over samples and pixels for channels in the innermost dimension, on a GPU: two
  * launches (runtime/cuda/columns.cuh).
  *
  *   sum_to (gradient of a bias), batch_moments, batch_norm_dw and the gradient of its shift
  *
- * The first launch leaves the sums of a part of the rows each behind the libraries' workspace,
- * the second adds these. */
+ * The first launch computes the sums of each part of the rows, and stores them after the workspace
+ * of the libraries.  The second launch adds these sums. */
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
@@ -15,8 +15,8 @@ typedef struct Columns {
     int64_t columns, rows, parts;
 } Columns;
 
-/* As many parts as fill a GPU twice, of 64 rows at least; a program's bits must not depend on
- * the GPU that runs it. */
+/* Chooses as many parts as fill a GPU twice, each with at least 64 rows.  The number does not
+ * depend on the GPU that runs the program, because bits must not. */
 static Columns columns_of(int64_t columns, int64_t rows)
 {
     enum { BLOCKS_WANTED = 264, ROWS = 64 };
@@ -25,7 +25,7 @@ static Columns columns_of(int64_t columns, int64_t rows)
     return (Columns){columns, rows, fill < most ? fill : most};
 }
 
-/* All pixels of a value with its channels as columns. */
+/* The matrix of a value: pixels are rows, channels are columns. */
 static Columns channels_of(const Writer *w, const Node *x)
 {
     const int64_t channels = x->shape.dim[0];
@@ -47,7 +47,7 @@ static CudaCall *lower_first(Writer *w, const char *form, const Node *n, Columns
     return c;
 }
 
-/* What the second call reads of the first. */
+/* The sums that the first call writes and the second call reads. */
 #define PART ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", false)
 
 static const Sizes *norm_sizes(const Writer *w, const Node *x)
@@ -73,7 +73,8 @@ static void lower_moments(Writer *w, const Node *n)
               NUMBER(m.parts), EACH(m.columns));
 }
 
-/* Is b the gradient of the shift of the layer whose scale's gradient is dw? */
+/* Whether b is the gradient of the shift, and dw is the gradient of the scale, of the same
+ * layer. */
 bool columns_shift(const Writer *w, const Node *b, const Node *dw)
 {
     return node_is(b, "sum_to") && node_is(dw, "batch_norm_dw") && node_attr(dw, "last") &&

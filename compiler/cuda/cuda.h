@@ -6,29 +6,29 @@
 extern const EmitTarget cuda_target;
 
 /* A launch of a training step on a GPU, or a stage of a launch of many steps.  FLOPs, bytes and
- * predicted seconds are those of all its times in a step. */
+ * predicted seconds are sums over all its runs in a step. */
 typedef struct EmitLaunch {
-    const Node *node;     /* of its first call; NULL: the update, a metric */
+    const Node *node;     /* node of its first call; NULL: the update, a metric */
     const char *what;     /* "conv2d + tanh" */
-    const char *last;     /* the words of its last call */
-    bool more;            /* `what` leaves out calls */
+    const char *last;     /* the part of `what` for its last call */
+    bool more;            /* `what` omits calls */
     const char *library;  /* "cuDNN", "cuBLASLt"; NULL: kernels of Tenon */
     const EmitPlan *plan; /* of a convolution by cuDNN */
-    bool barrier;         /* a stage behind a barrier */
+    bool barrier;         /* a stage with a barrier before it */
     int64_t times, blocks;
     double flops, bytes, seconds;
 } EmitLaunch;
 
-/* A training step, counted over the calls of its program. */
+/* A training step: sums over the calls of the program. */
 typedef struct EmitStep {
     EmitLaunch *row;
     int n;
-    int64_t launches, library_calls; /* of a step as launches */
+    int64_t launches, library_calls; /* launches and library calls of a step */
     int64_t stages, barriers;        /* with --kernels=persistent, */
     int steps_most;                  /* and steps of a launch */
-    int64_t workspace, samples;      /* bytes behind the scratch */
+    int64_t workspace, samples;      /* bytes after the scratch */
     double seconds;                  /* predicted by a roofline */
-    const char *said;                /* with --kernels=persistent: what the program's text says */
+    const char *said; /* with --kernels=persistent: the prediction in words, as in the program */
 } EmitStep;
 EmitStep emit_step(Arena *a, const EmitInput *in);
 

@@ -1,4 +1,4 @@
-/* dump.c -- the calls of a GPU's program as text: --dump=calls.
+/* dump.c -- prints the calls of a GPU program as text: --dump=calls.
  *
  *  4  launch 3  dense Dense{ ... }  as dense  w scratch[0,256) %5 as dense, r fixed[0,8) %5 a.tn:9
  *
@@ -45,7 +45,7 @@ static void dump_form(Text *t, const CudaCall *c)
             text_printf(t, " %s", c->arg[i].inner);
 }
 
-/* How it starts: by which launch, or behind a barrier. */
+/* Prints how a call starts: its launch, or the barrier before it. */
 static void dump_start(Text *t, const CudaCalls *l, const CudaCall *c)
 {
     if (!l->persistent)
@@ -75,7 +75,7 @@ static void dump_call(Text *t, const CudaCalls *l, const CudaCall *c, int index)
     text_add(t, "\n");
 }
 
-/* Code between calls, under their forms. */
+/* Prints code between calls. */
 static void dump_line(Text *t, const char *code)
 {
     bool begins = true;

@@ -1,20 +1,21 @@
-/* graph.c -- convolutions that a GPU's program leaves to cuDNN (--kernels=cudnn): their
- * graphs, calls and plans.
+/* graph.c -- convolutions of a GPU program that cuDNN computes (--kernels=cudnn): graphs, calls and
+ * plans.
  *
  *   y = relu(conv2d(x, w) + b)   one graph, in f32, bf16 or f16; dx and dw are graphs of their own
  *
- * What pass epilogue has put into a convolution can be inside of its graph, where cuDNN has an
- * engine for that, and so can the sums of its result for batch_norm, and a relu undone behind
- * dx.  `build` has the ways planned, takes the first that has one and embeds its plan: the rest
- * is a kernel of ours behind it, in place.  Without plans (what `emit` writes) a graph is the
- * convolution alone, for which there are engines everywhere, and is planned when the program
- * first starts.  The gradient of filters in two bytes has two bytes as well, and a kernel of
- * ours takes it to f32. */
+ * A graph can contain the epilogue of the convolution (pass epilogue), the sums of its result for
+ * batch_norm, and the mask of a relu after dx, if cuDNN has an engine for the graph.  `build` plans
+ * the variants of each graph, chooses the first variant with an engine, and embeds its plan.  A
+ * kernel of Tenon computes the other operations after the convolution, in place.  Without plans, as
+ * in the output of `emit`, a graph has the convolution only, for which cuDNN always has an engine,
+ * and is planned at the first start of the program.  With filters of two bytes, their gradient has
+ * two bytes, and a kernel of Tenon converts it to f32. */
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* A sum that is added to, and what lies at any step of a loop, is for kernels of ours. */
+/* Whether cuDNN computes n.  Kernels of Tenon compute sums that several calls add to, and values
+ * that lie in a step of a sequence. */
 static bool is_graph(const Graph *g, const Node *n, const Options *o, const char *dtype)
 {
     if (!o->libraries || strcmp(dtype, "f32") != 0 || n->loop || n->op->product != PRODUCT_CONV)
@@ -25,9 +26,10 @@ static bool is_graph(const Graph *g, const Node *n, const Options *o, const char
     return (n->in[0]->half || !o->half) && (n->op->role != ROLE_DW || step_writes_sum(g, n, o));
 }
 
-/* ---- what is in a graph */
+/* ---- operations of a graph */
 
-/* A sum of n's numbers for each channel: the moments of a batch_norm, or the gradient of a bias. */
+/* Whether `sum` adds the numbers of n for each channel: the moments of a batch_norm, or the
+ * gradient of a bias. */
 static bool is_channel_sum(const Node *sum, const Node *n)
 {
     const Attr *align = node_attr(sum, "align");
@@ -38,8 +40,9 @@ static bool is_channel_sum(const Node *sum, const Node *n)
                                        sum->shape.rank == 1 && !sum->shape.batched;
 }
 
-/* The sum that comes along with a convolution or with dx; NULL: nobody wants one, kernels of ours
- * add it in the order of the language, or it comes with the gradient of a scale. */
+/* The sum that the graph of a convolution or of dx also computes.  NULL: there is no such sum,
+ * kernels of Tenon add it because channels are outermost, or the gradient of a scale computes
+ * it. */
 static const Node *sum_of(const Graph *g, const Node *n, const Options *o)
 {
     const Node *sum = NULL;
@@ -56,8 +59,8 @@ static const Node *sum_of(const Graph *g, const Node *n, const Options *o)
     return sum;
 }
 
-/* What pass epilogue has put into a convolution or its gradient, in order, and the sum that comes
- * along; each with the tensor that it reads or writes, if any. */
+/* The epilogue of a convolution or of its gradient, in order, with the sum that the graph can
+ * compute.  Each operation has the tensor that it reads or writes, if any. */
 typedef struct Tail {
     int n;
     const char *op[3];
@@ -88,7 +91,7 @@ static Tail tail_of(const Graph *g, const Node *n, const Options *o)
     return t;
 }
 
-/* The tensor of that op, which is not one of the first `inside`. */
+/* The tensor of `op`, if it is not one of the first `inside` operations. */
 static const Node *tail_tensor(const Tail *t, const char *op, int inside)
 {
     for (int i = inside; i < t->n; i++)
@@ -105,7 +108,7 @@ static const char *join_words(Arena *a, const char *between, const char *const *
     return t.s;
 }
 
-/* Way 0 has all inside, each next one a step less. */
+/* Variant 0 contains all operations; each next variant contains one less. */
 void emit_plan_take(Arena *a, EmitPlan *p, int way)
 {
     p->way = way;
@@ -113,7 +116,7 @@ void emit_plan_take(Arena *a, EmitPlan *p, int way)
     p->behind = join_words(a, " + ", p->epilogue + p->nepilogue - way, way);
 }
 
-/* The convolution alone. */
+/* A plan with the graph of the convolution only. */
 static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     const ImageOrder order = node_attr(n, "last") ? ORDER_LAST : ORDER_ROW;
@@ -151,7 +154,7 @@ int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan)
     return n;
 }
 
-/* Bytes as a string of C, in lines of about 100. */
+/* Writes bytes as a string of C, in lines of about 100 columns. */
 static void quote_bytes(Text *t, const char *s, size_t n)
 {
     enum { LINE = 90 };
@@ -181,7 +184,7 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
     }
 }
 
-/* The plan whose taken way is that graph. */
+/* The plan whose chosen variant is `graph`. */
 static const EmitPlan *plan_of(const Writer *w, const char *graph, int *number)
 {
     for (int i = 0; i < w->in->nplan; i++) {
@@ -208,7 +211,7 @@ static Given tensor_or_null(const char *name, const Node *n)
     return n ? IN(name, n) : TEXT("(const real *)nullptr");
 }
 
-/* What epilogue has put into a convolution, without the first `inside`, in place. */
+/* Adds a call for the epilogue of a convolution without the first `inside` operations, in place. */
 static void lower_rest(Writer *w, const Node *n, const Tail *t, int inside)
 {
     const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
@@ -241,8 +244,8 @@ bool graph_lower_rest(Writer *w, const Node *n)
     return true;
 }
 
-/* Where a graph leaves the sums of its result and of its squares: behind the workspace, as
- * graphs want them aligned. */
+/* The address at which a graph writes the sums of its result, or of the squares: after the
+ * workspace, where the alignment is right for graphs. */
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
@@ -250,7 +253,7 @@ static const char *sums_at(Writer *w, int64_t channels, bool squares)
     return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
 }
 
-/* They become what batch_norm reads. */
+/* Adds a call that turns these sums into the moments that batch_norm reads. */
 static void lower_moments(Writer *w, const Node *n, const Node *moments)
 {
     const int64_t channels = n->shape.dim[0],
@@ -277,8 +280,8 @@ static const char *behind_of(const Writer *w, const Node *n)
     return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
 
-/* The gradient of filters, for whose narrow numbers room is behind the workspace, as the f32 sum
- * that it is. */
+/* Adds a call that converts the gradient of filters from two bytes, after the workspace, to the sum
+ * in f32. */
 static void lower_conversion(Writer *w, const Node *n)
 {
     const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]),
@@ -294,7 +297,8 @@ static void lower_conversion(Writer *w, const Node *n)
         cuda_give(w, c, NUMBER(channels), NUMBER(lanes));
 }
 
-/* "{"conv1 (lenet.tn:8)", 0}, [what is inside of what could be]" */
+/* "{"conv1 (lenet.tn:8)", 0},", with a comment: the operations in the graph, and those outside of
+ * it */
 static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int graph)
 {
     Text t = text_new(w->arena);
@@ -312,13 +316,14 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
     return t.s;
 }
 
-/* A gradient of filters in two bytes, which is a sum in f32. */
+/* Whether n is a gradient of filters of two bytes: cuDNN computes it in two bytes, and the sum is
+ * f32. */
 static bool is_narrow_sum(const Node *n)
 {
     return n->in[0]->half && !n->half;
 }
 
-/* The fourth and the fifth tensor of the graph, which has the first `inside`. */
+/* Adds the fourth and the fifth tensor of a graph with the first `inside` operations. */
 static void give_tail(Writer *w, CudaCall *c, const Tail *t, int inside)
 {
     int k = 0;
@@ -333,7 +338,7 @@ static void give_tail(Writer *w, CudaCall *c, const Tail *t, int inside)
         cuda_give(w, c, DIRECT(NULL, false));
 }
 
-/* The kernel of ours behind the graph, where one is needed. */
+/* Adds the call of a kernel of Tenon after the graph, if it is needed. */
 static void lower_behind(Writer *w, const Node *n, const Tail *t, int inside)
 {
     const Node *moments = tail_tensor(t, "batch_moments", 0);

@@ -1,24 +1,25 @@
-/* launch.c -- which calls share a launch.
+/* launch.c -- decides which calls share a launch.
  *
- * A launch takes 1.3 us even in a CUDA graph.  Calls that follow one another share one where the
- * later reads nothing that another thread of the earlier has written, and writes nothing that
- * another thread accesses: either they have no operand in common, as a layer's two gradients, or
- * each thread goes on with its own numbers, as tanh behind a convolution, which walks that one's
- * results in its order (runtime/cuda/results.cuh).  The kernel of such a launch runs its members
- * one after another, in as many blocks as the largest takes.  A library's call stands alone, and
- * so does a call with an address whose region is not known. */
+ * A launch takes 1.3 us even in a CUDA graph.  Two calls, one after the other, can share a launch
+ * if the later call reads nothing that another thread of the earlier call has written, and writes
+ * nothing that another thread accesses.  Either they have no operand in common, such as the two
+ * gradients of a layer; or each thread continues with its own numbers, such as tanh after a
+ * convolution, which takes over the order of the convolution (runtime/cuda/results.cuh).  The
+ * kernel of a shared launch runs its members one after another, with as many blocks as the largest
+ * member needs.  A call of a library has its own launch, and so has a call with an address of an
+ * unknown region. */
 #include "cuda/launch.h"
 #include "cuda/lower.h"
 
 enum {
     MEMBERS = 32,
     PARAMETERS = 104
-}; /* of one launch, at most: parameters of all but its last member */
+}; /* limits of one launch; PARAMETERS counts all members but the last */
 
 /* ---------------------------------------- order of the calls of a phase */
 
-/* In a loop over time an element of a sequence is fetched where it is read first: there it can
- * follow the order of a product that has come between. */
+/* Whether the call of n can move to its first reader: an element of a sequence in a loop over time.
+ * There it can take over the order of a product that runs in between. */
 static bool can_wait(const Node *n)
 {
     return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop &&
@@ -59,10 +60,10 @@ void launch_node(Writer *w, const Node *n, int *line, const char *indent)
 typedef struct Launches {
     Writer *w;
     CudaCalls *out;
-    Pending pending; /* operands of the launch */
+    Pending pending; /* operands of the open launch */
     int number, members, parameters;
     bool alone;
-    CudaCall *metric[4]; /* not launched yet */
+    CudaCall *metric[4]; /* metrics without a launch so far */
 } Launches;
 
 static void close_launch(Launches *s)
@@ -96,7 +97,7 @@ static bool is_unknown(const CudaCall *c)
     return any;
 }
 
-/* Metrics whose values the launches before have made. */
+/* Adds pending metrics to the launch: earlier launches have computed their values. */
 static void push_metrics(Launches *s, const char *indent)
 {
     for (int i = 0; i < 4; i++) {
@@ -123,7 +124,7 @@ static void launch_call(Launches *s, CudaCall *c)
     push_member(s, c);
 }
 
-/* What the host does between two launches. */
+/* Adds a call of the host between two launches. */
 static void launch_host(Launches *s, CudaCall *c)
 {
     if (!c->fallback)
@@ -133,7 +134,7 @@ static void launch_host(Launches *s, CudaCall *c)
     s->number += c->kind == KIND_LIBRARY;
 }
 
-/* Those that have waited for a launch in vain. */
+/* Adds a launch for metrics that are still pending. */
 static void launch_metrics(Launches *s)
 {
     for (int i = 0; i < 4; i++) {

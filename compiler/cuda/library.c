@@ -1,24 +1,24 @@
-/* library.c -- what a GPU's program leaves to NVIDIA's libraries: a row for each call, and
- * the line that makes it.
+/* library.c -- products of a GPU program that NVIDIA's libraries compute: a row of a table for each
+ * call, and the code of the call.
  *
- * With --kernels=cudnn products of dense layers and matrices are cuBLASLt's
- * (runtime/cuda/cublas.h), with the bias and the relu that pass epilogue has put into them,
- * convolutions cuDNN's (graph.c).  A dense layer's weight gradient brings its bias's along:
- * the product reads all that this is the sum of.  A dense layer with a relu inside leaves a mask
- * of it, by which the product of the next layer's dx undoes it; where the program finds that the
- * library has no algorithm for either, y says the same to a kernel of ours behind dx. */
+ * With --kernels=cudnn, cuBLASLt computes products of dense layers and matrices
+ * (runtime/cuda/cublas.h), with the bias and the relu from pass epilogue; cuDNN computes
+ * convolutions (graph.c).  The product for the gradient of weights also computes the gradient of
+ * the bias, because it reads the same dy.  A dense layer with a relu writes a mask, and the product
+ * for dx of the next layer applies it.  If the program finds that the library has no algorithm for
+ * one of both, a kernel of Tenon applies the mask after dx, from y. */
 #include "cuda/lower.h"
 #include "ops/dense_price.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* cuBLASLt's own advice for its workspace: 32 MiB from Hopper on, 4 before. */
+/* The workspace that cuBLASLt recommends: 32 MiB for Hopper and later, 4 MiB for earlier GPUs. */
 static int64_t product_workspace(const Options *o)
 {
     return (int64_t)(strcmp(o->arch, "sm_80") == 0 ? 4 : 32) << 20;
 }
 
-/* ---- rows: equal ones once, for the forward pass is written twice */
+/* ---- rows, without duplicates, because the forward pass is written twice */
 
 int library_row(Writer *w, Rows *rows, const char *row)
 {
@@ -29,7 +29,7 @@ int library_row(Writer *w, Rows *rows, const char *row)
     return rows->n - 1;
 }
 
-/* "dense1 (lenet.tn:10)"; of gradients, which may have no name: "dense_dx (lenet.tn:10)" */
+/* "dense1 (lenet.tn:10)"; for a node without a name, the op: "dense_dx (lenet.tn:10)" */
 const char *library_layer(Writer *w, const Node *n)
 {
     const char *file = n->span.source ? source_base(n->span.source) : "";
@@ -40,9 +40,11 @@ const char *library_layer(Writer *w, const Node *n)
 /* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns,
  * depth). */
 typedef struct Product {
-    const Node *a, *b, *bias, *sums; /* sums (rows): of a's numbers, over its depth */
+    const Node *a, *b, *bias, *sums; /* sums (rows): sums of a over its depth */
     const Node *mask;
-    int undoes; /* the relu of that row, from 1; 0: it leaves the mask, or there is none */
+    /* row of the relu whose mask it applies, counted from 1; 0: it writes the mask, or there is
+     * none */
+    int undoes;
     int64_t count, rows, columns, depth;
     bool turn_a, turn_b, add;
 } Product;
@@ -52,14 +54,14 @@ static int64_t input_size(const Node *n)
     return node_attr(n, "x_shape")->list[0];
 }
 
-/* One call writes the sum n, of numbers of each sample of a shard. */
+/* Whether one call writes the whole sum n over the samples of a shard. */
 static bool is_written_sum(const Writer *w, const Node *n)
 {
     return !n->loop && step_writes_sum(w->g, n, w->in->options);
 }
 
-/* Is b the gradient of the bias whose layer's weight gradient is dw?  Not along the first of two
- * dimensions, which is of steps. */
+/* Whether b is the gradient of the bias, and dw is the gradient of the weights, of the same layer.
+ * Not for a bias along the first of two dimensions, which are steps. */
 static bool sums_for(const Writer *w, const Node *b, const Node *dw)
 {
     const Attr *align = node_attr(b, "align");
@@ -99,7 +101,7 @@ bool library_brings(const Writer *w, const Node *n)
            (node_is(n, "sum_to") && (companion(w, n) || library_companion(w, n, columns_shift)));
 }
 
-/* The library's: a constant has no memory to point to. */
+/* Whether the library can compute n: a constant has no memory, so no pointer. */
 static bool takes_product(const Writer *w, const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
@@ -109,7 +111,7 @@ static bool takes_product(const Writer *w, const Node *n)
            (n->op->product == PRODUCT_DENSE || n->op->product == PRODUCT_MATMUL);
 }
 
-/* The mask of a dense layer's relu, when a product is to read it; NULL: none does. */
+/* The mask of the relu of a dense layer, if a product reads it; else NULL. */
 static const Node *mask_of(const Writer *w, const Node *n)
 {
     for (int i = 0; i < w->g->nnode; i++) {
@@ -176,7 +178,7 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
                   {p->a->half, "factors_half = true"},
                   {n->half, "half = true"}};
     const Node *operand[] = {n, p->a, p->b, p->bias, p->sums};
-    int64_t align = 16; /* bytes that a thread reads at once, at most */
+    int64_t align = 16; /* largest number of bytes that a thread reads at once */
     Text t = text_new(w->arena);
 
     for (int i = 0; i < 5; i++)
@@ -229,14 +231,14 @@ bool library_lower(Writer *w, const Node *n)
     return takes_product(w, n);
 }
 
-/* ---- the program's part */
+/* ---- tables of the program */
 
 static bool takes_libraries(const Writer *w)
 {
     return w->products.n || w->graphs.n;
 }
 
-/* Without what lies behind it. */
+/* Bytes of the workspace of the libraries, without the memory after it. */
 static int64_t workspace_of(const Writer *w)
 {
     enum { ALIGN = 256 };

@@ -1,9 +1,9 @@
-/* loop.c -- elementwise trees and sums over broadcast dimensions, as calls of a GPU. */
+/* loop.c -- calls for elementwise trees and sums over broadcast dimensions, on a GPU. */
 #include "cuda/lower.h"
 #include "emit/nest.h"
 #include "ops/step_price.h"
 
-/* y and the leaves. */
+/* Makes the call with its operands: y and the leaves of the tree. */
 static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));
@@ -12,8 +12,8 @@ static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
     return c;
 }
 
-/* A thread takes a number, and then each number that lies a multiple of all threads after it; or
- * the numbers that the order of another call gives it. */
+/* A thread computes number i = its index, then i plus the number of threads, and so on; or it
+ * computes the numbers of the order of another call. */
 void loop_lower(Writer *w, const Node *n)
 {
     Nest t = {0};
@@ -34,14 +34,14 @@ void loop_lower(Writer *w, const Node *n)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Sums over the rows of a matrix. */
+/* Whether the nest adds the rows of a matrix. */
 static bool is_columns(const Nest *t)
 {
     const int64_t *in = t->leaf[0].stride;
     return t->n == 2 && !t->out[0] && t->out[1] == 1 && in[1] == 1 && in[0] == t->count[1];
 }
 
-/* On a GPU a block adds what one number of y is the sum of. */
+/* A block computes one number of y: it adds all terms of this number. */
 void loop_lower_sum(Writer *w, const Node *n)
 {
     const bool max = node_is(n, "amax_to");

@@ -1,13 +1,13 @@
-/* lower.c -- from nodes to calls of a GPU's program (call.h).
+/* lower.c -- turns nodes into calls of a GPU program (call.h).
  *
- * An op describes its call as for the processor's plain kernels (ops/call.h): runtime/cuda has a
- * device function of the same name and arguments.  What is a sum over samples says at the end
- * whether it is written, or added to what other calls have left there. */
+ * An op describes its call as for the plain kernels of processors (ops/call.h); runtime/cuda has a
+ * device function with the same name and arguments.  For a sum over samples, the last argument says
+ * whether the kernel writes the sum or adds to it. */
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* The functions of runtime/cuda: without _plain, as ops name them. */
+/* The device functions of runtime/cuda, with the names from ops without _plain. */
 /* clang-format off */
 static const char *const form[] = {
     "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
@@ -46,7 +46,8 @@ static bool is_among(const char *const *word, size_t n, const char *w)
 
 /* ------------------------------------------------------------------------------- arguments */
 
-/* y: the result; a, b, c ... the inputs in order; a constant is a number everywhere. */
+/* Adds a pointer: y for the result; a, b, c ... for the inputs in order.  A constant is always a
+ * literal. */
 static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, char *letter)
 {
     const char *const name = out ? "y" : arena_printf(w->arena, "%c", (*letter)++);
@@ -57,13 +58,13 @@ static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, char *l
         return;
     }
     const char *at = pointer_to(w, n);
-    if (n->op->flags & OP_KNOWN) /* the row of the shard at hand */
+    if (n->op->flags & OP_KNOWN) /* the row of the current shard */
         at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
     cuda_give(w, c, POINTER(name, n, at, out));
 }
 
-/* What a shard's samples have been added up to, or what is known of every shard of the batch.  A
- * shard is one slice, so the arguments that tell slices apart are left out. */
+/* Adds a pointer to the sums of a shard, or to the known sums of all shards.  A shard is one slice,
+ * so the arguments about slices are omitted. */
 static void lower_sums(Writer *w, CudaCall *c, const Node *n)
 {
     const Node *root = node_root(n);
@@ -72,7 +73,8 @@ static void lower_sums(Writer *w, CudaCall *c, const Node *n)
     cuda_give(w, c, POINTER("sums", root, at, false));
 }
 
-/* A parameter of the kernel once, however often its function is given it. */
+/* Adds a value that is known only at run time: a parameter of the kernel, unless it has this
+ * parameter already. */
 static void lower_given(Writer *w, CudaCall *c, const CallArg *arg)
 {
     const bool scored = arg->kind == CALL_SCORED, step = arg->kind == CALL_STEP;
@@ -113,7 +115,7 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *let
     case CALL_STEP:
         lower_given(w, c, arg);
         break;
-    case CALL_PLACE: /* of programs for a processor */
+    case CALL_PLACE: /* only in programs for processors */
     case CALL_SCRATCH:
     case CALL_SEEN:
     case CALL_UNIT:
@@ -139,7 +141,7 @@ static void set_order(Writer *w, CudaCall *c, Order o, unsigned walked)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Is each pixel in one window, and that whole? */
+/* Whether each pixel is in exactly one window, and no window reaches outside of the image. */
 static bool windows_apart(const Sizes *p)
 {
     const int64_t r = sizes_get(p, "r"), s = sizes_get(p, "s");
@@ -149,7 +151,8 @@ static bool windows_apart(const Sizes *p)
            sizes_get(p, "ow") * s == sizes_get(p, "w");
 }
 
-/* y = x, one of which may be an element of a sequence: as an elementwise loop. */
+/* Sets the order of a copy y = x, where x or y can be an element of a sequence: that of an
+ * elementwise loop. */
 static void order_scan(Writer *w, CudaCall *c, const Node *n)
 {
     const bool item = !strcmp(c->form, "scan_item"), put = !strcmp(c->form, "scan_put"),
@@ -163,8 +166,8 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
     c->follows = true;
 }
 
-/* What is known of kernels of runtime/cuda: which threads have which numbers of these operands,
- * a bit each. */
+/* Sets the order of a kernel of runtime/cuda.  `walked` has a bit for each operand that the order
+ * covers. */
 static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 {
     enum { FORMS = 6 };
@@ -193,7 +196,7 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
     Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
         o.form = c->form, o.sizes = first_sizes(c);
-    if (o.walk == WALK_CHANNELS) /* a mean and a variance each */
+    if (o.walk == WALK_CHANNELS) /* a mean and a variance for each channel */
         o.count = 2 * n->shape.dim[n->shape.rank - 1];
     set_order(w, c, o, orders[i].walked);
     c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
@@ -229,7 +232,8 @@ static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Ca
     return c;
 }
 
-/* A form is one kernel, or several that follow one another with the same arguments. */
+/* Adds the call of n.  A form is one kernel, or several kernels one after another with the same
+ * arguments. */
 static void lower_call(Writer *w, const Node *n)
 {
     static const char *const attention[] = {"attention_dx_sums", "attention_dx_keys",
@@ -252,7 +256,8 @@ static void lower_call(Writer *w, const Node *n)
 
 /* ------------------------------------------------------------------------------- inputs */
 
-/* Samples normalised, in training augmented: with the recipe's numbers as literals. */
+/* Adds the call that loads images: normalises them and, in training, augments them, with the
+ * numbers of the recipe as literals. */
 static void lower_image(Writer *w, const Node *n, bool augmented)
 {
     const int64_t chunk = w->g->step->chunk;
@@ -267,7 +272,8 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
                                                true))));
 }
 
-/* Samples and labels come from the data in the GPU's memory, by the batch's index. */
+/* Adds the call that loads samples or labels from the data in GPU memory, by the index of the
+ * batch. */
 static void lower_input(Writer *w, const Node *n)
 {
     const Recipe *recipe = &w->g->recipe;
@@ -294,7 +300,8 @@ static void lower_input(Writer *w, const Node *n)
         cuda_give(w, c, NUMBER(lanes));
 }
 
-/* ------------------------------------------------------------------------------- any node */
+/* ------------------------------------------------------------------------------- calls of any
+ * node */
 
 void cuda_lower(Writer *w, const Node *n)
 {
@@ -316,7 +323,7 @@ void cuda_lower(Writer *w, const Node *n)
         w->list->call[before]->first = true;
 }
 
-/* From its value to the host. */
+/* Adds the call that copies metric i to the host. */
 static void lower_metric(Writer *w, int i)
 {
     const Metric *m = &w->g->metric[i];
@@ -336,7 +343,8 @@ void cuda_lower_node(Writer *w, const Node *n)
             lower_metric(w, i);
 }
 
-/* Sums that several calls add to begin as 0; without `backward` those of the forward pass. */
+/* Sums that several calls add to begin with 0; without `backward`, only those of the forward
+ * pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward)
 {
     const Step *s = w->g->step;
@@ -351,11 +359,11 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
                       DIRECT(b->node, true), NUMBER(b->bytes), EACH(b->bytes / cuda_real_bytes(w)));
         c->kind = KIND_LIBRARY;
         if (!w->list->persistent)
-            c->times = 0; /* no launch of Tenon's */
+            c->times = 0; /* it is not a launch of a kernel of Tenon */
     }
 }
 
-/* ---------------------------------------- what has no form */
+/* ---------------------------------------- nodes without a form */
 
 /* kernel: the device function that is missing; NULL: a reason other than its name. */
 static bool missing(const Node *n, const char *what, const char *kernel, Diag *d)

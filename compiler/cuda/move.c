@@ -1,7 +1,7 @@
-/* move.c -- numbers put elsewhere: concat, slice, pad, transpose, as calls of a GPU.
+/* move.c -- calls for operations that only move numbers, on a GPU: concat, slice, pad, transpose.
  *
- * A thread takes a number.  Where one input fills only a part of y, it takes a number of y and asks
- * whether the number lies in that part.
+ * A thread moves one number.  If the input fills only a part of y and the rest is a constant, a
+ * thread computes one number of y, and tests whether it lies in this part.
  */
 #include "ops/move.h"
 #include "cuda/lower.h"
@@ -14,7 +14,7 @@ static const char *sum_of_terms(Writer *w, const char *start, const char *offset
     return *all ? all + 3 : "0";
 }
 
-/* y gets x where x lies in it, m's number elsewhere. */
+/* Writes a loop over all of y: y gets x in the part of x, else the number of m. */
 static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
 {
     const Node *x = n->in[0];
@@ -45,8 +45,8 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
     return nest_trips(&t, false);
 }
 
-/* Writes the part of y that comes from input i; returns how many numbers.  *y_whole, *x_whole:
- * these numbers are all of y, or of x, in order. */
+/* Writes the part of y that comes from input i; returns the number of numbers that move.  *y_whole,
+ * *x_whole: these numbers are all of y, or of x, in order. */
 static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_whole, bool *x_whole)
 {
     const Node *x = n->in[i];
@@ -75,7 +75,7 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     return nest_trips(&t, false);
 }
 
-/* Calls that walk all of their operands in one loop have an order. */
+/* A call has an order if one loop covers all of its operands. */
 void move_lower(Writer *w, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));

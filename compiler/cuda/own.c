@@ -1,11 +1,10 @@
-/* own.c -- parameters that stay on the chip through a launch of many steps
- * (runtime/cuda/own.cuh).
+/* own.c -- keeps parameters in shared memory during a launch of many steps (runtime/cuda/own.cuh).
  *
- * Where the threads that sum a gradient are known, each updates the numbers that it has summed
- * itself: no barrier stands between the sum and the update, and weights and states of these
- * numbers lie in its block's shared memory for the whole launch.  Not so where the update wants
- * to know all gradients first (clipping by norm), nor where a gradient is made in another order
- * (batch_norm's, a table's): these are updated by a stage of their own. */
+ * If the order of the threads that add a gradient is known, each thread updates the numbers that it
+ * has added.  Then no barrier is needed between sum and update, and the weights and states of these
+ * numbers stay in the shared memory of the block during the whole launch.  This is impossible if
+ * the update needs all gradients first (clipping by norm), or if a gradient has another order (of
+ * batch_norm or of a table).  A separate stage updates such parameters. */
 #include "cuda/lower.h"
 #include "cuda/spell.h"
 #include "cuda/steps.h"
@@ -48,9 +47,9 @@ void own_choose(Writer *w, const CudaCalls *l)
         w->nowned += w->owned[i] != NULL;
 }
 
-/* ------------------------------------------------------------------------------- room */
+/* ------------------------------------------------------------------------------- shared memory */
 
-/* OwnRoom of own.cuh: parts that blocks take in turns, reals of each. */
+/* OwnRoom of own.cuh: number of parts, which blocks take in turn, and reals of a part. */
 typedef struct Room {
     int64_t parts, reals;
 } Room;
@@ -60,7 +59,7 @@ static int64_t up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit;
 }
 
-/* Of a gradient (O, K): product_tile and product_blocks of product.cuh. */
+/* The parts of a gradient (O, K), as product_tile and product_blocks of product.cuh divide it. */
 static Room room_of_product(int64_t o, int64_t k)
 {
     int64_t tile = RT_TILE;
@@ -89,8 +88,8 @@ static int states(const Writer *w)
     return w->g->nstate;
 }
 
-/* What chip_of of own.cuh finds room for on the nominal GPU: bytes a block; where `fits` is
- * given, which of the sums. */
+/* Bytes per block that chip_of of own.cuh uses on the nominal GPU.  If `fits` is not NULL, sets
+ * fits[i] for each sum whose parameter fits. */
 static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
@@ -112,10 +111,10 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     return all;
 }
 
-/* ---------------------------------------- its price */
+/* ---------------------------------------- price */
 
-/* A weight on the chip is only written to memory; else weight and states are read and written.
- * Both read the gradient. */
+/* A parameter in shared memory is only written to global memory; else parameter and states are read
+ * and written.  In both cases, the gradient is read. */
 CallPrice own_price(const Writer *w, int sum, int cluster)
 {
     bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)w->g->step->nsum);
@@ -129,7 +128,7 @@ CallPrice own_price(const Writer *w, int sum, int cluster)
 
 /* ------------------------------------------------------------------------------- the update */
 
-/* The row of a sum in update_rows, and its place in Chip. */
+/* Adds the row of a sum in update_rows, and its index in Chip, as arguments. */
 static void give_row(Writer *w, CudaCall *c, int sum)
 {
     const int row = update_parameters(w, sum);
@@ -137,7 +136,7 @@ static void give_row(Writer *w, CudaCall *c, int sum)
               PARAM("int ", "at", arena_printf(w->arena, "chip.at[%d]", row)), NUMBER(states(w)));
 }
 
-/* Its order: "DenseOwn{Dense{ .n = 64, ... }}". */
+/* The order as a literal: "DenseOwn{Dense{ .n = 64, ... }}". */
 static const Sizes *own_sizes(Writer *w, const Order *o)
 {
     Sizes *s = sizes_new(w->arena, types[kind_of(o)]);
@@ -169,10 +168,10 @@ void own_lower(Writer *w)
             lower_own(w, i, "OWN_UPDATE");
 }
 
-/* ---------------------------------------- inside of the product */
+/* ---------------------------------------- updates inside of products */
 
-/* Has all that reads the parameter in this step been written, and does nobody but the update
- * want its gradient? */
+/* Whether all stages that read the parameter in this step are complete, and nothing but the update
+ * reads its gradient. */
 static bool all_have_read(const Writer *w, const Stages *s, const Param *p, const Node *dw)
 {
     for (int i = 0; i < w->g->nnode; i++) {
@@ -184,7 +183,8 @@ static bool all_have_read(const Writer *w, const Stages *s, const Param *p, cons
     return true;
 }
 
-/* A dense layer's gradient of its weights, where nothing stands between it and the update. */
+/* Sets c->with_update for the gradient of dense weights, if no other operation comes between
+ * gradient and update. */
 void own_lower_product(Writer *w, const Node *n, CudaCall *c)
 {
     const Step *step = w->g->step;
@@ -197,7 +197,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
         return;
     const Param *p = step->sum[sum].param;
     CudaCall *u = cuda_call(w, "dense_dw_own", n, RT);
-    w->list->n--; /* in the place of c, if at all */
+    w->list->n--; /* the call is no call of the list: it can only replace c */
     give_row(w, u, sum);
     cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
               SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),
@@ -210,7 +210,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
     c->with_update = u;
 }
 
-/* The loss is known, and all that reads the weights has been computed. */
+/* Whether the loss is known and all readers of the weights have run. */
 bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
 {
     const int loss = update_loss(w->g);
@@ -224,7 +224,7 @@ bool own_is_updated(const Stages *s, const CudaCall *c)
     return s->updated[c->owned];
 }
 
-/* ---------------------------------------- for the kernel of many steps */
+/* ---------------------------------------- code for the kernel of many steps */
 
 void own_spell(Writer *w, Text *t)
 {

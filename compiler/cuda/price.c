@@ -1,7 +1,7 @@
-/* price.c -- the calls of a GPU's step, counted and priced by a roofline (ir/gpu.h).
+/* price.c -- counts and prices the calls of a step on a GPU, by a roofline (ir/gpu.h).
  *
- * A run of a call takes max(FLOPs / peak, bytes / bandwidth), and longer where its blocks leave
- * multiprocessors idle.  A launch takes the sum over its calls and the gap before it. */
+ * A run of a call takes max(FLOPs / peak, bytes / bandwidth), and longer if its blocks leave
+ * multiprocessors idle.  A launch takes the sum over its calls, and the gap before the launch. */
 #include "cuda/price.h"
 #include "ops/op.h"
 #include "runtime/constants.h"
@@ -9,14 +9,15 @@
 
 /* ------------------------------------------------------------------------------- a call */
 
-/* Of the program's memory: what the host reads is small. */
+/* Whether the operand counts: it does if it is in the memory of the program.  Values for the host
+ * are small. */
 static bool is_moved(const Operand *o)
 {
     return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC &&
            o->memory != MEMORY_GRADIENT;
 }
 
-/* How many runs of a call in a loop share the operand: a sequence, of which a run reads or writes
+/* The number of runs of a call in a loop that share the operand: for a sequence, each run accesses
  * one element. */
 static double runs_of_operand(const Node *call, const Node *n)
 {
@@ -25,7 +26,7 @@ static double runs_of_operand(const Node *call, const Node *n)
     return sequence ? (double)node_steps(call) : 1;
 }
 
-/* Bytes of a run.  A call that writes a parameter or a state reads it first. */
+/* Bytes of the operand in one run.  A call that writes a parameter or a state also reads it. */
 static double operand_bytes(const Writer *w, const Node *call, const Operand *o)
 {
     if (!is_moved(o))
@@ -91,7 +92,8 @@ static const char *words_of(Arena *a, const CudaCall *c)
     return p && *p->inside ? arena_printf(a, "%s + %s", own, p->inside) : own;
 }
 
-/* "conv2d + tanh": equal neighbours once, as long as that fits into a column. */
+/* Appends to a text such as "conv2d + tanh", without equal neighbours, as long as the text fits
+ * into the column. */
 static void add_words(Arena *a, EmitLaunch *r, const char *words)
 {
     enum { COLUMN = 38 };

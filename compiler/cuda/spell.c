@@ -1,9 +1,8 @@
-/* spell.c -- calls of a GPU's program as C++: kernels with literal sizes, launches,
- * functions of phases.
+/* spell.c -- writes calls of a GPU program as C++: kernels with literal sizes, launches, functions
+ * of phases.
  *
- * Around a device function stands a __global__ function with literal sizes, so that nvcc
- * specialises it, and `NAME_blocks`, how many blocks of threads it takes.  Equal kernels are
- * written once. */
+ * A __global__ function with literal sizes calls the device function, so that nvcc specialises it.
+ * The function `NAME_blocks` returns the number of blocks.  Equal kernels are written once. */
 #include "cuda/spell.h"
 #include "cuda/lower.h"
 #include <string.h>
@@ -12,8 +11,8 @@
 
 typedef struct Body {
     Text text;
-    const Sizes *sizes; /* the first struct of literals in it, */
-    size_t at, end;     /* and the bytes that spell it */
+    const Sizes *sizes; /* the first struct of literals in the text, */
+    size_t at, end;     /* and the range of its bytes */
 } Body;
 
 static void body_sizes(Body *b, const Sizes *s)
@@ -29,8 +28,8 @@ static void separate(Text *t, const char *next)
     text_add(t, *next == '\n' ? "," : ", ");
 }
 
-/* "    conv2d(y, a, b, Conv{ ... });": behind another call with that one's results as its last
- * argument. */
+/* "    conv2d(y, a, b, Conv{ ... });": if the call takes over the order of another call, the
+ * results of that call are the last argument. */
 static void spell_device(Body *b, const CudaCall *c)
 {
     Arena *a = b->text.arena;
@@ -51,7 +50,7 @@ static void spell_device(Body *b, const CudaCall *c)
     text_add(&b->text, ");\n");
 }
 
-/* A loop over numbers: any, or those of another call's order. */
+/* Writes a loop over numbers, in any order or in the order of another call. */
 static void spell_loop(Body *b, const CudaCall *c)
 {
     Text *t = &b->text;
@@ -88,8 +87,8 @@ static Body body_of(Arena *a, const CudaCall *c)
 
 /* ------------------------------------------------------------------------------- kernels */
 
-/* Of the kernel around a device function: "real *y, const real *a", "y, a", and what a launch
- * passes. */
+/* The parameters of a kernel ("real *y, const real *a"), their names ("y, a"), and the arguments of
+ * a launch. */
 typedef struct Signature {
     Text params, names, values;
 } Signature;
@@ -114,7 +113,8 @@ static Signature signature_of(Arena *a, const Argument *arg, int n, bool staged)
     return s;
 }
 
-/* Those of a call that goes on with the results of another are that one's. */
+/* The number of blocks of a call.  A call that takes over the order of another call has the blocks
+ * of that call. */
 static Blocks *blocks_of(Arena *a, const CudaCall *c)
 {
     Blocks *b = arena_alloc(a, sizeof *b);
@@ -137,7 +137,7 @@ static Blocks *blocks_of(Arena *a, const CudaCall *c)
     return b;
 }
 
-/* Its index in Writer.kernel. */
+/* Returns the index of the kernel in Writer.kernel. */
 static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body,
                       Blocks *blocks)
 {
@@ -209,13 +209,13 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
 
 /* ---------------------------------------- a launch of several calls */
 
-/* Parameters of its kernel: equal arguments once. */
+/* The parameters of the kernel, without duplicates. */
 typedef struct Parameters {
     Argument *arg;
     int n;
 } Parameters;
 
-/* A name of its own: the member's, or the next letter. */
+/* An unused name: that of the member, or the next free letter. */
 static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
 {
     static const char letters[] = "abcdefghijklmnopqsuvwx";
@@ -229,7 +229,7 @@ static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
                    : arena_printf(a, "%c%d", letters[k % all], k / all);
 }
 
-/* The parameter that a member's gets: without const where another member writes there. */
+/* The parameter for an argument of a member: without const if another member writes to it. */
 static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
 {
     for (int i = 0; i < p->n; i++) {
@@ -246,7 +246,7 @@ static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
     return copy.name;
 }
 
-/* "conv2d_tanh": the bases of its members, equal neighbours once, as long as that is a name. */
+/* "conv2d_tanh": the bases of the members, without equal neighbours, up to a maximal length. */
 static const char *group_name(Writer *w, const int *member, int n)
 {
     enum { LONG = 40 };
@@ -266,7 +266,7 @@ static const char *group_name(Writer *w, const int *member, int n)
     return t.s;
 }
 
-/* As many blocks as the largest member takes. */
+/* As many blocks as the largest member needs. */
 static Blocks *group_blocks(Writer *w, const int *member, int n)
 {
     Text t = text_new(w->arena);
@@ -338,7 +338,7 @@ static void spell_comment(Writer *w, const CudaCall *c, int *line)
         text_printf(&w->body, "%s/* %s */\n", c->indent, c->comment);
 }
 
-/* One launch from call i on; returns where the next begins. */
+/* Writes the launch that begins with call i; returns the index after its last call. */
 static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
 {
     const CudaCall *c = l->call[i];
@@ -425,8 +425,8 @@ static const char *blocks_text(Arena *a, const Kernel *k)
     return t.s;
 }
 
-/* Its sizes, how many blocks they take, the kernel: sizes once, however often they are used; the
- * body, too. */
+/* Writes the function of the literal sizes, the number of blocks, and the kernel.  The sizes and
+ * the body are written once. */
 static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 {
     Arena *a = w->arena;

@@ -1,13 +1,14 @@
-/* stage.c -- --kernels=persistent: where blocks wait for each other.
+/* stage.c -- --kernels=persistent: puts barriers between the stages of a step.
  *
- * A barrier stands before a stage that accesses what another thread has written since the last
- * barrier, or writes what another accesses.  Two stages that share out the same numbers in the
- * same order need none: the thread that wrote a number reads it.  An elementwise stage has no
- * order of its own and follows that of a product (runtime/cuda/results.cuh).  In loops over
- * time, between shards and between phases there always is a barrier. */
+ * A stage needs a barrier before it if it accesses bytes that another thread has written since the
+ * last barrier, or if it writes bytes that another thread accesses.  Two stages that divide the
+ * same numbers in the same order need none: the thread that has written a number reads it.  An
+ * elementwise stage can take any order, so it takes over the order of a product
+ * (runtime/cuda/results.cuh).  In loops over time, between shards and between phases there is
+ * always a barrier. */
 #include "cuda/steps.h"
 
-/* A stage's seconds, by all blocks (cluster = 0) or by one cluster. */
+/* Predicted seconds of a stage, run by all blocks (cluster = 0) or by one cluster. */
 double stage_seconds(const Writer *w, const CudaCall *c, int cluster, CallPrice *p)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
@@ -52,8 +53,8 @@ static void place_metrics(Writer *w, Stages *s, const char *indent)
     }
 }
 
-/* Metrics are written as soon as a barrier stands behind their values, so that the update need
- * not wait for them. */
+/* Adds a barrier.  Pending metrics are written directly after the barrier that follows their
+ * values, so that the update does not wait for them. */
 static void add_barrier(Writer *w, Stages *s, const CudaCall *c)
 {
     const Node *n = c->owned < 0 ? c->node : NULL;
@@ -79,8 +80,8 @@ static void forget_decisions(Writer *w, CudaCall *c)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Calls of a unit, of which the first alone looks back.  A barrier that stands there anyway
- * comes before the decisions. */
+/* Places the calls of a unit; only the first call can take over an earlier order.  If a barrier is
+ * needed in any case, it is added before this decision. */
 static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;
@@ -104,7 +105,7 @@ static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
 
 /* ------------------------------------------------------------------------------- a step */
 
-/* How many calls and lines from i on have one barrier before them. */
+/* The number of calls and lines from index i on that share one barrier before them. */
 static int unit_length(const CudaCalls *l, int i)
 {
     int end = i + 1;

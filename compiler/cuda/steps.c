@@ -1,8 +1,8 @@
 /* steps.c -- --kernels=persistent: many training steps in one launch
  * (runtime/cuda/persistent.cuh).
  *
- * The calls of a step are the stages of one kernel.  stage.c puts barriers between them;
- * here stand the step as a list of calls, and the functions of which the kernel is made. */
+ * The calls of a step are the stages of one kernel, and stage.c puts barriers between them.  This
+ * file makes the list of calls of a step, and writes the functions of the kernel. */
 #include "cuda/steps.h"
 #include "cuda/lower.h"
 #include "cuda/spell.h"
@@ -11,14 +11,15 @@
 #include <string.h>
 
 enum {
-    GRAPH_STEPS = 16,   /* steps of a CUDA graph at most: a power of two, */
-    GRAPH_NODES = 4096, /* of so many launches, */
-    LAUNCH_MS = 50      /* and as many as take about so long: a signal is answered between two */
+    GRAPH_STEPS = 16,   /* most steps of a CUDA graph: a power of two, */
+    GRAPH_NODES = 4096, /* most launches of a CUDA graph */
+    /* longest time of a CUDA graph: the program handles signals between two graphs */
+    LAUNCH_MS = 50
 };
 
 /* ---------------------------------------- the calls of a step */
 
-/* In loops over time a barrier stands before and behind each stage. */
+/* Adds the calls of n.  In loops over time, there is a barrier before and after each stage. */
 static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     CudaCalls *l = w->list;
@@ -52,8 +53,8 @@ static void lower_slice(Writer *w, int phase)
     l->needs_barrier |= w->g->step->shards > 1;
 }
 
-/* Where a step is one shard its samples are gathered at the end of the step before, beside the
- * update, into the buffer that this one does not read. */
+/* If the batch is one shard, the samples of a step are gathered at the end of the previous step, at
+ * the same time as the update, into the buffer that the previous step does not read. */
 static void choose_samples(Writer *w)
 {
     const Node *x = w->g->input;
@@ -116,8 +117,9 @@ static bool same_pending(const Pending *a, const Pending *b)
     return same;
 }
 
-/* Steps follow one another: what the last stages of one leave pending stands before the first of
- * the next.  Where that does not settle, a barrier stands between two steps. */
+/* Operands that the last stages of a step leave pending also precede the first stages of the next
+ * step.  So the step is scheduled again until the pending operands stay the same; if they do not, a
+ * barrier is added between two steps. */
 static void schedule_step(Writer *w, Stages *s)
 {
     enum { TRIES = 6 };
@@ -151,8 +153,8 @@ static const char *stage_text(Writer *w, const CudaCall *c)
                                    : spell_stage(w, c);
 }
 
-/* Call i under its comment and behind its barrier, with the others of its node; returns the next
- * one. */
+/* Writes call i with its comment and its barrier, and the other calls of its node; returns the
+ * index of the next call. */
 static int spell_call(Writer *w, Text *t, const CudaCalls *l, int i, int cluster, int *line)
 {
     const CudaCall *c = l->call[i++];
@@ -190,7 +192,7 @@ static Text spell_phase(Writer *w, const CudaCalls *l, int phase, int cluster, i
     return t;
 }
 
-/* A phase of the shards: a function, and the calls of it. */
+/* Writes a slice phase: its function, and the calls of this function for the shards. */
 static void spell_slice(Writer *w, Functions *f, const CudaCalls *l, int phase, int number, int of,
                         int cluster)
 {
@@ -235,7 +237,7 @@ static Functions spell_step(Writer *w, CudaCalls *l, int cluster)
     return f;
 }
 
-/* The samples of a step, into its buffer. */
+/* Writes the function that gathers the samples of a step into its buffer. */
 static void spell_gather(Writer *w, Text *t)
 {
     cuda_list(w, 0, 1);
@@ -256,7 +258,7 @@ static void spell_gather(Writer *w, Text *t)
     text_add(t, "}\n\n");
 }
 
-/* ------------------------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------------------- the whole step */
 
 static double seconds_together(const Gpu *g, const Stages *s, int cluster)
 {
@@ -279,7 +281,7 @@ static double seconds_of_launches(const Writer *w)
     return seconds;
 }
 
-/* What is expected of the step, in the comment above its kernel. */
+/* Writes the predictions for the step, as the comment above its kernel. */
 static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
 {
     const double all = seconds_together(g, s, 0), few = seconds_together(g, s, CLUSTER);
@@ -300,7 +302,7 @@ static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
     w->steps_said[3] = own_said(w, cluster);
 }
 
-/* Plans the step; returns the blocks of a cluster, 0: all blocks. */
+/* Plans the step; returns the number of blocks of a cluster, or 0 for all blocks of the GPU. */
 static int plan_steps(Writer *w, Stages *s)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
@@ -357,7 +359,7 @@ void steps_write(Writer *w)
     w->samples = NULL;
 }
 
-/* ---------------------------------------- the account of a step */
+/* ---------------------------------------- counts and predicted times of a step */
 
 void steps_count(Writer *w, EmitStep *e)
 {
@@ -381,11 +383,11 @@ void steps_count(Writer *w, EmitStep *e)
     e->samples = 2 * w->samples_bytes;
 }
 
-/* ---------------------------------------- steps of a graph */
+/* ---------------------------------------- steps of a CUDA graph */
 
-/* 16 steps leave each 2 us of what the host does between two launches, assumed to be 30.  Fewer
- * where the products alone take long, which are a floor of the time of a step, or where a graph
- * would be large: a step of many launches takes long, too. */
+/* The host needs about 30 us (assumed) between two launches of a CUDA graph; with 16 steps per
+ * graph, that is 2 us per step.  A graph has fewer steps if the products alone take long (they are
+ * a lower bound for the time of a step), or if the graph would have too many launches. */
 void steps_of_graph(Writer *w)
 {
     const Graph *g = w->g;
@@ -408,7 +410,7 @@ const char *steps_row(const Writer *w)
                         w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
 }
 
-/* ---------------------------------------- what cannot be one launch */
+/* ---------------------------------------- steps that cannot be one launch */
 
 static bool stands(Diag *d, Span at, const char *why)
 {

@@ -1,14 +1,15 @@
-/* steps.h -- many training steps of a GPU's program in one launch, or in one CUDA graph. */
+/* steps.h -- many training steps of a GPU program in one launch, or in one CUDA graph. */
 #ifndef CUDA_STEPS_H
 #define CUDA_STEPS_H
 #include "cuda/price.h"
 
-/* --kernels=persistent, when the phases of training are written: the kernel of many steps, into
- * Writer.steps; the same counted, a row for each stage. */
+/* For --kernels=persistent, after the phases of training are written.  steps_write writes the
+ * kernel of many steps to Writer.steps; the other function counts its stages, with a row for
+ * each. */
 void steps_write(Writer *w);
 void steps_count(Writer *w, EmitStep *e);
-void steps_of_graph(Writer *w);         /* otherwise: how many steps are one graph at most */
-const char *steps_row(const Writer *w); /* of the program's table; NULL: none */
+void steps_of_graph(Writer *w);         /* without it: sets the most steps of one CUDA graph */
+const char *steps_row(const Writer *w); /* the fields of RtProgram; NULL: none */
 /* Whether a step can be one launch; reports the obstacle. */
 bool steps_able(const EmitInput *in, Diag *d);
 
@@ -16,37 +17,39 @@ bool steps_able(const EmitInput *in, Diag *d);
 
 enum { CLUSTER = 16 }; /* blocks of the largest cluster */
 
-/* A step as it has been scheduled. */
+/* A scheduled step. */
 typedef struct Stages {
-    CudaCalls *out;     /* the calls in order, with metrics behind a barrier after their values */
-    Pending pending;    /* since the last barrier */
-    bool must, barrier; /* a barrier stands before the next call: it is wanted; it is there */
-    int64_t stages, barriers; /* of a step, as they are executed */
-    double all, few;          /* seconds of work, by all of the GPU and by one cluster */
-    CudaCall *metric[4];      /* not written yet */
-    unsigned written;         /* metrics of this phase: a bit each */
-    bool *done;               /* nodes by id: a stage has computed it */
-    bool *updated; /* the step's sums: the product that computes it updates its parameter */
+    CudaCalls *out;  /* the calls in order; a metric comes after a barrier that follows its value */
+    Pending pending; /* operands since the last barrier */
+    bool must, barrier;       /* before the next call: a barrier is needed; a barrier is there */
+    int64_t stages, barriers; /* executed stages and barriers of a step */
+    double all, few;          /* seconds of work on the whole GPU, and on one cluster */
+    CudaCall *metric[4];      /* pending metrics */
+    unsigned written;         /* metrics of this phase that are written, one bit each */
+    bool *done;               /* by id of a node: a stage has computed it */
+    bool *updated; /* by index of a sum: the product that computes the sum updates its parameter */
     int phase;
 } Stages;
 
-/* A step behind one that has left these operands without a barrier; NULL: behind a barrier. */
+/* Schedules a step after a step that has left the operands `last` without a barrier; NULL: after a
+ * barrier. */
 void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stages *s);
-/* Predicted seconds of a run by all blocks (cluster = 0), or by one cluster; *p: its price. */
+/* Predicted seconds of a run on all blocks (cluster = 0), or on one cluster; *p gets the price. */
 double stage_seconds(const Writer *w, const CudaCall *c, int cluster, CallPrice *p);
 
-/* ---- own.c: parameters that the threads which sum their gradients update, and keep on the chip */
+/* ---- own.c: parameters in shared memory, updated by the threads that add their gradients */
 
-/* Writer.owned: which of the step's sums, from the calls so far. */
+/* Sets Writer.owned, the sums of such parameters, from the calls so far. */
 void own_choose(Writer *w, const CudaCalls *l);
-void own_lower(Writer *w); /* their update, at the end of a step */
-/* n's call with the update inside, as c->with_update. */
+void own_lower(Writer *w); /* adds their updates, at the end of a step */
+/* Sets c->with_update: the call of n that also updates. */
 void own_lower_product(Writer *w, const Node *n, CudaCall *c);
-bool own_can_update(Writer *w, const Stages *s, CudaCall *c); /* may that one stand here? */
-bool own_is_updated(const Stages *s, const CudaCall *c);      /* has a product made this update? */
-/* Of the update of a sum, by all blocks (cluster = 0) or by one cluster. */
+bool own_can_update(Writer *w, const Stages *s, CudaCall *c); /* whether the update can run here */
+/* whether a product has done this update */
+bool own_is_updated(const Stages *s, const CudaCall *c);
+/* The price of the update of a sum, on all blocks (cluster = 0) or on one cluster. */
 CallPrice own_price(const Writer *w, int sum, int cluster);
-void own_spell(Writer *w, Text *t); /* what the kernel of many steps wants to know of them */
+void own_spell(Writer *w, Text *t); /* writes the declarations for the kernel of many steps */
 const char *own_said(const Writer *w, int cluster);
 
 #endif

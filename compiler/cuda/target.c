@@ -1,10 +1,10 @@
-/* target.c -- the generated program for a GPU: the same step as the processor's, a kernel
- * launch for each call.
+/* target.c -- writes the program for a GPU: the same step as for processors, with kernel launches
+ * in place of calls.
  *
  * A phase is a function of the host that launches kernels one after another; a unit of a slice
- * phase is a shard, and a kernel takes all its samples.  One stream keeps the order, so barriers
- * between phases need no words.  The file is C++ for nvcc and, for the tests, for any C++
- * compiler (runtime/cuda/cuda.cuh); tables and main are the processor's. */
+ * phase is a shard, and a kernel takes all its samples.  One stream keeps the order of launches, so
+ * barriers between phases need no code.  The file is C++ for nvcc and, for the tests, for any C++
+ * compiler (runtime/cuda/cuda.cuh).  Tables and main are the same as for processors. */
 #include "cuda/cuda.h"
 #include "cuda/launch.h"
 #include "cuda/lower.h"
@@ -47,7 +47,7 @@ static void write_head(Writer *w, Text *t)
                 "#define PARTIAL(type, at, bytes) ((type *)(shard + (at)))\n\n");
 }
 
-/* A line between two calls is an element of the list of calls. */
+/* Adds a line between two calls to the list of calls. */
 static void put_line(Writer *w, const char *text)
 {
     if (w->list)
@@ -136,7 +136,7 @@ static void clear_sums_here(Writer *w, int phase)
     w->list = NULL;
 }
 
-/* The calls that compute n, each by itself; false: there are none. */
+/* Writes the calls that compute n, without shared launches; false: there are none. */
 static bool write_alone(Writer *w, const Node *n, const char *indent)
 {
     const char *test, *s = cuda_statement(w, n, &test);
@@ -148,7 +148,7 @@ static bool write_alone(Writer *w, const Node *n, const char *indent)
     return *s;
 }
 
-/* One call of the forward pass again, and the look at what it made. */
+/* Repeats the calls of a node of the forward pass, and checks its value. */
 static void check_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
@@ -167,7 +167,8 @@ static void check_node(Writer *w, const Node *n, int *line, const char *indent)
     phase_layer_name(w, n);
 }
 
-/* After a loss that is not finite: forward again, and a look at each value. */
+/* Writes the function for a loss that is not finite: it runs the forward pass again, and checks
+ * each value. */
 static void write_nonfinite(Writer *w, int phase)
 {
     Text *t = &w->body;
@@ -196,9 +197,10 @@ static void write_update(Writer *w, int phase, const char *fn, bool from_grad)
     close_phase(w);
 }
 
-/* ------------------------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------------------- the whole
+ * program */
 
-/* more: the fields behind the others. */
+/* Writes a row of RtPhase; `more` has further fields. */
 static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *what, const char *more)
 {
     text_printf(t,
@@ -209,7 +211,7 @@ static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *what,
                 kind == PHASE_GRADIENT ? ", .to_grad = true" : "", more);
 }
 
-/* The sums of a bucket are a launch, and so is its update. */
+/* Adds one unit for the sums of a bucket, and one for its update: each is one launch. */
 static void bucket_units(Writer *w, const Step *s)
 {
     for (int i = 0; i < 2; i++)
@@ -250,7 +252,7 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
                       known);
             break;
         }
-        case PHASE_WIDE: /* pass wide is the processor's */
+        case PHASE_WIDE: /* pass wide runs only for processors */
             break;
         case PHASE_GRADIENT:
         case PHASE_UPDATE:
@@ -262,14 +264,14 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* Of training; counts the launches of a step. */
+/* Writes the phases of training, and counts the launches of a step. */
 static void cuda_phases(Writer *w)
 {
     graph_phases(w, w->in->train, &w->train);
 }
 
-/* All parts of the file but its head, and the table of parameters.  *in has no graph of one
- * token: generate looks at whole windows. */
+/* Writes all parts of the file but its head; returns the table of parameters.  *in has no graph for
+ * one token: `generate` computes whole windows. */
 static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
 {
     cuda_begin(w, in, a);
@@ -324,7 +326,8 @@ static void write_calls(const EmitInput *in, Text *out)
         calls_dump(w.function[i]->graph, w.function[i], out);
 }
 
-/* ------------------------------------------------------------------------------- the account */
+/* ------------------------------------------------------------------------------- counts and
+ * predicted times */
 
 EmitStep emit_step(Arena *a, const EmitInput *in)
 {

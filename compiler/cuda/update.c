@@ -1,13 +1,13 @@
-/* update.c -- the update of a GPU's program: sums over shards, running averages, parameters.
+/* update.c -- the update of a GPU program: sums over shards, running averages, parameters.
  *
- * All parameters are one launch, whose rows are a table (UpdateRow).  Ranks add gradients bucket
- * by bucket, and then each bucket is a launch of its own.  Clipping by norm, and --dtype f16,
- * want all gradients first: these are three. */
+ * One launch updates all parameters, with a table of rows (UpdateRow).  If ranks add gradients
+ * bucket by bucket, each bucket has its own launch.  Clipping by norm and --dtype f16 need all
+ * gradients first: then there are three launches. */
 #include "cuda/lower.h"
 #include "runtime/constants.h"
 #include <string.h>
 
-/* The table of updates: one row for each parameter, with offsets, number of elements, and
+/* Writes the table of updates: one row for each parameter, with offsets, number of elements, and
  * factors of rate and decay. */
 void update_rows(Writer *w, Text *t, bool rest)
 {
@@ -61,13 +61,14 @@ const char *update_rule(const Graph *g)
 
 /* Rows of the table: all of them, or those of a bucket. */
 typedef struct Part {
-    int before, n;  /* rows before it; its rows */
-    int *sum;       /* of each row: which of the step's sums */
-    int64_t blocks; /* pieces that blocks take */
+    int before, n;  /* number of rows before it; number of its rows */
+    int *sum;       /* by row: index of the sum in Step.sum */
+    int64_t blocks; /* number of pieces of RT_UPDATE_EACH numbers, one for each block */
 } Part;
 
-/* Of so many sums from the first on.  Sums without a parameter are statistics.  With
- * --kernels=persistent the table has only the parameters that no other call updates. */
+/* The rows of `sums` sums from index `first` on.  Sums without a parameter are statistics, and have
+ * no row.  With --kernels=persistent the table has only the parameters that no other call
+ * updates. */
 static Part part_of(const Writer *w, int first, int sums)
 {
     const Sum *sum = w->g->step->sum;
@@ -97,9 +98,9 @@ static void give_rows(Writer *w, CudaCall *c, const Part *p)
               NUMBER(p->n), NUMBER(p->blocks), BLOCKS(p->blocks));
 }
 
-/* ---------------------------------------- what it accesses */
+/* ---------------------------------------- accesses */
 
-/* The bytes of a sum in the buffer that ranks add. */
+/* Adds an access to the bytes of a sum in the gradient buffer, which ranks add. */
 static void give_gradient(Writer *w, CudaCall *c, const Sum *s, bool writes)
 {
     const int64_t end = s->offset + s->count * cuda_real_bytes(w);
@@ -131,7 +132,8 @@ void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
         c->operand[i].walked = true;
 }
 
-/* Sums that are made here go to the gradients, too, where ranks add these. */
+/* Adds the accesses of the update of a part.  If ranks add gradients, the sums are also written to
+ * the gradient buffer. */
 static void touch_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
 {
     for (int i = 0; i < p->n; i++) {
@@ -141,7 +143,7 @@ static void touch_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
     }
 }
 
-/* No update where the loss is not finite. */
+/* Adds the access to the loss: nothing is updated if the loss is not finite. */
 static void touch_loss(Writer *w, CudaCall *c)
 {
     const int loss = update_loss(w->g);
@@ -149,7 +151,7 @@ static void touch_loss(Writer *w, CudaCall *c)
         cuda_give(w, c, ACCESS(MEMORY_METRIC, loss, loss + 1, false));
 }
 
-/* RtScaling of runtime/rt.h: the scale of the loss with --dtype f16. */
+/* Adds an access to RtScaling (runtime/rt.h), the scale of the loss with --dtype f16. */
 void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
 {
     enum { BYTES = 16 };
@@ -158,14 +160,14 @@ void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
         cuda_give(w, c, ACCESS(MEMORY_FIXED, at, at + BYTES, writes));
 }
 
-/* A variable of the phase: an address in the buffer that ranks add, or in the scratch. */
+/* Arguments that are variables of the phase: addresses in the gradient buffer or in the scratch. */
 #define GRADIENTS(type, name, writes)                                                              \
     ADDRESS(MEMORY_SCRATCH, type, name, name, writes), ACCESS(MEMORY_GRADIENT, 0, INT64_MAX, writes)
 
 /* ---------------------------------------- running averages */
 
-/* They follow the statistics of the step's shards, or (from_grad) what ranks have made of them; or
- * the one mean and variance of the whole batch, from what all ranks know. */
+/* Adds the update of a running average: from the statistics of the shards, from the sums of ranks
+ * (from_grad), or from mean and variance of the whole batch, which all ranks know. */
 static void lower_average(Writer *w, const Sum *s, bool from_grad)
 {
     const Step *step = w->g->step;
@@ -201,7 +203,8 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
               TEXT(arena_printf(w->arena, "%.17g", node_float(n, "momentum"))), NUMBER(channels));
 }
 
-/* Those of statistics of shards, or (known) of the whole batch, under that condition, "": none. */
+/* Adds the updates of running averages of shards, or (known) of the whole batch, under `condition`;
+ * "": always. */
 static void lower_averages(Writer *w, bool from_grad, bool known, const char *condition)
 {
     const Step *s = w->g->step;
@@ -221,8 +224,8 @@ static void lower_averages(Writer *w, bool from_grad, bool known, const char *co
         cuda_line(w, "    }\n");
 }
 
-/* Sums of shards' statistics stand in the last bucket; of what is known nothing is left to add,
- * so the phase that updates is enough. */
+/* Statistics of shards are in the last bucket.  Known statistics need no reduction, so they are
+ * updated in the update phase. */
 static void lower_all_averages(Writer *w, bool from_grad)
 {
     const int buckets = w->g->step->nbucket;
@@ -235,13 +238,14 @@ static void lower_all_averages(Writer *w, bool from_grad)
 
 /* ------------------------------------------------------------------------------- parameters */
 
-/* With --dtype f16 gradients are scaled, and steps left out in which one of them is not finite. */
+/* Whether gradients are scaled, with --dtype f16: then a step is skipped if a gradient is not
+ * finite. */
 static bool is_scaled(const Writer *w)
 {
     return w->g->step->offset_scaling > 0;
 }
 
-/* Does the update want to know all gradients first? */
+/* Whether the update needs all gradients first. */
 static bool looks_at_all(const Writer *w)
 {
     return w->g->recipe.clip_norm > 0 || is_scaled(w);
@@ -254,7 +258,7 @@ static CudaCall *open_update(Writer *w, const char *form)
     return c;
 }
 
-/* All parameters of it in one launch. */
+/* Adds the update of all parameters of a part, in one launch. */
 static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
 {
     CudaCall *c = cuda_give(w, open_update(w, "update"), RT);
@@ -266,7 +270,7 @@ static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
     return c;
 }
 
-/* Sums go to `grad`; scaled ones as if they were not. */
+/* Adds a call that writes the sums to the gradient buffer, without the scale of the loss. */
 static CudaCall *lower_sums(Writer *w, const Part *p)
 {
     CudaCall *c =
@@ -284,9 +288,9 @@ static CudaCall *lower_part(Writer *w, bool from_grad, const Part *p)
     return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
 }
 
-/* The norm of all gradients, which is finite where they are; the update: scratch holds the sums
- * where nobody else wants them, and the parts of the norm behind them (pass plan leaves the
- * room). */
+/* Adds the norm of all gradients, which is finite if all gradients are finite, and the update.  The
+ * scratch has the sums, if ranks do not need them, and then the parts of the norm (pass plan
+ * reserves these bytes). */
 static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
@@ -318,8 +322,8 @@ static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)
     c->times = unit < 0 ? w->list->times : 0;
 }
 
-/* A unit is a bucket where r->grad is set, which ranks add and update by themselves; else all is
- * done at once. */
+/* If r->grad is set, ranks add and update each bucket separately, so a unit is a bucket; else one
+ * unit does everything. */
 static void lower_buckets(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
@@ -362,6 +366,6 @@ void update_lower(Writer *w, bool from_grad)
         cuda_line(w, "    if (r->grad)\n        return;\n");
     if (clips)
         lower_clipped(w);
-    for (int i = before; i < w->list->n; i++) /* one barrier before all of it */
+    for (int i = before; i < w->list->n; i++) /* all these calls share one barrier */
         w->list->call[i]->continues = w->list->persistent && i > before;
 }

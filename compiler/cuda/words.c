@@ -1,9 +1,9 @@
-/* words.c -- convolutions and their gradients in the words that tenon-plan reads.
+/* words.c -- writes convolutions and their gradients as texts that tenon-plan reads.
  *
- * Dims are (N, C, H, W).  In exact f32 channels lie outermost, because its engines want that order;
- * else they lie innermost.  Numbers for each channel (bias, statistics) are f32, except for a bias
- * that the program stores in two bytes.  Samples and their filters have the channels that pass
- * lanes gives them.
+ * Dims are (N, C, H, W).  In exact f32, channels are outermost, because the engines for f32 need
+ * this order; else they are innermost.  Numbers for each channel (bias, statistics) are f32, except
+ * for a bias that the program stores in two bytes.  Samples and their filters have as many channels
+ * as pass lanes has set.
  */
 #include "cuda/lower.h"
 #include "ir/gpu.h"
@@ -82,7 +82,7 @@ static bool ends_with(const char *op, const char *const *fused, int n)
     return n > 0 && !strcmp(fused[n - 1], op);
 }
 
-/* y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm wants. */
+/* y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm needs. */
 static void forward(Words *w, const char *const *fused, int nfused)
 {
     static const struct {
