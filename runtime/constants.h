@@ -43,6 +43,8 @@ enum {
     RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
 };
 
+enum { RT_THREADS_MOST = 1024 }; /* of a process: the most that --threads accepts */
+
 /* Kernels for GPUs (runtime/cuda). */
 enum {
     RT_THREADS = 256, /* threads of a block: launch.cuh */

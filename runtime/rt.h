@@ -243,7 +243,7 @@ void rt_tick(int call);
 typedef struct RtTeam {
     int at, of;              /* index of this thread in the team, from 0; number of members */
     struct Barrier *barrier; /* base/team.h */
-    char *own;               /* region of this thread, for scratch; NULL: the region of the unit */
+    char *own;               /* scratch of this thread; NULL: that of the unit's region */
 } RtTeam;
 /* A member's part of a table: part `row` of `rows` equal parts of its rows, and part `column` of
  * `columns` of its columns.  rows 0: nothing. */
@@ -296,8 +296,9 @@ typedef struct RtProgram {
     int64_t parameters; /* numbers in files */
     double flops_per_sample;
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
-    int64_t more_stack; /* bytes of stack that its kernels need beyond RT_STACK */
-    bool fused_update;  /* gradient phases update the weights if r->grad is NULL */
+    int64_t scratch_bytes; /* scratch of kernels, at the end of a thread region */
+    int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
+    bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
     int input_rank;
     int64_t input_dim[4]; /* (C, H, W) or (F) */
     int64_t vocab;        /* samples are tokens 0 .. vocab - 1; 0: they are numbers */

@@ -27,7 +27,7 @@ static void write_head(Writer *w, const char *includes, Text *t)
                 "for all calls */\n"
                 "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
                 "#define LOCAL(type, at) ((type *)(t + (at)))\n"
-                "#define OWN(type, at)   ((type *)((rt_team.own ? rt_team.own : t) + (at)))\n"
+                "#define OWN(type, at)   ((type *)(rt_team.own ? rt_team.own : t + (at)))\n"
                 "#define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))\n"
                 "#define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * "
                 "(bytes)))\n\n");

@@ -263,6 +263,8 @@ static void program(Writer *w, Text *t)
                 (long long)s->fixed_bytes, (long long)s->shard_bytes,
                 (long long)(s->thread_bytes + w->workspace + 2 * w->samples_bytes),
                 (long long)s->grad_bytes, s->fused_update ? "true" : "false");
+    if (!in->options->cuda && s->scratch_bytes)
+        text_printf(t, "    .scratch_bytes = %lld,\n", (long long)s->scratch_bytes);
     if (!in->options->cuda && more_stack(g))
         text_printf(t, "    .more_stack = %lld,\n", (long long)more_stack(g));
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);

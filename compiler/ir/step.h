@@ -79,8 +79,8 @@ typedef struct Step {
     Buffer *buffer;
     /* of training; evaluation uses the same arena and fits into it */
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
-    /* offset in the region of a thread: scratch of kernels (Op.scratch); 0: none */
-    int64_t scratch_at;
+    /* scratch of kernels (Op.scratch): offset in the region of a thread, or 0 for none; bytes */
+    int64_t scratch_at, scratch_bytes;
     int64_t parameter_bytes, state_bytes; /* parts of fixed_bytes */
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
     int64_t offset_scaling;
@@ -89,8 +89,13 @@ typedef struct Step {
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 
-/* Bytes of the whole program: fixed + shards * shard + threads * thread (+ grad when the update
- * is not fused). */
+/* Thread regions of a program: only slices use them, so no more than there are slices. */
+int step_regions(const Step *s, int threads);
+/* Bytes of the thread regions.  With more threads than regions, threads share slices in teams, and
+ * each thread has its own scratch. */
+int64_t step_thread_bytes(const Step *s, int threads);
+/* Bytes of the whole program: fixed + shards * shard + thread regions (+ grad when the update is
+ * not fused). */
 int64_t step_bytes(const Step *s, int threads);
 
 #endif

@@ -21,9 +21,21 @@ static int64_t align(int64_t n)
     return (n + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
 
+int step_regions(const Step *s, int threads)
+{
+    const int64_t slices = s->shards * s->slices;
+    return threads < slices ? threads : (int)slices;
+}
+
+int64_t step_thread_bytes(const Step *s, int threads)
+{
+    const int regions = step_regions(s, threads);
+    return regions * s->thread_bytes + (threads > regions ? threads * s->scratch_bytes : 0);
+}
+
 int64_t step_bytes(const Step *s, int threads)
 {
-    return s->fixed_bytes + s->shards * s->shard_bytes + threads * s->thread_bytes +
+    return s->fixed_bytes + s->shards * s->shard_bytes + step_thread_bytes(s, threads) +
            (s->fused_update ? 0 : s->grad_bytes);
 }
 
@@ -372,12 +384,13 @@ static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
 /* Training and evaluation share one arena: makes it large enough for both. */
 static void widen(Step *training, const Step *s)
 {
-    int64_t *const to[] = {&training->fixed_bytes, &training->shard_bytes, &training->thread_bytes,
-                           &training->bound_shard, &training->bound_thread};
-    const int64_t from[] = {s->fixed_bytes, s->shard_bytes, s->thread_bytes, s->bound_shard,
-                            s->bound_thread};
+    int64_t *const to[] = {&training->fixed_bytes,  &training->shard_bytes,
+                           &training->thread_bytes, &training->scratch_bytes,
+                           &training->bound_shard,  &training->bound_thread};
+    const int64_t from[] = {s->fixed_bytes,   s->shard_bytes, s->thread_bytes,
+                            s->scratch_bytes, s->bound_shard, s->bound_thread};
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         *to[i] = *to[i] > from[i] ? *to[i] : from[i];
 }
 
@@ -415,8 +428,9 @@ static void leave_room_for_kernels(const Graph *g, const Options *o, Step *s)
     if (!most)
         return;
     s->scratch_at = align(s->thread_bytes + 1); /* not 0, which means no scratch */
-    s->thread_bytes = s->scratch_at + align(most + SLACK);
-    s->bound_thread += align(most + SLACK);
+    s->scratch_bytes = align(most + SLACK);
+    s->thread_bytes = s->scratch_at + s->scratch_bytes;
+    s->bound_thread += s->scratch_bytes;
 }
 
 void pass_plan(Graph *g, const Options *o, Diag *d)

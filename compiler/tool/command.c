@@ -33,7 +33,8 @@ static bool supported_cuda(const Command *c, Diag *d)
                    {c->options.memory_limit > 0, "--memory-limit"},
                    {c->options.bucket > 0 && !c->options.overlap, "--bucket without --comm nccl"},
                    {c->memory, "--memory"},
-                   {c->ranks > 0, "--ranks"}};
+                   {c->ranks > 0, "--ranks"},
+                   {c->threads > 0, "--threads"}};
     enum { COMM = 3 };
     for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
         if (not_yet[i].given) {
@@ -403,6 +404,8 @@ static bool complete_command(Reader *r)
     c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0
                                       : c->options.cuda && of_libraries(c->front.dtype);
     c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
+    if (c->threads)
+        c->options.threads = (int)c->threads;
     if (c->kind < COMMAND_CHECK)
         return true;
     take_gpu_dtype(c);

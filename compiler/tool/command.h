@@ -29,6 +29,7 @@ typedef struct Command {
     Options options;
     DiagColor color;
     int64_t ranks;       /* show: number of processes; 0 = one */
+    int64_t threads;     /* show: 0 = those of this machine */
     bool all;            /* show: a row for every layer, none for blocks */
     const char *written; /* emit: text that is complete before the passes, or NULL */
     const char *memory;  /* show: file for the picture of the plan, or NULL */

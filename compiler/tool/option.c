@@ -2,6 +2,7 @@
 #include "tool/option.h"
 #include "base/environment.h"
 #include "front/train.h"
+#include "runtime/constants.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -142,6 +143,8 @@ const OptionRow option_table[] = {
      "saves much memory"},
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1",
      "print the memory of one of N processes. N divides the shards"},
+    {"--threads", "T", OPTION_COUNT, AT(threads), SHOW, false, "the processors of this machine",
+     "print the memory of a program with T threads"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, NULL,
      "print also the bytes of each layer. Print the algorithm, FLOPs, bytes and predicted time of "
      "each call of a training step"},
@@ -234,6 +237,8 @@ static void overview(void)
 
 int64_t option_most(const OptionRow *o)
 {
+    if (strcmp(o->name, "--threads") == 0)
+        return RT_THREADS_MOST;
     for (const TrainKey *k = train_key_table; k->name; k++)
         if (strcmp(k->name, o->name + strlen("--")) == 0)
             return (int64_t)k->field.high;

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "emit/emit.h"
 #include "ops/step_price.h"
-#include "tool/machine.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -424,10 +423,9 @@ static void print_memory_row(Arena *a, const char *what, int64_t bytes, const ch
     printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
 }
 
-bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
+bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, Diag *d)
 {
     const Step *s = g->step;
-    const int threads = machine_threads();
     ranks = ranks ? ranks : 1;
     if (s->shards % ranks != 0) {
         diag_error(d, nowhere, "%lld ranks cannot share %lld shard%s equally", (long long)ranks,
@@ -447,8 +445,9 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
            (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s",
            (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
            text_commas(a, (int64_t)emit_flops(g)));
-    printf("memory%s, %d threads\n",
-           ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads);
+    printf("memory%s, %d thread%s\n",
+           ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads,
+           threads == 1 ? "" : "s");
     print_memory_row(a, "parameters", s->parameter_bytes, "one copy, in the kernels' layout");
     print_memory_row(a, "optimizer state", s->state_bytes,
                      g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
@@ -457,9 +456,14 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, Diag *d)
     print_memory_row(a, "shards", mine.shards * s->shard_bytes,
                      arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards,
                                   text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard)));
-    print_memory_row(a, "threads", threads * s->thread_bytes,
-                     arena_printf(a, "%d x %s; lower bound %s", threads,
-                                  text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread)));
+    const int regions = step_regions(&mine, threads);
+    print_memory_row(a, "threads", step_thread_bytes(&mine, threads),
+                     arena_printf(a, "%d x %s; lower bound %s%s", regions,
+                                  text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread),
+                                  threads == regions || !s->scratch_bytes
+                                      ? ""
+                                      : arena_printf(a, "; %d x %s of scratch", threads,
+                                                     text_bytes(a, s->scratch_bytes))));
     if (!mine.fused_update)
         print_memory_row(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
     if (s->again)

@@ -11,7 +11,8 @@ void show_layers(Arena *a, const Graph *g, bool all, bool cost);
 /* Prints the price of each call of the training step, after all passes, on the nominal core of
  * --cpu. */
 void show_price(Arena *a, const Graph *train, const Options *o);
-/* Prints the memory plan of the training step, after all passes, for one of `ranks` processes. */
-bool show_plan(Arena *a, const Graph *train, int64_t ranks, Diag *d);
+/* Prints the memory plan of the training step, after all passes, for one of `ranks` processes
+ * with `threads` threads. */
+bool show_plan(Arena *a, const Graph *train, int64_t ranks, int threads, Diag *d);
 
 #endif

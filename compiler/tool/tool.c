@@ -332,7 +332,7 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
         return false;
     if (c->cost)
         show_price(a, g, &c->options);
-    return show_plan(a, g, c->ranks, d);
+    return show_plan(a, g, c->ranks, c->options.threads, d);
 }
 
 bool tool_finish(const Command *c, const Front *f, Diag *d)

@@ -347,7 +347,7 @@ void reference_program_environment(Page *p)
 void reference_program_limits(Page *p)
 {
     TABLE(p, "Limit", "Value");
-    ROW(p, "Threads of a process", number(THREADS_MOST));
+    ROW(p, "Threads of a process", number(RT_THREADS_MOST));
     ROW(p, "Ranks of a run", number(LAUNCH_RANKS));
     ROW(p, "Ranks with `--wire bf16`", made("%s, a power of two", number(WIRE_RANKS)));
     ROW(p, "Samples of a data set", "2^32, less two batches");

@@ -12,7 +12,7 @@ enum { CHUNK = 16, SLICE = 16, SLICES = 1, SHARD = 16 };
 #define KERNEL __attribute__((noinline))               /* compiled once for all calls */
 #define FIXED(type, at) ((type *)(r->fixed + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
-#define OWN(type, at)   ((type *)((rt_team.own ? rt_team.own : t) + (at)))
+#define OWN(type, at)   ((type *)(rt_team.own ? rt_team.own : t + (at)))
 #define BATCH(type, at, bytes) ((type *)(shard + (at) + (int64_t)row * (bytes)))
 #define PARTIAL(type, at, bytes) ((type *)(shard + (at) + (int64_t)slice * (bytes)))
 

@@ -26,8 +26,6 @@ int threads_run(int (*run)(void *), void *arg);
  * valid); NULL: the mask of the thread that starts them. */
 void threads_mask(const void *set, size_t size);
 
-enum { THREADS_MOST = 1024 }; /* the most that --threads accepts */
-
 typedef struct Pool Pool;
 typedef void (*PoolWork)(void *arg, int thread, int unit);
 

@@ -1,4 +1,5 @@
 /* info.c -- the command `info`: properties of a program, in lines of "key: value". */
+#include "base/error.h"
 #include "base/hash.h"
 #include "comm/transport.h"
 #include "commands/commands.h"
@@ -58,9 +59,13 @@ int info_run(const RtProgram *p, const Options *o)
     printf("cores: %d of %d, processors: %d, caches: %d, sockets: %d\n", o->cores.cores,
            o->cores.machine, o->cores.processors, o->cores.caches, o->cores.sockets);
     printf("threads: %s\n", place_text(o));
-    printf("planned bytes: %lld (%d threads: %lld fixed, %lld a shard, %lld a thread)\n",
-           (long long)net_bytes_alone(p, o->threads), o->threads, (long long)p->fixed_bytes,
-           (long long)p->shard_bytes, (long long)p->thread_bytes);
+    const int regions = net_regions(p, o->threads, p->shards);
+    printf("planned bytes: %lld (%d threads%s: %lld fixed, %lld a shard, %lld a thread)\n",
+           (long long)net_bytes_alone(p, o->threads), o->threads,
+           p->device || regions == o->threads
+               ? ""
+               : rt_format(" share %d thread region%s", regions, regions == 1 ? "" : "s"),
+           (long long)p->fixed_bytes, (long long)p->shard_bytes, (long long)p->thread_bytes);
     printf("algorithms: %016llx\n", (unsigned long long)hash_algorithms(p));
     for (int i = 0; i < p->ncall; i++)
         if (p->call[i].algorithm && *p->call[i].algorithm)

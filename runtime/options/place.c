@@ -65,7 +65,7 @@ static void note_binding(const RankCores *all, const HostShare *s, const Options
 
 static void note_threads(const Options *o, int cores, double quota)
 {
-    if (!o->threads_given)
+    if (!o->threads_given || o->command == INFO)
         return;
     if (o->threads > cores)
         rt_note("--threads %d: there %s %d core%s, and more threads compute no faster; without the "

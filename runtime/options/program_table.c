@@ -160,7 +160,7 @@ const ProgramOption program_options[] = {
     {"anew", NULL, OPTION_FLAG, AT(anew), 0, 0, G, 0,
      "compute the whole window for each token, also where the new token alone would do", NULL,
      NULL},
-    {"threads", "T", OPTION_COUNT, AT(threads), 1, THREADS_MOST, RUNS, 0,
+    {"threads", "T", OPTION_COUNT, AT(threads), 1, RT_THREADS_MOST, RUNS | I, 0,
      "number of threads; no result depends on it",
      "one for each core that this process may use, at most the quota of its control group", NULL},
     {"pin", "none|cores", OPTION_CHOICE, AT(pin), 0, 0, RUNS, NEED_CPU,

@@ -39,27 +39,30 @@ static void find_parts(Net *n, int groups)
             tree_nodes((n->comm->rank * groups + g) * each, each, all, n->part + n->nparts);
 }
 
-static int64_t shared_bytes(const RtProgram *p, int threads, int shards)
+int net_regions(const RtProgram *p, int threads, int shards)
 {
-    return memory_round(p->fixed_bytes) + shards * memory_round(p->shard_bytes) +
-           threads * memory_round(p->thread_bytes);
+    const int slices = shards * p->slices;
+    return p->device ? 1 : threads < slices ? threads : slices;
 }
 
-/* Regions of scratch: one a thread; a device has one. */
-static int scratch_regions(const RtProgram *p, int threads)
+/* Bytes before the gradients. */
+static int64_t shared_bytes(const RtProgram *p, int threads, int shards)
 {
-    return p->device ? 1 : threads;
+    const int regions = net_regions(p, threads, shards);
+    return memory_round(p->fixed_bytes) + shards * memory_round(p->shard_bytes) +
+           regions * memory_round(p->thread_bytes) +
+           (p->device || threads == regions ? 0 : threads * memory_round(p->scratch_bytes));
 }
 
 int64_t net_bytes_alone(const RtProgram *p, int threads)
 {
-    return shared_bytes(p, scratch_regions(p, threads), p->shards) +
+    return shared_bytes(p, threads, p->shards) +
            (p->fused_update ? 0 : memory_round(p->grad_bytes));
 }
 
 int64_t net_bytes(const Net *n)
 {
-    return shared_bytes(n->p, scratch_regions(n->p, pool_threads(n->pool)), n->shards) +
+    return shared_bytes(n->p, pool_threads(n->pool), n->shards) +
            (n->reduced ? n->nparts * n->grad_bytes : 0) + n->sum_bytes;
 }
 

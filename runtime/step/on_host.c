@@ -27,6 +27,9 @@ struct NetHost {
     int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
     bool *late;      /* [buckets]: the update of the step that `before` shows is pending */
     View before;
+    int regions;   /* thread regions at n->thread */
+    char *scratch; /* [threads][scratch_bytes], if there are more threads than regions */
+    int64_t scratch_bytes;
     double *until;    /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
     int *end;         /* [threads]: end of a thread's range of units */
     Barrier *barrier; /* [threads]: of team 0, 1, ... */
@@ -62,23 +65,23 @@ static void touch_part(char *arena, int64_t from, int64_t to, int part, int part
 }
 
 /* Unit t is for thread t.  Linux takes the memory of a page from the node of the processor that
- * touches it first.  A thread touches its own region, and those parts of shards that hold the
- * slices with which it begins.  Of the region `fixed`, and of gradients behind the threads'
- * regions, each thread touches an equal part, so that the memories of all sockets work: every
+ * touches it first.  A thread touches its own region, or its part of its team's, and its scratch;
+ * and those parts of shards that hold the slices with which it begins.  Of the region `fixed`, and
+ * of gradients, each thread touches an equal part, so that the memories of all sockets work: every
  * thread reads the weights. */
 static void touch_own(void *arg, int thread, int unit)
 {
     (void)thread;
     const Net *n = arg;
-    const int threads = pool_threads(n->pool), slices = n->shards * n->p->slices;
-    const int active = threads < slices ? threads : slices;
-    const int64_t shard = n->shard - n->fixed, own = n->thread - n->fixed;
-    const int64_t behind = own + threads * n->thread_bytes;
+    const int threads = pool_threads(n->pool), regions = n->host->regions;
+    const int64_t shard = n->shard - n->fixed, own = n->thread - n->fixed,
+                  scratch = n->host->scratch - n->fixed, grad = n->grad - n->fixed;
     touch_part(n->fixed, 0, shard, unit, threads);
-    if (unit < active)
-        touch_part(n->fixed, shard, own, unit, active);
-    touch_part(n->fixed, own, behind, unit, threads);
-    touch_part(n->fixed, behind, net_bytes(n), unit, threads);
+    if (unit < regions)
+        touch_part(n->fixed, shard, own, unit, regions);
+    touch_part(n->fixed, own, scratch, unit, threads);
+    touch_part(n->fixed, scratch, grad, unit, threads);
+    touch_part(n->fixed, grad, net_bytes(n), unit, threads);
 }
 
 static void host_map(Net *n)
@@ -97,7 +100,10 @@ static void host_map(Net *n)
     n->fixed = memory_map(net_bytes(n), false, "the arena");
     n->shard = n->fixed + memory_round(p->fixed_bytes);
     n->thread = n->shard + n->shards * n->shard_bytes;
-    n->grad = h->sum.buffer = n->thread + threads * n->thread_bytes;
+    h->regions = net_regions(p, threads, n->shards);
+    h->scratch = n->thread + h->regions * n->thread_bytes;
+    h->scratch_bytes = threads > h->regions ? memory_round(p->scratch_bytes) : 0;
+    n->grad = h->sum.buffer = h->scratch + threads * h->scratch_bytes;
     h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
     if (pool_crowded(n->pool)) /* now, so that a lack of memory shows here */
         pool_run(n->pool, touch_own, n, threads);
@@ -122,16 +128,25 @@ typedef struct Run {
     int first; /* index of the first unit */
 } Run;
 
+/* Only units of slice phases use a thread region.  If there are fewer regions than threads, there
+ * is one for each slice. */
+static char *region_of(const Run *run, int thread, int unit)
+{
+    const Net *n = run->n;
+    const bool enough = n->host->regions == pool_threads(n->pool);
+    return n->thread + (enough ? thread : run->phase->per_slice ? unit : 0) * n->thread_bytes;
+}
+
 static void run_unit(void *arg, int thread, int unit)
 {
     const Run *run = arg;
     ticks_unit_begin(run->n->ticks, thread);
-    run->phase->run(run->r, run->n->thread + thread * run->n->thread_bytes, run->first + unit);
+    run->phase->run(run->r, region_of(run, thread, unit), run->first + unit);
     ticks_unit_end(run->n->ticks, thread);
 }
 
 /* For a phase with more threads than units: each unit gets a team of threads.  The sizes of teams
- * differ by at most one.  A unit uses the thread region of its team. */
+ * differ by at most one.  Team i computes unit i in thread region i. */
 typedef struct TeamRun {
     Run run;
     int teams;
@@ -147,7 +162,7 @@ static void run_member(void *arg, int thread, int unit)
     const int first = (int)((int64_t)threads * team / t->teams);
     const int end = (int)((int64_t)threads * (team + 1) / t->teams);
     rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, team),
-                       n->thread + thread * n->thread_bytes};
+                       n->host->scratch + thread * n->host->scratch_bytes};
     ticks_unit_begin(n->ticks, thread);
     t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + team);
     ticks_unit_end(n->ticks, thread);
