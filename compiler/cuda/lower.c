@@ -300,8 +300,7 @@ static void lower_input(Writer *w, const Node *n)
         cuda_give(w, c, NUMBER(lanes));
 }
 
-/* ------------------------------------------------------------------------------- calls of any
- * node */
+/* ------------------------------------------------------------------------------- any node */
 
 void cuda_lower(Writer *w, const Node *n)
 {

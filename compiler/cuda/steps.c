@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    GRAPH_STEPS = 16,   /* most steps of a CUDA graph: a power of two, */
+    GRAPH_STEPS = 16,   /* most steps of a CUDA graph: a power of two */
     GRAPH_NODES = 4096, /* most launches of a CUDA graph */
     /* longest time of a CUDA graph: the program handles signals between two graphs */
     LAUNCH_MS = 50

@@ -30,10 +30,8 @@ void nest_open(const Writer *w, const Node *over, Nest *nest);
  * v is a vector along dimension 0. */
 void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride);
 
-void nest_collapse(
-    /* merges neighbouring loops where the strides of all operands allow it; drops loops of one
-     * trip */
-    Nest *t);
+/* Merges neighbouring loops where the strides of all operands allow it; drops loops of one trip. */
+void nest_collapse(Nest *t);
 /* Whether the loops visit the numbers of an operand in the order of memory.  Loops with stride 0 in
  * `kept` do not count; kept may be NULL. */
 bool nest_in_order(const Nest *t, const int64_t *stride, const int64_t *kept);
@@ -47,7 +45,7 @@ const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loo
  * team. */
 void nest_open_loops(Text *b, const Nest *t, int loops, bool parts);
 
-/* For a GPU: "const int i = at / 576, k = at % 576;", computes the indices of the loops from the
+/* Writes "const int i = at / 576, k = at % 576;" for a GPU: the indices of the loops, from the
  * index `flat` of a number.  summed: for the loops with output stride 0, else for the other
  * loops. */
 void nest_indices(Text *b, const Nest *t, bool summed, const char *flat);

@@ -104,8 +104,8 @@ const char *name_of(Writer *w, const Node *n);
 const char *name_upper(Arena *a, const char *s);
 /* Gives parameters constants like their names; called before all other names are made. */
 void name_params(Writer *w, const Graph *g);
-/* The constant of a parameter, the same in all graphs: "CONV1_WEIGHT".  State k has
- * "CONV1_WEIGHT_STATE0" (k = 0). */
+/* The constant of a parameter, the same in all graphs: "CONV1_WEIGHT".  Its state 0 has
+ * "CONV1_WEIGHT_STATE0". */
 const char *name_of_param(const Writer *w, const Param *p);
 const char *name_of_state(const Writer *w, const Param *p, int k);
 const char *sum_name(const Sum *s); /* "conv1.weight", "norm.mean" */

@@ -52,14 +52,15 @@ typedef struct Axis {
     int64_t n, block, outer, inner;
 } Axis;
 
-/* A loop over time (language.md: scan).  The graph stays flat: the body of a loop is the set of
- * nodes whose `loop` points to it, and these nodes are neighbours in graph->node.  A node that
- * reads a node of the body belongs to the body too, unless its op leaves the loop (ops/scan.c).
- * A Carry passes a value from each step to the next one.  The back edge from next to state
- * stands in the Carry and not in in[], so that each node follows its inputs. */
+/* A Carry passes a value from each step of a loop to the next step.  The back edge from next to
+ * state is in the Carry and not in in[], so that each node follows its inputs. */
 typedef struct Carry {
     Node *state, *next;
 } Carry;
+
+/* A loop over time (language.md: scan).  The graph stays flat: the body of a loop is the set of
+ * nodes whose `loop` points to it, and these nodes are neighbours in graph->node.  A node that
+ * reads a node of the body belongs to the body too, unless its op leaves the loop (ops/scan.c). */
 typedef struct Loop {
     int id;
     int64_t steps;

@@ -154,7 +154,7 @@ typedef struct Move Move; /* ops/move.h */
 typedef struct Grad Grad; /* ops/grad.h */
 
 typedef struct Cost {
-    double flops; /* per sample, by the textbook; a multiply-add counts as two */
+    double flops; /* per sample, textbook count: a multiply-add counts as two */
     double bytes; /* per sample, each value moved once; without weights */
 } Cost;
 
@@ -169,7 +169,7 @@ struct Op {
     /* "conv", "dense": short name of a layer, which owns parameters; else NULL */
     const char *layer;
 
-    /* Properties that passes and emitters test, instead of the name of the op. 0 is right for most
+    /* Properties that passes and emitters test, instead of the name of the op.  0 is right for most
      * ops. */
     LeafKind leaf;
     ScanRole scan;

@@ -24,8 +24,8 @@ static Tree own_tree(const Node *n)
     return t;
 }
 
-/* A value that its only reader reads twice stays in memory.  If it were inlined twice, a chain of h
- * = h * h would double the expression at each step. */
+/* A value that its only reader reads twice stays in memory.  If it were inlined twice, each link of
+ * a chain such as h = h * h would double the expression. */
 void pass_chains(Graph *g, const Options *o, Diag *d)
 {
     (void)o, (void)d;

@@ -62,8 +62,8 @@ static void order_inputs(Node *n)
     }
 }
 
-/* Each reader of a sum over samples keeps its own sum, because pass schedule gives each sum one
- * place in the tree. */
+/* Whether n can become one with an equal node.  A sum over samples cannot: pass schedule expects
+ * one reader for each sum. */
 static bool may_merge(const Node *n)
 {
     const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;

@@ -2,7 +2,7 @@
  * before the loop, for whole sequences.
  *
  *   dense(scan_item(x), w)     ->  scan_item(dense(x, w))        one product for all steps
- *   f(scan_item(x), v)         ->  scan_item(f(x, v))            f a map, v a number or a parameter
+ *   f(scan_item(x), v)         ->  scan_item(f(x, v))            f elementwise, v unbatched
  *   scan_stack(scan_item(x))   ->  x
  *
  * Values that depend on states stay, because they need the previous step.  This pass runs before
