@@ -79,7 +79,7 @@ static void hash_text(Hash *h, const char *s)
     hash_bytes(h, s, strlen(s) + 1);
 }
 
-/* The content of a file; "absent" and "unreadable" are contents too. */
+/* Hashes the content of a file; "absent" and "unreadable" count as contents. */
 static void hash_file(Hash *h, const char *path)
 {
     static char bytes[1 << 16];
@@ -116,7 +116,8 @@ static char *print(Hash h)
     return text("%016llx%016llx", (unsigned long long)h.a, (unsigned long long)h.b);
 }
 
-/* The hash of what `letter` says of a path.  Each path is read once a run: `known` is a table of what was asked before. */
+/* The hash of a path's state.  letter: D, the names in a directory; A, whether the path exists; else, the content of a file.  Each
+ * path is read once in a run; `known` is a table of earlier results. */
 static const char *state_of(char letter, const char *path)
 {
     typedef struct Known { char *key, *hash; struct Known *next; } Known;
@@ -143,7 +144,7 @@ static const char *state_of(char letter, const char *path)
 
 /* ---- calls of the compiler */
 
-/* The words of a file that end in NUL; NULL behind the last. */
+/* The words of a file, each ended by NUL; NULL follows the last one. */
 static char **words(const char *path)
 {
     size_t len = 0, n = 0;
@@ -190,7 +191,8 @@ static void copy(const char *from, const char *to)
     close(out);
 }
 
-/* A word of the command line such as models/lenet.tn, in a directory of the test that had a link to the repository's models. */
+/* In a directory of the test, makes a link to the repository's models if a word such as models/lenet.tn of the command line needs
+ * it. */
 static void link_to_repository(const char *word, const char *cwd)
 {
     const int n = (int)strcspn(word, "/");
@@ -199,8 +201,8 @@ static void link_to_repository(const char *word, const char *cwd)
         fail("cannot make", here);
 }
 
-/* Puts the model files of a call back where they were, and makes the directories that its words name.  A call that failed may have
- * failed because a directory was missing. */
+/* Restores the model files of a call, and makes the directories that its words name; not if the call has failed, because a
+ * missing directory may have been the reason. */
 static void restore(const char *call, char **argv, const char *cwd, bool failed)
 {
     char *line = NULL, *path;
@@ -234,7 +236,7 @@ static bool is_one_of(const char *word, const char *const *list)
     return false;
 }
 
-/* What kept.c does with a call.  `build` and `run` become `build --key`; an unknown command is an error, which can be repeated. */
+/* How a call is repeated.  `build` and `run` become `build --key`; an unknown command is an error, which can be repeated. */
 static CallKind kind_of(char **argv, bool failed)
 {
     static const char *const driver[] = {"sweep", "results", "cache", NULL}, *const build[] = {"build", "run", NULL};
@@ -248,7 +250,7 @@ static CallKind kind_of(char **argv, bool failed)
     for (; argv[n] && strcmp(argv[n], "--") != 0; n++)
         if (strcmp(argv[n], "--tune") == 0 && !failed)
             return CALL_NEVER;
-    if (is_one_of(argv[1], build)) {                  /* in front: behind the others it could be the value of one */
+    if (is_one_of(argv[1], build)) {                  /* first, because after an option it could be its value */
         while (argv[n])
             n++;
         memmove(argv + 3, argv + 2, (n - 1) * sizeof *argv);
@@ -257,8 +259,8 @@ static CallKind kind_of(char **argv, bool failed)
     return CALL_REPEATED;
 }
 
-/* Whether a word of the environment names a compiler that the test has made: a script that is gone, around the compiler that is
- * found without it. */
+/* Whether a word of the environment names a C compiler that the test has made: a script that no longer exists, which called the
+ * C compiler that is found without it. */
 static bool is_own_compiler(const char *word)
 {
     static const char *const name[] = {"CC=", "MPICC=", "NVCC="};
@@ -319,8 +321,8 @@ static void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A call that is repeated: what the compiler answers, a hash, and its exit code then (-1: it was replaced by a program that it
- * started) and now (-1: no normal end). */
+/* The result of a repeated call: a hash of the compiler's answer, its recorded exit code (-1: it was replaced by a program that
+ * it started) and its exit code now (-1: it did not end normally). */
 typedef struct Answer {
     CallKind kind;
     char *hash;
@@ -385,7 +387,7 @@ static void explain(const char *call, const char *name, Answer a)
     fputc('\n', stderr);
 }
 
-/* Adds the calls of a trace to the record; false where one of them cannot be repeated. */
+/* Adds the calls of a trace to the record; false if one of them cannot be repeated. */
 static bool save_calls(FILE *record, const char *dir, const char *name)
 {
     char *line = NULL;
@@ -466,7 +468,7 @@ static int save(const char *dir, const char *name, long start, long cost)
     return 0;
 }
 
-/* Whether the record holds; `calls`: whether those of the compiler have to be repeated, and were. */
+/* Whether the record is still valid. */
 static bool valid(const char *dir, const char *name, char **verdict)
 {
     char *line = NULL, letter, hash[40];
@@ -476,7 +478,7 @@ static bool valid(const char *dir, const char *name, char **verdict)
     FILE *f = fopen(text("%s/%s", dir, name), "re"), *record = NULL;
     if (!f)
         return false;
-    for (int pass = 0; ok && pass < 2; pass++) {      /* first what is cheap, then the compiler's answers */
+    for (int pass = 0; ok && pass < 2; pass++) {      /* first the cheap checks, then the repeated calls of the compiler */
         rewind(f);
         if (pass == 1 && !again)
             break;
@@ -537,7 +539,7 @@ int main(int argc, char **argv)
     tracer = getenv("CHECK_TRACER");
     scratch_root = getenv("CHECK_SCRATCH_ROOT");
     if (!tenon || !tracer || !scratch_root || argc < 4) {
-        fputs("kept: started by ./check, which says how\n", stderr);
+        fputs("kept: only ./check starts this program\n", stderr);
         return 1;
     }
     mkdir(scratch_root, 0777);

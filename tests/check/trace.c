@@ -48,9 +48,9 @@ static char call[PATH_MAX];                                /* COMPILER: the dire
 static int inputs;
 static uint64_t seen[SEEN];
 
-/* ---- the trace file; system calls, for these functions run inside of those that are recorded */
+/* ---- the trace file; by system calls, because these functions run inside of recorded functions */
 
-/* Behind a limit of the size of files write fails, and SIGXFSZ would end the process: a record is lost instead. */
+/* If a limit of file sizes is reached, the record is lost: without SIGXFSZ, which would end the process. */
 static void write_quietly(int fd, const char *bytes, size_t n)
 {
     sigset_t limit, before;
@@ -108,7 +108,7 @@ static bool below(const char *path, const char *dir)
     return n && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* In the repository, or in its build, but not in the places named by CHECK_QUIET ("A:B:C"): scratch, cache, logs, .git. */
+/* Whether a path is in the repository or its build, but not in a directory of CHECK_QUIET ("A:B:C"): scratch, cache, logs, .git. */
 static bool ours(const char *path)
 {
     char dir[PATH_MAX];
@@ -217,7 +217,7 @@ static void opened(int fd, int flags)
     errno = error;
 }
 
-/* The absolute name of a path that is not there; false where its directory is not there either. */
+/* The absolute name of a path that does not exist; false if its directory does not exist either. */
 static bool absolute(int dir, const char *path, char *out)
 {
     char at[PATH_MAX], parent[PATH_MAX], real[PATH_MAX], link[40];
@@ -347,7 +347,7 @@ LOOK(lstat64, (const char *path, struct stat64 *s), (path, s), AT_FDCWD, path)
 LOOK(fstatat64, (int dir, const char *path, struct stat64 *s, int flags), (dir, path, s, flags), dir, path)
 LOOK(statx, (int dir, const char *path, int flags, unsigned mask, struct statx *s), (dir, path, flags, mask, s), dir, path)
 
-/* ---- starting programs: a test may clear the environment, and this library stays in it all the same */
+/* ---- starting programs: this library stays in the environment even if a test clears it */
 
 static const char *const names[] = {"LD_PRELOAD", "CHECK_TRACE", "CHECK_TRACE_ROOT", "CHECK_TRACE_TENON", "CHECK_QUIET", "CHECK_WRITES", "CHECK_INSIDE"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -362,7 +362,7 @@ static const char *value_in(char *const *env, const char *name)
     return NULL;
 }
 
-/* `env` with what is missing of ours; freed by nobody: a process starts few programs, and most are replaced by them. */
+/* `env` with the variables of this library added.  Never freed: a process starts few programs, and most replace it. */
 static char **with_ours(char *const *env)
 {
     size_t n = 0;
@@ -378,7 +378,7 @@ static char **with_ours(char *const *env)
         if (!want || (have && (i > 0 || strstr(have, want + strlen(names[0]) + 1))))
             continue;
         char *both = NULL;
-        if (i == 0 && have && *have && asprintf(&both, "%s:%s", want, have) > 0)   /* the test preloads something of its own */
+        if (i == 0 && have && *have && asprintf(&both, "%s:%s", want, have) > 0)   /* the test preloads another library */
             for (size_t j = 0; j < n; j++)
                 if (strncmp(all[j], "LD_PRELOAD=", 11) == 0)
                     all[j] = both;

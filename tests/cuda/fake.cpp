@@ -70,31 +70,31 @@ cudaError_t allocate(void **at, size_t bytes)
 
 using Work = std::function<bool()>;
 
-/* What one launch of a graph has done so far. */
+/* Progress of one launch of a graph. */
 struct Instance {
     bool begun;
-    size_t done; /* lanes behind the first */
+    size_t done; /* number of finished lanes after the first */
     std::map<FakeEvent *, long> reached;
 };
 using Item = std::function<Work(Instance *)>;
 
-/* What a stream was asked for while it was captured. */
+/* The work of a stream that was captured. */
 struct FakeLane {
     std::vector<Item> items;
     FakeStream *origin, *plays;
-    bool left; /* nobody has waited for the last of it */
+    bool left; /* no stream has waited for its last item */
 };
 struct FakeGraph {
     std::vector<FakeLane *> lanes; /* the first is that of the stream in which the capture began */
 };
 struct FakeEvent {
     long recorded, reached; /* how often */
-    FakeGraph *graph;       /* of the capture in which it was recorded last, or NULL; in this lane, behind so many items */
+    FakeGraph *graph;       /* of the capture in which it was recorded last, or NULL; then lane and number of items before it */
     size_t lane, behind;
 };
 struct FakeStream {
     std::deque<Work> work;
-    FakeGraph *captures; /* what work goes to instead, or NULL; there to this lane */
+    FakeGraph *captures; /* graph that gets the work instead, or NULL; and the lane in it */
     size_t lane;
     void add_item(const Item &item)
     {
@@ -131,7 +131,7 @@ static bool can_go_on(FakeStream *s)
     return !s->work.empty() && s->work.front()();
 }
 
-/* The next piece of work of some stream that can go on; false: of none. */
+/* Does the next piece of work of a stream that can continue; false: there is none. */
 static bool some_work(FakeStream *awaited)
 {
     if (late() && can_go_on(awaited)) {
@@ -266,7 +266,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return cudaSuccess;
 }
 
-/* A stream that waits for an event of a capture is captured from there on. */
+/* A stream that waits for an event of a capture is captured from then on. */
 static void join_capture(cudaStream_t s, FakeGraph *g)
 {
     if (s->captures)
@@ -281,7 +281,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
     const long number = e->recorded;
     if (!e->graph) {
         if (s->captures)
-            return CAPTURE_ISOLATION; /* a graph cannot wait for what is not in it */
+            return CAPTURE_ISOLATION; /* a graph cannot wait for work outside of it */
         fake_enqueue(s, [=] { return e->reached >= number; });
         return cudaSuccess;
     }
@@ -293,7 +293,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
     return cudaSuccess;
 }
 
-/* A little is done at each question, as if it took its time. */
+/* Each query does a little work, as if the work took time. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     if (s->captures)
@@ -311,7 +311,7 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     if (s->captures)
-        return cudaErrorInvalidValue; /* as CUDA: nobody waits for what is only recorded */
+        return cudaErrorInvalidValue; /* as in CUDA: work that is only recorded cannot be waited for */
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     while (!s->work.empty())
@@ -353,7 +353,7 @@ cudaError_t cudaMalloc(void **there, size_t bytes)
     return cudaSuccess;
 }
 
-/* The first is what copies go through, 4 MB. */
+/* The first allocation is the 4 MB buffer of copies. */
 cudaError_t cudaMallocHost(void **here, size_t bytes)
 {
     static int asked;
@@ -398,7 +398,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
     return left ? CAPTURE_UNJOINED : cudaSuccess;
 }
 
-/* Lanes behind the first have streams of their own. */
+/* Each lane after the first has its own stream. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
     *exec = new FakeGraph;

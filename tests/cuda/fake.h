@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <functional>
 
-/* Asked again and again once all before it in its stream is done, until it says true. */
+/* Adds work to a stream.  When all work before it is done, `work` is called repeatedly until it returns true. */
 extern "C" void fake_enqueue(cudaStream_t stream, const std::function<bool()> &work);
 
 #endif

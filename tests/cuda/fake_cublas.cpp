@@ -28,8 +28,8 @@ struct FakeProduct {
     cublasOperation_t turn_a, turn_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
-    unsigned char *bits; /* of a relu, */
-    int64_t bits_lead;   /* so many from a column's to the next one's */
+    unsigned char *bits; /* mask of a relu */
+    int64_t bits_lead;   /* bits from one column to the next */
 };
 struct FakeMatrix {
     cudaDataType type;
@@ -49,7 +49,7 @@ bool wrong(const char *what)
     return how && !strcmp(how, what);
 }
 
-/* An attribute of exactly that size. */
+/* Copies an attribute, which must have exactly that size. */
 template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
 {
     if (bytes != sizeof *to)
@@ -58,13 +58,13 @@ template <class T> cublasStatus_t take(T *to, const void *v, size_t bytes)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-bool beside(cublasLtEpilogue_t e) /* a bias, or sums of B */
+bool beside(cublasLtEpilogue_t e) /* whether it has a bias, or sums of B */
 {
     return e & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB);
 }
 
 constexpr int BITS = 128;
-bool masks(cublasLtEpilogue_t e) /* leaves bits, or reads them */
+bool masks(cublasLtEpilogue_t e) /* whether it writes or reads a mask */
 {
     return e & BITS;
 }
@@ -72,13 +72,13 @@ bool undoes(cublasLtEpilogue_t e)
 {
     return e == CUBLASLT_EPILOGUE_DRELU;
 }
-/* Bits where the library wants them, of a column of D in rows of a multiple of 128. */
+/* Whether the mask is valid: aligned to 16 bytes, with columns a multiple of 128 bits apart. */
 bool masks_well(const FakeProduct *p, const FakeMatrix *d)
 {
     return !masks(p->epilogue) || (p->bits && (uintptr_t)p->bits % 16 == 0 && p->bits_lead % BITS == 0 && p->bits_lead >= d->rows && d->count == 1);
 }
 
-/* Does D = op(A) op(B), as many and as large, of types that the library takes together? */
+/* Whether the sizes, counts and types of D = op(A) op(B) are valid for the library. */
 bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const FakeMatrix *d)
 {
     const int64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
@@ -105,7 +105,7 @@ void put(cudaDataType type, void *a, int64_t i, double x)
     else
         ((float *)a)[i] = (float)x;
 }
-/* Matrix number i as factors, its rows or columns, whichever the sums go along, one behind the other. */
+/* Matrix number i as rounded factors, in the order of the sums. */
 std::vector<double> factors(cublasComputeType_t how, const FakeMatrix &l, const void *from, int64_t i, bool along_rows)
 {
     std::vector<double> v;
@@ -136,7 +136,7 @@ void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double
                 if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
                     all += at(ld.type, p.bias, row);
                 unsigned char *byte = masks(p.epilogue) ? p.bits + (column * p.bits_lead + row) / 8 : nullptr;
-                const unsigned char bit = (unsigned char)(1 << row % 8); /* the library's own order is not told */
+                const unsigned char bit = (unsigned char)(1 << row % 8); /* the order of the real library is not documented */
                 const bool open = undoes(p.epilogue) ? *byte & bit : !(p.epilogue & CUBLASLT_EPILOGUE_RELU) || all > 0;
                 if (byte && !undoes(p.epilogue))
                     *byte = (unsigned char)(open ? *byte | bit : *byte & ~bit);
@@ -228,7 +228,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* An algorithm of this library is the alignment that it counts on and the workspace that it was promised. */
+/* An algorithm of this library is the alignment that it assumes and the workspace that it may use. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t p, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t like, int most,
                                               cublasLtMatmulHeuristicResult_t *r, int *n)
@@ -265,7 +265,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     const char *const tf = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? " in tf32"
                            : how.compute == CUBLAS_COMPUTE_32F_FAST_16BF || xa.type == CUDA_R_16BF ? " in bf16"
                            : how.compute == CUBLAS_COMPUTE_32F_FAST_16F || xa.type == CUDA_R_16F ? " in f16" : "";
-    const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* the host's, read now */
+    const double one = at(how.scale, alpha, 0), before = at(how.scale, beta, 0); /* in host memory, read now */
     shim_work(stream, [=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: a product, %lld x %lld%s%s%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,

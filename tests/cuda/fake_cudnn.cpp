@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-/* tenon-plan, which executes nothing, has none. */
+/* Weak: tenon-plan, which executes nothing, has no streams. */
 void shim_work(struct FakeStream *stream, std::function<void()> work) __attribute__((weak));
 
 namespace {
@@ -36,9 +36,9 @@ struct Value {
 struct Descriptor {
     cudnnBackendDescriptorType_t type;
     std::map<int, Value> set;
-    std::string text; /* of a device and of a plan */
+    std::string text; /* description of a device, or text of a plan */
     int64_t engine;
-    const Descriptor *graph; /* of what is made from it */
+    const Descriptor *graph; /* for a descriptor that is made from a graph */
 };
 
 bool wrong(const char *what)
@@ -64,7 +64,7 @@ size_t size_of(cudnnBackendAttributeType_t t)
     }
 }
 
-/* Number i of what was set; 0: it was not. */
+/* Element i of an attribute; 0: it was not set. */
 template <class T> T get(const Descriptor *d, int name, int64_t i = 0)
 {
     T v = {};
@@ -85,8 +85,8 @@ struct Tensor {
 };
 struct Convolution {
     int64_t kind, engine; /* 0: y, 1: dx, 2: dw */
-    int64_t relu;            /* of dx: undone, of the value b */
-    Tensor x, w, y, b, r, u, v; /* b.id, r.id 0: none; r: added; u, v: where sums go */
+    int64_t relu;            /* for dx: apply the gradient of a relu whose value is b */
+    Tensor x, w, y, b, r, u, v; /* b.id, r.id 0: none; r: added tensor; u, v: outputs of sums */
     int64_t pad[2], stride[2], dilation[2];
 };
 
@@ -138,7 +138,7 @@ bool read_relu_d(const Descriptor *o, const Descriptor *t, Convolution *c)
     return memcmp(c->b.stride, c->x.stride, sizeof c->b.stride) == 0;
 }
 
-/* The sum of dx over all but channels. */
+/* The sum of dx over all dimensions but the channels. */
 bool read_sum_of_dx(const Descriptor *o, const Descriptor *dx, Convolution *c)
 {
     const Descriptor *how = part(o, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
@@ -218,7 +218,7 @@ bool read_text(const std::string &s, Convolution *c)
     return at && *at == ']';
 }
 
-/* Its numbers as factors. */
+/* The numbers of a tensor, rounded as factors. */
 std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
 {
     std::vector<float> v((size_t)(t.dim[0] * t.stride[0]));
@@ -229,7 +229,7 @@ std::vector<float> factors(const Tensor &t, const void *from, bool in_tf32)
     return v;
 }
 
-/* Number i of y or dx, with what is behind the convolution: f32 in between, as the virtual tensors are. */
+/* Number i of y or dx, after the operations that follow the convolution; intermediate values are f32, like virtual tensors. */
 float number(const Tensor &t, const void *from, int64_t at)
 {
     return !t.id ? 0 : t.half == 1 ? bf16_at(from, at) : t.half ? f16_at(from, at) : ((const float *)from)[at];
@@ -243,7 +243,7 @@ float finished(const Convolution &c, float sum, int64_t i, const void *b, const 
     return c.relu && sum < 0 ? 0 : sum;
 }
 
-/* Of a channel's numbers before they are rounded; v NULL: squares are not wanted. */
+/* Sums of a channel's numbers before rounding, and of their squares; v NULL: no squares. */
 void put_sums(const Tensor &t, const std::vector<double> &y, float *u, float *v)
 {
     std::vector<double> sum((size_t)t.dim[1], 0.0), squares = sum;
@@ -297,7 +297,7 @@ void execute(const Convolution &c, const void *x, const void *w, const void *y, 
         put_sums(*to, sum, (float *)u, (float *)v);
 }
 
-/* ---- what is asked of descriptors */
+/* ---- queries of descriptors */
 
 std::string device_text()
 {

@@ -65,7 +65,7 @@ struct ncclComm {
     FILE *log;
     cudaStream_t stream;
     std::vector<Message> group;
-    std::function<bool()> begun; /* what is not in the stream yet */
+    std::function<bool()> begun; /* work that is not in the stream yet */
 
     void note(const char *fmt, size_t count, int peer)
     {
@@ -77,7 +77,7 @@ struct ncclComm {
         return !ready || begun;
     }
 
-    /* A part of it; true when nothing is left. */
+    /* Does a part of the work; true: nothing is left. */
     bool move(Message &m)
     {
         Ring &r = m.sent ? shared->ring[rank][m.peer] : shared->ring[m.peer][rank];
@@ -100,7 +100,7 @@ struct ncclComm {
         return [this, all]() mutable {
             bool done = true;
             for (Message &m : all) {
-                bool behind = false; /* of two to the same rank the first comes first */
+                bool behind = false; /* an earlier message to the same rank is pending */
                 for (const Message *k = all.data(); k < &m; k++)
                     behind |= k->bytes > 0 && k->sent == m.sent && k->peer == m.peer;
                 done &= !behind && move(m);
@@ -120,7 +120,7 @@ struct ncclComm {
 
 static ncclComm *the_one; /* group calls do not name it */
 
-/* What it needs is made when it begins: a graph's launches each begin anew. */
+/* Makes its state when it begins, because each launch of a graph begins with a new state. */
 template <class T> struct Sum {
     std::vector<std::vector<T>> parts;
     std::function<bool()> moving;
@@ -146,7 +146,7 @@ template <class T> static std::function<bool()> sum_of_all(ncclComm *c, const vo
         if (!sum->moving())
             return false;
         for (size_t i = 0; i < count; i++) {
-            T all = 0; /* in an order that is not the tree's */
+            T all = 0; /* adds in another order than the tree */
             for (int r = c->ranks - 1; r >= 0; r--)
                 all += sum->parts[r][i];
             ((T *)to)[i] = all;
@@ -264,7 +264,7 @@ NcclResult ncclRecv(void *to, size_t count, int type, int from, NcclComm c, cuda
     return NCCL_SUCCESS;
 }
 
-/* In a group, and in place, as programs ask for it. */
+/* Only in a group, and in place, as programs use it. */
 NcclResult ncclAllGather(const void *from, void *to, size_t count, int type, NcclComm c, cudaStream_t stream)
 {
     const size_t bytes = count * size_of(type);

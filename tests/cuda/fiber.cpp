@@ -9,15 +9,15 @@ ShimIndex threadIdx, blockIdx, gridDim;
 
 namespace {
 
-enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 /* what every GPU gives a block */, WALL = 64, BRICK = 0xa5 };
+enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 /* what every GPU allows a block */, WALL = 64, BRICK = 0xa5 };
 
 struct Fiber {
     void *stack_pointer;
-    bool done, waits, meets; /* at the block's barrier since turn number, or where all blocks meet */
+    bool done, waits, meets; /* waits: at the barrier of the block; meets: at the barrier of all blocks */
     unsigned since;
 };
 struct Warp {
-    uint64_t slot[2][LANES]; /* of this exchange and the one before: nobody is two ahead */
+    uint64_t slot[2][LANES]; /* of this exchange and the one before: no lane is two exchanges ahead */
     int arrived, live;
     unsigned turn;
 };
@@ -25,19 +25,19 @@ struct Block {
     unsigned index;
     Fiber fiber[MOST];
     Warp warp[MOST / LANES];
-    std::vector<unsigned char> shared, chip; /* for a stage; for the launch, and a wall behind it */
-    std::vector<unsigned> order; /* in which its threads take turns */
+    std::vector<unsigned char> shared, chip; /* memory of a stage; memory of the launch, with a red zone after it */
+    std::vector<unsigned> order; /* the order in which its threads take turns */
     int arrived, live;
     unsigned turn;
 };
 
 std::vector<Block> blocks_at_work;
-Block *block; /* the one at hand */
+Block *block; /* the current one */
 std::vector<unsigned char> stacks;
 void *scheduler;
 const std::function<void()> *body;
 unsigned current;
-int met, meeting_live; /* threads of all blocks that have come to where they meet, and that still run */
+int met, meeting_live; /* threads of all blocks: at the common barrier; still running */
 unsigned meeting_turn;
 long site_skipped = -1;
 
@@ -57,7 +57,7 @@ void leave()
     fiber_switch(&block->fiber[current].stack_pointer, scheduler);
 }
 
-/* Waits until all that still run have come here. */
+/* Waits until all running lanes have reached this exchange. */
 void meet(int &here, int of, unsigned &which)
 {
     const unsigned mine = which;
@@ -69,7 +69,7 @@ void meet(int &here, int of, unsigned &which)
         leave();
 }
 
-/* A thread that has ended counts at no barrier any more. */
+/* A thread that has ended no longer counts at barriers. */
 void end_thread()
 {
     Warp &w = block->warp[current / LANES];
@@ -130,7 +130,7 @@ bool can_run(const Fiber &f)
     return !f.done && !(f.waits && f.since == block->turn) && !(f.meets && f.since == meeting_turn);
 }
 
-/* A turn for each of 32 threads, or, ahead: until all of them have ended or stand at a barrier.  False: none could. */
+/* Gives each of 32 threads a turn; ahead: until all of them have ended or wait at a barrier.  False: no thread could run. */
 bool run_warp(const unsigned *lane, bool ahead)
 {
     bool ran, any = false;
@@ -173,7 +173,7 @@ void begin_block(Block &b, unsigned index, unsigned threads, size_t first_stack,
     shuffle(b.order, kind, index);
 }
 
-/* A turn for each of its warps. */
+/* Gives each warp of a block a turn. */
 bool run_block(Block &b, int kind)
 {
     bool any = false;
@@ -197,7 +197,7 @@ void run_whole(Block &b, const char *kernel, int kind)
             stuck(kernel);
 }
 
-/* In step, or one block as far as it comes before the next: from the last, or at random. */
+/* Runs blocks in step, or each as far as it can before the next one, from the last one or at random. */
 void run_together(const char *kernel, int kind)
 {
     uint32_t state = 88172645u + (uint32_t)kind;
@@ -252,7 +252,7 @@ void shim_barrier(int site)
     f.waits = false;
 }
 
-/* What a stage leaves in shared memory is nothing for the next: the last to come spoils it. */
+/* A stage must not read shared memory of the stage before it, so the last thread at the barrier overwrites it. */
 void shim_meet(int site)
 {
     if (site == site_skipped)

@@ -4,7 +4,7 @@
 #include <functional>
 
 void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
-/* All blocks side by side. */
+/* Runs all blocks at the same time. */
 void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const std::function<void()> &thread);
 
 #endif

@@ -19,7 +19,7 @@ inline float rounded(float x, int drop)
 }
 inline float tf32(float x)
 {
-    static const bool exact = getenv("FAKE_EXACT") != NULL; /* to see what else a program in tf32 does than rounding */
+    static const bool exact = getenv("FAKE_EXACT") != NULL; /* to test everything but the rounding of a program in tf32 */
     return exact ? x : rounded(x, 13);
 }
 inline float bf16(float x)
@@ -42,7 +42,7 @@ inline void bf16_put(void *a, int64_t i, float x)
     ((uint16_t *)a)[i] = (uint16_t)(bits >> 16);
 }
 
-/* f16 by its definition: m / 1024 times 2^e, 1024 <= m < 2048, -14 <= e <= 15; with m < 1024 at the lower end, infinite behind the upper one. */
+/* f16 by its definition: m / 1024 times 2^e, 1024 <= m < 2048, -14 <= e <= 15; m < 1024 for e = -14; larger numbers are infinite. */
 enum { F16_LEAST = -14, F16_MOST = 15 };
 inline int f16_exponent(double x)
 {

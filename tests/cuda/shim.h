@@ -30,14 +30,14 @@ struct ShimIndex {
 };
 extern ShimIndex threadIdx, blockIdx, gridDim;
 
-/* Shared memory: one place for all that a kernel asks for, which it must be done with before it asks for something else. */
+/* Shared memory: all declarations of a kernel share one place, so a kernel must have finished with one before it uses the next. */
 void *shim_shared(size_t bytes);
 #define SHARED(type, name) type &name = *(type *)shim_shared(sizeof(type))
 
-void shim_barrier(int site); /* of the block; site: which in the source */
+void shim_barrier(int site); /* barrier of the block; site: its index in the source */
 #define block_sync() shim_barrier(__COUNTER__)
 
-/* The 64 bits that lane `from` of this thread's warp brings; all lanes that still run come here. */
+/* Returns the 64 bits of lane `from` of this thread's warp; all running lanes must call it. */
 uint64_t shim_exchange(uint64_t mine, int from);
 template <class T> T __shfl_xor_sync(unsigned, T x, int distance)
 {
@@ -57,19 +57,19 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 }
 #define __ffs __builtin_ffs
 
-/* A launch: `thread` once for every thread, when the stream gets to it. */
+/* Adds a launch to a stream, which calls `thread` once for every thread. */
 void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
-/* A launch whose blocks run side by side and meet at shim_meet: SHIM_BLOCKS of them, 3 where nobody says.  Each has chip_bytes of its own for all of
- * the launch, of SHIM_CHIP at most: a million where nobody says. */
+/* The same for a launch whose blocks run at the same time, with a common barrier, shim_meet.  There are SHIM_BLOCKS blocks (default
+ * 3).  Each has chip_bytes bytes for the whole launch, at most SHIM_CHIP (default: a million). */
 void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread);
 int shim_blocks_together();
 int64_t shim_chip_limit();
-void *shim_chip(); /* this block's */
-void shim_meet(int site); /* of all blocks; site: which in the source */
+void *shim_chip(); /* this block's bytes */
+void shim_meet(int site); /* barrier of all blocks; site: its index in the source */
 #define grid_meet(arrived) ((void)(arrived), shim_meet(__COUNTER__))
 #define cluster_meet(arrived) grid_meet(arrived)
 
-/* What a library does, when the stream gets to it. */
+/* Adds work of a library to a stream. */
 void shim_work(struct FakeStream *stream, std::function<void()> work);
 
 #endif

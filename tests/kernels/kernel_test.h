@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* Check notes every assertion that holds, in a file: two thirds of the time of tests that look at each
- * number of a buffer.  Those that fail say their own line. */
+/* Check records each assertion that holds in a file, which takes two thirds of the time of tests that check each number of a
+ * buffer.  So only assertions that fail are reported, with their line. */
 #define _mark_point(file, line) ((void)0)
 
-/* A plain kernel in a function of its own, compiled well even where the test is not: of the tests of
- * convolutions these take the most time. */
+/* A plain kernel as a separate function that is always optimised: plain kernels take most of the time of the tests of
+ * convolutions. */
 #ifdef __clang__
 #define REFERENCE __attribute__((noinline))
 #else
@@ -95,7 +95,7 @@ static inline real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
     return y;
 }
 
-/* Rows of c numbers, each of ld, the rest -7; and whether they lie so, the rest untouched. */
+/* Rows of c numbers with distance ld and -7 between them; and whether the rows are equal and the -7 unchanged. */
 static inline real *spread(const real *x, int64_t rows, int64_t c, int64_t ld)
 {
     real *y = buffer(rows * ld);
@@ -122,7 +122,7 @@ static inline double distance(const real *a, const real *b, int64_t count)
     return size > 0 ? sqrt(apart / size) : sqrt(apart);
 }
 
-/* a is b within the tolerance, and wrote nothing behind its end. */
+/* a equals b within the tolerance, and nothing was written after its end. */
 static inline void check_close(const real *a, const real *b, int64_t count, const char *what)
 {
     const double d = distance(a, b, count);
@@ -177,7 +177,7 @@ static inline void as_team(int members, void (*work)(void *arg), void *arg)
     barriers_free(barrier);
 }
 
-/* Each test is a process of its own whose stack grows to RT_STACK at most: what a kernel's arrays may take of a thread. */
+/* Each test is a separate process whose stack has at most RT_STACK bytes, as a thread of a program. */
 static inline int run_suite(TCase *tests, const char *name)
 {
     struct rlimit limit;

@@ -17,7 +17,7 @@ static const Conv shapes[] = {
     {1, 4, 11, 10, 6, 3, 2, 2, 3, 1, 0, 1, 1, 1, 6, 3, 2},
     {2, 6, 10, 10, 8, 3, 3, 1, 1, 2, 2, 2, 2, 1, 10, 10, 2},       /* dilated */
     {1, 4, 9, 9, 4, 2, 3, 2, 1, 1, 3, 3, 2, 1, 4, 11, 2},
-    {2, 3, 9, 8, 4, 1, 1, 3, 2, 0, 0, 1, 1, 1, 3, 4, 2},           /* pixels that nobody sees */
+    {2, 3, 9, 8, 4, 1, 1, 3, 2, 0, 0, 1, 1, 1, 3, 4, 2},           /* pixels in no window */
     {2, 8, 7, 7, 12, 3, 3, 1, 1, 1, 1, 1, 1, 4, 7, 7, 2},          /* groups */
     {1, 34, 5, 5, 66, 3, 3, 1, 1, 1, 1, 1, 1, 2, 5, 5, 2},
     {2, 6, 6, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 6, 6, 6, 2},           /* depthwise */
@@ -28,7 +28,7 @@ static const Conv shapes[] = {
     {17, 1, 12, 11, 20, 5, 5, 1, 1, 0, 0, 1, 1, 1, 8, 7, 2},       /* more samples than lanes */
     {16, 3, 9, 10, 37, 3, 5, 1, 1, 1, 2, 1, 1, 1, 9, 10, 2},       /* patches of 45 taps */
     {18, 2, 13, 11, 19, 3, 3, 2, 2, 1, 1, 2, 1, 1, 6, 6, 2},
-    {2, 12, 10, 9, 9, 3, 4, 1, 1, 0, 1, 1, 1, 1, 8, 8, 2},         /* odd columns apart */
+    {2, 12, 10, 9, 9, 3, 4, 1, 1, 0, 1, 1, 1, 1, 8, 8, 2},         /* a second copy of odd columns */
     {1, 36, 40, 40, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 40, 40, 2},      /* frames in bands */
     {1, 16, 9, 9, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 9, 9, 2},
     {1, 160, 30, 30, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 30, 2},     /* padded copy in bands */
@@ -41,7 +41,7 @@ static const Conv shapes[] = {
     {2, 3, 20, 19, 70, 7, 7, 2, 2, 3, 3, 1, 1, 1, 10, 10, 2},      /* few channels: two panels */
     {2, 2, 9, 9, 32, 3, 5, 1, 1, 0, 3, 2, 1, 1, 5, 11, 2},
     {3, 260, 9, 20, 24, 1, 1, 1, 1, 0, 0, 1, 1, 1, 9, 20, 2},      /* 1x1, more than a block */
-    {3, 270, 9, 20, 300, 1, 1, 1, 1, 0, 0, 1, 1, 1, 9, 20, 2},     /* and wide: copied, in blocks each way */
+    {3, 270, 9, 20, 300, 1, 1, 1, 1, 0, 0, 1, 1, 1, 9, 20, 2},     /* and wide: copied, in blocks in both directions */
     {2, 140, 23, 22, 40, 1, 1, 2, 2, 0, 0, 1, 1, 1, 12, 11, 2},
     {1, 800, 3, 3, 700, 1, 1, 1, 1, 0, 0, 1, 1, 1, 3, 3, 2},       /* weights from beyond the L2 */
     {1, 200, 22, 21, 40, 2, 2, 1, 1, 0, 0, 1, 1, 1, 21, 20, 2},    /* not padded, in bands */
@@ -58,9 +58,9 @@ static const Conv shapes[] = {
     {9, 20, 2, 2, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 2, 2, 0},         /* tiles across samples */
     {3, 12, 7, 7, 35, 3, 3, 2, 2, 1, 1, 1, 1, 1, 4, 4, 0},
     {2, 70, 50, 40, 34, 3, 3, 2, 1, 1, 1, 1, 1, 1, 25, 40, 0},     /* bands of rows */
-    {2, 34, 25, 40, 70, 2, 3, 2, 2, 0, 1, 1, 1, 1, 12, 20, 0},     /* and of dx's */
+    {2, 34, 25, 40, 70, 2, 3, 2, 2, 0, 1, 1, 1, 1, 12, 20, 0},     /* bands of rows of dx */
     {2, 24, 9, 9, 40, 3, 3, 3, 3, 1, 1, 2, 2, 1, 3, 3, 0},         /* phases of a dilated kernel */
-    {2, 16, 8, 8, 20, 3, 3, 2, 2, 2, 2, 2, 2, 1, 4, 4, 0},         /* rows that nobody sees */
+    {2, 16, 8, 8, 20, 3, 3, 2, 2, 2, 2, 2, 2, 1, 4, 4, 0},         /* rows in no window */
 };
 /* clang-format on */
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -200,7 +200,7 @@ START_TEST(backward)
     real *dwr = weights_rows(dwl, c);
     check_close(dwr, dw, count_w(c), "conv2d_dw");
 
-    Conv write = c; /* over NaN what is added to zeros */
+    Conv write = c; /* writing over NaN equals adding to zeros */
     write.write = true;
     real *zeros = zero_buffer(count_w(c)), *written = buffer(count_w(c));
     conv2d_dw(zeros, xl, dyl, c);
@@ -216,7 +216,7 @@ static Pool pool_of(Conv c)
     return (Pool){c.n, c.o, c.oh, c.ow, 2, 2, 2, 2, 0, 0, c.oh / 2, c.ow / 2, 0};
 }
 
-/* The upper half of each channel, as images of digits have it. */
+/* Makes zeros of the upper half of each channel, as in images of digits. */
 static void blank(real *x, Conv c)
 {
     for (int i = 0; i < c.n * c.c; i++, x += c.h * c.w)
@@ -250,7 +250,7 @@ START_TEST(pooled)
     real *yr = rows(y, c.n, c.o, cells);
     check_close(yr, expect, count_pooled(c), "conv2d_pool");
 
-    /* the gradient by way of the whole image, zeros and all */
+    /* the gradient through the whole image before pooling, with its zeros */
     real *dp = random_buffer(count_pooled(c), 4), *dy = buffer(count_y(c));
     for (int64_t i = 0; i < count_pooled(c) && _i >= SHAPES; i++)
         dp[i] = i % 7 % 2 ? dp[i] : 0;
@@ -406,7 +406,7 @@ START_TEST(literal_sizes)
 }
 END_TEST
 
-/* Filters large enough to go past the caches; back, a 1x1 filter is its transpose forward. */
+/* Filters so large that packing streams past the caches; for dx, a packed 1x1 filter is the transposed one. */
 START_TEST(wide_packed)
 {
     const int o = 520 + 32 * _i, inputs = 513;
@@ -444,7 +444,7 @@ START_TEST(samples_apart)
 }
 END_TEST
 
-/* <dy, conv(x, w)> = <dx, x> = <dw, w>: what a gradient of a bilinear map has to be. */
+/* <dy, conv(x, w)> = <dx, x> = <dw, w>, because the convolution is bilinear. */
 START_TEST(adjoint)
 {
     const Conv c = shapes[_i];
@@ -471,10 +471,10 @@ END_TEST
 
 static const RtOpt momentum = {.lr = 0.1f, .decay = 0.01f, .momentum = 0.9f, .clip_value = 0.75f};
 
-/* x and dy of all shards, stored as the fast kernels want them; dw: the sum by the plain kernel, adjacent pairs first. */
+/* x and dy of all shards, in the layout of the fast kernels; dw: the sum by the plain kernel, adjacent pairs first. */
 typedef struct Shards {
     char *memory;
-    int64_t bytes, dy; /* a shard's; from its x to its dy */
+    int64_t bytes, dy; /* of a shard; from its x to its dy */
     real *dw;
 } Shards;
 
@@ -503,7 +503,7 @@ static Shards shards_of(Conv c, int shards)
     return q;
 }
 
-/* All units of shards first .. first + count - 1; with grad the sums alone. */
+/* Runs all units for shards first .. first + count - 1; with grad only the sums. */
 static void run_squares(const Shards *q, Conv c, int first, int count, real *grad, real *w,
                         real *s0)
 {

@@ -134,7 +134,7 @@ START_TEST(teams)
 }
 END_TEST
 
-/* How much of the samples is zero: nothing, most of it, all, and much of some rows and columns alone. */
+/* Zeros in the samples: none, most numbers, all numbers, and many in some rows and columns only. */
 enum { ZEROS = 4 };
 static bool is_zero(int zeros, int sample, int column)
 {
@@ -168,7 +168,7 @@ START_TEST(sparse)
 }
 END_TEST
 
-/* A layer and its shards: x and dy of shard s lie s * shard_bytes on. */
+/* A layer and its shards: x and dy of shard s are s * shard_bytes after those of shard 0. */
 typedef struct Layer {
     Dense d;
     int shards, samples;
@@ -191,8 +191,8 @@ static Layer layer_of(Dense d, int shards)
     return l;
 }
 
-/* All shards at once give each the bits of dense and dense_dx_turned: n = 20 in tiles of two heights, sizes that fill no panel, one
- * panel and many. */
+/* The kernels for all shards together give the bits of dense and dense_dx_turned: n = 20 in tiles of two heights, sizes that
+ * fill no panel, one panel and many. */
 START_TEST(wide)
 {
     static const Dense sizes[] = {{8, 70, 100}, {20, 33, 64},  {1, 5, 3},     {3, 64, 33},
@@ -275,8 +275,7 @@ STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw) static const struct {
              {step_adam, from_grad_adam},
              {step_adamw, from_grad_adamw}};
 
-/* Sum of items 0 .. n-1 as the tree says it, by recursion: the left part is the largest power of
- * two below n. */
+/* Sum of items 0 .. n - 1 in the order of the tree, by recursion: the left part is the largest power of two below n. */
 static real tree_by_hand(const real *item, int n)
 {
     if (n == 1)
@@ -333,7 +332,7 @@ static void run_fused(const Layer *l, State q, int kind)
         steps[kind].fused(&r, unit, q, l);
 }
 
-/* Each group its own sums, the tree over the groups, the update from there. */
+/* Each group computes its sums; the tree adds the groups; the update uses the result. */
 static void run_groups(const Layer *l, State q, int kind, int groups)
 {
     const int64_t count = DENSE_COUNT(l->d.k, l->d.o);
@@ -362,7 +361,7 @@ static void run_groups(const Layer *l, State q, int kind, int groups)
         free(grad[g]);
 }
 
-/* The update that follows a sum, in every way a sum can be held. */
+/* The update after a sum, for each way to divide the sum. */
 START_TEST(update)
 {
     static const Update rule[] = {update_sgd, update_rmsprop, update_adam, update_adamw};
@@ -398,7 +397,7 @@ START_TEST(update)
 }
 END_TEST
 
-/* x of the layer's shards as a data set in another order: as bytes, which x then are, or as they are. */
+/* Stores x of the layer's shards as a data set in another order: as bytes, to which x is rounded first, or unchanged. */
 static char *data_set(Layer *l, uint32_t *index, bool bytes, int zeros)
 {
     const int all = l->shards * l->samples, k = l->d.k;

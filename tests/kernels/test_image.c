@@ -24,7 +24,7 @@ static Rt stored(int type, int64_t epoch)
                 .epoch = epoch};
 }
 
-/* What pixel (k, i, j) of the sample should become. */
+/* The expected value of pixel (k, i, j) of the sample. */
 static real expected(const Rt *r, uint32_t sample, const real *mean, Image m, Augment a, Draw d,
                      int k, int i, int j)
 {
@@ -134,7 +134,7 @@ START_TEST(images)
 }
 END_TEST
 
-/* Each offset, both sides and every place of the cut come equally often; another epoch draws anew. */
+/* Each offset, both mirrorings and each position of the cutout are equally frequent; another epoch has other draws. */
 START_TEST(draws)
 {
     enum { SAMPLES = 9000 };
@@ -152,7 +152,7 @@ START_TEST(draws)
         ck_assert_int_eq(d.bottom - d.top, 3);
         ck_assert_int_eq(d.right - d.left, 3);
     }
-    for (int i = 0; i < 9; i++) { /* 1000 expected, 30 the standard deviation */
+    for (int i = 0; i < 9; i++) { /* expected 1000, standard deviation 30 */
         ck_assert_int_lt(abs(dy[i] - SAMPLES / 9), 150);
         ck_assert_int_lt(abs(dx[i] - SAMPLES / 9), 150);
     }

@@ -54,7 +54,7 @@ START_TEST(pooling)
 }
 END_TEST
 
-/* y and dy within something wider: the same bits, and nothing written between the rows. */
+/* y and dy as parts of wider rows: the same bits, and nothing is written between the rows. */
 START_TEST(pooling_apart)
 {
     const Pool p = pools[_i];
@@ -80,8 +80,7 @@ START_TEST(pooling_apart)
 }
 END_TEST
 
-/* The definition, by hand: the first of equals takes the gradient, padding neither wins nor counts.
- */
+/* The definition: the first of equal maxima gets the gradient; padding never wins and does not count. */
 START_TEST(pool_rules)
 {
     const Pool p = {1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 2, 2, 0, 0};
@@ -292,7 +291,7 @@ START_TEST(counting)
 }
 END_TEST
 
-/* Few different numbers: many are the largest at once, and the first of them must win. */
+/* Few different numbers: several are the largest, and the first of them must win. */
 START_TEST(counting_ties)
 {
     for (int k = 1; k < 80; k += k < 20 ? 1 : 7) {
@@ -327,7 +326,7 @@ START_TEST(dropout_mask)
     dropout_dx(b, x, &r, 2, 1, 0.25f, n, k);
     check_same(a, b, (int64_t)n * k * (int64_t)sizeof(real), "dropout_dx");
 
-    /* sample 2 alone, as another split of the batch would call it */
+    /* sample 2 alone, as in another division of the batch */
     dropout(b, x + 2 * k, &r, 2, 3, 0.25f, 1, k);
     check_same(a + 2 * k, b, k * (int64_t)sizeof(real), "dropout of another chunk");
     release(3, x, a, b);
@@ -402,7 +401,7 @@ START_TEST(input)
 }
 END_TEST
 
-/* A class a position: what the rows give one by one, a position without a class nothing. */
+/* A class for each position: the result is that of the single rows; a position without a class adds nothing. */
 START_TEST(losses_of_positions)
 {
     enum { N = 3, T = 5, K = 19, ALL = N * T * K };
@@ -492,7 +491,7 @@ START_TEST(tokens)
         ck_assert_mem_eq(got, y, sizeof y);
         rt_tokens(got, &r, 1, 2, 4);
         ck_assert_mem_eq(got, x + 4, sizeof x - 4 * sizeof *x);
-        Rt few = r; /* what is beyond the vocabulary is never looked up */
+        Rt few = r; /* a token outside of the vocabulary is never looked up */
         int wrong = 0;
         few.vocab = 7, few.wrong = &wrong;
         rt_tokens(got, &few, 0, 3, 4);
@@ -517,8 +516,7 @@ static real tree_by_hand(const real *item, int n)
     return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
 }
 
-/* Slices inside shards, shards in the tree; any number of units; nothing behind the last element.
- */
+/* Slices are added inside shards, shards in the tree; any number of units; nothing is written after the last element. */
 START_TEST(reduce)
 {
     enum { SHARDS = 6, SLICES = 3, COUNT = 101 };

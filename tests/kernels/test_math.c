@@ -84,7 +84,7 @@ START_TEST(accurate)
 }
 END_TEST
 
-/* gelu cancels below -1, as its definition does: its error is told against |x|. */
+/* gelu loses digits below -1, as its definition does, so its error is relative to |x|. */
 START_TEST(gelu)
 {
     for (int i = 0; i < POINTS; i++) {
@@ -96,7 +96,7 @@ START_TEST(gelu)
 }
 END_TEST
 
-/* Pooling before the activation is exact because the activation never turns two values round. */
+/* Pooling before the activation is exact because the activation is monotone. */
 START_TEST(monotone)
 {
     real before = -2, x = -10;
@@ -137,8 +137,8 @@ START_TEST(special)
 }
 END_TEST
 
-/* Every function where its formula ends: infinities, the largest numbers, the bounds of exp, numbers around 0, and NaNs of any
- * bits.  Vectors say what one real says: the same NaNs and infinities, else the same number; a denormal number is 0 to them. */
+/* Every function at the limits of its formula: infinities, the largest numbers, the bounds of exp, numbers around 0, and NaNs
+ * with any bits.  Vectors give the result of one real: the same NaNs, infinities or numbers; they treat denormals as 0. */
 static const struct {
     const char *name;
     Act vector;
@@ -188,14 +188,14 @@ static bool agrees(real got, real want, real x)
     const real size = s_abs(want);
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got);
-    if (s_abs(x) < TINY) /* what 0 gives, too */
+    if (s_abs(x) < TINY) /* the result for 0 is right, too */
         return true;
-    if (isinf(want) || isinf(got)) /* beyond the last number by a rounding */
+    if (isinf(want) || isinf(got)) /* overflow by rounding */
         return got == want || (s_abs(got) >= HUGEST && size >= HUGEST / 2 && (got > 0) == (want > 0));
     return s_abs(got - want) <= 2 * TINY || s_abs(got - want) <= size * (sizeof(real) == 8 ? (real)1e-13 : (real)1e-5);
 }
 
-/* In all lanes, so that none computes with leftovers of another. */
+/* In all lanes, so that no lane uses numbers of another. */
 static void compare_at(int f, real x)
 {
     real y[V];
@@ -219,7 +219,7 @@ START_TEST(ends)
         compare_at(_i, (real)minus * HUGEST);
         compare_at(_i, (real)minus * TINY);
         compare_at(_i, (real)minus * TINY / 4);
-        for (Bits bits = 0; bits < 1024; bits++) { /* the low ones are what exponents are made of */
+        for (Bits bits = 0; bits < 1024; bits++) { /* the low bits, from which functions make exponents */
             compare_at(_i, of_bits(none | bits | (minus < 0 ? sign : 0)));
             compare_at(_i, of_bits(none | bits << 12 | (minus < 0 ? sign : 0)));
         }
@@ -267,7 +267,7 @@ START_TEST(masks)
 }
 END_TEST
 
-/* Scalar forms say the same as the vectors. */
+/* Scalar forms give the same results as vectors. */
 START_TEST(scalars)
 {
     for (int k = 0; k < 1000; k++) {
@@ -289,7 +289,7 @@ START_TEST(scalars)
 }
 END_TEST
 
-/* Every count up to three vectors: all elements, nothing behind them. */
+/* Every count up to three vectors: all elements are written, and nothing after them. */
 START_TEST(map)
 {
     for (int count = 0; count <= 3 * V; count++) {

@@ -156,7 +156,7 @@ START_TEST(teams)
 }
 END_TEST
 
-/* x and y within something wider: the same bits, and nothing written between the rows. */
+/* x and y as parts of wider rows: the same bits, and nothing is written between the rows. */
 START_TEST(rows_apart)
 {
     const BatchNorm s = sizes[_i];
@@ -191,7 +191,7 @@ START_TEST(rows_apart)
 }
 END_TEST
 
-/* A filter's result, normalised, is what the folded filter gives; units make their shares. */
+/* The folded filter gives the normalised result of the filter; units divide the outputs. */
 START_TEST(folded)
 {
     enum { O = 5, EACH = 7, UNITS = 3 };
@@ -265,7 +265,7 @@ START_TEST(gradients)
 END_TEST
 #endif
 
-/* Averages over shards, whatever the number of processes that hold them. */
+/* Averages over shards are the same for any number of processes. */
 START_TEST(averages)
 {
     enum { C = 19, SHARDS = 4, SLICES = 2, ROWS = 6 };
@@ -295,8 +295,8 @@ START_TEST(averages)
 }
 END_TEST
 
-/* Statistics of the whole batch from what each shard has are those of all slices together, and so are the averages, from the
- * fused update as from one behind a reduction. */
+/* Statistics of the whole batch, computed from those of each shard, equal those of all slices together; so do the averages, in
+ * a fused update and in an update after a reduction. */
 START_TEST(of_all_shards)
 {
     enum { C = 19, SHARDS = 5, SLICES = 3, HW = 4, SAMPLES = 2, ROWS = SAMPLES * HW };
@@ -326,7 +326,7 @@ START_TEST(of_all_shards)
             batch_record_known(&r, unit, 2, k, mean[k], var[k], (const char *)known, SHARDS,
                                SLICES * ROWS, (real)0.75, C);
             batch_record_known(&r, unit, 2, !k, NULL, NULL, NULL, SHARDS, SLICES * ROWS, (real)0.75,
-                               C); /* the other phase leaves them alone */
+                               C); /* the other phase does not change them */
         }
     }
     check_same(mean[0], mean[1], C * sizeof(real), "running mean of the batch");
@@ -341,9 +341,9 @@ END_TEST
 
 /* ------------------------------------------------------------------------- channels far from 0
  *
- * A channel's mean is up to RATIO deviations.  Its numbers, and its mean, are rounded by UNIT deviations then, and results may be a
- * few UNITs off what long double makes of the same numbers, for any number of rows.  Sums of squares less the square of the sum
- * would be off by RATIO UNITs.  (RATIO in f64 makes the same UNIT as in f32.) */
+ * A channel's mean is up to RATIO standard deviations from 0.  Its numbers and its mean are then rounded by UNIT deviations, and
+ * results may differ by a few UNITs from those of long double, for any number of rows.  The formula "sum of squares minus square
+ * of the sum" would have an error of RATIO UNITs.  (RATIO in f64 gives the same UNIT as in f32.) */
 #ifdef RT_DOUBLE
 static const double RATIO = 1000.0 * (1 << 29);
 #else
@@ -352,7 +352,7 @@ static const double RATIO = 1000;
 static const double UNIT = 6e-5, DEVIATION = 0.57735; /* of uniform numbers in (-1, 1) */
 enum { FEW = 10, VERY_FEW = 4 };                      /* units */
 
-/* Of means, and of y.  The plain form adds all rows of a chunk one by one, and loses more with each. */
+/* Bounds for means, and for y.  The plain form adds all rows of a chunk one by one, and each addition loses digits. */
 static int few_of(bool fast, int64_t rows)
 {
     return fast ? FEW : FEW + (int)(rows / 400);
@@ -379,7 +379,7 @@ static real *far_buffer(int64_t rows, int64_t columns, bool by_row, int seed)
     return x;
 }
 
-/* What rows of numbers come to, a channel or a row of theirs. */
+/* The expected results for a channel, or for a row. */
 typedef struct Exact {
     long double mean, variance, rstd, dw, db, size; /* size: sum of |dy| */
 } Exact;
@@ -406,7 +406,7 @@ static void check_off(const char *what, real got, long double want, long double 
                   off);
 }
 
-/* Statistics t of n rows of x (rows, C), and what chunks of s.n * s.hw rows make of them. */
+/* Statistics t of n rows of x (rows, C), and the statistics from chunks of s.n * s.hw rows. */
 static void check_far(bool fast, BatchNorm s, const real *t, const real *x, const real *dy,
                       int64_t n)
 {

@@ -2,7 +2,7 @@
  * products and attention, against their references, for sizes that do not fill the last vector or
  * tile. */
 #pragma GCC diagnostic ignored                                                                     \
-    "-Warray-bounds" /* gcc 12 fears for tiles whose size is no literal */
+    "-Warray-bounds" /* gcc 12 warns wrongly of tiles whose size is not a literal */
 #include "kernel_test.h"
 
 static const int widths[] = {1, 2, 7, 16, 17, 33, 64, 100, 384};
@@ -26,7 +26,7 @@ START_TEST(norms)
             check_close(c, a, count, "layer_norm");
         layer_norm_dx_plain(a, dy, x, w, l);
         layer_norm_dx(c, dy, x, w, l);
-        if (k > 2) /* of one or two numbers it is what roundings leave */
+        if (k > 2) /* for one or two numbers the gradient is only rounding errors */
             check_close(c, a, count, "layer_norm_dx");
         layer_norm_dw_plain(dw, dy, x, l);
         layer_norm_dw(dv, dy, x, l);
@@ -98,7 +98,7 @@ START_TEST(embeddings)
          *dp = zero_buffer(wide);
     int32_t token[ROWS];
     for (int i = 0; i < ROWS; i++)
-        token[i] = i * 11 % 23; /* some twice or three times, some never */
+        token[i] = i * 11 % 23; /* some tokens occur twice or three times, some never */
     for (int v = 0; v < V_TOKENS; v++)
         for (int j = 0; j < width; j++)
             panels[((int64_t)(v / P) * width + j) * P + v % P] = w[(int64_t)v * width + j];
@@ -133,7 +133,7 @@ static void update_rows(const Rt *r, real *v, real *t0, real *t1, const char *to
         embedding_dw_update(r, unit, 0, v, t0, t1, token, dy, (Factors){1, 1}, update_adam, q);
 }
 
-/* Sum and update of a large table in one: to the bit what slices' sums and reduce_update make. */
+/* Sum and update of a large table in one kernel: the bits of the sums of slices and reduce_update. */
 START_TEST(embedding_updates)
 {
     enum { VOCAB = 700, SLICES = 3, ROWS = 20, SHARDS = 5 };
@@ -179,7 +179,7 @@ START_TEST(embedding_updates)
     check_same(t1, s1, table * (int64_t)sizeof(real), "embedding_dw_update's state");
     check_guard(v, table * (int64_t)sizeof(real), "embedding_dw_update");
 
-    /* lazy: the second step leaves rows alone that have a gradient of 0, and states that are not 0 */
+    /* lazy: the second step does not change rows with a gradient of 0 and states that are not 0 */
     EmbeddingUpdate z = q;
     z.lazy = true;
     real *before = copy_buffer(w, table);
@@ -190,7 +190,7 @@ START_TEST(embedding_updates)
     update_rows(&r, v, t0, t1, tokens, memory + sums * SLICES, z);
     check_same(v, w, table * (int64_t)sizeof(real), "a lazy embedding_dw_update");
     check_same(t1, s1, table * (int64_t)sizeof(real), "a lazy embedding_dw_update's state");
-    for (int row = 0; row < VOCAB; row++) /* of multiples of 11 only */
+    for (int row = 0; row < VOCAB; row++) /* only multiples of 11 occur */
         for (int j = 0; j < width; j++) {
             const int64_t at = (int64_t)row * width + j;
             ck_assert((w[at] == before[at]) == (row % 11 > 0 || row > 660));
@@ -199,9 +199,9 @@ START_TEST(embedding_updates)
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------- chosen places */
+/* -------------------------------------------------------------------------------------------- gather */
 
-/* Places twice and outside, of both kinds of index. */
+/* Indices that occur twice, and indices out of range; for both types of index. */
 START_TEST(places)
 {
     for (int turn = 0; turn < 4; turn++) {
@@ -333,7 +333,7 @@ START_TEST(attentions_close)
 }
 END_TEST
 
-/* One step sees itself alone; the first of two sees nothing of the second. */
+/* A single step sees only itself; the first of two steps does not depend on the second. */
 START_TEST(attention_rule)
 {
     const Attention a = {1, 2, 1, 2, true, 1};
@@ -348,7 +348,7 @@ START_TEST(attention_rule)
 }
 END_TEST
 
-/* A token at a time: what the reference makes, and what the whole text makes. */
+/* One token at a time: the results of the reference, and those of the whole text. */
 START_TEST(token_attentions)
 {
     Attention a = attentions[_i];

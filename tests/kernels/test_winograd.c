@@ -15,7 +15,7 @@ static const Conv shapes[] = {
     {3, 17, 9, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1, 9, 7, 2},         /* odd sizes */
     {1, 64, 6, 6, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 6, 6, 2},
     {1, 16, 8, 11, 100, 3, 3, 1, 1, 0, 0, 1, 1, 1, 6, 9, 2},
-    {1, 130, 5, 4, 20, 3, 3, 1, 1, 2, 2, 1, 1, 1, 7, 6, 2},        /* padded by all it can */
+    {1, 130, 5, 4, 20, 3, 3, 1, 1, 2, 2, 1, 1, 1, 7, 6, 2},        /* largest padding */
     {1, 520, 4, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 4, 5, 2},         /* most of the scratch */
     {2, 4, 13, 6, 10, 5, 5, 1, 1, 4, 3, 1, 1, 1, 17, 8, 2},
     {2, 70, 30, 26, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 26, 2},    /* blocks of channels and tiles */
@@ -46,7 +46,7 @@ static REFERENCE void plain_dw(double *dw, const real *x, const real *dy, Conv c
     CONV_PLAIN_EACH(c, dw[at_w] += (double)dy[at_y] * (double)x[at_x]);
 }
 
-/* F(4x4) is 3-4 times further from the truth in f32: its own bound. */
+/* F(4x4) has 3-4 times the error in f32, and so another bound. */
 static void check_near(const real *got, const real *expect, int64_t n, int m, const char *what)
 {
     double d = 0, s = 1e-300;
@@ -88,8 +88,8 @@ static void forward(Conv c, int m)
     release(9, x, w, bias, expect, y, xl, wl, u, yr);
 }
 
-/* Against the direct kernel, whose own test compares it with the plain ones: values close, and the
- * index points at a corner within rounding of the largest. */
+/* Compared with the direct kernel, which test_conv.c compares with the plain ones: the values are close, and the index is that
+ * of a corner that is the largest within rounding. */
 static void pooled(Conv c, int m)
 {
     const int64_t np = count_of(c, 'p'), ny = count_of(c, 'y');
@@ -134,7 +134,7 @@ static void backward(Conv c, int m)
     release(10, x, w, dy, expect, dx, xl, wl, dyl, u, dxr);
 }
 
-/* On top of what is there.  Against sums in double, since the reference's own error is as large. */
+/* Adds to the given numbers.  Compared with sums in double, because the reference in f32 has an error of the same size. */
 static void weights(Conv c, int m)
 {
     const int64_t nw = count_of(c, 'w'), nx = count_of(c, 'x'), ny = count_of(c, 'y');

@@ -23,7 +23,7 @@
 
 static char root[64];
 
-/* In memory where there is such a file system: a machine has up to 2,000 files. */
+/* Uses a file system in memory if there is one: a machine has up to 2,000 files. */
 static void begin(void)
 {
     strcpy(root, "/dev/shm/coresXXXXXX");
@@ -40,7 +40,7 @@ static void end(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* The file root/path with one line of text, and its directories. */
+/* Writes the file root/path with one line of text, and makes its directories. */
 static void file(const char *path, const char *format, ...)
 {
     char name[512];
@@ -65,8 +65,8 @@ static void mask(const char *list)
          "Name:\tlenet\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1", list);
 }
 
-/* So many sockets, caches a socket, cores a cache.  Linux numbers the cores first, then their
- * siblings; `mixed`: sockets in turn, as some machines do. */
+/* A machine by numbers of sockets, caches of a socket, cores of a cache.  Linux numbers the cores first, then their siblings;
+ * `mixed`: consecutive numbers are on different sockets, as on some machines. */
 static void machine(int sockets, int caches, int cores, int siblings, bool mixed)
 {
     const int all = sockets * caches * cores;
@@ -261,7 +261,7 @@ START_TEST(a_quota_limits_the_threads)
     file("sys/fs/cgroup/cpu.max", "20000 100000"); /* of the mount */
     c = cores();
     ck_assert_int_eq(cores_threads(&c, 1), 1);
-    file("sys/fs/cgroup/pod/cpu.max", "12800000 100000"); /* more than there is */
+    file("sys/fs/cgroup/pod/cpu.max", "12800000 100000"); /* more than the machine has */
     file("sys/fs/cgroup/pod/container/cpu.max", "max 100000");
     file("sys/fs/cgroup/cpu.max", "max 100000");
     c = cores();
@@ -297,7 +297,7 @@ END_TEST
 
 START_TEST(without_sysfs_a_processor_is_a_core)
 {
-    Cores c = cores(); /* nothing at all: what the system says */
+    Cores c = cores(); /* no files: the system's own numbers */
     ck_assert_int_ge(c.cores, 1);
     ck_assert_int_ge(cores_threads(&c, 1), 1);
     mask("0-5");
@@ -525,7 +525,7 @@ START_TEST(pinned_threads_stay_in_the_mask)
 }
 END_TEST
 
-/* A mask from outside is not widened: the second core is no one's. */
+/* A mask from outside is not extended: no thread runs on the second core. */
 START_TEST(a_binding_is_kept)
 {
     Cores all, one;

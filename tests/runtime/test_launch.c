@@ -10,8 +10,8 @@
 static const char *const variable[] = {"TENON_RANKS", "TENON_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                        "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_NUM_NODES"};
 
-/* Runs launch_read in a process whose environment is `set`, "NAME=VALUE NAME=VALUE"; what it says goes to `said`: "RANK of SIZE, here" or a message.
- * Returns the exit code. */
+/* Runs launch_read in a process with the environment `set`, "NAME=VALUE NAME=VALUE"; `said` gets its output, "RANK of SIZE, here" or a
+ * message.  Returns the exit code. */
 static int launched(const char *set, char said[512])
 {
     int pipes[2], status;

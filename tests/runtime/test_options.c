@@ -216,7 +216,7 @@ END_TEST
 
 /* ---- tables */
 
-/* Every need of the table can be met, and each row is of a command that exists in some program. */
+/* Every need of the table can be met, and each row is for a command that exists in some program. */
 START_TEST(every_row_exists_somewhere)
 {
     int met = 0;

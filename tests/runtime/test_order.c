@@ -13,7 +13,7 @@
 
 #define FAR 4.5 /* standard deviations */
 
-/* Of counts that should be equal: how far their chi-square is from what chance makes of it. */
+/* For counts that should be equal: the deviation of their chi-square from its mean, in standard deviations. */
 static double deviation(const int *count, int n, int64_t all)
 {
     const double expected = (double)all / n;
@@ -23,7 +23,7 @@ static double deviation(const int *count, int n, int64_t all)
     return (sum - (n - 1)) / sqrt(2. * (n - 1));
 }
 
-/* Each sample once, and the list is what the function says; then from the front again. */
+/* Each sample occurs once, the list equals the function, and the order repeats after its end. */
 static void check_epoch(int64_t n, uint64_t seed, int64_t epoch)
 {
     const RtOrder o = order_by(n, seed, epoch, true);
@@ -43,7 +43,7 @@ static void check_epoch(int64_t n, uint64_t seed, int64_t epoch)
     free(seen);
 }
 
-/* Of `all` repetitions those of ./check --deep, of which a quarter is for every day. */
+/* Number of repetitions: `all` with ./check --deep, else a quarter. */
 static int share(int all)
 {
     const char *deep = getenv("CHECK_DEEP");
@@ -68,7 +68,7 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Too many to look at all: the first and the last places, and some between. */
+/* Too many places to check all: checks the first, the last, and some between. */
 START_TEST(orders_of_billions_repeat_no_sample)
 {
     enum { SOME = 200000 };
@@ -156,7 +156,7 @@ START_TEST(all_orders_of_few_samples_are_as_frequent)
 }
 END_TEST
 
-/* Which samples two places have, over many seeds: each alone, and the two together. */
+/* The samples at two places, over many seeds: each place alone, and both together. */
 static void check_pair(int n, int64_t first, int64_t second)
 {
     const int seeds = share(200000);
@@ -184,8 +184,8 @@ START_TEST(places_have_any_sample_and_so_have_their_neighbours)
 }
 END_TEST
 
-/* Of many samples, with fewer rounds: in which eighth those of four places lie, neighbours or one below the other in the network's table;
- * and which of 455 steps lead from a sample to the next one's. */
+/* For many samples, with fewer rounds: the eighths in which the samples of four places lie, where the places are neighbours, or one below
+ * the other in the network's table; and which of 455 steps lead from one place's sample to the next one's. */
 static void check_four(int64_t n, int64_t apart)
 {
     enum { STEPS = 455 };

@@ -17,14 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What data_open has made of synthetic samples, but for their room: programs keep it to their end. */
+/* Frees what data_open has made for synthetic samples, except the memory of samples: programs keep it to their end. */
 static void forget(Data *d)
 {
     free(d->position);
     free(d);
 }
 
-/* A rank makes its part of a batch and no more, the same as one alone makes. */
+/* A rank makes only its part of a batch, with the samples that a single rank makes. */
 START_TEST(ranks_make_their_part_of_synthetic_samples)
 {
     enum { B = 8, F = 5 };
@@ -363,7 +363,7 @@ START_TEST(groups_are_added_neighbours_first)
 }
 END_TEST
 
-/* A sum as a number that knows its order: no two trees over the same leaves give the same. */
+/* A sum whose value depends on the order: two different trees over the same leaves give different values. */
 static void combine(void *arg, int to, int from)
 {
     uint64_t *x = arg;
@@ -488,7 +488,7 @@ START_TEST(strings_survive_json)
 }
 END_TEST
 
-/* A file's name may be any bytes: those that are no UTF-8 are marked, and so the line stays JSON. */
+/* The name of a file can have any bytes: those that are not UTF-8 are replaced, so the line is valid JSON. */
 START_TEST(bytes_that_are_no_text_are_marked_in_json)
 {
     const char *name[] = {"m\xff\xfe.tn", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x9f\x99\x82\x82", "\xc3\xa4\xe2\x82\xac"};
@@ -509,7 +509,7 @@ START_TEST(the_peak_grows_with_what_is_touched)
     memory_map(64 << 20, true, "a test");
     const int64_t grown = memory_peak() - before;
     ck_assert_int_ge(grown, 60 << 20);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)   /* they keep books on every byte */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)   /* sanitizers use memory for each byte */
     ck_assert_int_le(grown, 70 << 20);
 #endif
 }
@@ -537,7 +537,7 @@ START_TEST(synthetic_samples_are_functions_of_their_number)
 }
 END_TEST
 
-/* With a class a sample, half of the tokens are those of its class; with one a position, equal tokens have equal classes. */
+/* With a class for each sample, half of the tokens are those of its class; with a class for each position, equal tokens have equal classes. */
 START_TEST(synthetic_tokens_tell_their_class)
 {
     const Data whole = {.features = 64, .vocab = 1000, .classes = 3, .labels = 1},

@@ -66,7 +66,7 @@ static void expect(Rank *x, int step, int b, const int64_t *posted)
     }
 }
 
-/* A step: what the ranks tell each other, then each bucket as its part of the backward pass is done. */
+/* A step: a gather of reports, then each bucket when its part of the backward pass is complete. */
 static void post_all(Rank *x, int step, int64_t *posted, int *told)
 {
     float *of = (float *)(void *)x->sum.buffer;
@@ -83,7 +83,7 @@ static void post_all(Rank *x, int step, int64_t *posted, int *told)
         ck_assert_int_eq(told[r], step * 100 + r);
 }
 
-/* The next step's forward pass needs the last bucket first; every third step something else stands between, which waits for all. */
+/* The next step's forward pass needs the last bucket first; after every third step another operation waits for all posts. */
 static void *run(void *arg)
 {
     Rank *x = arg;

@@ -225,7 +225,7 @@ START_TEST(a_damaged_checkpoint_is_left_out)
 }
 END_TEST
 
-/* Waits until the program catches the signal: /proc says so. */
+/* Waits until the program has a handler for the signal, according to /proc. */
 static void wait_until_caught(pid_t pid, int signal)
 {
     char path[64], line[256];

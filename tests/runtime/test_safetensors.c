@@ -30,7 +30,7 @@ static void teardown(void)
 
 static const RtProgram program = {.model = "test", .real_bytes = 4};
 
-/* A text of n bytes: letters, or all that JSON has to escape, or characters of one to four bytes. */
+/* A text of n bytes: letters, or characters that JSON escapes, or characters of one to four bytes. */
 static char *text(int64_t n, int kind)
 {
     static const char *const piece[] = {"a", "\"\\\n\x01", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82z"};
@@ -195,7 +195,7 @@ START_TEST(the_header_has_the_only_limit)
 }
 END_TEST
 
-/* Every bit of a file of ours is covered: by its checksum, or because the file is none any more. */
+/* Each wrong bit of a file of Tenon is found: by the checksum, or because the file is no longer valid. */
 START_TEST(a_wrong_bit_is_found)
 {
     char bytes[4096], why[256];

@@ -35,7 +35,7 @@ static char scratch[64], place[128];                  /* a directory; TENON_MEET
 static int port;
 static bool by_mpirun;                                /* ranks are numbered as Open MPI does */
 
-/* One that is free now. */
+/* A free port. */
 static int free_port(int family)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -99,7 +99,7 @@ static void exchange(int rank, int size, const char *out, char in[RANKS][BYTES],
     }
 }
 
-/* Bytes to each other rank and from it, checked; then all agree that this is the end, as comm_close does, and leave. */
+/* Sends bytes to each other rank and checks those that it receives; then ends as comm_close does. */
 static void play(double limit)
 {
     static char out[BYTES], in[RANKS][BYTES];
@@ -141,7 +141,7 @@ static Child start(int rank, int size, double limit)
     return c;
 }
 
-/* Its exit code, which must be this one, and a word of its message. */
+/* Checks the exit code, and that the message contains `word`. */
 static void ends(Child c, int want, const char *word)
 {
     int status;
@@ -246,7 +246,7 @@ static Hmac key(const char *secret)
     return k;
 }
 
-/* What somebody says who greets as rank 1. */
+/* The messages of a greeting as rank 1. */
 typedef struct Record { Hello hello; Proof proof; } Record;
 
 /* A line of rank 1 to rank 0 that the test opens itself; false: rank 0 refuses. */
@@ -267,7 +267,7 @@ static bool greet(const char *secret, int size, int line, int *fd, Seal *seal, R
     return true;
 }
 
-/* Rank 1 of two, played by the test, up to the list of places. */
+/* Rank 1 of two, simulated by the test, up to the list of addresses. */
 typedef struct Fake { int fd[TCP_LINES]; Seal seal[TCP_LINES]; Record said; } Fake;
 
 static Fake fake_rank(void)
@@ -286,7 +286,7 @@ static Fake fake_rank(void)
     return f;
 }
 
-/* The message of so many bytes that rank 0 waits for, with one bit of this byte turned over; -1: none. */
+/* Sends the message of `bytes` bytes that rank 0 waits for, with one wrong bit in byte `at`; -1: no wrong bit. */
 static void send_turned(Fake *f, int bytes, int at)
 {
     char m[sizeof(Head) + BYTES + CODE_BYTES];
@@ -350,7 +350,7 @@ START_TEST(strangers_are_named)
 }
 END_TEST
 
-/* What a rank has said in one run is of no use in the next. */
+/* The greeting of a rank in one run is not accepted in the next. */
 START_TEST(a_greeting_is_good_once)
 {
     Child zero = start(0, 2, 10);
@@ -534,7 +534,7 @@ START_TEST(too_few_files_are_named)
 }
 END_TEST
 
-/* Whoever connects all the time neither keeps ranks apart nor lengthens the wait. */
+/* A process that connects all the time neither prevents the ranks from connecting nor lengthens the wait. */
 START_TEST(a_flood_changes_nothing)
 {
     const double began = clock_now();
@@ -615,7 +615,7 @@ START_TEST(a_secret_that_is_none_is_refused)
 }
 END_TEST
 
-/* Without a word of it, ranks of one user make one: all of them at once. */
+/* Without a given secret, the ranks of a user make one; all of them at the same time. */
 START_TEST(a_user_has_a_secret)
 {
     char path[128];

@@ -18,7 +18,7 @@ const char *__lsan_default_suppressions(void)
     return "leak:vasprintf\n";
 }
 
-/* Byte i of the text is i: a token tells where it stands. */
+/* Byte i of the text is i, so a token shows its position. */
 static RtProgram windows_of(int64_t labels, int64_t step)
 {
     return (RtProgram){.model = "test",
@@ -49,7 +49,7 @@ static int token(const void *x, int64_t stride, int64_t sample, int at)
     return ((const uint16_t *)((const char *)x + sample * stride))[at];
 }
 
-/* Every window of both splits: its tokens, and its labels one behind. */
+/* Checks every window of both splits: its tokens, and its labels, one token later. */
 static void check_windows(const Data *d, const Batch *b, int first, int step, int labels)
 {
     for (int64_t i = 0; i < d->n; i++)
@@ -195,7 +195,7 @@ START_TEST(encoded_texts_come_back)
 }
 END_TEST
 
-/* 30 pairs of the token before with itself would stand for a gigabyte, one more for a number that no int holds. */
+/* 30 tokens, each a pair of the token before, would stand for a gigabyte; with one more, the length would overflow an int. */
 static void take_doubled(void)
 {
     const RtProgram p = pairs(400);

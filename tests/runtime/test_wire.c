@@ -73,7 +73,7 @@ static void sum(int size, int64_t from, int64_t n)
         pthread_join(thread[r], NULL);
 }
 
-/* ---- the same, written down plainly */
+/* ---- the same sum as plain code */
 
 /* The nearest of the numbers with 8 bits of significand; of two as near, the even one. */
 static float rounded(float x)
@@ -96,7 +96,7 @@ static float send(float x, float *kept)
     return out;
 }
 
-/* Number i of all ranks in x: what each of them gets. */
+/* The sum of number i over all ranks, which each rank gets. */
 static float plainly(Plain *p, const float *x, int size, int64_t i)
 {
     float part[RANKS];
@@ -170,7 +170,7 @@ START_TEST(every_size_is_the_plain_sum)
 }
 END_TEST
 
-/* Longer than what is added at a time: each stretch keeps what is its own. */
+/* Vectors of several stretches: each stretch keeps its own errors. */
 START_TEST(long_vectors_go_in_stretches)
 {
     enum { STRETCH = 1 << 20 };
@@ -194,8 +194,8 @@ START_TEST(long_vectors_go_in_stretches)
 }
 END_TEST
 
-/* What is not sent is sent later: the sums of many steps add up to what was to be added, however small a step's share is
- * beside it, and the error does not grow with the steps. */
+/* Errors are sent in later steps: over many steps, the sums add up to the exact sum, however small the contribution of a step is,
+ * and the error does not grow with the steps. */
 START_TEST(nothing_is_lost_over_many_steps)
 {
     enum { N = 40, STEPS = 1000 };
@@ -222,7 +222,7 @@ START_TEST(nothing_is_lost_over_many_steps)
 }
 END_TEST
 
-/* One step alone is rounded: the sum of 1 + 2^-10 is that of ones, and the 2^-10 come out in the end. */
+/* A single step is rounded: the sum of numbers 1 + 2^-10 is that of ones; the 2^-10 appear in a later step. */
 START_TEST(a_step_is_rounded_and_makes_up_for_it)
 {
     double got = 0;
@@ -240,7 +240,7 @@ START_TEST(a_step_is_rounded_and_makes_up_for_it)
 }
 END_TEST
 
-/* Halves go to the even neighbour, of either sign; the largest number, infinities and what is no number pass. */
+/* Ties are rounded to the even neighbour, for both signs; the largest number, infinities and NaNs are kept. */
 START_TEST(rounding)
 {
     static const struct { float x, y; } row[] = {

@@ -15,7 +15,7 @@ static double uniform(void)
     return (double)(state >> 11) / 9007199254740992.0;
 }
 
-/* 1 with noise: 1 %, and now and then a run that is 10 % slower, as on a machine that others use. */
+/* 1 with noise: 1 %, and sometimes a run that is 10 % slower, as on a machine with other work. */
 static double noise(void)
 {
     const double u = uniform(), v = uniform();
@@ -79,7 +79,7 @@ START_TEST(equal_builds_differ_in_nothing)
 }
 END_TEST
 
-/* What stats.h says of five repeats. */
+/* The rate of false changes that stats.h states for five repeats. */
 START_TEST(intervals_keep_their_word)
 {
     enum { TRIES = 1000 };
@@ -98,7 +98,7 @@ START_TEST(intervals_keep_their_word)
 }
 END_TEST
 
-/* Ten runs a side: with five, a single disturbed one hides 10 %. */
+/* Ten runs on each side: with five, a single disturbed run hides 10 %. */
 START_TEST(slow_kernel_is_named)
 {
     Arena *a = arena_new();

@@ -25,7 +25,7 @@ START_TEST(the_first_gpus_energy_is_added)
     const double both = gpus_joules(2);
     ck_assert_double_eq_tol(gpus_joules(2) - both, 705, 1e-6);
     ck_assert_double_eq(gpus_joules(0), 0);
-    ck_assert(isnan(gpus_joules(3))); /* a third is not there */
+    ck_assert(isnan(gpus_joules(3))); /* there is no third GPU */
 }
 END_TEST
 
@@ -41,11 +41,11 @@ START_TEST(visible_devices_are_counted)
 }
 END_TEST
 
-/* A run on GPUs is told apart from one on the processor: between the same two moments only its meter moves by what they used. */
+/* The energy of a run on GPUs includes theirs: between the same two moments, only its counter contains what they used. */
 START_TEST(a_meter_holds_the_gpus_of_its_run)
 {
     const Meter from = host_meter(2), to = host_meter(2);
-    ck_assert_double_ge(to.joules - from.joules, 704); /* and what RAPL tells, where it does */
+    ck_assert_double_ge(to.joules - from.joules, 704); /* and the energy of RAPL, if it is known */
     const Meter none = host_meter(0), after = host_meter(0);
     ck_assert(isnan(none.joules) || after.joules - none.joules < 100);
 }

@@ -55,7 +55,7 @@ START_TEST(all_processors_and_their_number_are_one)
 }
 END_TEST
 
-/* Parts of a job array: together all, each once, programs undivided, and the same on a machine that can do less. */
+/* Parts of a job array: together they have each configuration once; a program is in one part only; parts are the same on a smaller machine. */
 START_TEST(parts_make_the_whole)
 {
     const char *const option[][2] = {{"batch", "64,128,256"}, {"threads", "1,2"}, {"ranks", "1,2"}};

@@ -26,7 +26,7 @@ typedef struct Value {
 typedef struct Pool {
     Value value[VALUES];
     int count;
-    bool weights, scan, loss;                         /* may have parameters; is the body of a scan; is what a loss sees */
+    bool weights, scan, loss;                         /* can have parameters; is the body of a scan; has the values of a loss */
 } Pool;
 
 static uint64_t state;
@@ -123,7 +123,7 @@ static bool binary(Pool *p, Value *y)
     return true;
 }
 
-static bool constant(Pool *p, Value *y)               /* zeros(4) + 0.5 beside, or before, a value */
+static bool constant(Pool *p, Value *y)               /* zeros(4) + 0.5 as the second or the first operand */
 {
     Value *x = any(p);
     char zeros[160];
@@ -153,7 +153,7 @@ static bool dense(Pool *p, Value *y)
 enum { SHARED = 3 };
 static struct { int in, out; } shared[SHARED];
 
-static bool again(Pool *p, Value *y)                  /* a layer of its own name: called as often as it fits, or turned */
+static bool again(Pool *p, Value *y)                  /* a named layer: called again where it fits, or transposed */
 {
     for (int i = 0; i < 12 && !p->loss; i++) {
         const Value *x = any(p);
@@ -245,7 +245,7 @@ static bool window(Pool *p, Value *y, bool pool)      /* a convolution, or pooli
 static bool convolution(Pool *p, Value *y) { return window(p, y, false); }
 static bool pooling(Pool *p, Value *y) { return window(p, y, true); }
 
-static bool image(Pool *p, Value *y)                  /* what only images have */
+static bool image(Pool *p, Value *y)                  /* operations for images only */
 {
     const Value *x = any(p);
     if (x->rank != 3)
@@ -389,7 +389,7 @@ static bool gather(Pool *p, Value *y)
         place[i] = below(x->dim[axis]);
     *y = *x;
     y->dim[axis] = n;
-    if (by->rank == 1 && by->dim[0] <= 6 && chance(30)) { /* places that the network computes */
+    if (by->rank == 1 && by->dim[0] <= 6 && chance(30)) { /* indices that the network computes */
         y->dim[axis] = by->dim[0];
         say(y, "gather(%s, %d * sigmoid(3 * %s), axis = %d)", x->text, x->dim[axis], by->text, axis);
     } else {
@@ -564,7 +564,7 @@ static bool has_parameters(const char *text)
     return false;
 }
 
-/* h = ..: one more value, by its name; rank 0 is no value of a model here. */
+/* Writes a line h = .. with one more value; a model has no value of rank 0. */
 static bool statement(Pool *p, const char *indent, int *names)
 {
     Value y;
@@ -635,7 +635,7 @@ static void scan(Pool *p, int *names)
             }
     for (int i = from(1, 4); i > 0; i--)
         statement(body, "        ", names);
-    char sum[TEXT] = "";                              /* of what the step has: every state goes on with some of it */
+    char sum[TEXT] = "";                              /* of values of the step: each state depends on some of them */
     for (int i = 0; i < body->count; i++) {
         const Value *v = &body->value[i];
         if (v->rank > 0 && (!v->used || chance(30) || i == body->count - 1))
@@ -667,7 +667,7 @@ static void scan(Pool *p, int *names)
 
 /* ------------------------------------------------------------------------------- the loss: one number a sample */
 
-/* All dimensions of x go, at once or one after the other; a fourth power of what is not bounded would let training diverge. */
+/* Reduces all dimensions of x, together or one after the other; a fourth power of unbounded values would let training diverge. */
 static void to_number(Value *x, bool squared)
 {
     static const char *const word[] = {"sum", "mean", "amax", "0.3 * sum"};
@@ -694,7 +694,7 @@ static void to_number(Value *x, bool squared)
     to_number(x, squared);
 }
 
-/* What a loss is a sum, a product, .. of. */
+/* A term of a loss formula. */
 static Value term(Pool *p, const Value *out, bool labelled, bool each)
 {
     Value y = *out, z;
@@ -782,7 +782,7 @@ static void inputs(Pool *p, int *vocab)
 
 static bool froze;                                    /* fc0 is called, and so is another layer */
 
-/* The last line of the model; what nothing has read so far comes in. */
+/* The last line of the model, which reads all values that nothing else has read. */
 static Value output(Pool *p)
 {
     Value out = {.text = "output", .rank = 1};
@@ -794,7 +794,7 @@ static Value output(Pool *p)
     out.dim[0] = from(2, 6);
     const int way = layers ? below(10) : 9;
     froze = shared[0].in && way >= 5;
-    if (way < 2 && last->rank > 0) {                  /* any value as it is */
+    if (way < 2 && last->rank > 0) {                  /* any value, unchanged */
         out.rank = last->rank;
         memcpy(out.dim, last->dim, sizeof out.dim);
         printf("    return %s\n}\n", last->text);

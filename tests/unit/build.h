@@ -84,8 +84,8 @@ static inline Node *conv_args(Bench *b, int64_t filters, int64_t kernel)
     return n;
 }
 
-/* What the front end does with a call: build where there is one, else a node and its rule.  NULL
- * after an error. */
+/* Handles a call as the front end does: by the op's build function if there is one, else by a node and its rule.  NULL after an
+ * error. */
 static inline Node *call1(Bench *b, Node *with, Node *x, const char *path)
 {
     if (with->op->build)

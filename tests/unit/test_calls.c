@@ -19,16 +19,16 @@ START_TEST(accesses_conflict)
     const Operand part = operand(MEMORY_SCRATCH, 0, 32, false, &each);
 
     ck_assert(cuda_conflict(&write, &read));
-    ck_assert(!cuda_conflict(&read, &read));     /* two that read */
-    ck_assert(!cuda_conflict(&write, &behind));  /* bytes side by side */
+    ck_assert(!cuda_conflict(&read, &read));     /* two reads */
+    ck_assert(!cuda_conflict(&write, &behind));  /* adjacent bytes */
     ck_assert(!cuda_conflict(&write, &fixed));   /* another region */
-    ck_assert(!cuda_conflict(&mine, &yours));    /* each thread its own numbers */
-    ck_assert(cuda_conflict(&mine, &read));      /* of which one has no order */
-    ck_assert(cuda_conflict(&mine, &part));      /* of which one has other bytes */
+    ck_assert(!cuda_conflict(&mine, &yours));    /* each thread reads its own numbers */
+    ck_assert(cuda_conflict(&mine, &read));      /* one has no order */
+    ck_assert(cuda_conflict(&mine, &part));      /* one has other bytes */
 }
 END_TEST
 
-/* What a kernel does with an address that no plan knows must wait for all that stands before it. */
+/* An access to an address that is not in the plan conflicts with all earlier accesses. */
 START_TEST(unknown_addresses_conflict_with_everything)
 {
     const Operand unknown = operand(MEMORY_UNKNOWN, 0, INT64_MAX, false, NULL);
@@ -91,7 +91,7 @@ START_TEST(calls_share_launches)
 }
 END_TEST
 
-/* A metric is one call, in the first launch behind its value. */
+/* A metric is one call, in the first launch after its value. */
 START_TEST(metrics_are_written_once)
 {
     EmitInput in = {.dtype = "f32"};

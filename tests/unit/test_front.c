@@ -67,7 +67,7 @@ START_TEST(names_by_binding)
 }
 END_TEST
 
-/* A number never takes a name that a binding gives, before or after it. */
+/* A numbered name is never equal to a name that a binding gives, before or after it. */
 START_TEST(names_never_collide)
 {
     Loaded l = load(MODEL("h = " DENSE("8") "\n"

@@ -124,7 +124,7 @@ START_TEST(replacing)
 }
 END_TEST
 
-/* A value without readers goes, and with it what only it read; inputs and results stay. */
+/* A value without readers is removed, together with values that only it reads; inputs and results stay. */
 START_TEST(retiring)
 {
     Bench b = bench_new();
@@ -162,7 +162,7 @@ START_TEST(dumps)
 }
 END_TEST
 
-/* Every kind of damage is found, and the message names the node. */
+/* Every kind of fault is found, and the message names the node. */
 START_TEST(verify_finds_damage)
 {
     Bench b = bench_new();

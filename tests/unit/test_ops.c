@@ -341,7 +341,7 @@ START_TEST(expressions)
 }
 END_TEST
 
-/* ---- properties of the rows agree with each other, and weights stand where op_weights says */
+/* ---- properties of the rows agree with each other, and op_weights names the right inputs */
 
 static int count_tensors(const Op *op)
 {

@@ -256,7 +256,7 @@ START_TEST(unreached_parameters_are_reported)
 }
 END_TEST
 
-/* Parameters start as the recipe says, unless they have an own init or are biases. */
+/* Parameters have the initialisation of the recipe, unless they have their own or are biases. */
 START_TEST(parameters_start_as_the_recipe_says)
 {
     Bench b = bench_new();
@@ -351,7 +351,7 @@ static Node *reshapes(Bench *b, Node *x)
 
 /* clang-format on */
 
-/* What a value is made of: names of ops, inputs in parentheses, numbers as they are. */
+/* A value as text: names of ops, inputs in parentheses, numbers. */
 static const char *spelled(Bench *b, const Node *n)
 {
     if (node_is(n, "input"))

@@ -32,7 +32,7 @@ START_TEST(names_of_processors_have_cores)
 }
 END_TEST
 
-/* A full tile runs at the peak but for its begin and end; one row waits for its own sums. */
+/* A full tile runs at the peak except at its start and end; a single row waits for the latency of its sums. */
 START_TEST(tiles_cost_what_is_slowest)
 {
     const Market m = market("x86-64-v4", 16, 16);
@@ -47,7 +47,7 @@ START_TEST(tiles_cost_what_is_slowest)
 }
 END_TEST
 
-/* Rows and lanes that pad are executed; 500 outputs are 16 panels of 32. */
+/* Rows and lanes of padding are executed, too; 500 outputs are 16 panels of 32. */
 START_TEST(padding_is_executed)
 {
     const Market m = market("x86-64-v4", 16, 16);
@@ -97,7 +97,7 @@ START_TEST(winograd_executes_less)
 }
 END_TEST
 
-/* Of the convolution, or of the gradient of its filters. */
+/* The price of the convolution, or of the gradient of its filters. */
 static int64_t chosen_for(int64_t in, int64_t side, int64_t out, int64_t kernel, bool fast, bool dw)
 {
     Bench b = bench_new();
@@ -140,7 +140,7 @@ START_TEST(choices_for_gradients_of_filters)
 }
 END_TEST
 
-/* A tuner hears of ways that cost about the same, and its answer is taken. */
+/* A tuner gets the algorithms with nearly equal prices, and its answer is used. */
 static int asked;
 static void settle(Tuner *t, const Graph *g, Choice *c, int n, Diag *d)
 {

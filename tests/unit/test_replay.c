@@ -34,7 +34,7 @@ static Planned planned(const char *model, Options o)
     return p;
 }
 
-/* All that shares the bytes of root is moved. */
+/* Moves all values that share the bytes of root. */
 static void move(const Graph *g, const Node *root, int64_t to)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -144,7 +144,7 @@ START_TEST(units_of_a_phase_meet)
     const Step *s = g->step;
     const Node *first = NULL, *second = NULL;
     for (int i = 0; i < s->nbuffer && !second;
-         i++) /* one is read for the last time where the other is made */
+         i++) /* one value is read for the last time where the other one is made */
         for (int k = 0; k < s->nbuffer && !second; k++)
             if (s->buffer[i].place == PLACE_BATCH && s->buffer[k].place == PLACE_BATCH &&
                 s->buffer[i].last == s->buffer[k].first &&
@@ -329,8 +329,8 @@ static int moved_onto(const Planned *p, const Graph *g, int *found)
     return planted;
 }
 
-/* spared: so many faults do no harm, for plan keeps values longer than they are read: an output
- * to the end of its phase, what a loop reads to the end of the loop, on a GPU some calls more. */
+/* spared: number of faults without effect, because pass plan keeps values longer than they are read: an output to the end of its
+ * phase, a value that a loop reads to the end of the loop, and on a GPU for some more calls. */
 static void sweep(const char *model, Options o, int spared)
 {
     Planned p = planned(model, o);

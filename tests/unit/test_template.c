@@ -63,7 +63,7 @@ START_TEST(parts)
 }
 END_TEST
 
-/* Faults of a template end the compiler, also where the place has no value. */
+/* A faulty template ends the compiler, also if the placeholder has no value. */
 START_TEST(faults)
 {
     static const char *const t[] = {"@unknown", "@(unknown?a)", "a @no b", "@if yes\na\n", "a\n@end\n"};
