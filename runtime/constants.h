@@ -12,8 +12,7 @@ enum {
     RT_ALIGN = 64,      /* regions and buffers begin at multiples: a cache line, a vector */
     RT_STACK = 6 << 20, /* a thread's stack: a kernel's arrays of fixed size (at most 3.4 MB:
                                    conv2d_dw_update in f64), RT_STACK_GROWING, and the callers */
-    RT_STACK_GROWING =
-        1 << 20, /* the part for a kernel's arrays that grow with the model's sizes */
+    RT_STACK_GROWING = 1 << 20, /* for arrays of a kernel that grow with the model's sizes */
 };
 
 /* Tables of a program (rt.h). */

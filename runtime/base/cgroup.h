@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Processor time in seconds a second: 4.0 with `docker run --cpus=4`; 0: no limit. */
+/* Seconds of processor time in each second: 4.0 with `docker run --cpus=4`; 0: no limit. */
 double cgroup_quota(const char *root);
 
 /* The processors of the group as a list like "0-3,8"; "" if no file says it. */

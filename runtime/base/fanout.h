@@ -33,7 +33,7 @@ typedef struct Fanout {
 void fanout_plan(Fanout *f, const Processor *p, int threads);
 void fanout_free(Fanout *f);
 
-/* Messages one after another until the last of threads 0 .. n - 1 has one. */
+/* Number of messages, one after another, until the last of threads 0 .. n - 1 has one. */
 int fanout_rounds(const Fanout *f, int n);
 
 #endif

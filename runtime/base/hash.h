@@ -15,8 +15,8 @@ void hash_add(Hash *h, const void *data, size_t bytes);
 uint64_t hash_end(const Hash *h);
 uint64_t hash_text(const char *s);
 
-/* 64 bits of one piece of memory, with eight words at a time: 0.12 s a GiB on a core of 2.6 GHz,
- * which is the time to read the memory; `Hash` takes 0.43 s. */
+/* 64 bits of one piece of memory, with eight words at a time: 0.12 s for a GiB on a core of 2.6
+ * GHz, which is the time to read the memory; `Hash` takes 0.43 s. */
 uint64_t hash_block(const void *data, size_t bytes);
 /* Combines the hash of a piece with the piece's position, so that the results of all pieces can be
  * added in any order. */

@@ -41,8 +41,8 @@ static Mapped *find_mapped(uintptr_t address)
     return NULL;
 }
 
-/* Replaces the mapping from the page on to its end: the rest lies behind the file's new end, too,
- * and a signal for each page would be slow. */
+/* Replaces the mapping from this page to its end: the other pages are after the file's new end,
+ * too, and a signal for each of them would be slow. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)info->si_addr;

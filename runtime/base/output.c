@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 enum { TICK = 100 }; /* ms between two checks of the flag: another thread can get the signal */
-static const double PATIENCE =
-    1; /* seconds that all writes together wait after a request to stop */
+static const double PATIENCE = 1; /* seconds that all writes may wait after a request to stop */
 
 static const volatile sig_atomic_t *stop_flag;
 static atomic_bool hurry;
@@ -28,8 +27,8 @@ void output_begin(void)
 {
     int fd = 0;
     while (fd >= 0 && fd <= 2) {
-        fd = open("/dev/null", O_WRONLY); /* takes the lowest free descriptor: 0 for writing, */
-        if (fd == 1 || fd == 2) {         /* 1 and 2 for reading */
+        fd = open("/dev/null", O_WRONLY); /* gets the lowest free descriptor */
+        if (fd == 1 || fd == 2) {
             close(fd);
             fd = open("/dev/null", O_RDONLY);
         }

@@ -71,10 +71,9 @@ struct Pool {
     Dry all_dry;
     alignas(LINES) unsigned number; /* of the last job; even */
     /* only if crowded: */
-    alignas(LINES) atomic_uint open; /* number of the job, + 1 while units may be taken */
-    alignas(LINES) atomic_int inside,
-        awake;          /* threads that work on the job; threads that do not sleep */
-    atomic_int missing; /* if the job is `each`: threads that have not run their unit */
+    alignas(LINES) atomic_uint open;         /* number of the job, + 1 while units may be taken */
+    alignas(LINES) atomic_int inside, awake; /* threads at work; threads that do not sleep */
+    atomic_int missing;                      /* if `each`: threads that have not run their unit */
 };
 
 /* ---- waiting */

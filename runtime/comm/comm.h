@@ -25,8 +25,8 @@ typedef struct Comm {
 
 /* Joins the run if a launcher (mpirun, srun) has started several processes, and compares their
  * programs.  limit: seconds that a wait may last.  at_start: the limit until comm_started, because
- * ranks first read their data and touch their memory for the first time.  Dies if launch and
- * program do not fit together. */
+ * ranks first read their data and touch their memory for the first time.  Dies if the
+ * program cannot run under this launcher. */
 void comm_open(Comm *c, const RtProgram *p, double limit, double at_start);
 void comm_started(Comm *c); /* after the first step; later calls do nothing */
 void comm_close(Comm *c);
@@ -46,7 +46,7 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
 /* all: `each` bytes of each rank, in order of ranks.  The caller has filled in its own. */
 void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 
-/* Several gathers with the messages of one. */
+/* Several gathers that share their messages. */
 typedef struct CommPart {
     void *all;
     int64_t each;

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum { ACCEPTED = 16 }; /* connections that are accepted at a time */
-/* Seconds.  PATIENCE: the most that a greeting takes.  SOON: from a call to which nobody listened
- * to the next call.  NOT_SO_SOON: the same after an answer of another program. */
+/* Seconds.  PATIENCE: limit for a greeting.  SOON: until the next call if no process listens at the
+ * address.  NOT_SO_SOON: the same if another program answers. */
 static const double PATIENCE = 5, SOON = 0.02, NOT_SO_SOON = 0.2;
 
 static void set_up(int fd)

@@ -1,5 +1,5 @@
-/* tcp_join.h -- the lines of a run while they are opened: what tcp_meet.c asks of tcp_join.c and
- * tcp_door.c. */
+/* tcp_join.h -- the opening of all lines of a run: the interface of tcp_join.c and tcp_door.c for
+ * tcp_meet.c. */
 #ifndef COMM_TCP_JOIN_H
 #define COMM_TCP_JOIN_H
 #include "comm/secret.h"
@@ -21,7 +21,7 @@ typedef enum { NONE, CONNECTS, HELLO, CHALLENGE, CALLER, ANSWERER, DONE } Step;
 typedef struct Greeting {
     Step step;
     int fd, rank, line;  /* rank: the other end's */
-    double since, again; /* times: of the beginning, of the next call */
+    double since, again; /* time when it began; time of the next call */
     int tries;           /* calls that have failed */
     Hello hello;
     Challenge challenge;

@@ -247,11 +247,9 @@ int bench_run(const RtProgram *p, const Options *o)
     if (n > 1)
         steps(&b, n, time);
     const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
-    const double peak =
-        p->device
-            ? 0 /* the processor's peak is not the device's */
-            : fma_peak(p, b.pool) *
-                  o->comm->size; /* all ranks measure at once; rank 0's peak stands for each */
+    /* All ranks measure at the same time; rank 0's peak stands for each.  A device's peak is not
+     * measured. */
+    const double peak = p->device ? 0 : fma_peak(p, b.pool) * o->comm->size;
     report_bench(&b, &log, times, peak);
     if (o->link)
         bench_comm(b.net, times.median, times.sum, times.waited, &log);

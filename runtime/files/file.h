@@ -25,9 +25,8 @@ void file_check(const char *path); /* dies now rather than after hours */
 /* A link is followed; what is no file is not replaced. */
 void file_create(File *f, const char *path);
 void file_write(File *f, const void *data, int64_t bytes);
-void file_patch(File *f, int64_t at, const void *data,
-                int64_t bytes);                               /* overwrites bytes at `at` */
-void file_read(File *f, int64_t at, void *to, int64_t bytes); /* reads written bytes */
+void file_patch(File *f, int64_t at, const void *data, int64_t bytes); /* overwrites */
+void file_read(File *f, int64_t at, void *to, int64_t bytes);          /* reads written bytes */
 void file_sync(File *f);
 void file_commit(File *f); /* fsync, rename, fsync of the directory */
 
