@@ -47,7 +47,7 @@ if part losses; then
     }
 
     # Losses whose gradient begins as a constant of another shape: optimised and plain gradients are right.
-    losses() { # losses of a model that returns OUTPUT
+    losses() { # OUTPUT LOSS...: losses of a model that returns OUTPUT
         local output=$1 loss way
         shift
         for loss in "$@"; do

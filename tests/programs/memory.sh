@@ -67,7 +67,7 @@ before=$(field "$work/whole.log" epoch peak_bytes | tr -d ' ') after=$(field "$w
 bytes --memory-limit 1G | grep -q 'not kept' && bad "values made again where memory suffices" || ok
 
 # ---- large networks: cheap values are recomputed by default, and --keep-all keeps them; the memory of a dense block
-large() { # builds a program with and one without; compares the bits, and prints the bytes of both
+large() { # NAME MODEL OPTIONS...: builds a program with and one without; compares the bits, and prints the bytes of both
     local name=$1 show=("$TENON" show "$TENON_ROOT/models/$2.tn" --set augment=[] --set "data=synthetic(samples=256,test_samples=64)" "${@:3}")
     "${show[@]}" | grep -q 'not kept' && ok || bad "$name: nothing made again"
     "${show[@]}" --keep-all | grep -q 'not kept' && bad "$name: made again under --keep-all" || ok

@@ -98,7 +98,7 @@ zeros|form.csv:2: the row holds a byte of 0|1,2,3,4\n5,\x00,7,8\n
 names alone|form.csv holds no sample|a,b,c,d\n
 END
 
-npy() { # writes the header of an array
+npy() { # FILE TYPE SHAPE: writes the header of an array
     { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': $2, 'fortran_order': False, 'shape': $3, }"; } > "$work/$1"
 }
 npy bad.npy "'<f4'" "(2, 4)"

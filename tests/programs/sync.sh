@@ -27,7 +27,7 @@ sed 's/sync = true/sync = false/' "$work/net.tn" > "$work/each.tn"
 # ---- the values: in f64, four shards equal one, optimised kernels equal plain ones; gradients equal differences
 of() { local program=$1 model=$2; shift 2; "$TENON" build "$work/$model.tn" -o "$work/$program" --dtype f64 "$@"; rm -f "$work/$program.log"
     "$work/$program" --threads 2 --log "$work/$program.log" > /dev/null; }
-near() { # compares three epochs of both programs
+near() { # TEXT A B FIELD: compares three epochs of both programs
     if paste <(field "$work/$2.log" epoch "$4" | tr ' ' '\n') <(field "$work/$3.log" epoch "$4" | tr ' ' '\n') |
         awk '$1 > 0 { d = $1 - $2; n += d < 1e-9 && -d < 1e-9 } END { exit n != 3 }'; then ok
     else bad "$1, $4: $(field "$work/$2.log" epoch "$4") and $(field "$work/$3.log" epoch "$4")"; fi

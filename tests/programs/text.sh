@@ -194,7 +194,7 @@ fi
 
 if part reviews; then
     # Labelled lines.
-    reviews() { # N lines, whose class is that of one of their words
+    reviews() { # N: N lines, whose class is that of one of their words
         awk -v n="$1" 'BEGIN { srand(3); split("a film that was really about two people and their dog", w, " ");
         for (i = 0; i < n; i++) { t = ""; at = int(rand() * 9); for (k = 0; k < 9; k++) t = t (k == at ? (i % 2 ? "Great," : "awful...") : w[1 + int(rand() * 11)]) " ";
             printf "%d\t%d\t%d\t%s<br />\n", i % 2, i % 10, i, t } }'

@@ -7,7 +7,7 @@ set -euo pipefail
 
 counts="1 2 3 5 7 11 16 33 64 128"
 small_mnist "$work/mnist" 256 32 || true
-options() { # options for its size and data
+options() { # MODEL: options for its size and data
     case $1 in
     lenet) data=(--data "$work/mnist" --limit-samples 256) more=() ;;
     resnet20_cifar10) data=() more=(--batch 16 --set 'data=synthetic(samples=32,test_samples=16)') ;;

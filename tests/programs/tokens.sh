@@ -38,7 +38,8 @@ for kind in each yes; do
     succeeds "$kind: gradients" "$work/m64" gradcheck
 done
 
-# array FILE DESCR SHAPE NUMBER...: an array in NumPy's format; the lowest byte of a longer number is given
+# array FILE DESCR SHAPE NUMBER...: an array in NumPy's format; each number has one byte, which is extended by its
+# sign
 array() {
     local file=$1 size=${2:2} descr=$2 shape=$3 bytes=
     shift 3
@@ -59,7 +60,7 @@ for split in train test; do
     array "$work/short/${split}_x.npy" '<i4' '(2, 6)' 2 4 6 8 10 12 13 15 17 19 2 4
     array "$work/short/${split}_y.npy" '<i4' '(2, 6)' 0 1 2 1 0 1 2 1 0 0 1 2
 done
-of_data() { # losses and accuracies of a step of two samples, and of the test before it
+of_data() { # DIRECTORY OPTION...: losses and accuracies of a step of two samples, and of the test before it
     "$TENON" build "$work/each.tn" -o "$work/of_$1" --dtype f64 --batch 2 --set shards=2 "${@:2}" > /dev/null
     rm -f "$work/of.jsonl"
     "$work/of_$1" --data "$work/$1" --epochs 1 --shuffle off --log-steps 1 --log "$work/of.jsonl" --threads 2 --save "$work/of_$1.safetensors" > /dev/null
