@@ -40,10 +40,8 @@ Statement loop_statement(Writer *w, const Node *n)
     if (vector)
         text_printf(&b, "    %s(%lld, STORE(y%s, %s));\n", t.n == 1 ? "TEAM_MAP" : "RT_MAP",
                     (long long)t.count[t.n - 1], nest_offset(w, &t, t.out, t.n - 1), value);
-    else {
-        const char *at = nest_offset(w, &t, t.out, t.n);
-        text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", value);
-    }
+    else
+        text_printf(&b, "        y[%s] = %s;\n", nest_index(w, "", &t, t.out), value);
     return (Statement){kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
                        arguments(w, &t, n), parts};
 }
@@ -73,7 +71,7 @@ static void write_join(Writer *w, Text *b, const Nest *t, bool max)
 
     nest_open_loops(b, t, loops, false);
     if (!vector) {
-        to = *to ? to + 3 : "0", from = *from ? from + 3 : "0";
+        to = nest_index(w, "", t, t->out), from = nest_index(w, "", t, in);
         if (max)
             text_printf(b, "        y[%s] = s_max(a[%s], y[%s]);\n", to, from, to);
         else

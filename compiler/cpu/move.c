@@ -4,7 +4,6 @@
  * The loops run over the numbers that move, in the memory order of the side that moves completely.
  * A row of channels that stays contiguous is moved in vectors.
  */
-#include "ops/move.h"
 #include "cpu/parts.h"
 #include "emit/nest.h"
 
@@ -41,14 +40,10 @@ static void write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
 {
     const Node *x = n->in[i];
     const char *name = nest_input(w, n, i);
-    Move m = {0};
-    Nest t = {.nleaf = 1};
+    Move m;
+    Nest t;
 
-    n->op->move(n, i, &m);
-    const Node *over = m.scatter ? x : n;
-    nest_open(w, over, &t);
-    nest_follow(over, n, NULL, t.out);
-    nest_follow(over, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
+    nest_open_move(w, n, i, &m, &t);
     write_fill(w, b, n, &m);
     write_loops(w, b, &t,
                 m.scatter ? arena_printf(w->arena, "y%s", nest_start(w, n, m.start)) : "y",

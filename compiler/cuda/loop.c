@@ -21,11 +21,11 @@ void loop_lower(Writer *w, const Node *n)
 
     loop_open(w, n, &t);
     const int64_t all = nest_trips(&t, false) * nest_trips(&t, true);
-    const char *at = nest_offset(w, &t, t.out, t.n);
     CudaCall *c = lower_operands(w, &t, n);
     if (t.n > 1)
         nest_indices(&b, &t, false, "at");
-    text_printf(&b, "        y[%s] = %s;\n", *at ? at + 3 : "0", loop_expression(w, &t, n, false));
+    text_printf(&b, "        y[%s] = %s;\n", nest_index(w, "", &t, t.out),
+                loop_expression(w, &t, n, false));
     c->code = b.s, c->index = t.n == 1 ? "i" : "at", c->follows = true;
     cuda_give(w, c, EACH(all));
     for (int i = 0; i < c->noperand; i++)
@@ -55,17 +55,16 @@ void loop_lower_sum(Writer *w, const Node *n)
         columns_lower_sum(w, n, t.count[1], t.count[0], adds);
         return;
     }
-    const char *to = nest_offset(w, &t, t.out, t.n),
-               *from = nest_offset(w, &t, t.leaf[0].stride, t.n);
-    const char *const at = *to ? " at" : "", *const of = summed > 1 ? " of" : "";
+    const char *to = nest_index(w, "", &t, t.out), *from = nest_index(w, "", &t, t.leaf[0].stride);
+    const char *const at = *to == '0' ? "" : " at", *const of = summed > 1 ? " of" : "";
     text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
                 (long long)kept, (long long)summed, at, of);
     nest_indices(&b, &t, false, "at");
     nest_indices(&b, &t, true, "of");
     text_printf(&b, "        return %sa[%s];\n    }, [=](int%s, real sum) {\n",
-                n->in[0]->half ? "(real)" : "", *from ? from + 3 : "0", at);
+                n->in[0]->half ? "(real)" : "", from, at);
     nest_indices(&b, &t, false, "at");
-    text_printf(&b, "        y[%s] %s sum;\n    });\n", *to ? to + 3 : "0", adds ? "+=" : "=");
+    text_printf(&b, "        y[%s] %s sum;\n    });\n", to, adds ? "+=" : "=");
     CudaCall *c = lower_operands(w, &t, n);
     c->code = b.s;
     cuda_give(w, c, BLOCKS_OF("sum", kept));

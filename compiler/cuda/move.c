@@ -3,16 +3,8 @@
  * A thread moves one number.  If the input fills only a part of y and the rest is a constant, a
  * thread computes one number of y, and tests whether it lies in this part.
  */
-#include "ops/move.h"
 #include "cuda/lower.h"
 #include "emit/nest.h"
-
-/* "64 + i * 800 + k" of terms that begin with " + "; "0" of none. */
-static const char *sum_of_terms(Writer *w, const char *start, const char *offset)
-{
-    const char *all = arena_printf(w->arena, "%s%s", start, offset);
-    return *all ? all + 3 : "0";
-}
 
 /* Writes a loop over all of y: y gets x in the part of x, else the number of m. */
 static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
@@ -20,6 +12,7 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
     const Node *x = n->in[0];
     Nest t = {.nleaf = 1};
     int order[SHAPE_MAX];
+    int64_t begin = 0;
 
     nest_open(w, n, &t);
     nest_follow(n, n, NULL, t.out);
@@ -28,20 +21,18 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
     text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_add(b, "        const bool inside = true");
-    int64_t begin = 0;
     for (int i = 0; i < n->shape.rank; i++) {
         const int d = order[i];
-        const char c = nest_letter(i + 1);
-        begin += m->start[d] * t.leaf[0].stride[i + 1];
-        if (m->start[d] > 0)
-            text_printf(b, " && %c >= %lld", c, (long long)m->start[d]);
-        if (m->start[d] + x->shape.dim[d] < n->shape.dim[d])
-            text_printf(b, " && %c < %lld", c, (long long)(m->start[d] + x->shape.dim[d]));
+        const int64_t from = m->start[d], to = from + x->shape.dim[d];
+        begin += from * t.leaf[0].stride[i + 1];
+        if (from > 0)
+            text_printf(b, " && %c >= %lld", nest_letter(i + 1), (long long)from);
+        if (to < n->shape.dim[d])
+            text_printf(b, " && %c < %lld", nest_letter(i + 1), (long long)to);
     }
     text_printf(b, ";\n        y[%s] = inside ? %sx[%s - %lld] : (real)%.17g;\n    }\n",
-                sum_of_terms(w, "", nest_offset(w, &t, t.out, t.n)), x->half ? "(real)" : "",
-                sum_of_terms(w, "", nest_offset(w, &t, t.leaf[0].stride, t.n)), (long long)begin,
-                m->fill);
+                nest_index(w, "", &t, t.out), x->half ? "(real)" : "",
+                nest_index(w, "", &t, t.leaf[0].stride), (long long)begin, m->fill);
     return nest_trips(&t, false);
 }
 
@@ -49,29 +40,22 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
  * *x_whole: these numbers are all of y, or of x, in order. */
 static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_whole, bool *x_whole)
 {
-    const Node *x = n->in[i];
-    const char *name = nest_input(w, n, i);
-    Move m = {0};
-    Nest t = {.nleaf = 1};
+    Move m;
+    Nest t;
 
-    n->op->move(n, i, &m);
-    *y_whole = *x_whole = false;
+    nest_open_move(w, n, i, &m, &t);
     if (m.scatter && m.filled)
         return spread_filled(w, b, n, &m);
-    nest_open(w, m.scatter ? x : n, &t);
-    nest_follow(m.scatter ? x : n, n, NULL, t.out);
-    nest_follow(m.scatter ? x : n, x, m.scatter ? NULL : m.axis, t.leaf[0].stride);
     nest_collapse(&t);
     *y_whole = !m.scatter && nest_in_order(&t, t.out, NULL);
     *x_whole = m.scatter && nest_in_order(&t, t.leaf[0].stride, NULL);
     text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_printf(b, "        y[%s] = %s[%s];\n    }\n",
-                sum_of_terms(w, m.scatter ? nest_start(w, n, m.start) : "",
-                             nest_offset(w, &t, t.out, t.n)),
-                name,
-                sum_of_terms(w, m.scatter ? "" : nest_start(w, x, m.start),
-                             nest_offset(w, &t, t.leaf[0].stride, t.n)));
+                nest_index(w, m.scatter ? nest_start(w, n, m.start) : "", &t, t.out),
+                nest_input(w, n, i),
+                nest_index(w, m.scatter ? "" : nest_start(w, n->in[i], m.start), &t,
+                           t.leaf[0].stride));
     return nest_trips(&t, false);
 }
 

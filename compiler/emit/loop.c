@@ -40,10 +40,10 @@ static const char *operand_text(Writer *w, const Nest *t, const Node *x, bool ve
         if (l->node != x)
             continue;
         const int64_t inner = l->stride[t->n - 1];
-        const char *base = nest_offset(w, t, l->stride, vector ? t->n - 1 : t->n);
         if (!vector)
             return arena_printf(w->arena, l->node->half ? "(real)%c[%s]" : "%c[%s]", l->letter,
-                                *base ? base + 3 : "0");
+                                nest_index(w, "", t, l->stride));
+        const char *base = nest_offset(w, t, l->stride, t->n - 1);
         return arena_printf(w->arena, inner ? "LOAD(%c%s)" : "v_set(*(%c%s))", l->letter, base);
     }
     return "?";

@@ -141,6 +141,12 @@ const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loo
     return s.s;
 }
 
+const char *nest_index(Writer *w, const char *start, const Nest *t, const int64_t *stride)
+{
+    const char *at = arena_printf(w->arena, "%s%s", start, nest_offset(w, t, stride, t->n));
+    return *at ? at + 3 : "0"; /* without " + " */
+}
+
 void nest_open_loops(Text *b, const Nest *t, int loops, bool parts)
 {
     if (parts && loops > 0)
@@ -207,4 +213,16 @@ void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stri
 const char *nest_input(Writer *w, const Node *n, int i)
 {
     return n->nin == 1 ? "x" : arena_printf(w->arena, "x%d", i);
+}
+
+void nest_open_move(const Writer *w, const Node *n, int i, Move *m, Nest *t)
+{
+    const Node *x = n->in[i];
+
+    *m = (Move){0}, *t = (Nest){.nleaf = 1};
+    n->op->move(n, i, m);
+    const Node *over = m->scatter ? x : n;
+    nest_open(w, over, t);
+    nest_follow(over, n, NULL, t->out);
+    nest_follow(over, x, m->scatter ? NULL : m->axis, t->leaf[0].stride);
 }

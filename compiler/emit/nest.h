@@ -2,6 +2,7 @@
 #ifndef NEST_H
 #define NEST_H
 #include "emit/writer.h"
+#include "ops/move.h"
 
 enum { LOOPS = SHAPE_MAX + 1 };
 
@@ -41,6 +42,9 @@ char nest_letter(int loop); /* the letter of its index: i, j, k ... */
 
 /* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
+/* "64 + i * 800 + k", the index of a number in all loops, from " + 64" or "" on; "0" if there is no
+ * term. */
+const char *nest_index(Writer *w, const char *start, const Nest *t, const int64_t *stride);
 /* Writes the heads of the loops.  parts: the outermost loop runs over the part of a thread of a
  * team. */
 void nest_open_loops(Text *b, const Nest *t, int loops, bool parts);
@@ -57,6 +61,8 @@ const char *nest_start(Writer *w, const Node *v, const int64_t *start);
  * axis[d] of v.  axis NULL: dimension d of v. */
 void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride);
 const char *nest_input(Writer *w, const Node *n, int i); /* the name of input i: "x", "x2" */
+/* The move of input i of n into it, and the loops over what moves: t->leaf[0] is the input. */
+void nest_open_move(const Writer *w, const Node *n, int i, Move *m, Nest *t);
 
 /* ---- loop.c */
 
