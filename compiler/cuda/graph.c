@@ -184,15 +184,13 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
     }
 }
 
-/* The plan whose chosen variant is `graph`. */
-static const EmitPlan *plan_of(const Writer *w, const char *graph, int *number)
+/* The index of the plan whose chosen variant is `graph`; -1: none. */
+static int plan_of(const Writer *w, const char *graph)
 {
-    for (int i = 0; i < w->in->nplan; i++) {
-        const EmitPlan *p = &w->in->plan[i];
-        if (strcmp(p->graph[p->way], graph) == 0)
-            return *number = i, p;
-    }
-    return NULL;
+    int i = w->in->nplan - 1;
+    while (i >= 0 && strcmp(w->in->plan[i].graph[w->in->plan[i].way], graph) != 0)
+        i--;
+    return i;
 }
 
 static EmitPlan taken(const Writer *w, const Node *n)
@@ -384,21 +382,19 @@ int64_t graph_workspace(const Writer *w)
 
 void graph_tables(const Writer *w, Text *t)
 {
-    int number;
-
     if (!w->graphs.n)
         return;
     text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call "
                 "---- */\n\n");
     for (int i = 0; i < w->graphs.n; i++)
-        if (plan_of(w, w->graphs.row[i], &number))
-            text_printf(t, "extern \"C\" const char rt_plan_%d[];\n", number);
+        if (plan_of(w, w->graphs.row[i]) >= 0)
+            text_printf(t, "extern \"C\" const char rt_plan_%d[];\n", plan_of(w, w->graphs.row[i]));
     text_add(t, "static const RtGraph graphs[] = {\n");
     for (int i = 0; i < w->graphs.n; i++) {
-        const EmitPlan *p = plan_of(w, w->graphs.row[i], &number);
+        const int plan = plan_of(w, w->graphs.row[i]);
         text_printf(t, "    {\"%s\",\n        ", w->graphs.row[i]);
-        if (p)
-            text_printf(t, "rt_plan_%d, %zu},\n", number, p->bytes);
+        if (plan >= 0)
+            text_printf(t, "rt_plan_%d, %zu},\n", plan, w->in->plan[plan].bytes);
         else
             text_add(t, "nullptr, 0},\n");
     }

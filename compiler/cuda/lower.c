@@ -396,11 +396,11 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
 static bool graph_able(const Graph *g, Diag *d)
 {
     bool able = true;
-    for (int i = 0; i < g->nnode; i++)
-        if (!g->node[i]->backward) /* one message for an op without a form, not for its gradients */
-            able &= node_able(g, g->node[i], d);
-    for (int i = 0; able && i < g->nnode; i++)
-        able &= node_able(g, g->node[i], d);
+    /* one message for an op without a form, not for its gradients */
+    for (int backward = 0; able && backward < 2; backward++)
+        for (int i = 0; i < g->nnode; i++)
+            if (g->node[i]->backward == backward)
+                able &= node_able(g, g->node[i], d);
     return able;
 }
 

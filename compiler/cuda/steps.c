@@ -260,11 +260,6 @@ static void spell_gather(Writer *w, Text *t)
 
 /* ------------------------------------------------------------------------------- the whole step */
 
-static double seconds_together(const Gpu *g, const Stages *s, int cluster)
-{
-    return cluster ? s->few + s->barriers * g->meet_cluster : s->all + s->barriers * g->meet_all;
-}
-
 static int steps_of_launch(double seconds)
 {
     const double n = LAUNCH_MS / (1e3 * seconds);
@@ -284,7 +279,6 @@ static double seconds_of_launches(const Writer *w)
 /* Writes the predictions for the step, as the comment above its kernel. */
 static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
 {
-    const double all = seconds_together(g, s, 0), few = seconds_together(g, s, CLUSTER);
     Arena *a = w->arena;
 
     w->steps_said[0] =
@@ -294,10 +288,10 @@ static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
         arena_printf(a,
                      "Predicted for an %s, not measured: %.0f us as %lld launches; "
                      "as one launch %.0f us by all blocks that fit,",
-                     g->name, 1e6 * seconds_of_launches(w), (long long)w->launches, 1e6 * all);
+                     g->name, 1e6 * seconds_of_launches(w), (long long)w->launches, 1e6 * s->all);
     w->steps_said[2] = g->clusters
                            ? arena_printf(a, "%.0f us by one cluster of %d; the program uses %s.",
-                                          1e6 * few, CLUSTER, w->steps_how)
+                                          1e6 * s->few, CLUSTER, w->steps_how)
                            : "and this GPU has no clusters.";
     w->steps_said[3] = own_said(w, cluster);
 }
@@ -310,9 +304,9 @@ static int plan_steps(Writer *w, Stages *s)
     choose_samples(w);
     lower_step(w);
     schedule_step(w, s);
-    const double all = seconds_together(g, s, 0), few = seconds_together(g, s, CLUSTER);
-    const int cluster = g->clusters && few < all ? CLUSTER : 0;
-    w->step_seconds = cluster ? few : all;
+    s->all += s->barriers * g->meet_all, s->few += s->barriers * g->meet_cluster;
+    const int cluster = g->clusters && s->few < s->all ? CLUSTER : 0;
+    w->step_seconds = cluster ? s->few : s->all;
     w->steps_most = steps_of_launch(w->step_seconds);
     w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster)
                            : "all blocks that fit on the GPU";

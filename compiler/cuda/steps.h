@@ -23,7 +23,7 @@ typedef struct Stages {
     Pending pending; /* operands since the last barrier */
     bool must, barrier;       /* before the next call: a barrier is needed; a barrier is there */
     int64_t stages, barriers; /* executed stages and barriers of a step */
-    double all, few;          /* seconds of work on the whole GPU, and on one cluster */
+    double all, few;          /* seconds on the whole GPU, and on one cluster */
     CudaCall *metric[4];      /* pending metrics */
     unsigned written;         /* metrics of this phase that are written, one bit each */
     bool *done;               /* by id of a node: a stage has computed it */

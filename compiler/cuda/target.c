@@ -227,40 +227,32 @@ static void write_known(Writer *w, const Node *n, int *line, const char *indent)
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
-    static const char *const kind[] = {"prepare", "slice", "gradient", "update", "wide"};
+    static const char *const kind[] = {"prepare", "slice", "gradient", "update"};
+    static const char *const what[] = {"what depends on parameters only",
+                                       "forward and backward of a shard", "sum gradients, update",
+                                       "update"};
     const char *const word = g->training ? "train" : "test";
-    int seen[5] = {0};
+    int seen[4] = {0};
 
     w->g = g, w->prefix = g->training ? "" : "TEST_";
     for (int i = 0; i < g->step->nphase; i++) {
-        const Phase *p = &g->step->phase[i];
-        const int number = ++seen[p->kind];
-        const char *fn =
-            arena_printf(w->arena, number > 1 ? "%s_%s_%d" : "%s_%s", word, kind[p->kind], number);
-        switch (p->kind) {
-        case PHASE_PREPARE:
+        const PhaseKind k = g->step->phase[i].kind; /* not PHASE_WIDE: only for processors */
+        const int number = ++seen[k];
+        const char *fn = number > 1 ? arena_printf(w->arena, "%s_%s_%d", word, kind[k], number)
+                                    : arena_printf(w->arena, "%s_%s", word, kind[k]);
+        const char *known = "";
+        if (k == PHASE_PREPARE) {
             write_prepare(w, i, fn);
-            phase_row(table, fn, p->kind, "what depends on parameters only", "");
-            break;
-        case PHASE_SLICE: {
+        } else if (k == PHASE_SLICE) {
             write_slice(w, i, fn);
             if (g->training)
                 write_nonfinite(w, i);
-            const char *known = phase_known_fields(w, i, word, number, write_known);
-            phase_row(table, fn, p->kind,
-                      g->training ? "forward and backward of a shard" : "forward of a shard",
-                      known);
-            break;
+            known = phase_known_fields(w, i, word, number, write_known);
+        } else {
+            write_update(w, i, fn, k == PHASE_UPDATE);
         }
-        case PHASE_WIDE: /* pass wide runs only for processors */
-            break;
-        case PHASE_GRADIENT:
-        case PHASE_UPDATE:
-            write_update(w, i, fn, p->kind == PHASE_UPDATE);
-            phase_row(table, fn, p->kind,
-                      p->kind == PHASE_UPDATE ? "update" : "sum gradients, update", "");
-            break;
-        }
+        phase_row(table, fn, k, k == PHASE_SLICE && !g->training ? "forward of a shard" : what[k],
+                  known);
     }
 }
 
