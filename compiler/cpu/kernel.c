@@ -9,91 +9,85 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-typedef struct Signature {
-    Text params, args, inner;
-    int letters;
-    bool rt, first, unit, seen, step;
-} Signature;
-
-static void sign_comma(Text *t)
+static void push(Writer *w, Arguments *s, Argument a)
 {
-    if (t->len)
-        text_add(t, ", ");
+    ARENA_PUSH(w->arena, s->arg, s->n, a);
 }
 
-/* Adds a pointer.  Its name is y for the result, side for the second result, and a, b, c ... for
- * the inputs in order. */
-static void sign_pointer(Writer *w, Signature *s, const Node *n, CallArgKind kind)
+static void push_literal(Writer *w, Arguments *s, const char *text)
 {
-    const char letter[2] = {(char)('a' + s->letters), 0};
-    const char *name = kind == CALL_OUT ? "y" : kind == CALL_SIDE ? "side" : letter;
+    push(w, s, (Argument){.inner = text});
+}
 
-    if (kind == CALL_IN)
-        s->letters++;
-    sign_comma(&s->params), sign_comma(&s->args), sign_comma(&s->inner);
-    text_printf(&s->params, "%s%s *%s", kind == CALL_IN ? "const " : "", pointer_type(n), name);
-    text_add(&s->args, pointer_to(w, n));
+void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n, bool writes)
+{
+    const char *at = pointer_to(w, n);
     if (n->op->flags & OP_KNOWN) /* the row of the current shard */
-        text_printf(&s->args, " + number * %lld", (long long)shape_count(&n->shape));
-    text_add(&s->inner, name);
+        at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
+    const char *type = arena_printf(w->arena, "%s *", pointer_type(n));
+    push(w, s, (Argument){.type = type, .name = name, .constant = !writes, .value = at});
 }
 
 /* Adds a constant that the kernel reads through a pointer: an array of the size of the chunk,
  * inside the kernel. */
-static void add_const(Writer *w, Signature *s, Text *body, const Node *n)
+static void push_const(Writer *w, Arguments *s, Text *body, const Node *n, int number)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
 
-    text_printf(body, "    static const real k%d[%lld] = {[0 ... %lld] = %.17g};\n", s->letters,
+    text_printf(body, "    static const real k%d[%lld] = {[0 ... %lld] = %.17g};\n", number,
                 (long long)count, (long long)count - 1, node_float(n, "value"));
-    sign_comma(&s->inner);
-    text_printf(&s->inner, "k%d", s->letters++);
-}
-
-static void sign_literal(Signature *s, const char *text)
-{
-    sign_comma(&s->inner);
-    text_add(&s->inner, text);
+    push_literal(w, s, arena_printf(w->arena, "k%d", number));
 }
 
 /* Adds a value that is known only at run time: an argument, and a parameter of the kernel if it has
  * none for this value yet. */
-static void sign_given(Signature *s, CallArgKind kind, const char *text)
+static void push_given(Writer *w, Arguments *s, CallArgKind kind, const char *text)
 {
     const struct {
         CallArgKind kind;
-        const char *text, *param, *arg;
-        bool *seen;
-    } given[] = {{CALL_RT, "r", "const Rt *r", "r", &s->rt},
-                 {CALL_SCORED, "r->scored", "const Rt *r", "r", &s->rt},
-                 {CALL_FIRST, "first", "int first", "first", &s->first},
-                 {CALL_SEEN, "seen", "int seen", "row - slice * SLICE", &s->seen},
-                 {CALL_UNIT, "unit", "int unit", "unit", &s->unit},
-                 {CALL_STEP, text, "int step", "step", &s->step}};
-    size_t i = 0;
+        Argument arg;
+    } given[] = {{CALL_RT, {.type = "const Rt *", .name = "r", .value = "r"}},
+                 {CALL_SCORED,
+                  {.type = "const Rt *", .name = "r", .value = "r", .inner = "r->scored"}},
+                 {CALL_FIRST, {.type = "int ", .name = "first", .value = "first"}},
+                 {CALL_SEEN, {.type = "int ", .name = "seen", .value = "row - slice * SLICE"}},
+                 {CALL_UNIT, {.type = "int ", .name = "unit", .value = "unit"}},
+                 {CALL_STEP, {.type = "int ", .name = "step", .value = "step", .inner = text}}};
+    const Argument *a = &given[0].arg;
 
-    while (given[i].kind != kind)
-        i++;
-    sign_literal(s, given[i].text);
-    if (*given[i].seen)
-        return;
-    *given[i].seen = true;
-    sign_comma(&s->params), sign_comma(&s->args);
-    text_add(&s->params, given[i].param);
-    text_add(&s->args, given[i].arg);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        a = given[i].kind == kind ? &given[i].arg : a;
+    for (int i = 0; i < s->n; i++)
+        if (s->arg[i].type && !strcmp(s->arg[i].name, a->name)) {
+            push_literal(w, s, a->inner ? a->inner : a->name);
+            return;
+        }
+    push(w, s, *a);
 }
 
 /* Adds all parts of a sum: address of the first part, bytes to the next part, number of parts. */
-static void sign_sums(Writer *w, Signature *s, const Node *n)
+static void push_sums(Writer *w, Arguments *s, const Node *n)
 {
     const Node *root = node_root(n);
     const bool known = n->op->flags & OP_KNOWN;
 
-    sign_comma(&s->params), sign_comma(&s->args), sign_comma(&s->inner);
-    text_add(&s->params, "const char *sums");
-    text_printf(&s->args, "%s + %s", known ? "r->fixed" : "shard", name_of(w, root));
-    text_printf(&s->inner, "sums, %lld, %lld", (long long)pointer_slice_bytes(w, root),
-                (long long)(known ? 1 : w->g->step->slices));
+    push(w, s,
+         (Argument){.type = "const char *",
+                    .name = "sums",
+                    .value = arena_printf(w->arena, "%s + %s", known ? "r->fixed" : "shard",
+                                          name_of(w, root)),
+                    .inner = arena_printf(w->arena, "sums, %lld, %lld",
+                                          (long long)pointer_slice_bytes(w, root),
+                                          (long long)(known ? 1 : w->g->step->slices))});
+}
+
+/* "y, a, (Dense){ ... }": what the kernel passes on. */
+static const char *passed_on(Writer *w, const Arguments *s)
+{
+    Text t = text_new(w->arena);
+    for (int i = 0; i < s->n; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", s->arg[i].inner ? s->arg[i].inner : s->arg[i].name);
+    return t.s;
 }
 
 static const Node *side_of(const Writer *w, const Node *n)
@@ -114,11 +108,10 @@ static Statement call_of_kernel(Writer *w, const Node *n)
               .writes = step_writes_sum(w->g, n, w->in->options),
               .plain = w->in->options->plain || w->in->options->blas,
               .blas = w->in->options->blas};
-    Signature s = {.params = text_new(w->arena),
-                   .args = text_new(w->arena),
-                   .inner = text_new(w->arena)};
+    Arguments s = {0};
     Text body = text_new(w->arena);
     unsigned uses = 0;
+    int letters = 0; /* names of the inputs: a, b, c ... */
 
     n->op->kernel(n, &c);
     if (!c.fn)
@@ -127,40 +120,40 @@ static Statement call_of_kernel(Writer *w, const Node *n)
         const CallArg *a = &c.arg[i];
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
         uses |= a->sizes && sizes_use_shard(a->sizes) ? USES_SHARD : 0;
-        if (a->kind == CALL_PLACE) {
-            sign_comma(&s.params), sign_comma(&s.args), sign_comma(&s.inner);
-            text_add(&s.params, "int64_t at");
-            text_add(&s.args, a->text);
-            text_add(&s.inner, "at");
-        } else if (a->kind == CALL_SCRATCH) {
-            sign_comma(&s.params), sign_comma(&s.args), sign_comma(&s.inner);
-            text_add(&s.params, "real *room");
-            text_printf(&s.args, "OWN(real, %sSCRATCH)", w->prefix);
-            text_add(&s.inner, "room");
-        } else if (call_literal(w->arena, a, false)) {
-            sign_literal(&s, call_literal(w->arena, a, false));
-        } else if (a->kind >= CALL_RT) {
-            sign_given(&s, a->kind, a->text);
-        } else if (a->kind == CALL_SUMS) {
-            sign_sums(w, &s, node);
-        } else if (!node) { /* nothing reads the second result */
-            sign_literal(&s, "NULL");
-        } else if (node_is(node, "const")) {
-            add_const(w, &s, &body, node);
-        } else {
-            sign_pointer(w, &s, node, a->kind);
-        }
+        const char *literal = call_literal(w->arena, a, false);
+        if (a->kind == CALL_PLACE)
+            push(w, &s, (Argument){.type = "int64_t ", .name = "at", .value = a->text});
+        else if (a->kind == CALL_SCRATCH)
+            push(w, &s,
+                 (Argument){.type = "real *",
+                            .name = "room",
+                            .value = arena_printf(w->arena, "OWN(real, %sSCRATCH)", w->prefix)});
+        else if (literal)
+            push_literal(w, &s, literal);
+        else if (a->kind >= CALL_RT)
+            push_given(w, &s, a->kind, a->text);
+        else if (a->kind == CALL_SUMS)
+            push_sums(w, &s, node);
+        else if (!node) /* nothing reads the second result */
+            push_literal(w, &s, "NULL");
+        else if (node_is(node, "const"))
+            push_const(w, &s, &body, node, letters++);
+        else if (a->kind == CALL_IN)
+            arguments_pointer(w, &s, arena_printf(w->arena, "%c", 'a' + letters++), node, false);
+        else
+            arguments_pointer(w, &s, a->kind == CALL_OUT ? "y" : "side", node, true);
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
-        sign_given(&s, CALL_UNIT, NULL);
-        sign_literal(&s, PREPARE_UNITS_TEXT);
+        push_given(w, &s, CALL_UNIT, NULL);
+        push_literal(w, &s, PREPARE_UNITS_TEXT);
     }
-    text_printf(&body, "    %s(%s);\n", c.fn, s.inner.s);
+    text_printf(&body, "    %s(%s);\n", c.fn, passed_on(w, &s));
     const int before = w->nkernel;
-    const char *name = kernel_define_using(w, uses, c.fn, s.params.s, body.s);
+    const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
+    const char *name = kernel_define_using(w, uses, c.fn, sign.params.s, body.s);
     if (w->nkernel > before && !c.plain)
         w->kernel[before].ways = c.ways;
-    return (Statement){name, s.args.s, c.parts && !c.plain};
+    return (Statement){name, sign.values.s, c.parts && !c.plain};
 }
 
 /* The call that loads images: normalises them and, in training, augments them, with the numbers of

@@ -7,24 +7,16 @@
 #include "emit/nest.h"
 #include <string.h>
 
-static const char *loop_parameters(Writer *w, const Nest *t, const Node *n)
+/* y and the leaves. */
+static Signature signature_of(Writer *w, const Nest *t, const Node *n)
 {
-    Text p = text_new(w->arena);
+    Arguments s = {0};
 
-    text_printf(&p, "%s *y", pointer_type(n));
+    arguments_pointer(w, &s, "y", n, true);
     for (int k = 0; k < t->nleaf; k++)
-        text_printf(&p, ", const %s *%c", pointer_type(t->leaf[k].node), t->leaf[k].letter);
-    return p.s;
-}
-
-static const char *arguments(Writer *w, const Nest *t, const Node *n)
-{
-    Text p = text_new(w->arena);
-
-    text_add(&p, pointer_to(w, n));
-    for (int k = 0; k < t->nleaf; k++)
-        text_printf(&p, ", %s", pointer_to(w, t->leaf[k].node));
-    return p.s;
+        arguments_pointer(w, &s, arena_printf(w->arena, "%c", t->leaf[k].letter), t->leaf[k].node,
+                          false);
+    return kernel_signature(w->arena, s.arg, s.n, false);
 }
 
 Statement loop_statement(Writer *w, const Node *n)
@@ -42,8 +34,8 @@ Statement loop_statement(Writer *w, const Node *n)
                     (long long)t.count[t.n - 1], nest_offset(w, &t, t.out, t.n - 1), value);
     else
         text_printf(&b, "        y[%s] = %s;\n", nest_index(w, "", &t, t.out), value);
-    return (Statement){kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
-                       arguments(w, &t, n), parts};
+    const Signature s = signature_of(w, &t, n);
+    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts};
 }
 
 /* ---------------------------------------- sums over broadcast dimensions */
@@ -101,6 +93,6 @@ Statement loop_sum(Writer *w, const Node *n)
                     (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
     else
         write_join(w, &b, &t, max);
-    return (Statement){kernel_define(w, n->op->name, loop_parameters(w, &t, n), b.s),
-                       arguments(w, &t, n), parts};
+    const Signature s = signature_of(w, &t, n);
+    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts};
 }

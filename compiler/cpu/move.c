@@ -65,17 +65,17 @@ static bool fills(const Node *n)
 
 Statement move_statement(Writer *w, const Node *n)
 {
-    Text body = text_new(w->arena), params = text_new(w->arena), args = text_new(w->arena);
+    Text body = text_new(w->arena);
+    Arguments s = {0};
 
-    text_printf(&params, "%s *y", pointer_type(n));
-    text_add(&args, pointer_to(w, n));
+    arguments_pointer(w, &s, "y", n, true);
     const bool parts = !w->in->options->plain && !fills(n);
     for (int i = 0; i < n->nin; i++) {
         if (n->in[i]->within == n)
             continue;
-        text_printf(&params, ", const %s *%s", pointer_type(n->in[i]), nest_input(w, n, i));
-        text_printf(&args, ", %s", pointer_to(w, n->in[i]));
+        arguments_pointer(w, &s, nest_input(w, n, i), n->in[i], false);
         write_input(w, &body, n, i, parts);
     }
-    return (Statement){kernel_define(w, n->op->name, params.s, body.s), args.s, parts};
+    const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
+    return (Statement){kernel_define(w, n->op->name, sign.params.s, body.s), sign.values.s, parts};
 }

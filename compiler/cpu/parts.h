@@ -12,6 +12,14 @@ typedef struct Statement {
     bool parts;            /* each thread of a team computes a part of the result (Call.parts) */
 } Statement;
 
+/* The arguments of a kernel's function. */
+typedef struct Arguments {
+    Argument *arg;
+    int n;
+} Arguments;
+/* A pointer to n's value: parameter `name` of the kernel. */
+void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n, bool writes);
+
 /* The call that computes n; its kernel is defined once. */
 Statement kernel_statement(Writer *w, const Node *n);
 

@@ -56,17 +56,6 @@ typedef struct Operand {
     const Order *order; /* the order in which threads access its numbers; NULL: not known */
 } Operand;
 
-/* An argument of the device function: a parameter of the kernel around it, or a literal. */
-typedef struct Argument {
-    const char *type, *name; /* "real *", "a"; NULL: a literal */
-    bool constant;           /* a pointer that is read only */
-    bool rt;                 /* const Rt *: its address differs between host and kernel */
-    const char *value;       /* what the launch passes */
-    const char *inner;       /* what the kernel passes on; NULL: the name */
-    const Sizes *sizes;      /* a literal struct */
-    bool counts;             /* a literal that is the number of blocks */
-} Argument;
-
 /* Number of blocks: form_blocks(its arguments); without a form, `number`.  count: the number of
  * blocks for the price; 0 if only nvcc computes it. */
 typedef struct Blocks {
@@ -171,7 +160,7 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define cuda_call(w, form, n, ...) cuda_give(w, cuda_add(w, form, n), __VA_ARGS__)
 
 /* Parameters: pointers to values, for POINTER with the address; an address, with an access to the
- * whole region; const Rt *r; a number: "int ", "first", "first". */
+ * whole region. */
 #define ARGUMENT(...)  ((Given){.kind = GIVEN_ARGUMENT, .arg = {__VA_ARGS__}})
 #define OUT(n_, node_) POINTER(n_, node_, NULL, true)
 #define IN(n_, node_)  POINTER(n_, node_, NULL, false)
@@ -183,9 +172,11 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
     ((Given){.kind = GIVEN_ADDRESS,                                                                \
              .arg = {.type = type_, .name = n_, .value = at_, .constant = !(writes_)},             \
              .operand = {.memory = m_, .to = INT64_MAX, .writes = writes_}})
-#define RT                    ARGUMENT(.type = "const Rt *", .name = "r", .rt = true)
+/* A number: "int ", "first", "first". */
 #define PARAM(type_, n_, at_) ARGUMENT(.type = type_, .name = n_, .value = at_)
 #define FIRST                 PARAM("int ", "first", "first")
+/* The state of the program. */
+#define RT ARGUMENT(.type = "const Rt *", .name = "r", .value = "r->there", .rt = true)
 /* Literals.  DIRECT is a pointer to a value, in a call of a library. */
 #define TEXT(text_) ARGUMENT(.inner = text_)
 #define BOOL(yes_)  TEXT((yes_) ? "true" : "false")

@@ -87,32 +87,6 @@ static Body body_of(Arena *a, const CudaCall *c)
 
 /* ------------------------------------------------------------------------------- kernels */
 
-/* The parameters of a kernel ("real *y, const real *a"), their names ("y, a"), and the arguments of
- * a launch. */
-typedef struct Signature {
-    Text params, names, values;
-} Signature;
-
-static const char *value_of(const Argument *g, bool staged)
-{
-    return g->rt ? (staged ? "r" : "r->there") : g->value;
-}
-
-static Signature signature_of(Arena *a, const Argument *arg, int n, bool staged)
-{
-    Signature s = {text_new(a), text_new(a), text_new(a)};
-    for (int i = 0; i < n; i++) {
-        const Argument *g = &arg[i];
-        const char *comma = s.names.len ? ", " : "";
-        if (!g->type)
-            continue;
-        text_printf(&s.params, "%s%s%s%s", comma, g->constant ? "const " : "", g->type, g->name);
-        text_printf(&s.names, "%s%s", comma, g->name);
-        text_printf(&s.values, "%s%s", comma, value_of(g, staged));
-    }
-    return s;
-}
-
 /* The number of blocks of a call.  A call that takes over the order of another call has the blocks
  * of that call. */
 static Blocks *blocks_of(Arena *a, const CudaCall *c)
@@ -160,7 +134,7 @@ static int kernel_of(Writer *w, const CudaCall *c)
     const Body b = body_of(w->arena, c);
     const bool behind = c->behind_order && !c->index;
     const char *base = behind ? arena_printf(w->arena, "%s_behind", c->form) : c->form;
-    const Signature s = signature_of(w->arena, c->arg, c->narg, false);
+    const Signature s = kernel_signature(w->arena, c->arg, c->narg, false);
     return kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
 }
 
@@ -179,7 +153,7 @@ const char *spell_stage(Writer *w, const CudaCall *c)
     Kernel *k = &w->kernel[i];
     k->staged = true;
     return arena_printf(w->arena, "%s_stage(%s);", k->name,
-                        signature_of(w->arena, c->arg, c->narg, true).values.s);
+                        kernel_signature(w->arena, c->arg, c->narg, true).values.s);
 }
 
 const char *spell_sizes(Writer *w, const CudaCall *c)
@@ -204,7 +178,7 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
     Kernel *k = &w->kernel[i];
     k->launched = true;
     return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name,
-                        signature_of(w->arena, c->arg, c->narg, false).values.s);
+                        kernel_signature(w->arena, c->arg, c->narg, false).values.s);
 }
 
 /* ---------------------------------------- a launch of several calls */
@@ -234,8 +208,7 @@ static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
 {
     for (int i = 0; i < p->n; i++) {
         Argument *its = &p->arg[i];
-        if (strcmp(value_of(its, false), value_of(g, false)) != 0 ||
-            strcmp(its->type, g->type) != 0)
+        if (strcmp(its->value, g->value) != 0 || strcmp(its->type, g->type) != 0)
             continue;
         its->constant &= g->constant;
         return its->name;
@@ -304,7 +277,7 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
         }
         text_add(&body.text, ");\n");
     }
-    const Signature s = signature_of(a, p.arg, p.n, false);
+    const Signature s = kernel_signature(a, p.arg, p.n, false);
     const int i = kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, member, n));
     Kernel *k = &w->kernel[i];
     k->launched = true;

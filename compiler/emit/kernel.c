@@ -13,6 +13,21 @@ bool emit_is_call(const Node *n)
            (loop || n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL || n->op->kernel);
 }
 
+Signature kernel_signature(Arena *a, const Argument *arg, int n, bool stage)
+{
+    Signature s = {text_new(a), text_new(a), text_new(a)};
+    for (int i = 0; i < n; i++) {
+        const Argument *g = &arg[i];
+        const char *comma = s.names.len ? ", " : "";
+        if (!g->type)
+            continue;
+        text_printf(&s.params, "%s%s%s%s", comma, g->constant ? "const " : "", g->type, g->name);
+        text_printf(&s.names, "%s%s", comma, g->name);
+        text_printf(&s.values, "%s%s", comma, g->rt && stage ? g->name : g->value);
+    }
+    return s;
+}
+
 const char *kernel_define_using(Writer *w, unsigned uses, const char *base, const char *params,
                                 const char *body)
 {

@@ -130,6 +130,24 @@ int64_t pointer_bytes(const Writer *w, const Node *n);
 
 const Sizes *kernel_image(Writer *w, const Node *n);      /* literal sizes of the input n */
 const Sizes *kernel_augment(Writer *w, const Augment *a); /* of the recipe */
+/* An argument of a function of the runtime: a parameter of the kernel around it, or a literal. */
+typedef struct Argument {
+    const char *type, *name; /* "real *", "a"; NULL: a literal */
+    bool constant;           /* a pointer that is read only */
+    const char *value;       /* what a call of the kernel passes */
+    const char *inner;       /* what the kernel passes on; NULL: the name */
+    /* CUDA only: const Rt *, whose address differs between host and kernel; a literal struct; a
+     * literal that is the number of blocks */
+    bool rt;
+    const Sizes *sizes;
+    bool counts;
+} Argument;
+/* Of the kernel: "real *y, const real *a"; "y, a"; the values that a call passes.  stage: a call
+ * inside of the kernel of many steps. */
+typedef struct Signature {
+    Text params, names, values;
+} Signature;
+Signature kernel_signature(Arena *a, const Argument *arg, int n, bool stage);
 /* The name of the kernel with this body; equal kernels are defined once. */
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
 /* The same for a body with constants of the step. */
