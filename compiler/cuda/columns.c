@@ -16,7 +16,7 @@ typedef struct Columns {
 } Columns;
 
 /* Chooses as many parts as fill a GPU twice, each with at least 64 rows.  The number does not
- * depend on the GPU that runs the program, because bits must not. */
+ * depend on the GPU that runs the program, so that the bits are the same on all GPUs. */
 static Columns columns_of(int64_t columns, int64_t rows)
 {
     enum { BLOCKS_WANTED = 264, ROWS = 64 };

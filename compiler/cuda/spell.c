@@ -11,8 +11,8 @@
 
 typedef struct Body {
     Text text;
-    const Sizes *sizes; /* the first struct of literals in the text, */
-    size_t at, end;     /* and the range of its bytes */
+    const Sizes *sizes; /* the first struct of literals in the text */
+    size_t at, end;     /* range of the bytes of this struct */
 } Body;
 
 static void body_sizes(Body *b, const Sizes *s)

@@ -411,8 +411,8 @@ static bool stands(Diag *d, Span at, const char *why)
     diag_error(d, at,
                "--kernels=persistent takes a training step that is one launch on one GPU, and %s",
                why);
-    diag_help(d, "leave --kernels=persistent out: a step is then a launch a kernel, recorded as a "
-                 "graph");
+    diag_help(d,
+              "omit --kernels=persistent: a step then has one launch per kernel, in a CUDA graph");
     return false;
 }
 

@@ -8,8 +8,8 @@
  * or only its example. */
 bool manual_print(const Command *c, Diag *d);
 
-/* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional, and its default
- * is no value of the language.  Lines end before `width` columns. */
+/* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional; its default
+ * cannot be written in the language.  Lines end before `width` columns. */
 const char *manual_signature(Arena *a, const Op *op, int width);
 const char *manual_type(ArgType type); /* "int or [int, int]" */
 
