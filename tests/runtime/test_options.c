@@ -2,6 +2,7 @@
  * a command that it was built without. */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "leaks.h"
 #include "options/program_table.h"
 #include <check.h>
 #include <errno.h>

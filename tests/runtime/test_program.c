@@ -1,6 +1,7 @@
 /* test_program.c -- whole programs: the same bits for any division and after any interruption,
  * wrong input, files that fail. */
 #define _GNU_SOURCE
+#include "leaks.h"
 #include "mini.h"
 #include "process.h"
 #include <dirent.h>

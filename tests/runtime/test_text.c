@@ -2,6 +2,7 @@
 #include "data/data.h"
 #include "data/text.h"
 #include "death.h"
+#include "leaks.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +12,7 @@
 enum { T = 4, N = 103, TEST = N / 10 };
 static char path[40];
 
-/* Programs keep the names of their files, rt_format's, to the end. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:vasprintf\n";
-}
-
-/* Byte i of the text is i, so a token shows its position. */
+/* Byte i of the text is i: a token tells where it stands. */
 static RtProgram windows_of(int64_t labels, int64_t step)
 {
     return (RtProgram){.model = "test",

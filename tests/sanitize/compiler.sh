@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export TENON=$root/build/asan/tenon TENON_ROOT=$root
-export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:exitcode=99
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 LSAN_OPTIONS=print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1:exitcode=99
 cd "$root"
 { cmake -S . -B build/asan -DCMAKE_BUILD_TYPE=Debug -DTENON_SANITIZE=address,undefined -DTENON_TESTS=ON && cmake --build build/asan --target tenon tenonrt tests_quick; } > build/asan.log 2>&1 ||
     { tail -n 20 build/asan.log; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
