@@ -12,7 +12,7 @@
  *   fixed    one copy: parameters, optimizer states, packed weights, reduced gradients
  *   shard    one for each shard of this process: what a phase leaves for a later one, and partial
  *            sums over samples
- *   thread   one for each thread: scratch of the current slice
+ *   thread   one for each slice that is computed at a time: its current values
  */
 #ifndef RT_H
 #define RT_H
