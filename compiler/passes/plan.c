@@ -381,17 +381,23 @@ static void add_buffer(Graph *g, Step *s, Node *n, int first, int last)
     ARENA_PUSH(g->arena, s->buffer, s->nbuffer, b);
 }
 
-/* Training and evaluation share one arena: makes it large enough for both. */
+static void largest(int64_t *to, int64_t from)
+{
+    *to = *to > from ? *to : from;
+}
+
+/* Training and evaluation share one arena: makes it large enough for both.  The last bytes of a
+ * thread region hold scratch and no value, neither of training nor of evaluation. */
 static void widen(Step *training, const Step *s)
 {
-    int64_t *const to[] = {&training->fixed_bytes,  &training->shard_bytes,
-                           &training->thread_bytes, &training->scratch_bytes,
-                           &training->bound_shard,  &training->bound_thread};
-    const int64_t from[] = {s->fixed_bytes,   s->shard_bytes, s->thread_bytes,
-                            s->scratch_bytes, s->bound_shard, s->bound_thread};
-
-    for (int i = 0; i < 6; i++)
-        *to[i] = *to[i] > from[i] ? *to[i] : from[i];
+    int64_t values = training->thread_bytes - training->scratch_bytes;
+    largest(&values, s->thread_bytes - s->scratch_bytes);
+    largest(&training->scratch_bytes, s->scratch_bytes);
+    training->thread_bytes = values + training->scratch_bytes;
+    largest(&training->fixed_bytes, s->fixed_bytes);
+    largest(&training->shard_bytes, s->shard_bytes);
+    largest(&training->bound_shard, s->bound_shard);
+    largest(&training->bound_thread, s->bound_thread);
 }
 
 /* On a GPU, the norm of gradients (for clipping, and for the test that they are finite) is computed

@@ -137,6 +137,16 @@ static char *region_of(const Run *run, int thread, int unit)
     return n->thread + (enough ? thread : run->phase->per_slice ? unit : 0) * n->thread_bytes;
 }
 
+/* The scratch of a member of a team.  A batch that is not full has fewer units than there are
+ * regions: then members use the scratch at the end of their own regions, behind all values. */
+static char *scratch_of(const Net *n, int thread)
+{
+    const RtProgram *p = n->p;
+    return n->host->regions == pool_threads(n->pool)
+               ? n->thread + thread * n->thread_bytes + p->thread_bytes - p->scratch_bytes
+               : n->host->scratch + thread * n->host->scratch_bytes;
+}
+
 static void run_unit(void *arg, int thread, int unit)
 {
     const Run *run = arg;
@@ -162,7 +172,7 @@ static void run_member(void *arg, int thread, int unit)
     const int first = (int)((int64_t)threads * team / t->teams);
     const int end = (int)((int64_t)threads * (team + 1) / t->teams);
     rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, team),
-                       n->host->scratch + thread * n->host->scratch_bytes};
+                       scratch_of(n, thread)};
     ticks_unit_begin(n->ticks, thread);
     t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + team);
     ticks_unit_end(n->ticks, thread);

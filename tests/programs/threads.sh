@@ -44,15 +44,16 @@ model heads(x: f32[12, 40]) {
     p = dense(x, 120) |> split(3, axis = -1)
     return causal_attention(p[0], p[1], p[2], heads = 2) |> dense(4) |> flatten |> dense(3)
 }
-train heads { data = synthetic(samples = 32, test_samples = 8, classes = 3); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
+train heads { data = synthetic(samples = 32, test_samples = 9, classes = 3); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
 END
-"$TENON" build "$work/attention.tn" -o "$work/attention"
-data=() want=$(run attention --threads 1)
-planned() { "$TENON" show "$work/attention.tn" --threads "$1" | awk '$1 == "threads" { print $0 }'; }
+"$TENON" build "$work/attention.tn" -o "$work/attention" --shards 4
+data=() want=$(run attention --threads 1) loss=$(field "$work/log" epoch test_loss)
+planned() { "$TENON" show "$work/attention.tn" --shards 4 --threads "$1" | awk '$1 == "threads" { print $0 }'; }
 slices=$(planned 1000 | grep -oE '[0-9]+ x' | head -n 1)
 planned 1000 | grep -qE "[1-9][0-9]* x .*; 1000 x [0-9.]+ [kM]*B of scratch" && ok || bad "no scratch for each thread: $(planned 1000)"
 for threads in 2 3 7 16; do
     same "attention, $threads threads" "$(TENON_MACHINE=$work/small run attention --threads $threads)" "$want"
+    same "attention, test loss, with a batch that is not full, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
     same "attention, planned bytes of $threads threads" "$(started planned_bytes)" \
         "$("$work/attention" info --threads $threads | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p')"
     [ $threads -le "${slices% x}" ] || same "attention, thread regions of $threads" "$(planned $threads | grep -oE '[0-9]+ x' | head -n 1)" "$slices"
