@@ -29,8 +29,8 @@ enum {
     RT_CONV_NARROW = 512,        /* products of a position in a wide tile, at most: conv_box.h */
     RT_TAPS_POSITIONS = 256,     /* positions of a block: conv_dw_taps.h */
     RT_TAPS_FEW = 64,            /* positions of a sample: with at most so many, tap by tap */
-    RT_SQUARE_CHANNELS = 512,    /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
-    RT_SQUARE_BYTES = 1024,      /* bytes of a unit's outputs */
+    RT_DW_BLOCK_CHANNELS = 512,  /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
+    RT_DW_BLOCK_BYTES = 1024,    /* bytes of a unit's outputs */
     RT_WINO_BYTES = 1280 * 1024, /* bytes of scratch: winograd.h */
     RT_WINO_NEAR = 192 * 1024,   /* bytes of these to use if the filters stay in the L2 cache */
     RT_WINO_FAR = 1152 * 1024,   /* bytes of these to use if the filters do not */
@@ -72,8 +72,8 @@ enum {
     " ATTENTION_ROWS ATTENTION_SCORES ATTENTION_PART ATTENTION_BLOCK ATTENTION_ROOM"              \
     " ATTENTION_DX_ROOM EMBEDDING_LEVELS EMBEDDING_ROWS EMBEDDING_SIZE GEMM_DEPTH GEMM_PACKED"    \
     " GEMM_PANELS BLAS_COLUMNS BLAS_GEMM CONV_BLOCK CONV_DEPTH_HELD CONV_DEPTH_PLANE"             \
-    " CONV_DEPTH_SUMS CONV_DW_C CONV_DW_CHANNELS CONV_DW_DEPTH CONV_DW_O CONV_DW_OUTPUTS"         \
-    " CONV_DW_SQUARE CONV_DW_UNITS CONV_SCRATCH CONV_TILE_ARGUMENTS CONV_TILE_LINKAGE"            \
+    " CONV_DEPTH_SUMS CONV_DW_BLOCK CONV_DW_C CONV_DW_CHANNELS CONV_DW_DEPTH CONV_DW_O"           \
+    " CONV_DW_OUTPUTS CONV_DW_UNITS CONV_SCRATCH CONV_TILE_ARGUMENTS CONV_TILE_LINKAGE"           \
     " DENSE_DX_COLUMNS DENSE_DX_ROWS DENSE_DEPTH DENSE_FETCH_FROM DENSE_INPUT_COLUMNS"            \
     " DENSE_INPUT_TILES DENSE_INPUT_WORD DENSE_MANY DENSE_PAGE DENSE_SAMPLES DENSE_UNIT_SIZE"     \
     " DENSE_UNIT_TILES DENSE_WIDE_PANELS DENSE_X_TILE DW_BLOCK FEW_SCRATCH FLAT_LINE FRAME"       \

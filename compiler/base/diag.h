@@ -6,8 +6,8 @@
  *         = note: the input is (N, 16, 5, 5), made by avg_pool on line 6
  *         = help: use kernel <= 5, or a larger pad
  *
- * The first line stands alone, lower case, no full stop; both numbers are there; the way out
- * comes last.
+ * The first line is complete without the notes.  It begins in lower case, has no full stop, and
+ * gives the wrong size and the limit.  The help comes last.
  */
 #ifndef DIAG_H
 #define DIAG_H

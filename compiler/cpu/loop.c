@@ -7,7 +7,7 @@
 #include "emit/nest.h"
 #include <string.h>
 
-/* y and the leaves. */
+/* The parameters of the kernel: y, then the leaves of the tree. */
 static Signature signature_of(Writer *w, const Nest *t, const Node *n)
 {
     Arguments s = {0};

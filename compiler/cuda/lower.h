@@ -52,8 +52,9 @@ typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
  * share a gradient, so that several nodes fit: each node has at most one partner, the first one. */
 const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 
-/* Called when all calls are written, for: bytes of workspace at the end of the scratch; headers;
- * tables, and the function that opens the libraries. */
+/* Three functions for the time after all calls are written.  library_workspace returns the bytes of
+ * workspace at the end of the scratch.  library_includes writes the headers.  library_tables writes
+ * the tables, and the function that opens the libraries. */
 int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t);
 void library_tables(const Writer *w, Text *t);

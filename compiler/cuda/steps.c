@@ -304,7 +304,7 @@ static int plan_steps(Writer *w, Stages *s)
     choose_samples(w);
     lower_step(w);
     schedule_step(w, s);
-    s->all += s->barriers * g->meet_all, s->few += s->barriers * g->meet_cluster;
+    s->all += s->barriers * g->barrier_all, s->few += s->barriers * g->barrier_cluster;
     const int cluster = g->clusters && s->few < s->all ? CLUSTER : 0;
     w->step_seconds = cluster ? s->few : s->all;
     w->steps_most = steps_of_launch(w->step_seconds);
@@ -406,7 +406,7 @@ const char *steps_row(const Writer *w)
 
 /* ---------------------------------------- steps that cannot be one launch */
 
-static bool stands(Diag *d, Span at, const char *why)
+static bool report_obstacle(Diag *d, Span at, const char *why)
 {
     diag_error(d, at,
                "--kernels=persistent takes a training step that is one launch on one GPU, and %s",
@@ -419,10 +419,10 @@ static bool stands(Diag *d, Span at, const char *why)
 bool steps_able(const EmitInput *in, Diag *d)
 {
     if (in->nccl)
-        return stands(d, (Span){0},
-                      "with --comm nccl GPUs add their gradients in the middle of it");
+        return report_obstacle(d, (Span){0},
+                               "with --comm nccl GPUs add their gradients in the middle of it");
     if (!in->train->step->fused_update)
-        return stands(d, in->train->recipe.span,
-                      "this one's update waits for gradients that the host has asked for");
+        return report_obstacle(d, in->train->recipe.span,
+                               "this one's update waits for gradients that the host has asked for");
     return true;
 }

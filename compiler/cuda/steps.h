@@ -3,12 +3,13 @@
 #define CUDA_STEPS_H
 #include "cuda/price.h"
 
-/* For --kernels=persistent, after the phases of training are written.  steps_write writes the
- * kernel of many steps to Writer.steps; the other function counts its stages, with a row for
- * each. */
+/* For --kernels=persistent, after the phases of training are written: writes the kernel of many
+ * steps to Writer.steps. */
 void steps_write(Writer *w);
-void steps_count(Writer *w, EmitStep *e);
-void steps_of_graph(Writer *w);         /* without it: sets the most steps of one CUDA graph */
+void steps_count(Writer *w,
+                 EmitStep *e); /* counts the stages of this kernel, with a row for each */
+/* Without --kernels=persistent: sets the largest number of steps in one CUDA graph. */
+void steps_of_graph(Writer *w);
 const char *steps_row(const Writer *w); /* the fields of RtProgram; NULL: none */
 /* Whether a step can be one launch; reports the obstacle. */
 bool steps_able(const EmitInput *in, Diag *d);

@@ -61,7 +61,8 @@ const char *nest_start(Writer *w, const Node *v, const int64_t *start);
  * axis[d] of v.  axis NULL: dimension d of v. */
 void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride);
 const char *nest_input(Writer *w, const Node *n, int i); /* the name of input i: "x", "x2" */
-/* The move of input i of n into it, and the loops over what moves: t->leaf[0] is the input. */
+/* Sets *m to the move of input i of n into the result, and *t to the loops over the numbers that
+ * move.  t->leaf[0] is the input. */
 void nest_open_move(const Writer *w, const Node *n, int i, Move *m, Nest *t);
 
 /* ---- loop.c */

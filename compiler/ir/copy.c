@@ -41,7 +41,7 @@ static Param *param_of(const Copies *c, const Param *p)
 }
 
 /* The copy of a node that need not be in the list, such as Loop.call. */
-static Node *alone(Copies *c, const Node *n)
+static Node *copy_node(Copies *c, const Node *n)
 {
     Node *y = arena_alloc(c->arena, sizeof *y);
     *y = *n;
@@ -54,7 +54,7 @@ static Node *alone(Copies *c, const Node *n)
 static Node *node_of(Copies *c, const Node *n)
 {
     if (n && !c->node[n->id])
-        c->node[n->id] = alone(c, n);
+        c->node[n->id] = copy_node(c, n);
     return n ? c->node[n->id] : NULL;
 }
 
@@ -78,7 +78,7 @@ static void copy_loop(Copies *c, const Loop *l, Loop *y)
     y->carry = list_alloc(c, l->ncarry, sizeof *y->carry);
     for (int i = 0; i < l->ncarry; i++)
         y->carry[i] = (Carry){node_of(c, l->carry[i].state), node_of(c, l->carry[i].next)};
-    y->call = l->call ? alone(c, l->call) : NULL;
+    y->call = l->call ? copy_node(c, l->call) : NULL;
     y->mirror = l->mirror ? c->loop[l->mirror->id] : NULL;
     y->inside = l->inside ? c->loop[l->inside->id] : NULL;
     y->stack = nodes_of(c, l->stack, l->nstack);

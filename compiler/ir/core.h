@@ -26,8 +26,8 @@ typedef struct Core {
 
 const Core *core_of(const char *cpu); /* cpu: a name that --cpu resolves to */
 
-/* Cycles to read `bytes` from the smallest cache that holds `resident` bytes, or from memory; 0
- * for the first level. */
+/* Cycles to read `bytes` from the smallest cache that holds `resident` bytes, or from memory if no
+ * cache holds them.  0 for the L1 cache. */
 double core_stream(const Core *c, double bytes, double resident);
 /* A multiply-add counts as two operations. */
 double core_peak_gflops(const Core *c, int real_bytes);

@@ -24,7 +24,7 @@ typedef struct Gpu {
     int shared;     /* bytes for each processor; a block uses 1,024 more than its kernel declares */
     bool clusters;
     /* seconds of a barrier between all blocks of the GPU, or of a cluster: assumed, not measured */
-    double meet_all, meet_cluster;
+    double barrier_all, barrier_cluster;
 } Gpu;
 
 const Gpu *gpu_of(const char *arch);      /* arch: a name that --arch accepts */

@@ -90,14 +90,16 @@ typedef struct Param {
     int64_t fan_in, fan_out; /* of the file shape, for init */
     /* factors for the values of the recipe; default 1, and decay 0 for a vector */
     double lr, decay;
-    bool frozen;              /* the recipe excludes it from training */
-    int64_t blank;            /* a table: row blank - 1 begins with zeros; 0: no such row */
-    bool lazy;                /* a table: the update skips rows whose gradient is 0 */
-    bool average;             /* a running average: kept in files, never trained */
-    int naxis;                /* memory layout: axes in row-major order of the file; */
-    Axis axis[SHAPE_MAX + 2]; /* graph_param sets row-major order, pass layout changes it */
-    int64_t count_memory;     /* reals in memory, padding included */
-    int64_t offset;           /* bytes in FIXED, by pass plan; states follow at offset_state */
+    bool frozen;   /* the recipe excludes it from training */
+    int64_t blank; /* a table: row blank - 1 begins with zeros; 0: no such row */
+    bool lazy;     /* a table: the update skips rows whose gradient is 0 */
+    bool average;  /* a running average: kept in files, never trained */
+    /* layout in memory; the axes stand in row-major order of the file.  graph_param sets row-major
+     * order, and pass layout changes it. */
+    int naxis;
+    Axis axis[SHAPE_MAX + 2];
+    int64_t count_memory; /* reals in memory, padding included */
+    int64_t offset;       /* bytes in FIXED, by pass plan; states follow at offset_state */
     int64_t offset_state[2];
     Span span;
 } Param;
@@ -192,7 +194,8 @@ void graph_sort(Graph *g); /* restores order after edits, keeps loops together; 
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
 /* The loop in whose steps l runs, or l itself when there is none; l may be NULL. */
 const Loop *loop_outer(const Loop *l);
-/* The loop of the readers of n; NULL when n leaves its loop. */
+/* The loop in whose body the value of n is; NULL outside of loops, and when the op of n leaves its
+ * loop, such as scan_stack. */
 Loop *node_loop(const Node *n);
 int64_t node_steps(const Node *n); /* times that a chunk computes n: 1 outside of loops */
 

@@ -1,9 +1,10 @@
 /* step.h -- the planned step: passes schedule and plan make it from a graph, and emitters print
  * it.
  *
- * The batch has G shards, a shard a few slices, a slice a few chunks of 8-16 samples.  A slice
- * is a unit of work and has its own partial sums; kernels are specialised for the size of a
- * chunk.  A step is a list of phases, with a barrier between two phases:
+ * The batch has G shards, a shard has a few slices, and a slice has a few chunks (of at most 16
+ * samples, if a divisor of the slice allows it).  A slice is a unit of work and has its own partial
+ * sums; kernels are specialised for the size of a chunk.  A step is a list of phases, with a
+ * barrier between two phases:
  *
  *   prepare    values that depend on parameters only (packed weights), once per step
  *   slice      a unit is a slice: forward, loss, backward, partial sums over samples.  There are

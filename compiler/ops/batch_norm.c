@@ -249,13 +249,13 @@ static void kernel_total(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
-/* Whether a plain kernel also applies epilogues to its result (pass epilogue, for a GPU). */
-static bool then(const Node *n, int operands, const Call *c)
+/* Whether a plain kernel also applies an epilogue to its result (pass epilogue, for a GPU). */
+static bool has_epilogue(const Node *n, int operands, const Call *c)
 {
     return c->plain && (n->nin > operands || node_attr(n, "act"));
 }
 
-static void kernel_then(const Node *n, Call *c, const char *fn, int operands)
+static void kernel_epilogue(const Node *n, Call *c, const char *fn, int operands)
 {
     call_fn(c, fn);
     call_out(c, n);
@@ -270,8 +270,8 @@ static void kernel_then(const Node *n, Call *c, const char *fn, int operands)
 
 static void kernel(const Node *n, Call *c)
 {
-    if (then(n, 4, c)) {
-        kernel_then(n, c, "batch_norm_then", 4);
+    if (has_epilogue(n, 4, c)) {
+        kernel_epilogue(n, c, "batch_norm_then", 4);
         return;
     }
     name(c, "batch_norm");
@@ -287,8 +287,8 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_test(const Node *n, Call *c)
 {
-    if (then(n, 5, c)) {
-        kernel_then(n, c, "batch_norm_test_then", 5);
+    if (has_epilogue(n, 5, c)) {
+        kernel_epilogue(n, c, "batch_norm_test_then", 5);
         return;
     }
     name(c, "batch_norm_test");

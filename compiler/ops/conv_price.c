@@ -76,8 +76,8 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
 
 /* runtime/cpu/conv_gather.h: a tile has any positions of a chunk, and omits taps in the padding.
  * `share` is the share of taps that a position uses. */
-static void boxes(Price *p, const Market *m, const ConvSizes *c, int64_t positions, int64_t made,
-                  int64_t summed, double share)
+static void position_tiles(Price *p, const Market *m, const ConvSizes *c, int64_t positions,
+                           int64_t made, int64_t summed, double share)
 {
     const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
     const double count = share * met * (double)(c->r * c->s * summed);
@@ -146,7 +146,7 @@ void conv_price(const Node *n, const Market *m, Price *p)
     else if (depthwise(&c))
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_CYCLES);
     else
-        boxes(p, m, &c, c.oh * c.ow, c.outputs, c.inputs, 1);
+        position_tiles(p, m, &c, c.oh * c.ow, c.outputs, c.inputs, 1);
     price_map(p, m, out, act);
     if (c.pool)
         price_map(p, m, out, "pool");
@@ -165,9 +165,10 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     else if (depthwise(&c))
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DX_CYCLES);
     else
-        boxes(p, m, &c,
-              price_ceil(c.h, stride[0]) * price_ceil(c.w, stride[1]) * stride[0] * stride[1],
-              c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
+        position_tiles(p, m, &c,
+                       price_ceil(c.h, stride[0]) * price_ceil(c.w, stride[1]) * stride[0] *
+                           stride[1],
+                       c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
     price_map(p, m, conv_image(&c, m), conv_text(n, "mask"));
     p->values = m->real * (conv_image(&c, m) * (conv_text(n, "mask") ? 2 : 1) + conv_result(&c, m));
     price_stream(p, m, p->values, p->values);
@@ -289,15 +290,15 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
 
 /* ---- gradient of filters with the update: runtime/cpu/conv_dw_update.h */
 
-enum { SQUARE_SHARDS = 8, SQUARE_FILTERS = 1 << 20 };
+enum { BLOCK_SHARDS = 8, BLOCK_FILTER_BYTES = 1 << 20 };
 static const double UPDATE_CYCLES = 12; /* a vector of weights and states updated */
 
-bool conv_in_squares(const Node *n, int64_t shards, int64_t samples, int64_t real)
+bool conv_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t real)
 {
     const ConvSizes c = conv_sizes(n);
 
-    return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= SQUARE_SHARDS &&
-           c.o * c.r * c.s * c.c * real >= SQUARE_FILTERS &&
+    return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= BLOCK_SHARDS &&
+           c.o * c.r * c.s * c.c * real >= BLOCK_FILTER_BYTES &&
            samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
 }
 
@@ -306,8 +307,8 @@ Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t 
     const ConvSizes c = conv_sizes(n);
     const double taps = (double)(c.r * c.s), met = (double)(samples * c.oh * c.ow) * taps_met(&c),
                  filters = (double)(c.o * c.c) * taps,
-                 x = (double)price_ceil(c.o, RT_SQUARE_BYTES / m->real),
-                 dy = (double)price_ceil(c.c, RT_SQUARE_CHANNELS);
+                 x = (double)price_ceil(c.o, RT_DW_BLOCK_BYTES / m->real),
+                 dy = (double)price_ceil(c.c, RT_DW_BLOCK_CHANNELS);
     Price p = {.textbook = 2 * filters * (double)(shards * samples * c.oh * c.ow)};
 
     price_panels(&p, m, taps * (double)shards, c.o, c.c, met);

@@ -44,8 +44,9 @@ static void join_terms(Node *n, Node *root)
     join_terms(n->in[1], root);
 }
 
-/* The update that reads a sum, or the sums of all shards of it.  *total becomes true if a total
- * reads the sum.  NULL: no update, or other readers. */
+/* The update that reads the sum `root`, directly or through a node that gathers the sums of all
+ * shards (OP_KNOWN).  Sets *total if such a node or a total (OP_TOTAL) reads the sum.  NULL: no
+ * update reads the sum, or other nodes read it, too. */
 static Node *update_of(const Readers *r, const Node *root, bool *total)
 {
     Node *update = NULL;
@@ -100,7 +101,7 @@ static bool reads_stored(const Graph *g, const Node *root)
 static bool by_panels(const Step *s, const Node *root, int64_t real)
 {
     if (op_computes(root, PRODUCT_CONV, ROLE_DW))
-        return conv_in_squares(root, s->shards, s->shard, real);
+        return conv_in_blocks(root, s->shards, s->shard, real);
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
     /* by rows of the table, if most rows belong to no token of a shard */
@@ -284,8 +285,8 @@ static bool in_samples(const Node *n)
     return levels_in_slice(n) && !levels_wide(n);
 }
 
-/* The last level of the nodes of a kind.  The last slice phase can have a sum only, that of the
- * last bucket. */
+/* The largest level of the nodes of a kind.  In the last slice phase, the only node can be a sum:
+ * the sum of the last bucket. */
 static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {
     int last = 0;
@@ -374,8 +375,8 @@ static bool has_side(const Readers *r, const Node *n)
     return false;
 }
 
-/* Adds a side to each convolution with a fused pooling that has none: it always writes its indices,
- * also in evaluation, where nothing reads them. */
+/* A convolution with a fused pooling always writes the indices of its maxima, which are the value
+ * of a node "side".  Adds this node where it is missing: evaluation does not read the indices. */
 static void add_sides(Graph *g)
 {
     const Readers *r = readers_new(g);

@@ -5,10 +5,12 @@
 #include "cpu/tile.h"
 
 enum {
-    CONV_DW_DEPTH = 4, /* of the tree over at most eight shards; a sum a level lies on the stack */
-    CONV_DW_CHANNELS = RT_SQUARE_CHANNELS, /* whole panels; shorter rows of filters stream badly */
-    CONV_DW_OUTPUTS = RT_SQUARE_BYTES / sizeof(real) / TILE_ROWS * TILE_ROWS,
-    CONV_DW_SQUARE = CONV_DW_OUTPUTS * CONV_DW_CHANNELS
+    /* levels of the tree of at most eight shards; the stack holds one sum for each level */
+    CONV_DW_DEPTH = 4,
+    /* a whole number of panels; shorter rows of filters are read more slowly */
+    CONV_DW_CHANNELS = RT_DW_BLOCK_CHANNELS,
+    CONV_DW_OUTPUTS = RT_DW_BLOCK_BYTES / sizeof(real) / TILE_ROWS * TILE_ROWS,
+    CONV_DW_BLOCK = CONV_DW_OUTPUTS * CONV_DW_CHANNELS
 };
 #define CONV_DW_O(o) (((o) + CONV_DW_OUTPUTS - 1) / CONV_DW_OUTPUTS)
 #define CONV_DW_C(c) (((c) + CONV_DW_CHANNELS - 1) / CONV_DW_CHANNELS)

@@ -2,9 +2,9 @@
  * are not finite is skipped.
  *
  * Gradients of values are small, and f16 ends at 2^-24.  So the first gradient is multiplied by a
- * scale; all gradients behind it are linear in it.  Sums over samples are divided by the scale, in
- * f32, before anything else reads them.  If a sum is not finite, the scale was too large: no
- * parameter changes, and the next step has half the scale.  The scale doubles after `every` good
+ * scale; all later gradients are linear in the first one.  Sums over samples are divided by the
+ * scale, in f32, before anything else reads them.  If a sum is not finite, the scale was too large:
+ * no parameter changes, and the next step has half the scale.  The scale doubles after `every` good
  * steps in a row.
  *
  * The sum of squares of the norm (clip.cuh) is in double.  It is finite if and only if all
@@ -50,8 +50,9 @@ DEVICE void loss_scale_next(RtScaling *s, bool good)
     }
 }
 
-/* Updates the scale.  No other thread of this launch reads the scale, or the number of skipped
- * steps if it changes.  The host finds RtScaling after the shards' metrics. */
+/* Updates the scale.  No other thread of this launch reads the scale.  If the number of skipped
+ * steps changes, no other thread of this launch reads that number.  The host finds RtScaling after
+ * the shards' metrics. */
 DEVICE void loss_scale_tell(const Rt *r, bool good)
 {
     RtScaling *s = r->scaling;
