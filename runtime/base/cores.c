@@ -7,6 +7,7 @@
 #include "base/cgroup.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "constants.h"
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
@@ -246,5 +247,5 @@ int cores_threads(const Cores *c, int ranks)
 {
     const double most = (c->quota + 1e-6) / ranks;
     const int n = c->quota > 0 && most < c->cores ? (int)most : c->cores;
-    return n > 1 ? n : 1;
+    return n < 1 ? 1 : n < RT_THREADS_MOST ? n : RT_THREADS_MOST;
 }

@@ -22,7 +22,7 @@ for source in tests/kernels/test_*.c; do
     for type in $types; do
         name=$(basename "$source" .c)_$type define=
         [ $type = f32 ] || define=-DRT_F64
-        succeeds "$name compiles" $cc "${flags[@]}" $define -O0 -static -Itests/tools/cross -o "$work/$name" "$source" runtime/base/team.c -lm -lpthread || continue
+        succeeds "$name compiles" $cc "${flags[@]}" $define -O0 -static -Itests -Itests/tools/cross -o "$work/$name" "$source" runtime/base/team.c -lm -lpthread || continue
         succeeds "$name" $qemu "$work/$name"
         checks=$(sed -n 's/.*Checks: \([0-9]*\), Failures: 0, Errors: 0$/\1/p' "$work/out")
         [ "${checks:-0}" -gt 0 ] && ok || bad "$name made no checks"

@@ -70,6 +70,9 @@ same "threads beside siblings" "$(info smt threads)" "4 on 4 cores; not pinned"
 same "threads in a container" "$(info pod threads)" "4 on 64 cores, limited by the quota of the control group; not pinned"
 printf 'Cpus_allowed_list:\t1,5\n' > "$work/smt/proc/self/status"
 same "threads on a core" "$(info smt threads)" "1 on 1 of 4 cores, limited by the affinity mask; not pinned"
+printf 'Cpus_allowed_list:\t0-4095\n' > "$work/smt/proc/self/status"
+same "threads of more cores than a program can use" "$(info smt threads | cut -d' ' -f1)" 1024
+printf 'Cpus_allowed_list:\t1,5\n' > "$work/smt/proc/self/status"
 
 # The log has it; more threads than cores are allowed, with a note.
 options lstm_synthetic

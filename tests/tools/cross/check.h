@@ -36,6 +36,7 @@ static SRunner check_runner;
             longjmp(check_end, 1);                                                                                     \
         }                                                                                                              \
     } while (0)
+#define ck_abort_msg(...)                   ck_assert_msg(0, __VA_ARGS__)
 #define ck_assert(condition)                ck_assert_msg(condition, "FAIL %s", #condition)
 #define ck_assert_int_eq(a, b)              ck_assert((intmax_t)(a) == (intmax_t)(b))
 #define ck_assert_int_gt(a, b)              ck_assert((intmax_t)(a) > (intmax_t)(b))
