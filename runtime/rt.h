@@ -127,6 +127,12 @@ typedef struct RtPhase {
     void (*known)(const Rt *r, char *thread, int unit);
     const RtKnown *row;
     int nrow;
+    /* for bench --simulate: bytes of a step that the phase reads or writes and another phase
+     * writes or reads, each value once; bytes of values inside the phase, twice */
+    double bytes, local_bytes;
+    /* slice phases: predicted microseconds of a unit on one thread, and of those of its calls that
+     * one member of a team makes for all; barriers of a team in a unit */
+    double unit_us, alone_us, barriers;
 } RtPhase;
 
 /* Consecutive units of the phase to_grad that take about the same time; predicted: microseconds of

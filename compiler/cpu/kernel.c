@@ -145,7 +145,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
         push_given(w, &s, CALL_UNIT, NULL);
-        push_literal(w, &s, PREPARE_UNITS_TEXT);
+        push_literal(w, &s, phase_prepare_units(w));
     }
     text_printf(&body, "    %s(%s);\n", c.fn, passed_on(w, &s));
     const int before = w->nkernel;

@@ -3,8 +3,9 @@
 #define PARTS_H
 #include "emit/writer.h"
 
-/* Number of units of the prepare phase; kernels that cannot be divided run in the first unit. */
-#define PREPARE_UNITS_TEXT "8"
+/* Number of units of the prepare phase, as text: more for more bytes of packed weights, so that
+ * many threads get equal shares.  Kernels that cannot be divided run in the first unit. */
+const char *phase_prepare_units(const Writer *w);
 
 /* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
 typedef struct Statement {

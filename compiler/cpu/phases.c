@@ -10,6 +10,23 @@
 
 /* ------------------------------------------------------------------------------- phases */
 
+static bool before_chunks(const Node *n)
+{
+    return n->op->flags & OP_TOTAL;
+}
+
+/* Counts a call of a slice phase, for the choice of teams (runtime/step/teams.c). */
+static void count_call(Writer *w, const Node *n, const Price *cost, bool alone)
+{
+    const Step *s = w->g->step;
+    const Market m = market_of(w->g, w->in->options, s->chunk);
+    const double us = 1e6 * market_seconds(&m, cost->cycles);
+    w->slice_us += us;
+    w->alone_us += alone ? us : 0;
+    w->barriers += (double)(before_chunks(n) ? s->shards * s->slices : s->batch / s->chunk) *
+                   (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
+}
+
 void phase_call(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
@@ -20,6 +37,8 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
     const bool alone = w->teams && !s.parts;
+    if (w->teams)
+        count_call(w, n, &cost, alone);
     text_add(t, statement_about(w, n, line, indent));
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s(%s)%s;%s%s", alone ? "ALONE(" : "", s.fn, s.args,
@@ -28,6 +47,15 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
                                                   statement_flops(n),
                                                   step_price_words(w->arena, n, &cost), cost)),
                       indent);
+}
+
+/* One number for the whole program: kernels are compiled for it.  A call without work takes about
+ * 10 ns, so small networks have few units. */
+const char *phase_prepare_units(const Writer *w)
+{
+    const Step *s = w->in->train->step;
+    const int64_t packed = s->fixed_bytes - s->parameter_bytes - s->state_bytes;
+    return packed < 256 << 10 ? "8" : packed < 4 << 20 ? "64" : "256";
 }
 
 void phase_prepare(Writer *w, const Phase *p, const char *fn)
@@ -110,11 +138,6 @@ static void open_chunks(Writer *w)
         text_add(t, "        (void)first;\n");
 }
 
-static bool before_chunks(const Node *n)
-{
-    return n->op->flags & OP_TOTAL;
-}
-
 static void call_in_chunk(Writer *w, const Node *n, int *line, const char *indent)
 {
     if (!before_chunks(n))
@@ -149,6 +172,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     int line = 0;
 
     w->teams = true;
+    w->slice_us = w->alone_us = w->barriers = 0;
     open_slice(w, "void", fn, about);
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)

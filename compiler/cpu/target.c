@@ -4,6 +4,7 @@
  */
 #include "cpu/cpu.h"
 #include "cpu/parts.h"
+#include "ops/step_price.h"
 
 /* ------------------------------------------------------------------------------- the file */
 
@@ -34,14 +35,21 @@ static void write_head(Writer *w, const char *includes, Text *t)
 }
 
 /* Writes a row of RtPhase; `more` has further fields. */
-static void phase_row(Text *t, const char *fn, PhaseKind kind, const char *count, const char *what,
-                      const char *more)
+static void phase_row(Text *t, const char *fn, const Graph *g, int phase, const char *count,
+                      const char *what, const char *more)
 {
+    const PhaseKind kind = g->step->phase[phase].kind;
+    double kept, local;
+
+    step_price_moved(g, phase, &kept, &local);
     text_printf(t,
                 "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = "
-                "\"%s\"%s},\n",
+                "\"%s\"%s",
                 fn, kind == PHASE_SLICE ? "true" : "false", count,
                 kind == PHASE_UPDATE ? "true" : "false", what, more);
+    if (g->training)
+        text_printf(t, ",\n     .bytes = %.4g, .local_bytes = %.4g", kept, local);
+    text_add(t, "},\n");
 }
 
 /* The lines "After this phase ranks can add bucket 1, 2."; "" if there is one bucket only. */
@@ -78,10 +86,13 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
     const char *buckets = g->training ? completes(a, g->step, phase) : "";
 
     phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
-    const char *known = phase_known_fields(w, phase, word, number, phase_call);
+    const double units = (double)(g->step->shards * g->step->slices);
+    const char *known = arena_printf(a, "%s, .unit_us = %.4g, .alone_us = %.4g, .barriers = %.4g",
+                                     phase_known_fields(w, phase, word, number, phase_call),
+                                     w->slice_us / units, w->alone_us / units, w->barriers / units);
     if (g->training)
         phase_nonfinite(w, phase);
-    phase_row(table, fn, PHASE_SLICE, "0",
+    phase_row(table, fn, g, phase, "0",
               g->training ? "forward and backward of a slice"
               : g->token  ? "forward of a token"
                           : "forward of a slice",
@@ -105,29 +116,28 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            phase_row(table, fn, p->kind, PREPARE_UNITS_TEXT, "pack weights", "");
+            phase_row(table, fn, g, i, phase_prepare_units(w), "pack weights", "");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
             break;
         case PHASE_WIDE:
             fn = arena_printf(w->arena, "%s_wide_%d", word, ++wides);
-            phase_row(table, fn, p->kind, phase_wide(w, p, fn), "a dense layer for all samples",
-                      "");
+            phase_row(table, fn, g, i, phase_wide(w, p, fn), "a dense layer for all samples", "");
             break;
         case PHASE_GRADIENT:
             ranges_write(w, fn,
                          "Sums over slices and shards in the fixed tree, and the update unless "
                          "a reduction comes between.",
                          false, &units);
-            phase_row(table, fn, p->kind, units.s, "sum gradients, update", ", .to_grad = true");
+            phase_row(table, fn, g, i, units.s, "sum gradients, update", ", .to_grad = true");
             break;
         case PHASE_UPDATE:
             ranges_write(w, fn,
                          "The update from reduced gradients: for ranks, groups and clipping by "
                          "norm.",
                          true, &update);
-            phase_row(table, fn, p->kind, update.s, "update", "");
+            phase_row(table, fn, g, i, update.s, "update", "");
             break;
         }
     }

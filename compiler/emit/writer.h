@@ -48,8 +48,11 @@ typedef struct Writer {
     /* parts of the file that grow at the same time: offsets, phases, rows of RtCall, and rows of
      * RtPhase of each graph */
     Text offsets, body, calls, train, test, token;
-    int ncall;   /* number of rows of `calls`: clocks of bench --layers */
-    bool teams;  /* whether a slice phase is written, in which teams of threads can share units */
+    int ncall;  /* number of rows of `calls`: clocks of bench --layers */
+    bool teams; /* whether a slice phase is written, in which teams of threads can share units */
+    /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
+     * calls; number of team barriers of a step */
+    double slice_us, alone_us, barriers;
     Text ranges; /* rows of RtRange: units of the gradient phase with their predicted times */
     /* numbers of units of each bucket, in the gradient phase and in the update, as C expressions */
     Text *units[2];

@@ -88,6 +88,78 @@ Price step_price_zero(const Graph *g, int phase, const Options *o)
     return p;
 }
 
+/* ---- bytes */
+
+/* Bytes of a value in a step: of all samples, of all slices, or of the whole value. */
+static double value_bytes(const Graph *g, const Node *n)
+{
+    const Step *s = g->step;
+    const double size = n->dtype == DT_U8    ? 1
+                        : n->half            ? 2
+                        : n->dtype == DT_I32 ? 4
+                                             : (double)dtype_bytes(g->recipe.dtype);
+    const double items = n->place == PLACE_PARTIAL ? (double)(s->shards * s->slices)
+                         : n->shape.batched        ? (double)s->batch
+                                                   : 1;
+    return size * items * (double)node_reals(n);
+}
+
+typedef struct Moved {
+    const Graph *g;
+    bool *seen; /* by id of node_root */
+    double kept, local;
+} Moved;
+
+static void move_value(Moved *m, const Node *n)
+{
+    n = node_root(n);
+    if (m->seen[n->id] || n->place == PLACE_NONE)
+        return;
+    m->seen[n->id] = true;
+    if (n->place == PLACE_LOCAL)
+        m->local += 2 * value_bytes(m->g, n);
+    else
+        m->kept += value_bytes(m->g, n);
+}
+
+static void move_inputs(Moved *m, const Node *n)
+{
+    for (int i = 0; i < n->nin; i++) {
+        move_value(m, n->in[i]);
+        if (node_attr(n->in[i], "inline"))
+            move_inputs(m, n->in[i]);
+    }
+}
+
+/* The sums with their updates: each weight and each state is read and written. */
+static void move_sums(Moved *m)
+{
+    const Step *s = m->g->step;
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *sum = &s->sum[i];
+        if (sum->panels)
+            move_inputs(m, sum->root);
+        else
+            move_value(m, sum->root);
+        if (sum->param)
+            m->kept += 2.0 * (1 + m->g->nstate) * (double)sum->param->count_memory *
+                       (double)dtype_bytes(m->g->recipe.dtype);
+    }
+}
+
+void step_price_moved(const Graph *g, int phase, double *kept, double *local)
+{
+    const Phase *p = &g->step->phase[phase];
+    Moved m = {g, arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof(bool)), 0, 0};
+    if (p->kind == PHASE_GRADIENT || p->kind == PHASE_UPDATE)
+        move_sums(&m);
+    for (int i = 0; i < p->nnode && p->kind != PHASE_GRADIENT && p->kind != PHASE_UPDATE; i++) {
+        move_value(&m, p->node[i]);
+        move_inputs(&m, p->node[i]);
+    }
+    *kept = m.kept, *local = m.local;
+}
+
 const char *step_price_words(Arena *a, const Node *n, const Price *p)
 {
     const Attr *act = node_attr(n, "act");

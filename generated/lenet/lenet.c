@@ -90,22 +90,22 @@ enum { /* evaluation: offsets into the region of a thread: values of one chunk *
 
 static KERNEL void conv2d_pack_1(real *y, const real *a, int unit)
 {
-    conv2d_pack(y, a, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 }, unit, 8);
+    conv2d_pack(y, a, (Conv){ .n = 16, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2 }, unit, 64);
 }
 
 static KERNEL void wino_pack_1(real *y, const real *a, int unit)
 {
-    wino_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2, unit, 8);
+    wino_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2, unit, 64);
 }
 
 static KERNEL void dense_turn_1(real *y, const real *a, int unit)
 {
-    dense_turn(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 8);
+    dense_turn(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 64);
 }
 
 static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
 {
-    conv2d_pack_dx(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 8);
+    conv2d_pack_dx(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, unit, 64);
 }
 
 static KERNEL void conv2d_pool_1(real *y, uint8_t *side, const real *a, const real *b, const real *c)
@@ -629,19 +629,27 @@ static void test_slice(const Rt *r, char *t, int unit)
 }
 
 static const RtPhase train[] = {
-    {.run = train_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
-    {.run = train_slice_1, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
-    {.run = train_wide_1, .per_slice = false, .count = DENSE_WIDE_UNITS(500), .from_grad = false, .what = "a dense layer for all samples"},
-    {.run = train_slice_2, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
-    {.run = train_wide_2, .per_slice = false, .count = DENSE_WIDE_UNITS_DX(800), .from_grad = false, .what = "a dense layer for all samples"},
-    {.run = train_slice_3, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice"},
-    {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true},
-    {.run = train_update, .per_slice = false, .count = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1, .from_grad = true, .what = "update"},
+    {.run = train_prepare, .per_slice = false, .count = 64, .from_grad = false, .what = "pack weights",
+     .bytes = 4.34e+05, .local_bytes = 0},
+    {.run = train_slice_1, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 513.7, .alone_us = 0, .barriers = 3,
+     .bytes = 2.944e+06, .local_bytes = 0},
+    {.run = train_wide_1, .per_slice = false, .count = DENSE_WIDE_UNITS(500), .from_grad = false, .what = "a dense layer for all samples",
+     .bytes = 2.268e+06, .local_bytes = 0},
+    {.run = train_slice_2, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 7.574, .alone_us = 0.8052, .barriers = 8,
+     .bytes = 5.74e+05, .local_bytes = 1.331e+04},
+    {.run = train_wide_2, .per_slice = false, .count = DENSE_WIDE_UNITS_DX(800), .from_grad = false, .what = "a dense layer for all samples",
+     .bytes = 2.675e+06, .local_bytes = 0},
+    {.run = train_slice_3, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 671.3, .alone_us = 0, .barriers = 5,
+     .bytes = 3.679e+06, .local_bytes = 2.949e+06},
+    {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true,
+     .bytes = 8.86e+06, .local_bytes = 0},
+    {.run = train_update, .per_slice = false, .count = 1 + 2 + 1 + 64 + 1 + 7 + 1 + 1, .from_grad = true, .what = "update",
+     .bytes = 8.86e+06, .local_bytes = 0},
 };
 
 static const RtPhase test[] = {
-    {.run = test_prepare, .per_slice = false, .count = 8, .from_grad = false, .what = "pack weights"},
-    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice"},
+    {.run = test_prepare, .per_slice = false, .count = 64, .from_grad = false, .what = "pack weights"},
+    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice", .unit_us = 668.6, .alone_us = 0.4213, .barriers = 8},
 };
 
 static const char *const layers[] = {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fanout.h"
 #include "base/relax.h"
+#include "base/simulation.h"
 #include "base/threads.h"
 #include "rt.h"
 #include <linux/futex.h>
@@ -62,9 +63,10 @@ typedef struct Dry {
 } Dry;
 
 struct Pool {
-    int threads, room;  /* room: number of processors for the threads */
-    bool crowded;       /* more threads than processors */
-    cpu_set_t *outside; /* thread 0 is pinned: the mask of the process; else NULL */
+    int threads, room;      /* room: number of processors for the threads */
+    bool crowded;           /* more threads than processors */
+    Simulation *simulation; /* NULL: the threads are real */
+    cpu_set_t *outside;     /* thread 0 is pinned: the mask of the process; else NULL */
     Seat *seat;
     Fanout fan;
     Dry *dry; /* [groups] */
@@ -353,6 +355,10 @@ static void run_crowd(Pool *p, const Job *j)
 
 static void run_job(Pool *p, Job j)
 {
+    if (p->simulation) {
+        simulation_run(p->simulation, j.work, j.arg, j.units, j.end, j.each);
+        return;
+    }
     if (p->threads == 1) {
         for (int unit = 0; unit < j.units; unit++)
             j.work(j.arg, 0, unit);
@@ -363,6 +369,12 @@ static void run_job(Pool *p, Job j)
         run_crowd(p, &j);
     else
         run_tree(p, &j);
+}
+
+void pool_next(Pool *p, const char *what, double bytes, double local)
+{
+    if (p->simulation)
+        simulation_next(p->simulation, what, bytes, local);
 }
 
 void pool_run(Pool *p, PoolWork work, void *arg, int units)
@@ -480,6 +492,20 @@ Pool *pool_on(const Placement *x)
 Pool *pool_new(int threads)
 {
     return pool_on(&(Placement){.threads = threads});
+}
+
+/* Simulated threads take no part in anything but simulation_run. */
+Pool *pool_simulated(int threads)
+{
+    Pool *p = lines_new(1, sizeof *p);
+    p->threads = p->room = threads;
+    p->simulation = simulation_new(threads);
+    return p;
+}
+
+Simulation *pool_simulation(const Pool *p)
+{
+    return p->simulation;
 }
 
 int pool_threads(const Pool *p)

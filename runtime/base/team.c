@@ -1,10 +1,13 @@
 /* team.c -- teams of threads: parts of a result, and the barrier after each call; see rt.h.
  *
- * The barrier counts arrivals; the last one starts the next round.  Arrivals and the round lie in
- * cache lines of their own, so that a thread that waits does not slow one that arrives.
+ * The barrier is a binomial tree of members.  A member waits for its children, announces its
+ * arrival to its parent, waits for the release, and releases its children.  So a barrier of T
+ * members takes at most 2 ceil(log2 T) moves of a cache line, one after another.  The arrival and
+ * the release of a member lie in cache lines of their own: no line is written by two members.
  */
 #include "base/team.h"
 #include "base/relax.h"
+#include "base/simulation.h"
 #include "rt.h"
 #include <sched.h>
 #include <stdalign.h>
@@ -12,27 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPIN_ROUNDS = 4096 }; /* polls before a waiting thread calls sched_yield */
+enum {
+    LINES = 128,       /* bytes: processors prefetch cache lines in pairs */
+    SPIN_ROUNDS = 4096 /* polls before a waiting thread calls sched_yield */
+};
 
+/* A word has the number of the last barrier.  The numbers of a job are higher than those of all
+ * jobs before it, because the members of a team can come from different teams. */
 struct Barrier {
-    alignas(64) atomic_int arrived;
-    alignas(64) atomic_uint round;
+    alignas(LINES) atomic_ullong arrived; /* the member writes it */
+    uint64_t number;                      /* of the last barrier that the member has reached */
+    alignas(LINES) atomic_ullong leave;   /* the parent writes it */
 };
 
 _Thread_local RtTeam rt_team = {.of = 1};
 
-Barrier *barriers_new(int count)
+Barrier *barriers_new(int threads)
 {
-    Barrier *all = aligned_alloc(64, sizeof *all * (size_t)count);
+    Barrier *all = aligned_alloc(LINES, sizeof *all * (size_t)threads);
     if (!all)
         return NULL;
-    memset(all, 0, sizeof *all * (size_t)count);
+    memset(all, 0, sizeof *all * (size_t)threads);
     return all;
 }
 
-Barrier *barriers_at(Barrier *all, int i)
+Barrier *barriers_at(Barrier *all, int thread, uint64_t job)
 {
-    return all + i;
+    all[thread].number = job << 32;
+    return all + thread;
 }
 
 void barriers_free(Barrier *all)
@@ -40,20 +50,35 @@ void barriers_free(Barrier *all)
     free(all);
 }
 
-void rt_team_wait(void)
+static void await_number(const atomic_ullong *word, uint64_t number)
 {
-    Barrier *b = rt_team.barrier;
-    const unsigned round = atomic_load_explicit(&b->round, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&b->arrived, 1, memory_order_acq_rel) == rt_team.of - 1) {
-        atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&b->round, round + 1, memory_order_release);
-        return;
-    }
-    for (int i = 0; atomic_load_explicit(&b->round, memory_order_acquire) == round; i++)
+    for (int i = 0; atomic_load_explicit(word, memory_order_acquire) != number; i++)
         if (i >= SPIN_ROUNDS)
             sched_yield();
         else
             relax();
+}
+
+void rt_team_wait(void)
+{
+    if (simulation_barrier())
+        return;
+    const int at = rt_team.at, of = rt_team.of;
+    Barrier *own = rt_team.barrier;
+    const uint64_t number = ++own->number;
+    int d = 1;
+    for (; d < of && !(at & d); d *= 2)
+        if (at + d < of)
+            await_number(&own[d].arrived, number);
+    if (at > 0) {
+        atomic_store_explicit(&own->arrived, number, memory_order_release);
+        await_number(&own->leave, number);
+    }
+    while (d > 1) {
+        d /= 2;
+        if (at + d < of)
+            atomic_store_explicit(&own[d].leave, number, memory_order_release);
+    }
 }
 
 /* This member's part of the best grid with at most `of` parts.  Best is the grid whose largest part

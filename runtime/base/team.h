@@ -1,12 +1,15 @@
 /* team.h -- the barrier of a team: the threads that compute one unit of a phase together. */
 #ifndef TEAM_H
 #define TEAM_H
+#include <stdint.h>
 
 typedef struct Barrier Barrier;
 
-/* Barriers for `count` teams.  NULL: out of memory. */
-Barrier *barriers_new(int count);
-Barrier *barriers_at(Barrier *all, int i);
+/* A barrier for each of `threads` threads.  NULL: out of memory. */
+Barrier *barriers_new(int threads);
+/* The barrier of a thread for a job; the members of a team are consecutive threads.  Jobs are
+ * numbered in ascending order, from 1. */
+Barrier *barriers_at(Barrier *all, int thread, uint64_t job);
 void barriers_free(Barrier *all);
 
 #endif

@@ -42,6 +42,11 @@ void threads_stack(int64_t bytes)
     stack_bytes = bytes;
 }
 
+int64_t threads_stack_bytes(void)
+{
+    return stack_bytes;
+}
+
 static const cpu_set_t *mask;
 static size_t mask_size;
 

@@ -17,6 +17,7 @@
 /* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  With the shell's
  * limit (ulimit -s), threads would get 2 MB if the limit is "unlimited". */
 void threads_stack(int64_t bytes);
+int64_t threads_stack_bytes(void);
 int threads_start(pthread_t *id, void *(*run)(void *),
                   void *arg); /* 0, or the number of an error */
 /* run(arg) on this thread, the program's first, if its stack is large enough; else on another
@@ -44,6 +45,11 @@ typedef struct Placement {
 Pool *pool_on(const Placement *x);
 Pool *pool_new(int threads); /* not pinned; counts as one cache */
 void pool_free(Pool *p);     /* a program does not free its pool */
+/* T threads in name: units run on the caller, and are timed (simulation.h). */
+Pool *pool_simulated(int threads);
+struct Simulation *pool_simulation(const Pool *p); /* NULL: the threads are real */
+/* What the next job is, for a simulation; see simulation_next. */
+void pool_next(Pool *p, const char *what, double bytes, double local);
 int pool_threads(const Pool *p);
 bool pool_crowded(const Pool *p);                            /* more threads than processors */
 void pool_run(Pool *p, PoolWork work, void *arg, int units); /* returns when all units are done */

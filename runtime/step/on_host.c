@@ -32,7 +32,8 @@ struct NetHost {
     int64_t scratch_bytes;
     double *until;    /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
     int *end;         /* [threads]: end of a thread's range of units */
-    Barrier *barrier; /* [threads]: of team 0, 1, ... */
+    Barrier *barrier; /* [threads] */
+    uint64_t jobs;    /* jobs that teams have computed */
     double *partial;  /* clipping by norm: squares of each block (grad_blocks) */
 };
 
@@ -155,12 +156,19 @@ static void run_unit(void *arg, int thread, int unit)
     ticks_unit_end(run->n->ticks, thread);
 }
 
-/* For a phase with more threads than units: each unit gets a team of threads.  The sizes of teams
- * differ by at most one.  Team i computes unit i in thread region i. */
+/* Teams of threads, whose sizes differ by at most one.  Each computes an equal range of units, one
+ * after another, in its thread region. */
 typedef struct TeamRun {
     Run run;
-    int teams;
+    int units, teams;
+    uint64_t job; /* number of the job, from 1 */
 } TeamRun;
+
+/* The first of `items` threads or units of a team. */
+static int team_first(int items, int teams, int team)
+{
+    return (int)((int64_t)items * team / teams);
+}
 
 static void run_member(void *arg, int thread, int unit)
 {
@@ -169,20 +177,24 @@ static void run_member(void *arg, int thread, int unit)
     const Net *n = t->run.n;
     const int threads = pool_threads(n->pool);
     const int team = (int)(((int64_t)(thread + 1) * t->teams - 1) / threads);
-    const int first = (int)((int64_t)threads * team / t->teams);
-    const int end = (int)((int64_t)threads * (team + 1) / t->teams);
-    rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, team),
+    const int first = team_first(threads, t->teams, team);
+    const int end = team_first(threads, t->teams, team + 1);
+    rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, thread, t->job),
                        scratch_of(n, thread)};
     ticks_unit_begin(n->ticks, thread);
-    t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + team);
+    for (int u = team_first(t->units, t->teams, team); u < team_first(t->units, t->teams, team + 1);
+         u++)
+        t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + u);
     ticks_unit_end(n->ticks, thread);
     rt_team = (RtTeam){.of = 1};
 }
 
-/* Whether teams compute the units: members wait for each other, so each needs a processor. */
-static bool in_teams(const Net *n, const RtPhase *phase, int units)
+/* Members of a team wait for each other, so each needs a processor. */
+static TeamPlan plan_teams(const Net *n, const RtPhase *phase, int units)
 {
-    return phase->per_slice && units > 0 && units < pool_threads(n->pool) && !pool_crowded(n->pool);
+    return phase->per_slice && !pool_crowded(n->pool)
+               ? teams_plan(phase, units, pool_threads(n->pool))
+               : (TeamPlan){units, 0};
 }
 
 /* Units of sums differ in size, so each thread begins with a range of the same predicted time, not
@@ -205,14 +217,19 @@ static void share_out(const Net *n, int first, int units)
 void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
     Run run = {n, r, phase, first};
+    const TeamPlan plan = plan_teams(n, phase, units);
     ticks_phase_begin(n->ticks);
+    pool_next(n->pool, phase->what, phase->bytes, phase->local_bytes);
     if (phase->to_grad && n->host->until) {
         share_out(n, first, units);
         pool_run_shares(n->pool, run_unit, &run, n->host->end);
-    } else if (in_teams(n, phase, units)) {
-        pool_each(n->pool, run_member, &(TeamRun){run, units});
     } else {
-        pool_run(n->pool, run_unit, &run, units);
+        pool_run(n->pool, run_unit, &run, plan.whole);
+        if (plan.whole < units) {
+            run.first += plan.whole;
+            pool_each(n->pool, run_member,
+                      &(TeamRun){run, units - plan.whole, plan.teams, ++n->host->jobs});
+        }
     }
     ticks_phase_end(n->ticks);
 }
