@@ -4,6 +4,7 @@
  * A step contains the gathering of samples, forward, backward and update. With --layers or --trace,
  * a second round of steps has a clock after each call.
  */
+#include "commands/bench.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "commands/bench_comm.h"
@@ -26,16 +27,6 @@ enum {
     WARM = 5     /* number of steps before the measured ones */
 };
 
-typedef struct Bench {
-    const RtProgram *p;
-    const Options *o;
-    Pool *pool;
-    Net *net;
-    Data *data;
-    Order order;
-    int64_t batches, total;
-} Bench;
-
 static int ascending_steps(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -51,7 +42,7 @@ static Batch bench_batch(const Bench *b, int64_t ahead)
     return batch;
 }
 
-static double bench_step(Bench *b)
+double bench_step(Bench *b)
 {
     Ticks *ticks = b->net->ticks;
     const double began = clock_now();
@@ -217,6 +208,17 @@ static void open_bench_samples(Bench *b)
     order_fill(&b->order.by, b->order.sample, b->data->n);
 }
 
+Bench bench_open(const RtProgram *p, const Options *o, Pool *pool)
+{
+    Bench b = {.p = p, .o = o, .pool = pool};
+    b.net = net_new(p, b.pool, o->comm, 1, false);
+    net_scale(b.net, o->loss_scale, o->loss_scale_steps);
+    net_samples(b.net, o->samples_in, o->launch_steps);
+    open_bench_samples(&b);
+    init_params(p, b.net->fixed, o->seed, b.pool);
+    return b;
+}
+
 int bench_run(const RtProgram *p, const Options *o)
 {
     const int64_t n = o->steps;
@@ -225,17 +227,14 @@ int bench_run(const RtProgram *p, const Options *o)
         scale_print(p, o->scale / 1e3);
         return 0;
     }
+    if (o->simulate > 0)
+        return bench_simulate(p, o);
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     if (o->link && o->comm->size == 1)
         rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG "
                "bench --comm");
-    Bench b = {.p = p, .o = o, .pool = pool_on(&o->place)};
-    b.net = net_new(p, b.pool, o->comm, 1, false);
-    net_scale(b.net, o->loss_scale, o->loss_scale_steps);
-    net_samples(b.net, o->samples_in, o->launch_steps);
-    open_bench_samples(&b);
-    init_params(p, b.net->fixed, o->seed, b.pool);
+    Bench b = bench_open(p, o, pool_on(&o->place));
     double *time = rt_alloc(sizeof *time * (size_t)n);
     double waited = o->comm->waited, busy = o->comm->busy;
     time[0] = bench_step(&b);

@@ -16,6 +16,7 @@
     ROW(end, "train", "Once, after the last epoch.")                                               \
     ROW(test, "test", "Once.")                                                                     \
     ROW(bench, "bench", "Once.")                                                                   \
+    ROW(simulate, "bench", "Once, with `--simulate`, instead of `bench`.")                         \
     ROW(comm, "bench", "For each size of a sum over ranks, with `--comm`.")                        \
     ROW(scale, "bench",                                                                            \
         "Once, with `--comm`: the step as measured and as the scale model "                        \
@@ -138,6 +139,23 @@
     ROW(bench, comm_wait_ms, "real", "ms", "several ranks",                                        \
         "time that a step waits for "                                                              \
         "communication")                                                                           \
+    ROW(simulate, model, "text", "", "", "name of the model")                                      \
+    ROW(simulate, program, "text", "", "", "as in `start`")                                        \
+    ROW(simulate, batch, "count", "samples", "", "samples of a step")                              \
+    ROW(simulate, threads, "count", "", "", "simulated threads")                                   \
+    ROW(simulate, machine, "text", "", "", "name of the simulated machine")                        \
+    ROW(simulate, step_ms, "real", "ms", "", "a step on that machine with all threads")            \
+    ROW(simulate, step_ms_one, "real", "ms", "", "the same with one thread")                       \
+    ROW(simulate, samples_per_s, "real", "samples/s", "", "`batch` / `step_ms`")                   \
+    ROW(simulate, efficiency, "real", "", "", "`step_ms_one` / (`threads` x `step_ms`)")           \
+    ROW(simulate, barriers, "count", "", "", "barriers of a step that follow each other")          \
+    ROW(simulate, units_min, "count", "threads", "",                                               \
+        "fewest threads with work in a phase of at least 1 % of the step")                         \
+    ROW(simulate, work_ms, "real", "ms", "", "computing, a thread's share of the step")            \
+    ROW(simulate, barrier_ms, "real", "ms", "", "barriers, in the same unit")                      \
+    ROW(simulate, idle_ms, "real", "ms", "", "threads without work, in the same unit")             \
+    ROW(simulate, memory_ms, "real", "ms", "", "waiting for memory, in the same unit")             \
+    ROW(simulate, alone_ms, "real", "ms", "", "between phases: one thread works")                  \
     ROW(comm, ranks, "count", "", "", "number of ranks")                                           \
     ROW(comm, bytes, "count", "bytes", "", "size of the summed vector")                            \
     ROW(comm, seconds, "real", "s", "", "measured time of the sum")                                \

@@ -269,6 +269,8 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--resume needs --checkpoint DIR, where the run was saved");
     if ((o->every_steps || o->every_seconds > 0) && !o->checkpoint)
         rt_die("--checkpoint-every needs --checkpoint DIR");
+    if (o->machine && !o->simulate)
+        rt_die("--machine needs --simulate THREADS");
     if (o->log_steps && !o->log)
         rt_die("--log-steps needs --log FILE");
 }

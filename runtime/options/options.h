@@ -46,6 +46,8 @@ typedef struct Options {
     double scale;              /* bench --scale: own step of a rank in milliseconds; 0: not given */
     double stop_at;            /* test accuracy; 0: none */
     int64_t steps;             /* bench */
+    int64_t simulate;          /* bench: number of simulated threads; 0: real ones */
+    const char *machine;       /* bench --simulate: its name; NULL: by the number of threads */
     const char *text, *prompt; /* predict, generate */
     int64_t length, top_k;     /* generate: number of tokens; number of candidates, 0: all */
     double temperature;

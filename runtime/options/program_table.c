@@ -244,6 +244,12 @@ const ProgramOption program_options[] = {
      "1024 ranks and three "
      "networks",
      NULL, NULL},
+    {"simulate", "THREADS", OPTION_COUNT, AT(simulate), 1, RT_THREADS_MOST, B, NEED_CPU,
+     "time each unit of a step alone, and print the step of so many threads on another machine",
+     NULL, NULL},
+    {"machine", "NAME", OPTION_TEXT, AT(machine), 0, 0, B, NEED_CPU,
+     "with --simulate: a machine of the table, such as 56-core",
+     "the first machine with enough cores", NULL},
     {"trace", "FILE", OPTION_TEXT, AT(trace), 0, 0, T | B, NEED_CPU,
      "write the first 20 steps as trace events for Perfetto or Chrome (JSON), a row for each "
      "thread",
