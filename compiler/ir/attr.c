@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first letter decides most comparisons.  Without this test, strcmp took a fifth of the time
- * of the plan of DenseNet. */
+/* The first letter decides most comparisons.  Without this test, planning DenseNet spent a fifth of
+ * its time in strcmp. */
 static bool equal(const char *a, const char *b)
 {
     return *a == *b && strcmp(a, b) == 0;
@@ -21,8 +21,8 @@ const Attr *node_attr(const Node *n, const char *key)
     return NULL;
 }
 
-/* A missing attribute is a fault of the compiler, never of the model: names the attribute and
- * aborts. */
+/* Aborts with the name of the attribute if it is missing or has another kind.  This is a fault of
+ * the compiler, never of the model. */
 static const Attr *want(const Node *n, const char *key, AttrKind kind, AttrKind other)
 {
     const Attr *a = node_attr(n, key);

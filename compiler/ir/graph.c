@@ -246,7 +246,7 @@ enum { ABSENT, WAITING, OPEN, PLACED };
 typedef struct Sort {
     const Graph *g;
     char *state; /* by id */
-    int *next;   /* by id: first input that is not visited yet */
+    int *next;   /* by id: index of the first input that is not visited yet */
     Node **stack, **order;
     int depth, count;
     Node ***member; /* by loop: nodes of the loops inside its steps, then its own nodes */

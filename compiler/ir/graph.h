@@ -27,15 +27,16 @@ typedef struct Attr {
     Span span; /* the argument in the model file, or none */
 } Attr;
 
-/* Limits of one elementwise loop: operations that it computes, and values that it reads.  Pass
- * chains respects these limits when it sets "inline" = 1 (the value is computed inside the loop
- * of its reader and never stored); the emitter relies on them. */
+/* Limits of one elementwise loop: operations that it computes, and values that it reads.  A value
+ * with attribute "inline" is computed in the loop of its reader, and never stored.  Pass chains
+ * respects these limits when it sets this attribute; the emitter relies on the limits. */
 enum { LOOP_OPS = 32, LOOP_LEAVES = 12 };
 
-/* How a value lies in memory.  ROW: dimensions in order, the last one fastest.  LAST: a (C, H, W)
- * sample stored as (H, W, C); a flattened one (rank 1 with flat[] = C, H, W) keeps that order.
- * TIME: the (T, F) sequences of the samples of a chunk, stored as (T, N, F), step by step.
- * Param.axis describes the layout of weights. */
+/* How a value lies in memory.  Param.axis describes the layout of weights.
+ *   ROW    dimensions in order, the last one fastest
+ *   LAST   a (C, H, W) sample stored as (H, W, C); a flattened sample (rank 1, with flat[] = C, H,
+ *          W) has this order, too
+ *   TIME   the (T, F) sequences of the samples of a chunk, stored step by step as (T, N, F) */
 typedef enum { LAYOUT_ROW, LAYOUT_LAST, LAYOUT_TIME } Layout;
 
 /* Where a value lives (set by the passes schedule and plan).
@@ -60,7 +61,8 @@ typedef struct Carry {
 
 /* A loop over time (language.md: scan).  The graph stays flat: the body of a loop is the set of
  * nodes whose `loop` points to it, and these nodes are neighbours in graph->node.  A node that
- * reads a node of the body belongs to the body too, unless its op leaves the loop (ops/scan.c). */
+ * reads a node of the body belongs to the body, too, unless it reads only nodes whose op leaves the
+ * loop (OP_LEAVES, ops/scan.c). */
 typedef struct Loop {
     int id;
     int64_t steps;
@@ -68,15 +70,15 @@ typedef struct Loop {
     int ncarry;
     Carry *carry;
     Span span; /* the scan in the model */
-    /* the lstm, gru or rnn that the loop computes, a node outside of the graph: in[0] is the
-     * sequence, name the path of the parameters; NULL: a scan of the model */
+    /* the lstm, gru or rnn that the loop computes; NULL: the loop is a scan of the model.  This
+     * node is not in the graph; in[0] is the sequence, and name is the path of the parameters */
     Node *call;
     struct Loop *mirror; /* pass gradient: the backward loop of this loop */
-    /* recompute = every k: states are kept every k steps; k steps are a stretch; 0: all needed
-     * values are kept */
+    /* k of the option recompute = every k: states are kept only at every k-th step, and k steps are
+     * a stretch; 0: all needed values are kept */
     int64_t every;
-    /* pass stretch: the backward loop whose steps contain this loop.  This loop runs at the first
-     * step of each stretch, and recomputes the values of the stretch. */
+    /* pass stretch: the backward loop whose steps contain this loop.  This loop runs when the
+     * backward loop enters a stretch, and recomputes the values of the stretch. */
     struct Loop *inside;
     int nstack;
     Node **stack; /* pass gradient: sequences of values of this loop, each made once */
@@ -117,7 +119,7 @@ struct Node {
     const char *name;  /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
     const char *block; /* path of the block instance that contains it; NULL: the model itself */
     Param *param;      /* ops "param" and "update" */
-    bool needs_grad;   /* it depends on a parameter (pass infer) */
+    bool needs_grad;   /* depends on a trained parameter (pass infer) */
     bool backward;     /* made by pass gradient */
     Half half;         /* pass narrow: its numbers are stored in two bytes */
     Loop *loop;        /* the loop over time that computes it; NULL: none */
@@ -125,7 +127,7 @@ struct Node {
     Layout layout;   /* pass layout */
     int64_t flat[3]; /* C, H, W of a flattened LAST value */
     Place place;     /* pass schedule */
-    int phase;       /* pass schedule: index into Graph.phase, -1 = none */
+    int phase;       /* pass schedule: index into Step.phase, -1 = none */
     int64_t offset;  /* pass plan: bytes inside its region */
     /* pass slices: the node in whose memory this value lies, with the row stride of that node */
     Node *within;
@@ -146,12 +148,12 @@ struct Graph {
     const char *name; /* the model */
     const Source *source;
     bool training;     /* false: evaluation and prediction (dropout off) */
-    const char *block; /* path of the block that the front end lowers now */
+    const char *block; /* path of the block that the front end is lowering */
     int nnode, next_id;
     Node **node;
     int nloop;
     Loop **loop;
-    Loop *walked; /* pass gradient: the loop that it differentiates now; NULL: none */
+    Loop *walked; /* pass gradient: the loop that is being differentiated; NULL: none */
     int nparam;
     Param **param;                       /* in order of first appearance = checkpoint order */
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
@@ -161,19 +163,20 @@ struct Graph {
     int nstate;  /* optimizer states per parameter: 0, 1 or 2 */
     Graph *peer; /* evaluation: the planned training graph, which owns the parameters */
     bool token;  /* made by passes/token.c: the graph processes one token at a time */
-    /* token graph: reals of states; reals of keys and values; largest number of positions, 0: no
-     * limit */
+    /* token graph: reals of states; reals of keys, values and scores; largest number of positions
+     * (0: no limit) */
     int64_t carried, cached, window;
     struct Step *step; /* ir/step.h: made by pass schedule, filled by pass plan */
 };
 
 Graph *graph_new(Arena *a, const char *name, bool training);
-/* A copy of a graph before the passes, to plan the step in a second form.  copy.c */
+/* copy.c: copies a graph to which no pass has been applied, so that the same step can be planned
+ * for a second set of options. */
 Graph *graph_copy(const Graph *g);
 /* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
-/* Inputs of the program: samples (reals, or tokens as DT_I32); class numbers, one per sample or
- * one per position. */
+/* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32).  graph_label: class
+ * numbers, one per sample or one per position. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node *graph_label(Graph *g, Shape s, Span at);
 /* Returns the parameter with this name; the first use makes it, later uses share it.  Reports an
@@ -187,22 +190,22 @@ const char *param_layer(Arena *a, const Param *p);
 const char *node_serves(Arena *a, const Node *n);
 /* A constant filled with v; it takes no memory, because emitters print it as a literal. */
 Node *graph_const(Graph *g, double v, Shape s, Span at);
-/* Whether the loss is that of the next token of a text, so that exp(loss) is the perplexity: of all
- * losses, this holds for softmax_cross_entropy without smoothing. */
+/* Whether the loss predicts the next token of a text, so that exp(loss) is the perplexity.  The
+ * only such loss is softmax_cross_entropy without smoothing. */
 bool graph_next_token(const Graph *g);
 void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
-/* The loop in whose steps l runs, or l itself when there is none; l may be NULL. */
+/* The loop whose steps run l, or l itself if no other loop runs it; l may be NULL. */
 const Loop *loop_outer(const Loop *l);
-/* The loop in whose body the value of n is; NULL outside of loops, and when the op of n leaves its
+/* The loop whose body has the value of n.  NULL outside of loops, and for an op that leaves its
  * loop, such as scan_stack. */
 Loop *node_loop(const Node *n);
 int64_t node_steps(const Node *n); /* times that a chunk computes n: 1 outside of loops */
 
 Node *node_root(const Node *n); /* after pass plan: the node that owns the bytes of n */
-/* Index after the last node of the loop over time that begins at index i of a list of n nodes; i
- * when no loop begins there.  Nodes of a loop inside its steps belong to it, and stand before
- * its own nodes. */
+/* A loop over time begins at index i of a list of n nodes: returns the index after its last node.
+ * Returns i if no loop begins at i.  A loop that runs inside the steps of another loop belongs to
+ * the other loop, and its nodes come before those of the other loop. */
 int loop_end(Node *const *node, int n, int i);
 const Attr *node_attr(const Node *n, const char *key); /* NULL if absent */
 int64_t node_int(const Node *n, const char *key); /* aborts if absent: a fault of the compiler */
@@ -221,9 +224,9 @@ void node_drop_attr(Arena *a, Node *n, const char *key);
 void node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool node_is(const Node *n, const char *op_name);
 
-/* The outermost node in whose memory n lies (Node.within); n itself when there is none.  Sets
- * *start to the offset of n there, in reals.  The chain stops before a sequence that a loop fills
- * step by step (pass steps): a step keeps its own row stride. */
+/* The outermost node whose memory contains n (Node.within), or n itself.  Sets *start to the offset
+ * of n in the memory of this node, in reals.  A sequence that a loop fills step by step (pass
+ * steps) does not count, because a step keeps its own row stride. */
 const Node *node_frame(const Node *n, int64_t *start);
 /* Pass lanes: channels in memory of a pixel or of a filter tap, padded with zeros; 0: no
  * padding. */

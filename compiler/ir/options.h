@@ -24,7 +24,7 @@ typedef struct Options {
     /* largest number of planned bytes, for `threads` threads; 0: no limit */
     int64_t memory_limit;
     bool keep_all;  /* recompute nothing; not with memory_limit */
-    int threads;    /* that memory_limit counts: those of the machine that compiles */
+    int threads;    /* number of threads for memory_limit: that of the machine that compiles */
     bool overlap;   /* --comm: ranks add gradients while the backward pass goes on */
     int64_t bucket; /* bytes of a bucket; 0: chosen by the model of passes/buckets.c */
     /* --tune: makes the choices that pass choose leaves open (ir/choice.h); else NULL */

@@ -19,16 +19,16 @@ Node *readers_only(const Readers *r, const Node *n);
 int readers_uses(const Readers *r, const Node *n);
 bool graph_keeps(const Graph *g, const Node *n); /* n is output, loss or a metric */
 
-/* `by`, the last node of the list, takes the position and the id of `old`.  `old` leaves the
- * list; the caller then replaces it in its readers. */
+/* `by`, the last node of the list, takes the position and the id of `old`.  `old` leaves the list;
+ * its readers still read it, until the caller calls readers_replace. */
 void readers_stand_in(Readers *r, Node *old, Node *by);
 /* Adds n to the index; graph_add has just appended n to the list. */
 void readers_add(Readers *r, Node *n);
 void readers_set_input(Readers *r, Node *n, int i, Node *x);
 /* Replaces each use of old by a use of `by`, except in `by` itself. */
 void readers_replace(Readers *r, Node *old, Node *by);
-/* Removes all inputs of n, which has no reader left, and does the same for inputs without
- * readers. */
+/* Removes the inputs of n if nothing reads n, and then those of each input that has lost its last
+ * reader.  A node that must stay without readers keeps its inputs. */
 void readers_retire(Readers *r, Node *n);
 bool readers_retired(const Readers *r, const Node *n);
 

@@ -25,7 +25,7 @@ typedef enum {
     INIT_UNIFORM,
     INIT_NORMAL,
     INIT_CONSTANT,
-    INIT_SECOND /* a in the second group of b numbers, else 0: the forget gate of lstm */
+    INIT_SECOND /* a for the numbers b to 2 b - 1, else 0: sets the forget gate of lstm */
 } InitKind;
 typedef enum { FAN_IN, FAN_OUT, FAN_AVG } Fan;
 typedef struct Init {

@@ -8,8 +8,8 @@
  *
  *   prepare    values that depend on parameters only (packed weights), once per step
  *   slice      a unit is a slice: forward, loss, backward, partial sums over samples.  There are
- *              several slice phases when a layer needs the sums of its shard (batch_norm); each
- *              op runs in the first possible phase
+ *              several slice phases if a layer needs the sums of its shard (batch_norm), if there
+ *              are wide phases, or if ranks add buckets (passes/levels.c)
  *   wide       between two slice phases: a large dense layer for all samples of all shards; a
  *              unit is a few panels (passes/wide.c)
  *   gradient   a unit is a panel or a range: sums over slices and shards in the fixed tree, and
@@ -23,15 +23,17 @@
 typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
 typedef struct Phase {
     PhaseKind kind;
-    int level; /* index of the slice phase, from 0; a phase before it has the same level */
+    /* slice: its index, counted from 0; prepare and wide: that of the slice phase after them */
+    int level;
     int nnode;
     Node **node; /* in the order of their calls */
     int nknown;
     Node **known; /* slice: values of each shard that all ranks need after the phase (OP_KNOWN) */
 } Phase;
 
-/* A planned piece of memory.  `bytes` counts the whole for FIXED and LOCAL, one shard for BATCH,
- * one slice for PARTIAL. */
+/* A planned piece of memory of a shard region or of a thread region.  `bytes` is the size in one
+ * such region: for BATCH the samples of a shard, for PARTIAL all slices of a shard, for LOCAL one
+ * chunk. */
 typedef struct Buffer {
     const Node *node; /* the first of the nodes that share it */
     const char *name; /* for pictures and tables */
@@ -40,15 +42,15 @@ typedef struct Buffer {
     int first, last; /* lifetime: call numbers (LOCAL) or phase numbers, inclusive */
 } Buffer;
 
-/* How one parameter gets its gradient. */
+/* A sum over samples: the gradient of a parameter, or a statistic. */
 typedef struct Sum {
     Node *root;   /* the OP_SUM node, or the add of several, that computes the sum */
-    Param *param; /* the parameter whose whole gradient it is, or NULL */
-    Node *update; /* the update that follows directly, or NULL */
+    Param *param; /* the parameter whose whole gradient is this sum, or NULL */
+    Node *update; /* the update that reads the sum, directly or through an OP_KNOWN; or NULL */
     bool total;   /* a later slice phase reads the sum of the shard (batch_norm) */
     bool known;   /* the update reads the sums of all shards, without another reduction */
-    /* true: computed over all shards at once, by panels of outputs (dense_dw) or by blocks of
-     * filters (conv2d_dw); false: computed for each slice and added by the tree */
+    /* true: computed over all shards at once, by panels of outputs (dense_dw), by blocks of filters
+     * (conv2d_dw) or by rows of a table; false: computed for each slice and added by the tree */
     bool panels;
     bool stored;    /* panels: x is the input batch; the kernel reads the stored samples again */
     int64_t count;  /* reals in memory */
@@ -80,7 +82,7 @@ typedef struct Step {
     Buffer *buffer;
     /* of training; evaluation uses the same arena and fits into it */
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
-    /* scratch of kernels (Op.scratch): offset in the region of a thread, or 0 for none; bytes */
+    /* scratch of kernels (Op.scratch): its offset in the thread region (0: none), and its bytes */
     int64_t scratch_at, scratch_bytes;
     int64_t parameter_bytes, state_bytes; /* parts of fixed_bytes */
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
@@ -90,7 +92,8 @@ typedef struct Step {
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 
-/* Thread regions of a program: only slices use them, so no more than there are slices. */
+/* Number of thread regions of a program: at most the number of slices, because only slices use
+ * thread regions. */
 int step_regions(const Step *s, int threads);
 /* Bytes of the thread regions.  With more threads than regions, threads share slices in teams, and
  * each thread has its own scratch. */

@@ -1,7 +1,7 @@
 /* target.c -- the properties of the targets. */
 #include "ir/target.h"
 
-enum { LAUNCH_BYTES = 4 << 20 }; /* an H200 writes them in 1 us, the time of a launch */
+enum { LAUNCH_BYTES = 4 << 20 }; /* an H200 writes this many bytes in 1 us, the time of a launch */
 
 static const Target cpu = {.kind = TARGET_CPU,
                            .packs = true,

@@ -20,10 +20,10 @@ typedef struct Target {
     bool packs;        /* kernels read packed weights, in panels as wide as their tiles */
     bool panels;       /* kernels can add a gradient over all shards, by panels of weights */
     bool by_step;      /* a product of one step has the bits of a product of all steps */
-    bool textbook; /* FLOPs of a kernel are the textbook count: reference kernels, or a library */
-    bool remakes;  /* pass recompute drops cheap values of large networks: priced for processors */
-    bool scratch;  /* kernels get memory for Op.scratch; GPU kernels use shared memory */
-    bool finds_norm;   /* the device computes the norm of the gradients, in its own scratch */
+    bool textbook;     /* prices use the textbook count of FLOPs: reference kernels, or a library */
+    bool remakes;    /* pass recompute drops cheap values of large networks, by processor prices */
+    bool scratch;    /* kernels get memory for Op.scratch; GPU kernels use shared memory */
+    bool finds_norm; /* the device computes the norm of the gradients, in its own scratch */
     bool updates_late; /* an update can wait for the next step's forward pass */
     bool looks_last;   /* the loss is tested only after the last phase */
     /* pass plan reuses the memory of a value of at most this size only some calls later, so that

@@ -9,7 +9,7 @@
 
 const Op *op_find(const char *name); /* NULL if there is none */
 const char *op_name(const Op *op);
-bool op_leaves(const Op *op);    /* readers of its result are outside of its loop */
+bool op_leaves(const Op *op);    /* readers of the result are outside of the loop of the node */
 bool op_stays(const Op *op);     /* a node stays in the graph even if nothing reads it */
 bool op_infer(Node *n, Diag *d); /* runs the shape rule; true without a rule */
 /* Describes a wrong number of inputs or a missing or wrong attribute; NULL when there is no
