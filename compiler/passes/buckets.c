@@ -12,8 +12,8 @@
  * the speed, the best bucket has 1.4 times the bytes.
  *
  * A step ends before its sums are complete.  Ranks update a bucket when the forward pass of the
- * next step reaches the layers of this bucket; the step has phases for that (schedule.c).  This is
- * impossible if another operation comes between sums and updates (clipping by norm).
+ * next step reaches the layers of this bucket; levels.c divides the forward pass into phases for
+ * that.  This is impossible if another operation comes between sums and updates (clipping by norm).
  *
  * Without ranks there is one bucket.  No bit depends on the buckets; they change only the time.
  */

@@ -62,8 +62,8 @@ static void order_inputs(Node *n)
     }
 }
 
-/* Whether n can become one with an equal node.  A sum over samples cannot: pass schedule expects
- * one reader for each sum. */
+/* Whether n can be merged with an equal node.  A sum over samples cannot, because pass schedule
+ * expects one reader for each sum. */
 static bool may_merge(const Node *n)
 {
     const bool sum = (n->op->flags & OP_SUM) && !n->shape.batched;

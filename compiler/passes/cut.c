@@ -84,14 +84,18 @@ static int64_t attention_steps(const Graph *g)
     return most;
 }
 
-/* Chunk of a batch that is one shard.  All threads share the shard, so it has at least two chunks
- * (a step of resnet50 with 16 samples on two threads then takes 1.9 s, not 3.4 s).  It has four
- * chunks if another copy of the weight gradients is small.  The values of a chunk stay in the cache
- * of the processor: batch_norm reads what a convolution has just written.  Four samples fill the
- * rows of a kernel in the last layers, where images are small.  For large images fewer samples are
- * faster: ms a step on one thread with four, two and one samples in a chunk are 3168, 3046, 3038
- * for resnet50 at 224; with four and one samples they are 2300, 2225 for inception_v3 at 299, and
- * 621, 553 for mobilenet_v2 at 224. */
+/* Number of samples in a chunk of a batch that is one shard.  All threads share the shard, so it is
+ * divided into two chunks or more: a step of resnet50 with 16 samples on two threads then takes
+ * 1.9 s, not 3.4 s.  A small network has four chunks or more, because further copies of its weight
+ * gradients are small.  The values of a chunk stay in the cache of the processor: batch_norm reads
+ * what a convolution has just written.  Four samples fill the rows of a kernel in the last layers,
+ * where images are small.  For large images, fewer samples are faster.  Milliseconds of a step on
+ * one thread, by the number of samples in a chunk:
+ *
+ *                            4      2      1
+ *   resnet50 at 224       3168   3046   3038
+ *   inception_v3 at 299   2300      -   2225
+ *   mobilenet_v2 at 224    621      -    553 */
 static int64_t chunk_of_one(const Graph *g, int64_t shard)
 {
     const int64_t values = CHUNK_NUMBERS / largest(g), large = CHUNK_LARGE / largest(g);

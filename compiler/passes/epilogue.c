@@ -13,11 +13,11 @@
  *
  * This pass runs with --kernels=cudnn, in place of pass fuse, which has the patterns of the kernels
  * for processors.  The ops relu, its gradient and the addition are tested by name, because the
- * libraries offer exactly these epilogues.  The gelu of cuBLASLt is another function (the
- * approximation by tanh), and cuBLASLt has no tanh.  The side of a dense layer has one bit for each
- * number: whether relu passed it.  The product writes these bits, and cuBLASLt reads only such bits
- * to undo a relu.  If cuDNN has no engine for an epilogue, a kernel of Tenon computes it after the
- * convolution; the emitter decides this when it plans its cuDNN graphs (cuda/graph.c).
+ * libraries offer exactly these epilogues.  cuBLASLt has no epilogue tanh, and its gelu is another
+ * function (the approximation by tanh).  The side of a dense layer has one bit for each number; the
+ * bit is 1 if relu passed the number.  The product writes these bits, and cuBLASLt needs them for
+ * the gradient of the relu.  If cuDNN has no engine for an epilogue, a kernel of Tenon computes the
+ * epilogue after the convolution; cuda/graph.c decides this when it plans the graphs of cuDNN.
  */
 #include "ir/readers.h"
 #include "ops/op.h"

@@ -7,7 +7,7 @@
  *   batch_norm_test(conv(x, w), ...)    ->  conv(x, batch_fold(w, ...), batch_fold_bias(...))
  *   max_pool(act(z))                    ->  act(max_pool(z))            act monotone
  *   max_pool(conv(x, w, b))             ->  conv(x, w, b){pool} + side index
- *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 are zero
+ *   conv_dx(w, max_pool_dx(z, dy))      ->  conv2d_pool_dx(w, dy, index)  3 of 4 numbers are 0
  *   act_d(dense_dx(w, dy), y)           ->  dense_dx(w, dy, y){mask}            likewise conv2d_dx
  *
  * Op.takes and Op.epilogue say which op can become part of which kernel. max_pool_dx is tested by
@@ -123,8 +123,8 @@ static bool absorb_bias(Fuse *f, Node *b)
     return true;
 }
 
-/* Whether u, a reader of d = max_pool_dx(c, dz), can read dz in place of d: the gradients of the
- * convolution can, with an index, and so can the gradient of the bias. */
+/* Whether u, a reader of d = max_pool_dx(c, dz), can read dz in place of d.  The gradient of the
+ * bias can; the gradients of the convolution can if they also read the index. */
 static bool reads_unpooled(const Node *u, const Node *d)
 {
     return (u->op->product == PRODUCT_CONV && u->op->role != ROLE_Y && u->in[1] == d &&
@@ -183,7 +183,7 @@ static bool absorb_pool(Fuse *f, Node *p)
     return true;
 }
 
-/* Merges an activation into its producer, if nothing else reads the producer but ops "side". */
+/* Merges an activation into its producer, if all other readers of the producer are ops "side". */
 static bool absorb_act(Fuse *f, Node *a)
 {
     Node *c = a->nin == 1 ? a->in[0] : NULL, *u[4];
@@ -207,9 +207,9 @@ static bool absorb_act(Fuse *f, Node *a)
     return true;
 }
 
-/* Merges a residual into batch_norm; the activation after it can follow later.  The test of `add`
- * is by name, because only a sum is a residual.  A batch_norm with four inputs has no residual
- * yet. */
+/* Merges the addition of a residual into batch_norm; absorb_act can then merge the activation after
+ * the addition.  The test of `add` is by name, because only an addition has a residual.  A
+ * batch_norm with four inputs has no residual yet. */
 static bool absorb_residual(Fuse *f, Node *a)
 {
     for (int i = 0; i < 2; i++) {
@@ -227,8 +227,7 @@ static bool absorb_residual(Fuse *f, Node *a)
 
 /* ---- masks in the gradients that they multiply */
 
-/* A node with the bytes of y and the shape s: y itself, or a flatten of y in the forward pass;
- * NULL: none. */
+/* A node with the bytes of y and the shape s: y itself, or a view of y; NULL: none. */
 static Node *same_bytes(const Fuse *f, Node *y, const Shape *s)
 {
     if (shape_same(&y->shape, s))
@@ -284,7 +283,8 @@ static bool fuse_one(Fuse *f, Node *n)
     return false;
 }
 
-/* Merges until nothing changes.  Merged nodes stay in the list, without inputs, until dce. */
+/* Merges until nothing changes.  A merged node stays in the list, without inputs, until pass dce
+ * drops it. */
 static void join_all(Fuse *f, bool pools_only)
 {
     const Graph *g = f->graph;
@@ -305,7 +305,7 @@ void pass_fuse(Graph *g, const Options *o, Diag *d)
     Fuse f = {g, readers_new(g)};
 
     (void)o, (void)d;
-    /* poolings first: an activation after a pooling can only then be merged */
+    /* poolings first: an activation after a pooling can be merged only after the pooling */
     join_all(&f, true);
     join_all(&f, false);
     graph_sort(g);

@@ -4,9 +4,9 @@
  *                                         with --dtype f16 times the scale of the loss
  *   dx = sum over the readers y of x of (dy/dx)^T dy, by the rule of y's op
  *
- * The pass visits nodes from the last to the first, so each dy is complete when the rule of its op
- * reads it.  It adds contributions in this order, which is always the same.  Then it makes an
- * update for each parameter, in the order of checkpoints.
+ * The pass visits nodes from the last to the first, so the gradient dy of a node is complete when
+ * the rule of the node's op reads dy.  The pass adds contributions in this order, which is always
+ * the same.  Then the pass makes an update for each parameter, in the order of checkpoints.
  */
 #include "ops/grad.h"
 #include "ops/scan.h"
@@ -21,8 +21,8 @@ static Node *zeros(Graph *g, const Node *like)
     return graph_const(g, 0, s, like->span);
 }
 
-/* Makes the backward loop of l.  The gradient of a value that a step passes on comes from the next
- * step; at the last step, it comes from the readers after the loop. */
+/* Makes the backward loop of l.  If a step passes a value on, the gradient of the value comes from
+ * the next step; for the last step, the gradient comes from the readers after the loop. */
 static void enter(Graph *g, Grad *gr, Loop *l)
 {
     l->mirror = graph_loop(g, l->steps, !l->reversed, l->span);

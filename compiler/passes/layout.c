@@ -232,7 +232,7 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
 {
     if (op_computes(n, PRODUCT_DENSE, ROLE_DX)) {
         Node *w = weights(n->in[0]);
-        /* no dense layer reads it: the model multiplies by its transpose */
+        /* no dense layer reads w: the model has a matmul with w */
         if (w->param && !w->mark && !from_peer(g, w))
             dense_weight(w->param, NULL, false, panel(o));
         w->mark += !w->mark;

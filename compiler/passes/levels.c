@@ -1,8 +1,8 @@
 /* levels.c -- decides which phase computes each node, as a part of pass schedule.
  *
  * A level is a slice phase with the prepare phases before it.  A node has the first level at which
- * all its inputs are complete.  It gets a later level if a bucket of gradients must be complete
- * first, or if it must wait for the update of a bucket.
+ * all its inputs are complete.  A node gets a later level if a bucket of gradients must be complete
+ * first, or if the node must wait for the update of a bucket.
  */
 #include "passes/levels.h"
 #include "ops/op.h"
@@ -72,9 +72,9 @@ static bool reads_forward(const Node *n, const bool *reads)
 }
 
 /* Ranks update the parameters of a bucket when the forward pass of the next step reads them
- * (runtime/step/on_host.c), the first layers (the last bucket) first.  Nodes that read the
- * parameters of another bucket get a later phase, so that its update can run during the first
- * layers. */
+ * (runtime/step/on_host.c).  The last bucket, with the first layers, is updated first.  Nodes that
+ * read the parameters of another bucket get a later phase, so that ranks can update this bucket
+ * while the first layers run. */
 static void cut_forward(const Graph *g, const Step *s, int *level, int *least)
 {
     for (int b = s->nbucket - 2; b >= 0; b--) {
@@ -145,8 +145,8 @@ static int first_reader(const Graph *g, const Step *s, int bucket, const int *le
     return first < 0 ? 0 : first;
 }
 
-/* By id of a node that only the backward pass needs prepared: the level before which it is made;
- * else 0. */
+/* By id of a prepared node: the level before which the node is made.  0 if the forward pass reads
+ * it. */
 static int *backward_levels(const Graph *g, const Readers *r, const int *level)
 {
     int *by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof *by);

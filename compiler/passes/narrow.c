@@ -1,5 +1,5 @@
-/* narrow.c -- with --dtype bf16 or f16, products read and write two-byte numbers, and values
- * between products are stored as such.
+/* narrow.c -- with --dtype bf16 or f16, products read and write two-byte numbers, and the values
+ * between products are stored as two-byte numbers.
  *
  *   relu(dense(x, w, b))   ->   relu(dense(bf16(x), bf16(w), bf16(b)):bf16):bf16
  *
@@ -46,7 +46,7 @@ static bool is_product(const Narrow *a, const Node *n)
     return true;
 }
 
-/* Whether n only moves numbers or gives them another shape: then it keeps the type of its input. */
+/* Whether n only moves numbers or gives them another shape, and so keeps the type of its input. */
 static bool is_place(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
@@ -73,7 +73,7 @@ static bool reads_half(const Narrow *a, const Node *n)
     const HalfUse use = n->op->half;
     if (is_place(n))
         return !n->loop && all_read(a, n);
-    if (n->op->flags & OP_SIDE) /* the call of in[0] writes it; its type is fixed */
+    if (n->op->flags & OP_SIDE) /* the call of in[0] writes the side, and its type is fixed */
         return true;
     return !n->loop && (is_product(a, n) || use == HALF_USE_IN || use == HALF_USE_IN_OUT);
 }
@@ -96,8 +96,8 @@ static bool some_half(const Node *n)
     return false;
 }
 
-/* Filters and a bias with batch_norm folded in: they have the type of the convolutions that read
- * them. */
+/* Whether n is filters or a bias with batch_norm folded in, and only products read n.  The type of
+ * n is then that of these products. */
 static bool is_folded(const Narrow *a, const Node *n)
 {
     bool all = n->op->half == HALF_USE_WEIGHTS;

@@ -126,7 +126,7 @@ static bool verify(const Graph *g, const Pass *p, const Options *o, Diag *d)
 {
     const bool last = !p[1].name, planned = last || p->run == pass_plan;
     const char *wrong = o->verify ? graph_verify(g, diag_new(g->arena, DIAG_NEVER)) : NULL;
-    /* the last plan always: it takes 1 to 3 % of `tenon emit` */
+    /* the last plan is always proved, which takes 1 to 3 % of the time of `tenon emit` */
     if (!wrong && planned && (last || o->verify))
         wrong = replay_verify(g, o);
     if (wrong)
@@ -148,9 +148,9 @@ void pass_repeat(const char *name, Graph *g, const Options *o, Diag *d)
             p->run(g, o, d);
 }
 
-/* The first pass that reports an error is the last one that runs.  A pass and the row that cleans
- * up after it count as one, because the graph between them is not valid: nodes without readers can
- * lack inputs. */
+/* Stops after the first pass that reports an error.  A pass and the row that cleans up after it are
+ * verified and printed as one pass, because the graph between them is not valid: nodes without
+ * readers can lack inputs. */
 bool pass_run_all(Graph *g, const Options *o, Diag *d)
 {
     const int before = diag_errors(d);

@@ -116,7 +116,7 @@ static void touch_results(Lives *l, int call, int phase)
     int n = 2;
     for (int i = 0; i < g->nmetric; i++)
         kept[n++] = g->metric[i].node;
-    for (int i = 0; i < n; i++) /* results are read at the end of the slice */
+    for (int i = 0; i < n; i++) /* the program reads results after the last call of a chunk */
         if (kept[i] && kept[i]->phase == phase)
             touch(l, kept[i], call, phase);
 }
@@ -401,8 +401,8 @@ static void widen(Step *training, const Step *s)
 }
 
 /* On a GPU, the norm of gradients (for clipping, and for the test that they are finite) is computed
- * in the thread region, whose values are no longer needed then.  It needs memory for the sums, and
- * for the parts of their norm (runtime/cuda/clip.cuh). */
+ * in the thread region, whose values are no longer needed then.  The region must have room for the
+ * sums, and for the parts of their norm (runtime/cuda/clip.cuh). */
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
     const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
@@ -410,11 +410,11 @@ static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
         s->thread_bytes = room;
 }
 
-/* The size up to which values live some calls longer; -1: none do.  On a GPU, independent calls
- * share a launch if none of them writes bytes that another one reads.  So memory is reused only
- * some calls later, and a gradient does not overwrite an activation.  Writing a larger value takes
- * longer than a launch, so its memory is reused at once.  In a persistent program each reuse needs
- * a barrier between blocks, so all values live longer. */
+/* Values of at most this many bytes live some calls longer; -1: no value does.  On a GPU, calls
+ * share a launch if none of them writes bytes that another one reads.  So the memory of a value is
+ * reused only some calls later, and a gradient does not overwrite an activation.  Writing a larger
+ * value takes longer than a launch, so the memory of such a value is reused at once.  In a
+ * persistent program each reuse needs a barrier between blocks, so all values live longer. */
 static int64_t late_bytes(const Graph *g, const Options *o)
 {
     return g->training ? target_of(o).reuse_late : -1;

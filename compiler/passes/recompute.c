@@ -147,9 +147,9 @@ static bool serves(const Search *s, const Again *a, int phase)
                                  a->node->place == PLACE_BATCH && s->last[a->node->id] >= phase);
 }
 
-/* The value of x for `phase`: x itself if it is in memory then, else a recomputed one, whose price
- * is added to *cycles.  Without `make`, only computes the price and makes no node.  With `whole`, x
- * is recomputed even if it is kept.  NULL: impossible. */
+/* The value of x for `phase`: x itself if x is in memory in this phase, else a recomputed value,
+ * whose price is added to *cycles.  NULL: impossible.  whole: x is recomputed even if x is kept.
+ * make: false: computes only the price, and makes no node. */
 static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int depth,
                       double *cycles)
 {
@@ -246,7 +246,7 @@ static Node *cheapest(Search *s, double *price)
     return best;
 }
 
-/* Inserts the fresh nodes before the first node that reads n in their phase. */
+/* Inserts the fresh nodes before the first backward node of `phase` that reads n. */
 static void insert(Search *s, const Node *n, int phase)
 {
     Graph *g = s->g;

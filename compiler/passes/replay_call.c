@@ -173,8 +173,8 @@ static void read_param(Replay *v, const Node *by, const Node *x)
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 
-/* Whether the total x is the sum of the slice itself, which needs no computation: if a shard is one
- * slice.  The test is by name, because only this total is equal to the sum. */
+/* Whether the total x has the bytes of the sum of the slice, so that no call computes x.  This is
+ * so if a shard is one slice.  The test is by name, because only this total is equal to the sum. */
 static bool is_its_sum(const Replay *v, const Node *x)
 {
     return target_of(v->options).whole_shards && node_is(x, "batch_total") && !node_bool(x, "sync");
@@ -291,8 +291,8 @@ void replay_put(Replay *v, const Node *x, Extent e)
     held_put(&v->memory[e.region], (Held){e.from, e.to, x, v->graph, v->at, v->now, e.row, true});
 }
 
-/* Records a part of a value that several calls compute: parts of earlier calls must still be in
- * memory. */
+/* Records a part of a value that several calls compute, and checks that the parts of earlier calls
+ * are still in memory. */
 static void put_part(Replay *v, const Node *n, const Node *whole, Extent e)
 {
     const int64_t claimed = v->track->claimed[whole->id];

@@ -10,8 +10,9 @@ static void call(Steps *t, const Node *n)
         replay_call(&t->v, n);
 }
 
-/* Sets the states at the beginning of a step of a loop.  The states of the first step were computed
- * before the loop.  The previous step has written those of a later step, in the same bytes. */
+/* Sets the states at the beginning of a step of a loop.  Calls before the loop have computed the
+ * states of the first step.  The states of a later step are the values that the previous step has
+ * written to the same bytes. */
 static void begin_iteration(Steps *t, const Loop *l, bool first)
 {
     Replay *v = &t->v;
@@ -89,7 +90,7 @@ static void run_calls(Steps *t, const Phase *p)
     }
 }
 
-/* Sets the sums to zero that begin in this phase. */
+/* Sets the sums that begin in this phase to zero. */
 static void set_to_zero(Steps *t)
 {
     Replay *v = &t->v;
@@ -143,7 +144,7 @@ static void run_slice(Steps *t, const Phase *p)
     const Region shard = copy_region(v, &v->memory[REGION_SHARD]);
     for (int64_t row = 0; row < s->slice && row < 2 * s->chunk && !v->wrong; row += s->chunk) {
         v->chunk = ++v->now;
-        if (row > 0) /* the next slice has other samples, but the same thread region and sums */
+        if (row > 0) /* the next chunk has other samples, but the same thread region and sums */
             v->memory[REGION_SHARD] = copy_region(v, &shard);
         run_calls(t, p);
         report(t);

@@ -22,9 +22,9 @@
 
 /* ---- sums over samples */
 
-/* Whether n is a sum over samples, or an addition of such sums that nothing else reads: then all
- * terms are added in the same memory.  The test of `add` is by name: only the order of additions
- * matters here. */
+/* Whether n is a sum over samples, or an addition of two such sums that nothing else reads.  All
+ * terms of such an addition are added in the same memory.  The test of `add` is by name, because
+ * only terms of an addition can share memory in this way. */
 static bool is_sum(const Readers *r, const Node *n)
 {
     if (n->op->flags & OP_SUM && !n->shape.batched && n->in[0]->shape.batched)
@@ -76,9 +76,10 @@ static Node *base_of(Node *n)
     return n;
 }
 
-/* The gradient of a first dense layer can read the stored samples a second time.  This needs
- * samples in the order of the weights, which at most a factor changes (runtime/cpu/dense_input.h
- * has the gain).  The sums of all outputs are on the stack of the thread. */
+/* The gradient of the first dense layer can read the stored samples again, in place of the values
+ * of the input (runtime/cpu/dense_input.h has the measured gain).  The samples must have the order
+ * of the weights, and at most a factor may change them.  The number of outputs is limited, because
+ * the sums of all outputs are on the stack of the thread. */
 enum { STORED_OUTPUTS = 512 };
 
 static bool reads_stored(const Graph *g, const Node *root)
@@ -208,8 +209,8 @@ static void place(const Step *s, Node *n)
             n->place = PLACE_NONE;
 }
 
-/* Called for n, which is computed at `level` and reads x: if an earlier phase computes x, x must be
- * kept. */
+/* Called for n, which is computed at `level`: keeps each value that n reads and that another phase
+ * computes. */
 static void read_at(const Node *n, int level, const int *made)
 {
     for (int i = 0; i < n->nin; i++) {
@@ -285,7 +286,7 @@ static bool in_samples(const Node *n)
     return levels_in_slice(n) && !levels_wide(n);
 }
 
-/* The largest level of the nodes of a kind.  In the last slice phase, the only node can be a sum:
+/* The largest level of the nodes of a kind.  Sums count, too: the last slice phase can consist of
  * the sum of the last bucket. */
 static int last_level(const Graph *g, bool (*kind)(const Node *), const int *level)
 {

@@ -28,8 +28,8 @@ static bool is_const(const Node *n, double v)
 
 /* ---- constants */
 
-/* Folds an op of constants.  An op with a result that is not finite stays, so that the program
- * reports it with its line. */
+/* Folds an op of constants.  An op whose result is not finite stays, so that the program reports
+ * the op with its line. */
 static Node *fold(Graph *g, Node *n)
 {
     const bool all =

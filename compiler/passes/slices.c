@@ -8,8 +8,9 @@
  * A value within another one has the row stride of the other one.  So the pass is for channels of
  * images in layout LAST, and for vectors.  A value lies within another one only if its kernel and
  * all its readers support a row stride (Op.strided).  Otherwise the concat copies the value, and a
- * slice is a copy.  Concats within concats nest: a dense block is one buffer.  Pass recompute
- * undoes this if --memory-limit requires it, because it recomputes single values only.
+ * slice is a copy.  Concats within concats nest: a dense block is one buffer.  Pass recompute moves
+ * values out of others if the program does not fit into --memory-limit, because it can recompute
+ * only values with memory of their own.
  *
  * concat and slice are tested by name: only these two ops place a range of channels.
  */

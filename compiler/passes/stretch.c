@@ -1,11 +1,11 @@
 /* stretch.c -- scans with `recompute = every k`: the backward pass recomputes the values of the
  * steps, k steps at a time.
  *
- * Without it, the backward loop reads each value of the forward loop from a sequence of all steps.
- * With it, the forward loop saves its states only at the first step of each k steps, a stretch.  At
- * the first step of a stretch, counted from its end, the backward loop runs the stretch forward
- * once more, from the saved states.  The same kernels and operands give the same bits, in sequences
- * of k steps.
+ * Without this option, the backward loop reads each value of the forward loop from a sequence of
+ * all steps.  With the option, k steps are a stretch, and the forward loop saves its states only at
+ * the first step of each stretch.  The backward loop reaches a stretch at the last step of the
+ * stretch.  There, it first runs the whole stretch forward again, from the saved states, and stores
+ * the values in sequences of k steps.  The same kernels and operands give the same bits.
  *
  *   loop L, T steps     scan_save(state)            keeps T / k states
  *   loop M, backward    at steps k - 1, 2 k - 1 ..: loop A (Loop.inside = M), k steps: scan_resume,
@@ -98,8 +98,8 @@ static Node *item_again(Stretch *s, Node *x, Span at)
     return copy_into_loop(s, x, in);
 }
 
-/* The recomputed state begins with the saved one. carry_on makes the values for its next steps at
- * the end. */
+/* The recomputed state, which begins with the saved state.  Function carry_on later makes the
+ * values that this state has in the next steps. */
 static Node *state_again(Stretch *s, Node *state)
 {
     Node *r = scan_resume(s->g, s->again, scan_save(s->g, state), state->span);
@@ -108,8 +108,8 @@ static Node *state_again(Stretch *s, Node *state)
 }
 
 /* The recomputed value of v, a node of the forward loop, in the loop `again`.  If v is an element
- * of a recomputed sequence, the node is a copy of it, so that pass fuse finds the same pattern as
- * in the forward loop. */
+ * of a sequence that is recomputed element by element, the result is a copy of the recomputed
+ * element, so that pass fuse finds the same pattern as in the forward loop. */
 static Node *value_again(Stretch *s, Node *v)
 {
     Node *in[8];

@@ -4,13 +4,15 @@
  *   a value of a sequence (N, T, ...)      the value of this token, (1, ...)
  *   scan_item, scan_stack                  none: the body of the loop remains
  *   scan_state, scan_next                  token_state, token_next: the runtime keeps the states
- *   ops with Op.token, such as attention   that op: it knows its position and stored earlier values
+ *   an op with Op.token, like attention    the op Op.token, which reads the position of the token
+ *                                          and stored values of earlier tokens
  *   a table with one row for a position    token_row
  *
- * It is for networks with one label for each position, in which no position depends on a later one.
- * If this is not certain for a node, there is no such graph, and `generate` computes the whole
- * window again for each token.  The graph is derived from the evaluation graph before the passes.
- * It goes through the same passes, and uses the parameters at the offsets of the training graph.
+ * The network must have one label for each position, and no position may depend on a later one.  If
+ * this is not certain for a node, no graph is derived, and `generate` computes the whole window
+ * again for each token.  The graph is derived from the evaluation graph before the passes.  The
+ * derived graph goes through the same passes, and its parameters have the offsets of the training
+ * graph.
  */
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -73,8 +75,8 @@ static Node *param(Derived *v, const Node *n)
     return y;
 }
 
-/* Operand i of n.  If n is elementwise and the operand is a table (T, ...), it is the row of this
- * token. */
+/* Operand i of n for this token.  If n is elementwise and the operand is a table (T, ...), returns
+ * the row of this token. */
 static Node *operand(Derived *v, const Node *n, int i)
 {
     const Node *x = n->in[i];
@@ -89,7 +91,8 @@ static Node *operand(Derived *v, const Node *n, int i)
     return proved(v, row, true);
 }
 
-/* The argument `axis` loses one dimension; false if it is the dimension of time. */
+/* Subtracts 1 from the argument `axis`, because y has no dimension of time; false if `axis` is the
+ * dimension of time. */
 static bool lower_axis(Derived *v, const Node *n, Node *y)
 {
     const Attr *a = node_attr(n, "axis");

@@ -8,11 +8,11 @@
  * changes.
  *
  * The cost is two barriers, and memory in the shard regions for the values of all samples that
- * cross these barriers.  So this pass does nothing if these values are large.  There are no such
- * phases with ranks, which would wait for a bucket of gradients at the end of a phase, nor under
- * --memory-limit, because pass recompute supports slice phases only.  Then the layer stays in the
- * slice phases.  Its dense_dx uses transposed weights, so that it adds in the same order as by
- * panels.
+ * cross these barriers.  So this pass does nothing if these values are large.  With ranks there are
+ * no such phases, because ranks would wait for a bucket of gradients at the end of a phase.  With
+ * --memory-limit there are none, because pass recompute supports slice phases only.  In both cases
+ * the layer stays in the slice phases, and its dense_dx reads transposed weights, so that it adds
+ * in the same order as by panels.
  */
 #include "ir/step.h"
 #include "ops/dense_price.h"
@@ -21,8 +21,8 @@
 
 static const int64_t WEIGHTS = 1 << 20; /* bytes of weights; as in runtime/cpu/dense.h: dense_far */
 static const int64_t VALUES = 64 << 20; /* largest bytes of all values of a batch */
-/* Largest number of samples of a shard.  Largest number of outputs, because
- * runtime/cpu/dense_wide.h transposes a panel on the stack. */
+/* SAMPLES: largest number of samples in a shard.  OUTPUTS: largest number of outputs, which is
+ * limited because runtime/cpu/dense_wide.h transposes a panel on the stack. */
 enum { SAMPLES = 64, OUTPUTS = 4096 };
 
 /* Whether the graph has no totals and no loops over time, which need phases of their own. */
