@@ -47,8 +47,8 @@ static Cost cost(const Node *n)
 /* An op whose kernel computes more than it moves has a rule `price` (ops/price.h), as in
  * dense.c.
  *
- * The C call.  runtime/cpu has signed_pow_plain, which is simple, and signed_pow, which is fast;
- * compiler/cpu/unit.c has the row of their header.
+ * Describes the C call.  runtime/cpu has signed_pow_plain, which is simple, and signed_pow, which
+ * is fast; compiler/cpu/unit.c has the row of their header.
  * c->n is the number of samples, a literal like all other arguments. */
 static void kernel(const Node *n, Call *c)
 {

@@ -1,5 +1,5 @@
-/* attention.c -- attention: for each step, a mean of values, weighted by the products of its
- * query and their keys.
+/* attention.c -- attention: for each step, a weighted mean of the values of all steps.  The weight
+ * of a value is the softmax of the product of the query of the step and the key of the value.
  *
  *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask "none": all j)
  *   o[i] = sum over j of p[i][j] v[j]                  for each head, which has D of the C features
@@ -84,7 +84,7 @@ static bool shape_three(Node *n, Diag *d)
            check_result(n, *x, d);
 }
 
-/* Whether q, k and v are the three thirds of one value. */
+/* The value whose three thirds are q, k and v; NULL: there is no such value. */
 static Node *cut_from(Node *const *x)
 {
     const int64_t width = x[0]->shape.dim[1];
@@ -167,8 +167,8 @@ static Cost cost_dx(const Node *n)
     return cost_of(n, 4);
 }
 
-/* The products are tiles over blocks of 32 steps; a block on the diagonal counts as a whole block.
- * Then follows a softmax. */
+/* The products have tiles over blocks of 32 steps; a block on the diagonal counts as a whole block.
+ * A softmax follows. */
 static void price_products(const Node *n, const Market *m, Price *p, int deep, int wide, int maps)
 {
     const Shape *x = &n->in[0]->shape;

@@ -7,8 +7,8 @@
  *   w, w' (O, I, R, S)                    all others (O); c, the bias of the convolution, is
  *                                         optional
  *
- * Pass fuse makes these ops.  They run once per evaluation batch, before w' is packed: training has
- * changed the averages since the last evaluation.
+ * Passes fuse and epilogue make these ops.  The ops run once per evaluation batch, before w' is
+ * packed, because training has changed the averages since the last evaluation.
  */
 #include "ops/check.h"
 

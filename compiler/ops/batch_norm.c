@@ -162,7 +162,7 @@ static void name(Call *c, const char *fn)
     c->parts = true;
 }
 
-/* y: NULL when the kernel does not use it. x and y may lie within another value; then they have the
+/* Adds the sizes.  y NULL: the kernel has no y.  If x or y lies within another value, it has the
  * row stride of that value. */
 static void size(const Node *n, const Node *x, const Node *y, Call *c)
 {

@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* The dimension of the vector. */
+/* Number of elements of b. */
 static int64_t width(const Shape *x)
 {
     return x->dim[x->rank == 2];

@@ -3,8 +3,8 @@
 #define BIAS_H
 #include "ops/op.h"
 
-/* Returns bias(x, parameter path.bias) with a number for each index of the first dimension of x;
- * NULL after an error. */
+/* Returns bias(x, parameter path.bias); NULL after an error.  The parameter has one number for each
+ * channel of an image, or for each feature of a vector or of a step. */
 Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d);
 
 #endif

@@ -46,7 +46,7 @@ void check_note(const Node *n, int i, Diag *d)
               made_by(in, diag_arena(d)));
 }
 
-/* The place of input i in the model: the span of its argument if it has one, else the call. */
+/* Reports an input with another rank: `want` names the right shape, `help` is the way out. */
 static bool check_rank(const Node *n, int i, int rank, const char *want, const char *help, Diag *d)
 {
     const Shape *s = &n->in[i]->shape;

@@ -117,8 +117,8 @@ static bool shape_dw(Node *n, Diag *d)
     return check_result(n, shape_make(false, "OIRS", dim, 4), d);
 }
 
-/* The packed copy has the shape of w until pass layout, which knows the vector, sets its `count`
- * of reals. */
+/* The packed copy has the shape of w until pass layout sets the attribute count, the number of
+ * reals, which depends on the width of vectors. */
 static bool shape_pack(Node *n, Diag *d)
 {
     const Attr *count = node_attr(n, "count");

@@ -1,19 +1,22 @@
 /* conv_lanes.c -- decides when samples of few channels are stored with eight channels.  The rule
  * follows the engines of cuDNN 9.19; it does not depend on the host's GPU.
  *
- * Numbers moved per pixel with c channels: without padding, c are written, the convolution reads
- * c, and the gradient of the filters reads c and writes and reads 8: 3 c + 16 in total.  With
- * padding, 8 are written and read twice: 24.  So padding pays for 3 channels and more; for 1 and
- * 2 the copy is cheaper.
+ * Numbers moved per pixel with c channels:
+ *
+ *   without padding   the input writes c; the convolution reads c; the gradient of the filters
+ *                     reads c, and writes and reads a padded copy of 8:   3 c + 16
+ *   with padding      the input writes 8; both read 8:                    24
+ *
+ * So padding needs less memory traffic for 3 channels and more.
  */
 #include "ops/conv_lanes.h"
 #include "ops/window.h"
 
 enum { FEWEST = 3 };
 
-/* For f16 and windows up to 5 x 5, cuDNN has engines that read few channels without padding; and
- * its engine for eight channels with the sums of batch_norm is not documented to use tensor
- * cores. */
+/* In f16, only windows of at least 6 x 6 are padded: for smaller ones, cuDNN has engines that read
+ * few channels without padding.  The documentation of cuDNN does not say that its engine for eight
+ * channels with the sums of batch_norm uses tensor cores in f16. */
 enum { LARGE = 6 };
 
 static bool wants(const Node *n, Half type)
@@ -24,8 +27,8 @@ static bool wants(const Node *n, Half type)
            (type == HALF_BF16 || large);
 }
 
-/* Whether only the update reads the gradient: if it is added to another gradient, a kernel of
- * Tenon computes it. */
+/* Whether only the update reads the gradient dw.  If dw is added to another gradient, a kernel of
+ * Tenon computes dw. */
 static bool is_alone(const Readers *r, const Node *dw)
 {
     return readers_count(r, dw) == 1 && node_is(readers_at(r, dw, 0), "update");

@@ -1,4 +1,4 @@
-/* conv_lanes.h -- stores samples of few channels with EIGHT channels, padded with zeros, for
+/* conv_lanes.h -- stores samples of few channels with eight channels, padded with zeros, for
  * cuDNN with numbers of two bytes.
  *
  * The bf16 engines of cuDNN read groups of eight channels.  For three channels, cuDNN makes a

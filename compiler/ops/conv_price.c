@@ -74,8 +74,9 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
     return (double)met / (double)(out * taps);
 }
 
-/* runtime/cpu/conv_gather.h: a tile has any positions of a chunk, and omits taps in the padding.
- * `share` is the share of taps that a position uses. */
+/* The price of runtime/cpu/conv_gather.h.  The positions of a tile can come from all samples of a
+ * chunk, and a tile omits taps in the padding.  `share` is the share of taps that a position
+ * uses. */
 static void position_tiles(Price *p, const Market *m, const ConvSizes *c, int64_t positions,
                            int64_t made, int64_t summed, double share)
 {
@@ -90,8 +91,8 @@ static void position_tiles(Price *p, const Market *m, const ConvSizes *c, int64_
     price_stream(p, m, p->weights, p->weights);
 }
 
-/* Whether runtime/cpu/conv_depthwise.h computes it: each tap of a vector of channels takes at least
- * one load. */
+/* Whether runtime/cpu/conv_depthwise.h computes the convolution.  Each tap of a vector of channels
+ * takes at least one load. */
 static bool depthwise(const ConvSizes *c)
 {
     return c->groups == c->c && c->o == c->c && c->c > 1 && !c->pool;
@@ -109,8 +110,9 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
     p->weights = m->real * (double)(c->r * c->s * c->c);
 }
 
-/* Whether runtime/cpu/conv_pool_lanes.h computes it: there are few channels, and outputs do not
- * fill their vectors.  A tile has the corners of a pooling window, for a few outputs. */
+/* Whether runtime/cpu/conv_pool_lanes.h computes the convolution: if there are few channels, and if
+ * the outputs do not fill their vectors.  A tile has the corners of a pooling window, for a few
+ * outputs. */
 static bool samples_in_lanes(const ConvSizes *c, const Market *m)
 {
     return m->lanes > 1 && 8 * c->o < 7 * conv_round_up(c->o, m->lanes) && c->c <= 4 &&
@@ -174,8 +176,9 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-/* runtime/cpu/conv_dw.h, where lanes are taps and channels: all taps of a kernel row together, or
- * one tap at a time.  Each variant returns the number of its passes over the gradient. */
+/* The price of runtime/cpu/conv_dw.h.  The lanes are the channels of all taps of a kernel row, or
+ * of one tap at a time.  This function and the other variants (dw_flat, dw_few, dw_taps) return the
+ * number of passes over the gradient. */
 static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
 {
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
@@ -192,8 +195,8 @@ static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
     return (double)m->n;
 }
 
-/* Whether it is a 1 x 1 convolution with stride 1: the kernel then takes blocks of positions of all
- * samples that fit into the L2. */
+/* Whether this is a 1 x 1 convolution with stride 1 and no padding.  The kernel then processes
+ * blocks of positions of all samples; a block fits into the L2 cache. */
 static bool is_flat(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && c->v.stride[0] == 1 && c->v.stride[1] == 1 && !conv_padded(c);
@@ -215,8 +218,8 @@ static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
     return (double)blocks;
 }
 
-/* Whether runtime/cpu/conv_dw_few.h computes it: outputs are the lanes if they fill vectors better
- * than taps. */
+/* Whether runtime/cpu/conv_dw_few.h computes the gradient: lanes are outputs if outputs fill the
+ * vectors better than taps. */
 static bool is_few(const ConvSizes *c, const Market *m)
 {
     const int64_t run = c->s * c->c, lanes_run = conv_round_up(run, m->lanes),
@@ -235,8 +238,8 @@ static double dw_few(Price *p, const Market *m, const ConvSizes *c)
     return 1;
 }
 
-/* runtime/cpu/conv_dw_taps.h, for small images and wide 1x1: for each tap, the kernel copies the
- * positions that the tap reads to neighbouring memory. */
+/* ---- runtime/cpu/conv_dw_taps.h, for small images and wide 1x1: for each tap, the kernel copies
+ * the positions that the tap reads to contiguous memory */
 
 static double taps_met(const ConvSizes *c)
 {

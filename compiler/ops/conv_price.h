@@ -13,10 +13,10 @@ void conv_price_pool_dw(const Node *n, const Market *m, Price *p);
 /* conv2d_dw_update: the gradient of filters over all shards, and the update. */
 Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples,
                         int states);
-/* Whether conv2d_dw_update, which works on blocks of filters, computes the gradient and the update.
- * It is faster than sums of slices if the filters have at least 1 MB and a shard has at most 256
- * positions.  With more positions, the data of a slice stay
- * in a nearer cache. */
+/* Whether conv2d_dw_update, which processes blocks of filters, computes the gradient and the
+ * update.  It is faster than sums of slices if the filters have at least 1 MB and a shard has at
+ * most 256 positions.  With more positions, sums of slices are faster, because the data of a slice
+ * stay in a nearer cache. */
 bool conv_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t real);
 void conv_price_pack(const Node *n, const Market *m, Price *p);
 

@@ -52,14 +52,14 @@ static inline bool conv_padded(const ConvSizes *c)
     return c->v.before[0] || c->v.before[1] || c->v.after[0] || c->v.after[1];
 }
 
-/* Whether it is a 1x1 convolution without padding and with wide rows, for conv_dw_wide of
- * runtime/cpu/conv_dw_taps.h. */
+/* Whether this is a 1x1 convolution without padding and with many channels, which conv_dw_wide of
+ * runtime/cpu/conv_dw_taps.h computes. */
 static inline bool conv_dw_is_wide(const ConvSizes *c)
 {
     return c->r == 1 && c->s == 1 && !conv_padded(c) && (c->c > 128 || c->o > 256);
 }
 
-/* Copies rows between zeros: a load and a store for each vector. */
+/* Adds a copy of these numbers to the price: a load and a store for each vector. */
 static inline void conv_copy(Price *p, const Market *m, double numbers)
 {
     p->cycles += numbers / m->lanes * (1 / m->core->loads + 1 / m->core->stores);

@@ -1,6 +1,6 @@
 /* convert.c -- converts f32 to bf16 or f16, rounded to nearest, or back.  Node.half is the type
- * of the result.  Pass narrow makes one convert of a parameter per step, and one for each use of
- * a value of samples.
+ * of the result.  Pass narrow makes at most one convert of a value, and all readers of the other
+ * type share it.  The convert of a parameter runs once per step.
  */
 #include "ops/check.h"
 

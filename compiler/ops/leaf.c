@@ -1,5 +1,5 @@
-/* leaf.c -- nodes without inputs: samples, labels, parameters, constants.  Their maker sets the
- * shape. */
+/* leaf.c -- nodes without inputs: samples, labels, parameters, constants.  The function that adds
+ * such a node sets its shape. */
 #include "ops/op.h"
 
 const Op op_leaf[] =

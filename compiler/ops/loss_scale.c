@@ -4,9 +4,9 @@
  *   y = s x for each sample        s is stored on the device and changes between steps
  *                                  (runtime/cuda/loss_scale.cuh)
  *
- * Made by pass gradient with --dtype f16.  The rest of the backward pass is linear in s, so sums
- * over samples divided by s are the gradients.  Source: Micikevicius et al. 2018, "Mixed precision
- * training", section 3.2.
+ * Pass gradient makes this op with --dtype f16.  The rest of the backward pass is linear in s, so a
+ * gradient is the sum over samples, divided by s.  Source: Micikevicius et al. 2018, "Mixed
+ * precision training", section 3.2.
  */
 #include "ops/check.h"
 

@@ -5,9 +5,10 @@
  *   a (N, .., M, K)   b (N, .., K, L)   c (N, .., M, L)
  *   transposed: a (N, .., K, M)   b (N, .., L, K)
  *
- * da = dc b^T and db = a^T dc are such products again, for each choice of transposition. b can also
- * be the weights (O, I) of a layer, which all samples share.  Then matmul becomes a product of that
- * layer: dense if b is transposed, else dense_dx.  So two layers can share a weight.
+ * da = dc b^T and db = a^T dc are such products again, for each choice of transposition.  The input
+ * b can also be the weights (O, I) of a layer, which all samples share.  Then matmul becomes a
+ * product of that layer: dense if b is transposed, else dense_dx.  So two layers can share a
+ * weight.
  */
 #include "ops/check.h"
 #include "ops/dense_price.h"
@@ -144,7 +145,8 @@ static Cost cost(const Node *n)
                                         shape_count(&n->in[1]->shape) + shape_count(&n->shape))};
 }
 
-/* The kernel packs panels of b, one number per cycle, and then computes tiles. */
+/* The kernel packs panels of b, and then computes tiles.  Packing takes 0.6 cycles for each number
+ * if b is transposed, else 2 cycles for each vector. */
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *c = &n->shape;

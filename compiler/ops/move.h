@@ -15,8 +15,8 @@ struct Move {
     bool scatter;
     bool filled; /* scatter: x does not cover y */
     double fill;
-    int axis[SHAPE_MAX];      /* gather: the dimension of x that dimension d of y follows */
-    int64_t start[SHAPE_MAX]; /* gather: by dimension of x; scatter: of y */
+    int axis[SHAPE_MAX];      /* gather: axis[d] is the dimension of x for dimension d of y */
+    int64_t start[SHAPE_MAX]; /* first index by dimension: of x for gather, of y for scatter */
 };
 
 /* Op.price of these operations: each number of the smaller side is read once and written once, and

@@ -21,7 +21,7 @@ typedef enum {
      * padding */
     ARG_PAD,
     ARG_INTS, /* a list of ints */
-    /* a list of ints, or an input; if it is an input, an attribute of the same name says so */
+    /* a list of ints, or an input; with an input, the node has an attribute of the same name */
     ARG_PLACES,
     ARG_TENSORS /* all positional arguments, also lists of tensors; only as the first argument */
 } ArgType;
@@ -62,7 +62,7 @@ enum {
     OP_REDUCE = 4096,
     /* a second result of in[0], which the call of in[0] writes */
     OP_SIDE = 8192,
-    /* in[0] in another type, or with other factors for its readers: same shape, same layout */
+    /* in[0] in another type, or with batch_norm folded in: same shape, same layout */
     OP_CAST = 1 << 14,
     /* its GPU kernel takes in[0] in each layout; the result has the same layout */
     OP_KEEPS_LAYOUT = 1 << 15,
@@ -182,8 +182,8 @@ struct Op {
     HalfUse half;
     unsigned strided;
     Outputs outputs;
-    /* the op that computes it for one token, from this position and stored earlier ones (pass
-     * token); NULL: no such op */
+    /* the op that computes the value of one token from the input at its position and from stored
+     * values of earlier positions (passes/token.c); NULL: no such op */
     const char *token;
 
     /* Sets n->shape (and dtype) from inputs and attributes.  Reports an error at the argument
@@ -194,8 +194,8 @@ struct Op {
      * graph).  Returns NULL after an error.  Without this rule, front makes one node and calls
      * shape. */
     Node *(*build)(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d);
-    /* Ops whose result is a list of tensors: stores tensors made of other ops in *part (arena),
-     * and returns their number; 0 after an error. */
+    /* Ops whose result is a list of tensors: makes the tensors from other ops, stores them in *part
+     * (memory of the arena), and returns their number; 0 after an error. */
     int (*parts)(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***part);
     /* Adds contributions of n to the gradients of its inputs by grad_add(); dy = d loss / d n. */
     void (*gradient)(Grad *gr, Node *n, Node *dy);
@@ -238,8 +238,8 @@ Graph *grad_graph(Grad *gr);
  * gradient. */
 void grad_add(Grad *gr, Node *x, Node *dx);
 bool grad_wanted(const Grad *gr, const Node *x);
-/* Makes a node of op with nin inputs (Node *); its rule sets the shape, pass gradient the flag
- * `backward`. */
+/* Makes a node of op with nin inputs (Node *).  The rule of the op sets the shape; pass gradient
+ * sets the flag `backward`. */
 Node *op_make(Graph *g, const char *op, Span at, int nin, ...);
 /* The same, with the attributes and the span of attrs_from. */
 Node *op_make_like(Graph *g, const char *op, const Node *attrs_from, int nin, ...);

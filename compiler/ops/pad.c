@@ -1,6 +1,7 @@
 /* pad.c -- puts rows and columns of a constant around an image.
  *
- *   y[c][before + i] = x[c][i] in rows and columns, `value` elsewhere;   dx = dy there
+ *   y[c][before + i] = x[c][i] in rows and columns, `value` elsewhere
+ *   dx[c][i] = dy[c][before + i]
  *
  * Convolutions and pooling have their own argument pad, which needs no memory.
  */

@@ -2,7 +2,7 @@
  *
  * TILE_CYCLES, STORE_SLOTS, HIDDEN and the slots of functions were fitted to `bench --layers` of
  * lenet, lenet_relu, mlp, mlp_wide and small convolution nets on Zen 4, for x86-64-v4 and
- * x86-64-v3.  All other numbers are counted.
+ * x86-64-v3.  All other numbers are counted in the code of the kernels.
  */
 #include "ops/price.h"
 #include "ir/target.h"
@@ -139,8 +139,8 @@ void price_each(Price *p, const Market *m, const Node *n, double cycles)
     price_stream(p, m, p->values, p->values);
 }
 
-/* Stored samples are converted one number at a time; with several channels, each number needs a
- * branch. */
+/* The conversion of stored samples processes one number at a time; with several channels, it needs
+ * a branch for each number. */
 static void gather(Price *p, const Market *m, const Node *n)
 {
     const bool channels = n->shape.rank == 3 && n->shape.dim[0] > 1;

@@ -56,6 +56,6 @@ void price_each(Price *p, const Market *m, const Node *n, double cycles);
 /* Bytes read from the cache that holds `resident` bytes; computation hides half of this time. */
 void price_stream(Price *p, const Market *m, double bytes, double resident);
 
-int64_t price_ceil(int64_t n, int64_t unit); /* how many units hold n */
+int64_t price_ceil(int64_t n, int64_t unit); /* n / unit, rounded up */
 
 #endif

@@ -8,16 +8,16 @@
  *          reset "before": n = tanh(Wn x + bn + Un (r h))           Cho et al. 2014, Keras before
  *   rnn    h = act(W x + U h + b)
  *
- *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H), one: cuDNN's second
- *                 is zero
+ *   x (N, T, I)   weight W (G H, I)   recurrent U (G H, H)   bias b (G H): the second bias of cuDNN
+ *                 is zero here
  *   gru: candidate_bias d (H); with reset "before" recurrent (2 H, H) and candidate Un (H, H)
  *
  * mask (N, T): the new state is m times the result of the cell plus 1 - m times the old state,
  * so that a mask of 0 keeps the state, as in Keras.
  *
- * W x + b of all steps is one product before the loop.  U is initialised as an orthogonal matrix, W
- * and b as the recipe says, and the part of b for the forget gate with forget_bias.  Source:
- * Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
+ * W x + b of all steps is one product before the loop.  U begins as an orthogonal matrix, and W as
+ * the recipe says.  b begins with zeros, and its part for the forget gate with forget_bias.
+ * Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
  */
 #include "base/text.h"
 #include "ops/check.h"

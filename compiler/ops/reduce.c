@@ -11,8 +11,8 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-/* Computes the shape of the result: *ones keeps the reduced dimensions as 1, *y is as `keep`
- * says. */
+/* Computes two shapes: *ones has the reduced dimensions with size 1, and *y has no reduced
+ * dimension. */
 static bool reduced(const Node *n, Shape *ones, Shape *y, Diag *d)
 {
     static const char *const axes[] = {"", "F", "TF", "CHW"};

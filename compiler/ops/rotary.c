@@ -1,15 +1,15 @@
 /* rotary.c -- encodes the position of a step without weights: rotates pairs of features, or adds
  * sine waves.
  *
- *   rotary      of each head's D features, i and i + D / 2 are a point that step t rotates by
- *               the angle t base^(-2 i / D):
+ *   rotary      a head has D features; features i and i + D / 2 are the coordinates of a point,
+ *               which is rotated by the angle t base^(-2 i / D) in step t:
  *               y[i] = x[i] cos - x[i + D/2] sin      y[i + D/2] = x[i + D/2] cos + x[i] sin
  *               dx is dy rotated back
  *   sinusoidal  y[t][2 i] = x + sin(t base^(-2 i / F))      y[t][2 i + 1] = x + cos(the same)
  *                 dx = dy
  *
- *   x, y (N, T, F)      rotary goes before the queries and keys of attention, whose products
- *                       then depend on distances only
+ *   x, y (N, T, F)      queries and keys of attention are rotated: their products then depend
+ *                       on the distance of two steps only
  *
  * Source: Su et al. 2021, "RoFormer: enhanced transformer with rotary position embedding" (pairs
  * as in Llama: halves); Vaswani et al. 2017, "Attention is all you need".

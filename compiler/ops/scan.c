@@ -12,10 +12,10 @@
  *
  * All other nodes of a loop are ordinary nodes: a node belongs to the loop of its inputs
  * (graph_add).  The gradient is a second loop in the opposite direction (passes/gradient.c).  Where
- * the first loop passes values to the next step, the second loop passes their gradients to the
- * previous step.  It stacks the gradients of items, and reads the gradients of stacks as items.
- * The backward loop reads values of the forward loop from stacks.  A stack of a loop that runs
- * inside another one (passes/stretch.c) has the steps of one stretch.
+ * the forward loop passes values to the next step, the backward loop passes their gradients to the
+ * previous step.  The backward loop stacks the gradients of items, reads the gradients of stacks as
+ * items, and reads values of the forward loop from stacks.  A stack of a loop that runs inside
+ * another one (passes/stretch.c) has the steps of one stretch.
  */
 #include "ops/scan.h"
 #include "ops/check.h"

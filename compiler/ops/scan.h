@@ -21,8 +21,8 @@ Node *scan_save(Graph *g, Node *state);
 Node *scan_resume(Graph *g, Loop *l, Node *saved, Span at);
 
 bool scan_in_place(const Node *n); /* a scan_item that lies in its sequence (pass steps) */
-bool scan_carries(const Node *n);  /* scan_state or scan_next */
-bool scan_begins(const Node *n);   /* scan_state: it lives as long as its loop runs */
+bool scan_carries(const Node *n);  /* scan_state, scan_resume or scan_next */
+bool scan_begins(const Node *n);   /* scan_state or scan_resume: lives as long as its loop runs */
 /* Number of stretches of `every` steps; the last one can be shorter. */
 int64_t scan_stretches(const Loop *l);
 /* Expressions for generated code: scan_place is the index of the current step in the sequence x,

@@ -10,7 +10,7 @@
 #include "ops/loss.h"
 #include "ops/price.h"
 
-/* Whether there is a binary class for each position. */
+/* Whether x has numbers for each position: reports this as an error. */
 static bool is_sequence(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;

@@ -1,6 +1,7 @@
 /* slice.c -- a range of indices of one dimension.
  *
- *   y[.., i, ..] = x[.., start + i, ..], i < size;   dx = dy there, 0 elsewhere
+ *   y[.., i, ..] = x[.., start + i, ..], i < size
+ *   dx[.., start + i, ..] = dy[.., i, ..], 0 elsewhere
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -43,7 +43,7 @@ static int parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***p
     return n;
 }
 
-/* The shape of x with a 1 in the place of the new dimension. */
+/* The shape of the tensors, with their number as the new dimension. */
 static bool shape_stack(Node *n, Diag *d)
 {
     const Shape *a = &n->in[0]->shape;

@@ -7,12 +7,13 @@
  * chunk. */
 Price step_price(const Graph *g, const Node *n, const Options *o);
 
-/* The price of a gradient over slices and shards with its update; from_grad: of the update from
+/* The price of a sum over slices and shards, with its update.  from_grad: only of the update, from
  * a reduced sum. */
 Price step_price_sum(const Graph *g, const Sum *s, bool from_grad, const Options *o);
 
-/* Whether the call of n writes the sum of its slice, which then needs no clearing.  Gradients of
- * filters do this if a slice is one chunk and no other call adds to the sum. */
+/* Whether the call of n writes the sum of its slice, which then needs no clearing.  This is so if a
+ * slice is one chunk and no other call adds to the sum: on a processor for gradients of filters, on
+ * a GPU for all sums but those in loops and of tables. */
 bool step_writes_sum(const Graph *g, const Node *n, const Options *o);
 
 /* The price of clearing the sums of one phase. */

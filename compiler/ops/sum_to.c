@@ -1,11 +1,12 @@
 /* sum_to.c -- sums over repeated dimensions, to undo broadcasting in a gradient.  Reductions
- * (reduce.c) use it too; their gradient is dy, repeated.
+ * (reduce.c) use this op, too; their gradient is dy, repeated.
  *
  *   shape, batched   of the result
- *   align            "first" when the result keeps the leading dimensions (bias); else dimensions
- *                    are matched from the right, 1 or a missing one having been repeated (numpy)
+ *   align            "first": the result keeps the leading dimensions (bias); else dimensions are
+ *                    matched from the right, and the op sums over each dimension that is 1 or
+ *                    missing in the result (numpy)
  *
- * If the input is batched and the result is not, it also sums over samples.  Emitters write the
+ * If the input is batched and the result is not, the op also sums over samples.  Emitters write the
  * loop.
  */
 #include "ops/check.h"

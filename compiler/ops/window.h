@@ -16,8 +16,8 @@ typedef struct Window {
     int64_t in[2], out[2];                     /* H, W and H', W' */
 } Window;
 
-/* From attributes kernel, stride (the kernel's size if absent), dilation (1) and pad (0) over an
- * image of h x w.  They must have passed window_check. */
+/* The window over an image of h x w, from the attributes kernel, stride (the kernel's size if
+ * absent), dilation (1) and pad (0).  window_check must have accepted these attributes. */
 Window window_of(const Node *n, int64_t h, int64_t w);
 
 /* Reports arguments out of range, an invalid pad, and a kernel that is larger than the padded

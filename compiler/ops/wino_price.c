@@ -8,7 +8,7 @@
 #include "runtime/constants.h"
 
 static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
-/* added to it if points come from the L2 and taps are not adjacent */
+/* added to WINO_CYCLES if points come from the L2 and taps are not adjacent */
 static const double BACK_CYCLES = 30;
 
 /* ---- Winograd */
@@ -53,7 +53,8 @@ static double last_vectors(const Market *k, int64_t left)
 }
 
 /* `tiles` tiles of m x m outputs, from `in` to `out` channels.  The products of each block of tiles
- * read all filters, at half the nominal rate. 256 channels at 14 x 14 do not wait for filters. */
+ * read all filters, at half the nominal rate.  With 256 channels at 14 x 14, the products do not
+ * wait for filters. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
                      int64_t r)
 {
@@ -92,8 +93,8 @@ void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
     winograd(p, k, tiles_of(k, c->h, c->w, m), c->outputs, c->inputs, m, c->r);
 }
 
-/* The kernel (winograd_dw.h) divides input and output channels into blocks.  It transforms a tile
- * of one side again for each block of the other side. */
+/* The kernel (winograd_dw.h) divides input and output channels into blocks.  The kernel transforms
+ * a tile of one side again for each block of the other side. */
 void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
     const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;
