@@ -6,22 +6,23 @@
 #include "ir/step.h"
 
 /* A convolution as a graph of cuDNN (--kernels=cudnn).  A graph has several variants: the first
- * one computes all operations of the epilogue, and each next one computes one operation less. */
+ * variant computes all operations of the epilogue, and each further variant computes one operation
+ * less than the variant before it. */
 typedef struct EmitPlan {
     const Node *node;        /* the first node with this graph */
     const char *graph[4];    /* the text of each variant (cuda/words.c) */
     const char *ways;        /* the same, separated by " | " */
     const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
     int nepilogue;
-    /* of the chosen variant: operations in the graph, and operations with a kernel of Tenon: "bias
-     * + relu", "" */
+    /* of the chosen variant, such as "bias + relu" or "": operations that the graph computes;
+     * operations that a kernel of Tenon computes */
     const char *inside, *behind;
     int way;          /* the chosen variant: the first one that has an engine */
     const char *text; /* the plan as cuDNN writes it; NULL: not planned */
     size_t bytes;     /* of text */
     int64_t workspace;
-    long long engine;  /* for people only */
-    const char *notes; /* for people only */
+    long long engine;  /* only printed */
+    const char *notes; /* only printed */
 } EmitPlan;
 
 typedef struct EmitInput {
@@ -61,14 +62,14 @@ typedef struct EmitUnit {
     const char *name;
     const char *text;
     bool cuda; /* for nvcc; the name of the file ends in .cu */
-    /* the file's own code runs once for each slice, so a low optimisation level is enough */
+    /* the code of the file runs only once for each slice, so a low optimisation level is enough */
     bool once;
 } EmitUnit;
-/* A hash of the definition of a training run, which checkpoints store: of network, recipe, batch,
- * shards and dtype, but not of lines of the file, kernels or the number of epochs.  16 hex
- * digits. */
+/* A hash of the definition of a training run, which checkpoints store: 16 hex digits.  It covers
+ * network, recipe, batch, shards and dtype, but not lines of the file or kernels.  It covers the
+ * number of epochs only if the schedule depends on this number. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
-/* Whether the FLOPs of n count in the textbook count: convolutions and products. */
+/* Whether the textbook count of FLOPs includes n: products and attention (OP_FLOPS). */
 bool emit_counts_flops(const Node *n);
 /* Textbook FLOPs per sample, forward and backward; a multiply-add counts as two. */
 double emit_flops(const Graph *g);

@@ -30,8 +30,8 @@ static void add_loop(Text *t, const Loop *l)
     text_add(t, "\n");
 }
 
-/* Adds nothing for samples without normalisation and augmentation, so older checkpoints stay
- * valid. */
+/* Adds nothing for samples without normalisation and augmentation, so checkpoints of older versions
+ * stay valid. */
 static void add_samples(Text *t, const Normalize *z, const Augment *a)
 {
     for (int k = 0; z->kind == NORM_CHANNEL && k < NORMALIZE_MAX; k++)

@@ -1,4 +1,4 @@
-/* kernel.c -- stores each kernel of a program once; literal sizes of the program's inputs.
+/* kernel.c -- stores each kernel of a program once, and makes the literal sizes of inputs.
  *
  * Two layers of the same sizes, or training and evaluation, call the same function: the C compiler
  * specialises it once.

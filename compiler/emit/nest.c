@@ -126,7 +126,7 @@ char nest_letter(int loop)
     return "ijklmpq"[loop];
 }
 
-/* "i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
+/* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops)
 {
     Text s = text_new(w->arena);

@@ -42,11 +42,10 @@ char nest_letter(int loop); /* the letter of its index: i, j, k ... */
 
 /* " + i * 800 + k" for the first `loops` loops; "" when all strides are 0. */
 const char *nest_offset(Writer *w, const Nest *t, const int64_t *stride, int loops);
-/* "64 + i * 800 + k", the index of a number in all loops, from " + 64" or "" on; "0" if there is no
- * term. */
+/* "64 + i * 800 + k": the index of a number in all loops; `start` is " + 64" or "".  "0" if there
+ * is no term. */
 const char *nest_index(Writer *w, const char *start, const Nest *t, const int64_t *stride);
-/* Writes the heads of the loops.  parts: the outermost loop runs over the part of a thread of a
- * team. */
+/* Writes the heads of the loops.  parts: the threads of a team divide the outermost loop. */
 void nest_open_loops(Text *b, const Nest *t, int loops, bool parts);
 
 /* Writes "const int i = at / 576, k = at % 576;" for a GPU: the indices of the loops, from the
@@ -70,7 +69,7 @@ void nest_open_move(const Writer *w, const Node *n, int i, Move *m, Nest *t);
 /* The nest of an elementwise tree, and of a sum (sum_to, amax_to) over the numbers of its input. */
 void loop_open(Writer *w, const Node *n, Nest *t);
 void loop_open_sum(Writer *w, const Node *n, Nest *t);
-/* The value of the tree, of a vector or of one number. */
+/* The value of the tree as a C expression, for a vector or for one number. */
 const char *loop_expression(Writer *w, const Nest *t, const Node *n, bool vector);
 
 #endif

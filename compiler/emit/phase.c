@@ -75,7 +75,7 @@ static int stretch_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, 
     return end;
 }
 
-/* Writes the calls of a loop over time from `first` to `end`. */
+/* Writes the calls of a loop over time, from index `first` to index end - 1. */
 static void loop_calls(Writer *w, const Phase *p, PhaseEach *each, int *line, int first, int end,
                        const char *indent)
 {

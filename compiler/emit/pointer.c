@@ -4,7 +4,6 @@
  *   LOCAL(type, AT)            t + AT: the thread region
  *   BATCH(type, AT, bytes)     shard + AT + row * bytes: the rows of this chunk
  *   PARTIAL(type, AT, bytes)   shard + AT + slice * bytes: the sum of this slice
- *   GRAD(type, AT)             r->grad + AT: a sum after reduction
  *   SAMPLES(type, AT)          --kernels=persistent: the buffer with the samples of this step
  */
 #include "emit/writer.h"

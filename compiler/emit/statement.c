@@ -56,7 +56,7 @@ static void price_comment(Writer *w, Text *t, const Node *n, const Price *p, con
                     emit_flop_text(w->arena, f), 100 * expected_share(w, p));
     else if (!w->in->options->cuda)
         text_add(&how, words);
-    /* 9 columns are slashes, stars and blanks */
+    /* a line has 100 columns, of which slashes, stars and blanks take 9 */
     if (how.len && strlen(indent) + t->len + how.len > 91)
         text_printf(t, "\n%s *", indent);
     if (how.len)
@@ -77,8 +77,9 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
                 quote_c_comment(w->arena, text));
 }
 
-/* Lines end after commas between arguments of a call, not after those of inner calls.  The first
- * `guard` characters are a call in parentheses, so its commas are one level deeper. */
+/* A line ends after a comma between arguments of a call, not after a comma of an inner call.  The
+ * first `guard` characters have a call in parentheses: the commas of this call are one level
+ * deeper. */
 static void wrap(Text *t, const char *s, size_t guard, const char *indent)
 {
     const size_t lead = strlen(indent);

@@ -146,8 +146,8 @@ static void buckets(const Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* Writes the predicted times of the units of sums: at the start, the program gives threads ranges
- * of equal time. */
+/* Writes the predicted times of the units of sums, by which the program first divides these units
+ * among threads. */
 static void ranges(const Writer *w, Text *t)
 {
     if (w->ranges.len)

@@ -65,12 +65,11 @@ typedef struct Writer {
     Name *name;              /* hash table of the constants in use */
     const char **of_node[3]; /* the constant of each node by id, for each writer_graph() */
 
-    /* Set by a target: a function that writes a line between two calls (NULL: the line goes to
-     * `body`); bytes of the workspace after the scratch; the row of RtProgram about many steps in
-     * one launch (NULL: none). */
+    /* Set by a target. */
+    /* writes a line between two calls; NULL: the line goes to `body` */
     void (*put_line)(struct Writer *w, const char *text);
-    int64_t workspace;
-    const char *steps_row;
+    int64_t workspace;     /* bytes of the workspace after the scratch */
+    const char *steps_row; /* fields of RtProgram about many steps in one launch; NULL: none */
 
     /* CUDA only */
     int64_t behind_bytes;               /* GPU memory after the workspace of the libraries */
@@ -81,16 +80,16 @@ typedef struct Writer {
     int nfunction;
     int64_t launches; /* of a training step: cuda/launch.c */
     Text steps;       /* --kernels=persistent: the kernel of many steps */
-    /* for these steps: the value with two alternating buffers, and the bytes of each buffer; both
-     * buffers lie after the scratch */
+    /* for these steps: the value that has two buffers, used in turn, and the bytes of each buffer;
+     * both buffers lie after the scratch */
     const Node *samples;
     int64_t samples_bytes;
     /* the order of the threads that update each sum of the step (cuda/own.c), or NULL */
     const struct Order **owned;
     int nowned;
     double step_seconds;   /* predicted time of a step, with many steps in one launch */
-    int steps_most;        /* steps of one launch, at most; 0: one launch has no whole step */
-    const char *steps_how; /* how such a launch runs: "one cluster of 8 blocks", "a CUDA graph" */
+    int steps_most;        /* largest number of steps in a launch; 0: no launch has a whole step */
+    const char *steps_how; /* how such a launch runs: "one cluster of 16 blocks", "a CUDA graph" */
     const char *steps_said[4]; /* the prediction in words */
 } Writer;
 
@@ -139,17 +138,17 @@ typedef struct Argument {
     bool constant;           /* a pointer that is read only */
     const char *value;       /* what a call of the kernel passes */
     const char *inner;       /* what the kernel passes on; NULL: the name */
-    /* CUDA only: const Rt *, whose address differs between host and kernel; a literal struct; a
-     * literal that is the number of blocks */
-    bool rt;
-    const Sizes *sizes;
-    bool counts;
+    /* CUDA only */
+    bool rt;            /* const Rt *, whose address differs between host and kernel */
+    const Sizes *sizes; /* a literal struct */
+    bool counts;        /* a literal that is also an argument of the number of blocks */
 } Argument;
-/* Of the kernel: "real *y, const real *a"; "y, a"; the values that a call passes.  stage: a call
- * inside of the kernel of many steps. */
+/* The parameters of a kernel, "real *y, const real *a"; their names, "y, a"; the values that a call
+ * passes. */
 typedef struct Signature {
     Text params, names, values;
 } Signature;
+/* stage: the call is inside of the kernel of many steps. */
 Signature kernel_signature(Arena *a, const Argument *arg, int n, bool stage);
 /* The name of the kernel with this body; equal kernels are defined once. */
 const char *kernel_define(Writer *w, const char *base, const char *params, const char *body);
@@ -190,12 +189,12 @@ const char *phase_known_fields(Writer *w, int phase, const char *word, int numbe
 
 /* ---- program.c: the parts of a file that all targets share */
 
-/* In order: begins an empty writer; writes the offsets of the current graph; writes the first
- * comment without its end; writes the tables after the phases, and main. */
-void program_begin(Writer *w, const EmitInput *in, Arena *a);
+void program_begin(Writer *w, const EmitInput *in, Arena *a); /* begins an empty writer */
+/* Writes the offsets of the current graph; parameters: also those of parameters and states. */
 void program_offsets(Writer *w, bool parameters);
+/* Writes the first comment without its end. */
 void program_head(Writer *w, const char *suffix, Text *t);
-void program_end(Writer *w, Text *out);
+void program_end(Writer *w, Text *out); /* writes the tables after the phases, and main */
 
 /* ---- tables.c */
 
