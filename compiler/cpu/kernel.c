@@ -28,8 +28,8 @@ void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n,
     push(w, s, (Argument){.type = type, .name = name, .constant = !writes, .value = at});
 }
 
-/* Adds a constant that the kernel reads through a pointer: an array of the size of the chunk,
- * inside the kernel. */
+/* Adds a constant that the kernel reads through a pointer: the kernel gets an array with the
+ * numbers of a chunk. */
 static void push_const(Writer *w, Arguments *s, Text *body, const Node *n, int number)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
@@ -39,8 +39,8 @@ static void push_const(Writer *w, Arguments *s, Text *body, const Node *n, int n
     push_literal(w, s, arena_printf(w->arena, "k%d", number));
 }
 
-/* Adds a value that is known only at run time: an argument, and a parameter of the kernel if it has
- * none for this value yet. */
+/* Adds a value that is known only at run time: an argument, and a parameter of the kernel if the
+ * kernel has no such parameter yet. */
 static void push_given(Writer *w, Arguments *s, CallArgKind kind, const char *text)
 {
     const struct {

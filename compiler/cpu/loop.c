@@ -1,7 +1,7 @@
 /* loop.c -- elementwise trees and sums over broadcast dimensions, as loops with literal bounds.
  *
  * The innermost loop processes vectors (RT_MAP, runtime/cpu/vec.h) if all operands have stride 1 or
- * 0 in it; else, and with --plain, it is a plain loop in C.
+ * 0 in this loop.  Else, and with --plain, it is a loop over single numbers.
  */
 #include "cpu/parts.h"
 #include "emit/nest.h"
@@ -40,8 +40,8 @@ Statement loop_statement(Writer *w, const Node *n)
 
 /* ---------------------------------------- sums over broadcast dimensions */
 
-/* The initial value of y.  Only for sums within a sample: the slice has already set sums over
- * samples to 0. */
+/* Writes the initial value of y.  A sum over samples gets none here, because its slice phase sets
+ * it to 0. */
 static void write_first(Writer *w, Text *b, const Node *n)
 {
     const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);

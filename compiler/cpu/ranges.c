@@ -1,8 +1,8 @@
 /* ranges.c -- writes the sums over shards and the updates of a step, as consecutive ranges of
  * units.
  *
- * A unit is 4096 numbers of a vector, or a block of weights of a layer with their gradient.  A
- * bucket of gradients is a range of units (passes/buckets.c).
+ * A unit is a part of a vector (4096 numbers, or more if there are 64 units), or a block of weights
+ * of a layer with their gradient.  A bucket of gradients is a range of units (passes/buckets.c).
  */
 #include "cpu/parts.h"
 #include "ops/dense_price.h"
@@ -65,7 +65,7 @@ static const char *sum_units(Writer *w, const Sum *s)
 #define RANGE_PARAMS                                                                               \
     "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
 
-/* Factors on the learning rate and the decay of the recipe.  A sum without a parameter has no
+/* Factors for the learning rate and the decay of the recipe.  A sum without a parameter has no
  * update, so its factors are not used. */
 static const char *factors(Writer *w, const Param *p)
 {
@@ -90,7 +90,7 @@ static const char *filter_rows(Writer *w, const Param *p)
 }
 
 /* Writes the update of running averages from the statistics of the whole batch, which all ranks
- * have; both phases use it. */
+ * have.  The gradient phase and the update phase (from_grad) both have this call. */
 static void record_known_call(Writer *w, const Sum *s, const char *units, bool from_grad)
 {
     Arena *a = w->arena;

@@ -31,8 +31,8 @@ static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
     return count * each;
 }
 
-/* Takes an offset for an operand from the memory that trials read or write.  The distance of two
- * operands is never a multiple of a page. */
+/* Takes an offset for an operand from the memory that trials read or write.  Operands whose sizes
+ * are multiples of a page get different offsets in a page. */
 static int64_t trial_place(int64_t *end, int64_t bytes)
 {
     const int64_t at = *end;

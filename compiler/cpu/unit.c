@@ -11,9 +11,9 @@
 #include "ops/elementwise.h"
 #include <string.h>
 
-/* The header of each kernel in runtime/, by the first letters of the name; the first row that fits
- * counts.  A new kernel needs a row, before any row with fewer letters of its name; tests/layers.sh
- * names a missing row. */
+/* The header of each kernel in runtime/, by a prefix of its name; the first row that fits counts.
+ * A new kernel needs a row, which comes before each row with a shorter prefix of its name;
+ * tests/layers.sh names a missing row. */
 typedef struct Home {
     const char *prefix, *header;
     bool large;
