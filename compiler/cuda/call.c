@@ -46,8 +46,8 @@ int cuda_real_bytes(const Writer *w)
     return strcmp(w->in->dtype, "f64") ? 4 : 8;
 }
 
-/* The largest need: two strips of a product take 8,320 bytes, and three tiles of an attention take
- * 12,672. */
+/* Two kinds of kernels need most: a product has two strips (8,320 bytes in f32), and an attention
+ * has three tiles (12,672 bytes). */
 int cuda_shared(const Writer *w)
 {
     return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
@@ -223,8 +223,8 @@ void pending_add(Writer *w, Pending *p, const Operand *o, int n)
         ARENA_PUSH(w->arena, p->operand, p->n, o[i]);
 }
 
-/* Whether c should take order o.  If c has no operand in common with earlier calls, any order is
- * right; else the order of an earlier product can make a barrier unnecessary. */
+/* Gives c the order o.  Returns true if c then conflicts with no pending operand, so that no
+ * barrier is needed before c. */
 static bool can_follow(Writer *w, const Pending *p, CudaCall *c, const Order *o)
 {
     cuda_give_order(w, c, o);
@@ -274,7 +274,7 @@ void pending_order(Writer *w, const Pending *p, CudaCall *c)
         follow_pool(w, p, c);
     if (!c->follows)
         return;
-    /* readers of the element then use the order of the product */
+    /* the readers of an element can follow a product only if the element has the same order */
     const bool item = node_is(c->node, "scan_item");
     if (!(item && follow_product(w, p, c)) && !can_follow(w, p, c, c->order))
         follow_product(w, p, c);

@@ -31,11 +31,12 @@ typedef enum {
 
 /* How a kernel divides `count` numbers among its threads.  Two calls of the same order give a
  * number to the same thread.
- *   EACH       FOR_EACH: number i to thread i, and so on in turns
+ *   EACH       FOR_EACH: thread i has number i, then number i plus the number of threads ...
  *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
- *   SUMS       a block a number
- *   CHANNELS   FOR_CHANNELS
- *   POOL       windows of these sizes, each by the thread that has its number in order `through` */
+ *   SUMS       each block has one number
+ *   CHANNELS   FOR_CHANNELS: each channel has one thread
+ *   POOL       windows of these sizes; the thread that has a number in order `through` has the
+ *              window of this number */
 typedef enum { WALK_EACH, WALK_RESULTS, WALK_SUMS, WALK_CHANNELS, WALK_POOL } Walk;
 typedef struct Order {
     Walk walk;
@@ -56,8 +57,8 @@ typedef struct Operand {
     const Order *order; /* the order in which threads access its numbers; NULL: not known */
 } Operand;
 
-/* Number of blocks: form_blocks(its arguments); without a form, `number`.  count: the number of
- * blocks for the price; 0 if only nvcc computes it. */
+/* Number of blocks: form_blocks(arguments), or `number` if form is NULL.  count: the same number,
+ * for the price; 0 if only nvcc can compute it. */
 typedef struct Blocks {
     const char *form, *number;
     int64_t count;
@@ -91,12 +92,12 @@ typedef struct CudaCall {
     /* the order of its results, if it follows no other call; NULL: not known */
     const Order *natural;
     bool follows;       /* a loop over numbers, which can take the order of another call */
-    const Sizes *pool;  /* the gradient of a pooling, which can take the order of its last input */
+    const Sizes *pool;  /* sizes of a pooling gradient, which can take the order of dy; or NULL */
     int metric;         /* the metric that it writes, -1: none */
     int owned;          /* index of the sum whose update it is (own.c), -1: none */
     bool first;         /* the first call of its node */
-    bool continues;     /* it shares its barrier with the call before it */
-    bool inner_barrier; /* a second barrier between both: it reads results of the call before it */
+    bool continues;     /* one barrier, before the call before it, serves both calls */
+    bool inner_barrier; /* a second barrier, because it reads results of the call before it */
     /* a barrier is always needed: after a loop, between shards, between phases */
     bool needs_barrier;
     bool fallback;               /* runs if the library has no algorithm for the call before it */
@@ -105,10 +106,10 @@ typedef struct CudaCall {
 
     /* Set by passes. */
     const Order *order;
-    const Order *behind_order; /* the order of another call, which it takes over: not EACH */
+    const Order *behind_order; /* the order that it takes over from another call; NULL: none */
     int launch;                /* calls with the same number share a launch */
     bool barrier;              /* a barrier of all blocks precedes it */
-    /* an alternative: the same product, which also updates its weights */
+    /* a call that can replace this one: the same product, which also updates its weights */
     struct CudaCall *with_update;
     int updates; /* index of the sum of these weights */
 } CudaCall;
@@ -120,8 +121,8 @@ typedef struct CudaCalls {
     const char *indent; /* indent of the calls that are added now */
     int phase;
     int64_t times;
-    bool needs_barrier;   /* of the next one */
-    bool persistent;      /* of --kernels=persistent */
+    bool needs_barrier;   /* the next call needs a barrier before it */
+    bool persistent;      /* the calls of a step of --kernels=persistent */
     const Node **waiting; /* launch.c: elements of sequences without a reader so far */
     int nwaiting;
 } CudaCalls;
@@ -159,8 +160,8 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define cuda_give(w, c, ...)       cuda_give_list(w, c, (const Given[]){__VA_ARGS__, {0}})
 #define cuda_call(w, form, n, ...) cuda_give(w, cuda_add(w, form, n), __VA_ARGS__)
 
-/* Parameters: pointers to values, for POINTER with the address; an address, with an access to the
- * whole region. */
+/* Parameters.  OUT, IN: the address of a value; POINTER: the same, with the text of the address.
+ * ADDRESS: an address in a region, with an access to the whole region. */
 #define ARGUMENT(...)  ((Given){.kind = GIVEN_ARGUMENT, .arg = {__VA_ARGS__}})
 #define OUT(n_, node_) POINTER(n_, node_, NULL, true)
 #define IN(n_, node_)  POINTER(n_, node_, NULL, false)
@@ -184,13 +185,14 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define NUMBER(n_)  ((Given){.kind = GIVEN_NUMBER, .number = n_})
 #define DIRECT(node_, writes_)                                                                     \
     ((Given){.kind = GIVEN_DIRECT, .operand = {.node = node_, .writes = writes_}})
-/* Accesses: VALUE is to a value, the other one to bytes of a region. */
+/* Accesses without an argument.  VALUE: to a value.  ACCESS: to bytes of a region. */
 #define VALUE(node_, writes_)                                                                      \
     ((Given){.kind = GIVEN_ACCESS, .operand = {.node = node_, .writes = writes_}})
 #define ACCESS(m_, from_, to_, writes_)                                                            \
     ((Given){.kind = GIVEN_ACCESS,                                                                 \
              .operand = {.memory = m_, .from = from_, .to = to_, .writes = writes_}})
-/* Number of blocks: for a thread for each of n numbers; form_blocks(n); n. */
+/* Number of blocks.  EACH: one thread for each of n numbers.  BLOCKS_OF: form_blocks(n).  BLOCKS:
+ * n. */
 #define EACH(n_)             BLOCKS_OF("each", n_)
 #define BLOCKS_OF(form_, n_) ((Given){.kind = GIVEN_BLOCKS, .number = n_, .form = form_})
 #define BLOCKS(n_)           BLOCKS_OF(NULL, n_)
@@ -219,8 +221,8 @@ typedef struct Pending {
 } Pending;
 bool pending_conflict(const Pending *p, const Operand *o, int n);
 void pending_add(Writer *w, Pending *p, const Operand *o, int n);
-/* Chooses the order of a call that can take over the order of an earlier call: with as few
- * conflicts as possible. */
+/* Chooses the order of a call that can take over the order of an earlier call: an order without
+ * conflicts with p, if there is one. */
 void pending_order(Writer *w, const Pending *p, CudaCall *c);
 
 #endif

@@ -6,10 +6,10 @@
  * A graph can contain the epilogue of the convolution (pass epilogue), the sums of its result for
  * batch_norm, and the mask of a relu after dx, if cuDNN has an engine for the graph.  `build` plans
  * the variants of each graph, chooses the first variant with an engine, and embeds its plan.  A
- * kernel of Tenon computes the other operations after the convolution, in place.  Without plans, as
- * in the output of `emit`, a graph has the convolution only, for which cuDNN always has an engine,
- * and is planned at the first start of the program.  With filters of two bytes, their gradient has
- * two bytes, and a kernel of Tenon converts it to f32. */
+ * kernel of Tenon computes the other operations after the convolution, in place.  The output of
+ * `emit` has no plans: each graph has the convolution only, for which cuDNN always has an engine,
+ * and the program plans the graph at its first start.  If filters have two bytes, cuDNN computes
+ * their gradient in two bytes, and a kernel of Tenon converts the gradient to f32. */
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -108,7 +108,7 @@ static const char *join_words(Arena *a, const char *between, const char *const *
     return t.s;
 }
 
-/* Variant 0 contains all operations; each next variant contains one less. */
+/* Variant `way` contains all operations but the last `way` ones. */
 void emit_plan_take(Arena *a, EmitPlan *p, int way)
 {
     p->way = way;
@@ -209,7 +209,8 @@ static Given tensor_or_null(const char *name, const Node *n)
     return n ? IN(name, n) : TEXT("(const real *)nullptr");
 }
 
-/* Adds a call for the epilogue of a convolution without the first `inside` operations, in place. */
+/* Adds a call that computes the epilogue of a convolution in place, without the first `inside`
+ * operations. */
 static void lower_rest(Writer *w, const Node *n, const Tail *t, int inside)
 {
     const int64_t channels = n->shape.dim[0], pixels = n->shape.dim[1] * n->shape.dim[2],
@@ -242,8 +243,8 @@ bool graph_lower_rest(Writer *w, const Node *n)
     return true;
 }
 
-/* The address at which a graph writes the sums of its result, or of the squares: after the
- * workspace, where the alignment is right for graphs. */
+/* The address at which a graph writes the sums of its result, or the sums of the squares: after the
+ * workspace, with the alignment that graphs need. */
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
@@ -278,8 +279,8 @@ static const char *behind_of(const Writer *w, const Node *n)
     return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
 
-/* Adds a call that converts the gradient of filters from two bytes, after the workspace, to the sum
- * in f32. */
+/* Adds a call that converts the gradient of filters to the sum in f32.  cuDNN has written the
+ * gradient in two bytes to the memory after the workspace. */
 static void lower_conversion(Writer *w, const Node *n)
 {
     const int64_t count = shape_count(&n->shape), lanes = node_lanes(n->in[0]),

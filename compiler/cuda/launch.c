@@ -18,8 +18,8 @@ enum {
 
 /* ---------------------------------------- order of the calls of a phase */
 
-/* Whether the call of n can move to its first reader: an element of a sequence in a loop over time.
- * There it can take over the order of a product that runs in between. */
+/* Whether n is an element of a sequence in a loop over time.  The call of n then moves to the first
+ * reader of n, and can take over the order of a product that runs before this reader. */
 static bool can_wait(const Node *n)
 {
     return node_is(n, "scan_item") && n->loop && loop_outer(n->loop) == n->loop &&

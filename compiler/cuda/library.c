@@ -5,8 +5,9 @@
  * (runtime/cuda/cublas.h), with the bias and the relu from pass epilogue; cuDNN computes
  * convolutions (graph.c).  The product for the gradient of weights also computes the gradient of
  * the bias, because it reads the same dy.  A dense layer with a relu writes a mask, and the product
- * for dx of the next layer applies it.  If the program finds that the library has no algorithm for
- * one of both, a kernel of Tenon applies the mask after dx, from y. */
+ * for dx of the next layer applies the mask.  If the program finds that the library has no
+ * algorithm for one of these two products, a kernel of Tenon computes the gradient of the relu from
+ * y after dx. */
 #include "cuda/lower.h"
 #include "ops/dense_price.h"
 #include "ops/step_price.h"
@@ -42,8 +43,8 @@ const char *library_layer(Writer *w, const Node *n)
 typedef struct Product {
     const Node *a, *b, *bias, *sums; /* sums (rows): sums of a over its depth */
     const Node *mask;
-    /* row of the relu whose mask it applies, counted from 1; 0: it writes the mask, or there is
-     * none */
+    /* row of the product whose mask it applies, counted from 1; 0: it writes the mask, or there is
+     * no mask */
     int undoes;
     int64_t count, rows, columns, depth;
     bool turn_a, turn_b, add;
@@ -61,7 +62,7 @@ static bool is_written_sum(const Writer *w, const Node *n)
 }
 
 /* Whether b is the gradient of the bias, and dw is the gradient of the weights, of the same layer.
- * Not for a bias along the first of two dimensions, which are steps. */
+ * False for a bias along the first of two dimensions, because this dimension is the steps. */
 static bool sums_for(const Writer *w, const Node *b, const Node *dw)
 {
     const Attr *align = node_attr(b, "align");
@@ -101,7 +102,7 @@ bool library_brings(const Writer *w, const Node *n)
            (node_is(n, "sum_to") && (companion(w, n) || library_companion(w, n, columns_shift)));
 }
 
-/* Whether the library can compute n: a constant has no memory, so no pointer. */
+/* Whether the library computes n.  It cannot read a constant, which has no memory. */
 static bool takes_product(const Writer *w, const Node *n)
 {
     for (int i = 0; i < n->nin; i++)

@@ -7,7 +7,8 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-/* The device functions of runtime/cuda, with the names from ops without _plain. */
+/* Names of the device functions of runtime/cuda: the names of kernels that ops give, without
+ * _plain. */
 /* clang-format off */
 static const char *const form[] = {
     "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
@@ -151,8 +152,7 @@ static bool windows_apart(const Sizes *p)
            sizes_get(p, "ow") * s == sizes_get(p, "w");
 }
 
-/* Sets the order of a copy y = x, where x or y can be an element of a sequence: that of an
- * elementwise loop. */
+/* Gives a copy y = x the order of an elementwise loop; x or y can be an element of a sequence. */
 static void order_scan(Writer *w, CudaCall *c, const Node *n)
 {
     const bool item = !strcmp(c->form, "scan_item"), put = !strcmp(c->form, "scan_put"),
@@ -342,8 +342,8 @@ void cuda_lower_node(Writer *w, const Node *n)
             lower_metric(w, i);
 }
 
-/* Sums that several calls add to begin with 0; without `backward`, only those of the forward
- * pass. */
+/* Adds calls that set those sums to 0 to which several calls add; without `backward`, only sums of
+ * the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward)
 {
     const Step *s = w->g->step;

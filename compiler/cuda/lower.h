@@ -11,7 +11,7 @@ void loop_lower(Writer *w, const Node *n); /* loop.c: elementwise */
 void loop_lower_sum(Writer *w, const Node *n);
 void move_lower(Writer *w, const Node *n); /* move.c */
 
-/* Adds calls that set the sums of a phase to 0, if several calls add to them; without `backward`,
+/* Adds calls that set those sums of a phase to 0 to which several calls add; without `backward`,
  * only sums of the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);
 /* Whether all nodes have a CUDA form; reports each node without one at its line. */
@@ -48,22 +48,22 @@ bool library_brings(const Writer *w, const Node *n);
 /* Whether the call of `gradient` can also compute `sum`, because it reads the same values. */
 typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
 
-/* The partner of n in such a pair, where n is the gradient or the sum; NULL: none.  Layers can
- * share a gradient, so that several nodes fit: each node has at most one partner, the first one. */
+/* The partner of n in such a pair, where n is the gradient or the sum; NULL: none.  If layers share
+ * a gradient, several nodes fit: the first one is the partner, so each node has at most one. */
 const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 
-/* Three functions for the time after all calls are written.  library_workspace returns the bytes of
- * workspace at the end of the scratch.  library_includes writes the headers.  library_tables writes
- * the tables, and the function that opens the libraries. */
+/* Called when all calls are written: bytes of the workspace after the scratch, with the memory
+ * after it. */
 int64_t library_workspace(const Writer *w);
-void library_includes(const Writer *w, Text *t);
+void library_includes(const Writer *w, Text *t); /* writes the headers */
+/* Writes the tables, and the function that opens the libraries. */
 void library_tables(const Writer *w, Text *t);
 
 /* graph.c: the same as library_lower, for convolutions */
 bool graph_lower(Writer *w, const Node *n);
 bool graph_brings(const Writer *w, const Node *n);
-/* Adds a call for the epilogue of n (pass epilogue), after a convolution or product by a kernel of
- * Tenon. */
+/* Adds a call that computes the epilogue of n (pass epilogue), after a kernel of Tenon has computed
+ * the convolution or product; false: n has no epilogue. */
 bool graph_lower_rest(Writer *w, const Node *n);
 /* The same for a gradient: applies the mask of the relu of y, in place. */
 CudaCall *graph_lower_rest_dx(Writer *w, const Node *n);
@@ -80,16 +80,14 @@ typedef enum { ORDER_ROW, ORDER_LAST } ImageOrder;
 const char *graph_words(Arena *a, int64_t batch, ImageOrder order, const Node *n,
                         const char *const *fused, int nfused);
 
-/* columns.c: sums for channels in the innermost dimension.  columns_lower returns false if another
- * call computes n.  columns_shift: whether two nodes are the gradients of shift and scale of a
- * layer.  columns_lower_sum writes the sum of the rows of a value to n, or adds it to n. */
-bool columns_lower(Writer *w, const Node *n);
-Brings columns_shift;
+/* columns.c: sums for channels in the innermost dimension. */
+bool columns_lower(Writer *w, const Node *n); /* false: n is no such sum, and no call is added */
+Brings columns_shift; /* whether the nodes are the gradients of shift and scale of one layer */
+/* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
-/* library_row returns the index of a row, and stores equal rows once.  library_layer is the name
- * and the line of a node, as a string of C. */
+/* library.c: the index of a row; equal rows are stored once. */
 int library_row(Writer *w, Rows *rows, const char *row);
-const char *library_layer(Writer *w, const Node *n);
+const char *library_layer(Writer *w, const Node *n); /* name and line of n, as a string of C */
 
 #endif

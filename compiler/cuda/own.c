@@ -197,7 +197,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
         return;
     const Param *p = step->sum[sum].param;
     CudaCall *u = cuda_call(w, "dense_dw_own", n, RT);
-    w->list->n--; /* the call is no call of the list: it can only replace c */
+    w->list->n--; /* u is not in the list, because it can only replace c */
     give_row(w, u, sum);
     cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
               SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),

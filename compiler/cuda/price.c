@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------------------- a call */
 
-/* Whether the operand counts: it does if it is in the memory of the program.  Values for the host
- * are small. */
+/* Whether the bytes of the operand count in a price: only those with known addresses in the memory
+ * of the program.  Values for the host are small, and only ranks use the gradient buffer. */
 static bool is_moved(const Operand *o)
 {
     return o->to != INT64_MAX && o->memory != MEMORY_UNKNOWN && o->memory != MEMORY_METRIC &&

@@ -2,7 +2,7 @@
  * of phases.
  *
  * A __global__ function with literal sizes calls the device function, so that nvcc specialises it.
- * The function `NAME_blocks` returns the number of blocks.  Equal kernels are written once. */
+ * The constant `NAME_blocks` is the number of blocks.  Equal kernels are written once. */
 #include "cuda/spell.h"
 #include "cuda/lower.h"
 #include <string.h>
@@ -189,7 +189,8 @@ typedef struct Parameters {
     int n;
 } Parameters;
 
-/* An unused name: that of the member, or the next free letter. */
+/* A name that no parameter has: the wish, if it is unused and not a single letter, else the next
+ * letter. */
 static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
 {
     static const char letters[] = "abcdefghijklmnopqsuvwx";
@@ -291,8 +292,9 @@ const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 
 /* ------------------------------------------------------------------------------- a function */
 
-/* A call of a library.  If the library can lack an algorithm, the call is *test, and *statement is
- * the launch that replaces it; else *test is NULL.  Returns the number of calls. */
+/* The call of a library at index i.  If the library may have no algorithm for it, *test is this
+ * call, and *statement is the launch that runs if the call fails; else *test is NULL, and
+ * *statement is this call.  Returns the number of calls: 2 with such a launch, else 1. */
 static int library_statement(Writer *w, const CudaCalls *l, int i, const char **test,
                              const char **statement)
 {

@@ -14,8 +14,9 @@ const char *spell_sizes(Writer *w, const CudaCall *c);   /* "own_1_size()" */
 void spell_function(Writer *w, CudaCalls *list);
 void spell_kernels(const Writer *w, Text *t); /* writes all kernels */
 
-/* The statements that compute n: a launch for each kernel, and calls of libraries.  *test is the
- * call of a library that the first launch replaces if the library has no algorithm; or NULL. */
+/* The statements that compute n: a launch for each kernel, and calls of libraries.  If the library
+ * may have no algorithm for the first call, *test is this call, and the statements begin with the
+ * launch that runs if the call fails; else *test is NULL. */
 const char *cuda_statement(Writer *w, const Node *n, const char **test);
 
 /* dump.c: the calls of a function as text, one per line. */

@@ -80,8 +80,8 @@ static void forget_decisions(Writer *w, CudaCall *c)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Places the calls of a unit; only the first call can take over an earlier order.  If a barrier is
- * needed in any case, it is added before this decision. */
+/* Places n calls that share one barrier; only the first call can take over an earlier order.  If a
+ * barrier is needed in any case, it is added before this decision. */
 static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;

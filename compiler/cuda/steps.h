@@ -6,8 +6,8 @@
 /* For --kernels=persistent, after the phases of training are written: writes the kernel of many
  * steps to Writer.steps. */
 void steps_write(Writer *w);
-void steps_count(Writer *w,
-                 EmitStep *e); /* counts the stages of this kernel, with a row for each */
+/* Counts the stages of this kernel, with a row for each stage. */
+void steps_count(Writer *w, EmitStep *e);
 /* Without --kernels=persistent: sets the largest number of steps in one CUDA graph. */
 void steps_of_graph(Writer *w);
 const char *steps_row(const Writer *w); /* the fields of RtProgram; NULL: none */
@@ -22,7 +22,7 @@ enum { CLUSTER = 16 }; /* blocks of the largest cluster */
 typedef struct Stages {
     CudaCalls *out;  /* the calls in order; a metric comes after a barrier that follows its value */
     Pending pending; /* operands since the last barrier */
-    bool must, barrier;       /* before the next call: a barrier is needed; a barrier is there */
+    bool must, barrier;       /* before the next call: a barrier is needed; a barrier is added */
     int64_t stages, barriers; /* executed stages and barriers of a step */
     double all, few;          /* seconds on the whole GPU, and on one cluster */
     CudaCall *metric[4];      /* pending metrics */

@@ -224,8 +224,8 @@ static void lower_averages(Writer *w, bool from_grad, bool known, const char *co
         cuda_line(w, "    }\n");
 }
 
-/* Statistics of shards are in the last bucket.  Known statistics need no reduction, so they are
- * updated in the update phase. */
+/* Statistics of shards are in the last bucket.  Known statistics need no reduction: with ranks, the
+ * update phase of the last bucket reads them, and without ranks the gradient phase does. */
 static void lower_all_averages(Writer *w, bool from_grad)
 {
     const int buckets = w->g->step->nbucket;
@@ -270,7 +270,8 @@ static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
     return c;
 }
 
-/* Adds a call that writes the sums to the gradient buffer, without the scale of the loss. */
+/* Adds a call that writes the sums to the gradient buffer, in f16 divided by the scale of the
+ * loss. */
 static CudaCall *lower_sums(Writer *w, const Part *p)
 {
     CudaCall *c =
@@ -288,9 +289,9 @@ static CudaCall *lower_part(Writer *w, bool from_grad, const Part *p)
     return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
 }
 
-/* Adds the norm of all gradients, which is finite if all gradients are finite, and the update.  The
- * scratch has the sums, if ranks do not need them, and then the parts of the norm (pass plan
- * reserves these bytes). */
+/* Adds the norm of all gradients, which is finite only if all gradients are finite, and the update.
+ * Pass plan reserves memory in the scratch: for the parts of the norm and, before them, for the
+ * sums, if there is no gradient buffer. */
 static void lower_clipped(Writer *w)
 {
     const Graph *g = w->g;
