@@ -29,7 +29,7 @@ const Pass pass_table[] = {
     ROW(infer, ALL, 0,
         "checks shapes by the rule of each op; marks the values that depend on a parameter"),
     ROW(hoist, ALL, OPTIONAL,
-        "moves what a scan computes from elements of sequences alone out of the loop"),
+        "moves operations that read only elements of sequences out of the loop of a scan"),
     ROW(gradient, ALL, TRAINING, "adds the backward pass and the updates"),
     ROW(simplify, ALL, OPTIONAL, "applies algebra that needs fewer nodes"),
     ROW(store, ALL, 0, "stores constants that kernels read from memory"),
