@@ -28,7 +28,7 @@ enum {
     RT_TILE_ROWS_MOST = 8,       /* rows of a register tile two vectors wide: tile.h */
     RT_CONV_NARROW = 512,        /* products of a position in a wide tile, at most: conv_box.h */
     RT_TAPS_POSITIONS = 256,     /* positions of a block: conv_dw_taps.h */
-    RT_TAPS_FEW = 64,            /* positions of a sample: with at most so many, tap by tap */
+    RT_TAPS_FEW = 64,            /* positions of a sample, at most, for sums tap by tap */
     RT_DW_BLOCK_CHANNELS = 512,  /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
     RT_DW_BLOCK_BYTES = 1024,    /* bytes of a unit's outputs */
     RT_WINO_BYTES = 1280 * 1024, /* bytes of scratch: winograd.h */
@@ -37,7 +37,7 @@ enum {
     RT_WINO_BLOCK = 48,          /* tiles of a block, at most */
     RT_DENSE_DX_COLUMNS = 3,     /* inputs of a tile of dense_dx: dense.h */
     RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */
-    RT_ATTENTION_ROWS = 32,      /* steps at a time: attention.h */
+    RT_ATTENTION_ROWS = 32,      /* positions of a sequence at a time: attention.h */
     RT_EMBEDDING_LEVELS = 24,    /* levels of the tree: embedding.h */
     RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
 };

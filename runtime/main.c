@@ -86,8 +86,8 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
                  "those of one GPU\n");
 }
 
-/* train, test and bench take long and have other results than their output, so they continue after
- * the reader of their output (a pager, say) has gone.  SIGPIPE ends the other commands, as
+/* train, test and bench take long, and their output is not their only result.  So they continue
+ * after the reader of their output, such as a pager, has gone.  SIGPIPE ends the other commands, as
  * usual. */
 static void choose_signals(Command command)
 {

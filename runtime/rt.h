@@ -76,7 +76,7 @@ typedef struct Rt {
     const uint32_t *index; /* index of the stored sample for each sample of the global batch */
     int valid;             /* samples that count; an evaluation's last batch is filled up */
     bool in_order; /* x and label hold only this batch (device/feed.h): row i is sample i of it */
-    double scored; /* labels a sample; in training, the mean number of those that are not -1 */
+    double scored; /* labels of a sample; in training, the mean number of labels that are not -1 */
     /* random numbers have no state: philox(seed; ..., epoch) */
     uint64_t seed;
     int64_t epoch; /* from 0 */
@@ -92,20 +92,20 @@ typedef struct Rt {
     int *halted;    /* on the device: not 0 after a loss that is not finite; no update follows */
     int64_t stride; /* bytes from a step's `there` to the next step's */
     float skipped;  /* scaling->skipped before the launch; `opt` counts all steps of the launch */
-    /* one token at a time: states of the last token and for the next one, keys and values, number
-     * of tokens so far */
+    /* One token at a time.  carried: states after the last token; carry: states for the next token;
+     * cache: keys and values; position: number of tokens so far. */
     const char *carried;
     char *carry, *cache;
     int64_t position;
     /* Tokens are below vocab, or padding.  These two fields are not beside x, because there they
      * move fields that each call reads to other cache lines: 7 % of a step of 16,384 tokens. */
     int64_t vocab;
-    int *wrong; /* set to 1 if a token is not: a file changed during the run; NULL on a device */
+    int *wrong; /* 1: a token was out of this range, because a file changed; NULL on a device */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;
 } Rt;
-/* Types of stored samples and labels.  The largest U16, and each negative number, is padding as a
- * token, and -1 as a label: a position that does not count. */
+/* Types of stored samples and labels.  The largest U16 and each negative number mean: in tokens,
+ * padding; in labels, -1, a position that does not count. */
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
 
 /* Statistics of shards that all ranks exchange: rows in `fixed` from `offset` on, with `bytes`
@@ -136,7 +136,7 @@ typedef struct RtPhase {
 } RtPhase;
 
 /* Consecutive units of the phase to_grad that take about the same time; predicted: microseconds of
- * all of them. */
+ * all these units together. */
 typedef struct RtRange {
     int units;
     double predicted;
@@ -193,7 +193,7 @@ typedef struct RtSum {
  * the backward pass completes them. */
 typedef struct RtBucket {
     int64_t offset, bytes; /* in r->grad */
-    int ready;             /* the phase of `train` after which its sums can run */
+    int ready;             /* index of the phase of `train` after which its sums are complete */
     int due;               /* the first phase of the next step that needs its update */
     int units, updates;    /* its units in the gradient phase; its units in the update phase */
 } RtBucket;
@@ -224,7 +224,7 @@ typedef struct RtRecipe {
     double expect_value;
 } RtRecipe;
 
-/* bench --layers reads a clock after each call of a training step. */
+/* A call of a training step.  `bench --layers` reads a clock after each call. */
 typedef struct RtCall {
     const char *what, *kernel, *place; /* "conv1", "conv2d_pool_1", "lenet.tn:8" */
     double flops;                      /* of a sample, textbook count; 0: not counted */
@@ -412,7 +412,7 @@ static inline RT_EVERYWHERE void rt_philox(uint32_t out[4], uint64_t key, uint32
  * The construction is that of Black and Rogaway (2002, "Ciphers with arbitrary finite domains"): a
  * generalized Feistel network over pairs (row, column) of across x down numbers.  Each round adds a
  * function of one half to the other half, modulo its size.  A result of n or more goes through the
- * network again (cycle walking); there are fewer than across + 1 such numbers, so this is rare.
+ * network again (cycle walking); there are fewer than `across` such numbers, so this is rare.
  * Both sizes are near sqrt(n), as Black and Rogaway require.  across is even: with two odd sizes,
  * the network would make only even permutations.
  *
