@@ -112,7 +112,7 @@ static int core_of(const char *root, int number)
     return has(&s, number) ? first_of(&s) : number;
 }
 
-/* -1 on some machines, where it means that there is one socket. */
+/* The socket of a processor.  Some machines report -1: then there is one socket. */
 static int socket_of(const char *root, int number)
 {
     char text[TEXT];
@@ -205,7 +205,7 @@ static void read_processors(Cores *c, const char *root, const Set *mask)
 }
 
 /* Counts cores, caches and sockets.  The processors of a cache or a socket are neighbours in the
- * sorted array, so each change of the number begins a new one. */
+ * sorted array, so a new cache or socket begins where its number changes. */
 static void count_things(Cores *c)
 {
     const Processor *last = NULL;

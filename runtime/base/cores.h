@@ -15,7 +15,7 @@ enum { CORES_MOST = 8192 }; /* processors of a machine, in Linux's numbers */
  * values have no other meaning. */
 typedef struct Processor {
     int number;                    /* Linux's */
-    int sibling;                   /* index in its core, of the processors that may be used */
+    int sibling;                   /* index in its core, among processors that may be used */
     int socket, node, cache, core; /* cache: the last level that several cores share */
 } Processor;
 

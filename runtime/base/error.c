@@ -123,7 +123,8 @@ static void keep_message(const char *kind, const char *text)
 }
 
 /* stderr comes first, because the log can be a pipe that is full.  The message is one write, so
- * that messages of two threads never mix.  On a terminal it erases a progress bar on its line. */
+ * that messages of two threads never mix.  On a terminal, the write first erases the progress
+ * bar. */
 static void write_message(const char *kind, const char *fmt, va_list ap)
 {
     char text[MESSAGE];

@@ -7,8 +7,8 @@
  * tree of their own for each n.
  *
  * Messages pass from parents to children, one after another, the largest part of the tree first.
- * The last of T threads has its message after ceil(log2 T) messages where the parts of a level are
- * powers of two, else after up to two more; answers return in as many.
+ * The last of T threads gets its message after ceil(log2 T) messages if the parts of each level are
+ * powers of two, else after at most two more.  The answers need as many messages.
  */
 #ifndef FANOUT_H
 #define FANOUT_H

@@ -2,8 +2,8 @@
  *
  * If a mapped file becomes shorter, or its disk fails, the system sends SIGBUS to the thread that
  * reads.  The handler replaces the rest of that mapping by zeros, so that the current step can end,
- * and records the file.  Code that uses the results checks mapped_broken first: train.c before each
- * update, the other commands before they report.
+ * and records the file.  Code that uses the results checks mapped_broken first: a training step
+ * before its update, the other commands before they report.
  */
 #ifndef MAPPED_H
 #define MAPPED_H

@@ -1,5 +1,5 @@
-/* pool.c -- the pool of threads.h: fork and join along a tree (fanout.h), or, with more threads
- * than processors, among those that are awake.
+/* pool.c -- the pool of threads.h: fork and join along a tree (fanout.h).  If there are more
+ * threads than processors, the threads that are awake share the units instead.
  *
  * Each thread has a seat on cache lines of its own.  Its parent writes a job into the seat, then
  * the job's number into `call`; the thread writes the number into `done` when it and its children
@@ -27,10 +27,10 @@
 
 enum {
     LINES = 128,      /* bytes: processors prefetch cache lines in pairs */
-    PAUSE_NS = 20000, /* until then a waiting thread polls without a system call, */
-    SPIN_NS = 100000, /* until then it calls sched_yield between polls; then it sleeps */
+    PAUSE_NS = 20000, /* a waiting thread first polls this long without a system call */
+    SPIN_NS = 100000, /* until then, it calls sched_yield between polls; then it sleeps */
     LOOKS = 64,       /* polls between two readings of the clock */
-    ASLEEP = 1        /* mark in a word of even job numbers */
+    ASLEEP = 1        /* bit of a word: a thread sleeps; job numbers are even */
 };
 
 typedef struct Job {
@@ -42,8 +42,8 @@ typedef struct Job {
     bool each;  /* unit t is for thread t */
 } Job;
 
-/* The units of a thread that no thread has taken yet: the next one in the lower half of the word,
- * the end in the upper half. */
+/* The units of a range that no thread has taken yet: the lower half of the word is the next unit,
+ * the upper half the end. */
 typedef _Atomic uint64_t Share;
 
 typedef struct Seat {
@@ -57,7 +57,7 @@ typedef struct Seat {
     pthread_t id;
 } Seat;
 
-/* Number of the last job whose units were all found taken. */
+/* Number of the last job of which a thread has found no unit left, in a group or in all groups. */
 typedef struct Dry {
     alignas(LINES) atomic_uint job;
 } Dry;
@@ -278,9 +278,9 @@ static void run_tree(Pool *p, const Job *j)
 
 /* ---- a job among more threads than processors
  *
- * As many threads as there are processors take units, whichever are awake; the others sleep.  A
- * thread that comes late finds the job closed.  So 64 threads on two processors switch as rarely
- * as two threads. */
+ * As many threads as there are processors take units: those that are awake.  The others sleep.  A
+ * thread that comes late finds the job closed.  So 64 threads on two processors switch as rarely as
+ * two threads. */
 
 static void take_crowded(Pool *p, const Job *j, int thread)
 {

@@ -92,8 +92,8 @@ static void *call_on_stack(void *arg)
     return NULL;
 }
 
-/* Counts on three quarters of the first thread's stack: arguments and environment take at most one
- * quarter of it. */
+/* Assumes that three quarters of the first thread's stack are free: arguments and environment take
+ * at most one quarter of it. */
 int threads_run(int (*run)(void *), void *arg)
 {
     struct rlimit limit;

@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  With the shell's
- * limit (ulimit -s), threads would get 2 MB if the limit is "unlimited". */
+/* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  The default
+ * would be the shell's limit (ulimit -s), and only 2 MB if that limit is "unlimited". */
 void threads_stack(int64_t bytes);
 int64_t threads_stack_bytes(void);
 int threads_start(pthread_t *id, void *(*run)(void *),
                   void *arg); /* 0, or the number of an error */
-/* run(arg) on this thread, the program's first, if its stack is large enough; else on another
- * thread, while this one waits and blocks signals. */
+/* Calls run(arg) on this thread, the program's first, if its stack is large enough; else on another
+ * thread, while this thread waits and blocks signals. */
 int threads_run(int (*run)(void *), void *arg);
 /* Threads that are started from now on have this affinity mask (a cpu_set_t, which must stay
  * valid); NULL: the mask of the thread that starts them. */
@@ -39,9 +39,9 @@ typedef struct Placement {
     bool pin; /* pins each thread to its processor, if there are enough processors */
 } Placement;
 
-/* The caller is thread 0.  With more threads than processors (`room`), as many threads as there are
- * processors take units at a time.  The pool does without a thread that cannot be created, and
- * notes it. */
+/* The caller is thread 0.  If there are more threads than processors (`room`), only as many threads
+ * as there are processors take units at a time.  If a thread cannot be created, the pool continues
+ * with the threads before it, and prints a note. */
 Pool *pool_on(const Placement *x);
 Pool *pool_new(int threads); /* not pinned; counts as one cache */
 void pool_free(Pool *p);     /* a program does not free its pool */
