@@ -21,8 +21,9 @@ typedef struct File {
 
 /* Each of these functions dies with the file and the reason in the message, such as a full disk,
  * and leaves the old file unchanged. */
-void file_check(const char *path); /* dies now rather than after hours */
-/* A link is followed; what is no file is not replaced. */
+void file_check(const char *path); /* before long work: dies if the file cannot be written */
+/* Follows a link. Dies if the place is a directory, a device, a pipe, or this program's own
+ * output. */
 void file_create(File *f, const char *path);
 void file_write(File *f, const void *data, int64_t bytes);
 void file_patch(File *f, int64_t at, const void *data, int64_t bytes); /* overwrites */

@@ -1,8 +1,8 @@
 /* lease.c -- see lease.h.
  *
  * A lease without an owner is made with O_EXCL. The lease of a dead run is replaced by rename. If
- * several runs do this at the same time, the last one has the file, and all of them look again
- * after the time in which the others finish.
+ * several runs do this at the same time, the last rename wins. Each of them waits until the others
+ * have finished, and then reads the file again.
  */
 #define _GNU_SOURCE
 #include "files/lease.h"
@@ -73,8 +73,8 @@ static const char *owner_of(const char *text)
     return strncmp(text, head, sizeof head - 1) == 0 ? text + sizeof head - 1 : "";
 }
 
-/* Whether the lease was removed or belongs to another run. A disk that cannot be read for a moment
- * does not show this. */
+/* Whether the lease was removed or belongs to another run. A read error, which can be temporary,
+ * does not count. */
 static bool is_lost(const Lease *l)
 {
     char text[TEXT];
@@ -238,8 +238,8 @@ static bool lock_directory(const Lease *l)
     return true;
 }
 
-/* With flock: waits for a run that has the directory by its file, because flock does not work where
- * it runs, perhaps on another host. */
+/* Called if flock works on this host. A run on a host where flock does not work can own the
+ * directory through the lease file: waits until that run is dead, and removes its file. */
 static void look_for_file(const Lease *l)
 {
     char text[TEXT];

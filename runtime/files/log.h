@@ -22,7 +22,7 @@ void log_begin(Log *l, const char *event);
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
 void log_real(Log *l, const char *key, double value); /* NaN and infinity become null */
-void log_end(Log *l); /* writes the line in one write; if this fails, it is lost */
+void log_end(Log *l); /* writes the line in one write; if the write fails, the record is lost */
 
 /* The bar: shown on a terminal only, drawn a few times a second. */
 typedef struct Bar {

@@ -1,8 +1,8 @@
 /* owner.h -- the process that owns a temporary file or a lease, as text, and whether it still runs.
  *
- * The text is HOST-PID-START. HOST is a hash of this boot of the host and of its space of process
- * numbers, because containers have their own. START is the clock tick at which the process began,
- * because process numbers are used again. Nothing here allocates memory.
+ * The text is HOST-PID-START. HOST is a hash of this boot of the host and of its PID namespace,
+ * because containers have namespaces of their own. START is the clock tick at which the process
+ * began, because PIDs are reused. Nothing here allocates memory.
  */
 #ifndef OWNER_H
 #define OWNER_H

@@ -93,7 +93,7 @@ const char *st_meta(const StFile *f, const char *key); /* NULL: absent */
 const StEntry *st_find(const StFile *f, const char *name);
 
 /* Whether the hash of the content is right. Files of other programs and of earlier versions have no
- * hash; they count as intact, with `must` as damaged. */
+ * hash: they count as intact, or, if `must` is set, as damaged. */
 bool st_intact(const StFile *f, bool must);
 
 /* Whether the reader accepts a header of this many bytes, with its length, before this many bytes
