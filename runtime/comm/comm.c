@@ -233,15 +233,15 @@ static void comm_end_all(int code)
         the_run->let_go();
 }
 
-/* MPI has no time limit for its own start and end, and this thread cannot report meanwhile: another
- * thread waits for the limit. */
+/* MPI's start and its end have no time limit, and block this thread.  So another thread waits for
+ * the limit. */
 typedef struct Guard {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool done;
     double limit;
-    int speaks;       /* while messages have no number of the rank yet: the number; else -1 */
+    int speaks;       /* the rank, if messages do not show it yet; else -1 */
     const char *late; /* the message after the limit */
 } Guard;
 
@@ -348,7 +348,7 @@ void comm_close(Comm *c)
     comm_gather(c, here, 1, "the end of all ranks"); /* rank 0 has saved its files by now */
     free(here);
     rt_at_death(NULL);
-    pthread_mutex_lock(&s->lock); /* for ever: the thread of posts must not use the transport now */
+    pthread_mutex_lock(&s->lock); /* never unlocked: keeps the thread of posts off the transport */
     if (s->t->asks)
         guard_begin(&g, s->limit, -1,
                     "the end of MPI, longer than --timeout: a rank is stopped, or its host is "

@@ -59,7 +59,7 @@ typedef struct CommSum {
     char *buffer;
     int64_t next, n;
     int real_bytes, shards;
-    int places; /* sums over parts of the buffer that can be pending; 0: one */
+    int places; /* number of sums, over parts of the buffer, that can be pending; 0: one */
     /* comm_sum_plan sets: */
     int64_t scratch_bytes;
     char *scratch;           /* set by the caller after comm_sum_plan */
@@ -79,8 +79,8 @@ void comm_sum(Comm *c, const CommSum *s); /* each rank gets the sum in its first
  * layers.  All other functions of this header wait for all posts first.  A post returns its number
  * for comm_await. */
 void comm_posts(Comm *c, int most); /* most: pending posts */
-/* The sum of reals from .. from + n - 1.  place: one that is free, below s->places.  during: "the
- * sum of gradients, bucket 2" */
+/* The sum of reals from .. from + n - 1.  place: an index below s->places that no pending sum has.
+ * during: "the sum of gradients, bucket 2" */
 int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_t n,
                       const char *during);
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during);

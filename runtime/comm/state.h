@@ -46,7 +46,7 @@ typedef struct CommState {
     bool started, ending;   /* started: set by the main thread; ending: in comm_close */
     pthread_mutex_t lock;   /* around every use of the transport */
     Posts posts;
-    bool background; /* the thread of posts runs posts: its waits soon sleep (comm_rest) */
+    bool background; /* the thread of posts runs posts; its waits soon sleep (comm_rest) */
     char (*host)[64];
     const char *doing;    /* NULL: computing */
     double since;         /* time at which `doing` began */
@@ -60,8 +60,8 @@ void comm_start(CommState *s);
 bool comm_hurry(CommState *s); /* whether a thread waits for a post */
 void comm_await_all(Comm *c);
 
-/* Begin and end an operation with other ranks; operations do not nest.  comm_end returns its
- * seconds. */
+/* Begin and end an operation with other ranks; operations do not nest.  comm_end returns the
+ * seconds of the operation. */
 void comm_begin(CommState *s, const char *during);
 double comm_end(CommState *s);
 void comm_enter(Comm *c, const char *during); /* the same on the caller's thread, after all posts */

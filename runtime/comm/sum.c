@@ -75,8 +75,8 @@ static int levels(int ranks)
     return n;
 }
 
-/* Reals that arrive at a level.  The buffer is used twice: one stretch is still being added when
- * the message of the next one arrives. */
+/* Reals that arrive at a level.  Each level has two such buffers: one stretch is still being added
+ * when the message of the next one arrives. */
 static int64_t level_room(int64_t stretch, int level)
 {
     return (stretch >> (level + 1)) + GRAIN;

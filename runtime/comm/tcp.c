@@ -42,7 +42,7 @@ typedef struct Line {
     Seal seal;
     Head head;  /* of the next message */
     int got;    /* bytes of the head received so far */
-    Hmac sum;   /* code over what has been received of the message */
+    Hmac sum;   /* code over the received part of the message */
     int sealed; /* bytes of the message's code received so far */
     uint8_t code[CODE_BYTES];
     bool over; /* the other end has closed the line */

@@ -217,8 +217,8 @@ static void call_rank(Meeting *m, Greeting *g, double now)
         call_later(m, g, now, SOON, strerror(errno)); /* that rank may not have started yet */
 }
 
-/* Other ranks call this rank at the address from which rank 0 saw it come, so the door must have
- * the same family and reach. */
+/* Other ranks connect to the address at which rank 0 saw this rank.  So this rank listens on
+ * loopback, in the same family, if it has called rank 0 on loopback, and else at all addresses. */
 static void open_door_for_guests(Meeting *m, const Greeting *g)
 {
     const Address *to = join_address(m, g);

@@ -94,8 +94,8 @@ static void find_meeting_place(Meeting *m)
     freeaddrinfo(found);
     if (m->nat == 0)
         rt_die("'%s', where the ranks meet, has no address", host);
-    /* A host can resolve its own name to 127.0.1.1, and other hosts resolve it to another
-     * address. */
+    /* A name that is resolved to loopback is not private, except "localhost": a host can resolve
+     * its own name to 127.0.1.1, and other hosts resolve it to another address. */
     hint.ai_flags = AI_NUMERICHOST;
     const bool numeric = getaddrinfo(host, NULL, &hint, &found) == 0;
     if (numeric)
@@ -103,8 +103,8 @@ static void find_meeting_place(Meeting *m)
     m->private = address_is_loopback(&m->at[0]) && (numeric || strcmp(host, "localhost") == 0);
 }
 
-/* Rank 0 sees a rank of its own host at a loopback address, at which ranks of other hosts would
- * look for it. */
+/* Dies if some ranks have come from loopback and others have not.  Rank 0 sees a rank of its own
+ * host at a loopback address, at which ranks of other hosts cannot connect to it. */
 static void check_places(const Meeting *m)
 {
     int near = 0, far = 0;
