@@ -119,10 +119,10 @@ static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
 /* The order of synthetic samples: as stored. */
 static const RtOrder one_by_one = {.n = (int64_t)1 << 32};
 
-/* Makes the synthetic samples of this batch that this rank reads.  (data_scored looks at the
- * labels of other ranks' samples, too; those of synthetic samples all count.)  A sample's index
- * is its place in the epoch, so that a mask keyed by the index differs from step to step; x and
- * label point so far back that this index finds the sample. */
+/* Makes the synthetic samples of this batch that this rank reads.  (data_scored also asks for
+ * labels of other ranks' samples; all labels of synthetic samples count.)  A sample gets its place
+ * in the epoch as its index, so that a mask keyed by the index differs from step to step.  x and
+ * label begin so far before the samples that this index finds them. */
 static void make_batch(const Data *d, Pool *pool, Batch *b)
 {
     synthetic_fill(d, pool, b->index, d->part_first, d->part);

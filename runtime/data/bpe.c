@@ -1,10 +1,11 @@
 /* bpe.c -- byte-pair encoding: the most frequent pair of neighbouring tokens becomes a new token,
  * and so on.
  *
- * Pairs are counted inside pieces: a word with the blank before it, a run of digits, of other
- * signs, of white space. A piece counts as often as it occurs. Of equally frequent pairs, the one
- * with the smaller numbers is first, so a text has one vocabulary. To encode a text, the earliest
- * pair in the vocabulary is joined in each piece, until no pair is left.
+ * Pairs are counted inside pieces. A piece is a word with the blank before it, a run of digits, a
+ * run of other signs, or a run of white space. A piece counts as often as it occurs. Of equally
+ * frequent pairs, the one with the smaller numbers is first, so a text has one vocabulary. To
+ * encode a text, the earliest pair in the vocabulary is joined in each piece, until no pair is
+ * left.
  *
  * Source: Sennrich, Haddow, Birch 2016, "Neural machine translation of rare words with subword
  * units"; pieces as in GPT-2.

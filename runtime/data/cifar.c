@@ -39,7 +39,7 @@ static void open_file(Cifar *c, Stream *s)
     c->n++;
 }
 
-/* A test file, or as many of the five as the limit asks for. */
+/* Opens the test file, or as many of the five training files as the limit needs. */
 static bool open_batches(Cifar *c, const RtProgram *p, const char *directory, const char *split,
                          int64_t limit)
 {

@@ -195,7 +195,8 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
-/* In training, the loss shows such numbers; without a loss, only this check does. */
+/* Dies if a number is not finite.  In training, the loss shows such numbers; predict has no
+ * loss. */
 static void check_finite(const RtProgram *p, const Data *d)
 {
     const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;

@@ -103,8 +103,8 @@ uint64_t data_hash_rows(const Data *d);
 int64_t data_piece(const Data *d);
 uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples);
 
-/* images.c: as data_hash_samples; also checks the samples that this run reads for the first time,
- * and calls mapped_wrong if they are not the packed ones. */
+/* images.c. images_hash: as data_hash_samples. images_check: checks the pieces of the packed file
+ * that this run reads for the first time; calls mapped_wrong if one is damaged. */
 uint64_t images_hash(const Data *d);
 void images_check(const Data *d, Pool *pool, const uint32_t *index);
 
@@ -121,8 +121,8 @@ void data_share(Data *d, int rank, int ranks);
 void data_wrong_token(const Data *d);
 
 /* Number of scored labels of the batch divided by the number of its samples. All `batch` samples
- * count, also those that fill the batch; the result is the same on every rank. It is at least that
- * of one label, so it can be a divisor. */
+ * count, also those that fill the batch; the result is the same on every rank. A batch without
+ * scored labels counts as one with one label, so the result can be a divisor. */
 double data_scored(const RtProgram *p, const Batch *b);
 
 /* Bytes of n numbers of a stored type, RT_U8 ... */

@@ -47,7 +47,7 @@ struct Images {
     char *map;
     int64_t bytes;  /* of the packed file */
     uint64_t *sum;  /* [pieces] hash of each piece, in the packed file */
-    bool *seen;     /* [pieces] compared already; NULL: all were made here */
+    bool *seen;     /* [pieces] compared already; NULL: this run has made all pieces */
     int32_t *to_do; /* [batch] pieces to compare now */
     int64_t unseen;
 };

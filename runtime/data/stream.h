@@ -10,8 +10,9 @@
 
 typedef struct Stream Stream;
 
-/* Compression makes ordinary images, numbers and texts 2 to 20 times smaller.  A file that was made
- * to fill the memory is 1000 times smaller than its content. */
+/* A packed file is refused if its content is longer than STREAM_RATIO times its bytes plus
+ * STREAM_FREE bytes. Compression makes ordinary images, numbers and texts 2 to 20 times smaller. A
+ * file that was made to fill the memory is 1000 times smaller than its content. */
 #define STREAM_RATIO 100
 #define STREAM_FREE  ((int64_t)64 << 20)
 

@@ -1,4 +1,5 @@
-/* table.h -- pieces of text, numbered as they come and counted. */
+/* table.h -- distinct pieces of text, counted, and numbered in the order of their first
+ * occurrence. */
 #ifndef TABLE_H
 #define TABLE_H
 #include <stdint.h>

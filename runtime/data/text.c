@@ -6,8 +6,9 @@
  * S is the step of the recipe. The last tenth of the text is the test split; it begins with the
  * first token that is in no training window. With a label for each position, the test windows
  * follow each other (S = T), and positions that are not scored fill the last one: so each token is
- * scored once. In training, S = T is usual there; from the second epoch on, the windows begin at
- * another token (data_batch), so that a token does not always follow the same tokens.
+ * scored once. In training with a label for each position, S = T is usual. From the second epoch
+ * on, the windows begin at another token (data_batch), so that a token does not always follow the
+ * same tokens.
  *
  * Nothing is copied: windows are overlapping rows of one array.
  */
@@ -91,7 +92,7 @@ void text_store(Data *d, Tokens *t)
 {
     const bool small = d->vocab <= UINT16_MAX;
     for (int64_t i = 0; small && i < t->n; i++)
-        ((uint16_t *)t->at)[i] = (uint16_t)t->at[i]; /* in place: never overtakes the read */
+        ((uint16_t *)t->at)[i] = (uint16_t)t->at[i]; /* in place: writes never overtake reads */
     d->type = small ? RT_U16 : RT_I32;
     const int64_t bytes = t->n * (small ? 2 : 4);
     d->x = realloc(t->at, (size_t)(bytes + MEMORY_SLACK));
