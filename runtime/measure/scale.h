@@ -6,11 +6,12 @@
  *
  * A third of a rank's own step is the forward pass, and k buckets are k equal parts of both passes.
  * The gradients of bucket b are complete after (b + 1) / k of the backward pass.  If updates can be
- * late (RtBucket.due; R is a power of two), the next forward pass needs bucket b only when it comes
- * to its layers: the sums of bucket b and of later buckets, which go first, overlap with the step
- * except (b + 1) / k of it.  So a step takes at least these sums and that part, for any b, and at
- * least its own work.  If updates are not late, the forward pass hides nothing.  The slowest of R
- * ranks is late by s sqrt(2 ln R), s = 1 % of its step.  The network is flat and does not congest.
+ * pending (RtBucket.due; R is a power of two), the next forward pass needs bucket b only when it
+ * comes to the layers of b.  Later buckets are summed before bucket b.  So the sums of bucket b and
+ * of later buckets overlap with the own work, except for (b + 1) / k of this work.  A step takes at
+ * least (b + 1) / k of the own work plus these sums, for each b, and at least the own work.  If
+ * updates cannot be pending, sums do not overlap with the forward pass.  The slowest of R ranks is
+ * late by s sqrt(2 ln R), s = 1 % of its step.  The network is flat and does not congest.
  *
  * `bench --comm` prints the model beside its measurements, `bench --scale` for up to 1024 ranks.
  */
@@ -22,7 +23,7 @@ typedef struct Link {
     double alpha, beta;
 } Link; /* seconds a message, seconds a byte */
 
-/* In seconds: a step, all sums, and the part of the sums that nothing hides. */
+/* In seconds: a step, all sums, and the part of the sums that overlaps with no other work. */
 typedef struct Scaled {
     double step, sums, bare;
 } Scaled;

@@ -43,8 +43,9 @@ static RankCores *exchange_cores(const Options *o, Comm *c)
 
 /* ---- notes */
 
-/* Launchers bind ranks to cores without being asked: Open MPI one or two ranks to a core each,
- * Slurm each to the processors of --cpus-per-task, which srun does not take over from sbatch. */
+/* Launchers bind ranks to cores by default.  Open MPI binds each rank to one core if there are one
+ * or two ranks.  Slurm binds each rank to the processors of --cpus-per-task; srun does not take
+ * this option over from sbatch. */
 static void note_binding(const RankCores *all, const HostShare *s, const Options *o, Comm *c)
 {
     const bool mpirun = getenv(VARIABLE(OMPI_COMM_WORLD_SIZE)),

@@ -10,7 +10,8 @@
 #define PLACE_H
 #include "options/options.h"
 
-/* What a rank tells the others: its cores, and those of its machine or of its cpuset. */
+/* What a rank reports to the others: its cores, and those of its machine or of its cpuset, at most
+ * the quota. */
 typedef struct RankCores {
     uint64_t mask;
     int32_t host; /* the first rank of the same host */
@@ -25,9 +26,9 @@ typedef struct HostShare {
 } HostShare;
 HostShare place_share(const RankCores *rank, int ranks, int own);
 
-/* Sets o->threads and o->place, by the options and the ranks; all ranks call it.  Notes, of rank 0:
- * more threads than cores or quota; ranks that a launcher has bound to fewer cores than their
- * part. */
+/* Sets o->threads and o->place, by the options and the ranks; all ranks call it.  Rank 0 prints a
+ * note if there are more threads than cores or quota, or if a launcher has bound ranks to fewer
+ * cores than their part. */
 void place_threads(Options *o, const RtProgram *p, Comm *c);
 
 /* "option", "quota", "ranks", "affinity" or "none": what limits the threads first. */
