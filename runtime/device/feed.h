@@ -15,7 +15,7 @@
 
 typedef struct Feed Feed;
 
-/* first, rows: of a batch, what this rank reads; steps: of a launch, at most. */
+/* first, rows: the rows of a batch that this rank reads; steps: steps of a launch, at most. */
 Feed *feed_new(const RtDevice *d, Pool *pool, int first, int rows, int steps);
 int64_t feed_bytes(const Feed *f, const Batch *b); /* both places, for such samples */
 

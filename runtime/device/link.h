@@ -27,7 +27,7 @@ struct RtLink {
      * Later operations wait for them. */
     void (*gather)(char *there, const RtKnown *row, int n, int shards);
     void (*look)(void);            /* while the host waits: dies if the library has failed */
-    void (*let_go)(void);          /* gives up the other ranks, one of which is lost */
+    void (*let_go)(void);          /* stops pending operations: another rank is lost */
     const char *(*describe)(void); /* "NCCL 2.28.9" */
 };
 

@@ -27,7 +27,7 @@ struct Remote {
     int *halted; /* Rt.halted, before the metrics */
     double *metric;
     char *output;
-    char *arguments, *arguments_host; /* of each step Rt, then RtPlaces */
+    char *arguments, *arguments_host; /* for each step: Rt, then RtPlaces */
     int64_t arguments_room;
     uint32_t *index;   /* of each step's batch */
     int shards;        /* this rank's */

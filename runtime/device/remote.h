@@ -30,8 +30,8 @@ char *remote_grad(const Remote *m);
 void remote_begin(Remote *m, Rt *r, int64_t room, const Batch *b, bool output);
 /* The same for n training steps, at most p->steps_most: structs of `room` bytes, and batches. */
 void remote_begin_steps(Remote *m, void *structs, int64_t room, const Batch *b, int n);
-/* The first launch of n steps: the index that kernels read, and cleared metrics.  remote_steps and
- * remote_play include it. */
+/* Launches the kernel that prepares n steps: it computes the index that kernels read, and clears
+ * the metrics.  remote_steps and remote_play include this launch. */
 void remote_ready(Remote *m, int n);
 void remote_steps(Remote *m, int n); /* n steps as one launch (p->steps) */
 

@@ -8,7 +8,8 @@
 
 int64_t grad_blocks(const RtProgram *p); /* of clipping: how many partial sums there are */
 
-/* Adds the buffers of n consecutive nodes, `next` bytes apart, into the first, as the tree goes. */
+/* Adds the buffers of n consecutive nodes, `next` bytes apart, into the first, in the order of the
+ * tree. */
 void grad_tree(const RtProgram *p, Pool *pool, char *grad, int64_t next, const Node *node, int n);
 
 /* Scales all sums by limit / norm where their common Euclidean norm is larger than limit (Pascanu

@@ -59,14 +59,14 @@ int64_t net_bytes_alone(const RtProgram *p, int threads); /* of one rank, withou
  * so first. */
 bool net_step(Net *n, const Batch *b, Hyper h);
 void net_settle(Net *n);
-/* The same up to the sums, which stay in n->grad. */
+/* Computes the sums of a step, as net_step does, without an update.  The sums stay in n->grad. */
 bool net_gradients(Net *n, const Batch *b);
 
-/* Several steps as one launch of a device: net_steps_most at most; net_steps_now of `wanted`
- * steps between which the host has nothing to do.  (A graph has 1, 2, 4 ... steps, so that a few
- * graphs serve any number.)  net_steps returns the number of steps before the first whose loss
- * is not finite; that step and later ones have updated nothing.  Then net_step_metrics gives
- * n->metric of each in turn. */
+/* Several steps as one launch of a device.  net_steps_most: the largest number of steps of a
+ * launch.  net_steps_now: how many of the next `wanted` steps, between which the host has nothing
+ * to do, one launch makes.  (A graph has 1, 2, 4 ... steps, so that a few graphs serve any number.)
+ * net_steps returns the number of steps before the first whose loss is not finite; that step and
+ * later ones have updated nothing.  Then net_step_metrics gives n->metric of each in turn. */
 int net_steps_most(const Net *n);
 int net_steps_now(const Net *n, int64_t wanted);
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count);
