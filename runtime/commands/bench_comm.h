@@ -5,8 +5,8 @@
 #include "step/net.h"
 
 /* To be called after the measured steps, with the median step, its time of communication, and the
- * part of this time that no other work hides. All ranks, at least two, call it; rank 0 prints to
- * standard output and writes records "comm" to the log. */
+ * part of this time that overlaps with no other work. All ranks, at least two, call it; rank 0
+ * prints to standard output and writes records "comm" to the log. */
 void bench_comm(const Net *n, double step_seconds, double sum_seconds, double waited_seconds,
                 Log *log);
 

@@ -4,11 +4,12 @@
  *   p[i] = exp((x[i] - max x) / temperature) / sum, over the top-k largest x
  *
  * A network with one label for each position computes each token once: the program keeps its
- * states, keys and values (net_token). A recurrent network so depends on all of the text. A network
- * with positions (attention) keeps a window of tokens. If the text is longer than the window, the
- * program computes the whole window of the last tokens for each new token. It does the same from
- * the first token on with --anew, and for networks with one label for each window; their window
- * must be full, so a short text gets padding before it.
+ * states, keys and values (net_token). So the output of a recurrent network depends on the whole
+ * text. A network with positions (attention) keeps a window of tokens. If the text is longer than
+ * the window, the program computes the whole window of the last tokens for each new token. The
+ * program computes whole windows from the first token on with --anew, and for networks with one
+ * label for each window. The window of these networks must be full, so a short text gets padding
+ * before it.
  *
  * Token k of a text is drawn with counter k of the seed. So a seed gives one text, on any number of
  * threads.
@@ -108,7 +109,8 @@ static bool text_goes_on(const Generator *g)
     return p->ntoken > 0 && !g->o->anew && (p->window == 0 || g->text.n <= p->window);
 }
 
-/* The same, one token at a time: computes the tokens that were added since the last call. */
+/* As look_at_window, but one token at a time: computes the tokens that were added since the last
+ * call. */
 static int64_t run_new_tokens(Generator *g)
 {
     while (g->trail.position < g->text.n)

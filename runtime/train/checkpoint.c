@@ -171,7 +171,7 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     c->nfound = 0;
 }
 
-/* A piece of such a list in words for a message. */
+/* A piece of a list "a x, b y", for a message. */
 static const char *piece_words(const char *piece, const char *none)
 {
     piece = piece ? piece + (*piece == ' ') : none;

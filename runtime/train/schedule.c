@@ -1,7 +1,7 @@
 /* schedule.c -- learning rate = lr * warm-up * schedule, by progress t in finished epochs
  * (fractions count).
  *
- *   warm-up     (step + 1) / (warmup epochs in steps), until it is 1; before, nothing else acts
+ *   warm-up     (step + 1) / (warmup epochs in steps), while this is below 1; then the schedule
  *   step        factor ^ (number of entries of `at` that are reached)
  *   cosine      end + (1 - end) (1 + cos(pi s)) / 2    s = (t - warmup) / (epochs - warmup) <= 1
  *   polynomial  end + (1 - end) (1 - s)^power

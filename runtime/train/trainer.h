@@ -44,7 +44,7 @@ struct Trainer {
     Position at;
     int64_t saved_total;     /* Position.total of the last checkpoint */
     double saved_time;       /* time of the last checkpoint */
-    double began, rate_from; /* of the epoch's part in this process: time, finished samples */
+    double began, rate_from; /* start of the epoch's part in this process: time, finished samples */
     double waited, busy;     /* seconds of Comm.waited and Comm.busy in this part */
     Result result;
     Ticks *ticks; /* --trace: of the first steps */
