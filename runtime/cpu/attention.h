@@ -1,4 +1,4 @@
-/* attention.h -- causal_attention: each step mixes the values of the steps up to its own.
+/* attention.h -- causal_attention: each position mixes the values of the positions up to its own.
  *
  *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask none: over all j)
  *   o[i] = sum over j of p[i][j] v[j]
@@ -8,9 +8,10 @@
  *
  *   x (N, T, 3 C): q, k and v side by side, C = heads D      o (N, T, C)      dx like x
  *
- * The kernel takes one head of one sample at a time, and ATTENTION_ROWS steps of it at a time.
- * Only the scores of these steps exist, and they fit the caches; the backward pass computes them
- * again.  K and V are packed once a head.  Blocks of scores above the diagonal are not computed.
+ * The kernel takes one head of one sample at a time, and ATTENTION_ROWS positions of it at a time.
+ * Only the scores of these positions exist, and they fit the caches; the backward pass computes
+ * them again.  K and V are packed once a head.  Blocks of scores above the diagonal are not
+ * computed.
  * Scores and packed copies lie in `room`, a part of the thread's scratch: ATTENTION_ROOM or
  * ATTENTION_DX_ROOM reals, aligned to 64 bytes, which compiler/ops/attention.c plans.
  * Source: Dao et al. 2022, "FlashAttention"; here rows of scores are kept whole, because T scores
@@ -28,7 +29,7 @@ typedef struct Attention {
 
 /* ------------------------------------------------------------------------------------ reference */
 
-/* p = softmax of the scores of step i; 0 for steps that i does not see. */
+/* p = softmax of the scores of position i; 0 for positions that i does not see. */
 RT_INLINE void attention_row_plain(real *p, const real *x, int i, int head, Attention a)
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d;
@@ -96,7 +97,7 @@ RT_INLINE void attention_dx_plain(real *dx, const real *x, const real *dy, real 
 }
 
 /* ----------------------------------------------------------------------------------------- fast */
-enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* steps at a time: whole panels for each V */
+enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* positions at a time: whole panels for each V */
 
 /* Reals from one row of scores to the next: whole panels plus a vector, so no power of two. */
 #define ATTENTION_SCORES(t) (GEMM_PANELS(t) * P + V)
@@ -112,7 +113,7 @@ enum { ATTENTION_ROWS = RT_ATTENTION_ROWS }; /* steps at a time: whole panels fo
     (2 * ATTENTION_PART(GEMM_PACKED(t, d)) + ATTENTION_PART(GEMM_PACKED(d, t)) +                   \
      2 * ATTENTION_BLOCK(t) + ATTENTION_PART(GEMM_PACKED(d, ATTENTION_ROWS)))
 
-/* Number of panels of scores that the `rows` steps from `first` on see. */
+/* Number of panels of scores that the `rows` positions from `first` on see. */
 RT_INLINE int attention_panels(Attention a, int first, int rows)
 {
     return GEMM_PANELS(a.causal ? first + rows : a.t);
@@ -145,7 +146,7 @@ RT_INLINE real attention_exp(real *s, int seen, int count, real scale)
     return v_sum(sum);
 }
 
-/* o of `rows` steps from `first` on.  s: scratch of ATTENTION_BLOCK(t) reals. */
+/* o of `rows` positions from `first` on.  s: scratch of ATTENTION_BLOCK(t) reals. */
 RT_INLINE void attention_rows(real *restrict o, const real *restrict x, const real *restrict kt,
                               const real *restrict vp, real *restrict s, Attention a, int first,
                               int rows)
@@ -195,7 +196,8 @@ RT_INLINE void attention_ds(real *dp, const real *p, int count, real scale)
     RT_MAP(count, STORE(dp, by * LOAD(p) * (LOAD(dp) - all)));
 }
 
-/* to (steps, D) += s^T g, with s (rows, steps), and g (rows, D) packed. */
+/* to (positions, D) += s^T g, with s (rows, positions), and g (rows, D) packed.  steps: number of
+ * positions. */
 RT_INLINE void attention_add(real *to, const real *s, const real *g, Attention a, int steps,
                              int rows)
 {
@@ -204,20 +206,21 @@ RT_INLINE void attention_add(real *to, const real *s, const real *g, Attention a
     for (int j = 0; j < whole; j += ATTENTION_ROWS)
         gemm_panels(to + j * row, row, (GemmA){s + j, 1, lds}, g, rows, ATTENTION_ROWS, a.d, rows,
                     true);
-    if (whole < steps) /* the last steps of the sequence */
+    if (whole < steps) /* the last positions of the sequence */
         gemm_panels(to + whole * row, row, (GemmA){s + whole, 1, lds}, g, rows,
                     a.t % ATTENTION_ROWS, a.d, rows, true);
 }
 
 /* Packed operands of a head in the backward pass: K and V transposed, K.  Then the scratch of a
- * block of steps: scores and their gradients, ATTENTION_BLOCK(t) reals each, and a packed
+ * block of positions: scores and their gradients, ATTENTION_BLOCK(t) reals each, and a packed
  * operand. */
 typedef struct AttentionPacked {
     const real *kt, *vt, *kp;
     real *p, *dp, *g;
 } AttentionPacked;
 
-/* dq of `rows` steps, and their parts of dk and dv.  x, dx: at the head's q; dy: at its columns. */
+/* dq of `rows` positions, and their parts of dk and dv.  x, dx: at the head's q; dy: at its
+ * columns. */
 RT_INLINE void attention_dx_rows(real *dx, const real *x, const real *dy, AttentionPacked packed,
                                  Attention a, int first, int rows)
 {
@@ -260,7 +263,7 @@ RT_INLINE void attention_dx(real *restrict dx, const real *restrict x, const rea
          s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
         for (int head = (int)heads.first; head < heads.end; head++) {
             const int at = head * a.d;
-            for (int64_t i = 0; i < 3 * a.t && part.columns > 1; i++) /* q, k and v of each step */
+            for (int64_t i = 0; i < 3 * a.t && part.columns > 1; i++) /* q, k and v by position */
                 memset(dx + i * width + at, 0, sizeof(real) * (size_t)a.d);
             gemm_pack(kt, x + at + width, row, a.t, a.d, true);
             gemm_pack(vt, x + at + 2 * width, row, a.t, a.d, true);

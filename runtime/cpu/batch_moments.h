@@ -181,8 +181,8 @@ RT_INLINE NormSum norm_batch(const char *moments, int64_t slice_bytes, int slice
     return norm_finish(stack, depth);
 }
 
-/* Statistics t (2, C).  moments: of the shard's first slice; with sync, of the batch's first shard,
- * whose slices are combined, and then of all other shards. */
+/* Statistics t (2, C).  moments: of the shard's first slice; with sync, the row of moments of the
+ * batch's first shard, which those of the other shards follow. */
 RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, int64_t slice_bytes,
                                 int slices, int64_t shard_bytes, int shards, int64_t count,
                                 real eps, int channels)

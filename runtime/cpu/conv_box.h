@@ -160,7 +160,8 @@ RT_INLINE void conv_put(const vec *t, const int64_t *to, int rows, ConvPart q, A
     }
 }
 
-/* Accumulators of `rows` rows, in registers: initialised here; stored at y + at, `step` apart. */
+/* Accumulators of `rows` rows, in registers.  conv_begin initialises them; conv_end stores them at
+ * y + at, `step` apart. */
 RT_INLINE void conv_begin(vec *t, int rows, ConvPart q)
 {
     const int vectors = q.lanes > V ? 2 : 1;
@@ -227,7 +228,7 @@ RT_INLINE bool conv_wide(ConvPart q, ConvGather g, ConvLine u)
 RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v,
                                  ConvLine u, int n, int end)
 {
-    enum { AGAIN = 200 }; /* products of a row whose time is that of a separate tile of conv_sum */
+    enum { AGAIN = 200 }; /* products of a row that take as long as one more tile of conv_sum */
     const int rows = conv_wide_rows(q), missing = rows - u.count % rows;
     const bool again = missing * g.down.taps * g.across.taps * g.inputs < AGAIN;
     const int count = again ? u.count : u.count / rows * rows, last = u.count - rows;

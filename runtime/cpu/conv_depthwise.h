@@ -3,8 +3,8 @@
  *     y[n][i][j][c] = sum over taps of x[n][i'][j'][c] w[r][s][c]        w (R, S, C)
  *
  * Channels share no data, so each multiply-add needs a load of x: at most a vector a cycle, and
- * large images run at memory bandwidth.  Boxes and phases are those of conv_gather.h; a tile is a
- * few adjacent positions of a row by one vector of channels.
+ * large images run at memory bandwidth.  Boxes and phases are those of conv_box.h; a tile is a few
+ * adjacent positions of a row by one vector of channels.
  */
 #ifndef CPU_CONV_DEPTHWISE_H
 #define CPU_CONV_DEPTHWISE_H

@@ -166,9 +166,9 @@ typedef struct TapsBlock {
     int first, count, o, outputs, k, channels;
 } TapsBlock;
 
-/* What the block after b reads, if positions of x lie in a row.  The next block has the next
- * channels; or else the next outputs with the first channels, which are in the cache if a block has
- * all channels; or else the next positions. */
+/* What the block after b reads: the next channels; after the last channels, the next outputs with
+ * the first channels, which are still copied if a block has all channels; after the last outputs,
+ * the next positions.  Nothing if the positions of x do not lie in a row. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;

@@ -8,8 +8,8 @@
  * with two samples a chunk, 4 MB for 98 multiply-adds a number.  Here a unit is a block of filters:
  * outputs by channels of one tap.  Filters and states are read and written once a step, when the
  * sum of a tile is complete.  x and dy are copied as in conv_dw_taps.h, all positions of a shard at
- * once, at most TAPS_POSITIONS: with more positions, the copies, made for each block, cost what is
- * saved.  One group only.
+ * once, at most TAPS_POSITIONS: the copies are made for each block, and with more positions they
+ * cost as much as they save.  One group only.
  *
  * Milliseconds of sums and update on two threads of a Xeon, with slices and with blocks of filters:
  *   3x3 512        at 1 x 1, 32 samples       1.7   0.55

@@ -56,7 +56,7 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     conv_end(t, rows, first * g.y.position, g.y.position, q, act, mask);
 }
 
-/* Team member's part of these rows. */
+/* A team member's part of these rows. */
 RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, Mask mask,
                               ConvGather g, RtGrid part)
 {

@@ -168,7 +168,7 @@ typedef struct PoolWindows {
     uint16_t at[PATCH_WINDOWS];
 } PoolWindows;
 
-/* Copies whole vectors; the next copy overwrites what is too much. */
+/* Copies whole vectors; the next copy overwrites the surplus. */
 RT_INLINE void pool_patches(real *t, PoolWindows *w, ConvImage m, Conv c, int bands)
 {
     const int length = c.s * c.c, width = (c.stride_w + c.s) * c.c;

@@ -210,9 +210,10 @@ RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *r
         RT_MAP((int64_t)d.n * d.k, STORE(dx, mask(LOAD(dx), LOAD(y))));
 }
 
-/* Adding the lanes of those dot products costs as much as four more vectors of outputs.  If that is
- * too much, W is transposed once a step to panels [ceil(K / P)][O][P] of inputs, and the product
- * has inputs in the lanes: a forward pass with K and O exchanged. */
+/* The last additions of dense_dx, over the lanes of each dot product, cost as much as four more
+ * vectors of outputs.  If that is too much, W is transposed once a step to panels
+ * [ceil(K / P)][O][P] of inputs, and the product has inputs in the lanes: a forward pass with K and
+ * O exchanged. */
 #define DENSE_TURNED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
 
 /* Transposes V inputs by V outputs to rows of P reals.  Elements outside of W are 0; elements

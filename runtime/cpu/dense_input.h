@@ -194,7 +194,7 @@ RT_INLINE void sparse_add(vec *restrict c, DenseUpdate q, DenseBlock b, const Rt
                        dy + n * q.dy_row, q.dy_row, P, vectors);
 }
 
-/* c = the sum over at most two shards; below, over at most four. */
+/* c = the sum over at most two shards.  sparse_four: over at most four. */
 RT_INLINE void sparse_two(vec *restrict c, DenseUpdate q, DenseBlock b, const RtInt *word,
                           int shard, int shards, int column, int vectors)
 {

@@ -74,8 +74,8 @@ RT_INLINE void layer_norm_dw_plain(real *dw, const real *dy, const real *x, Laye
  * summed, because numbers far from 0 lose more digits with each addition. */
 enum { RT_ROW_CHAIN = 256 };
 
-/* Lanes after the end of the row hold its mean, or its first number, so that they add nothing to
- * the squares, or to the differences. */
+/* Lanes after the end of the row add nothing: in the sum they hold the number that is subtracted,
+ * and in the sum of squares the mean. */
 RT_INLINE RowMoments row_moments(const real *x, LayerNorm l)
 {
     const bool many = l.k > RT_ROW_CHAIN * V;

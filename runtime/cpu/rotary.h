@@ -1,6 +1,6 @@
 /* rotary.h -- positions as angles: pairs of features are rotated, or waves are added.
  *
- *   angle of pair i at step t: t base^(-2 i / D)
+ *   angle of pair i at position t: t base^(-2 i / D)
  *
  *   x, y (N, T, heads D)      rotary: a pair is i and i + D / 2 of a head; backward: -angle
  *                             sinusoidal: heads = 1; 2 i gets the sine, 2 i + 1 the cosine
@@ -44,8 +44,9 @@ RT_INLINE void sinusoidal_plain(real *y, const real *x, Rotary r)
 
 /* ----------------------------------------------------------------------------------------- fast */
 
-/* cos and sin of the angles of all pairs (c, s), and of a step's rotation (dc, ds).  In double:
- * each step is a product of complex numbers instead of two functions. */
+/* cos and sin of the angles of all pairs (c, s), and of the rotation from one position to the next
+ * (dc, ds).  In double: each position takes a product of complex numbers instead of two
+ * functions. */
 RT_INLINE void rotary_begin(double *c, double *s, double *dc, double *ds, int pairs, Rotary r)
 {
     for (int i = 0; i < pairs; i++) {

@@ -1,6 +1,8 @@
-/* scan.h -- loops over time: elements of sequences, and values that one step passes to the next.
+/* scan.h -- loops over time: elements of sequences, and values that one time step passes to the
+ * next.
  *
- * A sequence is (N, T, size) as in the language: the elements of one step lie T x size reals apart.
+ * A sequence is (N, T, size) as in the language: the elements of one time step lie T x size reals
+ * apart.  A "step" in this file is a time step.
  */
 #ifndef CPU_SCAN_H
 #define CPU_SCAN_H

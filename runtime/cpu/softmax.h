@@ -45,7 +45,8 @@ RT_INLINE void softmax_dx_plain(real *dx, const real *y, const real *dy, int n, 
     }
 }
 
-/* Squares of K rows: row i is a softmax over elements 0 .. i; the others become 0. */
+/* x: squares of K rows.  Row i becomes a softmax over elements 0 .. i; its other elements become
+ * 0. */
 RT_INLINE void softmax_causal_plain(real *y, const real *x, int n, int k)
 {
     for (int i = 0; i < n; i++, y += k, x += k) {

@@ -34,7 +34,7 @@ RT_INLINE void token_row(real *y, const real *w, const Rt *r, int n)
 
 /* ------------------------------------------------------------------------------------- positions
  *
- * rotary.h for the one step r->position. */
+ * rotary.h for the one position r->position. */
 RT_INLINE double token_angle(const Rt *r, int i, int d, double base)
 {
     return (double)r->position * pow(base, -2.0 * i / d);
@@ -104,7 +104,7 @@ RT_INLINE void token_attention_plain(real *o, const real *x, const Rt *r, int64_
     }
 }
 
-/* The same with steps in the lanes, then features. */
+/* As token_attention_plain, with positions in the lanes, then features. */
 RT_INLINE void token_attention(real *restrict o, const real *restrict x, const Rt *r, int64_t at,
                                TokenAttention a)
 {

@@ -14,7 +14,7 @@
 #define V_INTERLEAVE (RT_VEC_BYTES / 4)
 #endif
 
-/* Interleave the lanes of the lower halves of a and b; of the upper halves. */
+/* Orders of lanes: V_LOW interleaves the lower halves of a and b, V_HIGH the upper halves. */
 #if V_INTERLEAVE == 16
 #define V_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31

@@ -129,7 +129,7 @@ RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k)
 RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
 RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
 RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
-/* A bit for each lane in which a == b; below, in which x is not 0. */
+/* v_equal: a bit for each lane in which a == b.  v_nonzero: in which x is not 0. */
 RT_INLINE int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
 /* The lanes of x that have a bit in `lanes`, moved to the front. */
 RT_INLINE vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
