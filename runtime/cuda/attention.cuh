@@ -1,15 +1,15 @@
-/* attention.cuh -- causal_attention: each step mixes the values of the steps up to its own
+/* attention.cuh -- causal_attention: each position mixes the values of the positions up to its own
  * (formulas: runtime/cpu/attention.h).
  *
  *   x (N, T, 3 C): q, k and v side by side, C = heads D      o, dy (N, T, C)      dx like x
  *
- * A block takes 32 steps of a head and goes over the other steps, 32 at a time; their scores exist
- * only in shared memory.  A warp has four of the block's steps.  A lane has one of the other steps
- * while scores are computed, and one of every 32 features while values are mixed.  The softmax is
- * computed online: a new largest score scales down what was added so far.
+ * A block takes 32 positions of a head and goes over the other positions, 32 at a time; their
+ * scores exist only in shared memory.  A warp has four of the block's positions.  A lane has one of
+ * the other positions while scores are computed, and one of every 32 features while values are
+ * mixed.  The softmax is computed online: a new largest score scales down what was added so far.
  *
- * The backward pass takes three launches.  The first computes for each step the logarithm of the
- * sum of exponentials, and the sum of p dp, and stores both where its dq will be.  The second
+ * The backward pass takes three launches.  The first computes for each position the logarithm of
+ * the sum of exponentials, and the sum of p dp, and stores both where its dq will be.  The second
  * computes dk and dv, with 32 keys a block, and the third dq.
  * Source: Dao et al. 2022, "FlashAttention"; Milakov & Gimelshein 2018 (online softmax).
  */
@@ -22,7 +22,7 @@ struct Attention {
     double scale;
 };
 
-/* Steps of a warp: 8 warps have 32.  Strips of 32 features: 8 at most. */
+/* Positions of a warp: 8 warps have 32.  Strips of 32 features: 8 at most. */
 enum { ATTENTION_EACH = 4, ATTENTION_STRIPS = RT_HEAD_MOST / RT_WARP };
 
 struct AttentionTiles {
@@ -38,7 +38,7 @@ template <class T> struct HeadRows {
 
 /* The work of a block. */
 struct AttentionBlock {
-    int first; /* of its 32 steps */
+    int first; /* of its 32 positions */
     int64_t sample;
     int head;
 };
@@ -73,7 +73,7 @@ DEVICE void attention_fetch(real (*tile)[WARP + 1], HeadRows<const real> x, int 
     }
 }
 
-/* s[i] = row a_first + (this warp's step i) of a . row b_first + lane of b */
+/* s[i] = row a_first + (this warp's position i) of a . row b_first + lane of b */
 DEVICE void attention_scores(real (&s)[ATTENTION_EACH], AttentionTiles &m, HeadRows<const real> a,
                              int a_first, HeadRows<const real> b, int b_first)
 {
@@ -95,7 +95,7 @@ DEVICE void attention_scores(real (&s)[ATTENTION_EACH], AttentionTiles &m, HeadR
     }
 }
 
-/* y[i][strip]: this warp's step i, feature 32 strip + lane. */
+/* y[i][strip]: this warp's position i, feature 32 strip + lane. */
 typedef real AttentionSums[ATTENTION_EACH][ATTENTION_STRIPS];
 
 /* y += p b.  The rows of p belong to one warp each; the barrier makes them visible to its lanes. */
@@ -122,7 +122,7 @@ DEVICE void attention_mix(AttentionSums &y, AttentionTiles &m, const real (&p)[A
     }
 }
 
-/* Stores the sums; by: a factor for each step. */
+/* Stores the sums; by: a factor for each position. */
 DEVICE void attention_store(HeadRows<real> y, const AttentionSums &sum, int first,
                             const real (&by)[ATTENTION_EACH])
 {
@@ -141,7 +141,7 @@ DEVICE bool attention_sees(int i, int j, Attention a)
     return j < a.t && (!a.causal || j <= i);
 }
 
-/* Number of steps that the last row of a block sees. */
+/* Number of positions that the last row of a block sees. */
 DEVICE int attention_seen(int first, Attention a)
 {
     return a.causal && first + WARP < a.t ? first + WARP : a.t;
@@ -200,8 +200,8 @@ DEVICE void attention(real *o, const real *x, Attention a)
 
 /* ------------------------------------------------------------------------------- backward */
 
-/* Two numbers for each step, in its first two elements of dq: log of the sum of exponentials, and
- * the sum of p dp. */
+/* Two numbers for each position, in its first two elements of dq: log of the sum of exponentials,
+ * and the sum of p dp. */
 SIZE int attention_dx_sums_blocks(Attention a)
 {
     return attention_blocks(a);
@@ -242,14 +242,14 @@ DEVICE void attention_dx_sums(real *dx, const real *x, const real *dy, Attention
         attention_dx_sums_part(dx, x, dy, a, attention_block(block, a));
 }
 
-/* Replaces a score s by p, and its dp by ds; kept: the two numbers of step i. */
+/* Replaces a score s by p, and its dp by ds; kept: the two numbers of position i. */
 DEVICE void attention_ds(real &s, real &dp, bool sees, const real *kept, Attention a)
 {
     s = sees ? s_exp(s * (real)a.scale - kept[0]) : 0;
     dp = sees ? (real)a.scale * s * (dp - kept[1]) : 0;
 }
 
-/* dk and dv: the block's steps are keys; lanes have the steps that see them. */
+/* dk and dv: the block's positions are keys; lanes have the positions that see them. */
 SIZE int attention_dx_keys_blocks(Attention a)
 {
     return attention_blocks(a);

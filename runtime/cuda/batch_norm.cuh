@@ -133,7 +133,8 @@ DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_
         norm_join);
 }
 
-/* moments: of the shard; with sync, of the batch's first shard, and then of all other shards. */
+/* moments: of the shard; with sync, of the batch's first shard, followed by those of all other
+ * shards. */
 SIZE int batch_statistics_blocks(int64_t, int, int64_t, double, int channels)
 {
     return channels;
@@ -343,9 +344,9 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
     *average = s_fma((real)keep, *average, (1 - (real)keep) / (real)shards * sum);
 }
 
-/* Running averages of the shards' means and unbiased variances, after a step that updates: not if
- * the loss is not finite.  If r->grad is set, the sums go there, at offset `grad`, and
- * batch_record_grad uses them after the reduction over ranks. */
+/* Running averages of the shards' means and unbiased variances.  They stay as they are if the loss
+ * is not finite.  If r->grad is set, the sums go there, at offset `grad`, and batch_record_grad
+ * uses them after the reduction over ranks. */
 DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
                          int loss, int64_t count, int shards, double keep, int channels)
 {

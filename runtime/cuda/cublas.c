@@ -44,7 +44,7 @@ typedef struct Ready {
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t algorithm;
-    /* If no algorithm also computes the sums: the product of a with ones. */
+    /* If no algorithm also computes the sums: they are the product of a with ones. */
     RtProduct apart;
     struct Ready *sums; /* NULL: the algorithm computes the sums, or there are none */
     const void *ones;

@@ -32,7 +32,7 @@ typedef struct RtProduct {
     bool add;        /* the product is added to y: several calls make one sum */
     bool bias, relu; /* y = relu(a b + bias), a bias for each column */
     bool sums;       /* also computed; never with a bias */
-    bool mask;       /* with relu: also written, for the row that undoes the relu */
+    bool mask;       /* with relu: the mask is also written, for the relu's gradient */
     int undoes;      /* 1 + number of the row whose mask sets numbers of y to 0; 0: no mask */
     bool factors_half, half; /* stored in two bytes: a and b; y and the bias */
     int align;               /* the address of each operand is a multiple of so many bytes */

@@ -18,8 +18,8 @@ typedef struct CudnnPlanned {
 
 typedef enum { CUDNN_EMBEDDED, CUDNN_KEPT, CUDNN_MADE } CudnnFrom;
 
-/* dir: where plans are kept; NULL: nowhere; an error if it cannot be written is ignored.  Returns
- * false, with p->why, if cuDNN has no engine for the graph on this GPU. */
+/* dir: where plans are kept; NULL: nowhere.  An error of a write there is ignored.  Returns false,
+ * with p->why, if cuDNN has no engine for the graph on this GPU. */
 bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
                 CudnnFrom *from);
 /* $TENON_CACHE/plans, $XDG_CACHE_HOME/tenon/plans or ~/.cache/tenon/plans; makes it if necessary.

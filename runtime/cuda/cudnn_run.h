@@ -2,10 +2,10 @@
  * and each call is a line between launches.
  *
  * A graph is a line in the language of cudnn_graph.h.  Its first three tensors are two operands and
- * the result; the next two are a bias and what is added, or one of these, or the value whose relu
- * is undone, or where sums of the result go.  Its plan is embedded.  If the plan is missing, or was
- * made for another GPU, driver or cuDNN, it is made again and kept for the next start
- * (cudnn_load.h).
+ * the result.  The fourth and fifth, if there are any, are a bias, a value that is added, the
+ * output of a relu whose gradient is computed, or the destination of sums of the result.  The plan
+ * of a graph is embedded.  If the plan is missing, or was made for another GPU, driver or cuDNN, it
+ * is made again and kept for the next start (cudnn_load.h).
  */
 #ifndef CUDNN_RUN_H
 #define CUDNN_RUN_H

@@ -158,7 +158,8 @@ static void *memory(int64_t bytes, const char *what)
     return there;
 }
 
-/* Through pinned memory, which the last copy no longer uses when the stream is empty. */
+/* Copies through pinned memory.  When the stream is empty, the last copy no longer uses this
+ * memory. */
 static void gpu_put(void *there, const void *here, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += STAGING) {

@@ -62,8 +62,8 @@ DEVICE void loss_scale_tell(const Rt *r, bool good)
 }
 
 /* The step whose corrections of Adam this step must use.  The host has counted all steps of the
- * launch, but skipped steps do not count: it is the step before this one by the number of skipped
- * steps. */
+ * launch, but skipped steps do not count.  So it is the n-th step before this one, if n steps of
+ * the launch have been skipped. */
 DEVICE const Rt *loss_scale_counted(const Rt *r)
 {
     const int64_t left_out = (int64_t)(r->scaling->skipped - r->skipped);

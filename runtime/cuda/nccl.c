@@ -170,9 +170,9 @@ static void open_link(const char id[LINK_ID], const Comm *c, const RtDevice *d, 
                "joining the other GPUs");
 }
 
-/* Whether the pending part of a call is done; the communicator accepts no other call before.  NCCL
- * cannot say which rank caused a failure.  If a rank is lost, the wait that polls here can
- * (comm/watch.c), and it gets the time for that. */
+/* Whether the pending part of a call is done; until then, the communicator accepts no other call.
+ * NCCL cannot say which rank caused a failure, but the caller, which polls, can if a rank is lost
+ * (comm/watch.c).  So this function reports a failure only after BLAME seconds. */
 static bool settled(void)
 {
     static double failed;
@@ -316,7 +316,7 @@ static void nccl_look(void)
     settled();
 }
 
-/* NCCL's kernels wait for a rank that no longer exists. */
+/* Aborts NCCL's kernels, which would wait for ever for a rank that no longer exists. */
 static void let_go(void)
 {
     if (comm)

@@ -9,8 +9,8 @@
 #ifndef CUDA_OWN_CUH
 #define CUDA_OWN_CUH
 
-/* The owner of a gradient: its parts, which blocks take in turns; the slots of a part, each `width`
- * threads wide; walk(f) as in results.cuh. */
+/* The owners of a gradient's numbers.  parts: number of parts, which blocks take in turns; slots:
+ * of a thread in a part; width: threads that have slots; walk(f): as in results.cuh. */
 struct DenseOwn {
     Dense d;
     static constexpr int width = THREADS;

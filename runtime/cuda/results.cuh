@@ -1,10 +1,10 @@
 /* results.cuh -- which numbers of a stage's result a thread computes, in its order
  * (persistent.cuh).
  *
- * Calls f(at, slot) for each number that this thread has written as y[at].  slot counts the
- * positions of the thread's results, including those after the last number: slot `slot` of a thread
- * is the same number in each step.  A stage that follows this order reads only numbers of its own
- * threads, and needs no barrier.  Nothing here uses shared memory.
+ * These functions call f(at, slot) for each number that this thread has written as y[at].  slot
+ * counts the positions of the thread's results, including those after the last number: slot `slot`
+ * of a thread is the same number in each step.  A stage that follows this order reads only numbers
+ * of its own threads, and needs no barrier.  Nothing here uses shared memory.
  */
 #ifndef CUDA_RESULTS_CUH
 #define CUDA_RESULTS_CUH
@@ -72,8 +72,8 @@ template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
 
 /* ------------------------------------------------------------------------------- pooling */
 
-/* The pixels of the windows whose dy this thread has computed, which walk(f) goes through.  Each
- * pixel lies in exactly one window, and windows are complete. */
+/* The pixels of the windows whose dy this thread has computed; walk(f) goes through the windows.
+ * Each pixel lies in exactly one window, and windows are complete. */
 template <class Walk, class F> DEVICE void pool_results(Pool p, Walk walk, F f)
 {
     walk([=](unsigned at, int slot) {

@@ -1,7 +1,7 @@
 /* rotary.cuh -- positions as angles: pairs of features are rotated, or waves are added; a thread
  * for each number of the result.
  *
- *   x, y (N, T, heads D); formulas: runtime/cpu/rotary.h.  Angles are in double: step times
+ *   x, y (N, T, heads D); formulas: runtime/cpu/rotary.h.  Angles are in double: position times
  *   frequency loses no digits.
  */
 #ifndef CUDA_ROTARY_CUH

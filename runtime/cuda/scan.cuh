@@ -1,8 +1,9 @@
-/* scan.cuh -- loops over time: elements of sequences, and values that one step passes to the next.
+/* scan.cuh -- loops over time: elements of sequences, and values that one time step passes to the
+ * next.
  *
- * The host runs the loop: it launches the kernels of a step one after another, with the number of
- * the step.  The loop is recorded with the rest of the training step, so it costs the host nothing.
- * A sequence is (N, T, size) as in the language.
+ * The host runs the loop: it launches the kernels of one time step after another, with the index of
+ * the time step as `step`.  The loop is recorded with the rest of the training step, so it costs
+ * the host nothing.  A sequence is (N, T, size) as in the language.
  */
 #ifndef CUDA_SCAN_CUH
 #define CUDA_SCAN_CUH

@@ -3,8 +3,8 @@
 #define CUDA_THREADS_CUH
 #include <math.h>
 
-/* At least two blocks fit on a multiprocessor.  Without this bound, ptxas has spilled a word to
- * keep to 32 or 64 registers. */
+/* At least two blocks fit on a multiprocessor.  Without this bound, ptxas once spilled a word to
+ * stay within 32 or 64 registers. */
 #define KERNEL static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
 #define SIZE   static constexpr __host__ __device__ /* of a layer or a launch, at compile time */
 #define DEVICE static __device__ __forceinline__

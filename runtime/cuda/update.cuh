@@ -112,7 +112,7 @@ DEVICE UpdateNumber update_number(const Rt *r, const UpdateRow &q, int64_t i)
                         q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i};
 }
 
-/* g: its gradient.  counted: the step whose Adam corrections are used. */
+/* Updates the number x.  g: its gradient.  counted: the step whose Adam corrections are used. */
 template <class Rule>
 DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, const UpdateNumber &x,
                         real g, Rule rule)

@@ -11,9 +11,11 @@
  *   plan WAY ENGINE NOTES WORKSPACE BYTES MILLISECONDS      DIR/NUMBER.plan has the plan, from 0 on
  *   none MILLISECONDS WHY
  *
- * It is a separate program, so that the compiler links neither CUDA nor the runtime.  A fused graph
- * takes seconds, and cuDNN compiles one at a time in each process, so several processes divide the
- * lines.  If a process dies, its current line fails, and the others continue.
+ * WAY is the index of the variant.
+ *
+ * tenon-plan is a separate program, so that the compiler links neither CUDA nor the runtime.  A
+ * fused graph takes seconds, and cuDNN compiles one at a time in each process, so several processes
+ * divide the lines.  If a process dies, its current line fails, and the others continue.
  */
 #include "cuda/cudnn_plan.h"
 #include <dlfcn.h>
