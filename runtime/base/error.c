@@ -172,7 +172,8 @@ static void __attribute__((noreturn)) end_process(int code)
 
 static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
 {
-    if (quiet) { /* rank 0 reports an error that all ranks make; its launcher ends the others */
+    /* Rank 0 has 1 s to report an error that all ranks make; its launcher then ends this rank. */
+    if (quiet) {
         signal(SIGTERM, SIG_DFL);
         sleep(1);
     }

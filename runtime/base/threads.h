@@ -61,6 +61,6 @@ void pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end);
 void pool_each(Pool *p, PoolWork work, void *arg);
 
 int threads_available(void);        /* processors that this process may use */
-void threads_flush_denormals(void); /* part of the numerics: in every thread that computes */
+void threads_flush_denormals(void); /* part of the numerics: for each computing thread */
 
 #endif

@@ -68,7 +68,7 @@ void comm_enter(Comm *c, const char *during); /* the same on the caller's thread
 void comm_leave(Comm *c);
 void comm_attend(CommState *s); /* answers ranks that ask what this rank is doing */
 
-/* Between comm_begin and comm_end. */
+/* To be called between comm_begin and comm_end. */
 void comm_gather_now(Comm *c, const CommPart *part, int n);
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
 
