@@ -115,7 +115,7 @@ static ImageFile describe_image(const char *folder, const char *name, int label,
     return f;
 }
 
-/* Image k of every class before image k + 1 of any. */
+/* Lists image k of every class before image k + 1 of any class. */
 static void take_turns(Folders *out, const Names *class, const Names *file, const char *split)
 {
     Hash h = hash_new();

@@ -36,8 +36,8 @@ void remote_ready(Remote *m, int n);
 void remote_steps(Remote *m, int n); /* n steps as one launch (p->steps) */
 
 /* A list of launches that is the same each time.  True: its recording has been played.  False: the
- * caller launches, and then calls remote_played.  The first time loads the kernels, the second time
- * is recorded.  REMOTE_TRAIN + i: the list of 2^i steps. */
+ * caller launches, and then calls remote_played.  The first call loads the kernels; the launches
+ * of the second call are recorded.  REMOTE_TRAIN + i: the list of 2^i steps. */
 enum { REMOTE_TEST, REMOTE_TRAIN, REMOTE_LISTS = REMOTE_TRAIN + 7 };
 bool remote_play(Remote *m, int list);
 void remote_played(Remote *m, int list);
