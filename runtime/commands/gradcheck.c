@@ -295,8 +295,6 @@ int gradcheck_run(const RtProgram *p, const Options *o)
     return right ? 0 : 1;
 }
 
-/* In f16: uses the first scale with finite gradients, beginning at the requested one and halving
- * it. */
 static bool all_finite(const Check *c)
 {
     for (int k = 0; k < c->p->ngradient; k++)
@@ -306,6 +304,7 @@ static bool all_finite(const Check *c)
     return true;
 }
 
+/* The loss.  In f16, halves the requested scale until the gradients are finite. */
 static double scaled_loss(Check *c, const Options *o)
 {
     net_scale(c->net, o->loss_scale, 0);

@@ -1,5 +1,6 @@
 /* predict.c -- the command `predict`: outputs for the samples of a file, one row for each sample.
- * Classes are printed as probabilities; for a text or an image, its class with its probability.
+ * Classes are printed as probabilities; for a text or an image, the class and its probability are
+ * printed.
  */
 #include "base/error.h"
 #include "base/mapped.h"
@@ -71,7 +72,7 @@ static void softmax(double *v, int64_t n)
         v[i] /= sum;
 }
 
-/* Whether the output is one number: the probability of class 1, of classes 0 and 1. */
+/* Whether the output is one number: the probability of class 1, where the classes are 0 and 1. */
 static bool is_truth(const RtProgram *p)
 {
     return p->classes == 2 && p->outputs == 1;

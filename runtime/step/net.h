@@ -1,9 +1,11 @@
 /* net.h -- a program with its memory, and the operations on it: training steps, evaluation, one
  * token at a time.
  *
- * The memory is laid out as rt.h says: fixed | one region a shard | one region a thread | one
- * gradient buffer a part | scratch of sums over ranks.  It is the host's, or a device's; then the
- * host has a copy of `fixed` (on_device.c).
+ * The memory is laid out as rt.h says: fixed | one region a shard | one region a thread | scratch
+ * of each thread, if threads share regions | one gradient buffer a part | scratch of sums over
+ * ranks.
+ * The memory is the host's or a device's.  With a device, the host has a copy of `fixed`
+ * (on_device.c).
  *
  * This rank's shards form parts: the nodes of the tree (comm/tree.h) that lie inside them; with
  * --groups, those of each simulated rank. Usually there is one part.

@@ -1,8 +1,8 @@
 /* phases.c -- which phases a training step consists of, and how many units they have.
  *
- * Sums are complete units of the phase `to_grad`.  Where gradients go through a buffer (Rt.grad),
- * this phase runs bucket by bucket, and the phase `from_grad` updates from the buffer.  Otherwise
- * the update is part of the phase `to_grad`.
+ * A bucket consists of complete units of the phase `to_grad`.  Where gradients go through a buffer
+ * (Rt.grad), this phase runs bucket by bucket, and the phase `from_grad` updates from the buffer.
+ * Otherwise the update is part of the phase `to_grad`.
  */
 #include "step/step.h"
 #include <stddef.h>
