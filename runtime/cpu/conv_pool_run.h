@@ -4,7 +4,7 @@
  * positions: a quarter of the textbook work.  For each kernel row, an output adds to, or reads, a
  * run of S * C reals that are contiguous in the image and in the weights.  The runs of a few kernel
  * rows stay in registers while a list of outputs is processed.  Outputs whose gradient is zero are
- * left out; after a relu these are many (lenet_relu on MNIST: 0.3).
+ * left out; after a relu these are many (lenet_relu on MNIST: a share of 0.3).
  *
  * A frame is the image with its padding, in a layout in which every run starts at a multiple of 32
  * bytes: rows are padded to whole lines, and odd columns have a second copy if a pixel does not

@@ -54,7 +54,7 @@ RT_INLINE void dense_input_block(real *restrict x, const Rt *r, int first, int n
                         count, all);
 }
 
-/* Reals of the pending sums of a unit: a panel of outputs for each panel and input. */
+/* Reals of the pending sums of a unit: P for each panel of outputs and each input. */
 #define DENSE_INPUT_SUMS(o) (DENSE_PANELS(o) * DENSE_INPUT_COLUMNS * P)
 
 /* The shards of a block are a node of the tree, or the rest of one at the end.  If a shard has

@@ -4,8 +4,8 @@
  *
  * An output tile costs a^2 multiplications for each pair of channels instead of m^2 r^2: 2.25 times
  * fewer for F(2x2, 3x3), 4 for F(4x4, 3x3), 2.8 for F(2x2, 5x5).  There are a^2 products
- * V[e] (tiles x C) times U[e] (C x O), one for each element e of the transformed tile.  Tiles are
- * processed in blocks, so that V and one panel of M stay in the L2 cache.
+ * M[e] (tiles x O) = V[e] (tiles x C) U[e] (C x O), one for each element e of the transformed tile.
+ * Tiles are processed in blocks, so that V and one panel of M stay in the L2 cache.
  * Points 0, 1, -1, infinity for a = 4 and 0, 1, -1, 2, -2, infinity for a = 6.  Error compared with
  * direct convolution: F(2x2) about the same, F(4x4) 3-4 times as large.
  * Source: Winograd 1980; Lavin & Gray 2016, "Fast algorithms for convolutional neural networks".
