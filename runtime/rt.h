@@ -259,6 +259,11 @@ typedef struct RtGrid {
 extern _Thread_local RtTeam rt_team;
 void rt_team_wait(void);
 RtGrid rt_team_grid(int64_t rows, int64_t columns);
+/* The numbers of parts alone, which are the same for all members. */
+RtGrid rt_team_shape(int64_t rows, int64_t columns);
+/* The argument of the first member, with a barrier.  Another barrier must follow before the next
+ * call. */
+void *rt_team_share(void *own);
 #define TEAM_FIRST (rt_team.at == 0)
 /* A call that the first member makes for the whole team. */
 #define ALONE(...)                                                                                 \

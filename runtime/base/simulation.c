@@ -41,6 +41,7 @@ typedef struct Member {
     bool waits, ended;
     int arrived; /* of the first thread of a team: members at the barrier */
     int parts;   /* ended in this step */
+    int counted; /* of these, the parts whose call is known */
 } Member;
 
 struct Simulation {
@@ -178,12 +179,15 @@ void simulation_step_end(Simulation *s)
 
 /* ---- members of teams */
 
-/* The part that the last barrier has ended was of this call. */
+/* The parts since the last call were of this one: the last barrier has ended it, and a kernel can
+ * have barriers inside. */
 bool simulation_tick(int call)
 {
     Simulation *s = active;
-    if (s && s->current && s->member[s->running].parts > 0)
-        s->current->unit[s->running].call[s->member[s->running].parts - 1] = call;
+    Member *m = s ? &s->member[s->running] : NULL;
+    for (; m && m->counted < m->parts; m->counted++)
+        if (s->current)
+            s->current->unit[s->running].call[m->counted] = call;
     return s;
 }
 
@@ -247,7 +251,7 @@ static void start_member(Simulation *s, Member *m)
     m->context.uc_link = &s->caller;
     makecontext(&m->context, enter, 0);
     m->waits = m->ended = false;
-    m->arrived = m->parts = 0;
+    m->arrived = m->parts = m->counted = 0;
 }
 
 /* Runs each member up to its next barrier, in turn, until all have ended. */

@@ -25,6 +25,7 @@ enum {
 struct Barrier {
     alignas(LINES) atomic_ullong arrived; /* the member writes it */
     uint64_t number;                      /* of the last barrier that the member has reached */
+    void *shared;                         /* of the first member: rt_team_share */
     alignas(LINES) atomic_ullong leave;   /* the parent writes it */
 };
 
@@ -81,10 +82,18 @@ void rt_team_wait(void)
     }
 }
 
-/* This member's part of the best grid with at most `of` parts.  Best is the grid whose largest part
- * is smallest; among equals the one with the fewest columns, because parts of one column read the
- * same weights. */
-RtGrid rt_team_grid(int64_t rows, int64_t columns)
+void *rt_team_share(void *own)
+{
+    Barrier *first = rt_team.barrier - rt_team.at;
+    if (TEAM_FIRST)
+        first->shared = own;
+    rt_team_wait();
+    return first->shared;
+}
+
+/* Best is the grid whose largest part is smallest; among equals the one with the fewest columns,
+ * because parts of one column read the same weights. */
+RtGrid rt_team_shape(int64_t rows, int64_t columns)
 {
     const int of = rt_team.of;
     int64_t best = INT64_MAX;
@@ -96,6 +105,13 @@ RtGrid rt_team_grid(int64_t rows, int64_t columns)
         if (largest < best)
             best = largest, g.rows = (int)down, g.columns = across;
     }
+    return g;
+}
+
+/* This member's part of the best grid with at most `of` parts. */
+RtGrid rt_team_grid(int64_t rows, int64_t columns)
+{
+    RtGrid g = rt_team_shape(rows, columns);
     if (rt_team.at >= g.rows * g.columns)
         return (RtGrid){0};
     g.row = rt_team.at / g.columns, g.column = rt_team.at % g.columns;

@@ -84,21 +84,111 @@ RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int ldx, 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c, int ldx,
-                                  int lanes)
+/* Adds a block with the moments (mean, m2) to moments of `have` rows. */
+RT_INLINE void norm_add_moments(real *moments, vec mean, vec m2, int rows, real have, int c,
+                                int lanes)
 {
-    const vec mean = norm_sum(x, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
-    const vec m2 = norm_sum(x, mean, true, rows, ldx, lanes);
     vec all = v_load_lanes(moments, lanes), all2 = v_load_lanes(moments + c, lanes);
     norm_join(&all, &all2, mean, m2, have, (real)rows);
     v_store_lanes(moments, all, lanes);
     v_store_lanes(moments + c, all2, lanes);
 }
 
+RT_INLINE vec norm_mean(const real *x, int rows, int ldx, int lanes)
+{
+    return norm_sum(x, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
+}
+
+RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c, int ldx,
+                                  int lanes)
+{
+    const vec mean = norm_mean(x, rows, ldx, lanes);
+    norm_add_moments(moments, mean, norm_sum(x, mean, true, rows, ldx, lanes), rows, have, c,
+                     lanes);
+}
+
+/* Few channels leave members of a team without work.  Then members share blocks of rows: each
+ * computes the values of its blocks into a room of the first member; after a barrier, each adds the
+ * values of its channels, block by block, in the same order as one thread does.  The room has two
+ * halves in turn, so that one barrier for each group of blocks is enough. */
+enum { NORM_ROOM = 64 * 1024 / sizeof(real) };
+
+RT_INLINE bool norm_together(BatchNorm s)
+{
+    return __builtin_expect(rt_team.of > 1, 0) && (s.c + V - 1) / V < 2 * rt_team.of &&
+           (s.c + V - 1) / V % rt_team.of != 0;
+}
+
+/* The blocks first .. first + count - 1, a group of at most `values` x C reals each; the member's
+ * part of their table of blocks by vectors of channels. */
+typedef struct NormGroup {
+    int first, count;
+    real *room; /* (count, values, C) */
+    TeamRange blocks, vectors;
+} NormGroup;
+
+RT_INLINE NormGroup norm_group(real *room, int first, int blocks, int values, BatchNorm s)
+{
+    const int most = NORM_ROOM / (values * s.c) > 1 ? NORM_ROOM / (values * s.c) : 1,
+              count = blocks - first < most ? blocks - first : most;
+    const RtGrid g = team_grid(count, (s.c + V - 1) / V);
+    return (NormGroup){first, count, room + first / most % 2 * NORM_ROOM, team_rows(g, count),
+                       team_columns(g, (s.c + V - 1) / V)};
+}
+
+/* Statements for each block `b` of the member's part of a group and each vector of channels from
+ * `c` on. */
+#define NORM_GROUP_EACH(g_, s_, ...)                                                               \
+    for (int b = (int)(g_).blocks.first; b < (g_).blocks.end; b++)                                 \
+        for (int c = (int)(g_).vectors.first * V; c < (s_).c && c < (g_).vectors.end * V;          \
+             c += V) {                                                                             \
+            const int lanes = (s_).c - c < V ? (s_).c - c : V;                                     \
+            __VA_ARGS__;                                                                           \
+        }
+/* Statements for each vector of the member's channels, and in it for each block of the group. */
+#define NORM_GROUP_ADD(g_, s_, ...)                                                                \
+    TEAM_FOR(v, ((s_).c + V - 1) / V)                                                              \
+        for (int b = 0; b < (g_).count; b++) {                                                     \
+            const int c = v * V, lanes = (s_).c - c < V ? (s_).c - c : V;                          \
+            __VA_ARGS__;                                                                           \
+        }
+
+RT_INLINE void batch_moments_together(real *moments, const real *x, int64_t have, BatchNorm s)
+{
+    real own[2 * NORM_ROOM] __attribute__((aligned(64)));
+    real *const room = team_scratch(own, true);
+    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s),
+              blocks = (rows + block - 1) / block;
+    for (int first = 0, count; first < blocks; first += count) {
+        const NormGroup g = norm_group(room, first, blocks, 2, s);
+        count = g.count;
+        NORM_GROUP_EACH(g, s, const int at = (first + b) * block;
+                        const int some = rows - at < block ? rows - at : block;
+                        const vec mean = norm_mean(x + (int64_t)at * ldx + c, some, ldx, lanes);
+                        real *const to = g.room + 2 * b * s.c + c; v_store_lanes(to, mean, lanes);
+                        v_store_lanes(to + s.c,
+                                      norm_sum(x + (int64_t)at * ldx + c, mean, true, some, ldx,
+                                               lanes),
+                                      lanes))
+        TEAM_BARRIER;
+        NORM_GROUP_ADD(g, s, const int at = (first + b) * block;
+                       const real *const from = g.room + 2 * b * s.c + c;
+                       norm_add_moments(moments + c, v_load_lanes(from, lanes),
+                                        v_load_lanes(from + s.c, lanes),
+                                        rows - at < block ? rows - at : block, (real)(have + at),
+                                        s.c, lanes))
+    }
+    TEAM_BARRIER;
+}
+
 RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int seen, BatchNorm s)
 {
     const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
     const int64_t have = (int64_t)seen * s.hw;
+    if (norm_together(s)) {
+        batch_moments_together(moments, x, have, s);
+        return;
+    }
     const TeamRange part = team_range((s.c + V - 1) / V);
     for (int at = 0; at < rows; at += block, x += (int64_t)block * ldx) {
         const int count = rows - at < block ? rows - at : block;

@@ -187,9 +187,41 @@ RT_INLINE void norm_dw_columns(real *dw, const real *dy, const real *x, const re
         }
 }
 
+/* The same if members share blocks of rows (batch_moments.h). */
+RT_INLINE void batch_norm_dw_together(real *dw, const real *dy, const real *x, const real *t,
+                                      BatchNorm s)
+{
+    real own[2 * NORM_ROOM] __attribute__((aligned(64)));
+    real *const room = team_scratch(own, true);
+    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s),
+              blocks = (rows + block - 1) / block;
+    for (int first = 0, count; first < blocks; first += count) {
+        const NormGroup g = norm_group(room, first, blocks, 1, s);
+        count = g.count;
+        NORM_GROUP_EACH(g, s, const int at = (first + b) * block;
+                        const vec mean = v_load_lanes(t + c, lanes); vec sum;
+                        norm_dw_rows(&sum, dy + (int64_t)at * s.c + c, x + (int64_t)at * ldx + c,
+                                     &mean, rows - at < block ? rows - at : block, s.c, ldx, 1,
+                                     lanes);
+                        v_store_lanes(g.room + b * s.c + c, sum, lanes))
+        TEAM_BARRIER;
+        NORM_GROUP_ADD(g, s,
+                       v_store_lanes(dw + c,
+                                     v_fma(v_load_lanes(g.room + b * s.c + c, lanes),
+                                           v_load_lanes(t + s.c + c, lanes),
+                                           v_load_lanes(dw + c, lanes)),
+                                     lanes))
+    }
+    TEAM_BARRIER;
+}
+
 RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const real *restrict x,
                              const real *restrict t, BatchNorm s)
 {
+    if (norm_together(s)) {
+        batch_norm_dw_together(dw, dy, x, t, s);
+        return;
+    }
     if (rt_team.of > 1) {
         norm_dw_columns(dw, dy, x, t, s);
         return;

@@ -65,6 +65,30 @@ RT_INLINE TeamRange team_columns(RtGrid g, int64_t columns)
     return team_part(columns, g.column, g.columns);
 }
 
+/* The same, or everything if members do not share it. */
+RT_INLINE RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
+{
+    RtGrid g = {0, 1, 0, 1};
+    if (__builtin_expect(shared, 0))
+        g = rt_team_grid(rows, columns);
+    __asm__("" : "+r"(g.row), "+r"(g.rows), "+r"(g.column), "+r"(g.columns)); /* as team_bounds */
+    return g;
+}
+RT_INLINE TeamRange team_range_if(bool shared, int64_t items)
+{
+    TeamRange r = {0, items};
+    if (__builtin_expect(shared, 0))
+        r = (TeamRange){items * rt_team.at / rt_team.of, items * (rt_team.at + 1) / rt_team.of};
+    return team_bounds(r, items);
+}
+
+/* The scratch of a kernel: its own array or, if members share it, that of the first member.  Then a
+ * barrier must follow the last use, because the array is on that member's stack. */
+RT_INLINE real *team_scratch(real *own, bool shared)
+{
+    return __builtin_expect(shared, 0) ? rt_team_share(own) : own;
+}
+
 /* for (int i ...): those of 0 .. count - 1 that belong to the part.  Up to TEAM_FEW items, the loop
  * visits all and skips those of other members: gcc knows the count, unrolls as it does without
  * teams, and compiles faster. */

@@ -105,12 +105,12 @@ RT_INLINE void wino_dw_tile(real *restrict sums, const real *restrict z, const r
  * at 16 x 16 take 0.88. */
 RT_INLINE void wino_dw_product(real *restrict sums, const real *restrict z, const real *restrict v,
                                WinoBlock b, int ins, int outs, int tiles, int points, bool fresh,
-                               TeamRange own)
+                               TeamRange own, TeamRange own_points)
 {
     const int pairs = conv_ceil(ins, V) / 2 * P;
     for (int e = 0; e < points; e++, sums += (int64_t)b.out * b.in + WINO_GAP,
              z += (int64_t)b.tiles * b.row + WINO_GAP, v += (int64_t)b.tiles * b.in + WINO_GAP)
-        for (int o = 0; o < outs; o += TILE_ROWS) {
+        for (int o = 0; o < outs && team_has(own_points, e); o += TILE_ROWS) {
             real *const to = sums + (int64_t)o * b.in;
             if (!team_has(own, o))
                 continue;
@@ -146,6 +146,31 @@ RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_ste
     }
 }
 
+/* How a team shares the kernel.  apart: members have blocks and rows of their own, and transform
+ * what they need.  Otherwise the blocks are too few, and members compute each block together: tiles
+ * of the transforms, then points and rows of the products, then outputs of the last transform, in
+ * the scratch of the first member, with barriers between. */
+typedef struct WinoTeam {
+    bool together;
+    TeamRange blocks, own; /* apart: blocks of inputs; outputs */
+} WinoTeam;
+RT_INLINE WinoTeam wino_dw_team(Conv c, WinoBlock b)
+{
+    const int blocks = conv_ceil(c.c, b.in), rows = conv_ceil(c.o, TILE_ROWS);
+    RtGrid part = team_grid(blocks, rows);
+    WinoTeam t = {.together = false};
+    if (__builtin_expect(rt_team.of > 1, 0)) {
+        const RtGrid all = rt_team_shape(blocks, rows);
+        const int down = conv_ceil(blocks, all.rows), across = conv_ceil(rows, all.columns);
+        /* the largest part, against an equal one */
+        t.together = 8 * down * across * rt_team.of > 9 * blocks * rows;
+        part = t.together ? (RtGrid){0, 1, 0, 1} : part;
+    }
+    t.blocks = team_rows(part, blocks), t.own = team_columns(part, rows);
+    t.own = (TeamRange){t.own.first * TILE_ROWS, t.own.end * TILE_ROWS};
+    return t;
+}
+
 /* dw (O, R, S, C) += over samples and positions of dy x; with c.write it is =.  F(m x m). */
 RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
                                   const real *restrict dy, Conv c, int m)
@@ -156,13 +181,10 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
     const int64_t s_step = (int64_t)b.out * b.in + WINO_GAP,
                   v_step = (int64_t)b.tiles * b.in + WINO_GAP,
                   z_step = (int64_t)b.tiles * b.row + WINO_GAP;
-    real scratch[WINO_DW_SCRATCH] __attribute__((aligned(64)));
-    real *const v = scratch + points * s_step, *const z = v + points * v_step;
-
-    const RtGrid part = team_grid(conv_ceil(c.c, b.in), conv_ceil(c.o, TILE_ROWS));
-    const TeamRange blocks = team_rows(part, conv_ceil(c.c, b.in)),
-                    rows = team_columns(part, conv_ceil(c.o, TILE_ROWS));
-    const TeamRange own = {rows.first * TILE_ROWS, rows.end * TILE_ROWS}; /* outputs */
+    real own_scratch[WINO_DW_SCRATCH] __attribute__((aligned(64)));
+    const WinoTeam team = wino_dw_team(c, b);
+    real *const scratch = team_scratch(own_scratch, team.together),
+                *const v = scratch + points * s_step, *const z = v + points * v_step;
     int there = -1; /* the block of inputs whose V is in the scratch */
 
     for (int i = 0; i < c.c; i += b.in)
@@ -170,28 +192,44 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
             const int ins = c.c - i < b.in ? c.c - i : b.in,
                       outs = c.o - o < b.out ? c.o - o : b.out;
             const bool transform = there != i || b.tiles < tiles;
-            if (!team_has(blocks, i / b.in) || o + outs <= own.first || o >= own.end)
+            if (!team_has(team.blocks, i / b.in) || o + outs <= team.own.first || o >= team.own.end)
                 continue;
             there = i;
+            const RtGrid parts = team_grid_if(team.together, points, outs / TILE_ROWS),
+                         last = team_grid_if(team.together, outs, conv_ceil(ins, V));
+            const TeamRange shared = team_columns(parts, outs / TILE_ROWS),
+                            rows = {team.together ? shared.first * TILE_ROWS : team.own.first - o,
+                                    team.together ? shared.end * TILE_ROWS : team.own.end - o},
+                            filters = team_rows(last, outs),
+                            vectors = team_columns(last, conv_ceil(ins, V));
             for (int first = 0; first < tiles; first += b.tiles) {
                 const int count = tiles - first < b.tiles ? tiles - first : b.tiles;
-                for (int t = 0; t < count; t++) {
+                const TeamRange own_tiles = team_range_if(team.together, count);
+                for (int t = (int)own_tiles.first; t < own_tiles.end; t++) {
                     const WinoTile at = wino_tile(first + t, c, m);
                     if (transform)
                         WINO_DW_EACH(v + (int64_t)t * b.in, v_step, ins, V, a,
                                      wino_dw_input(d, x + i + k, at, c, a, lanes))
                     WINO_DW_EACH(z + (int64_t)t * b.row, z_step, outs, TILE_ROWS, a,
-                                 if (o + k + V <= own.first || o + k >= own.end) continue;
+                                 if (o + k + V <= team.own.first || o + k >= team.own.end) continue;
                                  wino_dw_gradient(d, dy + o + k, at, c, a, m, lanes))
                 }
-                wino_dw_product(scratch, z, v, b, ins, outs, count, points, first == 0,
-                                (TeamRange){own.first - o, own.end - o});
+                if (team.together)
+                    TEAM_BARRIER;
+                wino_dw_product(scratch, z, v, b, ins, outs, count, points, first == 0, rows,
+                                team_rows(parts, points));
+                if (team.together)
+                    TEAM_BARRIER;
             }
             for (int j = 0; j < outs; j++)
-                for (int k = 0; k < ins && team_has(own, o + j); k += V)
-                    wino_dw_taps(dw + (int64_t)(o + j) * c.r * c.s * c.c + i + k, c.c,
-                                 scratch + (int64_t)j * b.in + k, s_step, c.r, a,
-                                 ins - k < V ? ins - k : V, c.write);
+                for (int k = 0; k < ins && team_has(team.own, o + j) && team_has(filters, j);
+                     k += V)
+                    if (team_has(vectors, k / V))
+                        wino_dw_taps(dw + (int64_t)(o + j) * c.r * c.s * c.c + i + k, c.c,
+                                     scratch + (int64_t)j * b.in + k, s_step, c.r, a,
+                                     ins - k < V ? ins - k : V, c.write);
+            if (team.together)
+                TEAM_BARRIER;
         }
 }
 
