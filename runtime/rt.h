@@ -264,6 +264,8 @@ RtGrid rt_team_shape(int64_t rows, int64_t columns);
 /* The argument of the first member, with a barrier.  Another barrier must follow before the next
  * call. */
 void *rt_team_share(void *own);
+/* Fills `bytes` bytes with zeros; members share them in whole cache lines. */
+void rt_team_clear(void *at, int64_t bytes);
 #define TEAM_FIRST (rt_team.at == 0)
 /* A call that the first member makes for the whole team. */
 #define ALONE(...)                                                                                 \

@@ -92,9 +92,8 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
         const Buffer *b = &s->buffer[i];
         if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
             !step_writes_sum(w->g, b->node, w->in->options))
-            text_printf(t, "    %smemset(%s, 0, %lld)%s;\n", w->teams ? "ALONE(" : "",
-                        pointer_to(w, b->node), (long long)(b->bytes / s->slices),
-                        w->teams ? ")" : ""),
+            text_printf(t, w->teams ? "    rt_team_clear(%s, %lld);\n" : "    memset(%s, 0, %lld);\n",
+                        pointer_to(w, b->node), (long long)(b->bytes / s->slices)),
                 any = true;
     }
     if (any && w->teams)

@@ -91,6 +91,15 @@ void *rt_team_share(void *own)
     return first->shared;
 }
 
+void rt_team_clear(void *at, int64_t bytes)
+{
+    const int64_t lines = (bytes + RT_ALIGN - 1) / RT_ALIGN,
+                  first = lines * rt_team.at / rt_team.of * RT_ALIGN,
+                  end = lines * (rt_team.at + 1) / rt_team.of * RT_ALIGN;
+    if (end > first)
+        memset((char *)at + first, 0, (size_t)((end < bytes ? end : bytes) - first));
+}
+
 /* Best is the grid whose largest part is smallest; among equals the one with the fewest columns,
  * because parts of one column read the same weights. */
 RtGrid rt_team_shape(int64_t rows, int64_t columns)

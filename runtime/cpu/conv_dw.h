@@ -73,31 +73,36 @@ RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int r
     }
 }
 
-/* A team member's part of the outputs of a group, in tiles of `unit`. */
-RT_INLINE TeamRange conv_dw_part(Conv c, int unit)
-{
-    const int outputs = c.o / c.groups;
-    TeamRange r = team_range(conv_ceil(outputs, unit));
-    r.first = r.first * unit < outputs ? r.first * unit : outputs;
-    r.end = r.end * unit < outputs ? r.end * unit : outputs;
-    return r;
-}
-
-/* All taps of a few outputs: a whole kernel row at a time if it is a run, else tap by tap. */
-RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs)
+/* The runs of taps of an output: a whole kernel row if it is a run, else tap by tap.  A run takes
+ * `columns` tiles of P lanes. */
+typedef struct ConvRuns {
+    int runs, length, columns; /* runs of a kernel row; numbers of a run */
+} ConvRuns;
+RT_INLINE ConvRuns conv_dw_runs(Conv c)
 {
     const int inputs = c.c / c.groups;
     const bool whole = c.groups == 1 && c.dil_w == 1;
-    const int runs = whole ? 1 : c.s, length = whole ? c.s * inputs : inputs, full = length / P * P;
+    const int length = whole ? c.s * inputs : inputs;
+    return (ConvRuns){whole ? 1 : c.s, length, conv_ceil(length, P)};
+}
+
+/* The tiles of a few outputs that belong to a member of a team; `own` counts tiles. */
+RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs,
+                               TeamRange own)
+{
+    const ConvRuns run = conv_dw_runs(c);
+    const int full = run.length / P * P;
+    int tile = 0;
     for (int r = 0; r < c.r; r++)
-        for (int s = 0; s < runs; s++, dw += length) {
+        for (int s = 0; s < run.runs; s++, dw += run.length, tile += run.columns) {
             const ConvImage at = {m.x + r * c.dil_h * m.row + s * c.dil_w * c.c, m.row};
             for (int k = 0; k < full; k += P)
-                conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
-            RT_NEEDS(LEFT, full < length);
-            if (RT_WAY(LEFT) && full < length)
+                if (team_has(own, tile + k / P))
+                    conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
+            RT_NEEDS(LEFT, full < run.length);
+            if (RT_WAY(LEFT) && full < run.length && team_has(own, tile + full / P))
                 conv_dw_tile(dw + full, (ConvImage){at.x + full, at.row}, dy, c, rows, outputs,
-                             length - full);
+                             run.length - full);
         }
 }
 
@@ -105,16 +110,18 @@ RT_INLINE void conv_dw_band(real *dw, ConvImage m, const real *dy, Conv c, int r
 {
     const int inputs = c.c / c.groups;
     const TileSplit t = tile_split(c.o / c.groups, TILE_ROWS);
-    const int64_t filter = (int64_t)c.r * c.s * inputs;
-    const TeamRange tiles = team_range(t.bigs + t.smalls);
+    const ConvRuns run = conv_dw_runs(c);
+    const int64_t filter = (int64_t)c.r * c.s * inputs, all = c.r * run.runs * run.columns;
+    const RtGrid part = team_grid(t.bigs + t.smalls, all);
+    const TeamRange tiles = team_rows(part, t.bigs + t.smalls), own = team_columns(part, all);
     for (int group = 0; group < c.groups; group++, m.x += inputs) {
         const int first = group * (c.o / c.groups);
         TEAM_IN(i, t.bigs + t.smalls, tiles) {
             const int o = first + tile_first(t, i);
             if (i < t.bigs)
-                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.big);
+                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.big, own);
             else
-                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.small);
+                conv_dw_outputs(dw + o * filter, m, dy + o, c, rows, t.small, own);
         }
     }
 }

@@ -42,29 +42,72 @@ RT_INLINE void conv_dw_few_tile(real *sum, int64_t step, ConvImage m, const real
     }
 }
 
-/* One panel of outputs, all taps. */
-RT_INLINE void conv_dw_few_panel(real *sum, int64_t step, ConvImage m, const real *dy, Conv c,
-                                 int band, int lanes)
+/* Tiles of taps of all kernel rows. */
+RT_INLINE TileSplit conv_dw_few_split(Conv c, int lanes)
 {
-    const TileSplit k = tile_split(c.s * c.c, lanes > V ? TILE_ROWS : TILE_ROWS_1);
+    return tile_split(c.s * c.c, lanes > V ? TILE_ROWS : TILE_ROWS_1);
+}
+
+/* One panel of outputs, the tiles of taps that belong to a member of a team. */
+RT_INLINE void conv_dw_few_panel(real *sum, int64_t step, ConvImage m, const real *dy, Conv c,
+                                 int band, int lanes, TeamRange own)
+{
+    const TileSplit k = conv_dw_few_split(c, lanes);
+    int tile = 0;
     for (int r = 0; r < c.r; r++) {
         ConvImage at = {m.x + r * c.dil_h * m.row, m.row};
-        for (int i = 0; i < k.bigs; i++, at.x += k.big, sum += k.big * step)
-            conv_dw_few_tile(sum, step, at, dy, c, k.big, band, lanes);
-        for (int i = 0; i < k.smalls; i++, at.x += k.small, sum += k.small * step)
-            conv_dw_few_tile(sum, step, at, dy, c, k.small, band, lanes);
+        for (int i = 0; i < k.bigs; i++, at.x += k.big, sum += k.big * step, tile++)
+            if (team_has(own, tile))
+                conv_dw_few_tile(sum, step, at, dy, c, k.big, band, lanes);
+        for (int i = 0; i < k.smalls; i++, at.x += k.small, sum += k.small * step, tile++)
+            if (team_has(own, tile))
+                conv_dw_few_tile(sum, step, at, dy, c, k.small, band, lanes);
     }
 }
 
+/* A member's part: panels of outputs, and a share of the tiles of taps of each. */
+typedef struct FewPart {
+    TeamRange panels;
+    int at, of; /* share `at` of `of` equal shares */
+} FewPart;
+RT_INLINE FewPart conv_dw_few_part(Conv c)
+{
+    const int panels = conv_ceil(c.o, P);
+    const TileSplit k = conv_dw_few_split(c, P);
+    const RtGrid g = team_grid(panels, c.r * (k.bigs + k.smalls));
+    return (FewPart){team_rows(g, panels), g.column, g.columns};
+}
+RT_INLINE TeamRange conv_dw_few_own(Conv c, FewPart p, int lanes)
+{
+    const TileSplit k = conv_dw_few_split(c, lanes);
+    return team_part(c.r * (k.bigs + k.smalls), p.at, p.of);
+}
+
 RT_INLINE void conv_dw_few_band(real *sum, int64_t step, ConvImage m, const real *dy, Conv c,
-                                int band)
+                                int band, FewPart part)
 {
     const int full = c.o / P * P;
-    const TeamRange part = conv_dw_part(c, P);
-    for (int o = (int)part.first; o < full && o < part.end; o += P)
-        conv_dw_few_panel(sum + o, step, m, dy + o, c, band, P);
-    if (full < c.o && part.end == c.o)
-        conv_dw_few_panel(sum + full, step, m, dy + full, c, band, c.o - full);
+    for (int o = 0; o < full; o += P)
+        if (team_has(part.panels, o / P))
+            conv_dw_few_panel(sum + o, step, m, dy + o, c, band, P, conv_dw_few_own(c, part, P));
+    if (full < c.o && team_has(part.panels, full / P))
+        conv_dw_few_panel(sum + full, step, m, dy + full, c, band, c.o - full,
+                          conv_dw_few_own(c, part, c.o - full));
+}
+
+/* dw += the sums of one panel, for the taps of a member's tiles. */
+RT_INLINE void conv_dw_few_add(real *dw, const real *sum, int64_t step, Conv c, int lanes,
+                               TeamRange own)
+{
+    const TileSplit k = conv_dw_few_split(c, lanes);
+    const int tiles = k.bigs + k.smalls, run = c.s * c.c, taps = c.r * run;
+    for (int tile = (int)own.first; tile < own.end; tile++) {
+        const int i = tile % tiles, first = tile / tiles * run + tile_first(k, i),
+                  count = i < k.bigs ? k.big : k.small;
+        for (int o = 0; o < lanes; o++)
+            for (int j = first; j < first + count; j++)
+                dw[(int64_t)o * taps + j] += sum[(int64_t)j * step + o];
+    }
 }
 
 RT_INLINE void conv_dw_few(real *restrict dw, const real *restrict x, const real *restrict dy,
@@ -73,18 +116,22 @@ RT_INLINE void conv_dw_few(real *restrict dw, const real *restrict x, const real
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     real sum[FEW_SCRATCH] __attribute__((aligned(64)));
     const int taps = c.r * c.s * c.c, step = conv_ceil(c.o, V) * V, most = conv_band(c, 1);
+    const FewPart part = conv_dw_few_part(c);
 
     memset(sum, 0, sizeof(real) * taps * step);
-    for (int n = 0; n < c.n; n++, x += (int64_t)c.h * c.w * c.c)
+    for (int n = 0; n < c.n && part.panels.first < part.panels.end;
+         n++, x += (int64_t)c.h * c.w * c.c)
         for (int oy = 0; oy < c.oh; oy += most) {
             const int band = c.oh - oy < most ? c.oh - oy : most;
-            conv_dw_few_band(sum, step, conv_pad(scratch, x, c, oy, band), dy, c, band);
+            conv_dw_few_band(sum, step, conv_pad(scratch, x, c, oy, band), dy, c, band, part);
             dy += (int64_t)band * c.ow * c.o;
         }
-    const TeamRange part = conv_dw_part(c, P);
-    for (int o = (int)part.first; o < part.end; o++)
-        for (int j = 0; j < taps; j++)
-            dw[(int64_t)o * taps + j] += sum[(int64_t)j * step + o];
+    for (int o = 0; o < c.o; o += P) {
+        const int lanes = c.o - o < P ? c.o - o : P;
+        if (team_has(part.panels, o / P))
+            conv_dw_few_add(dw + (int64_t)o * taps, sum + o, step, c, lanes,
+                            conv_dw_few_own(c, part, lanes));
+    }
 }
 
 #endif

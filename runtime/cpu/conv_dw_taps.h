@@ -168,14 +168,14 @@ typedef struct TapsBlock {
 
 /* What the block after b reads: the next channels; after the last channels, the next outputs with
  * the first channels, which are still copied if a block has all channels; after the last outputs,
- * the next positions.  Nothing if the positions of x do not lie in a row. */
+ * the next positions.  Nothing if the positions of x do not lie in a row, or for a team. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
     const int behind = b.first + b.count, left = positions - behind,
               count = left < b.count ? left : b.count;
     TapsNext next = {.lines = 0};
-    if (!conv_dw_flat(c) || c.groups > 1)
+    if (!conv_dw_flat(c) || c.groups > 1 || rt_team.of > 1)
         return next;
     if (b.k + b.channels < c.c)
         next.x = taps_ahead(x, c.c, b.first, b.count, b.k + b.channels, most);
@@ -247,65 +247,70 @@ RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int cou
 
 /* A whole block; dw, dy and x point to its first element. */
 RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, TapsBlock b, Conv c,
-                                  TapsNext next, TeamRange part)
+                                  TapsNext next)
 {
     const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
     const int left = c.o / c.groups % TILE_ROWS;
     int outputs = b.outputs;
     for (; outputs >= TILE_ROWS; outputs -= TILE_ROWS, dw += TILE_ROWS * filter, ys += TAPS_STRIPE)
-        if (team_has(part, b.outputs - outputs))
-            conv_dw_taps_row(dw, ys, xs, b.count, c, TILE_ROWS, b.channels, &next);
-    if (left && outputs && team_has(part, b.outputs - outputs))
+        conv_dw_taps_row(dw, ys, xs, b.count, c, TILE_ROWS, b.channels, &next);
+    if (left && outputs)
         conv_dw_taps_row(dw, ys, xs, b.count, c, left, b.channels, &next);
 }
 
-/* One tap of a group: outputs part.first to part.end - 1.  x, dy, dw: at the group's first channel
- * and output; dw also at the tap. */
+/* One tap of a group: outputs own_o and inputs own_k, which begin at a tile and at a panel.  x, dy,
+ * dw: at the group's first channel and output; dw also at the tap. */
 RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c, int r, int s,
-                                TeamRange part)
+                                TeamRange own_o, TeamRange own_k)
 {
     real xs[TAPS_COLUMNS] __attribute__((aligned(64)));
     real ys[TAPS_OUTPUTS / TILE_ROWS * TAPS_STRIPE] __attribute__((aligned(64)));
     const ConvWindow w = conv_window(c, r, s);
-    const int outputs = c.o / c.groups, inputs = c.c / c.groups;
+    const int inputs = c.c / c.groups;
     const int64_t filter = (int64_t)c.r * c.s * inputs;
     const int positions = c.n * w.h * w.w, blocks = conv_ceil(positions, TAPS_POSITIONS);
+    const int outputs_end = (int)own_o.end, inputs_end = (int)own_k.end;
 
     if (c.write && blocks == 0) /* the tap reads only padding */
-        for (int o = (int)part.first; o < part.end; o++)
-            memset(dw + o * filter, 0, sizeof(real) * inputs);
+        for (int o = (int)own_o.first; o < outputs_end; o++)
+            memset(dw + o * filter + own_k.first, 0,
+                   sizeof(real) * (size_t)(own_k.end - own_k.first));
     for (int b = 0; b < blocks; b++, c.write = false)
-        for (int o = 0; o < outputs; o += TAPS_OUTPUTS) {
+        for (int o = (int)own_o.first; o < outputs_end; o += TAPS_OUTPUTS) {
             const int first = (int)((int64_t)positions * b / blocks),
                       count = (int)((int64_t)positions * (b + 1) / blocks) - first;
-            const int some = outputs - o < TAPS_OUTPUTS ? outputs - o : TAPS_OUTPUTS;
+            const int some = outputs_end - o < TAPS_OUTPUTS ? outputs_end - o : TAPS_OUTPUTS;
             const int most = TAPS_COLUMNS / (count * P) * P;
             conv_dw_taps_dy(ys, dy + o, c, w, first, count, some);
-            for (int k = 0; k < inputs; k += most) {
-                const int channels = inputs - k < most ? inputs - k : most;
+            for (int k = (int)own_k.first; k < inputs_end; k += most) {
+                const int channels = inputs_end - k < most ? inputs_end - k : most;
                 const TapsBlock block = {first, count, o, some, k, channels};
-                if (o == 0 || inputs > most) /* else the last copy is still valid */
+                if (o == own_o.first || inputs_end - own_k.first > most)
                     conv_dw_taps_x(xs, x + k, c, w, r, s, first, count, channels);
+                /* else the last copy is still valid */
                 conv_dw_taps_block(dw + o * filter + k, ys, xs, block, c,
-                                   conv_dw_taps_next(x, dy, c, block),
-                                   (TeamRange){part.first - o, part.end - o});
+                                   conv_dw_taps_next(x, dy, c, block));
             }
         }
 }
 
+/* A team shares the table of panels of inputs, of all taps, by tiles of outputs. */
 RT_INLINE void conv_dw_taps(real *restrict dw, const real *restrict x, const real *restrict dy,
                             Conv c)
 {
-    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
-    const RtGrid grid = team_grid(c.r * c.s, conv_ceil(outputs, TILE_ROWS));
-    const TeamRange taps = team_rows(grid, c.r * c.s);
-    TeamRange part = team_columns(grid, conv_ceil(outputs, TILE_ROWS));
-    part.first *= TILE_ROWS;
-    part.end = part.end * TILE_ROWS < outputs ? part.end * TILE_ROWS : outputs;
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups, panels = conv_ceil(inputs, P);
+    const RtGrid grid = team_grid(c.r * c.s * panels, conv_ceil(outputs, TILE_ROWS));
+    const TeamRange rows = team_rows(grid, c.r * c.s * panels);
+    TeamRange own = team_columns(grid, conv_ceil(outputs, TILE_ROWS));
+    own.first *= TILE_ROWS;
+    own.end = own.end * TILE_ROWS < outputs ? own.end * TILE_ROWS : outputs;
     for (int group = 0; group < c.groups; group++, x += inputs, dy += outputs)
-        TEAM_IN(tap, c.r * c.s, taps) {
+        for (int tap = 0; tap < c.r * c.s; tap++) {
+            const int64_t first = rows.first - tap * panels, end = rows.end - tap * panels;
+            const TeamRange channels = {first > 0 ? first * P : 0, end < panels ? end * P : inputs};
             real *to = dw + ((int64_t)group * outputs * c.r * c.s + tap) * inputs;
-            conv_dw_taps_one(to, x, dy, c, tap / c.s, tap % c.s, part);
+            if (first < panels && end > 0)
+                conv_dw_taps_one(to, x, dy, c, tap / c.s, tap % c.s, own, channels);
         }
 }
 

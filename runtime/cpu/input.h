@@ -67,19 +67,23 @@ RT_INLINE void input_fetch(const Rt *r, int64_t i)
 }
 
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
+enum { INPUT_POSITIONS = 256 }; /* of a member's part of a sample, about */
+
 RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
 {
-    const TeamRange part = team_range(n);
-    y += part.first * c * hw;
-    for (int64_t i = part.first; i < part.end; i++, y += (int64_t)c * hw) {
+    const bool whole = !last || c == 1; /* a row is copied at once */
+    const RtGrid part = team_grid(n, whole ? 1 : (hw + INPUT_POSITIONS - 1) / INPUT_POSITIONS);
+    const TeamRange samples = team_rows(part, n), positions = team_columns(part, hw);
+    y += samples.first * c * hw;
+    for (int64_t i = samples.first; i < samples.end; i++, y += (int64_t)c * hw) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
         input_fetch(r, first + n + i);
-        if (!last || c == 1)
+        if (whole)
             input_row(y, r, row, (int64_t)c * hw);
         else
             for (int k = 0; k < c; k++)
-                for (int j = 0; j < hw; j++)
-                    y[(int64_t)j * c + k] = input_at(r, row, (int64_t)k * hw + j);
+                for (int64_t j = positions.first; j < positions.end; j++)
+                    y[j * c + k] = input_at(r, row, (int64_t)k * hw + j);
     }
 }
 
