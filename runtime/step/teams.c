@@ -52,6 +52,8 @@ TeamPlan teams_plan(const RtPhase *phase, int units, int threads)
 {
     const int whole = units / threads * threads, rest = units - whole;
     double all = 0, part = 0;
+    if (units == 0)
+        return (TeamPlan){0, 0};
     const int teams = best_teams(phase, units, threads, &all);
     const int few = rest > 0 ? best_teams(phase, rest, threads, &part) : 0;
     const double rounds = whole / threads * phase->unit_us;
