@@ -90,6 +90,15 @@ static const char *passed_on(Writer *w, const Arguments *s)
     return t.s;
 }
 
+/* One number for the whole program: kernels are compiled for it.  A call without work takes about
+ * 10 ns, so small networks have few units. */
+const char *kernel_prepare_units(const Writer *w)
+{
+    const Step *s = w->in->train->step;
+    const int64_t packed = s->fixed_bytes - s->parameter_bytes - s->state_bytes;
+    return packed < 256 << 10 ? "8" : packed < 4 << 20 ? "64" : "256";
+}
+
 static const Node *side_of(const Writer *w, const Node *n)
 {
     for (int i = 0; i < w->g->nnode; i++)
@@ -145,7 +154,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
         push_given(w, &s, CALL_UNIT, NULL);
-        push_literal(w, &s, phase_prepare_units(w));
+        push_literal(w, &s, kernel_prepare_units(w));
     }
     text_printf(&body, "    %s(%s);\n", c.fn, passed_on(w, &s));
     const int before = w->nkernel;
@@ -153,7 +162,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     const char *name = kernel_define_using(w, uses, c.fn, sign.params.s, body.s);
     if (w->nkernel > before && !c.plain)
         w->kernel[before].ways = c.ways;
-    return (Statement){name, sign.values.s, c.parts && !c.plain};
+    return (Statement){name, sign.values.s, c.parts && !c.plain, NULL, 0};
 }
 
 /* The call that loads images: normalises them and, in training, augments them, with the numbers of
@@ -177,7 +186,7 @@ static Statement load_of_images(Writer *w, const Node *n, bool augmented)
                                      body.s),
                        arena_printf(w->arena, "%s, r, first%s%s", pointer_to(w, n),
                                     mean ? ", " : "", mean ? pointer_to(w, n->in[0]) : ""),
-                       true};
+                       true, NULL, 0};
 }
 
 /* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */
@@ -190,12 +199,12 @@ static Statement load_of_input(Writer *w, const Node *n)
         return (Statement){"rt_labels",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
-                           false};
+                           false, NULL, 0};
     if (n->dtype == DT_I32)
         return (Statement){"rt_tokens",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
-                           false};
+                           false, NULL, 0};
     const bool augmented = w->g->training && w->g->recipe.augment.given;
     if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
         return load_of_images(w, n, augmented);
@@ -203,7 +212,7 @@ static Statement load_of_input(Writer *w, const Node *n)
                        arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld, %s",
                                     pointer_to(w, n), (long long)c, (long long)(all / c),
                                     n->layout == LAYOUT_LAST ? "true" : "false"),
-                       true};
+                       true, NULL, 0};
 }
 
 Statement kernel_statement(Writer *w, const Node *n)

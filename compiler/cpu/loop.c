@@ -19,6 +19,31 @@ static Signature signature_of(Writer *w, const Nest *t, const Node *n)
     return kernel_signature(w->arena, s.arg, s.n, false);
 }
 
+/* Up to so many numbers, members of a team take whole samples: a barrier takes longer than some of
+ * them without work.  Larger calls are divided as equally as possible. */
+enum { BY_SAMPLES_MOST = 16384, VECTOR_MOST = 16 };
+
+/* Whether members of a team take whole samples in the loops of t over n. */
+static bool by_samples(const Writer *w, const Nest *t, const Node *n, bool vector)
+{
+    const int64_t chunk = w->g->step->chunk, sample = shape_count(&n->shape);
+    if (!n->shape.batched || chunk == 1 || chunk * sample > BY_SAMPLES_MOST)
+        return false;
+    if (vector && t->n == 1) /* no vector has numbers of two samples */
+        return t->count[0] == chunk * sample && sample % VECTOR_MOST == 0;
+    return t->n > 1 && t->count[0] == chunk && t->out[0] == nest_sample(n);
+}
+
+static Statement with_operands(Writer *w, Statement s, const Nest *t, const Node *n)
+{
+    s.noperand = 1 + t->nleaf;
+    s.operand = arena_alloc(w->arena, sizeof *s.operand * (size_t)s.noperand);
+    s.operand[0] = n;
+    for (int k = 0; k < t->nleaf; k++)
+        s.operand[k + 1] = t->leaf[k].node;
+    return s;
+}
+
 Statement loop_statement(Writer *w, const Node *n)
 {
     Nest t = {0};
@@ -27,15 +52,21 @@ Statement loop_statement(Writer *w, const Node *n)
     loop_open(w, n, &t);
     const bool vector = !w->in->options->plain && nest_vectorizable(&t);
     const char *value = loop_expression(w, &t, n, vector);
-    const bool parts = !w->in->options->plain;
+    const bool parts = !w->in->options->plain, samples = parts && by_samples(w, &t, n, vector);
     nest_open_loops(&b, &t, vector ? t.n - 1 : t.n, parts);
-    if (vector)
+    if (vector && t.n == 1 && samples)
+        text_printf(&b, "    TEAM_SAMPLES(%lld, %lld, STORE(y%s, %s));\n",
+                    (long long)w->g->step->chunk, (long long)t.count[0],
+                    nest_offset(w, &t, t.out, 0), value);
+    else if (vector)
         text_printf(&b, "    %s(%lld, STORE(y%s, %s));\n", t.n == 1 ? "TEAM_MAP" : "RT_MAP",
                     (long long)t.count[t.n - 1], nest_offset(w, &t, t.out, t.n - 1), value);
     else
         text_printf(&b, "        y[%s] = %s;\n", nest_index(w, "", &t, t.out), value);
-    const Signature s = signature_of(w, &t, n);
-    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts};
+    const Signature sign = signature_of(w, &t, n);
+    const Statement s = {kernel_define(w, n->op->name, sign.params.s, b.s), sign.values.s, parts,
+                         NULL, 0};
+    return samples ? with_operands(w, s, &t, n) : s;
 }
 
 /* ---------------------------------------- sums over broadcast dimensions */
@@ -94,5 +125,5 @@ Statement loop_sum(Writer *w, const Node *n)
     else
         write_join(w, &b, &t, max);
     const Signature s = signature_of(w, &t, n);
-    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts};
+    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts, NULL, 0};
 }

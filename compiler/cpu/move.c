@@ -77,5 +77,6 @@ Statement move_statement(Writer *w, const Node *n)
         write_input(w, &body, n, i, parts);
     }
     const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
-    return (Statement){kernel_define(w, n->op->name, sign.params.s, body.s), sign.values.s, parts};
+    return (Statement){kernel_define(w, n->op->name, sign.params.s, body.s), sign.values.s, parts,
+                       NULL, 0};
 }

@@ -5,12 +5,16 @@
 
 /* Number of units of the prepare phase, as text: more for more bytes of packed weights, so that
  * many threads get equal shares.  Kernels that cannot be divided run in the first unit. */
-const char *phase_prepare_units(const Writer *w);
+const char *kernel_prepare_units(const Writer *w);
 
 /* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
 typedef struct Statement {
     const char *fn, *args; /* fn NULL: no call */
     bool parts;            /* each thread of a team computes a part of the result (Call.parts) */
+    /* A member of a team computes whole samples: operand[0] from the others.  noperand 0: parts are
+     * others. */
+    const Node **operand;
+    int noperand;
 } Statement;
 
 /* The arguments of a kernel's function. */
@@ -23,6 +27,12 @@ void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n,
 
 /* The call that computes n; its kernel is defined once. */
 Statement kernel_statement(Writer *w, const Node *n);
+
+/* ---- joint.c: calls of a team that follow each other without a barrier */
+
+/* Whether the call s of n, in phase p, needs no barrier after it.  w keeps the group of calls since
+ * the last barrier. */
+bool joint_goes_on(Writer *w, const Phase *p, const Node *n, const Statement *s);
 
 /* ---- loop.c: elementwise trees and sums as loops with literal bounds */
 

@@ -16,15 +16,16 @@ static bool before_chunks(const Node *n)
 }
 
 /* Counts a call of a slice phase, for the choice of teams (runtime/step/teams.c). */
-static void count_call(Writer *w, const Node *n, const Price *cost, bool alone)
+static void count_call(Writer *w, const Node *n, const Price *cost, bool alone, bool barrier)
 {
     const Step *s = w->g->step;
     const Market m = market_of(w->g, w->in->options, s->chunk);
     const double us = 1e6 * market_seconds(&m, cost->cycles);
     w->slice_us += us;
     w->alone_us += alone ? us : 0;
-    w->barriers += (double)(before_chunks(n) ? s->shards * s->slices : s->batch / s->chunk) *
-                   (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
+    if (barrier)
+        w->barriers += (double)(before_chunks(n) ? s->shards * s->slices : s->batch / s->chunk) *
+                       (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
 }
 
 void phase_call(Writer *w, const Node *n, int *line, const char *indent)
@@ -36,26 +37,18 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
         return;
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
-    const bool alone = w->teams && !s.parts;
+    const bool alone = w->teams && !s.parts,
+               barrier = w->teams && !joint_goes_on(w, w->slice, n, &s);
     if (w->teams)
-        count_call(w, n, &cost, alone);
+        count_call(w, n, &cost, alone, barrier);
     text_add(t, statement_about(w, n, line, indent));
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s(%s)%s;%s%s", alone ? "ALONE(" : "", s.fn, s.args,
-                                   alone ? ")" : "", w->teams ? " TEAM_BARRIER;" : "",
+                                   alone ? ")" : "", barrier ? " TEAM_BARRIER;" : "",
                                    statement_tick(w, *serves ? serves : n->op->name, s.fn, n->span,
                                                   statement_flops(n),
                                                   step_price_words(w->arena, n, &cost), cost)),
                       indent);
-}
-
-/* One number for the whole program: kernels are compiled for it.  A call without work takes about
- * 10 ns, so small networks have few units. */
-const char *phase_prepare_units(const Writer *w)
-{
-    const Step *s = w->in->train->step;
-    const int64_t packed = s->fixed_bytes - s->parameter_bytes - s->state_bytes;
-    return packed < 256 << 10 ? "8" : packed < 4 << 20 ? "64" : "256";
 }
 
 void phase_prepare(Writer *w, const Phase *p, const char *fn)
@@ -92,7 +85,8 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
         const Buffer *b = &s->buffer[i];
         if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
             !step_writes_sum(w->g, b->node, w->in->options))
-            text_printf(t, w->teams ? "    rt_team_clear(%s, %lld);\n" : "    memset(%s, 0, %lld);\n",
+            text_printf(t,
+                        w->teams ? "    rt_team_clear(%s, %lld);\n" : "    memset(%s, 0, %lld);\n",
                         pointer_to(w, b->node), (long long)(b->bytes / s->slices)),
                 any = true;
     }
@@ -173,6 +167,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 
     w->teams = true;
     w->slice_us = w->alone_us = w->barriers = 0;
+    w->slice = p, w->njoint = 0;
     open_slice(w, "void", fn, about);
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)

@@ -116,7 +116,7 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            phase_row(table, fn, g, i, phase_prepare_units(w), "pack weights", "");
+            phase_row(table, fn, g, i, kernel_prepare_units(w), "pack weights", "");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);

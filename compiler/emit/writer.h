@@ -53,6 +53,10 @@ typedef struct Writer {
     /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
      * calls; number of team barriers of a step */
     double slice_us, alone_us, barriers;
+    const Phase *slice; /* this phase */
+    /* operands of the calls since the last barrier of a team, and whether each is written */
+    const struct JointOperand *joint;
+    int njoint;
     Text ranges; /* rows of RtRange: units of the gradient phase with their predicted times */
     /* numbers of units of each bucket, in the gradient phase and in the update, as C expressions */
     Text *units[2];

@@ -326,8 +326,8 @@ static void train_slice_2(const Rt *r, char *t, int unit)
 
     (void)shard;
     (void)t;
-    ALONE(memset(PARTIAL(real, DDENSE2_BIAS, 128), 0, 128));
-    ALONE(memset(PARTIAL(real, DDENSE1_BIAS, 2112), 0, 2112));
+    rt_team_clear(PARTIAL(real, DDENSE2_BIAS, 128), 128);
+    rt_team_clear(PARTIAL(real, DDENSE1_BIAS, 2112), 2112);
     TEAM_BARRIER;
     TICK(8);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {
@@ -416,10 +416,10 @@ static void train_slice_3(const Rt *r, char *t, int unit)
 
     (void)shard;
     (void)t;
-    ALONE(memset(PARTIAL(real, DCONV2_BIAS, 320), 0, 320));
-    ALONE(memset(PARTIAL(real, DCONV2_WEIGHT, 100096), 0, 100096));
-    ALONE(memset(PARTIAL(real, DCONV1_BIAS, 192), 0, 192));
-    ALONE(memset(PARTIAL(real, DCONV1_WEIGHT, 2112), 0, 2112));
+    rt_team_clear(PARTIAL(real, DCONV2_BIAS, 320), 320);
+    rt_team_clear(PARTIAL(real, DCONV2_WEIGHT, 100096), 100096);
+    rt_team_clear(PARTIAL(real, DCONV1_BIAS, 192), 192);
+    rt_team_clear(PARTIAL(real, DCONV1_WEIGHT, 2112), 2112);
     TEAM_BARRIER;
     TICK(18);
     for (int row = slice * SLICE; row < (slice + 1) * SLICE; row += CHUNK) {

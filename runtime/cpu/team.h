@@ -123,5 +123,13 @@ enum { TEAM_FEW = 64 };
         const TeamRange part_ = team_range(((int64_t)(count) + V - 1) / V);                        \
         RT_MAP_PART(count, part_, __VA_ARGS__);                                                    \
     } while (0)
+/* RT_MAP of the whole samples of a member; a sample has whole vectors. */
+#define TEAM_SAMPLES(samples, count, ...)                                                          \
+    do {                                                                                           \
+        const TeamRange own_ = team_range(samples),                                                \
+                        part_ = {own_.first * ((count) / (samples) / V),                           \
+                                 own_.end * ((count) / (samples) / V)};                            \
+        RT_MAP_PART(count, part_, __VA_ARGS__);                                                    \
+    } while (0)
 
 #endif
