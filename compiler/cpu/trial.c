@@ -31,12 +31,12 @@ static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
     return count * each;
 }
 
-/* Takes an offset for an operand from the memory that trials read or write.  Operands whose sizes
- * are multiples of a page get different offsets in a page. */
-static int64_t trial_place(int64_t *end, int64_t bytes)
+/* Takes an offset for the operand number `index` from the memory that trials read or write.  Each
+ * operand of a trial has another offset in a page. */
+static int64_t trial_place(int64_t *end, int index, int64_t bytes)
 {
-    const int64_t at = *end;
-    *end += (bytes + 4096 + 63) / 64 * 64 + 192;
+    const int64_t at = (*end + 4095) / 4096 * 4096 + index * 192;
+    *end = at + bytes + 64;
     return at;
 }
 
@@ -67,7 +67,8 @@ static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
     text_printf(&l->inner, "p%d", l->pointers);
     text_printf(&l->params, "%s%s *p%d", reads ? "const " : "", type, l->pointers++);
     text_printf(&l->args, "(%s *)(m + %s%lld)", type, reads ? "" : "WRITTEN + ",
-                (long long)trial_place(reads ? &l->in : &l->out, operand_bytes(t, n, a->node)));
+                (long long)trial_place(reads ? &l->in : &l->out, l->pointers,
+                                       operand_bytes(t, n, a->node)));
 }
 
 int trials_add(Trials *t, const Node *n)
