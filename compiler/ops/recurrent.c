@@ -408,7 +408,8 @@ const Op op_recurrent[] =
       .derivative = "through the formulas of each step, from the last step to the first",
       .note =
           "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "orthogonal, weight as the recipe says, bias with zeros, and its part f with "
+          "forget_bias. Where mask is 0, the states stay those of "
           "the step "
           "before. A recurrent layer cannot be used inside a scan. The order of the gates is that "
           "of "
@@ -436,7 +437,8 @@ const Op op_recurrent[] =
       .derivative = "through the formulas of each step, from the last step to the first",
       .note =
           "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "orthogonal, weight as the recipe says, bias with zeros. Where mask is 0, the states "
+          "stay those of "
           "the step "
           "before. A recurrent layer cannot be used inside a scan. The order of the gates is that "
           "of "
@@ -459,7 +461,8 @@ const Op op_recurrent[] =
       .derivative = "through the formula of each step, from the last step to the first",
       .note =
           "The bias is one vector: the second one of cuDNN and PyTorch is 0 here. recurrent begins "
-          "orthogonal, the others as the recipe says. Where mask is 0, the states stay those of "
+          "orthogonal, weight as the recipe says, bias with zeros. Where mask is 0, the states "
+          "stay those of "
           "the step "
           "before. A recurrent layer cannot be used inside a scan.",
       .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""}), MASK},
