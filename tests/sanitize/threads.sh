@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# threads.sh -- LeNet, an MLP, an LSTM and a ResNet under ThreadSanitizer: no data race in the pool, the loader or the units of phases.
+# threads.sh -- LeNet, an MLP, an LSTM, a ResNet and gpt_char under ThreadSanitizer: no data race in the pool, the loader, the units of
+# phases or the members of teams.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export TENON=$root/build/tsan/tenon TENON_ROOT=$root TSAN_OPTIONS=exitcode=99:halt_on_error=1
@@ -24,6 +25,12 @@ for model in lstm_synthetic resnet20_cifar10; do
     [ $model = resnet20_cifar10 ] || more=(--batch 32 --set 'data=synthetic(samples=64,test_samples=32,classes=7)' --set model.width=24 --set model.time=10 --set model.features=7)
     build $model "$work/p" "${more[@]}"
     succeeds "$model, 3 threads" "$work/p" --epochs 1 --threads 3
-    TENON_MACHINE=$work/machine succeeds "$model along a tree" "$work/p" --epochs 1 --threads 6
+    for threads in 6 11; do # with 11, teams of several sizes
+        TENON_MACHINE=$work/machine succeeds "$model along a tree, $threads threads" "$work/p" --epochs 1 --threads $threads
+    done
+done
+build gpt_char "$work/p" --batch 8 --set model.width=32 --set model.time=24 --set model.layers=1 --set model.heads=2
+for threads in 3 6 11; do
+    TENON_MACHINE=$work/machine succeeds "gpt_char along a tree, $threads threads" "$work/p" grads --threads $threads --output "$work/grads"
 done
 finish
