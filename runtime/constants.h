@@ -1,4 +1,5 @@
-/* constants.h -- numbers and words that the compiler and the programs that it writes share.
+/* constants.h -- numbers, words and a formula that the compiler and the programs that it writes
+ * share.
  *
  * The compiler plans and prices with these numbers; the runtime and generated code compute with
  * them.  This is the only header that both sides include: the compiler as "runtime/constants.h",
@@ -44,6 +45,62 @@ enum {
 
 enum { RT_THREADS_MOST = 1024 }; /* of a process: the most that --threads accepts */
 
+/* Teams of threads that compute units of a slice phase together.  With g teams of m = floor(T / g)
+ * members, U units take
+ *
+ *   ceil(U / g) (alone + (unit - alone) / (m E) + barriers * 2 ceil(log2 m) L)
+ *
+ * where `alone` is what one member computes for all; E: mean part of a call, divided by the largest
+ * part; L: time to move a cache line between cores of a socket.  Without teams, m = 1: units one
+ * after another.  The compiler predicts with this formula, and programs choose with it. */
+#define RT_TEAM_EQUAL   0.8  /* E, for m > 1 */
+#define RT_TEAM_LINE_US 0.07 /* L */
+static inline double rt_team_us(double unit_us, double alone_us, double barriers, int units,
+                                int threads, int teams)
+{
+    const int members = threads / teams, rounds = (units + teams - 1) / teams;
+    int levels = 0;
+    for (int n = 1; n < members; n *= 2)
+        levels++;
+    return members == 1 ? rounds * unit_us
+                        : rounds * (alone_us + (unit_us - alone_us) / (members * RT_TEAM_EQUAL) +
+                                    barriers * 2 * levels * RT_TEAM_LINE_US);
+}
+/* The number of teams with the shortest time, which is *us. */
+static inline int rt_team_best(double unit_us, double alone_us, double barriers, int units,
+                               int threads, double *us)
+{
+    int best = units < threads ? units : threads;
+    *us = best > 0 ? rt_team_us(unit_us, alone_us, barriers, units, threads, best) : 0;
+    for (int teams = best - 1; teams > 0; teams--) {
+        const double t = rt_team_us(unit_us, alone_us, barriers, units, threads, teams);
+        if (t < *us)
+            *us = t, best = teams;
+    }
+    return best;
+}
+/* The first `whole` units are computed by one thread each, the others by `teams` teams; us: the
+ * time of all. */
+typedef struct RtTeamPlan {
+    int whole, teams;
+    double us;
+} RtTeamPlan;
+static inline RtTeamPlan rt_team_plan(double unit_us, double alone_us, double barriers, int units,
+                                      int threads)
+{
+    const int whole = units / threads * threads, rest = units - whole;
+    const double rounds = whole / threads * unit_us;
+    double all, part;
+    const int teams = rt_team_best(unit_us, alone_us, barriers, units, threads, &all),
+              few = rt_team_best(unit_us, alone_us, barriers, rest, threads, &part);
+    if (teams < threads && all < rounds + part) {
+        RtTeamPlan p = {0, teams, all};
+        return p;
+    }
+    RtTeamPlan p = {rest == 0 || few == threads ? units : whole, few, rounds + part};
+    return p;
+}
+
 /* Kernels for GPUs (runtime/cuda). */
 enum {
     RT_THREADS = 256, /* threads of a block: launch.cuh */
@@ -77,7 +134,8 @@ enum {
     " DENSE_DX_COLUMNS DENSE_DX_ROWS DENSE_DEPTH DENSE_FETCH_FROM DENSE_INPUT_COLUMNS"            \
     " DENSE_INPUT_TILES DENSE_INPUT_WORD DENSE_MANY DENSE_PAGE DENSE_SAMPLES DENSE_UNIT_SIZE"     \
     " DENSE_UNIT_TILES DENSE_WIDE_PANELS DENSE_X_TILE DW_BLOCK FEW_SCRATCH FLAT_LINE FRAME"       \
-    " INPUT_FETCH_MOST LANES_ROW LANES_TILE NORM_BLOCK_BYTES NORM_WIDE P PATCHES PATCH_MAX"       \
+    " INPUT_FETCH_MOST INPUT_POSITIONS LANES_ROW LANES_TILE NORM_BLOCK_BYTES NORM_ROOM NORM_WIDE"  \
+    " P PATCHES PATCH_MAX"                                                                        \
     " PATCH_WINDOWS PHILOX_BLOCKS POOL_LIST RUN_MAX TAKEN_OUTPUTS TAKEN_WINDOWS TILE_FAR"         \
     " TILE_FAR_REALS TILE_MAX TILE_ROWS TILE_ROWS_1 TILE_WINDOWS TREE_DEPTH V VH V_HIGH"          \
     " V_INTERLEAVE V_LOW RT_ CPU_ SPARSE_ TAPS_ WINO_"                                            \

@@ -92,11 +92,11 @@ static const char *passed_on(Writer *w, const Arguments *s)
 
 /* One number for the whole program: kernels are compiled for it.  A call without work takes about
  * 10 ns, so small networks have few units. */
-const char *kernel_prepare_units(const Writer *w)
+int kernel_prepare_units(const Writer *w)
 {
     const Step *s = w->in->train->step;
     const int64_t packed = s->fixed_bytes - s->parameter_bytes - s->state_bytes;
-    return packed < 256 << 10 ? "8" : packed < 4 << 20 ? "64" : "256";
+    return packed < 256 << 10 ? 8 : packed < 4 << 20 ? 64 : 256;
 }
 
 static const Node *side_of(const Writer *w, const Node *n)
@@ -154,7 +154,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     }
     if (n->op->flags & OP_PACK) { /* threads share the packing */
         push_given(w, &s, CALL_UNIT, NULL);
-        push_literal(w, &s, kernel_prepare_units(w));
+        push_literal(w, &s, arena_printf(w->arena, "%d", kernel_prepare_units(w)));
     }
     text_printf(&body, "    %s(%s);\n", c.fn, passed_on(w, &s));
     const int before = w->nkernel;

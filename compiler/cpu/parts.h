@@ -3,9 +3,9 @@
 #define PARTS_H
 #include "emit/writer.h"
 
-/* Number of units of the prepare phase, as text: more for more bytes of packed weights, so that
+/* Number of units of the prepare phase: more for more bytes of packed weights, so that
  * many threads get equal shares.  Kernels that cannot be divided run in the first unit. */
-const char *kernel_prepare_units(const Writer *w);
+int kernel_prepare_units(const Writer *w);
 
 /* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
 typedef struct Statement {

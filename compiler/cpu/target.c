@@ -34,21 +34,48 @@ static void write_head(Writer *w, const char *includes, Text *t)
                 "(bytes)))\n\n");
 }
 
+/* Records a phase of the training step.  An update alone runs only after a reduction over ranks. */
+static void record_phase(Writer *w, int phase, const char *what, double kept, double local)
+{
+    const Step *s = w->g->step;
+    const PhaseKind kind = s->phase[phase].kind;
+    const Market m = market_of(w->g, w->in->options, s->chunk);
+    const bool slices = kind == PHASE_SLICE;
+    const double units = slices ? (double)(s->shards * s->slices) : 1;
+    const EmitPhase p =
+        {.what = what,
+         .slices = slices,
+         .units = slices                  ? (int)units
+                  : kind == PHASE_PREPARE ? kernel_prepare_units(w)
+                                          : 0,
+         .us = slices
+                   ? w->slice_us
+                   : 1e6 * market_seconds(&m, step_price_phase(w->g, phase, w->in->options).cycles),
+         .alone_us = slices ? w->alone_us / units : 0,
+         .barriers = slices ? w->barriers / units : 0,
+         .bytes = kept,
+         .local_bytes = local};
+    if (kind != PHASE_UPDATE)
+        ARENA_PUSH(w->arena, w->phase, w->nphase, p);
+}
+
 /* Writes a row of RtPhase; `more` has further fields. */
-static void phase_row(Text *t, const char *fn, const Graph *g, int phase, const char *count,
+static void phase_row(Writer *w, Text *t, const char *fn, int phase, const char *count,
                       const char *what, const char *more)
 {
-    const PhaseKind kind = g->step->phase[phase].kind;
+    const PhaseKind kind = w->g->step->phase[phase].kind;
     double kept, local;
 
-    step_price_moved(g, phase, &kept, &local);
+    step_price_moved(w->g, phase, &kept, &local);
     text_printf(t,
                 "    {.run = %s, .per_slice = %s, .count = %s, .from_grad = %s, .what = "
                 "\"%s\"%s",
                 fn, kind == PHASE_SLICE ? "true" : "false", count,
                 kind == PHASE_UPDATE ? "true" : "false", what, more);
-    if (g->training)
+    if (w->g->training) {
         text_printf(t, ",\n     .bytes = %.4g, .local_bytes = %.4g", kept, local);
+        record_phase(w, phase, what, kept, local);
+    }
     text_add(t, "},\n");
 }
 
@@ -92,7 +119,7 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
                                      w->slice_us / units, w->alone_us / units, w->barriers / units);
     if (g->training)
         phase_nonfinite(w, phase);
-    phase_row(table, fn, g, phase, "0",
+    phase_row(w, table, fn, phase, "0",
               g->training ? "forward and backward of a slice"
               : g->token  ? "forward of a token"
                           : "forward of a slice",
@@ -116,28 +143,29 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
         case PHASE_PREPARE:
             fn = ++prepares > 1 ? arena_printf(w->arena, "%s_%d", fn, prepares) : fn;
             phase_prepare(w, p, fn);
-            phase_row(table, fn, g, i, kernel_prepare_units(w), "pack weights", "");
+            phase_row(w, table, fn, i, arena_printf(w->arena, "%d", kernel_prepare_units(w)),
+                      "pack weights", "");
             break;
         case PHASE_SLICE:
             slice_phase(w, g, i, ++slices, table);
             break;
         case PHASE_WIDE:
             fn = arena_printf(w->arena, "%s_wide_%d", word, ++wides);
-            phase_row(table, fn, g, i, phase_wide(w, p, fn), "a dense layer for all samples", "");
+            phase_row(w, table, fn, i, phase_wide(w, p, fn), "a dense layer for all samples", "");
             break;
         case PHASE_GRADIENT:
             ranges_write(w, fn,
                          "Sums over slices and shards in the fixed tree, and the update unless "
                          "a reduction comes between.",
                          false, &units);
-            phase_row(table, fn, g, i, units.s, "sum gradients, update", ", .to_grad = true");
+            phase_row(w, table, fn, i, units.s, "sum gradients, update", ", .to_grad = true");
             break;
         case PHASE_UPDATE:
             ranges_write(w, fn,
                          "The update from reduced gradients: for ranks, groups and clipping by "
                          "norm.",
                          true, &update);
-            phase_row(table, fn, g, i, update.s, "update", "");
+            phase_row(w, table, fn, i, update.s, "update", "");
             break;
         }
     }
@@ -184,4 +212,12 @@ static void write_text(const EmitInput *in, Text *out)
     program_text(&w, "", kernels.s, out);
 }
 
-const EmitTarget cpu_target = {.suffix = "c", .text = write_text};
+static const EmitPhase *list_phases(const EmitInput *in, Arena *a, int *n)
+{
+    Writer w;
+    program_open(&w, in, a);
+    *n = w.nphase;
+    return w.phase;
+}
+
+const EmitTarget cpu_target = {.suffix = "c", .text = write_text, .phases = list_phases};

@@ -44,6 +44,17 @@ typedef struct EmitInput {
     int nplan;
 } EmitInput;
 
+/* A phase of a training step.  Times are predicted, for one nominal core; bytes as in
+ * step_price_moved. */
+typedef struct EmitPhase {
+    const char *what;
+    bool slices;               /* threads can compute a unit as a team */
+    int units;                 /* 0: many, with equal shares for threads */
+    double us;                 /* of all units */
+    double alone_us, barriers; /* of a unit: calls of one member of a team; barriers of a team */
+    double bytes, local_bytes;
+} EmitPhase;
+
 /* The functions of a target: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has
  * the properties of targets, and passes/pipeline.c has their passes. */
 typedef struct EmitTarget {
@@ -52,6 +63,8 @@ typedef struct EmitTarget {
     bool (*able)(const EmitInput *in, Diag *d);
     void (*text)(const EmitInput *in, Text *out);  /* the whole file */
     void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: one call per line; NULL: none */
+    /* the phases of a step, for `tenon show --threads`; *n: their number; NULL: none */
+    const EmitPhase *(*phases)(const EmitInput *in, Arena *a, int *n);
 } EmitTarget;
 
 /* A file of the program that compiles separately: the step, or kernels.  The text of a kernel

@@ -53,6 +53,8 @@ typedef struct Writer {
     /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
      * calls; number of team barriers of a step */
     double slice_us, alone_us, barriers;
+    EmitPhase *phase; /* [nphase]: phases of the training step that are written */
+    int nphase;
     const Phase *slice; /* this phase */
     /* operands of the calls since the last barrier of a team, and whether each is written */
     const struct JointOperand *joint;

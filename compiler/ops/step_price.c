@@ -88,6 +88,19 @@ Price step_price_zero(const Graph *g, int phase, const Options *o)
     return p;
 }
 
+Price step_price_phase(const Graph *g, int phase, const Options *o)
+{
+    const Step *s = g->step;
+    const Phase *p = &s->phase[phase];
+    Price all = {0};
+    for (int i = 0; i < p->nnode && p->kind != PHASE_GRADIENT; i++)
+        if (kernel_needed(p->node[i]))
+            all.cycles += step_price(g, p->node[i], o).cycles;
+    for (int i = 0; i < s->nsum && p->kind == PHASE_GRADIENT; i++)
+        all.cycles += step_price_sum(g, &s->sum[i], false, o).cycles;
+    return all;
+}
+
 /* ---- bytes */
 
 /* Bytes of a value in a step: of all samples, of all slices, or of the whole value. */

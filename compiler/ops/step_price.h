@@ -23,6 +23,9 @@ Price step_price_zero(const Graph *g, int phase, const Options *o);
  * the region of a thread, each once; *local: values inside of it, written and read. */
 void step_price_moved(const Graph *g, int phase, double *kept, double *local);
 
+/* The price of the calls of a phase prepare, wide or gradient in a step. */
+Price step_price_phase(const Graph *g, int phase, const Options *o);
+
 /* The algorithm of n, such as "direct, pooled before tanh"; "" when there is only one. */
 const char *step_price_words(Arena *a, const Node *n, const Price *p);
 

@@ -144,7 +144,7 @@ const OptionRow option_table[] = {
     {"--ranks", "N", OPTION_COUNT, AT(ranks), SHOW, false, "1",
      "print the memory of one of N processes. N divides the shards"},
     {"--threads", "T", OPTION_COUNT, AT(threads), SHOW, false, "the processors of this machine",
-     "print the memory of a program with T threads"},
+     "print the memory and the predicted step of a program with T threads"},
     {"--cost", NULL, OPTION_TRUE, AT(cost), SHOW, false, NULL,
      "print also the bytes of each layer. Print the algorithm, FLOPs, bytes and predicted time of "
      "each call of a training step"},

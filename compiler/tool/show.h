@@ -1,6 +1,7 @@
 /* show.h -- what `tenon show` prints: the layers and their price, and the memory plan. */
 #ifndef SHOW_H
 #define SHOW_H
+#include "emit/emit.h"
 #include "front/front.h"
 #include "tool/command.h"
 
@@ -14,5 +15,9 @@ void show_price(Arena *a, const Graph *train, const Options *o);
 /* Prints the memory plan of the training step, after all passes, for one of `ranks` processes
  * with `threads` threads. */
 bool show_plan(Arena *a, const Graph *train, int64_t ranks, int threads, Diag *d);
+/* show_threads.c: prints the phases of the step, with the predicted times of one thread and of
+ * `threads` threads. */
+void show_threads(Arena *a, const Graph *train, const EmitInput *in, const EmitPhase *phase,
+                  int nphase, int threads);
 
 #endif

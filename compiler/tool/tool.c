@@ -332,7 +332,15 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
         return false;
     if (c->cost)
         show_price(a, g, &c->options);
-    return show_plan(a, g, c->ranks, c->options.threads, d);
+    if (!show_plan(a, g, c->ranks, c->options.threads, d))
+        return false;
+    if (c->threads) {
+        const EmitInput in = tool_emit_input(c, f);
+        int n;
+        const EmitPhase *phase = target(&c->options)->phases(&in, a, &n);
+        show_threads(a, g, &in, phase, n, c->options.threads);
+    }
+    return true;
 }
 
 bool tool_finish(const Command *c, const Front *f, Diag *d)

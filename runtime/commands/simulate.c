@@ -166,7 +166,8 @@ int bench_simulate(const RtProgram *p, const Options *o)
     for (int i = 0; i < SIMULATED_WARM + SIMULATION_STEPS;
          i++) /* in turn: this machine's speed drifts */
         step_model(&single, i >= SIMULATED_WARM), step_model(&many, i >= SIMULATED_WARM);
-    const Simulated one = result_of(&single, m, ratio), r = result_of(&many, m, ratio);
+    const Simulated one = result_of(&single, m, ratio),
+                    r = o->simulate > 1 ? result_of(&many, m, ratio) : one;
     print_simulated(&many.bench, m, &one, &r);
     if (o->layers)
         print_calls(p, &r, (int)o->simulate);

@@ -190,11 +190,11 @@ static void run_member(void *arg, int thread, int unit)
 }
 
 /* Members of a team wait for each other, so each needs a processor. */
-static TeamPlan plan_teams(const Net *n, const RtPhase *phase, int units)
+static RtTeamPlan plan_teams(const Net *n, const RtPhase *phase, int units)
 {
     return phase->per_slice && !pool_crowded(n->pool)
                ? teams_plan(phase, units, pool_threads(n->pool))
-               : (TeamPlan){units, 0};
+               : (RtTeamPlan){units, 0, 0};
 }
 
 /* Units of sums differ in size, so each thread begins with a range of the same predicted time, not
@@ -217,7 +217,7 @@ static void share_out(const Net *n, int first, int units)
 void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
     Run run = {n, r, phase, first};
-    const TeamPlan plan = plan_teams(n, phase, units);
+    const RtTeamPlan plan = plan_teams(n, phase, units);
     ticks_phase_begin(n->ticks);
     pool_next(n->pool, phase->what, phase->bytes, phase->local_bytes);
     if (phase->to_grad && n->host->until) {

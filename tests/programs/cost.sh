@@ -94,4 +94,31 @@ refuses "a trace over a directory" "directory" "$work/convs" --epochs 1 --trace 
 mkfifo "$work/pipe"
 refuses "a trace over a pipe" "not a file" "$work/convs" bench --steps 1 --trace "$work/pipe"
 [ -z "$(find "$work" -name '*.json.tmp*')" ] && ok || bad "half a trace is left behind"
+
+# The step of more threads than this machine has: predicted by tenon, and simulated by the program.
+shown() { "$TENON" show models/lenet.tn --cpu x86-64-v4 --threads "$1" > "$work/shown"; }
+shown 8
+grep -q 'forward and backward of a slice .* 8 units, a slice a thread$' "$work/shown" && ok || bad "8 threads: $(grep slice "$work/shown")"
+one=$(awk '/ in all$/ { print $1 }' "$work/shown") last=$one
+for threads in 8 16 56; do
+    shown $threads
+    all=$(awk '/ in all$/ { print $3 }' "$work/shown")
+    awk -v a="$all" -v b="$last" 'BEGIN { exit !(a > 0 && a < b) }' && ok || bad "$threads threads take $all ms, fewer threads $last"
+    last=$all
+done
+grep -q '8 units, 8 teams of 7$' "$work/shown" && ok || bad "56 threads: $(grep slice "$work/shown")"
+awk '/ in all$/ { exit !($1 > 30 * $3 && $1 < 56 * $3) }' "$work/shown" && ok || bad "56 threads: $(tail -n 2 "$work/shown")"
+for threads in 1 16; do
+    succeeds "bench --simulate $threads" "$work/convs" bench --simulate $threads --machine 16-core --layers --log "$work/simulated"
+done
+for key in model batch threads machine step_ms samples_per_s efficiency barriers units_min; do
+    [ "$(grep -c "\"event\":\"simulate\".*\"$key\":" "$work/simulated")" = 2 ] && ok || bad "no $key: $(cat "$work/simulated")"
+done
+awk -F'"efficiency":' '{ split($2, e, ","); n += (NR == 1 ? e[1] == 1 : e[1] > 0.02 && e[1] < 2) } END { exit n != 2 }' "$work/simulated" && ok || bad "efficiencies: $(cat "$work/simulated")"
+grep -q '^ *[0-9.]* *[0-9.]* *[0-9.]* *[0-9]*  conv' "$work/out" && ok || bad "no call of a team: $(cat "$work/out")"
+refuses "a machine alone" "needs --simulate" "$work/convs" bench --machine 16-core
+refuses "an unknown machine" "no such machine; the table has 2-core, 16-core" "$work/convs" bench --simulate 4 --machine abacus
+refuses "more threads than cores" "16-core has 16 cores" "$work/convs" bench --simulate 17 --machine 16-core
+refuses "more threads than any machine" "192 cores" "$work/convs" bench --simulate 500
+refuses "no threads" "simulate" "$work/convs" bench --simulate 0
 finish

@@ -231,14 +231,14 @@ END_TEST
 
 /* --- the choice of teams --- */
 
-static TeamPlan plan(int units, int threads, double barriers)
+static RtTeamPlan plan(int units, int threads, double barriers)
 {
     return teams_plan(&(RtPhase){.unit_us = 1000, .barriers = barriers}, units, threads);
 }
 
 START_TEST(choice)
 {
-    TeamPlan t = plan(8, 8, 10);
+    RtTeamPlan t = plan(8, 8, 10);
     ck_assert_int_eq(t.whole, 8); /* a unit a thread */
     t = plan(8, 2, 10);
     ck_assert_int_eq(t.whole, 8); /* four rounds */

@@ -1,0 +1,112 @@
+/* show_threads.c -- the step of many threads, as the prices predict it: `tenon show --threads T`.
+ *
+ * Slice phases: by the formula with which the program chooses teams (runtime/constants.h).  Other
+ * phases have many units, or a known number of equal ones.  A phase takes at least the time in
+ * which the memory moves its bytes, at MEMORY_GBS for each core, if the program is larger than the
+ * caches of these cores.  `PROG bench --simulate` measures the units instead.
+ */
+#include "base/text.h"
+#include "ops/price.h"
+#include "runtime/constants.h"
+#include "tool/show.h"
+#include <stdio.h>
+#include <string.h>
+
+static const double MEMORY_GBS = 4; /* a core's share of a server's memory, all cores busy */
+
+/* Phases of one name; microseconds of a step. */
+typedef struct PhaseRow {
+    const char *what, *how;
+    int count, units;
+    double one, many, barriers, memory;
+} PhaseRow;
+
+static int at_least_1(int n)
+{
+    return n > 1 ? n : 1;
+}
+
+static PhaseRow *row_of(PhaseRow *row, int *n, const EmitPhase *p)
+{
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(row[i].what, p->what))
+            return &row[i];
+    row[*n] = (PhaseRow){.what = p->what, .units = p->units, .how = ""};
+    return &row[(*n)++];
+}
+
+/* Barriers of the slowest team in a phase. */
+static double barrier_us(const EmitPhase *p, RtTeamPlan plan, int threads)
+{
+    const int rest = p->units - plan.whole, members = threads / at_least_1(plan.teams);
+    const int rounds = (rest + plan.teams - 1) / at_least_1(plan.teams);
+    int levels = 0;
+    for (int n = 1; n < members; n *= 2)
+        levels++;
+    return rest > 0 ? rounds * p->barriers * 2 * levels * RT_TEAM_LINE_US : 0;
+}
+
+static const char *how_text(Arena *a, const EmitPhase *p, RtTeamPlan plan, int threads)
+{
+    if (!p->slices)
+        return "";
+    if (plan.whole == p->units)
+        return arena_printf(a, "a slice a thread");
+    return arena_printf(a, "%s%d team%s of %d", plan.whole ? "slices, then " : "", plan.teams,
+                        plan.teams == 1 ? "" : "s", threads / plan.teams);
+}
+
+static void add_phase(Arena *a, PhaseRow *r, const EmitPhase *p, int threads, bool in_memory)
+{
+    const double bytes = in_memory ? p->bytes : 0, least = bytes / (1e3 * MEMORY_GBS * threads);
+    double us = p->us / threads, wait = 0;
+    if (p->slices) {
+        const RtTeamPlan plan =
+            rt_team_plan(p->us / p->units, p->alone_us, p->barriers, p->units, threads);
+        us = plan.us, wait = barrier_us(p, plan, threads);
+        r->how = how_text(a, p, plan, threads);
+    } else if (p->units > 0) {
+        us = p->us / p->units * ((p->units + threads - 1) / threads);
+    }
+    r->count++;
+    r->one += p->us, r->many += us > least ? us : least, r->barriers += wait;
+    r->memory += least > us ? least - us : 0;
+}
+
+static void print_threads_row(const PhaseRow *r, int threads)
+{
+    const double idle = r->many - r->barriers - r->memory - r->one / threads;
+    printf("  %10.3f ms %10.3f ms %10.3f %10.3f %10.3f   %-*s", 1e-3 * r->one, 1e-3 * r->many,
+           1e-3 * r->barriers, idle > 0 ? 1e-3 * idle : 0, 1e-3 * r->memory, r->count ? 32 : 0,
+           r->what);
+    if (r->count)
+        printf(" %d phase%s", r->count, r->count == 1 ? "" : "s");
+    if (r->units)
+        printf(", %d units", r->units);
+    printf("%s%s\n", *r->how ? ", " : "", r->how);
+}
+
+void show_threads(Arena *a, const Graph *g, const EmitInput *in, const EmitPhase *phase, int nphase,
+                  int threads)
+{
+    const Market m = market_of(g, in->options, g->step->chunk);
+    const bool in_memory =
+        (double)step_bytes(g->step, threads) > (double)(m.core->l2 + m.core->l3) * threads;
+    PhaseRow *row = arena_alloc(a, sizeof *row * (size_t)(nphase + 1)), all = {.what = "in all"};
+    int n = 0;
+    for (int i = 0; i < nphase; i++)
+        add_phase(a, row_of(row, &n, &phase[i]), &phase[i], threads, in_memory);
+    printf("\npredicted step of %d thread%s on cores like a %s\n  %13s %13s %10s %10s %10s\n",
+           threads, threads == 1 ? "" : "s", m.core->like, "one thread", "all threads", "barriers",
+           "idle", "memory");
+    for (int i = 0; i < n; i++) {
+        print_threads_row(&row[i], threads);
+        all.one += row[i].one, all.many += row[i].many;
+        all.barriers += row[i].barriers, all.memory += row[i].memory;
+    }
+    all.how = "";
+    print_threads_row(&all, threads);
+    printf("  %s samples/s; %.1f times the speed of one thread, efficiency %.2f\n",
+           text_commas(a, (int64_t)(1e6 * (double)g->step->batch / all.many)), all.one / all.many,
+           all.one / all.many / threads);
+}
