@@ -18,7 +18,25 @@ declare -A rank=([constants.h]=0 [rt.h]=1 [cpu]=2 [base]=2 [files]=3 [comm]=4 [d
                  [train]=7 [commands]=8 [main.c]=9)
 
 bad() { echo "FAIL $1: $2"; fine=0; }
-quoted() { { grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$1" || true; } | sed 's/[^"]*"\([^"]*\)".*/\1/'; }
+
+# scan FILE...: notes in the table `hits`, for each file, its includes and the lines that the checks below look for.  One process reads
+# all files: a process for each file and check took most of the time.
+declare -A hits=()
+note() { # CHECK: reads "FILE:TEXT"
+    local file text
+    while IFS=: read -r file text; do hits[$1 $file]+=$text$'\n'; done
+}
+scan() {
+    note include < <(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$@" | sed 's/^\([^:]*:\)[^"]*"\([^"]*\)".*/\1\2/')
+    note memory < <(grep -nHE "$memory" "$@" | grep -vE "$comment")
+    note scans < <(awk -v scans="$scans" '
+        FNR == 1 { name = "" }
+        /^[a-z].*[(]/ { name = $0 }
+        $0 ~ scans && !(FILENAME ~ /cuda\/lower[.]c$/ && name ~ /without_plain/) { print FILENAME ":" FNR ": " $0 }' "$@")
+    note calls < <(grep -nHE "$calls" "$@" | grep -vE "$comment|^[^:]*:[0-9]+:(void|bool|Graph \*)[[:space:]]*\*?pass_|pass_repeat\(")
+    note targets < <(grep -nHE "$targets" "$@" | grep -vE "$comment")
+}
+comment='^[^:]*:[0-9]+:[[:space:]]*(\*|/\*|//)'
 close() { if [ $fine = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
 
 # compiler/ROOM/FILE may include its own room and the rooms below it; the grammar's outputs belong to front.
@@ -41,41 +59,24 @@ check_compiler() {
         elif [ "$to" != "$room" ] && [ "${level[$to]}" -ge "${level[$room]}" ]; then
             bad "$file" "includes \"$header\": $room may not look into $to"
         fi
-    done < <(quoted "$file")
+    done <<< "${hits[include $file]:-}"
 }
 
-check_memory() {
-    local hits
-    hits=$(grep -nE '(^|[^_[:alnum:]>.])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf|getline|open_memstream)[[:space:]]*\(' "$1" |
-           grep -vE '^[0-9]+:[[:space:]]*(\*|/\*|//)' || true)
-    [ -z "$hits" ] || bad "$1" "takes memory outside the arena: $hits"
-}
+memory='(^|[^_[:alnum:]>.])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf|getline|open_memstream)[[:space:]]*\('
+check_memory() { [ -z "${hits[memory $1]:-}" ] || bad "$1" "takes memory outside the arena: ${hits[memory $1]}"; }
 
 # The emitter for GPUs decides from calls as data (cuda/call.h): printed C is for nvcc alone.  May be scanned, each for a reason:
 #   cuda/lower.c  without_plain   the name of a device function, as an op gives it: "dense_plain"
-scans='strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec'
-check_scans() {
-    local hits
-    hits=$(awk -v scans="(^|[^_[:alnum:]])($scans)[[:space:]]*[(]" '
-        /^[a-z].*[(]/ { name = $0 }
-        $0 ~ scans && !(FILENAME ~ /cuda\/lower[.]c$/ && name ~ /without_plain/) { print FNR ": " $0 }' "$1")
-    [ -z "$hits" ] || bad "$1" "scans text: $hits"
-}
+scans='(^|[^_[:alnum:]])(strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec)[[:space:]]*[(]'
+check_scans() { [ -z "${hits[scans $1]:-}" ] || bad "$1" "scans text: ${hits[scans $1]}"; }
 
 # A pass runs by its row of the table: no pass calls another one.
-check_calls() {
-    local hits
-    hits=$(grep -nE '(^|[^_[:alnum:]])pass_[a-z]+\(' "$1" |
-           grep -vE '^[0-9]+:([[:space:]]*(\*|/\*|//)|(void|bool|Graph \*)[[:space:]]*\*?pass_)|pass_repeat\(' || true)
-    [ -z "$hits" ] || bad "$1" "calls a pass that has a row of its own: $hits"
-}
+calls='(^|[^_[:alnum:]])pass_[a-z]+\('
+check_calls() { [ -z "${hits[calls $1]:-}" ] || bad "$1" "calls a pass that has a row of its own: ${hits[calls $1]}"; }
 
 # Shared passes and operations ask for a property of the target (ir/target.h), never which target it is.
-check_targets() {
-    local hits
-    hits=$(grep -nE '(^|[^[:alnum:]_])(o|options)->(cuda|blas|libraries|persistent)\>' "$1" || true)
-    [ -z "$hits" ] || bad "$1" "asks which target it is: $hits"
-}
+targets='(^|[^[:alnum:]_])(o|options)->(cuda|blas|libraries|persistent)\>'
+check_targets() { [ -z "${hits[targets $1]:-}" ] || bad "$1" "asks which target it is: ${hits[targets $1]}"; }
 
 # Rooms that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
 # for a pattern of exactly this operation; the file gives the reason.  Tests are node_is(n, "NAME"), a comparison with
@@ -141,10 +142,13 @@ check_runtime() {
         elif [ "$to" != "$room" ] && [ "${rank[$to]}" -ge "${rank[$room]}" ]; then
             bad "$file" "includes \"$header\": $room may not look into $to"
         fi
-    done < <(quoted "$file")
+    done <<< "${hits[include $file]:-}"
 }
 
-for file in compiler/main.c compiler/*/*.[ch] grammar/*.[ly]; do
+compiler=(compiler/main.c compiler/*/*.[ch] grammar/*.[ly])
+runtime=(runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c)
+scan "${compiler[@]}" "${runtime[@]}"
+for file in "${compiler[@]}"; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
     case $file in */pipeline.c) ;; compiler/passes/*.c) check_calls "$file" ;; esac
@@ -160,7 +164,7 @@ fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/{base,emit,cpu,cuda,passes,pictures,scripts,tool}/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
-for file in runtime/*.[ch] runtime/*/*.[ch] runtime/cuda/*.cu runtime/cuda/*.cuh runtime/cuda/*/*.c; do
+for file in "${runtime[@]}"; do
     fine=1 room=${file#runtime/} room=${room%%/*}
     check_runtime "$file" "$room"
     close
@@ -192,6 +196,7 @@ printf 'ROW(cbrt, 1, MONOTONE, "v_cbrt", "v_cbrt(a)",\n' > "$self/rows.def"
 printf '"cbrt(%%s)"\n' > "$self/random.c"
 for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done > "$self/names.c"
 printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
+scan "$self"/*.[ch]
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
 fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
 fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
