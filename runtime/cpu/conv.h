@@ -45,21 +45,21 @@ typedef struct Conv {
 
 /* ------------------------------------------------------------------------------ plain reference */
 
-/* The loops of the definition: a body for each combination of y[at_y], x[at_x], w[at_w]. */
+/* The loops of the definition: a body for each combination of y[at_y], x[at_x], w[at_w].  Divisions
+ * are outside of the inner loops, where they would take most of the time. */
 /* clang-format off */
 #define CONV_PLAIN_EACH(q, ...)                                                                    \
     for (int n = 0; n < (q).n; n++)                                                                \
-    for (int o = 0; o < (q).o; o++)                                                                \
-    for (int oy = 0; oy < (q).oh; oy++)                                                            \
+    for (int o = 0, inputs = (q).c / (q).groups, outputs = (q).o / (q).groups; o < (q).o; o++)     \
+    for (int oy = 0, channel = o / outputs * inputs; oy < (q).oh; oy++)                            \
     for (int ox = 0; ox < (q).ow; ox++)                                                            \
-    for (int i = 0; i < (q).c / (q).groups; i++)                                                   \
+    for (int i = 0; i < inputs; i++)                                                               \
     for (int r = 0; r < (q).r; r++)                                                                \
     for (int s = 0; s < (q).s; s++) {                                                              \
         const int iy = oy * (q).stride_h - (q).pad_h + r * (q).dil_h;                              \
         const int ix = ox * (q).stride_w - (q).pad_w + s * (q).dil_w;                              \
-        const int inputs = (q).c / (q).groups, channel = o / ((q).o / (q).groups) * inputs + i;    \
         const int64_t at_y = (((int64_t)n * (q).o + o) * (q).oh + oy) * (q).ow + ox;               \
-        const int64_t at_x = (((int64_t)n * (q).c + channel) * (q).h + iy) * (q).w + ix;           \
+        const int64_t at_x = (((int64_t)n * (q).c + channel + i) * (q).h + iy) * (q).w + ix;       \
         const int64_t at_w = (((int64_t)o * inputs + i) * (q).r + r) * (q).s + s;                  \
         if (iy >= 0 && iy < (q).h && ix >= 0 && ix < (q).w)                                        \
             __VA_ARGS__;                                                                           \

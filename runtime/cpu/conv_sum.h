@@ -74,7 +74,7 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
 #if defined(RT_TILES_HERE)
 #define CONV_TILE_LINKAGE __attribute__((noinline))
 #else
-#define CONV_TILE_LINKAGE static __attribute__((noinline, unused))
+#define CONV_TILE_LINKAGE static RT_SEPARATE
 #endif
 #define CONV_TILE(rows, vectors)                                                                   \
     CONV_TILE_LINKAGE void conv_sum_##rows##x##vectors CONV_TILE_ARGUMENTS;                        \

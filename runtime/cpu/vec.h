@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define RT_INLINE static inline __attribute__((always_inline, unused))
+#ifndef RT_SEPARATE /* tests of kernels add an attribute */
+#define RT_SEPARATE __attribute__((noinline, unused))
+#endif
 
 /* Full unrolling keeps a tile's accumulators in registers; without it they live in memory, 2.5
  * times slower. */

@@ -167,9 +167,9 @@ RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real
 /* The same for a whole panel, as a separate function: gcc 12 moves the constants of an activation
  * (gelu has 30) out of all loops, and keeps them in AVX2's 16 registers, which the sums of the
  * product need. */
-static __attribute__((noinline, unused)) void
-wino_product_panel(real *restrict t, const real *restrict v, const real *restrict u, int block,
-                   int rows, int channels, int points, bool far)
+static RT_SEPARATE void wino_product_panel(real *restrict t, const real *restrict v,
+                                           const real *restrict u, int block, int rows,
+                                           int channels, int points, bool far)
 {
     wino_product(t, v, u, block, rows, channels, points, P, far);
 }

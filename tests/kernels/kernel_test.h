@@ -9,6 +9,20 @@
 #ifndef KERNEL_TEST_H
 #define KERNEL_TEST_H
 #define RT_KERNELS
+#include <stdint.h>
+
+/* A function that is always optimised: random numbers, and plain kernels as separate functions,
+ * take most of the time of the tests of convolutions and of dense layers. */
+#ifdef __clang__
+#define OPTIMISED
+#else
+#define OPTIMISED __attribute__((optimize("O2")))
+#endif
+#define REFERENCE   __attribute__((noinline)) OPTIMISED
+#define RT_SEPARATE __attribute__((noinline, unused)) OPTIMISED /* functions that kernels call */
+static inline OPTIMISED void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_t c1,
+                                       uint32_t c2, uint32_t c3);
+
 #include "base/team.h"
 #include "require.h"
 #include "rt.h"
@@ -20,14 +34,6 @@
 /* Check records each assertion that holds in a file, which takes two thirds of the time of tests that check each number of a
  * buffer.  So only assertions that fail are reported, with their line. */
 #define _mark_point(file, line) ((void)0)
-
-/* A plain kernel as a separate function that is always optimised: plain kernels take most of the time of the tests of
- * convolutions. */
-#ifdef __clang__
-#define REFERENCE __attribute__((noinline))
-#else
-#define REFERENCE __attribute__((noinline, optimize("O2")))
-#endif
 
 /* Relative L2 distance that counts as equal: a few hundred roundings. */
 #ifdef RT_DOUBLE
@@ -62,13 +68,13 @@ static inline void check_guard(const void *p, int64_t bytes, const char *what)
 }
 
 /* Uniform in (-1, 1), element i of stream `seed`. */
-static inline double noise(int seed, int64_t i)
+static inline OPTIMISED double noise(int seed, int64_t i)
 {
     uint32_t bits[4];
     rt_philox(bits, 0x7e505, (uint32_t)i, (uint32_t)seed, 0, 0);
     return (bits[0] + 0.5) / 2147483648.0 - 1;
 }
-static inline real *random_buffer(int64_t count, int seed)
+static inline OPTIMISED real *random_buffer(int64_t count, int seed)
 {
     real *p = buffer(count);
     for (int64_t i = 0; i < count; i++)
@@ -85,7 +91,7 @@ static inline real *copy_buffer(const real *x, int64_t count)
 }
 
 /* (A, B, C) to (A, C, B): NCHW to NHWC with B = C, C = HW, and back. */
-static inline real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
+static inline OPTIMISED real *swap_last(const real *x, int64_t a, int64_t b, int64_t c)
 {
     real *y = buffer(a * b * c);
     for (int64_t i = 0; i < a; i++)
@@ -111,7 +117,7 @@ static inline void check_spread(const real *y, const real *x, int64_t rows, int6
                 "%s: number %d of row %d, with rows apart", what, (int)(i % ld), (int)(i / ld));
 }
 
-static inline double distance(const real *a, const real *b, int64_t count)
+static inline OPTIMISED double distance(const real *a, const real *b, int64_t count)
 {
     double apart = 0, size = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -288,7 +288,7 @@ static real tree_by_hand(const real *item, int n)
 
 /* The gradient of one weight, by the definition: samples in order with FMA inside a shard, shards
  * in the tree. */
-static real gradient_by_hand(const Layer *l, int k, int o)
+static REFERENCE real gradient_by_hand(const Layer *l, int k, int o)
 {
     real item[16];
     for (int s = 0; s < l->shards; s++) {
