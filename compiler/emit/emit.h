@@ -75,6 +75,7 @@ typedef struct EmitUnit {
     const char *name;
     const char *text;
     bool cuda; /* for nvcc; the name of the file ends in .cu */
+    bool mpi;  /* for mpicc: it includes mpi.h */
     /* the code of the file runs only once for each slice, so a low optimisation level is enough */
     bool once;
 } EmitUnit;

@@ -38,13 +38,14 @@ static const char IMAGES[] = "";
 
 /* ---- the C compiler */
 
-/* Wraps the C compiler in mpicc, which adds MPI's headers and libraries. */
-static void wrap_compiler(Toolchain *t)
+/* mpicc adds MPI's headers and libraries to the command line of the C compiler.  It compiles the
+ * file that calls MPI, and links; so the other objects are those of a program without MPI. */
+static const char *wrapper_of(const char *cc)
 {
     const char *mpicc = environment(ENV_MPICC);
-    setenv("OMPI_CC", t->cc, 1);
-    setenv("MPICH_CC", t->cc, 1);
-    t->cc = mpicc ? mpicc : "mpicc";
+    setenv("OMPI_CC", cc, 1);
+    setenv("MPICH_CC", cc, 1);
+    return mpicc ? mpicc : "mpicc";
 }
 
 /* nvcc compiles and links a program for a GPU.  Also on a GPU, a multiply-add is fused only where
@@ -75,19 +76,32 @@ static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     return false;
 }
 
-/* The options that mpicc adds, for keys: two installed versions of MPI can use the same C compiler,
- * and /usr/bin/mpicc can be switched between them.  For a wrapper without -show, the text is always
- * the same. */
-static const char *mpi_options(Arena *a, const Toolchain *t)
+/* Starts a compiler with one option.  False if it does not start; *output is what it prints. */
+static bool ask(Arena *a, const char *cc, const char *option, const char **output, int *error)
 {
     Argv v = {0};
-    argv_split(a, &v, t->cc);
-    argv_add(a, &v, "-show");
+    argv_split(a, &v, cc);
+    argv_add(a, &v, option);
     argv_end(a, &v);
     Process p = process_of(a, v);
     process_run(&p);
     process_pass_on();
-    return p.output.s ? p.output.s : "";
+    *output = p.output.s ? p.output.s : "";
+    *error = p.error;
+    return p.status >= 0;
+}
+
+/* The version of mpicc and the options that it adds, for keys: two installed versions of MPI can use
+ * the same C compiler, and /usr/bin/mpicc can be switched between them.  For a wrapper without
+ * -show, the text is always the same. */
+static bool ask_mpicc(Arena *a, Toolchain *t, int *error)
+{
+    const char *version, *options;
+    if (!ask(a, t->mpicc, "--version", &version, error))
+        return false;
+    ask(a, t->mpicc, "-show", &options, error);
+    t->mpi = arena_printf(a, "%s%s", version, options);
+    return true;
 }
 
 /* Finds the C compiler, and reports a compiler that does not start.  The version that the compiler
@@ -96,10 +110,10 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
     const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
     const Options *o = &in->command->options;
-    Argv v = {0};
+    int error = 0;
     t->cc = cc ? cc : "cc";
-    if (in->mpi)
-        wrap_compiler(t);
+    t->mpicc = in->mpi ? wrapper_of(t->cc) : NULL;
+    t->mpi = NULL;
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags,
                             strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", o->plain ? " -g" : "",
                             o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
@@ -117,23 +131,15 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
                      "images as .npy files");
         return false;
     }
-    argv_split(a, &v, t->cc);
-    argv_add(a, &v, "--version");
-    argv_end(a, &v);
-    Process p = process_of(a, v);
-    process_run(&p);
-    process_pass_on();
-    t->version = p.output.s;
-    if (p.status >= 0 && in->mpi)
-        t->version = arena_printf(a, "%s%s", t->version ? t->version : "", mpi_options(a, t));
-    if (p.status >= 0)
+    const bool found = ask(a, t->cc, "--version", &t->version, &error);
+    if (found && (!in->mpi || ask_mpicc(a, t, &error)))
         return true;
-    diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C", t->cc,
-               strerror(p.error));
+    diag_error(d, nowhere, "cannot run the %s compiler '%s': %s", o->cuda ? "CUDA" : "C",
+               found ? t->mpicc : t->cc, strerror(error));
     if (o->cuda)
         diag_help(d, "install NVIDIA's CUDA toolkit, or set NVCC=/usr/local/cuda/bin/nvcc; tenon "
                      "emit --to cuda needs no nvcc");
-    else if (in->mpi)
+    else if (found)
         diag_help(d, "--comm mpi needs an MPI: install one (Debian: apt-get install libopenmpi-dev "
                      "openmpi-bin), or set MPICC to its compiler");
     else
@@ -187,6 +193,10 @@ Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUni
     key_text(&k, t->cc);
     key_text(&k, t->version);
     key_text(&k, t->flags);
+    if (u->mpi) {
+        key_text(&k, t->mpicc);
+        key_text(&k, t->mpi);
+    }
     if (u->once)
         key_text(&k, t->once);
     key_text(&k, u->text);
@@ -288,7 +298,10 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 
 bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d)
 {
-    return in->mpi = add_runtime(a, in, "comm/mpi.c", "comm-mpi", d);
+    in->mpi = add_runtime(a, in, "comm/mpi.c", "comm-mpi", d);
+    if (in->mpi)
+        in->unit[in->nunit - 1].mpi = true;
+    return in->mpi;
 }
 
 bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d)
@@ -337,20 +350,19 @@ static void note_output(Arena *a, const char *output, Diag *d)
 }
 
 /* Reports a failed compilation.  `source` is the file with the error, or NULL if linking failed. */
-static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const char *source,
-                          Diag *d)
+static bool compile_error(Arena *a, const char *cc, const Process *p, const char *source, Diag *d)
 {
     const char *output = p->output.s;
     if (p->status < 0) {
-        diag_error(d, nowhere, "cannot run the C compiler '%s': %s", t->cc, strerror(p->error));
+        diag_error(d, nowhere, "cannot run the C compiler '%s': %s", cc, strerror(p->error));
         return false;
     }
     if (source)
-        diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", t->cc, source,
+        diag_error(d, nowhere, "the C compiler '%s' failed on %s (exit code %d)", cc, source,
                    p->status);
     else
-        diag_error(d, nowhere, "the C compiler '%s' failed to link the program (exit code %d)",
-                   t->cc, p->status);
+        diag_error(d, nowhere, "the C compiler '%s' failed to link the program (exit code %d)", cc,
+                   p->status);
     note_output(a, output, d);
     diag_note(d, "the command was: %s", argv_text(a, &p->command));
     if (strstr(output, "cblas.h") || strstr(output, "-lopenblas"))
@@ -367,11 +379,16 @@ static bool compile_error(Arena *a, const Toolchain *t, const Process *p, const 
         diag_help(d,
                   "the file is kept; if '%s' compiles other programs, this is a fault in tenon: "
                   "please report it, with the file",
-                  t->cc);
+                  cc);
     return false;
 }
 
 /* ---- compiling */
+
+static const char *compiler_of(const Toolchain *t, const EmitUnit *u)
+{
+    return u->mpi ? t->mpicc : t->cc;
+}
 
 /* Keeps the name of the directory out of the object, so that equal sources give equal objects in
  * any directory.  With --keep, the name stays, for debuggers. */
@@ -379,7 +396,7 @@ static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, con
                          const char *source, const char *object, const char *dir)
 {
     Argv v = {0};
-    argv_split(a, &v, t->cc);
+    argv_split(a, &v, compiler_of(t, u));
     argv_split(a, &v, t->flags);
     if (u->once)
         argv_split(a, &v, t->once);
@@ -399,6 +416,7 @@ static Process compiling(Arena *a, const BuildInput *in, const Toolchain *t, con
 
 typedef struct Job {
     Key key;
+    const char *cc;
     const char *source, *object;
 } Job;
 
@@ -430,6 +448,7 @@ static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Ca
     for (int i = 0; sources && i < in->nunit; i++) {
         const EmitUnit *u = &in->unit[i];
         Job j = {.key = object_key(a, in, t, u),
+                 .cc = compiler_of(t, u),
                  .source = file_of(a, sources, u->name, suffix_of(u)),
                  .object = file_of(a, dir, u->name, ".o")};
         if (from_cache(a, in, cache, &j))
@@ -450,15 +469,16 @@ static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Ca
         if (i != bad && sources == dir)
             unlink(job[i].source);
     }
-    return bad < 0 ? !process_signal : compile_error(a, t, &process[bad], job[bad].source, d);
+    return bad < 0 ? !process_signal
+                   : compile_error(a, job[bad].cc, &process[bad], job[bad].source, d);
 }
 
 static const char *link_program(Arena *a, const BuildInput *in, const Toolchain *t, const char *dir,
                                 Diag *d)
 {
-    const char *program = file_of(a, dir, in->name, "");
+    const char *program = file_of(a, dir, in->name, ""), *cc = t->mpicc ? t->mpicc : t->cc;
     Argv v = {0};
-    argv_split(a, &v, t->cc);
+    argv_split(a, &v, cc);
     argv_split(a, &v, t->flags);
     argv_add(a, &v, "-o");
     argv_add(a, &v, program);
@@ -476,7 +496,7 @@ static const char *link_program(Arena *a, const BuildInput *in, const Toolchain 
     if (p.status == 0 && !process_signal)
         return program;
     if (!process_signal)
-        compile_error(a, t, &p, NULL, d);
+        compile_error(a, cc, &p, NULL, d);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 typedef struct Toolchain {
     const char *cc, *flags, *once, *libraries; /* once: more flags, for the file of the step */
     const char *version;                       /* what the compiler prints about itself */
+    const char *mpicc, *mpi; /* --comm mpi: the wrapper of cc, and its options; else NULL */
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
