@@ -10,7 +10,8 @@ small_mnist "$work/mnist" 256 32 || true
 options() { # MODEL: options for its size and data
     case $1 in
     lenet) data=(--data "$work/mnist" --limit-samples 256) more=() ;;
-    resnet20_cifar10) data=() more=(--batch 16 --set 'data=synthetic(samples=32,test_samples=16)') ;;
+    resnet56_cifar10) # the kernels of tests/programs/memory.sh and tests/cluster/bits.sh
+        data=() more=(--batch 32 --set model.depth=8 --set 'data=synthetic(samples=64,test_samples=16)') ;;
     lstm_synthetic) data=() more=(--batch 32 --set 'data=synthetic(samples=64,test_samples=32,classes=7)' --set model.width=24 --set model.time=10 --set model.features=7) ;;
     esac
 }
@@ -22,7 +23,7 @@ machine "$work/smt" 1 1 4 2          # 4 cores with 2 processors each
 machine "$work/pod" 1 8 8
 quota "$work/pod" 4
 
-for model in lenet resnet20_cifar10 lstm_synthetic; do
+for model in lenet resnet56_cifar10 lstm_synthetic; do
     options $model
     build $model "$work/$model" "${more[@]}"
     want=$(run $model --threads 1)
