@@ -8,7 +8,6 @@
  */
 #ifndef KERNEL_TEST_H
 #define KERNEL_TEST_H
-#define RT_KERNELS
 #include <stdint.h>
 
 /* A function that is always optimised: random numbers, and plain kernels as separate functions,
@@ -26,6 +25,8 @@ static inline OPTIMISED void rt_philox(uint32_t out[4], uint64_t key, uint32_t c
 #include "base/team.h"
 #include "require.h"
 #include "rt.h"
+#include "cpu/vec.h"
+#include "cpu/math.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

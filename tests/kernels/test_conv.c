@@ -2,6 +2,12 @@
  * tile. */
 #include "kernel_test.h"
 
+#include "cpu/conv_dw_update.h"
+#include "cpu/conv_pool_dw.h"
+#include "cpu/conv_pool_dx.h"
+#include "cpu/conv_pool_forward.h"
+#include "cpu/pool.h"
+
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* write is no size */
 /* clang-format off */
 static const Conv shapes[] = {

@@ -2,6 +2,11 @@
  * shards. */
 #include "kernel_test.h"
 
+#include "cpu/dense_input.h"
+#include "cpu/dense_sparse.h"
+#include "cpu/dense_update.h"
+#include "cpu/dense_wide.h"
+
 static const Dense shapes[] = {{1, 1, 1},     {3, 17, 5},    {7, 33, 31},   {16, 64, 32},
                                {5, 100, 33},  {8, 784, 128}, {16, 128, 64}, {16, 500, 10},
                                {13, 47, 70},  {2, 3, 200},   {3, 1, 17},    {1, 200, 1},

@@ -1,6 +1,8 @@
 /* test_image.c -- normalization and augmentation, compared pixel by pixel with their definition. */
 #include "kernel_test.h"
 
+#include "cpu/image.h"
+
 enum { C = 3, H = 11, W = 13, STORED = 6, COUNT = C * H * W };
 
 static uint8_t stored_u8[STORED * COUNT];

@@ -1,6 +1,12 @@
 /* test_layers.c -- pooling, losses, dropout, input and the elementwise update. */
 #include "kernel_test.h"
 
+#include "cpu/dropout.h"
+#include "cpu/input.h"
+#include "cpu/loss.h"
+#include "cpu/pool.h"
+#include "cpu/update.h"
+
 /* -------------------------------------------------------------------------------------- pooling */
 static const Pool pools[] = {
     /* n  c  h  w  r  s  stride pad  oh ow count_pad ldy */

@@ -2,6 +2,9 @@
  * shards. */
 #include "kernel_test.h"
 
+#include "cpu/batch_norm.h"
+#include "cpu/layer_norm.h"
+
 static const BatchNorm sizes[] = {{1, 1, 1, 0, 0},   {3, 1, 7, 0, 0},   {2, 17, 9, 0, 0},
                                   {4, 64, 36, 0, 0}, {1, 100, 1, 0, 0}, {3, 2100, 2, 0, 0}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };

@@ -5,6 +5,16 @@
     "-Warray-bounds" /* gcc 12 warns wrongly of tiles whose size is not a literal */
 #include "kernel_test.h"
 
+#include "cpu/attention.h"
+#include "cpu/embedding.h"
+#include "cpu/gather.h"
+#include "cpu/gemm.h"
+#include "cpu/layer_norm.h"
+#include "cpu/rotary.h"
+#include "cpu/scan.h"
+#include "cpu/softmax.h"
+#include "cpu/token.h"
+
 static const int widths[] = {1, 2, 7, 16, 17, 33, 64, 100, 384};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
