@@ -217,7 +217,7 @@ cc -shared -fPIC "$work/slow.c" -o "$work/slow.so"
 late=("$work/mlp" "${quick[@]}" --threads 1)
 succeeds "a rank that loads slowly" ranks 2 -x SLOW=4 -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout 3
 some "a rank that loads too slowly" "[0-9] s at .* in step 1, longer than --timeout-start: rank 1 \(.*\) is in step 1, computing for [0-9]+ s" \
-    mpirun -n 2 --bind-to none -x SLOW=10 -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout-start 2
+    mpirun -n 2 --bind-to none -x SLOW=50 -x LD_PRELOAD="$work/slow.so" "${late[@]}" --timeout-start 2
 
 # ---- limits for the start and the end of MPI, which has none
 cat > "$work/never" << 'END'
