@@ -184,7 +184,7 @@ small_cifar() {
 }
 
 # field LOG EVENT NAME: prints the values of a field in all records of one event, on one line
-field() { { grep "\"event\":\"$2\"" "$1" || true; } | sed -n "s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tr '\n' ' '; }
+field() { { sed -n "/\"event\":\"$2\"/s/.*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$1" || true; } | tr '\n' ' '; }
 hashes() { field "$1" epoch weights_hash; }
 
 # npy FILE DESCR SHAPE BYTES: writes an array of zeros in NumPy's format, version 1

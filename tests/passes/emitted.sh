@@ -21,12 +21,6 @@ targets=("--to c --cpu x86-64-v3" "--to c --cpu generic --plain" "--to cuda --ke
          "--to cuda --kernels=cudnn --dtype bf16" "--to cuda --kernels=cudnn --dtype f16" "--to cuda --comm nccl" "--to c --cpu x86-64-v4 --comm mpi --dtype f64"
          "--to pytorch" "--to keras" "--to mxnet" "--to slurm --comm mpi" "--to dot")
 
-# sum FILE OPTIONS...: the checksum of the text that is written, or of the error message
-sum() {
-    local file=$1; shift
-    { "$tenon" emit "$file" "$@" < /dev/null 2>&1 || echo "exit code $?"; } | cksum | cut -d' ' -f1
-}
-
 # left_out NAME TARGET: whether this text of a large network is not compared; other models have the parts of these
 # networks
 left_out() {
@@ -39,13 +33,18 @@ left_out() {
     esac
 }
 
+# one FILE NAME: a line for each target, with the checksum of the text that is written, or of the error message.  One
+# cksum for all texts: a process for each takes as long as the compiler.
 one() {
-    local file=$1 name=$2 target
-    for target in "${targets[@]}"; do
-        ! left_out "$name" "$target" || continue
+    local file=$1 name=$2 texts=$tmp/texts.$$ i sum
+    mkdir "$texts"
+    for i in "${!targets[@]}"; do
+        ! left_out "$name" "${targets[i]}" || continue
         # shellcheck disable=SC2086
-        echo "$(sum "$file" $target) $name $target"
+        "$tenon" emit "$file" ${targets[i]} < /dev/null > "$texts/$i" 2>&1 || echo "exit code $?" >> "$texts/$i"
     done
+    cksum "$texts"/* | while read -r sum _ i; do echo "$sum $name ${targets[${i##*/}]}"; done
+    rm -r "$texts"
 }
 
 list() {
@@ -61,8 +60,8 @@ list() {
 
 all=${CHECK_DEEP:-0}
 [ "${2:-}" != --update ] || all=1
-export -f sum one left_out
-export tenon all
+export -f one left_out
+export tenon all tmp
 list > "$tmp/list"
 declare -p targets > "$tmp/targets"
 cd "$tmp"
