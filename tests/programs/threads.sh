@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the memory of
 # many threads; the default number of threads; notes and errors of --threads and --pin.
+# Parts: lenet resnet56 lstm attention
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
 
 counts="1 2 3 5 7 11 16 33 64 128"
-small_mnist "$work/mnist" 256 32 || true
+! part lenet || small_mnist "$work/mnist" 256 32 || true
 options() { # MODEL: options for its size and data
     case $1 in
     lenet) data=(--data "$work/mnist" --limit-samples 256) more=() ;;
@@ -24,6 +25,7 @@ machine "$work/pod" 1 8 8
 quota "$work/pod" 4
 
 for model in lenet resnet56_cifar10 lstm_synthetic; do
+    part ${model%%_*} || continue
     options $model
     build $model "$work/$model" "${more[@]}"
     want=$(run $model --threads 1)
@@ -40,27 +42,30 @@ for model in lenet resnet56_cifar10 lstm_synthetic; do
 done
 
 # Members of a team share the region of a slice, and each has its own scratch: attention needs some.
-cat > "$work/attention.tn" << 'END'
+if part attention; then
+    cat > "$work/attention.tn" << 'END'
 model heads(x: f32[12, 40]) {
     p = dense(x, 120) |> split(3, axis = -1)
     return causal_attention(p[0], p[1], p[2], heads = 2) |> dense(4) |> flatten |> dense(3)
 }
 train heads { data = synthetic(samples = 32, test_samples = 9, classes = 3); loss = softmax_cross_entropy; optimizer = adam; batch = 8; epochs = 1 }
 END
-"$TENON" build "$work/attention.tn" -o "$work/attention" --shards 4
-data=() want=$(run attention --threads 1) loss=$(field "$work/log" epoch test_loss)
-planned() { "$TENON" show "$work/attention.tn" --shards 4 --threads "$1" | awk '$1 == "threads" { print $0 }'; }
-slices=$(planned 1000 | grep -oE '[0-9]+ x' | head -n 1)
-planned 1000 | grep -qE "[1-9][0-9]* x .*; 1000 x [0-9.]+ [kM]*B of scratch" && ok || bad "no scratch for each thread: $(planned 1000)"
-for threads in 2 3 7 16; do
-    same "attention, $threads threads" "$(TENON_MACHINE=$work/small run attention --threads $threads)" "$want"
-    same "attention, test loss, with a batch that is not full, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
-    same "attention, planned bytes of $threads threads" "$(started planned_bytes)" \
-        "$("$work/attention" info --threads $threads | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p')"
-    [ $threads -le "${slices% x}" ] || same "attention, thread regions of $threads" "$(planned $threads | grep -oE '[0-9]+ x' | head -n 1)" "$slices"
-done
-same "attention, 64 threads on two cores" "$(run attention --threads 64)" "$want"
+    "$TENON" build "$work/attention.tn" -o "$work/attention" --shards 4
+    data=() want=$(run attention --threads 1) loss=$(field "$work/log" epoch test_loss)
+    planned() { "$TENON" show "$work/attention.tn" --shards 4 --threads "$1" | awk '$1 == "threads" { print $0 }'; }
+    slices=$(planned 1000 | grep -oE '[0-9]+ x' | head -n 1)
+    planned 1000 | grep -qE "[1-9][0-9]* x .*; 1000 x [0-9.]+ [kM]*B of scratch" && ok || bad "no scratch for each thread: $(planned 1000)"
+    for threads in 2 3 7 16; do
+        same "attention, $threads threads" "$(TENON_MACHINE=$work/small run attention --threads $threads)" "$want"
+        same "attention, test loss, with a batch that is not full, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
+        same "attention, planned bytes of $threads threads" "$(started planned_bytes)" \
+            "$("$work/attention" info --threads $threads | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p')"
+        [ $threads -le "${slices% x}" ] || same "attention, thread regions of $threads" "$(planned $threads | grep -oE '[0-9]+ x' | head -n 1)" "$slices"
+    done
+    same "attention, 64 threads on two cores" "$(run attention --threads 64)" "$want"
+fi
 
+part lstm || { finish; exit; }
 # By default: one thread for each core, within the quota.
 p=$work/lstm_synthetic
 info() { TENON_MACHINE=$work/$1 "$p" info | sed -n "s/^$2: //p"; }
