@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # sequences.sh -- scans: gradients against differences, optimised equals plain, the same bits for any threads, ranks and resumes, and a
 # program whose text does not grow with the number of steps.
+# Parts: net layers loop
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
-# A cell, its reverse over two sequences, states that are exchanged, a learned and an outer value in the body, weights
-# used twice.
-{ cat << 'END'
+if part net; then
+    # A cell, its reverse over two sequences, states that are exchanged, a learned and an outer value in the body, weights
+    # used twice.
+    { cat << 'END'
 block lstm_cell(x, width: int) {
     h = zeros(width)
     c = zeros(width)
@@ -39,52 +41,54 @@ model net(x: f32[7, 5], width: int = 6) {
     return dense(flatten(bs), 3) + dense(b - older, 3) + dense(flatten(same), 3)
 }
 END
-recipe net 256 2; } > "$work/net.tn"
+    recipe net 256 2; } > "$work/net.tn"
 
-succeeds "check every pass" "$TENON" show "$work/net.tn" --verify
-succeeds "build" "$TENON" build "$work/net.tn" -o "$work/f64" --dtype f64
-succeeds "build --plain" witness "$work/net.tn" "$work/f64--plain" --dtype f64
-for how in "" --plain; do
-    succeeds "gradients $how" "$work/f64$how" gradcheck --threads 2
-    "$work/f64$how" grads --output "$work/grads$how" > /dev/null
-done
-succeeds "optimised = plain" "$work/compare" "$work/grads" "$work/grads--plain" 1e-11
+    succeeds "check every pass" "$TENON" show "$work/net.tn" --verify
+    succeeds "build" "$TENON" build "$work/net.tn" -o "$work/f64" --dtype f64
+    succeeds "build --plain" witness "$work/net.tn" "$work/f64--plain" --dtype f64
+    for how in "" --plain; do
+        succeeds "gradients $how" "$work/f64$how" gradcheck --threads 2
+        "$work/f64$how" grads --output "$work/grads$how" > /dev/null
+    done
+    succeeds "optimised = plain" "$work/compare" "$work/grads" "$work/grads--plain" 1e-11
 
-succeeds "build" "$TENON" build "$work/net.tn" -o "$work/p"
-train() { rm -f "$work/log"; "$work/p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
-want=$(train)
-for how in "--threads 2" "--threads 4" "--groups 2" "--groups 4 --threads 2"; do
-    same "the same bits with $how" "$(train $how)" "$want"
-done
-train --epochs 1 --checkpoint "$work/c" > /dev/null
-same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> /dev/null | awk '{ print $NF }')" "$(awk '{ print $NF }' <<< "$want")"
-succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cpu generic
-succeeds "trains without vectors" "$work/g" train --epochs 1
+    succeeds "build" "$TENON" build "$work/net.tn" -o "$work/p"
+    train() { rm -f "$work/log"; "$work/p" train "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
+    want=$(train)
+    for how in "--threads 2" "--threads 4" "--groups 2" "--groups 4 --threads 2"; do
+        same "the same bits with $how" "$(train $how)" "$want"
+    done
+    train --epochs 1 --checkpoint "$work/c" > /dev/null
+    same "the same bits after a resume" "$(train --checkpoint "$work/c" --resume 2> /dev/null | awk '{ print $NF }')" "$(awk '{ print $NF }' <<< "$want")"
+    succeeds "build without vectors" "$TENON" build "$work/net.tn" -o "$work/g" --cpu generic
+    succeeds "trains without vectors" "$work/g" train --epochs 1
+fi
 
-cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/tools/reseal.c" "$(dirname "$TENON")/lib/libtenonrt.a" -lm -lpthread
-# lstm, gru and rnn equal their cells written as a scan.  The names of both have equal lengths, so that a file of
-# weights can be renamed.
-layer() { # NAME, the call, the scan, the lines before the call: compares the layer with the scan, with equal weights
-    printf 'model layer(x: f32[6, 5]) {\n    %s\n    return dense(%s, 3)\n}\n' "${4:-}" "$2" > "$work/layer.tn"
-    printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
-    recipe layer 256 2 | tee -a "$work/layer.tn" >> "$work/cell.tn"
-    succeeds "$1: build layer" "$TENON" build "$work/layer.tn" -o "$work/layer" --dtype f64
-    if [ "$CHECK_DEEP" = 1 ]; then succeeds "$1: build cell" "$TENON" build "$work/cell.tn" -o "$work/cell" --dtype f64
-    else succeeds "$1: build cell" witness "$work/cell.tn" "$work/cell" --dtype f64; fi
-    "$work/layer" train --epochs 1 --save "$work/weights" > /dev/null
-    rename() { LC_ALL=C sed 's/lstm1[.]recurrent/recurren.weight/g;s/[rg][nr][nu]1[.]recurrent/recurre.weight/g
+if part layers; then
+    cc -std=gnu11 -O1 -I "$TENON_ROOT/runtime" -o "$work/reseal" "$TENON_ROOT/tests/tools/reseal.c" "$(dirname "$TENON")/lib/libtenonrt.a" -lm -lpthread
+    # lstm, gru and rnn equal their cells written as a scan.  The names of both have equal lengths, so that a file of
+    # weights can be renamed.
+    layer() { # NAME, the call, the scan, the lines before the call: compares the layer with the scan, with equal weights
+        printf 'model layer(x: f32[6, 5]) {\n    %s\n    return dense(%s, 3)\n}\n' "${4:-}" "$2" > "$work/layer.tn"
+        printf 'model layer(x: f32[6, 5]) {\n%s\n    return dense(h, 3)\n}\n' "$3" > "$work/cell.tn"
+        recipe layer 256 2 | tee -a "$work/layer.tn" >> "$work/cell.tn"
+        succeeds "$1: build layer" "$TENON" build "$work/layer.tn" -o "$work/layer" --dtype f64
+        if [ "$CHECK_DEEP" = 1 ]; then succeeds "$1: build cell" "$TENON" build "$work/cell.tn" -o "$work/cell" --dtype f64
+        else succeeds "$1: build cell" witness "$work/cell.tn" "$work/cell" --dtype f64; fi
+        "$work/layer" train --epochs 1 --save "$work/weights" > /dev/null
+        rename() { LC_ALL=C sed 's/lstm1[.]recurrent/recurren.weight/g;s/[rg][nr][nu]1[.]recurrent/recurre.weight/g
                              s/gru1[.]candidate_bias/candidate_bias.bias/g;s/gru1[.]candidate/candida.weight/g
                              s/lstm2[.]layer2[.]reverse[.]recurrent/layer2_reverse_recurren.weight/g
                              s/lstm2[.]layer2[.]reverse[.]/layer2_reverse_input./g;s/lstm2[.]layer2[.]recurrent/layer2_recurren.weight/g
                              s/lstm2[.]layer2[.]/layer2_input./g;s/lstm2[.]reverse[.]recurrent/reverse_recurren.weight/g
                              s/lstm2[.]reverse[.]/reverse_input./g;s/lstm2[.]recurrent/recurren.weight/g' "$1" > "$1.renamed"; "$work/reseal" "$1.renamed"; }
-    rename "$work/weights"
-    "$work/layer" grads --weights "$work/weights" --output "$work/grads.layer" > /dev/null
-    rename "$work/grads.layer"
-    succeeds "$1: takes the layer's weights" "$work/cell" grads --weights "$work/weights.renamed" --output "$work/grads.cell"
-    succeeds "$1 = its scan" "$work/compare" "$work/grads.layer.renamed" "$work/grads.cell" 1e-11
-}
-layer lstm1 'lstm(x, 4)' '    h = zeros(4)
+        rename "$work/weights"
+        "$work/layer" grads --weights "$work/weights" --output "$work/grads.layer" > /dev/null
+        rename "$work/grads.layer"
+        succeeds "$1: takes the layer's weights" "$work/cell" grads --weights "$work/weights.renamed" --output "$work/grads.cell"
+        succeeds "$1 = its scan" "$work/compare" "$work/grads.layer.renamed" "$work/grads.cell" 1e-11
+    }
+    layer lstm1 'lstm(x, 4)' '    h = zeros(4)
     c = zeros(4)
     scan step in x {
         lstm1 = dense(step, 16)
@@ -93,7 +97,7 @@ layer lstm1 'lstm(x, 4)' '    h = zeros(4)
         c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2])
         h = sigmoid(gates[3]) * tanh(c)
     }'
-layer rnn1 'rnn(x, 4, activation = "relu", all = true) |> flatten' '    h = zeros(4)
+    layer rnn1 'rnn(x, 4, activation = "relu", all = true) |> flatten' '    h = zeros(4)
     scan step in x {
         rnn1 = dense(step, 4)
         recurre = dense(h, 4, bias = false)
@@ -101,7 +105,7 @@ layer rnn1 'rnn(x, 4, activation = "relu", all = true) |> flatten' '    h = zero
         yield hs = h
     }
     h = flatten(hs)'
-layer gru1 'gru(x, 4)' '    h = zeros(4)
+    layer gru1 'gru(x, 4)' '    h = zeros(4)
     candidate_bias = bias(zeros(4))
     scan step in x {
         gru1 = dense(step, 12)
@@ -113,7 +117,7 @@ layer gru1 'gru(x, 4)' '    h = zeros(4)
         n = tanh(a[2] + r * (b[2] + candidate_bias))
         h = (1 - z) * n + z * h
     }'
-way() { # SEQUENCE, names of the products, of the states' sequence, "reversed": one direction of one layer
+    way() { # SEQUENCE, names of the products, of the states' sequence, "reversed": one direction of one layer
     cat << END
     h = zeros(3)
     c = zeros(3)
@@ -132,34 +136,37 @@ layer lstm2 'flatten(lstm2)' "$(way x lstm2 recurren ahead; way x reverse_input 
     way both layer2_reverse_input layer2_reverse_recurren back2 reversed; echo '    h = flatten(concat([ahead2, back2], axis = -1))')" \
     'lstm2 = lstm(x, 3, layers = 2, bidirectional = true, all = true)'
 layer gru1 'gru1' '    first = dense(flatten(x), 4) |> tanh
-    h = first
-    scan step in x {
-        gru1 = dense(step, 12)
-        recurre = dense(h, 8, bias = false)
-        a = split(gru1, 3)
-        b = split(recurre, 2)
-        r = sigmoid(a[0] + b[0])
-        z = sigmoid(a[1] + b[1])
-        candida = dense(r * h, 4, bias = false)
-        h = (1 - z) * tanh(a[2] + candida) + z * h
-    }' 'first = dense(flatten(x), 4) |> tanh; gru1 = gru(x, 4, reset = "before", h = first)'
+        h = first
+        scan step in x {
+            gru1 = dense(step, 12)
+            recurre = dense(h, 8, bias = false)
+            a = split(gru1, 3)
+            b = split(recurre, 2)
+            r = sigmoid(a[0] + b[0])
+            z = sigmoid(a[1] + b[1])
+            candida = dense(r * h, 4, bias = false)
+            h = (1 - z) * tanh(a[2] + candida) + z * h
+        }' 'first = dense(flatten(x), 4) |> tanh; gru1 = gru(x, 4, reset = "before", h = first)'
+fi
 
-# The loop stays a loop: with 100 times the steps, the text differs only in the digits of sizes.
-{ echo 'model long(x: f32[steps, 5], steps: int = 40) {
+if part loop; then
+    # The loop stays a loop: with 100 times the steps, the text differs only in the digits of sizes.
+    { echo 'model long(x: f32[steps, 5], steps: int = 40) {
     h = zeros(8)
     scan step in x { h = tanh(dense(step, 8) + dense(h, 8)) }
     return dense(h, 3)
 }'; recipe long 256 2; } > "$work/long.tn"
-for steps in 40 4000; do
-    succeeds "emit $steps steps" "$TENON" emit "$work/long.tn" --to c -o "$work/c$steps" --set "model.steps=$steps"
-    sed -E 's/[0-9.]+e?[+-]?[0-9]*|[kM]?(FLOP|B)//g; s/ +/ /g' "$work/c$steps/long.c" > "$work/text$steps"
-done
-lines40=$(wc -l < "$work/text40") lines4000=$(wc -l < "$work/text4000")
-same "lines of 40 and of 4000 steps" "$lines40" "$lines4000"
-for steps in 40 4000; do
-    succeeds "build $steps steps" "$TENON" build "$work/long.tn" -o "$work/p$steps" --set "model.steps=$steps"
-    size=$(stat -c %s "$work/p$steps")
-    awk -v a="${first:=$size}" -v b="$size" 'BEGIN { exit !(b < 1.02 * a) }' && ok || bad "a program of $first bytes grows to $size with the steps"
-done
-[ "$(grep -c 'for (int step = ' "$work/c4000/long.c")" -ge 2 ] && ok || bad "no loop over the steps"
+    for steps in 40 4000; do
+        succeeds "emit $steps steps" "$TENON" emit "$work/long.tn" --to c -o "$work/c$steps" --set "model.steps=$steps"
+        sed -E 's/[0-9.]+e?[+-]?[0-9]*|[kM]?(FLOP|B)//g; s/ +/ /g' "$work/c$steps/long.c" > "$work/text$steps"
+    done
+    lines40=$(wc -l < "$work/text40") lines4000=$(wc -l < "$work/text4000")
+    same "lines of 40 and of 4000 steps" "$lines40" "$lines4000"
+    for steps in 40 4000; do
+        succeeds "build $steps steps" "$TENON" build "$work/long.tn" -o "$work/p$steps" --set "model.steps=$steps"
+        size=$(stat -c %s "$work/p$steps")
+        awk -v a="${first:=$size}" -v b="$size" 'BEGIN { exit !(b < 1.02 * a) }' && ok || bad "a program of $first bytes grows to $size with the steps"
+    done
+    [ "$(grep -c 'for (int step = ' "$work/c4000/long.c")" -ge 2 ] && ok || bad "no loop over the steps"
+fi
 finish
