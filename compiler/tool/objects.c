@@ -91,8 +91,8 @@ static bool ask(Arena *a, const char *cc, const char *option, const char **outpu
     return p.status >= 0;
 }
 
-/* The version of mpicc and the options that it adds, for keys: two installed versions of MPI can use
- * the same C compiler, and /usr/bin/mpicc can be switched between them.  For a wrapper without
+/* The version of mpicc and the options that it adds, for keys: two installed versions of MPI can
+ * use the same C compiler, and /usr/bin/mpicc can be switched between them.  For a wrapper without
  * -show, the text is always the same. */
 static bool ask_mpicc(Arena *a, Toolchain *t, int *error)
 {

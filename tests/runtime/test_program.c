@@ -582,7 +582,7 @@ int main(int argc, char **argv)
     Suite *s = suite_create("program");
     TCase *t = tcase_create("program");
     tcase_add_checked_fixture(t, process_setup, process_teardown);
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 600);
 #ifdef COUNT_ALLOCATIONS
     tcase_add_test(t, nothing_is_allocated_after_the_first_step);
 #endif
