@@ -46,6 +46,7 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     for (int i = 0; i < rows; i++) /* prefetches the next tile's outputs: a store needs its line */
         for (int j = 0; j < q.lanes; j += FLAT_LINE)
             __builtin_prefetch(q.y + (first + rows + i) * g.y.position + j, 1);
+    TILE_BEGIN;
     conv_begin(t, rows, q);
     if (far)
         tile_product_far(t, tile, vectors, g.inputs, x, 1, q.p, P, P);

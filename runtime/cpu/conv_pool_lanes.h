@@ -73,6 +73,7 @@ RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *
 {
     const int64_t row = lanes_row(c), corner = (int64_t)c.stride_w * c.c * V;
     vec t[4 * TILE_MAX];
+    TILE_BEGIN;
     RT_UNROLL
     for (int i = 0; i < outputs; i++)
         t[4 * i] = t[4 * i + 1] = t[4 * i + 2] = t[4 * i + 3] = bias ? v_set(bias[i]) : v_set(0);
