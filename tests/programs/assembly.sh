@@ -10,19 +10,19 @@ set -euo pipefail
 [ "$(uname -m)" = x86_64 ] || { skip "the assembly of x86-64 is looked at on x86-64"; finish; exit; }
 look() { awk -f "$TENON_ROOT/tests/tools/inner_loops.awk" "$@"; }
 
-# kernel, processor; largest number of operands on the stack in its inner loops, of vector and of other instructions;
-# why they are accepted
+# kernel, by its function; processor; largest number of operands on the stack in its inner loops, of vector and of other
+# instructions; why they are accepted
 known=$(sed 's/ *#.*//' <<'END'
 wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
-wino_pack             x86-64-v4   2  0   # the same in 32
-conv2d_winograd_pool  x86-64-v3 260  1   # 36 values of two transforms in 16 registers, beside the products
-conv2d_winograd_pool  x86-64-v4 110  2   # the same in 32, once more for the last few channels
-conv2d_winograd       x86-64-v3   2  0   # constants of gelu in a loop of its own, beside 30
-conv2d_winograd       x86-64-v4   2  0   # the same
-conv2d_dw             x86-64-v3   0  1   # prefetch of the next tile, once in 16 positions of a tile
-conv2d_dw_update      x86-64-v3   0  2   # pointers, beside 80
-conv2d_winograd_dw    x86-64-v3   2  0   # 16 values of a transform in 16 registers, beside 62 multiply-adds; once a filter
-conv2d_winograd_dw    x86-64-v4   0  1   # a pointer
+wino_pack             x86-64-v4   6  0   # the same in 32
+conv2d_winograd_pool  x86-64-v3 235  0   # 36 values of two transforms in 16 registers, beside 112 multiply-adds; 149 before teams, whose bounds cost 2 %
+conv2d_winograd_pool  x86-64-v4 182  0   # the same in 32, once more for the last few channels; 110 before teams, 1 %
+conv2d_winograd       x86-64-v3 124  0   # the same for Inception's 5 x 5, beside 72; 131 before teams.  Else constants of gelu
+conv2d_winograd       x86-64-v4  41  0   # the same; 35 before teams, no time
+conv2d_winograd_dx    x86-64-v3 124  0   # the same
+conv2d_winograd_dx    x86-64-v4  47  0   # the same
+conv2d_winograd_dw    x86-64-v3  46  1   # the same, once a filter, beside 66; the end of a loop of 14
+conv2d_winograd_dw    x86-64-v4  28  0   # the same
 softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
 softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
 softmax_cross_entropy_smooth  x86-64-v3 3 0   # the same, beside 18 and 9
@@ -31,30 +31,24 @@ softmax_cross_entropy_dx      x86-64-v3 1 0   # the same, beside 9
 softmax_cross_entropy_dx_each x86-64-v3 1 0   # the same, beside 9
 tanh                  x86-64-v3   3  0   # constants of exp in an elementwise loop, beside 8 multiply-adds
 tanh                  x86-64-v4   3  0   # the same, beside 17
-mul                   x86-64-v3   2  0   # the same
+mul                   x86-64-v3   3  0   # the same, beside 17
 mul                   x86-64-v4   3  0   # the same
 add                   x86-64-v3   3  0   # the same, beside 26
 add                   x86-64-v4   3  0   # the same
 gelu                  x86-64-v3   2  0   # constants of erf and exp, beside 30
 gelu                  x86-64-v4   1  0   # the same
 gelu_d                x86-64-v3   2  0   # the same, beside 39
-gelu_d                x86-64-v4   1  0   # the same
+gelu_d                x86-64-v4   2  0   # the same
 attention_dx          x86-64-v3   0  1   # a pointer, beside 460
 token_attention       x86-64-v3  14  0   # constants of exp, beside 21; once for each generated token
-attention_dx          x86-64-v4   0  1   # a pointer
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
 batch_statistics      x86-64-v4  17  0   # the same
 batch_record          x86-64-v4  24  0   # the same, with 4 or 8 slices
-grad_update           x86-64-v3   2  0   # constants of Adam
-dense_dw_update       x86-64-v3   0  2   # pointers, beside 420
+grad_update           x86-64-v3   9  0   # the last vector of an array, which is not whole, goes by way of the stack; constants of Adam
+grad_update           x86-64-v4   5  2   # the same, and two pointers
 dense_dw_update       x86-64-v4   2  1   # a sum over the shards' tree, beside 188 multiply-adds; where a loop of 64 ends, since strides of x and dy differ
-conv2d_pool           x86-64-v3  18  1   # beside 140 multiply-adds of first layers
+conv2d_pool           x86-64-v3  18  0   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh
 conv2d_pool           x86-64-v4  16  0   # beside 200
-conv2d_pool_dw        x86-64-v3   0  2   # reads of a table, where a window's largest stood: one in each of two loops of 12 multiply-adds
-conv2d_pool_dw        x86-64-v4   0  2   # pointers
-conv2d_pool_dx        x86-64-v3   0  4   # pointers
-conv2d                x86-64-v3   0  1   # a pointer
-conv2d                x86-64-v4   0  1   # a pointer, beside 64 and more
 END
 )
 
@@ -84,7 +78,47 @@ read -r _ _ loops fmas vectors words < <(spilling many 24) || true
 read -r _ _ loops fmas vectors words < <(spilling few 8) || true
 same "8 accumulators in 16 registers" "${loops:-0} $([ "${fmas:-0}" -ge 8 ] && echo some) ${vectors:-none} ${words:-none}" "1 some 0 0"
 
-# Each unit is compiled by way of assembly, which stays in $ASM.
+# Only instructions on a path of the loop count: not the end of the function (.L4), nor the way back to the outer loop (.L5), but an
+# accumulator (32) and the end of the loop (24) on the stack.
+cat > "$work/paths.s" <<'END'
+paths:
+	subq	$64, %rsp
+.L1:
+	movq	%rax, 8(%rsp)
+.L2:
+	vfmadd231ps	(%rdi), %ymm0, %ymm1
+	je	.L3
+	jmp	.L6
+.L4:
+	vmovups	%ymm1, 40(%rsp)
+	addq	$64, %rsp
+	ret
+.L5:
+	movq	%rbx, 16(%rsp)
+	jmp	.L1
+.L3:
+	vfmadd213ps	32(%rsp), %ymm0, %ymm2
+.L6:
+	addq	$32, %rdi
+	cmpq	24(%rsp), %rdi
+	jne	.L2
+	jl	.L5
+	jmp	.L4
+END
+same "paths of a loop" "$(look "$work/paths.s")" "paths paths 1 2 1 1"
+
+# One read of a word is free beside 16 multiply-adds; a second read and each write count.
+words() {
+    printf 'words:\n.L1:\n'
+    printf '\tvfmadd231ps\t(%%rdi), %%ymm0, %%ymm1\n%.0s' {1..16}
+    printf '\t%s\n' "$@" 'cmpq 8(%rsp), %rdi' 'jne .L1'
+}
+words > "$work/words.s"
+same "one word beside 16 multiply-adds" "$(look "$work/words.s")" "words words 1 16 0 0"
+words 'movq 16(%rsp), %rax' 'movq %rbx, 24(%rsp)' 'addq $8, 32(%rsp)' > "$work/words.s"
+same "two reads and two writes" "$(look "$work/words.s")" "words words 1 16 0 3"
+
+# Each unit is compiled by way of assembly, which stays in $ASM.  Units of different models can have the same name.
 cat > "$work/cc" <<'END'
 #!/bin/bash
 case " $* " in
@@ -99,20 +133,22 @@ END
 chmod +x "$work/cc"
 export TENON_CACHE=$work/cache TENON_CFLAGS="-Wall -Wextra -Werror"        # the same flags as in generated.sh, which shares the cache
 for cpu in x86-64-v3 x86-64-v4; do
-    export ASM=$work/$cpu
-    mkdir "$ASM"
     for model in $(shipped_models); do
-        succeeds "$(basename "$model") --cpu $cpu" env CC="$work/cc" "$TENON" build "$model" -o "$work/p" --cpu $cpu
+        name=$(basename "$model" .tn)
+        export ASM=$work/$cpu/$name
+        mkdir -p "$ASM"
+        succeeds "$name.tn --cpu $cpu" env CC="$work/cc" "$TENON" build "$model" -o "$work/p" --cpu $cpu
+        if compgen -G "$ASM/*.s" > /dev/null; then look "$ASM"/*.s | sed "s/^/$name /"; fi >> "$work/$cpu.list"
     done
-    look "$ASM"/*.s > "$work/$cpu.list"
     [ "$(wc -l < "$work/$cpu.list")" -gt 20 ] && ok || bad "only $(wc -l < "$work/$cpu.list") kernels of --cpu $cpu have loops with multiply-adds"
     if [ "${1:-}" = --list ]; then sed "s/^/$cpu /" "$work/$cpu.list"; continue; fi
-    while read -r unit _ loops fmas vectors words; do
-        base=${unit%_*}
+    while read -r name unit function loops fmas vectors words; do
+        base=${function%%.*}
+        [[ $base =~ ^(.*)_[0-9a-f]{8}$ ]] && base=${BASH_REMATCH[1]}
         read -r most_vectors most_words < <(awk -v b="$base" -v c="$cpu" '$1 == b && $2 == c { v = $3; w = $4 } END { print v + 0, w + 0 }' <<< "$known")
         if [ "$vectors" -le "$most_vectors" ] && [ "$words" -le "$most_words" ]; then ok
         else
-            bad "$base --cpu $cpu ($unit): $vectors vectors and $words words on the stack beside $fmas multiply-adds in $loops inner loops, not $most_vectors and $most_words"
+            bad "$base --cpu $cpu ($unit of $name): $vectors vectors and $words words on the stack beside $fmas multiply-adds in $loops inner loops, not $most_vectors and $most_words"
         fi
     done < "$work/$cpu.list"
 done
