@@ -19,7 +19,7 @@ conv2d_winograd_pool  x86-64-v3 235  0   # 36 values of two transforms in 16 reg
 conv2d_winograd_pool  x86-64-v4 182  0   # the same in 32, once more for the last few channels; 110 before teams, 1 %
 conv2d_winograd       x86-64-v3 124  0   # the same for Inception's 5 x 5, beside 72; 131 before teams.  Else constants of gelu
 conv2d_winograd       x86-64-v4  41  0   # the same; 35 before teams, no time
-conv2d_winograd_dx    x86-64-v3 124  0   # the same
+conv2d_winograd_dx    x86-64-v3 122  0   # the same
 conv2d_winograd_dx    x86-64-v4  47  0   # the same
 conv2d_winograd_dw    x86-64-v3  46  1   # the same, once a filter, beside 66; the end of a loop of 14
 conv2d_winograd_dw    x86-64-v4  28  0   # the same
@@ -42,13 +42,16 @@ gelu_d                x86-64-v4   2  0   # the same
 attention_dx          x86-64-v3   0  1   # a pointer, beside 460
 token_attention       x86-64-v3  14  0   # constants of exp, beside 21; once for each generated token
 batch_statistics      x86-64-v3   4  0   # constants of a loop over channels, once a step
-batch_statistics      x86-64-v4  17  0   # the same
-batch_record          x86-64-v4  24  0   # the same, with 4 or 8 slices
+batch_statistics      x86-64-v4   8  0   # the same
+batch_record          x86-64-v4   8  0   # the same, with 4 or 8 slices
 grad_update           x86-64-v3   9  0   # the last vector of an array, which is not whole, goes by way of the stack; constants of Adam
 grad_update           x86-64-v4   5  2   # the same, and two pointers
-dense_dw_update       x86-64-v4   2  1   # a sum over the shards' tree, beside 188 multiply-adds; where a loop of 64 ends, since strides of x and dy differ
-conv2d_pool           x86-64-v3  18  0   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh
-conv2d_pool           x86-64-v4  16  0   # beside 200
+dense_dx_turned       x86-64-v3   0  1   # a team's part, which a thread alone does not compute: text_cnn's one output is one term, the inner loop goes over panels
+conv2d                x86-64-v3   0  2   # the ends of loops of 10 and 12 multiply-adds: the last input channels of 1 x 1, fewer than 16
+conv2d_dx             x86-64-v3   1  1   # the same; MobileNet's mask of lanes, on a path that 960 channels do not take
+conv2d_pool           x86-64-v3  13  1   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh
+conv2d_pool           x86-64-v4  14  0   # beside 200
+conv2d_pool_dw        x86-64-v3   0  1   # the address of a table that tells where a window's largest stood, beside 12
 END
 )
 

@@ -9,8 +9,8 @@
 # or by %rbp if it is the frame pointer.
 #
 # For each 16 multiply-adds of a loop, one read of a word is not counted: gcc often leaves the end of an inner loop on the stack if
-# outer loops have many variables.  Kernels with such a read beside 40 or 48 multiply-adds took 0.999 to 1.009 of the time in which
-# they ran after the read was removed (Zen 4, nine convolutions and dense layers).
+# outer loops have many variables.  Without such reads, beside 40 or 48 multiply-adds, seven kernels of convolutions and dense layers
+# took 0.998 to 1.009 of the time (Zen 4, AVX2).
 
 # in_loop[j]: instruction j lies on a path from `first` to the jump `last`
 function find_paths(first, last,    j, reached, reaches) {
