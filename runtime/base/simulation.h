@@ -29,8 +29,6 @@ void simulation_run(Simulation *s, PoolWork work, void *arg, int units, const in
 /* What the next job is, and how many bytes it reads and writes that lie in memory at its begin or
  * at its end, and of values that no other phase reads. */
 void simulation_next(Simulation *s, const char *what, double bytes, double local);
-/* Called by a member of a team at a barrier, instead of waiting.  False: nothing is simulated. */
-bool simulation_barrier(void);
 /* Called after the barrier that follows a call of the step (TICK in rt.h). */
 bool simulation_tick(int call);
 bool simulation_runs(void); /* whether the caller is a member of a simulated team */

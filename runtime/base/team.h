@@ -1,6 +1,7 @@
 /* team.h -- the barrier of a team: the threads that compute one unit of a phase together. */
 #ifndef TEAM_H
 #define TEAM_H
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct Barrier Barrier;
@@ -11,5 +12,8 @@ Barrier *barriers_new(int threads);
  * numbered in ascending order, from 1. */
 Barrier *barriers_at(Barrier *all, int thread, uint64_t job);
 void barriers_free(Barrier *all);
+
+/* Waits instead of rt_team_wait if it returns true; simulation.c sets it.  NULL: nothing does. */
+extern bool (*team_wait_instead)(void);
 
 #endif
