@@ -195,9 +195,9 @@ RT_INLINE void conv2d_winograd_dw(real *restrict dw, const real *restrict x,
             if (!team_has(team.blocks, i / b.in) || o + outs <= team.own.first || o >= team.own.end)
                 continue;
             there = i;
-            const RtGrid parts = team_grid_if(team.together, points, outs / TILE_ROWS),
+            const RtGrid parts = team_grid_if(team.together, points, conv_ceil(outs, TILE_ROWS)),
                          last = team_grid_if(team.together, outs, conv_ceil(ins, V));
-            const TeamRange shared = team_columns(parts, outs / TILE_ROWS),
+            const TeamRange shared = team_columns(parts, conv_ceil(outs, TILE_ROWS)),
                             rows = {team.together ? shared.first * TILE_ROWS : team.own.first - o,
                                     team.together ? shared.end * TILE_ROWS : team.own.end - o},
                             filters = team_rows(last, outs),

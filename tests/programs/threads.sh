@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the memory of
 # many threads; the default number of threads; notes and errors of --threads and --pin.
-# Parts: lenet resnet56 lstm attention
+# Parts: lenet resnet56 lstm attention filters
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
@@ -40,6 +40,26 @@ for model in lenet resnet56_cifar10 lstm_synthetic; do
         same "$model, teams of $threads threads" "$(TENON_MACHINE=$work/small run $model --threads $threads)" "$want"
     done
 done
+
+# Numbers of filters and channels that divide neither by tiles nor by members: each kind of gradient of filters.
+if part filters; then
+    cat > "$work/filters.tn" << 'END'
+model filters(image: f32[3, 20, 20]) {
+    h = conv2d(image, 12, kernel = 3, pad = 1, bias = false) |> batch_norm |> relu
+    h = conv2d(h, 20, kernel = 3, pad = 1, bias = false)     |> batch_norm |> relu
+    h = conv2d(h, 136, kernel = 1, stride = 2, bias = false) |> batch_norm |> relu
+    return conv2d(h, 40, kernel = 1) |> relu |> global_avg_pool |> dense(5)
+}
+train filters { data = synthetic(samples = 16, test_samples = 5, classes = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.05); batch = 8; epochs = 1 }
+END
+    "$TENON" show "$work/filters.tn" --cost > "$work/out"
+    grep -q 'conv2d_dw .*Winograd' "$work/out" && ok || bad "no gradient of filters by Winograd's algorithm: $(grep conv2d_dw "$work/out")"
+    "$TENON" build "$work/filters.tn" -o "$work/filters"
+    data=() want=$(run filters --threads 1)
+    for threads in 2 3 5 7 11 13 16; do
+        same "odd numbers of filters, $threads threads" "$(TENON_MACHINE=$work/small run filters --threads $threads)" "$want"
+    done
+fi
 
 # Members of a team share the region of a slice, and each has its own scratch: attention needs some.
 if part attention; then
