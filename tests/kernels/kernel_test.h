@@ -170,12 +170,12 @@ static inline void as_team(int members, void (*work)(void *arg), void *arg)
 {
     Member m[TEAM_MOST];
     pthread_attr_t attr;
-    Barrier *barrier = barriers_new(1);
+    Barrier *barrier = barriers_new(members);
     ck_assert_ptr_nonnull(barrier);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, RT_STACK);
     for (int i = 0; i < members; i++) {
-        m[i] = (Member){{i, members, barrier, NULL}, work, arg, 0};
+        m[i] = (Member){{i, members, barriers_at(barrier, i, 1), NULL}, work, arg, 0};
         ck_assert_int_eq(pthread_create(&m[i].id, &attr, run_member, &m[i]), 0);
     }
     for (int i = 0; i < members; i++)
