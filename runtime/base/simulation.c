@@ -213,7 +213,8 @@ bool simulation_runs(void)
     return active;
 }
 
-/* A member at a barrier, instead of waiting.  The last member that arrives lets all members of its team continue. */
+/* A member at a barrier, instead of waiting.  The last member that arrives lets all members of its
+ * team continue. */
 static bool pass_barrier(void)
 {
     Simulation *s = active;
