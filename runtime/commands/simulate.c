@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIMULATED_WARM = 2 }; /* steps before the recorded ones */
+enum { SIMULATED_WARM = 2 };             /* steps before the recorded ones */
+static const double LONG_SECONDS = 0.05; /* a step that is longer does not fit into caches */
 
 static const Machine *find_machine(const Options *o)
 {
@@ -28,10 +29,10 @@ static const Machine *find_machine(const Options *o)
     return m;
 }
 
-/* Time of a core here, divided by the time of a core of m for the same instructions. */
-static double core_ratio(const RtProgram *p, const Machine *m)
+/* Time of a core of m, divided by the time of a core here for the same instructions.  here: FMA peak
+ * of a core here, in GFLOP/s. */
+static double core_ratio(const RtProgram *p, const Machine *m, double here)
 {
-    const double here = fma_peak(p, pool_new(1));
     const int flops = p->isa == RT_ISA_X86_V4 ? m->flops : 32;
     if (p->isa != RT_ISA_X86_V4 && p->isa != RT_ISA_X86_V3)
         return 1; /* the table knows no peak of other instructions */
@@ -50,21 +51,24 @@ typedef struct Model {
     Bench bench;
     Simulation *simulation;
     int threads;
+    double seconds; /* of the last step on this machine */
 } Model;
 
 static Model open_model(const RtProgram *p, const Options *o, int threads)
 {
     const Bench b = bench_open(p, o, pool_simulated(threads));
-    return (Model){b, pool_simulation(b.pool), threads};
+    return (Model){b, pool_simulation(b.pool), threads, 0};
 }
 
-static void step_model(Model *m, bool record)
+/* Steps that fit into caches are recorded after a step of the same model, because the other model
+ * has filled the caches. */
+static void record_step(Model *m)
 {
-    if (record)
-        simulation_step_begin(m->simulation);
-    bench_step(&m->bench);
-    if (record)
-        simulation_step_end(m->simulation);
+    if (m->seconds < LONG_SECONDS)
+        bench_step(&m->bench);
+    simulation_step_begin(m->simulation);
+    m->seconds = bench_step(&m->bench);
+    simulation_step_end(m->simulation);
 }
 
 static Simulated result_of(const Model *x, const Machine *m, double ratio)
@@ -129,8 +133,8 @@ static void print_calls(const RtProgram *p, const Simulated *r, int threads)
     }
 }
 
-static void log_simulated(Log *log, const Bench *b, const Machine *m, const Simulated *one,
-                          const Simulated *r)
+static void log_simulated(Log *log, const Bench *b, const Machine *m, double peak,
+                          const Simulated *one, const Simulated *r)
 {
     const int threads = (int)b->o->simulate;
     const double each = 1e3 / threads;
@@ -146,6 +150,7 @@ static void log_simulated(Log *log, const Bench *b, const Machine *m, const Simu
     log_real(log, FIELD(simulate, efficiency), one->step / r->step / threads);
     log_count(log, FIELD(simulate, barriers), r->barriers);
     log_count(log, FIELD(simulate, units_min), r->units_least);
+    log_real(log, FIELD(simulate, fma_peak_gflops), peak);
     log_real(log, FIELD(simulate, work_ms), each * TOTAL(r, work));
     log_real(log, FIELD(simulate, barrier_ms), each * TOTAL(r, barriers));
     log_real(log, FIELD(simulate, idle_ms), each * TOTAL(r, idle));
@@ -161,17 +166,18 @@ int bench_simulate(const RtProgram *p, const Options *o)
     if (o->comm->size > 1)
         rt_die("--simulate simulates the threads of one process: start it without a launcher such "
                "as mpirun");
-    const double ratio = core_ratio(p, m);
+    const double peak = fma_peak(p, pool_new(1)), ratio = core_ratio(p, m, peak);
     Model single = open_model(p, o, 1), many = open_model(p, o, (int)o->simulate);
-    for (int i = 0; i < SIMULATED_WARM + SIMULATION_STEPS;
-         i++) /* in turn: this machine's speed drifts */
-        step_model(&single, i >= SIMULATED_WARM), step_model(&many, i >= SIMULATED_WARM);
+    for (int i = 0; i < SIMULATED_WARM; i++)
+        bench_step(&single.bench), bench_step(&many.bench);
+    for (int i = 0; i < SIMULATION_STEPS; i++) /* in turn: this machine's speed drifts */
+        record_step(&single), record_step(&many);
     const Simulated one = result_of(&single, m, ratio),
                     r = o->simulate > 1 ? result_of(&many, m, ratio) : one;
     print_simulated(&many.bench, m, &one, &r);
     if (o->layers)
         print_calls(p, &r, (int)o->simulate);
     log_open(&log, o->log, true);
-    log_simulated(&log, &many.bench, m, &one, &r);
+    log_simulated(&log, &many.bench, m, peak, &one, &r);
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

@@ -151,6 +151,7 @@
     ROW(simulate, barriers, "count", "", "", "barriers of a step that follow each other")          \
     ROW(simulate, units_min, "count", "threads", "",                                               \
         "fewest threads with work in a phase of at least 1 % of the step")                         \
+    ROW(simulate, fma_peak_gflops, "real", "GFLOP/s", "", "peak of a core of this machine")        \
     ROW(simulate, work_ms, "real", "ms", "", "computing, a thread's share of the step")            \
     ROW(simulate, barrier_ms, "real", "ms", "", "barriers, in the same unit")                      \
     ROW(simulate, idle_ms, "real", "ms", "", "threads without work, in the same unit")             \
