@@ -29,8 +29,8 @@ static const Machine *find_machine(const Options *o)
     return m;
 }
 
-/* Time of a core of m, divided by the time of a core here for the same instructions.  here: FMA peak
- * of a core here, in GFLOP/s. */
+/* Time of a core of m, divided by the time of a core here for the same instructions.  here: FMA
+ * peak of a core here, in GFLOP/s. */
 static double core_ratio(const RtProgram *p, const Machine *m, double here)
 {
     const int flops = p->isa == RT_ISA_X86_V4 ? m->flops : 32;
