@@ -68,6 +68,8 @@ struct Simulation {
 
 static Simulation *active; /* runs members; NULL: none */
 
+void (*simulation_watch)(const char *what, int team, int thread, int part);
+
 enum { LONG_NS = 50000 }; /* longer parts count the thread's time: other programs may interrupt */
 
 static int64_t clock_ns(clockid_t clock)
@@ -195,8 +197,11 @@ bool simulation_tick(int call)
 static void end_part(Simulation *s, Moment now)
 {
     Member *m = &s->member[s->running];
+    if (simulation_watch)
+        simulation_watch(s->what, s->running - rt_team.at, s->running, m->parts);
     if (s->current)
-        record_part(s, &s->current->unit[s->running], m->parts++, s->began, now);
+        record_part(s, &s->current->unit[s->running], m->parts, s->began, now);
+    m->parts++;
 }
 
 static void enter(void)
@@ -285,15 +290,20 @@ static void run_members(Simulation *s)
 void simulation_run(Simulation *s, PoolWork work, void *arg, int units, const int *end, bool each)
 {
     s->current = record_job(s, units, end, each);
+    if (simulation_watch)
+        simulation_watch(s->what, -1, -1, -1);
     if (each) {
         s->work = work, s->arg = arg;
         run_members(s);
     } else {
         for (int u = 0; u < units; u++) {
+            const int thread = (int)((int64_t)u * s->threads / units);
             const Moment began = moment_before();
-            work(arg, (int)((int64_t)u * s->threads / units), u);
+            work(arg, thread, u);
             if (s->current)
                 record_part(s, &s->current->unit[u], 0, began, moment_after());
+            if (simulation_watch)
+                simulation_watch(s->what, thread, thread, 0);
         }
     }
     s->current = NULL;
