@@ -114,6 +114,7 @@ static void call(const Node *n, Call *c, const char *fn, const Node *w)
     const Param *p = w->param;
     const Attr *padding = node_attr(n, "padding");
     call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -26,6 +26,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
         return;
     }
     call_fn(c, arena_printf(c->arena, "%s_each", fn));
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
@@ -36,6 +37,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
 void loss_call(const Node *n, Call *c, const char *fn)
 {
     call_fn(c, fn);
+    c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);

@@ -45,30 +45,34 @@ RT_INLINE void mask(real *restrict y, const int32_t *restrict token, int64_t n, 
 RT_INLINE void embedding(real *restrict y, const int32_t *restrict token, const real *restrict w,
                          Embedding e)
 {
-    for (int i = 0; i < e.rows; i++, y += e.width) {
+    TEAM_FOR(i, e.rows) {
         const real *row = w + embedding_row(token[i], e);
+        real *out = y + (int64_t)i * e.width;
         if (token[i] == e.padding)
-            memset(y, 0, sizeof(real) * (size_t)e.width);
+            memset(out, 0, sizeof(real) * (size_t)e.width);
         else if (e.panels)
             for (int j = 0; j < e.width; j++)
-                y[j] = row[(int64_t)j * P];
+                out[j] = row[(int64_t)j * P];
         else
-            RT_MAP(e.width, STORE(y, LOAD(row)));
+            RT_MAP(e.width, STORE(out, LOAD(row)));
     }
 }
 
+/* A member of a team adds a range of columns: each number of dw keeps its order of additions. */
 RT_INLINE void embedding_dw(real *restrict dw, const int32_t *restrict token,
                             const real *restrict dy, Embedding e)
 {
+    const TeamRange own = team_range((e.width + V - 1) / V);
+    const int end = own.end * V < e.width ? (int)own.end * V : e.width;
     for (int i = 0; i < e.rows; i++, dy += e.width) {
         real *row = dw + embedding_row(token[i], e);
         if (token[i] == e.padding)
             continue;
         if (e.panels)
-            for (int j = 0; j < e.width; j++)
+            for (int j = (int)own.first * V; j < end; j++)
                 row[(int64_t)j * P] += dy[j];
         else
-            RT_MAP(e.width, STORE(row, LOAD(row) + LOAD(dy)));
+            RT_MAP_PART(e.width, own, STORE(row, LOAD(row) + LOAD(dy)));
     }
 }
 

@@ -36,71 +36,67 @@ RT_INLINE void softmax_cross_entropy_dx_plain(real *dx, const real *x, const int
     }
 }
 
-RT_INLINE void softmax_cross_entropy(real *restrict loss, const real *restrict x,
-                                     const int32_t *restrict label, int n, int k)
+RT_INLINE real softmax_cross_entropy_row(const real *restrict x, int label, int k)
 {
-    for (int i = 0; i < n; i++, x += k) {
-        const real top = row_max(x, k);
-        vec sum = v_set(0);
-        RT_MAP(k, sum += v_exp(row_load(x + AT, rt_lanes) - v_set(top)));
-        loss[i] = s_log(v_sum(sum)) - (x[label[i]] - top);
-    }
+    const real top = row_max(x, k);
+    vec sum = v_set(0);
+    RT_MAP(k, sum += v_exp(row_load(x + AT, rt_lanes) - v_set(top)));
+    return s_log(v_sum(sum)) - (x[label] - top);
 }
 
-RT_INLINE void softmax_cross_entropy_dx(real *restrict dx, const real *restrict x,
-                                        const int32_t *restrict label, const real *restrict dloss,
-                                        int n, int k)
+RT_INLINE void softmax_cross_entropy_dx_row(real *restrict dx, const real *restrict x, int label,
+                                            real dloss, int k)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k) {
-        const vec share = v_set(dloss[i] / row_exp(dx, x, k));
-        RT_MAP(k, STORE(dx, LOAD(dx) * share));
-        dx[label[i]] -= dloss[i];
-    }
+    const vec share = v_set(dloss / row_exp(dx, x, k));
+    RT_MAP(k, STORE(dx, LOAD(dx) * share));
+    dx[label] -= dloss;
 }
 
-/* Adds the terms of label smoothing by s: s (x[label] - mean of x), and
+/* The terms of label smoothing by s: s (x[label] - mean of x), and
  * s (onehot(label) - 1 / K) dloss. */
-RT_INLINE void smooth_loss(real *restrict loss, const real *restrict x,
-                           const int32_t *restrict label, int n, int k, real s)
+RT_INLINE real smooth_loss(const real *restrict x, int label, int k, real s)
 {
-    for (int i = 0; i < n; i++, x += k) {
-        real sum = 0;
-        for (int j = 0; j < k; j++)
-            sum += x[j] - x[label[i]];
-        loss[i] -= s * (sum / (real)k);
-    }
+    real sum = 0;
+    for (int j = 0; j < k; j++)
+        sum += x[j] - x[label];
+    return s * (sum / (real)k);
 }
 
-RT_INLINE void smooth_dx(real *restrict dx, const int32_t *restrict label,
-                         const real *restrict dloss, int n, int k, real s)
+RT_INLINE void smooth_dx(real *restrict dx, int label, real dloss, int k, real s)
 {
-    for (int i = 0; i < n; i++, dx += k) {
-        const real each = dloss[i] * (s / (real)k);
-        for (int j = 0; j < k; j++)
-            dx[j] -= each;
-        dx[label[i]] += dloss[i] * s;
-    }
+    const real each = dloss * (s / (real)k);
+    for (int j = 0; j < k; j++)
+        dx[j] -= each;
+    dx[label] += dloss * s;
 }
 
-#define SMOOTH(suffix)                                                                             \
-    RT_INLINE void softmax_cross_entropy_smooth##suffix(real *loss, const real *x,                 \
-                                                        const int32_t *label, int n, int k,        \
-                                                        real s)                                    \
-    {                                                                                              \
-        softmax_cross_entropy##suffix(loss, x, label, n, k);                                       \
-        smooth_loss(loss, x, label, n, k, s);                                                      \
-    }                                                                                              \
-    RT_INLINE void softmax_cross_entropy_dx_smooth##suffix(real *dx, const real *x,                \
-                                                           const int32_t *label,                   \
-                                                           const real *dloss, int n, int k,        \
-                                                           real s)                                 \
-    {                                                                                              \
-        softmax_cross_entropy_dx##suffix(dx, x, label, dloss, n, k);                               \
-        smooth_dx(dx, label, dloss, n, k, s);                                                      \
-    }
-SMOOTH(_plain)
-SMOOTH()
-#undef SMOOTH
+RT_INLINE real softmax_cross_entropy_smooth_row(const real *x, int label, int k, real s)
+{
+    return softmax_cross_entropy_row(x, label, k) - smooth_loss(x, label, k, s);
+}
+
+RT_INLINE void softmax_cross_entropy_dx_smooth_row(real *dx, const real *x, int label, real dloss,
+                                                   int k, real s)
+{
+    softmax_cross_entropy_dx_row(dx, x, label, dloss, k);
+    smooth_dx(dx, label, dloss, k, s);
+}
+
+RT_INLINE void softmax_cross_entropy_smooth_plain(real *loss, const real *x, const int32_t *label,
+                                                  int n, int k, real s)
+{
+    softmax_cross_entropy_plain(loss, x, label, n, k);
+    for (int i = 0; i < n; i++, x += k)
+        loss[i] -= smooth_loss(x, label[i], k, s);
+}
+
+RT_INLINE void softmax_cross_entropy_dx_smooth_plain(real *dx, const real *x, const int32_t *label,
+                                                     const real *dloss, int n, int k, real s)
+{
+    softmax_cross_entropy_dx_plain(dx, x, label, dloss, n, k);
+    for (int i = 0; i < n; i++, dx += k)
+        smooth_dx(dx, label[i], dloss[i], k, s);
+}
 
 /* ------------------------------------------------------------------------ sigmoid cross entropy */
 RT_INLINE void sigmoid_cross_entropy(real *restrict loss, const real *restrict x,
@@ -139,19 +135,14 @@ RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label
 }
 
 /* Each number before the label's must be smaller than it, and none after it larger. */
-RT_INLINE void accuracy(real *restrict correct, const real *restrict x,
-                        const int32_t *restrict label, int n, int k)
+RT_INLINE real accuracy_row(const real *restrict x, int label, int k)
 {
-    const vec yes = v_set(1), no = v_set(0);
-    for (int i = 0; i < n; i++, x += k) {
-        const real *behind = x + label[i] + 1;
-        const vec top = v_set(x[label[i]]);
-        vec beaten = no;
-        RT_MAP(label[i], beaten += v_select_gt(top, row_load(x + AT, rt_lanes), no, yes));
-        RT_MAP(k - label[i] - 1,
-               beaten += v_select_gt(row_load(behind + AT, rt_lanes), top, yes, no));
-        correct[i] = v_sum(beaten) == 0;
-    }
+    const vec yes = v_set(1), no = v_set(0), top = v_set(x[label]);
+    const real *after = x + label + 1;
+    vec beaten = no;
+    RT_MAP(label, beaten += v_select_gt(top, row_load(x + AT, rt_lanes), no, yes));
+    RT_MAP(k - label - 1, beaten += v_select_gt(row_load(after + AT, rt_lanes), top, yes, no));
+    return v_sum(beaten) == 0;
 }
 
 RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, int k)
@@ -161,24 +152,38 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
             y[j] = j == label[i];
 }
 
-/* --------------------------------------------------------------------- a class for each position
+/* ------------------------------------------------------- a class for each sample or position
  *
- * x (N, T, K), label (N, T).  Sums over the positions that have a class (not -1), in order, divided
- * by `scored`, the mean number of such positions a sample.  So the mean over samples is the mean
- * over positions. */
+ * Kernels of rows make kernels of N rows: fn and, for a class for each position, fn_each.
+ *
+ *   fn         x (N, K), label (N)
+ *   fn_each    x (N, T, K), label (N, T).  Sums over the positions that have a class (not -1), in
+ *              order, divided by `scored`, the mean number of such positions a sample.  So the mean
+ *              over samples is the mean over positions.
+ */
 /* clang-format off */
+#define ROWS(fn, args, ...)                                                                        \
+    RT_INLINE void fn(real *restrict y, const real *restrict x, const int32_t *restrict label,     \
+                      int n, int k args)                                                           \
+    {                                                                                              \
+        TEAM_FOR(i, n)                                                                             \
+            y[i] = fn##_row(x + (int64_t)i * k, label[i], k __VA_ARGS__);                          \
+    }
+#define ROWS_DX(fn, args, ...)                                                                     \
+    RT_INLINE void fn(real *restrict dx, const real *restrict x, const int32_t *restrict label,    \
+                      const real *restrict dloss, int n, int k args)                               \
+    {                                                                                              \
+        TEAM_FOR(i, n)                                                                             \
+            fn##_row(dx + (int64_t)i * k, x + (int64_t)i * k, label[i], dloss[i], k __VA_ARGS__);  \
+    }
 #define EACH(fn, args, ...)                                                                        \
     RT_INLINE void fn##_each(real *y, const real *x, const int32_t *label, double scored, int n,   \
                              int t, int k args)                                                    \
     {                                                                                              \
-        for (int i = 0; i < n; i++, label += t) {                                                  \
+        TEAM_FOR(i, n) {                                                                           \
             real sum = 0;                                                                          \
-            for (int j = 0; j < t; j++, x += k) {                                                  \
-                real one = 0;                                                                      \
-                if (label[j] >= 0)                                                                 \
-                    fn(&one, x, label + j, 1, k __VA_ARGS__);                                      \
-                sum += one;                                                                        \
-            }                                                                                      \
+            for (int64_t j = (int64_t)i * t; j < (int64_t)(i + 1) * t; j++)                        \
+                sum += label[j] >= 0 ? fn##_row(x + j * k, label[j], k __VA_ARGS__) : 0;           \
             y[i] = sum / (real)scored;                                                             \
         }                                                                                          \
     }
@@ -186,30 +191,57 @@ RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, i
     RT_INLINE void fn##_each(real *dx, const real *x, const int32_t *label, const real *dloss,     \
                              double scored, int n, int t, int k args)                              \
     {                                                                                              \
-        for (int i = 0; i < n; i++, label += t) {                                                  \
-            const real each = dloss[i] / (real)scored;                                             \
-            for (int j = 0; j < t; j++, x += k, dx += k)                                           \
-                if (label[j] >= 0)                                                                 \
-                    fn(dx, x, label + j, &each, 1, k __VA_ARGS__);                                 \
-                else                                                                               \
-                    memset(dx, 0, sizeof *dx * (size_t)k);                                         \
+        TEAM_FOR(j, n * t) {                                                                       \
+            if (label[j] >= 0)                                                                     \
+                fn##_row(dx + (int64_t)j * k, x + (int64_t)j * k, label[j],                        \
+                         dloss[j / t] / (real)scored, k __VA_ARGS__);                              \
+            else                                                                                   \
+                memset(dx + (int64_t)j * k, 0, sizeof *dx * (size_t)k);                            \
         }                                                                                          \
+    }
+/* Plain kernels, one row at a time. */
+#define PLAIN_ROW(fn, args, ...)                                                                   \
+    RT_INLINE real fn##_row(const real *x, int label, int k args)                                  \
+    {                                                                                              \
+        real y;                                                                                    \
+        fn(&y, x, &(int32_t){label}, 1, k __VA_ARGS__);                                            \
+        return y;                                                                                  \
+    }
+#define PLAIN_ROW_DX(fn, args, ...)                                                                \
+    RT_INLINE void fn##_row(real *dx, const real *x, int label, real dloss, int k args)            \
+    {                                                                                              \
+        fn(dx, x, &(int32_t){label}, &dloss, 1, k __VA_ARGS__);                                    \
     }
 #define COMMA ,
 #define SMOOTHING COMMA real s
+ROWS(accuracy, )
 EACH(accuracy, )
-EACH(softmax_cross_entropy_plain, )
+ROWS(softmax_cross_entropy, )
 EACH(softmax_cross_entropy, )
-EACH(softmax_cross_entropy_smooth_plain, SMOOTHING, COMMA s)
+ROWS(softmax_cross_entropy_smooth, SMOOTHING, COMMA s)
 EACH(softmax_cross_entropy_smooth, SMOOTHING, COMMA s)
-EACH_DX(softmax_cross_entropy_dx_plain, )
+ROWS_DX(softmax_cross_entropy_dx, )
 EACH_DX(softmax_cross_entropy_dx, )
-EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
+ROWS_DX(softmax_cross_entropy_dx_smooth, SMOOTHING, COMMA s)
 EACH_DX(softmax_cross_entropy_dx_smooth, SMOOTHING, COMMA s)
+PLAIN_ROW(accuracy_plain, )
+EACH(accuracy_plain, )
+PLAIN_ROW(softmax_cross_entropy_plain, )
+EACH(softmax_cross_entropy_plain, )
+PLAIN_ROW(softmax_cross_entropy_smooth_plain, SMOOTHING, COMMA s)
+EACH(softmax_cross_entropy_smooth_plain, SMOOTHING, COMMA s)
+PLAIN_ROW_DX(softmax_cross_entropy_dx_plain, )
+EACH_DX(softmax_cross_entropy_dx_plain, )
+PLAIN_ROW_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
+EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
 #undef SMOOTHING
 #undef COMMA
+#undef PLAIN_ROW_DX
+#undef PLAIN_ROW
 #undef EACH_DX
 #undef EACH
+#undef ROWS_DX
+#undef ROWS
 /* clang-format on */
 
 /* ----------------------------------------------------------------------------------- mse and l2 */
@@ -250,9 +282,10 @@ RT_INLINE void l2_dx_plain(real *dx, const real *x, const real *dloss, int n, in
 RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *restrict t, int n,
                    int k)
 {
-    for (int i = 0; i < n; i++, x += k, t += k) {
+    TEAM_FOR(i, n) {
+        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
         vec sum = v_set(0);
-        RT_MAP(k, vec d = LOAD(x) - LOAD(t); sum = v_fma(d, d, sum));
+        RT_MAP(k, vec d = LOAD(xi) - LOAD(ti); sum = v_fma(d, d, sum));
         loss[i] = v_sum(sum) / (real)k;
     }
 }
@@ -260,17 +293,19 @@ RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *rest
 RT_INLINE void mse_dx(real *restrict dx, const real *restrict x, const real *restrict t,
                       const real *restrict dloss, int n, int k)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k, t += k) {
+    TEAM_FOR(i, n) {
+        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
         const vec scale = v_set(dloss[i] * 2 / (real)k);
-        RT_MAP(k, STORE(dx, scale * (LOAD(x) - LOAD(t))));
+        RT_MAP(k, STORE(dx + (int64_t)i * k, scale * (LOAD(xi) - LOAD(ti))));
     }
 }
 
 RT_INLINE void l2(real *restrict loss, const real *restrict x, int n, int k)
 {
-    for (int i = 0; i < n; i++, x += k) {
+    TEAM_FOR(i, n) {
+        const real *xi = x + (int64_t)i * k;
         vec sum = v_set(0);
-        RT_MAP(k, sum = v_fma(LOAD(x), LOAD(x), sum));
+        RT_MAP(k, sum = v_fma(LOAD(xi), LOAD(xi), sum));
         loss[i] = v_sum(sum) / 2;
     }
 }
@@ -278,8 +313,8 @@ RT_INLINE void l2(real *restrict loss, const real *restrict x, int n, int k)
 RT_INLINE void l2_dx(real *restrict dx, const real *restrict x, const real *restrict dloss, int n,
                      int k)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k)
-        RT_MAP(k, STORE(dx, v_set(dloss[i]) * LOAD(x)));
+    TEAM_FOR(i, n)
+        RT_MAP(k, STORE(dx + (int64_t)i * k, v_set(dloss[i]) * LOAD(x + (int64_t)i * k)));
 }
 
 #endif

@@ -441,6 +441,66 @@ START_TEST(losses_of_positions)
 }
 END_TEST
 
+/* The threads of a team divide the samples or positions: the bits are those of one thread. */
+enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
+typedef struct Losses {
+    real *x, *t, *dloss, loss[8][LOSS_ROWS], *dx[5];
+    int32_t *label;
+} Losses;
+
+static void all_losses(void *arg)
+{
+    Losses *l = arg;
+    const real smoothing = (real)0.1;
+    softmax_cross_entropy(l->loss[0], l->x, l->label, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_smooth(l->loss[1], l->x, l->label, LOSS_ROWS, LOSS_K, smoothing);
+    accuracy(l->loss[2], l->x, l->label, LOSS_ROWS, LOSS_K);
+    mse(l->loss[3], l->x, l->t, LOSS_ROWS, LOSS_K);
+    l2(l->loss[4], l->x, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_each(l->loss[5], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K);
+    accuracy_each(l->loss[6], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K);
+    softmax_cross_entropy_smooth_each(l->loss[7], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K,
+                                      smoothing);
+    softmax_cross_entropy_dx(l->dx[0], l->x, l->label, l->dloss, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_dx_smooth(l->dx[1], l->x, l->label, l->dloss, LOSS_ROWS, LOSS_K,
+                                    smoothing);
+    mse_dx(l->dx[2], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
+    l2_dx(l->dx[3], l->x, l->dloss, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_dx_each(l->dx[4], l->x, l->label, l->dloss, 3.75, LOSS_N, LOSS_T,
+                                  LOSS_K);
+}
+
+START_TEST(losses_in_teams)
+{
+    const int counts[] = {1, 2, 3, 7, 16};
+    real *x = random_buffer(LOSS_ROWS * LOSS_K, 5), *t = random_buffer(LOSS_ROWS * LOSS_K, 6),
+         *dloss = random_buffer(LOSS_ROWS, 7);
+    int32_t label[LOSS_ROWS];
+    Losses one = {.x = x, .t = t, .dloss = dloss, .label = label}, team = one;
+    for (int i = 0; i < LOSS_ROWS; i++)
+        label[i] = i * 7 % LOSS_K;
+    for (int i = 0; i < 5; i++)
+        one.dx[i] = buffer(LOSS_ROWS * LOSS_K), team.dx[i] = buffer(LOSS_ROWS * LOSS_K);
+    all_losses(&one);
+    for (int i = 0; i < 5; i++) {
+        memset(team.loss, 0xff, sizeof team.loss);
+        for (int j = 5; j < 8; j++) /* these have a number for each sample, not for each position */
+            memcpy(team.loss[j], one.loss[j], sizeof team.loss[j]),
+                memset(team.loss[j], 0xff, LOSS_N * sizeof(real));
+        for (int j = 0; j < 5; j++)
+            memset(team.dx[j], 0xff, LOSS_ROWS * LOSS_K * sizeof(real));
+        as_team(counts[i], all_losses, &team);
+        check_same(team.loss[0], one.loss[0], sizeof one.loss, "losses of a team");
+        for (int j = 0; j < 5; j++)
+            check_same(team.dx[j], one.dx[j], LOSS_ROWS * LOSS_K * (int64_t)sizeof(real),
+                       "gradients of a team");
+    }
+    for (int i = 0; i < 5; i++)
+        release(2, one.dx[i], team.dx[i]);
+    release(3, x, t, dloss);
+}
+END_TEST
+
 /* Against the formula in double, with numbers whose exponentials overflow. */
 START_TEST(yes_or_no)
 {
@@ -648,6 +708,7 @@ int main(void)
     tcase_add_loop_test(t, input, 0, 2);
     tcase_add_test(t, tokens);
     tcase_add_test(t, losses_of_positions);
+    tcase_add_test(t, losses_in_teams);
     tcase_add_test(t, yes_or_no);
     tcase_add_test(t, reduce);
     tcase_add_loop_test(t, formulas, 0, 5);

@@ -97,6 +97,20 @@ START_TEST(softmax_squares)
 END_TEST
 
 /* -------------------------------------------------------------------------------------- embedding */
+typedef struct Lookup {
+    real *y, *dw;
+    const real *w, *dy;
+    const int32_t *token;
+    Embedding e;
+} Lookup;
+
+static void lookup(void *arg)
+{
+    const Lookup *l = arg;
+    embedding(l->y, l->token, l->w, l->e);
+    embedding_dw(l->dw, l->token, l->dy, l->e);
+}
+
 START_TEST(embeddings)
 {
     enum { V_TOKENS = 37, ROWS = 50 };
@@ -105,7 +119,7 @@ START_TEST(embeddings)
                   wide = (int64_t)(V_TOKENS + P - 1) / P * P * width;
     real *w = random_buffer(table, 1), *panels = zero_buffer(wide), *dy = random_buffer(count, 2);
     real *y = buffer(count), *z = buffer(count), *dw = zero_buffer(table), *dv = zero_buffer(table),
-         *dp = zero_buffer(wide);
+         *dp = zero_buffer(wide), *dt = zero_buffer(table);
     int32_t token[ROWS];
     for (int i = 0; i < ROWS; i++)
         token[i] = i * 11 % 23; /* some tokens occur twice or three times, some never */
@@ -127,10 +141,20 @@ START_TEST(embeddings)
             for (int j = 0; j < width; j++)
                 ck_assert(dp[((int64_t)(v / P) * width + j) * P + v % P] ==
                           dw[(int64_t)v * width + j]);
+        for (int members = 2; members < 8; members++) {
+            memset(z, 0xff, (size_t)count * sizeof(real));
+            memset(dt, 0, (size_t)table * sizeof(real));
+            memset(dw, 0, (size_t)table * sizeof(real));
+            embedding_dw_plain(dw, token, dy, e);
+            as_team(members, lookup, &(Lookup){z, dt, w, dy, token, e});
+            check_same(z, y, count * (int64_t)sizeof(real), "embedding of a team");
+            check_same(dt, dw, table * (int64_t)sizeof(real), "embedding_dw of a team");
+        }
+        memcpy(dw, dv, (size_t)table * sizeof(real));
     }
     check_guard(z, count * (int64_t)sizeof(real), "embedding");
     check_guard(dv, table * (int64_t)sizeof(real), "embedding_dw");
-    release(8, w, panels, dy, y, z, dw, dv, dp);
+    release(9, w, panels, dy, y, z, dw, dv, dp, dt);
 }
 END_TEST
 
