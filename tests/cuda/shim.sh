@@ -12,14 +12,17 @@ shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
 
-# shim_once OUT COMMAND...: COMMAND compiles a stand-in to OUT; under ./check the tests of one run share it (CHECK_STAND_INS, a directory).
-# Its name is a checksum of the command and of all that it can read.
+# shim_once OUT COMMAND... FILE.cpp: COMMAND compiles a stand-in to OUT; under ./check the tests of one run share it (CHECK_STAND_INS, a
+# directory).  Its name is a checksum of the command and of the files of the repository that it reads: no kernel is among them, so that
+# a change of one leaves the tests valid that do not run it.
 shim_once() {
-    local out=$1 key; shift
+    local out=$1 key unknown; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
-    key=$({ echo "$*" | sed "s#$work##g"; cat "$shim_sources"/*.h "$shim_sources"/*.cpp "$shim_sources"/include/* "$TENON_ROOT"/runtime/*.h "$TENON_ROOT"/runtime/*/*.h "$TENON_ROOT"/runtime/cuda/*.c; } 2> /dev/null | cksum | tr ' ' '-')
+    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$shim_sources"/{fake,fiber,rounded,shim}.h "$shim_sources"/include/* "$TENON_ROOT/runtime/cuda/nccl_api.h"; } 2> /dev/null | cksum | tr ' ' '-')
     if [ ! -f "$CHECK_STAND_INS/$key" ]; then
-        "$@" -o "$work/stand-in.new"
+        "$@" -MMD -MF "$work/stand-in.d" -o "$work/stand-in.new"
+        unknown=$(tr -s ' \\' '\n' < "$work/stand-in.d" | grep "^$TENON_ROOT/" | grep -vE '/tests/cuda/([a-z_]*\.cpp|(fake|fiber|rounded|shim)\.h|include/.*)$|/cuda/nccl_api\.h$' || true)
+        [ -z "$unknown" ] || bad "shim_once must have $unknown in its key"
         mkdir -p "$CHECK_STAND_INS"
         mv "$work/stand-in.new" "$CHECK_STAND_INS/$key"
     fi
