@@ -1,0 +1,217 @@
+/* test_conv_pool.c -- convolutions with a fused max-pool, and their gradients, against plain ones. */
+#include "conv_test.h"
+
+#include "cpu/conv_pool_dw.h"
+#include "cpu/conv_pool_dx.h"
+#include "cpu/conv_pool_forward.h"
+#include "cpu/pool.h"
+
+static int64_t count_pooled(Conv c)
+{
+    return (int64_t)c.n * c.o * (c.oh / 2) * (c.ow / 2);
+}
+
+static Pool pool_of(Conv c)
+{
+    return (Pool){c.n, c.o, c.oh, c.ow, 2, 2, 2, 2, 0, 0, c.oh / 2, c.ow / 2, 0};
+}
+
+/* Makes zeros of the upper half of each channel, as in images of digits. */
+static void blank(real *x, Conv c)
+{
+    for (int i = 0; i < c.n * c.c; i++, x += c.h * c.w)
+        memset(x, 0, sizeof(real) * (size_t)(c.h / 2 * c.w));
+}
+
+START_TEST(pooled)
+{
+    const Conv c = shapes[_i % SHAPES];
+    if (c.pool != 2)
+        return;
+    const int cells = (c.oh / 2) * (c.ow / 2);
+    real *x = random_buffer(count_x(c), 1), *w = random_buffer(count_w(c), 2),
+         *bias = random_buffer(c.o, 3);
+    real *full = buffer(count_y(c)), *expect = buffer(count_pooled(c)),
+         *y = buffer(count_pooled(c));
+    if (_i >= SHAPES)
+        blank(x, c);
+    plain_forward(full, x, w, c);
+    add_bias(full, bias, c.n, c.o, c.oh * c.ow);
+    max_pool_plain(expect, full, pool_of(c));
+    for (int64_t i = 0; i < count_pooled(c); i++)
+        expect[i] = s_tanh(expect[i]);
+
+    real *xl = last(x, c.n, c.c, c.h * c.w), *wl = weights_last(w, c),
+         *p = packed(wl, c, ORDER_FORWARD);
+    uint8_t *index = buffer_bytes(count_pooled(c));
+    conv2d_pool(y, index, xl, p, bias, v_tanh, c);
+    check_guard(y, count_pooled(c) * (int64_t)sizeof(real), "conv2d_pool");
+    check_guard(index, count_pooled(c), "conv2d_pool's index");
+    real *yr = rows(y, c.n, c.o, cells);
+    check_close(yr, expect, count_pooled(c), "conv2d_pool");
+
+    /* the gradient through the whole image before pooling, with its zeros */
+    real *dp = random_buffer(count_pooled(c), 4), *dy = buffer(count_y(c));
+    for (int64_t i = 0; i < count_pooled(c) && _i >= SHAPES; i++)
+        dp[i] = i % 7 % 2 ? dp[i] : 0;
+    real *dpl = last(dp, c.n, c.o, cells);
+    real *dx = buffer(count_x(c)), *dxl = buffer(count_x(c)), *dw = random_buffer(count_w(c), 5);
+    real *dwl = weights_last(dw, c), *pd = packed(wl, c, ORDER_POOL_DX);
+    max_pool_dx_plain(dy, full, dp, pool_of(c));
+    plain_dx(dx, w, dy, c);
+    plain_dw(dw, x, dy, c);
+    for (int64_t i = 0; i < count_x(c); i++)
+        dx[i] = x[i] > 0 ? dx[i] : 0;
+    conv2d_pool_dx(dxl, pd, dpl, index, d_relu, xl, c);
+    check_guard(dxl, count_x(c) * (int64_t)sizeof(real), "conv2d_pool_dx");
+    conv2d_pool_dw(dwl, xl, dpl, index, c);
+    check_guard(dwl, count_w(c) * (int64_t)sizeof(real), "conv2d_pool_dw");
+    real *dxr = rows(dxl, c.n, c.c, c.h * c.w), *dwr = weights_rows(dwl, c);
+    check_close(dxr, dx, count_x(c), "conv2d_pool_dx");
+    check_close(dwr, dw, count_w(c), "conv2d_pool_dw");
+    release(11, x, w, bias, full, expect, y, xl, wl, p, index, yr);
+    release(10, dp, dpl, dy, dx, dxl, dw, dwl, pd, dxr, dwr);
+}
+END_TEST
+
+/* Threads that share each kernel: the bits of one thread. */
+typedef struct Shared {
+    Conv c;
+    real *x, *p, *pd, *bias, *dy, *y, *dx, *dw;
+    uint8_t *index;
+} Shared;
+static void share_pooled(void *arg)
+{
+    const Shared *s = arg;
+    conv2d_pool(s->y, s->index, s->x, s->p, s->bias, v_tanh, s->c);
+    TEAM_BARRIER;
+    conv2d_pool_dx(s->dx, s->pd, s->dy, s->index, d_relu, s->x, s->c);
+    conv2d_pool_dw(s->dw, s->x, s->dy, s->index, s->c);
+}
+
+START_TEST(teams)
+{
+    const Conv c = shapes[_i];
+    if (c.pool != 2)
+        return;
+    const int64_t each = sizeof(real);
+    real *w = random_buffer(count_w(c), 2);
+    Shared s[2];
+    for (int i = 0; i < 2; i++)
+        s[i] = (Shared){c,
+                        random_buffer(count_x(c), 1),
+                        packed(w, c, ORDER_FORWARD),
+                        packed(w, c, ORDER_POOL_DX),
+                        random_buffer(c.o, 3),
+                        random_buffer(count_pooled(c), 5),
+                        buffer(count_pooled(c)),
+                        buffer(count_x(c)),
+                        random_buffer(count_w(c), 7),
+                        buffer_bytes(count_pooled(c))};
+    share_pooled(&s[0]);
+    as_team(_i % 3 ? 3 : 7, share_pooled, &s[1]);
+    check_same(s[1].y, s[0].y, count_pooled(c) * each, "conv2d_pool by a team");
+    check_same(s[1].index, s[0].index, count_pooled(c), "conv2d_pool's index by a team");
+    check_same(s[1].dx, s[0].dx, count_x(c) * each, "conv2d_pool_dx by a team");
+    check_same(s[1].dw, s[0].dw, count_w(c) * each, "conv2d_pool_dw by a team");
+    for (int i = 0; i < 2; i++)
+        release(9, s[i].x, s[i].p, s[i].pd, s[i].bias, s[i].dy, s[i].y, s[i].dx, s[i].dw,
+                s[i].index);
+    release(1, w);
+}
+END_TEST
+
+/* Sizes known to the compiler change the code, never the bits. */
+static const Conv conv1 = {3, 1, 28, 28, 20, 5, 5, 1, 1, 0, 0, 1, 1, 1, 24, 24, 2};
+#define CONV1                                                                                      \
+    (Conv)                                                                                         \
+    {                                                                                              \
+        .n = 3, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1,   \
+        .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2                         \
+    }
+static const Conv conv2 = {3, 20, 14, 14, 50, 5, 5, 1, 1, 2, 2, 1, 1, 1, 14, 14, 2};
+#define CONV2                                                                                      \
+    (Conv)                                                                                         \
+    {                                                                                              \
+        .n = 3, .c = 20, .h = 14, .w = 14, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1,  \
+        .pad_h = 2, .pad_w = 2, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 14, .ow = 14, .pool = 2 \
+    }
+
+typedef struct Pooled {
+    real *y, *dx, *dw;
+    uint8_t *index;
+} Pooled;
+typedef struct PooledInput {
+    real *x, *w, *p, *pd, *bias, *dy;
+} PooledInput;
+#define RUN_POOLED(name, c)                                                                        \
+    static void __attribute__((noinline)) name(Pooled q, PooledInput in)                           \
+    {                                                                                              \
+        conv2d_pool(q.y, q.index, in.x, in.p, in.bias, v_tanh, c);                                 \
+        conv2d_pool_dx(q.dx, in.pd, in.dy, q.index, d_tanh, in.x, c);                              \
+        conv2d_pool_dw(q.dw, in.x, in.dy, q.index, c);                                             \
+    }
+static Conv general;
+RUN_POOLED(run_general, general)
+RUN_POOLED(run_conv1, CONV1)
+RUN_POOLED(run_conv2, CONV2)
+
+START_TEST(literal_sizes)
+{
+    const Conv c = general = _i == 0 ? conv1 : conv2;
+    real *w = random_buffer(count_w(c), 2);
+    const PooledInput in = {random_buffer(count_x(c), 1), w,
+                            packed(w, c, ORDER_FORWARD),  packed(w, c, ORDER_POOL_DX),
+                            random_buffer(c.o, 3),        random_buffer(count_pooled(c), 4)};
+    Pooled q[2];
+    for (int i = 0; i < 2; i++)
+        q[i] = (Pooled){buffer(count_pooled(c)), buffer(count_x(c)), zero_buffer(count_w(c)),
+                        buffer_bytes(count_pooled(c))};
+    run_general(q[0], in);
+    if (_i == 0)
+        run_conv1(q[1], in);
+    else
+        run_conv2(q[1], in);
+    const int64_t bytes = sizeof(real);
+    check_same(q[0].y, q[1].y, count_pooled(c) * bytes, "conv2d_pool");
+    check_same(q[0].index, q[1].index, count_pooled(c), "conv2d_pool's index");
+    check_same(q[0].dx, q[1].dx, count_x(c) * bytes, "conv2d_pool_dx");
+    check_same(q[0].dw, q[1].dw, count_w(c) * bytes, "conv2d_pool_dw");
+    release(6, in.x, in.w, in.p, in.pd, in.bias, in.dy);
+    for (int i = 0; i < 2; i++)
+        release(4, q[i].y, q[i].dx, q[i].dw, q[i].index);
+}
+END_TEST
+
+/* A sample alone and with others, which may then share vectors: the same bits. */
+START_TEST(samples_apart)
+{
+    Conv c = {19, 1, 13, 12, 20, 5, 5, 1, 1, 2, 2, 1, 1, 1, 13, 12, 2};
+    c.o += _i;
+    const int64_t each = count_pooled(c) / c.n, bytes = sizeof(real);
+    real *x = random_buffer(count_x(c), 1), *w = random_buffer(count_w(c), 2),
+         *bias = random_buffer(c.o, 3), *p = packed(w, c, false);
+    real *y = buffer(count_pooled(c)), *one = buffer(each);
+    uint8_t *index = buffer_bytes(count_pooled(c)), *which = buffer_bytes(each);
+    conv2d_pool(y, index, x, p, bias, v_tanh, c);
+    check_guard(y, count_pooled(c) * bytes, "conv2d_pool");
+    check_guard(index, count_pooled(c), "conv2d_pool's index");
+    for (int n = 0, all = c.n; n < all; n++) {
+        c.n = 1;
+        conv2d_pool(one, which, x + n * count_x(c), p, bias, v_tanh, c);
+        check_same(one, y + n * each, each * bytes, "conv2d_pool");
+        check_same(which, index + n * each, each, "conv2d_pool's index");
+    }
+    release(8, x, w, bias, p, y, one, index, which);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("conv_pool");
+    add_rounds(t, pooled, 0, 2 * SHAPES);
+    add_rounds(t, teams, 0, SHAPES);
+    add_rounds(t, literal_sizes, 0, 2);
+    add_rounds(t, samples_apart, 0, 20);
+    return run_suite(t, "convolutions with a max-pool");
+}
