@@ -5,6 +5,8 @@
 # stand-in for the CUDA runtime (tests/cuda/fake.cpp).  The stand-in poisons memory, puts red zones between allocations, and runs a
 # stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
+#
+# Parts: options mlp images many nvcc
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -12,24 +14,26 @@ cuda=$TENON_ROOT/tests/cuda
 
 # ---- an operation without a CUDA form is reported with its line before anything is written; each shipped model has
 # CUDA forms
-if deep "each model as a program for a GPU"; then        # tests/passes/emitted.sh compares the text of all models
-    for model in models/*.tn; do succeeds "$model has a CUDA form" "$TENON" emit "$model" --to cuda -o "$work/emitted"; done
-fi
-cat > "$work/wide.tn" <<'TN'
+options() {
+    if deep "each model as a program for a GPU"; then        # tests/passes/emitted.sh compares the text of all models
+        for model in models/*.tn; do succeeds "$model has a CUDA form" "$TENON" emit "$model" --to cuda -o "$work/emitted"; done
+    fi
+    cat > "$work/wide.tn" <<'TN'
 model wide(x: f32[5, 600]) {
     return causal_attention(x, x, x, heads = 2) |> flatten |> dense(3)
 }
 train wide { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
-refuses "attention of wide heads" "wide.tn:2:12: error: causal_attention of heads of 300 features has no CUDA form yet" \
-    "$TENON" emit "$work/wide.tn" --to cuda -o "$work/none"
-[ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
-for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
-    refuses "$option with --target cuda" "is for programs on the processor" "$TENON" build models/mlp.tn --target cuda $option -o "$work/p"
-done
-refuses "--arch without --target cuda" "--arch is for programs on a GPU" "$TENON" build models/mlp.tn --arch sm_80 -o "$work/p"
-NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvcc'" "$TENON" build models/mlp.tn --target cuda -o "$work/p"
-"$TENON" emit models/lenet.tn --to cuda | grep -q "for sm_90" && ok || bad "--arch sm_90 is not the default"
+    refuses "attention of wide heads" "wide.tn:2:12: error: causal_attention of heads of 300 features has no CUDA form yet" \
+        "$TENON" emit "$work/wide.tn" --to cuda -o "$work/none"
+    [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"
+    for option in --kernels=blas --tune "--comm mpi" --fast "--memory-limit 1G"; do
+        refuses "$option with --target cuda" "is for programs on the processor" "$TENON" build models/mlp.tn --target cuda $option -o "$work/p"
+    done
+    refuses "--arch without --target cuda" "--arch is for programs on a GPU" "$TENON" build models/mlp.tn --arch sm_80 -o "$work/p"
+    NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvcc'" "$TENON" build models/mlp.tn --target cuda -o "$work/p"
+    "$TENON" emit models/lenet.tn --to cuda | grep -q "for sm_90" && ok || bad "--arch sm_90 is not the default"
+}
 
 # ---- on the processor
 
@@ -78,22 +82,23 @@ many() {
     steps places
     steps lenet --data "$work/mnist"
     networks
-    barriers geometry 0 4 5 6 7
     barriers sequence 9 11 12 13 14 15                # 10 stands between two parts of one block: each has but one here
 }
 
-on_the_processor() {
-    shim_runtime
-    places
-    small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
+# Geometries, and statistics of a shard.
+images() {
     shim geometry "$cuda/geometry.tn"
     shim norm "$cuda/norm.tn"
-    shim mlp models/mlp.tn --batch 8
     steps geometry
     steps norm
+    [ "$CHECK_DEEP" = 0 ] || barriers geometry 0 4 5 6 7
+}
+
+mlp() {
+    places
+    shim mlp models/mlp.tn --batch 8
     steps mlp --data "$work/mnist"
     graphs
-    if deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
     local mlp=$work/mlp
     # Checkpoints are interchangeable: two epochs on either target, or one on each.
     "$mlp/cpu" --data "$work/mnist" --epochs 1 --checkpoint "$work/c" > /dev/null
@@ -113,9 +118,17 @@ on_the_processor() {
     FAKE_ARCH=80 refuses "an older GPU" "for GPUs from sm_90 on, and the one here is sm_80: build it with --arch sm_80" "$mlp/gpu" --epochs 1
     FAKE_CUDA=memory refuses "no memory" "no room on the GPU for the arena" "$mlp/gpu" --epochs 1
     FAKE_CUDA=lost refuses "a GPU that fails" "the GPU failed at .*cudaErrorLaunchFailure" "$mlp/gpu" --epochs 1 --data "$work/mnist"
-    refuses "--groups" "--groups is for programs on the processor" "$work/geometry/gpu" --groups 2
+    refuses "--groups" "--groups is for programs on the processor" "$mlp/gpu" --groups 2
     FAKE_CUDA=no-driver succeeds "info needs no GPU" "$mlp/gpu" info
     FAKE_CUDA=no-driver succeeds "--help needs no GPU" "$mlp/gpu" --help
+}
+
+on_the_processor() {
+    shim_runtime
+    small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
+    if part mlp; then mlp; fi
+    if part images; then images; fi
+    if part many && deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
 }
 
 # ---- a compiler that was configured without CUDA
@@ -142,6 +155,8 @@ launches_checked() {
 
 by_nvcc() {
     local name extra
+    "$TENON" emit models/mlp.tn --to cuda --batch 8 --kernels=own -o "$work/mlp"
+    for name in geometry norm; do "$TENON" emit "$cuda/$name.tn" --to cuda --kernels=own -o "$work/$name"; done
     launches_checked
     local all=geometry
     ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last" # cuda_compiled.sh compiles LeNet
@@ -161,7 +176,14 @@ by_nvcc() {
     fi
 }
 
-if deep "a compiler without CUDA"; then without_cuda; fi
-if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
-if command -v nvcc > /dev/null; then export NVCC=nvcc; by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+if part options; then
+    options
+    if deep "a compiler without CUDA"; then without_cuda; fi
+fi
+if part mlp || part images || part many; then
+    if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
+fi
+if part nvcc; then
+    if command -v nvcc > /dev/null; then export NVCC=nvcc; by_nvcc; else skip "nvcc is not there: nothing was compiled for a GPU"; fi
+fi
 finish
