@@ -2,7 +2,7 @@
 # gradcheck.sh -- every operation's example, built in f64: the gradients agree with central differences to 1e-6, and those of the
 # optimised program with those of the plain one to 1e-11.
 #
-# Parts: images sequences numbers kink two zero
+# Parts: images norms sequences tables numbers kink two zero
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -12,7 +12,13 @@ names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 [ "$(wc -w <<< "$names")" -ge 30 ] && ok || bad "tenon ops lists $(wc -w <<< "$names") operations, fewer than 30"
 
 # family FILE: the part to which an example belongs, by its kernels
-family() { if grep -qE 'attention|_norm|lstm|gru|rnn|scan' "$1"; then echo sequences; elif grep -qE 'conv2d|_pool' "$1"; then echo images; else echo numbers; fi; }
+family() {
+    if grep -qE '_norm|dropout' "$1"; then echo norms
+    elif grep -qE 'lstm|gru|rnn|scan' "$1"; then echo sequences
+    elif grep -qE 'attention|embedding|gather|rotary|sinusoidal|matmul' "$1"; then echo tables
+    elif grep -qE 'conv2d|_pool' "$1"; then echo images
+    else echo numbers; fi
+}
 
 for op in $names; do
     "$TENON" ops "$op" --example > "$work/$op.tn"
