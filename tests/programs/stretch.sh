@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # stretch.sh -- scans with `recompute = every k`: the same bits as without it, in less planned memory, for any k, in both directions, and in
 # lstm, gru and rnn; the same bits in groups and on two threads.
+#
+# Parts: cell layers twice
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -58,6 +60,7 @@ recipe net 192 1; } > "$work/twice.tn"
 train() { rm -f "$work/log"; "$1" train "${@:2}" --log "$work/log" > /dev/null; hashes "$work/log"; }
 planned() { "$1" info | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p'; }
 for net in cell layers twice; do
+    part $net || continue
     sed -E 's/ recompute = every (every|[(]every [+] 1[)])//; s/, recompute = every//g' "$work/$net.tn" > "$work/whole.tn"
     succeeds "$net: build" "$TENON" build "$work/whole.tn" -o "$work/whole"
     want=$(train "$work/whole")
@@ -70,6 +73,7 @@ for net in cell layers twice; do
     [ "$some" -lt $((all * 9 / 10)) ] && ok || bad "$net: $some bytes planned, and $all without"
     same "$net: no more textbook operations" "$("$work/p4" info | grep flops)" "$("$work/whole" info | grep flops)"
 done
+part cell || { finish; exit; }
 deep "scans run again every 1 and 100 steps, and their gradients in f64" || { finish; exit; }
 succeeds "f64" "$TENON" build "$work/cell.tn" -o "$work/f64" --dtype f64
 succeeds "gradients" "$work/f64" gradcheck
