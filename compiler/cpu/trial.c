@@ -91,9 +91,12 @@ int trials_add(Trials *t, const Node *n)
     return t->n++;
 }
 
+/* Only convolutions have alternatives, so their headers suffice. */
 static const char HEAD[] =
     "/* made by tenon --tune: kernels to be timed side by side */\n"
-    "#include \"rt.h\"\n#include \"cpu/kernels.h\"\n\n"
+    "#include \"rt.h\"\n#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n"
+    "#include \"cpu/conv_pool_dw.h\"\n#include \"cpu/conv_pool_dx.h\"\n"
+    "#include \"cpu/conv_pool_forward.h\"\n#include \"cpu/winograd_dw.h\"\n\n"
     "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
     "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # memory.sh -- the peak memory of a program is at most its plan, the data as they are stored, and 30 MB.
+#
+# Parts: peak limit
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -25,24 +27,28 @@ check() {
     rm -f "$work/log"
 }
 
-# mnist N: bytes of N training samples and the test set: pixels as stored, labels as 32-bit integers
-mnist() { echo $((($1 + 10000) * (784 + 4))); }
-models=mlp
-! deep "the peak of LeNet, of a batch of 4096 and of an LSTM" || models="lenet mlp"
-for model in $models; do
-    build $model "$work/p"
-    check "$model, 2 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 2
-    check "$model, 3 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 3
-done
-check "mlp, all samples" "$(mnist 60000)" "$work/p" --epochs 1 --threads 2
-build mlp_wide "$work/wide" --set data.test_samples=1000
-check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
-if [ "$CHECK_DEEP" = 1 ]; then
-    build lenet "$work/big" --batch 4096
-    check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
-    build lstm_synthetic "$work/lstm" --set data.test_samples=1000
-    check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
+if part peak; then
+    # mnist N: bytes of N training samples and the test set: pixels as stored, labels as 32-bit integers
+    mnist() { echo $((($1 + 10000) * (784 + 4))); }
+    models=mlp
+    ! deep "the peak of LeNet, of a batch of 4096 and of an LSTM" || models="lenet mlp"
+    for model in $models; do
+        build $model "$work/p"
+        check "$model, 2 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 2
+        check "$model, 3 threads" "$(mnist 2000)" "$work/p" --epochs 1 --limit-samples 2000 --threads 3
+    done
+    check "mlp, all samples" "$(mnist 60000)" "$work/p" --epochs 1 --threads 2
+    build mlp_wide "$work/wide" --set data.test_samples=1000
+    check "mlp_wide, synthetic data" 0 "$work/wide" --epochs 1 --limit-samples 2000 --threads 2
+    if [ "$CHECK_DEEP" = 1 ]; then
+        build lenet "$work/big" --batch 4096
+        check "lenet, batch 4096" "$(mnist 8192)" "$work/big" --epochs 1 --limit-samples 8192 --threads 2
+        build lstm_synthetic "$work/lstm" --set data.test_samples=1000
+        check "lstm_synthetic, synthetic data" 0 "$work/lstm" --epochs 1 --limit-samples 2000 --threads 2
+    fi
 fi
+
+part limit || { finish; exit; }
 
 # ---- --memory-limit: values are recomputed instead of kept, with the same bits, and the process has less memory.
 # The limit is for the threads of this machine, and so is planned_bytes of a run with as many threads.

@@ -9,6 +9,8 @@
 # Without arguments: the files of tests/random, which are reduced models that once failed, and 6 models, every second one also in f32;
 # with CHECK_DEEP=1 250 models, all in both types.  With arguments: models FIRST to FIRST + COUNT - 1.  A model that fails is kept in the
 # directory RANDOM_MODELS, if that is set.
+#
+# Parts: reduced 1 2 3 4 5 6 more
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -92,12 +94,13 @@ one() {
 
 rejected=0
 for file in "$TENON_ROOT"/tests/random/*.tn; do
-    [ -z "$first" ] || continue
+    [ -z "$first" ] && part reduced || continue
     cp "$file" "$work/m.tn"
     one "$(basename "$file" .tn)" 1
 done
 same "files of tests/random that are refused" 0 $rejected
 for seed in $seeds; do
+    part "$([ "$seed" -gt 6 ] && echo more || echo "$seed")" || continue
     if "$work/random_model" "$seed" > "$work/m.tn"; then one "$seed" "$seed"; else bad "model $seed cannot be made"; fi
 done
 [ $((rejected * 20)) -le "$passed" ] && ok || bad "$rejected of $passed models are refused: the generator should know better"

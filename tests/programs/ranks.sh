@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # ranks.sh -- one training run by several processes has the bits of one process, for any division of the shards; and the end of a run
 # when a rank is killed, stopped, started wrongly or has other data.  Needs an MPI (mpicc, mpirun); otherwise skipped.
+#
+# Parts: bits dropout layers ends
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpicc and mpirun"; finish; exit; }
@@ -21,44 +23,121 @@ hash() {
     ranks "$n" "$@" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log" > "$work/out" 2>&1 || { tail -n 5 "$work/out"; return; }
     [ "$(field "$work/log" start ranks)" = "$n " ] && hashes "$work/log"
 }
-build_mpi mlp "$work/mlp"
-build_mpi mlp "$work/six" --batch 96 --shards 6
-build_mpi mlp_wide "$work/wide" --batch 64 --shards 4 --set 'optimizer=adam(lr = 1e-3)' --set 'clip=norm(1.0)'
-build mlp "$work/alone"
-"$work/alone" --epochs 2 --data "$work/mnist" --log "$work/log.mlp" > /dev/null
-want=$(hashes "$work/log.mlp")
-several="2 4" halves=3 links=2
-if deep "other numbers of ranks"; then several="1 2 4 8" halves="2 3 6" links="2 3"; fi
-for n in $several; do
-    same "mlp, $n ranks, and --comm none" "$(hash $n "$work/mlp" | tail -n 1)" "$want"
-done
-grep -q $'\r' "$work/out" && bad "a progress bar in mpirun's output to a file" || ok
-# The gradient in buckets of any size, which are added while the backward pass continues.
-build_mpi mlp "$work/small" --bucket 4k
-same "mlp, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
-grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
-[ "$(field "$work/log" epoch comm_wait_seconds | wc -w)" = 2 ] && ok || bad "the log does not say how long rank 0 waited"
-succeeds "bench --trace --layers, 2 ranks" ranks 2 "$work/mlp" bench --steps 3 --threads 1 --timeout 20 --layers --trace "$work/trace.json"
-grep -q '"ph":"X"' "$work/trace.json" && ok || bad "no trace of two ranks"
-succeeds "--trace, 2 ranks" ranks 2 "$work/mlp" --epochs 1 --limit-samples 256 --data "$work/mnist" --threads 1 --timeout 20 --trace "$work/trace.json"
-"$work/six" --epochs 2 --data "$work/mnist" --log "$work/log.six" > /dev/null
-want=$(hashes "$work/log.six")
-for n in $halves; do
-    same "6 shards, $n ranks" "$(hash $n "$work/six" | tail -n 1)" "$want"
-done
-for groups in 2 3 6; do
-    rm -f "$work/log"
-    "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log" --groups $groups > /dev/null
-    same "6 shards, $groups groups" "$(hashes "$work/log")" "$want"
-done
-for n in 1 4; do
-    rm -f "$work/log"
-    succeeds "mlp_wide, $n ranks" ranks $n "$work/wide" --epochs 2 --limit-samples 256 --log "$work/log"
-    [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
-done
+if part bits || part ends; then
+    build_mpi mlp "$work/mlp"
+    build_mpi mlp "$work/six" --batch 96 --shards 6
+    build mlp "$work/alone"
+fi
 
-# More pending sums than a fixed number of messages: a bucket for each of 151 layers.
-cat > "$work/deep.tn" << 'END'
+if part bits; then
+    "$work/alone" --epochs 2 --data "$work/mnist" --log "$work/log.mlp" > /dev/null
+    want=$(hashes "$work/log.mlp")
+    several="2 4" halves=3 links=2
+    if deep "other numbers of ranks"; then several="1 2 4 8" halves="2 3 6" links="2 3"; fi
+    for n in $several; do
+        same "mlp, $n ranks, and --comm none" "$(hash $n "$work/mlp" | tail -n 1)" "$want"
+    done
+    grep -q $'\r' "$work/out" && bad "a progress bar in mpirun's output to a file" || ok
+    # The gradient in buckets of any size, which are added while the backward pass continues.
+    build_mpi mlp "$work/small" --bucket 4k
+    same "mlp, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
+    grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
+    [ "$(field "$work/log" epoch comm_wait_seconds | wc -w)" = 2 ] && ok || bad "the log does not say how long rank 0 waited"
+    succeeds "bench --trace --layers, 2 ranks" ranks 2 "$work/mlp" bench --steps 3 --threads 1 --timeout 20 --layers --trace "$work/trace.json"
+    grep -q '"ph":"X"' "$work/trace.json" && ok || bad "no trace of two ranks"
+    succeeds "--trace, 2 ranks" ranks 2 "$work/mlp" --epochs 1 --limit-samples 256 --data "$work/mnist" --threads 1 --timeout 20 --trace "$work/trace.json"
+    "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log.six" > /dev/null
+    want=$(hashes "$work/log.six")
+    for n in $halves; do
+        same "6 shards, $n ranks" "$(hash $n "$work/six" | tail -n 1)" "$want"
+    done
+    for groups in 2 3 6; do
+        rm -f "$work/log"
+        "$work/six" --epochs 2 --data "$work/mnist" --log "$work/log" --groups $groups > /dev/null
+        same "6 shards, $groups groups" "$(hashes "$work/log")" "$want"
+    done
+
+    # ---- bf16 between ranks: other bits, the same in each run, and nearly the same network in the end
+    for run in 1 2; do
+        rm -f "$work/log"
+        succeeds "bf16, run $run" ranks 2 "$work/mlp" --wire bf16 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
+        bits[run]=$(hashes "$work/log") loss[run]=$(field "$work/log" epoch test_loss | awk '{ print $4 }')
+    done
+    same "bf16 twice" "${bits[1]}" "${bits[2]}"
+    rm -f "$work/log"
+    succeeds "f32 beside it" ranks 2 "$work/mlp" --wire f32 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
+    [ "${bits[1]}" != "$(hashes "$work/log")" ] && ok || bad "bf16 has the bits of f32"
+    awk -v a="${loss[1]}" -v b="$(field "$work/log" epoch test_loss | awk '{ print $4 }')" 'BEGIN { exit !(a > 0.99 * b && a < 1.01 * b) }' && ok || bad "bf16 trains to another loss: ${loss[1]}"
+    refuses "half" "f32 or bf16, not 'f16'" "$work/mlp" --wire f16
+
+    # ---- the measured link between ranks: for a power of two of ranks, and for other numbers
+    for n in $links; do
+        rm -f "$work/log"
+        succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
+        same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
+        grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
+        # (The measured time can be longer than the sums: a rank also waits for late ranks.)
+        awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && b > 0 && b <= 100) }' && ok ||
+            bad "what was not hidden, and what the model says: $(cat "$work/log")"
+    done
+    succeeds "the scale model" "$work/mlp" bench --scale 8.3
+    same "a row for each number of ranks" "1 2 4 8 16 32 64 128 256 512 1024 " "$(awk '$1 == "|" && $2 ~ /^[0-9]+$/ && / ms, [0-9]+ %/ { printf "%s ", $2 }' "$work/out")"
+    if deep "the bits of LeNet, and the figures of its scale model"; then
+        build_mpi lenet "$work/lenet"
+        build lenet "$work/lenet1"
+        "$work/lenet1" --epochs 2 --data "$work/mnist" --log "$work/log.lenet" > /dev/null
+        for n in 2 4; do same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$(hashes "$work/log.lenet")"; done
+        succeeds "the scale model of LeNet" "$work/lenet" bench --scale 8.3 # figures of the formulas, computed independently of the program
+        grep -q "^| 1024 | 9.4 ms, 89 %, 0.76 ms | 8.7 ms, 95 %, 0.12 ms | 8.7 ms, 96 %, 0.04 ms |$" "$work/out" && ok || bad "the scale model: $(cat "$work/out")"
+    fi
+    refuses "a scale without ranks" "build with --comm mpi" "$work/alone" bench --scale 8.3
+    refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
+
+    # ---- another MPI: the same bits; with the wrong mpirun, a program says that it is a single task
+    if command -v mpicc.mpich > /dev/null && command -v mpirun.mpich > /dev/null; then
+        MPICC=mpicc.mpich "$TENON" build "$TENON_ROOT/models/mlp.tn" --comm mpi -o "$work/mpich"
+        want=$(hashes "$work/log.mlp")
+        rm -f "$work/log"
+        succeeds "MPICH, 2 ranks" timeout -k 5 120 mpirun.mpich -n 2 "$work/mpich" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log"
+        same "MPICH, 2 ranks, and --comm none" "$(hashes "$work/log")" "$want"
+        refuses "the other MPI's mpirun" "the mpirun of the MPI that it was built with" timeout -k 5 60 mpirun.mpich -n 2 "$work/mlp" --epochs 1
+    else
+        skip "no MPICH beside the first MPI"
+    fi
+
+    # ---- checkpoints: another number of ranks continues
+    rm -f "$work/log" "$work/whole"
+    "$work/mlp" --epochs 3 --data "$work/mnist" --log "$work/whole" > /dev/null
+    succeeds "2 ranks save" ranks 2 "$work/mlp" --epochs 1 --data "$work/mnist" --checkpoint "$work/c" --log "$work/log"
+    succeeds "4 ranks go on" ranks 4 "$work/mlp" --epochs 2 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
+    succeeds "one goes on alone" "$work/mlp" --epochs 3 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
+    same "weights of a run in three pieces" "$(hashes "$work/log")" "$(hashes "$work/whole")"
+    [ "$(grep -c '"event":"epoch"' "$work/log")" = 3 ] && ok || bad "a rank beside rank 0 has written into the log"
+
+    # ---- a log of each rank
+    rm -f "$work"/each-*
+    succeeds "logs of two ranks" ranks 2 "$work/mlp" --epochs 2 --data "$work/mnist" --threads 1 --log "$work/each-%r.jsonl" --log-steps 2
+    for r in 0 1; do
+        same "rank $r's log says whose it is" "$(field "$work/each-$r.jsonl" start rank)$(field "$work/each-$r.jsonl" start host)" "$r $(hostname) "
+        same "rank $r's log" "$(hashes "$work/each-$r.jsonl")$(field "$work/each-$r.jsonl" step step)" "$(hashes "$work/log.mlp")2 4 6 8 10 "
+    done
+    same "logs of two ranks" "$(ls "$work" | grep -c '^each-')" 2
+    succeeds "a log of each rank, of one" "$work/mlp" --epochs 1 --data "$work/mnist" --log "$work/sole-%r"
+    [ "$(field "$work/sole-0" epoch epoch)" = "1 " ] && ok || bad "one process is not rank 0 of its log"
+fi
+
+if part dropout; then
+    build_mpi mlp_wide "$work/wide" --batch 64 --shards 4 --set 'optimizer=adam(lr = 1e-3)' --set 'clip=norm(1.0)'
+    for n in 1 4; do
+        rm -f "$work/log"
+        succeeds "mlp_wide, $n ranks" ranks $n "$work/wide" --epochs 2 --limit-samples 256 --log "$work/log"
+        [ $n = 1 ] && want=$(hashes "$work/log") || same "mlp_wide with dropout, $n ranks" "$(hashes "$work/log")" "$want"
+    done
+fi
+
+if part layers; then
+    # More pending sums than a fixed number of messages: a bucket for each of 151 layers.
+    cat > "$work/deep.tn" << 'END'
 model deep(x: f32[32], classes: int = 4) {
     for i in 0..150 {
         x = dense(x, 32) |> relu
@@ -74,80 +153,14 @@ train deep {
     epochs    = 2
 }
 END
-succeeds "tenon build of 151 layers" "$TENON" build "$work/deep.tn" -o "$work/deep" --comm mpi --shards 2 --bucket 4K
-rm -f "$work/log" "$work/log.deep"
-succeeds "151 layers, alone" "$work/deep" --threads 1 --log "$work/log.deep"
-succeeds "151 layers, 2 ranks" ranks 2 "$work/deep" --threads 1 --timeout 20 --log "$work/log"
-same "151 layers, 2 ranks, and one" "$(field "$work/log" start ranks)$(hashes "$work/log")" "2 $(hashes "$work/log.deep")"
-
-# ---- bf16 between ranks: other bits, the same in each run, and nearly the same network in the end
-for run in 1 2; do
-    rm -f "$work/log"
-    succeeds "bf16, run $run" ranks 2 "$work/mlp" --wire bf16 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
-    bits[run]=$(hashes "$work/log") loss[run]=$(field "$work/log" epoch test_loss | awk '{ print $4 }')
-done
-same "bf16 twice" "${bits[1]}" "${bits[2]}"
-rm -f "$work/log"
-succeeds "f32 beside it" ranks 2 "$work/mlp" --wire f32 --epochs 4 --data "$work/mnist" --threads 1 --log "$work/log"
-[ "${bits[1]}" != "$(hashes "$work/log")" ] && ok || bad "bf16 has the bits of f32"
-awk -v a="${loss[1]}" -v b="$(field "$work/log" epoch test_loss | awk '{ print $4 }')" 'BEGIN { exit !(a > 0.99 * b && a < 1.01 * b) }' && ok || bad "bf16 trains to another loss: ${loss[1]}"
-refuses "half" "f32 or bf16, not 'f16'" "$work/mlp" --wire f16
-
-# ---- the measured link between ranks: for a power of two of ranks, and for other numbers
-for n in $links; do
-    rm -f "$work/log"
-    succeeds "bench --comm, $n ranks" ranks $n "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
-    same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
-    grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
-    # (The measured time can be longer than the sums: a rank also waits for late ranks.)
-    awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && b > 0 && b <= 100) }' && ok ||
-        bad "what was not hidden, and what the model says: $(cat "$work/log")"
-done
-succeeds "the scale model" "$work/mlp" bench --scale 8.3
-same "a row for each number of ranks" "1 2 4 8 16 32 64 128 256 512 1024 " "$(awk '$1 == "|" && $2 ~ /^[0-9]+$/ && / ms, [0-9]+ %/ { printf "%s ", $2 }' "$work/out")"
-if deep "the bits of LeNet, and the figures of its scale model"; then
-    build_mpi lenet "$work/lenet"
-    build lenet "$work/lenet1"
-    "$work/lenet1" --epochs 2 --data "$work/mnist" --log "$work/log.lenet" > /dev/null
-    for n in 2 4; do same "lenet, $n ranks, and --comm none" "$(hash $n "$work/lenet" | tail -n 1)" "$(hashes "$work/log.lenet")"; done
-    succeeds "the scale model of LeNet" "$work/lenet" bench --scale 8.3 # figures of the formulas, computed independently of the program
-    grep -q "^| 1024 | 9.4 ms, 89 %, 0.76 ms | 8.7 ms, 95 %, 0.12 ms | 8.7 ms, 96 %, 0.04 ms |$" "$work/out" && ok || bad "the scale model: $(cat "$work/out")"
-fi
-refuses "a scale without ranks" "build with --comm mpi" "$work/alone" bench --scale 8.3
-refuses "bench --comm alone" "mpirun -n 2 PROG bench --comm" "$work/six" bench --comm
-
-# ---- another MPI: the same bits; with the wrong mpirun, a program says that it is a single task
-if command -v mpicc.mpich > /dev/null && command -v mpirun.mpich > /dev/null; then
-    MPICC=mpicc.mpich "$TENON" build "$TENON_ROOT/models/mlp.tn" --comm mpi -o "$work/mpich"
-    want=$(hashes "$work/log.mlp")
-    rm -f "$work/log"
-    succeeds "MPICH, 2 ranks" timeout -k 5 120 mpirun.mpich -n 2 "$work/mpich" --epochs 2 --threads 1 --data "$work/mnist" --log "$work/log"
-    same "MPICH, 2 ranks, and --comm none" "$(hashes "$work/log")" "$want"
-    refuses "the other MPI's mpirun" "the mpirun of the MPI that it was built with" timeout -k 5 60 mpirun.mpich -n 2 "$work/mlp" --epochs 1
-else
-    skip "no MPICH beside the first MPI"
+    succeeds "tenon build of 151 layers" "$TENON" build "$work/deep.tn" -o "$work/deep" --comm mpi --shards 2 --bucket 4K
+    rm -f "$work/log" "$work/log.deep"
+    succeeds "151 layers, alone" "$work/deep" --threads 1 --log "$work/log.deep"
+    succeeds "151 layers, 2 ranks" ranks 2 "$work/deep" --threads 1 --timeout 20 --log "$work/log"
+    same "151 layers, 2 ranks, and one" "$(field "$work/log" start ranks)$(hashes "$work/log")" "2 $(hashes "$work/log.deep")"
 fi
 
-# ---- checkpoints: another number of ranks continues
-rm -f "$work/log" "$work/whole"
-"$work/mlp" --epochs 3 --data "$work/mnist" --log "$work/whole" > /dev/null
-succeeds "2 ranks save" ranks 2 "$work/mlp" --epochs 1 --data "$work/mnist" --checkpoint "$work/c" --log "$work/log"
-succeeds "4 ranks go on" ranks 4 "$work/mlp" --epochs 2 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
-succeeds "one goes on alone" "$work/mlp" --epochs 3 --data "$work/mnist" --checkpoint "$work/c" --resume --log "$work/log"
-same "weights of a run in three pieces" "$(hashes "$work/log")" "$(hashes "$work/whole")"
-[ "$(grep -c '"event":"epoch"' "$work/log")" = 3 ] && ok || bad "a rank beside rank 0 has written into the log"
-
-# ---- a log of each rank
-rm -f "$work"/each-*
-succeeds "logs of two ranks" ranks 2 "$work/mlp" --epochs 2 --data "$work/mnist" --threads 1 --log "$work/each-%r.jsonl" --log-steps 2
-for r in 0 1; do
-    same "rank $r's log says whose it is" "$(field "$work/each-$r.jsonl" start rank)$(field "$work/each-$r.jsonl" start host)" "$r $(hostname) "
-    same "rank $r's log" "$(hashes "$work/each-$r.jsonl")$(field "$work/each-$r.jsonl" step step)" "$(hashes "$work/log.mlp")2 4 6 8 10 "
-done
-same "logs of two ranks" "$(ls "$work" | grep -c '^each-')" 2
-succeeds "a log of each rank, of one" "$work/mlp" --epochs 1 --data "$work/mnist" --log "$work/sole-%r"
-[ "$(field "$work/sole-0" epoch epoch)" = "1 " ] && ok || bad "one process is not rank 0 of its log"
-
+part ends || { finish; exit; }
 # SIGTERM to one rank, three times: all ranks stop after the same step, with a checkpoint.
 long=("$work/mlp" --epochs 40000 --data "$work/mnist" --threads 1)
 ranks 2 "${long[@]}" --checkpoint "$work/term" > /dev/null 2> "$work/err" &
@@ -177,8 +190,9 @@ some "other data" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/m
 small_mnist "$work/spot" 640 300 || true
 printf '\377' | dd of="$work/spot/train-images-idx3-ubyte" bs=1 seek=$((16 + 333 * 784)) conv=notrunc status=none
 some "one other pixel" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" --epochs 1 --data "$work/spot"
+"$work/mlp" --epochs 1 --data "$work/mnist" --checkpoint "$work/begun" > /dev/null
 some "a rank that does not resume" "rank 1 \(.*\) has other options than rank 0" \
-    mpirun $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/c" --resume : $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/c"
+    mpirun $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/begun" --resume : $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/begun"
 some "a rank that tests" "rank 1 \(.*\) has another command than rank 0" \
     mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" test --weights x --data "$work/mnist"
 some "more steps of bench" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/mlp" bench --steps 1 : $(one) "$work/mlp" bench --steps 2
