@@ -7,7 +7,7 @@ set -euo pipefail
 
 cat > "$work/small.tn" <<'END'
 model small(image: f32[3, 32, 32], classes: int = 10) {
-    h = conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> relu |> global_avg_pool
+    h = avg_pool(image, 4) |> flatten |> dense(8) |> relu
     return dense(h, classes)
 }
 train small {

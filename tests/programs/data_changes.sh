@@ -6,7 +6,7 @@ set -euo pipefail
 
 cat > "$work/m.tn" <<'END'
 model small(image: f32[1, 8, 8], classes: int = 3) {
-    h = conv2d(image, 4, kernel = 3) |> batch_norm |> relu |> global_avg_pool
+    h = flatten(image) |> dense(8) |> relu
     return dense(h, classes)
 }
 train small { data = "none"; loss = softmax_cross_entropy; optimizer = sgd(lr = 0.05, momentum = 0.9); batch = 16; epochs = 4 }
