@@ -6,7 +6,7 @@
 # stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
 #
-# Parts: options mlp images many nvcc
+# Parts: options mlp geometry norm many nvcc
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -85,13 +85,15 @@ many() {
     barriers sequence 9 11 12 13 14 15                # 10 stands between two parts of one block: each has but one here
 }
 
-# Geometries, and statistics of a shard.
-images() {
+geometry() {
     shim geometry "$cuda/geometry.tn"
-    shim norm "$cuda/norm.tn"
     steps geometry
-    steps norm
     [ "$CHECK_DEEP" = 0 ] || barriers geometry 0 4 5 6 7
+}
+
+norm() {
+    shim norm "$cuda/norm.tn"
+    steps norm
 }
 
 mlp() {
@@ -127,7 +129,8 @@ on_the_processor() {
     shim_runtime
     small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     if part mlp; then mlp; fi
-    if part images; then images; fi
+    if part geometry; then geometry; fi
+    if part norm; then norm; fi
     if part many && deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
 }
 
@@ -180,7 +183,7 @@ if part options; then
     options
     if deep "a compiler without CUDA"; then without_cuda; fi
 fi
-if part mlp || part images || part many; then
+if part mlp || part geometry || part norm || part many; then
     if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
 fi
 if part nvcc; then
