@@ -100,6 +100,11 @@ static const char HEAD[] =
     "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
     "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
 
+const char *trials_head(void)
+{
+    return HEAD;
+}
+
 /* Written memory begins half a page away from read memory.  If a load and an earlier store have the
  * same offset in a page, the load waits for the store, also without an overlap (4 KB aliasing).
  * This doubled the time of F(2x2, 3x3) backward on x86-64-v3. */

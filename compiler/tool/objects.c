@@ -185,10 +185,15 @@ static void add_headers(Closure *c, const char *text)
     }
 }
 
+void key_headers(Arena *a, const Paths *p, const char *text, Key *k)
+{
+    Closure c = {.arena = a, .dir = p->runtime, .key = k};
+    add_headers(&c, text);
+}
+
 Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u)
 {
     Key k = {0, 0};
-    Closure c = {.arena = a, .dir = in->paths->runtime, .key = &k};
     key_text(&k, TENON_NAME);
     key_text(&k, t->cc);
     key_text(&k, t->version);
@@ -200,7 +205,7 @@ Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUni
     if (u->once)
         key_text(&k, t->once);
     key_text(&k, u->text);
-    add_headers(&c, u->text);
+    key_headers(a, in->paths, u->text, &k);
     return k;
 }
 

@@ -12,6 +12,8 @@ typedef struct Toolchain {
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
+/* Adds the headers of the runtime that `text` includes, and those that they include. */
+void key_headers(Arena *a, const Paths *p, const char *text, Key *k);
 Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u);
 Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 

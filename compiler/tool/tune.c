@@ -19,8 +19,8 @@
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/file.h"
+#include "tool/objects.h"
 #include "tool/process.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,31 +314,18 @@ static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
 
 /* ---- the version of the kernels */
 
-static uint64_t add_header(const TuneTool *t, const char *path, uint64_t h)
-{
-    size_t len = 0;
-    const char *bytes = file_read(t->arena, path, &len);
-    return bytes ? text_hash(bytes, len, h) : h;
-}
-
-/* Hash of all headers that a trial can include, of the C compiler and of its flags. */
+/* Hash of all headers that a trial includes, of the C compiler and of its flags. */
 static const char *kernels_id(const TuneTool *t, const Paths *p)
 {
     Arena *a = t->arena;
-    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS),
-               *dir = path_join(a, p->runtime, "cpu");
-    const char *flags = arena_printf(a, "%s %s %s %s", TENON_NAME, cc ? cc : "", more ? more : "",
-                                     t->command->options.cpu);
-    uint64_t sum = text_hash(flags, strlen(flags), 0);
-    DIR *d = opendir(dir);
-    /* the order does not matter, because the hashes are added */
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (*e->d_name != '.')
-            sum += add_header(t, path_join(a, dir, e->d_name),
-                              text_hash(e->d_name, strlen(e->d_name), 0));
-    if (d)
-        closedir(d);
-    return arena_printf(a, "%016llx", (unsigned long long)sum);
+    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
+    Key k = {0, 0};
+    key_text(&k, TENON_NAME);
+    key_text(&k, cc ? cc : "");
+    key_text(&k, more ? more : "");
+    key_text(&k, t->command->options.cpu ? t->command->options.cpu : "");
+    key_headers(a, p, trials_head(), &k);
+    return arena_printf(a, "%016llx", (unsigned long long)k.a);
 }
 
 struct Tuner *tune_new(Arena *a, const Command *c, const char *dtype, Diag *d)
