@@ -30,6 +30,7 @@ static void kernel(const Node *n, Call *c)
     const int64_t *flat = row ? n->in[0]->flat : n->flat;
     const int64_t *chw = x->rank == 3 ? x->dim : flat;
     call_fn(c, row ? "chw_from_hwc" : "hwc_from_chw");
+    c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0],

@@ -13,10 +13,11 @@
 /* y (N, HW, C) from x (N, C, HW); below, the reverse. */
 RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
-    for (int i = 0; i < n; i++, y += (int64_t)c * hw, x += (int64_t)c * hw)
-        for (int j = 0; j < hw; j++)
-            for (int k = 0; k < c; k++)
-                y[(int64_t)j * c + k] = x[(int64_t)k * hw + j];
+    TEAM_FOR(row, n * hw) {
+        const int64_t sample = (int64_t)(row / hw) * c * hw;
+        for (int k = 0; k < c; k++)
+            y[(int64_t)row * c + k] = x[sample + (int64_t)k * hw + row % hw];
+    }
 }
 RT_INLINE void chw_from_hwc(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
