@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
-# emitter that scans the text that it has printed, on a pass that calls another pass, on a pass or operation that asks
-# which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
+# emitter that scans the text that it has printed, on a pass that calls another pass, on a pass, operation or shared
+# emitter that asks which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
 # row in the table of headers (compiler/cpu/unit.c), and on an elementwise operation that two tests do not have.
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- main.c   read "is included by"
@@ -74,8 +74,9 @@ check_scans() { [ -z "${hits[scans $1]:-}" ] || bad "$1" "scans text: ${hits[sca
 calls='(^|[^_[:alnum:]])pass_[a-z]+\('
 check_calls() { [ -z "${hits[calls $1]:-}" ] || bad "$1" "calls a pass that has a row of its own: ${hits[calls $1]}"; }
 
-# Shared passes and operations ask for a property of the target (ir/target.h), never which target it is.
-targets='(^|[^[:alnum:]_])(o|options)->(cuda|blas|libraries|persistent)\>'
+# Shared passes and operations ask for a property of the target (ir/target.h), never which target it is.  Shared emitters
+# also ask its functions (EmitTarget in emit/emit.h).
+targets='(^|[^[:alnum:]_])(o|options)(->|[.])(cuda|blas|libraries|persistent|arch)\>|target[[:alnum:]_]* == &?c(pu|uda)_target'
 check_targets() { [ -z "${hits[targets $1]:-}" ] || bad "$1" "asks which target it is: ${hits[targets $1]}"; }
 
 # Rooms that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
@@ -152,7 +153,7 @@ for file in "${compiler[@]}"; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
     case $file in */pipeline.c) ;; compiler/passes/*.c) check_calls "$file" ;; esac
-    case $file in compiler/passes/* | compiler/ops/* | compiler/front/*) check_targets "$file" ;; esac
+    case $file in compiler/passes/* | compiler/ops/* | compiler/front/* | compiler/emit/*) check_targets "$file" ;; esac
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
     compiler/emit/names.c | compiler/emit/hash.c | compiler/cpu/unit.c) ;;
@@ -189,6 +190,7 @@ printf '#include "step/net.h"\n' > "$self/kernel.h"
 printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
 printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target.c"
+printf 'bool f(const Writer *w) { return w->target == &cuda_target; }\n' > "$self/row.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
 printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/unit.c"
 printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
@@ -213,6 +215,7 @@ fine=1; check_elementwise "$self/rows.def" "$self/random.c" "$self/random.c" > /
 fine=1; check_elementwise "$self/rows.def" "$self/rows.def" /dev/null > /dev/null; expect "an operation that no random model has"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
+fine=1; check_targets "$self/row.c" > /dev/null; expect "a shared emitter that asks which target it writes for"
 fine=1; check_names "$self/names.c" > /dev/null; expect "too many tests of an operation's name"
 fine=1; check_names "$self/list.c" > /dev/null; expect "a test of a name that is no literal"
 

@@ -43,6 +43,20 @@ Statement loop_sum(Writer *w, const Node *n); /* sum_to, amax_to */
 
 Statement move_statement(Writer *w, const Node *n);
 
+/* ---- price.c: predicted times of calls */
+
+/* The name of a sum over samples, "conv1.weight: "; "" for other values. */
+const char *price_title(Arena *a, const Node *n);
+/* "direct, pooled before tanh   576.0 kFLOP a sample, 58 % of peak expected"; without FLOPs only
+ * the algorithm. */
+const char *price_cost(const Writer *w, const Node *n, double flops);
+/* Textbook FLOPs per sample, of convolutions and products only, as in flops_per_sample. */
+double price_flops(const Node *n);
+/* The clock after a call of fn, as text; adds a row to the table of calls.  "" outside of
+ * training. */
+const char *price_tick(Writer *w, const char *what, const char *fn, Span at, double flops,
+                       const char *algorithm, Price p);
+
 /* ---- phases.c: the functions of a step, written to w->body */
 
 /* Writes the call of n with its comment and its clock.  *line is the line of the model that was
@@ -64,6 +78,7 @@ void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, 
 
 /* ---- target.c */
 
+const char *isa_name(const char *cpu); /* "RT_ISA_X86_V4" */
 /* Writes all parts of the file, which defines its kernels. */
 void program_open(Writer *w, const EmitInput *in, Arena *a);
 /* Puts the parts together: `includes` come after rt.h, `kernels` is the section of kernels. */

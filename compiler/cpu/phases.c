@@ -45,9 +45,9 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
     statement_wrapped(t,
                       arena_printf(w->arena, "%s%s(%s)%s;%s%s", alone ? "ALONE(" : "", s.fn, s.args,
                                    alone ? ")" : "", barrier ? " TEAM_BARRIER;" : "",
-                                   statement_tick(w, *serves ? serves : n->op->name, s.fn, n->span,
-                                                  statement_flops(n),
-                                                  step_price_words(w->arena, n, &cost), cost)),
+                                   price_tick(w, *serves ? serves : n->op->name, s.fn, n->span,
+                                              price_flops(n), step_price_words(w->arena, n, &cost),
+                                              cost)),
                       indent);
 }
 
@@ -95,7 +95,7 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
     const Price p = step_price_zero(w->g, phase, w->in->options);
     if (p.cycles > 0 && w->g->training && backward)
         text_printf(t, "   %s\n",
-                    statement_tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
+                    price_tick(w, "sums over samples", "memset", (Span){0}, 0, "", p));
 }
 
 /* Whether there are several slice phases.  A function can then have unused variables, because not

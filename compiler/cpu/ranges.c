@@ -111,8 +111,8 @@ static void record_known_call(Writer *w, const Sum *s, const char *units, bool f
         arena_printf(a, "%s(r, unit, %s, %s, FIXED(real, %s), FIXED(real, %s), r->fixed + %s);%s",
                      fn, units, from_grad ? "true" : "false", name_of(w, n->in[0]),
                      name_of(w, n->in[2]), name_of(w, n->in[1]),
-                     statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
-                                    step_price_sum(w->g, s, from_grad, w->in->options))),
+                     price_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                step_price_sum(w->g, s, from_grad, w->in->options))),
         "        ");
 }
 
@@ -147,9 +147,8 @@ static void record_call(Writer *w, const Sum *s, const char *units, bool from_gr
                                    "%s(r, unit, %s, %lld, FIXED(real, %s), FIXED(real, %s)%s);%s",
                                    fn, units, (long long)s->offset, name_of(w, n->in[0]),
                                    name_of(w, n->in[2]), moments,
-                                   statement_tick(w, n->in[0]->name, fn, n->span, 0, "",
-                                                  step_price_sum(w->g, s, from_grad,
-                                                                 w->in->options))),
+                                   price_tick(w, n->in[0]->name, fn, n->span, 0, "",
+                                              step_price_sum(w->g, s, from_grad, w->in->options))),
                       "        ");
 }
 
@@ -174,8 +173,8 @@ static void table_call(Writer *w, const Sum *s)
                       arena_printf(w->arena, "%s(r, unit, %lld, %s, %s, %s);%s", fn,
                                    (long long)s->offset, weight_pointer(w, s->param),
                                    shard_pointer(w, token), shard_pointer(w, dy),
-                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
-                                                  step_price_sum(w->g, s, false, w->in->options))),
+                                   price_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                              step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }
 
@@ -204,10 +203,10 @@ static void dense_call(Writer *w, const Sum *s)
     statement_wrapped(&w->body,
                       arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
                                    weight_pointer(w, s->param), x, shard_pointer(w, s->root->in[1]),
-                                   statement_tick(w, sum_name(s), fn, s->root->span,
-                                                  statement_flops(s->root),
-                                                  s->stored ? "zeros left out" : "",
-                                                  step_price_sum(w->g, s, false, w->in->options))),
+                                   price_tick(w, sum_name(s), fn, s->root->span,
+                                              price_flops(s->root),
+                                              s->stored ? "zeros left out" : "",
+                                              step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }
 
@@ -235,10 +234,9 @@ static void conv_call(Writer *w, const Sum *s)
                       arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                                    weight_pointer(w, s->param), shard_pointer(w, s->root->in[0]),
                                    shard_pointer(w, s->root->in[1]),
-                                   statement_tick(w, sum_name(s), fn, s->root->span,
-                                                  statement_flops(s->root),
-                                                  "tap by tap, in squares",
-                                                  step_price_sum(w->g, s, false, w->in->options))),
+                                   price_tick(w, sum_name(s), fn, s->root->span,
+                                              price_flops(s->root), "tap by tap, in squares",
+                                              step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }
 
@@ -275,8 +273,8 @@ static void reduce_call(Writer *w, const Sum *s, const char *units)
                                    units, (long long)s->offset, weight_pointer(w, s->param),
                                    (long long)s->count, shard_pointer(w, s->root),
                                    (long long)pointer_slice_bytes(w, s->root),
-                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
-                                                  step_price_sum(w->g, s, false, w->in->options))),
+                                   price_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                              step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }
 
@@ -306,8 +304,8 @@ static void grad_call(Writer *w, const Sum *s, const char *units)
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,
                                    (long long)s->offset, weight_pointer(w, s->param),
                                    (long long)s->count,
-                                   statement_tick(w, sum_name(s), fn, s->root->span, 0, "",
-                                                  step_price_sum(w->g, s, true, w->in->options))),
+                                   price_tick(w, sum_name(s), fn, s->root->span, 0, "",
+                                              step_price_sum(w->g, s, true, w->in->options))),
                       "        ");
 }
 

@@ -5,6 +5,8 @@
 #include "cpu/cpu.h"
 #include "cpu/parts.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
+#include <string.h>
 
 /* ------------------------------------------------------------------------------- the file */
 
@@ -19,7 +21,7 @@ static void write_head(Writer *w, const char *includes, Text *t)
 {
     const Step *s = w->in->train->step;
 
-    program_head(w, ".c", t);
+    program_head(w, t);
     text_printf(t, " */\n#include \"rt.h\"\n%s\n", includes);
     text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
@@ -176,7 +178,7 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
 
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
-    program_begin(w, in, a);
+    program_begin(w, &cpu_target, in, a);
     write_phases(w, in->train, &w->train);
     program_offsets(w, true);
     write_phases(w, in->test, &w->test);
@@ -220,4 +222,50 @@ static const EmitPhase *list_phases(const EmitInput *in, Arena *a, int *n)
     return w.phase;
 }
 
-const EmitTarget cpu_target = {.suffix = "c", .text = write_text, .phases = list_phases};
+/* ------------------------------------------------------------------------------- fields of
+ * RtProgram */
+
+const char *isa_name(const char *cpu)
+{
+    return !strcmp(cpu, "x86-64-v4")   ? "RT_ISA_X86_V4"
+           : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3"
+           : !strcmp(cpu, "armv8-a")   ? "RT_ISA_ARMV8"
+                                       : "RT_ISA_ANY";
+}
+
+static void machine_fields(const EmitInput *in, Text *t)
+{
+    text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, ", in->cpu, isa_name(in->cpu));
+}
+
+/* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the
+ * model. */
+static int64_t more_stack(const Graph *g)
+{
+    const Shape *x = &g->input->shape;
+    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) *
+                                                 (int64_t)sizeof(double)
+                                           : 0;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;
+}
+
+static void memory_fields(const Graph *g, Text *t)
+{
+    if (g->step->scratch_bytes)
+        text_printf(t, "    .scratch_bytes = %lld,\n", (long long)g->step->scratch_bytes);
+    if (more_stack(g))
+        text_printf(t, "    .more_stack = %lld,\n", (long long)more_stack(g));
+}
+
+const EmitTarget cpu_target = {.suffix = "c",
+                               .text = write_text,
+                               .phases = list_phases,
+                               .title = price_title,
+                               .cost = price_cost,
+                               .machine_fields = machine_fields,
+                               .memory_fields = memory_fields};

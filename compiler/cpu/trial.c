@@ -119,5 +119,5 @@ const char *trials_text(const Trials *t)
                         "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"
                         "    return rt_tune(&p, trial, %d, WRITTEN + %lld);\n}\n",
                         HEAD, (long long)written, t->functions.s, t->table.s,
-                        emit_isa(t->options->cpu), t->n, (long long)t->written);
+                        isa_name(t->options->cpu), t->n, (long long)t->written);
 }

@@ -307,3 +307,15 @@ void library_tables(const Writer *w, Text *t)
                     w->graph_calls.n, o->tf32 || o->half ? "false" : "true", workspace);
     text_add(t, "}\n\n");
 }
+
+void library_fields(const Writer *w, Text *t)
+{
+    const Options *o = w->in->options;
+
+    if (takes_libraries(w))
+        text_printf(t, "\n    .libraries = libraries,%s",
+                    o->tf32                ? " .products = \"tf32\","
+                    : o->half == HALF_BF16 ? " .products = \"bf16\","
+                    : o->half == HALF_F16  ? " .products = \"f16\","
+                                           : "");
+}

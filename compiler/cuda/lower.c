@@ -261,10 +261,16 @@ static void lower_call(Writer *w, const Node *n)
 static void lower_image(Writer *w, const Node *n, bool augmented)
 {
     const int64_t chunk = w->g->step->chunk;
+    Sizes *image = kernel_image(w, n);
+
+    if (n->layout == LAYOUT_LAST)
+        sizes_bool(image, "last", true);
+    if (node_lanes(n))
+        sizes_int(image, "lanes", node_lanes(n));
     CudaCall *c =
         cuda_call(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n, OUT("y", n), RT,
-                  FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL),
-                  SIZES(kernel_image(w, n)), EACH(chunk * node_reals(n)));
+                  FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL), SIZES(image),
+                  EACH(chunk * node_reals(n)));
     if (augmented)
         cuda_give(w, c,
                   TEXT(arena_printf(w->arena, "\n        %s",

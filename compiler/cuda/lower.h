@@ -58,6 +58,7 @@ int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t); /* writes the headers */
 /* Writes the tables, and the function that opens the libraries. */
 void library_tables(const Writer *w, Text *t);
+void library_fields(const Writer *w, Text *t); /* writes fields of RtProgram */
 
 /* graph.c: the same as library_lower, for convolutions */
 bool graph_lower(Writer *w, const Node *n);

@@ -396,12 +396,11 @@ void steps_of_graph(Writer *w)
     w->steps_how = "a CUDA graph";
 }
 
-const char *steps_row(const Writer *w)
+void steps_fields(const Writer *w, Text *t)
 {
-    if (w->steps_most == 0)
-        return NULL;
-    return arena_printf(w->arena, "    %s.steps_most = %d, .steps_how = \"%s\",\n",
-                        w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
+    if (w->steps_most > 0)
+        text_printf(t, "\n    %s.steps_most = %d, .steps_how = \"%s\",",
+                    w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
 }
 
 /* ---------------------------------------- steps that cannot be one launch */

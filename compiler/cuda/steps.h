@@ -10,7 +10,7 @@ void steps_write(Writer *w);
 void steps_count(Writer *w, EmitStep *e);
 /* Without --kernels=persistent: sets the largest number of steps in one CUDA graph. */
 void steps_of_graph(Writer *w);
-const char *steps_row(const Writer *w); /* the fields of RtProgram; NULL: none */
+void steps_fields(const Writer *w, Text *t); /* writes fields of RtProgram */
 /* Whether a step can be one launch; reports the obstacle. */
 bool steps_able(const EmitInput *in, Diag *d);
 

@@ -17,7 +17,7 @@ static void write_head(Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
 
-    program_head(w, ".cu", t);
+    program_head(w, t);
     text_printf(t,
                 " *   for %s; a step takes %lld launches; each library call counts as one\n "
                 "*/\n",
@@ -58,7 +58,7 @@ static void put_line(Writer *w, const char *text)
 
 static void cuda_begin(Writer *w, const EmitInput *in, Arena *a)
 {
-    program_begin(w, in, a);
+    program_begin(w, &cuda_target, in, a);
     w->put_line = put_line;
 }
 
@@ -282,7 +282,7 @@ static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
     program_offsets(w, true);
     graph_phases(w, in->test, &w->test);
     program_offsets(w, false);
-    w->workspace = library_workspace(w), w->steps_row = steps_row(w);
+    w->workspace = library_workspace(w);
     return rows;
 }
 
@@ -345,7 +345,48 @@ static bool able(const EmitInput *in, Diag *d)
     return cuda_able(in->train, in->test, d) && (!in->options->persistent || steps_able(in, d));
 }
 
+/* ------------------------------------------------------------------------------- texts of emit/ */
+
+/* The layer of n, or of its first input: "conv1" for a tanh after conv1. */
+static const char *layer_of(Arena *a, const Node *n)
+{
+    const char *layer = node_serves(a, n);
+    while (!*layer && n->nin > 0)
+        n = n->in[0], layer = node_serves(a, n);
+    return layer;
+}
+
+/* "conv2d conv1: "; one launch runs several calls, so each is named. */
+static const char *call_title(Arena *a, const Node *n)
+{
+    const char *layer = layer_of(a, n);
+    return arena_printf(a, "%s%s%s: ", n->op->name, *layer ? " " : "", layer);
+}
+
+static const char *call_cost(const Writer *w, const Node *n, double flops)
+{
+    (void)n;
+    return flops < 1e3 ? ""
+                       : arena_printf(w->arena, "%s a sample", emit_flop_text(w->arena, flops));
+}
+
+static void machine_fields(const EmitInput *in, Text *t)
+{
+    text_printf(t, ".target = \"cuda\", .cpu = \"%s\", .isa = RT_ISA_ANY, ", in->options->arch);
+}
+
+static void device_fields(const Writer *w, Text *t)
+{
+    text_add(t, " .device = &rt_cuda,");
+    steps_fields(w, t);
+    library_fields(w, t);
+}
+
 const EmitTarget cuda_target = {.suffix = "cu",
                                 .able = able,
                                 .text = write_text,
-                                .calls = write_calls};
+                                .calls = write_calls,
+                                .title = call_title,
+                                .cost = call_cost,
+                                .machine_fields = machine_fields,
+                                .device_fields = device_fields};

@@ -55,6 +55,7 @@ typedef struct EmitPhase {
     double bytes, local_bytes;
 } EmitPhase;
 
+struct Writer;
 /* The functions of a target: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has
  * the properties of targets, and passes/pipeline.c has their passes. */
 typedef struct EmitTarget {
@@ -65,6 +66,18 @@ typedef struct EmitTarget {
     void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: one call per line; NULL: none */
     /* the phases of a step, for `tenon show --threads`; *n: their number; NULL: none */
     const EmitPhase *(*phases)(const EmitInput *in, Arena *a, int *n);
+
+    /* For the files of emit/: texts inside of what all targets share. */
+
+    /* The comment above the call of n: text before its shapes, such as "conv1.weight: ", and text
+     * after them.  flops: textbook FLOPs per sample. */
+    const char *(*title)(Arena *a, const Node *n);
+    const char *(*cost)(const struct Writer *w, const Node *n, double flops);
+    /* Fields of RtProgram.  machine_fields: the processor or GPU; memory_fields: memory of a
+     * thread, NULL: none; device_fields: GPU and libraries, NULL: none. */
+    void (*machine_fields)(const EmitInput *in, Text *t);
+    void (*memory_fields)(const Graph *g, Text *t);
+    void (*device_fields)(const struct Writer *w, Text *t);
 } EmitTarget;
 
 /* A file of the program that compiles separately: the step, or kernels.  The text of a kernel

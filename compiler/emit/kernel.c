@@ -63,7 +63,7 @@ static const char *print_doubles(Arena *a, const double *v, int64_t n)
     return t.s;
 }
 
-const Sizes *kernel_image(Writer *w, const Node *n)
+Sizes *kernel_image(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;
     const Normalize *z = &w->g->recipe.normalize;
@@ -79,10 +79,6 @@ const Sizes *kernel_image(Writer *w, const Node *n)
         sizes_word(t, "mean", print_doubles(w->arena, z->mean, c));
         sizes_word(t, "std", print_doubles(w->arena, z->std, c));
     }
-    if (w->in->options->cuda && n->layout == LAYOUT_LAST)
-        sizes_bool(t, "last", true);
-    if (node_lanes(n))
-        sizes_int(t, "lanes", node_lanes(n));
     return t;
 }
 

@@ -3,6 +3,7 @@
  * The parts of the file grow at the same time, because writing a phase defines its kernels.
  */
 #include "emit/writer.h"
+#include "ir/target.h"
 
 /* ------------------------------------------------------------------------------- constants */
 
@@ -87,14 +88,15 @@ static const char *counted(Arena *a, int64_t n, const char *thing)
 }
 
 /* The first comment without its end: contents of the program, and its memory. */
-void program_head(Writer *w, const char *suffix, Text *t)
+void program_head(Writer *w, Text *t)
 {
+    const bool whole_shards = target_of(w->in->options).whole_shards;
     const Graph *g = w->in->train;
     const Step *s = g->step;
     Arena *a = w->arena;
 
-    text_printf(t, "/* %s%s -- made by tenon from %s; change the model, not this file.\n *\n",
-                g->name, suffix, quote_c_comment(a, w->in->source_name));
+    text_printf(t, "/* %s.%s -- made by tenon from %s; change the model, not this file.\n *\n",
+                g->name, w->target->suffix, quote_c_comment(a, w->in->source_name));
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);
@@ -102,7 +104,7 @@ void program_head(Writer *w, const char *suffix, Text *t)
                 text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)));
     text_printf(t, " *   batch %lld = %s of %s", (long long)s->batch,
                 counted(a, s->shards, "shard"), counted(a, s->shard, "sample"));
-    if (!w->in->options->cuda)
+    if (!whole_shards)
         text_printf(t, "; a shard = %s of %lld, a slice = %s of %lld",
                     counted(a, s->slices, "slice"), (long long)s->slice,
                     counted(a, s->slice / s->chunk, "chunk"), (long long)s->chunk);
@@ -111,7 +113,7 @@ void program_head(Writer *w, const char *suffix, Text *t)
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
     text_printf(t, " *           %s a shard (no plan below %s), %s %s (no plan below %s)%s%s\n",
                 text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
-                text_bytes(a, s->thread_bytes), w->in->options->cuda ? "scratch" : "a thread",
+                text_bytes(a, s->thread_bytes), whole_shards ? "scratch" : "a thread",
                 text_bytes(a, s->bound_thread),
                 w->workspace ? arena_printf(a, ", workspace %s", text_bytes(a, w->workspace)) : "",
                 w->samples_bytes ? arena_printf(a, ",\n *           samples of two steps %s",
@@ -119,9 +121,9 @@ void program_head(Writer *w, const char *suffix, Text *t)
                                  : "");
 }
 
-void program_begin(Writer *w, const EmitInput *in, Arena *a)
+void program_begin(Writer *w, const EmitTarget *target, const EmitInput *in, Arena *a)
 {
-    *w = (Writer){.arena = a, .in = in, .g = in->train, .prefix = ""};
+    *w = (Writer){.arena = a, .target = target, .in = in, .g = in->train, .prefix = ""};
     w->body = text_new(a), w->calls = text_new(a), w->layers = text_new(a),
     w->offsets = text_new(a), w->ranges = text_new(a);
     w->train = text_new(a), w->test = text_new(a), w->token = text_new(a);
@@ -157,7 +159,7 @@ void program_end(Writer *w, Text *out)
     for (int i = 0; i < w->nforward; i++)
         text_printf(out, "%snonfinite_%d", i ? ", " : "", i);
     text_add(out, "};\n\n");
-    if (!w->in->options->cuda)
+    if (w->calls.len)
         text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w->calls.s);
     tables_write(w, out);
 }

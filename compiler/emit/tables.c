@@ -113,14 +113,6 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     text_add(t, "    },\n");
 }
 
-const char *emit_isa(const char *cpu)
-{
-    return !strcmp(cpu, "x86-64-v4")   ? "RT_ISA_X86_V4"
-           : !strcmp(cpu, "x86-64-v3") ? "RT_ISA_X86_V3"
-           : !strcmp(cpu, "armv8-a")   ? "RT_ISA_ARMV8"
-                                       : "RT_ISA_ANY";
-}
-
 static const char *or_none(const char *units)
 {
     return *units ? units : "0";
@@ -219,22 +211,6 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
-/* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the
- * model. */
-static int64_t more_stack(const Graph *g)
-{
-    const Shape *x = &g->input->shape;
-    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) *
-                                                 (int64_t)sizeof(double)
-                                           : 0;
-    for (int i = 0; i < g->nnode; i++) {
-        const Node *n = g->node[i];
-        const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
-        most = bytes > most ? bytes : most;
-    }
-    return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;
-}
-
 static void program(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
@@ -246,12 +222,10 @@ static void program(Writer *w, Text *t)
                 "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = "
                 "\"%s\",\n",
                 g->name, quote_c(w->arena, in->source_name), in->hash);
-    text_printf(t,
-                "    .compiler = \"%s\", .flags = %s, .target = \"%s\", .cpu = \"%s\", .isa = %s, "
-                ".real_bytes = sizeof(real),\n",
-                in->compiler_version, quote_c(w->arena, in->flags),
-                in->options->cuda ? "cuda" : "cpu", in->options->cuda ? in->options->arch : in->cpu,
-                in->options->cuda ? "RT_ISA_ANY" : emit_isa(in->cpu));
+    text_printf(t, "    .compiler = \"%s\", .flags = %s, ", in->compiler_version,
+                quote_c(w->arena, in->flags));
+    w->target->machine_fields(in, t);
+    text_add(t, ".real_bytes = sizeof(real),\n");
     text_printf(t,
                 "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
                 ".parameters = %lld, .flops_per_sample = %.0f,\n",
@@ -263,10 +237,8 @@ static void program(Writer *w, Text *t)
                 (long long)s->fixed_bytes, (long long)s->shard_bytes,
                 (long long)(s->thread_bytes + w->workspace + 2 * w->samples_bytes),
                 (long long)s->grad_bytes, s->fused_update ? "true" : "false");
-    if (!in->options->cuda && s->scratch_bytes)
-        text_printf(t, "    .scratch_bytes = %lld,\n", (long long)s->scratch_bytes);
-    if (!in->options->cuda && more_stack(g))
-        text_printf(t, "    .more_stack = %lld,\n", (long long)more_stack(g));
+    if (w->target->memory_fields)
+        w->target->memory_fields(g, t);
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
@@ -302,7 +274,7 @@ static void program(Writer *w, Text *t)
     recipe(w, t, &g->recipe);
     text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
-    if (!in->options->cuda)
+    if (w->calls.len)
         calls(w, t);
     if (g->recipe.data.xz)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
@@ -312,15 +284,10 @@ static void program(Writer *w, Text *t)
         text_add(t, "    .transport = &rt_tcp, .link = &rt_nccl,\n");
     if (g->recipe.data.images)
         text_add(t, "    .decode = &rt_decode_images,\n");
-    text_printf(t, "    .data_dirs = data_dirs,%s\n",
-                in->options->cuda ? " .device = &rt_cuda," : "");
-    text_add(t, w->steps_row ? w->steps_row : "");
-    if (w->products.n || w->graphs.n)
-        text_printf(t, "    .libraries = libraries,%s\n",
-                    in->options->tf32                ? " .products = \"tf32\","
-                    : in->options->half == HALF_BF16 ? " .products = \"bf16\","
-                    : in->options->half == HALF_F16  ? " .products = \"f16\","
-                                                     : "");
+    text_add(t, "    .data_dirs = data_dirs,");
+    if (w->target->device_fields)
+        w->target->device_fields(w, t);
+    text_add(t, "\n");
     if (s->offset_scaling)
         text_add(t, "    .scaling = &scaling,\n");
     text_add(t, "};\n\n");

@@ -42,13 +42,16 @@ typedef struct Rows {
 
 typedef struct Writer {
     Arena *arena;
+    const EmitTarget *target;
     const EmitInput *in;
     const Graph *g;     /* the graph being written */
     const char *prefix; /* "" for training, "TEST_" for evaluation, "TOKEN_" for generate */
     /* parts of the file that grow at the same time: offsets, phases, rows of RtCall, and rows of
      * RtPhase of each graph */
     Text offsets, body, calls, train, test, token;
-    int ncall;  /* number of rows of `calls`: clocks of bench --layers */
+    /* number of rows of `calls`, the clocks of bench --layers; none on a GPU, where clocks would
+     * measure launches only */
+    int ncall;
     bool teams; /* whether a slice phase is written, in which teams of threads can share units */
     /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
      * calls; number of team barriers of a step */
@@ -74,8 +77,7 @@ typedef struct Writer {
     /* Set by a target. */
     /* writes a line between two calls; NULL: the line goes to `body` */
     void (*put_line)(struct Writer *w, const char *text);
-    int64_t workspace;     /* bytes of the workspace after the scratch */
-    const char *steps_row; /* fields of RtProgram about many steps in one launch; NULL: none */
+    int64_t workspace; /* bytes of the workspace after the scratch */
 
     /* CUDA only */
     int64_t behind_bytes;               /* GPU memory after the workspace of the libraries */
@@ -136,7 +138,7 @@ int64_t pointer_bytes(const Writer *w, const Node *n);
 
 /* ---- kernel.c */
 
-const Sizes *kernel_image(Writer *w, const Node *n);      /* literal sizes of the input n */
+Sizes *kernel_image(Writer *w, const Node *n);            /* literal sizes of the input n */
 const Sizes *kernel_augment(Writer *w, const Augment *a); /* of the recipe */
 /* An argument of a function of the runtime: a parameter of the kernel around it, or a literal. */
 typedef struct Argument {
@@ -172,12 +174,6 @@ void statement_guarded(Text *t, const char *test, const char *s, const char *ind
 /* The comment above the call of n: shapes, price, and the line of the model if it differs from
  * *line. */
 const char *statement_about(Writer *w, const Node *n, int *line, const char *indent);
-/* The clock after a call of fn, as text; adds a row to the table of calls.  "" where the program
- * measures nothing: outside of training, and on a GPU. */
-const char *statement_tick(Writer *w, const char *what, const char *fn, Span at, double flops,
-                           const char *algorithm, Price p);
-/* Textbook FLOPs per sample, of convolutions and products only, as in flops_per_sample. */
-double statement_flops(const Node *n);
 
 /* ---- phase.c: the calls of a phase */
 
@@ -195,17 +191,16 @@ const char *phase_known_fields(Writer *w, int phase, const char *word, int numbe
 
 /* ---- program.c: the parts of a file that all targets share */
 
-void program_begin(Writer *w, const EmitInput *in, Arena *a); /* begins an empty writer */
+/* Begins an empty writer. */
+void program_begin(Writer *w, const EmitTarget *target, const EmitInput *in, Arena *a);
 /* Writes the offsets of the current graph; parameters: also those of parameters and states. */
 void program_offsets(Writer *w, bool parameters);
-/* Writes the first comment without its end. */
-void program_head(Writer *w, const char *suffix, Text *t);
+void program_head(Writer *w, Text *t);  /* writes the first comment without its end */
 void program_end(Writer *w, Text *out); /* writes the tables after the phases, and main */
 
 /* ---- tables.c */
 
 const char *emit_flop_text(Arena *a, double flops); /* "13.18 MFLOP", "576.0 kFLOP" */
-const char *emit_isa(const char *cpu);              /* "RT_ISA_X86_V4" */
 void tables_write(Writer *w, Text *out);
 
 #endif
