@@ -29,15 +29,17 @@ function reaches(from, to, seen,    list, n, i) {
 
 END {
     for (name in home) {
-        for (i = 1; i <= rows && index(name, prefix[i]) != 1; i++) { }
+        best = 0
+        for (i = 1; i <= rows; i++)
+            if (index(name, prefix[i]) == 1 && (!best || length(prefix[i]) > length(prefix[best])))
+                best = i
         split("", seen)
-        if (i <= rows && reaches(header[i], home[name], seen))
+        if (best && reaches(header[best], home[name], seen))
             continue
         own = name
         sub(/_plain$/, "", own)
-        missing = i > rows
-        printf("%s of runtime/%s %s: add {\"%s\", \"%s\", false}%s\n", name, home[name],
-               missing ? "has no row in home[]" : "gets " header[i] " by the row \"" prefix[i] "\" of home[]",
-               own, home[name], missing ? "" : " before this row")
+        printf("%s of runtime/%s %s: add {\"%s\", \"%s\", false}\n", name, home[name],
+               best ? "gets " header[best] " by the row \"" prefix[best] "\" of home[]" : "has no row in home[]",
+               own, home[name])
     }
 }
