@@ -248,7 +248,7 @@ static int64_t more_stack(const Graph *g)
                                            : 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        const int64_t bytes = n->op->stack ? n->op->stack(n, g->step->chunk) : 0;
+        const int64_t bytes = n->op->stack_bytes ? n->op->stack_bytes(n, g->step->chunk) : 0;
         most = bytes > most ? bytes : most;
     }
     return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;

@@ -151,7 +151,7 @@ static void kernel(const Node *n, Call *c)
 
 /* dense_sparse has on its stack the indices of inputs that are not zero, and the sums of four
  * panels (runtime/cpu/dense_sparse.h). */
-static int64_t stack(const Node *n, int64_t chunk)
+static int64_t stack_bytes(const Node *n, int64_t chunk)
 {
     enum { SUMS = 512 };
     const int64_t words = (node_attr(n, "x_shape")->list[0] + RT_SPARSE_WORD - 1) / RT_SPARSE_WORD;
@@ -227,7 +227,7 @@ const Op op_dense[] = {
      .cost = cost,
      .price = dense_price,
      .kernel = kernel,
-     .stack = stack,
+     .stack_bytes = stack_bytes,
      .example = "model example(x: f32[6]) {\n"
                 "    h = dense(x, 5) |> tanh\n"
                 "    return dense(h, 3, bias = false)\n"

@@ -161,7 +161,7 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
 
 /* The stack of embedding_dw_update (runtime/cpu/embedding.h) holds at least 16 rows for each level
  * of a tree if the table is narrow enough (passes/schedule.c), else one row. */
-static int64_t stack(const Node *n, int64_t chunk)
+static int64_t stack_bytes(const Node *n, int64_t chunk)
 {
     enum { WIDE = 1024 };
     const int64_t width = node_int(n, "width"), row = width * (int64_t)sizeof(double);
@@ -225,7 +225,7 @@ const Op op_embedding[] =
       .shape = shape_dw,
       .price = price,
       .kernel = kernel_dw,
-      .stack = stack},
+      .stack_bytes = stack_bytes},
      {.name = "position",
       .brief = "adds a learned vector to each step of a sequence",
       .shapes = "x, y (N, T, F)   weight (T, F)",

@@ -211,7 +211,7 @@ struct Op {
     int64_t (*scratch)(const Node *n, int lanes, int real);
     /* Upper bound, in f64, of the bytes on the stack of the kernel that grow with the sizes of n;
      * NULL: none.  RT_STACK covers arrays of fixed size. */
-    int64_t (*stack)(const Node *n, int64_t chunk);
+    int64_t (*stack_bytes)(const Node *n, int64_t chunk);
     /* Ops that only move numbers (ops/move.h): describes the move of input i; the emitter writes
      * the loops. */
     void (*move)(const Node *n, int i, Move *m);

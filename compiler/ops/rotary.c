@@ -111,7 +111,7 @@ static void kernel_wave(const Node *n, Call *c)
 
 /* The stack holds sine and cosine of each pair twice: for the rotation from step to step, and in
  * the order in which the kernel reads them. */
-static int64_t stack(const Node *n, int64_t chunk)
+static int64_t stack_bytes(const Node *n, int64_t chunk)
 {
     (void)chunk;
     return 3 * (int64_t)sizeof(double) * (n->shape.dim[1] + 1);
@@ -139,7 +139,7 @@ const Op op_rotary[] =
       .gradient = gradient,
       .price = price,
       .kernel = kernel,
-      .stack = stack,
+      .stack_bytes = stack_bytes,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    p = dense(x, 24) |> split(3, axis = -1)\n"
                  "    q = rotary(p[0], heads = 2, base = 100.0)\n"
@@ -155,7 +155,7 @@ const Op op_rotary[] =
       .shape = shape,
       .price = price,
       .kernel = kernel_dx,
-      .stack = stack},
+      .stack_bytes = stack_bytes},
      {.name = "sinusoidal",
       .brief = "adds sines and cosines of each step's index",
       .shapes = "x, y (N, T, F)",
@@ -171,7 +171,7 @@ const Op op_rotary[] =
       .gradient = gradient_wave,
       .price = price,
       .kernel = kernel_wave,
-      .stack = stack,
+      .stack_bytes = stack_bytes,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 7) |> sinusoidal |> tanh\n"
                  "    return flatten(h) |> dense(3)\n"
