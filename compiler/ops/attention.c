@@ -85,7 +85,7 @@ static bool shape_three(Node *n, Diag *d)
 }
 
 /* The value whose three thirds are q, k and v; NULL: there is no such value. */
-static Node *cut_from(Node *const *x)
+static Node *find_qkv(Node *const *x)
 {
     const int64_t width = x[0]->shape.dim[1];
     for (int i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ static Node *cut_from(Node *const *x)
     return x[0]->in[0];
 }
 
-static Node *joined(Graph *g, Node *const *x, Span at)
+static Node *join_qkv(Graph *g, Node *const *x, Span at)
 {
     Node like = {.op = op_find("concat"), .span = at};
     node_set_int(g, &like, "axis", 1);
@@ -121,8 +121,8 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
         diag_help(d, "omit it for 1 / sqrt(%lld), or negate q", (long long)size);
         return NULL;
     }
-    Node *all = cut_from(x);
-    return op_make_like(g, "attention", &probe, 1, all ? all : joined(g, x, attrs->span));
+    Node *all = find_qkv(x);
+    return op_make_like(g, "attention", &probe, 1, all ? all : join_qkv(g, x, attrs->span));
 }
 
 static bool shape(Node *n, Diag *d)
