@@ -39,7 +39,7 @@ static void push_stage(Writer *w, Stages *s, CudaCall *c, bool first)
         s->done[c->node->id] = true;
 }
 
-static void place_unit(Writer *w, Stages *s, CudaCall **call, int n);
+static void place_calls(Writer *w, Stages *s, CudaCall **call, int n);
 
 static void place_metrics(Writer *w, Stages *s, const char *indent)
 {
@@ -49,7 +49,7 @@ static void place_metrics(Writer *w, Stages *s, const char *indent)
             continue;
         s->metric[i] = NULL, s->written |= 1u << i;
         c->indent = indent;
-        place_unit(w, s, &c, 1);
+        place_calls(w, s, &c, 1);
     }
 }
 
@@ -82,7 +82,7 @@ static void forget_decisions(Writer *w, CudaCall *c)
 
 /* Places n calls that share one barrier; only the first call can take over an earlier order.  If a
  * barrier is needed in any case, it is added before this decision. */
-static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
+static void place_calls(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;
 
@@ -106,7 +106,7 @@ static void place_unit(Writer *w, Stages *s, CudaCall **call, int n)
 /* ------------------------------------------------------------------------------- a step */
 
 /* The number of calls and lines from index i on that share one barrier before them. */
-static int unit_length(const CudaCalls *l, int i)
+static int count_together(const CudaCalls *l, int i)
 {
     int end = i + 1;
     while (end < l->n && l->call[end]->continues)
@@ -122,18 +122,18 @@ static void schedule_call(Writer *w, Stages *s, const CudaCalls *l, int i)
         s->phase = c->phase, s->written = 0;
     if (c->kind == KIND_METRICS) {
         place_metrics(w, s, "    ");
-    } else if (c->kind == KIND_LINE && unit_length(l, i) == 1) {
+    } else if (c->kind == KIND_LINE && count_together(l, i) == 1) {
         ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
     } else if (c->metric >= 0) {
         s->metric[c->metric] = c;
     } else if (c->owned >= 0 && own_is_updated(s, c)) {
         return;
     } else {
-        const int n = unit_length(l, i);
+        const int n = count_together(l, i);
         CudaCall **call = arena_alloc(w->arena, sizeof *call * (size_t)n);
         for (int k = 0; k < n; k++)
             call[k] = l->call[i + k];
-        place_unit(w, s, call, n);
+        place_calls(w, s, call, n);
     }
 }
 
