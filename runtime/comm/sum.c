@@ -95,7 +95,7 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int ascending_rates(const void *a, const void *b)
+static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -115,7 +115,7 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
         comm_wait(c, &e);
         seconds[i] = clock_now() - began;
     }
-    qsort(seconds, TIMES, sizeof *seconds, ascending_rates);
+    qsort(seconds, TIMES, sizeof *seconds, ascending);
     return seconds[TIMES * 2 / 5];
 }
 
