@@ -55,14 +55,14 @@ struct Images {
 /* ---- the packed file */
 
 /* Images in a piece. */
-static int64_t image_bytes(const Images *m)
+static int64_t piece_images(const Images *m)
 {
     return data_piece(&(Data){.stride = data_features(m->p)});
 }
 
 static int64_t pieces(const Images *m)
 {
-    return (m->folders.n + image_bytes(m) - 1) / image_bytes(m);
+    return (m->folders.n + piece_images(m) - 1) / piece_images(m);
 }
 
 /* Maps the packed file; false if it is missing, damaged, or of other images: then it is
@@ -267,11 +267,11 @@ void images_fill(Data *d, Pool *pool)
 uint64_t images_hash(const Data *d)
 {
     const Images *m = d->images;
-    const int64_t whole = d->n == m->folders.n ? pieces(m) : d->n / image_bytes(m);
+    const int64_t whole = d->n == m->folders.n ? pieces(m) : d->n / piece_images(m);
     uint64_t sum = 0;
     for (int64_t i = 0; i < whole; i++)
         sum += hash_place(m->sum[i], i);
-    for (int64_t i = whole; i * image_bytes(m) < d->n;
+    for (int64_t i = whole; i * piece_images(m) < d->n;
          i++) /* --limit-samples can end inside a piece */
         sum += hash_place(data_piece_hash(d, i, d->n), i);
     return sum;
@@ -281,7 +281,7 @@ static void compare_images(void *arg, int thread, int unit)
 {
     const Data *d = arg;
     const Images *m = d->images;
-    const int64_t piece = m->to_do[unit], first = piece * image_bytes(m);
+    const int64_t piece = m->to_do[unit], first = piece * piece_images(m);
     (void)thread;
     if (data_piece_hash(d, piece, m->folders.n) != m->sum[piece])
         mapped_wrong("%s is damaged: image %lld of %lld in it, %s, is not what was packed; remove "
@@ -293,7 +293,7 @@ static void compare_images(void *arg, int thread, int unit)
 void images_check(const Data *d, Pool *pool, const uint32_t *index)
 {
     Images *m = d->images;
-    const int64_t size = image_bytes(m);
+    const int64_t size = piece_images(m);
     int n = 0;
     for (int i = 0; m->unseen && i < d->batch; i++) {
         const int64_t piece = index[i] / size;
