@@ -47,7 +47,7 @@ static bool is_product(const Narrow *a, const Node *n)
 }
 
 /* Whether n only moves numbers or gives them another shape, and so keeps the type of its input. */
-static bool is_place(const Node *n)
+static bool keeps_type(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
         if (!n->in[i]->shape.batched || n->in[i]->op->leaf == LEAF_CONST)
@@ -71,7 +71,7 @@ static bool all_read(const Narrow *a, const Node *x)
 static bool reads_half(const Narrow *a, const Node *n)
 {
     const HalfUse use = n->op->half;
-    if (is_place(n))
+    if (keeps_type(n))
         return !n->loop && all_read(a, n);
     if (n->op->flags & OP_SIDE) /* the call of in[0] writes the side, and its type is fixed */
         return true;
@@ -82,7 +82,7 @@ static bool product_reads(const Narrow *a, const Node *x)
 {
     for (int i = 0; i < readers_count(a->r, x); i++) {
         const Node *n = readers_at(a->r, x, i);
-        if (is_place(n) ? product_reads(a, n) : is_product(a, n))
+        if (keeps_type(n) ? product_reads(a, n) : is_product(a, n))
             return true;
     }
     return false;
@@ -115,7 +115,7 @@ static bool is_half(const Narrow *a, const Node *n)
         return false;
     if (n->op->leaf == LEAF_INPUT)
         return all_read(a, n) && product_reads(a, n);
-    if (is_place(n))
+    if (keeps_type(n))
         return some_half(n) && all_read(a, n);
     if (is_product(a, n))
         return is_convolution(n) || all_read(a, n);
@@ -146,7 +146,7 @@ static bool wants_other(const Narrow *a, const Node *n, int i)
         return false;
     if (is_product(a, n))
         return (x->half != HALF_NONE) != (i < 2 || n->half != HALF_NONE);
-    if (is_place(n))
+    if (keeps_type(n))
         return x->half != n->half;
     return x->half && !reads_half(a, n);
 }
