@@ -130,7 +130,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
         uses |= a->sizes && sizes_use_shard(a->sizes) ? USES_SHARD : 0;
         const char *literal = call_literal(w->arena, a, false);
-        if (a->kind == CALL_PLACE)
+        if (a->kind == CALL_OFFSET)
             push(w, &s, (Argument){.type = "int64_t ", .name = "at", .value = a->text});
         else if (a->kind == CALL_SCRATCH)
             push(w, &s,

@@ -116,7 +116,7 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *let
     case CALL_STEP:
         lower_given(w, c, arg);
         break;
-    case CALL_PLACE: /* only in programs for processors */
+    case CALL_OFFSET: /* only in programs for processors */
     case CALL_SCRATCH:
     case CALL_SEEN:
     case CALL_UNIT:

@@ -169,9 +169,9 @@ void call_scratch(Call *c)
     add(c, (CallArg){.kind = CALL_SCRATCH});
 }
 
-void call_place(Call *c, int64_t at)
+void call_offset(Call *c, int64_t at)
 {
-    add(c, (CallArg){.kind = CALL_PLACE, .text = arena_printf(c->arena, "%lld", (long long)at)});
+    add(c, (CallArg){.kind = CALL_OFFSET, .text = arena_printf(c->arena, "%lld", (long long)at)});
 }
 
 void call_text(Call *c, const char *fmt, ...)

@@ -44,7 +44,7 @@ typedef enum {
     CALL_NULL,    /* null pointer */
     CALL_SIDE,    /* address of the second result: op "side" */
     CALL_SUMS,    /* all parts of a sum over samples: call_sums */
-    CALL_PLACE,   /* a number that is a parameter of the kernel: call_place */
+    CALL_OFFSET,  /* a number that is a parameter of the kernel: call_offset */
     CALL_SCRATCH, /* temporary memory */
     CALL_TEXT,    /* a literal: number or word */
     CALL_SIZES,   /* a literal: struct */
@@ -99,7 +99,7 @@ void call_sums(Call *c, const Node *n);
 void call_scratch(Call *c);
 /* Passes the number as a parameter `at` of the kernel, and not as a literal, so that calls that
  * differ only in this number share one kernel.  At most one per call. */
-void call_place(Call *c, int64_t at);
+void call_offset(Call *c, int64_t at);
 /* A literal as C writes it. */
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_sizes(Call *c, const Sizes *s);

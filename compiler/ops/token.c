@@ -50,14 +50,14 @@ static long long count(const Node *n)
 static void kernel_state(const Node *n, Call *c)
 {
     open(n, c, "token_state");
-    call_place(c, node_int(n, "at"));
+    call_offset(c, node_int(n, "at"));
     call_text(c, "%lld, %.17g", count(n), node_float(n->in[0], "value"));
 }
 
 static void kernel_next(const Node *n, Call *c)
 {
     open(n, c, "token_next");
-    call_place(c, node_int(n, "at"));
+    call_offset(c, node_int(n, "at"));
     call_text(c, "%lld", count(n));
 }
 
@@ -84,7 +84,7 @@ static void kernel_attention(const Node *n, Call *c)
 {
     const long long heads = (long long)node_int(n, "heads");
     open(n, c, c->plain ? "token_attention_plain" : "token_attention");
-    call_place(c, node_int(n, "at"));
+    call_offset(c, node_int(n, "at"));
     Sizes *s = sizes_new(c->arena, "TokenAttention");
     sizes_int(s, "t", node_int(n, "time"));
     sizes_int(s, "heads", heads);
