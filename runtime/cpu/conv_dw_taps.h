@@ -122,42 +122,42 @@ RT_INLINE void conv_dw_taps_dy(real *restrict t, const real *restrict dy, Conv c
  * positions.  256->64 at 56 x 56: 112 instead of 105 GFLOP/s a core. */
 enum { TAPS_STEP = 16, TAPS_LINE = 64 };
 
-/* A prefetch of `rows` rows of `width` bytes, `step` bytes apart; the first row continues at
+/* Lines to prefetch: `rows` rows of `width` bytes, `step` bytes apart; the first row continues at
  * `line`. */
-typedef struct TapsAhead {
+typedef struct TapsLines {
     const char *at;
     int rows, width, line;
     int64_t step;
-} TapsAhead;
+} TapsLines;
 
-/* Prefetches of x and dy, and the number of lines every TAPS_STEP positions of a tile. */
+/* Lines of x and dy to prefetch, and the number of lines every TAPS_STEP positions of a tile. */
 typedef struct TapsNext {
-    TapsAhead x, dy;
+    TapsLines x, dy;
     int lines;
 } TapsNext;
 
-RT_INLINE void taps_call(TapsAhead *a)
+RT_INLINE void taps_prefetch(TapsLines *a)
 {
     __builtin_prefetch(a->at + a->line, 0, 2);
     a->line += TAPS_LINE;
     if (a->line >= a->width)
         a->line = 0, a->at += a->step, a->rows--;
 }
-RT_INLINE void taps_call_next(TapsNext *next)
+RT_INLINE void taps_prefetch_next(TapsNext *next)
 {
     for (int i = 0; i < next->lines; i++)
         if (next->x.rows)
-            taps_call(&next->x);
+            taps_prefetch(&next->x);
         else if (next->dy.rows)
-            taps_call(&next->dy);
+            taps_prefetch(&next->dy);
 }
 
 /* The part of `from` (positions of `all` channels) that a block reads: positions from `first` on,
  * at most `most` channels from k on. */
-RT_INLINE TapsAhead taps_ahead(const real *from, int all, int first, int positions, int k, int most)
+RT_INLINE TapsLines taps_lines(const real *from, int all, int first, int positions, int k, int most)
 {
     const int channels = all - k < most ? all - k : most;
-    return (TapsAhead){(const char *)(from + (int64_t)first * all + k), positions,
+    return (TapsLines){(const char *)(from + (int64_t)first * all + k), positions,
                        channels * (int)sizeof(real), 0, all * (int64_t)sizeof(real)};
 }
 
@@ -172,20 +172,20 @@ typedef struct TapsBlock {
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
-    const int behind = b.first + b.count, left = positions - behind,
+    const int after = b.first + b.count, left = positions - after,
               count = left < b.count ? left : b.count;
     TapsNext next = {.lines = 0};
     if (!conv_dw_flat(c) || c.groups > 1 || rt_team.of > 1)
         return next;
     if (b.k + b.channels < c.c)
-        next.x = taps_ahead(x, c.c, b.first, b.count, b.k + b.channels, most);
+        next.x = taps_lines(x, c.c, b.first, b.count, b.k + b.channels, most);
     else if (b.o + b.outputs < c.o) {
         if (b.channels < c.c)
-            next.x = taps_ahead(x, c.c, b.first, b.count, 0, most);
-        next.dy = taps_ahead(dy, c.o, b.first, b.count, b.o + b.outputs, TAPS_OUTPUTS);
+            next.x = taps_lines(x, c.c, b.first, b.count, 0, most);
+        next.dy = taps_lines(dy, c.o, b.first, b.count, b.o + b.outputs, TAPS_OUTPUTS);
     } else if (count > 0) {
-        next.x = taps_ahead(x, c.c, behind, count, 0, most);
-        next.dy = taps_ahead(dy, c.o, behind, count, 0, TAPS_OUTPUTS);
+        next.x = taps_lines(x, c.c, after, count, 0, most);
+        next.dy = taps_lines(dy, c.o, after, count, 0, TAPS_OUTPUTS);
     }
     const int lines = next.x.rows * conv_ceil(next.x.width, TAPS_LINE) +
                       next.dy.rows * conv_ceil(next.dy.width, TAPS_LINE);
@@ -214,7 +214,7 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     for (int i = 0; i < rows * vectors; i++)
         t[i] = v_set(0);
     for (; count >= TAPS_STEP; count -= TAPS_STEP) {
-        taps_call_next(next);
+        taps_prefetch_next(next);
         tile_product(t, outputs, vectors, TAPS_STEP, dy, TILE_ROWS, x, P, P);
         dy += TAPS_STEP * TILE_ROWS, x += TAPS_STEP * P;
     }
