@@ -53,12 +53,12 @@ DEVICE void loss_scale_next(RtScaling *s, bool good)
 /* Updates the scale.  No other thread of this launch reads the scale.  If the number of skipped
  * steps changes, no other thread of this launch reads that number.  The host finds RtScaling after
  * the shards' metrics. */
-DEVICE void loss_scale_tell(const Rt *r, bool good)
+DEVICE void loss_scale_report(const Rt *r, bool good)
 {
     RtScaling *s = r->scaling;
-    double *told = r->metric + r->shards * RT_METRICS;
+    double *reported = r->metric + r->shards * RT_METRICS;
     loss_scale_next(s, good);
-    told[0] = s->scale, told[1] = s->good, told[2] = s->skipped, told[3] = s->every;
+    reported[0] = s->scale, reported[1] = s->good, reported[2] = s->skipped, reported[3] = s->every;
 }
 
 /* The step whose corrections of Adam this step must use.  The host has counted all steps of the
@@ -81,7 +81,7 @@ DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces,
         update_clipped_by(r, loss_scale_counted(r), rows, n, pieces, grad, clip_factor(norm, limit),
                           rule);
     if (blockIdx.x == 0 && threadIdx.x == 0)
-        loss_scale_tell(r, isfinite(norm));
+        loss_scale_report(r, isfinite(norm));
 }
 
 #endif
