@@ -144,7 +144,7 @@ typedef struct Functions {
 
 static const char *barrier_text(int cluster)
 {
-    return cluster ? "cluster_meet(arrived);" : "grid_meet(arrived);";
+    return cluster ? "cluster_barrier(arrived);" : "grid_barrier(arrived);";
 }
 
 static const char *stage_text(Writer *w, const CudaCall *c)

@@ -804,21 +804,21 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     const int first = (r->first_shard + unit) * SHARD;
 
     (void)t, (void)shard, (void)first, (void)odd, (void)chip;
-    grid_meet(arrived);
+    grid_barrier(arrived);
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
     dense_1_stage(LOCAL(real, DENSE1), SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* relu h: (N, 128) -> (N, 128) */
     relu_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
-    grid_meet(arrived);
+    grid_barrier(arrived);
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
     /* dense dense2: (N, 128) -> (N, 64)   16.4 kFLOP a sample */
     dense_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* relu h: (N, 64) -> (N, 64) */
     relu_2_stage(LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
-    grid_meet(arrived);
+    grid_barrier(arrived);
 
     /* mlp.tn:10  return dense(h, classes) */
     /* dense dense3: (N, 64) -> (N, 10)   1.3 kFLOP a sample */
@@ -829,7 +829,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     /* mlp.tn:15  loss      = softmax_cross_entropy */
     /* label label: (N) */
     rt_labels_1_stage(LOCAL(int32_t, LABEL), r, first);
-    grid_meet(arrived);
+    grid_barrier(arrived);
     /* softmax_cross_entropy dense3: (N, 10) -> (N) */
     softmax_cross_entropy_1_stage(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
@@ -838,7 +838,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     /* softmax_cross_entropy_dx ddense3: (N, 10) -> (N, 10) */
     softmax_cross_entropy_dx_1_stage(LOCAL(real, DDENSE3), LOCAL(real, DENSE3),
         LOCAL(int32_t, LABEL));
-    grid_meet(arrived);
+    grid_barrier(arrived);
     rt_metric_1_stage(r, unit, 0, first, LOCAL(real, SOFTMAX_CROSS_ENTROPY)); /* loss */
     rt_metric_1_stage(r, unit, 1, first, LOCAL(real, ACCURACY)); /* accuracy */
 
@@ -854,7 +854,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     /* backward of mlp.tn:9  h = dense(h, 64) |> relu */
     /* relu_d ddense2: (N, 64) -> (N, 64) */
     relu_d_1_stage(LOCAL(real, DH), LOCAL(real, DH), LOCAL(real, DENSE2));
-    grid_meet(arrived);
+    grid_barrier(arrived);
     /* sum_to ddense2.bias: (N, 64) -> (64) */
     sum_to_2_stage(PARTIAL(real, DDENSE2_BIAS, 320), LOCAL(real, DH));
     /* dense_dx dh: (N, 64) -> (N, 128)   16.4 kFLOP a sample */
@@ -865,7 +865,7 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
     /* backward of mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* relu_d ddense1: (N, 128) -> (N, 128) */
     relu_d_2_stage(LOCAL(real, DH_2), LOCAL(real, DH_2), LOCAL(real, DENSE1));
-    grid_meet(arrived);
+    grid_barrier(arrived);
     /* sum_to ddense1.bias: (N, 128) -> (128) */
     sum_to_3_stage(PARTIAL(real, DDENSE1_BIAS, 576), LOCAL(real, DH_2));
     /* dense_dw ddense1.weight: (N, 784) -> (128, 784)   200.7 kFLOP a sample */

@@ -6,9 +6,9 @@
  * same, so the bits are those of the ordinary program.  All stages share one room of shared memory
  * (SHARED in threads.cuh).
  *
- * There are two barriers.  grid_meet: as many blocks as fit on the GPU, started together (a
- * cooperative launch), count their arrivals in memory.  cluster_meet: the barrier of one cluster,
- * from sm_90 on: far fewer multiprocessors, but a shorter wait.
+ * There are two barriers.  grid_barrier: as many blocks as fit on the GPU, started together (a
+ * cooperative launch), count their arrivals in memory.  cluster_barrier: the barrier of one
+ * cluster, from sm_90 on: far fewer multiprocessors, but a shorter wait.
  */
 #ifndef CUDA_PERSISTENT_CUH
 #define CUDA_PERSISTENT_CUH
@@ -22,7 +22,7 @@
 #ifndef RT_SHIM
 /* A barrier over the grid: writes before it are visible to all threads after it.  arrived: number
  * of blocks that have arrived, at all barriers of the launch. */
-DEVICE void grid_meet(unsigned *arrived)
+DEVICE void grid_barrier(unsigned *arrived)
 {
     block_sync();
     if (threadIdx.x == 0) {
@@ -35,7 +35,7 @@ DEVICE void grid_meet(unsigned *arrived)
     block_sync();
 }
 
-DEVICE void cluster_meet(unsigned *)
+DEVICE void cluster_barrier(unsigned *)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");

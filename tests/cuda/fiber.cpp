@@ -13,13 +13,13 @@ enum { STACK = 64 * 1024, LANES = 32, MOST = 1024, SHARED_ROOM = 48 * 1024 /* wh
 
 struct Fiber {
     void *stack_pointer;
-    bool done, waits, meets; /* waits: at the barrier of the block; meets: at the barrier of all blocks */
+    bool done, waits, waits_grid; /* waits: at the barrier of the block; waits_grid: at the barrier of all blocks */
     unsigned since;
 };
 struct Warp {
     uint64_t slot[2][LANES]; /* of this exchange and the one before: no lane is two exchanges ahead */
     int arrived, live;
-    unsigned turn;
+    unsigned generation;
 };
 struct Block {
     unsigned index;
@@ -28,7 +28,7 @@ struct Block {
     std::vector<unsigned char> shared, chip; /* memory of a stage; memory of the launch, with a red zone after it */
     std::vector<unsigned> order; /* the order in which its threads take turns */
     int arrived, live;
-    unsigned turn;
+    unsigned generation;
 };
 
 std::vector<Block> blocks_at_work;
@@ -37,8 +37,8 @@ std::vector<unsigned char> stacks;
 void *scheduler;
 const std::function<void()> *body;
 unsigned current;
-int met, meeting_live; /* threads of all blocks: at the common barrier; still running */
-unsigned meeting_turn;
+int grid_arrived, grid_live; /* threads of all blocks: at the common barrier; still running */
+unsigned grid_generation;
 long site_skipped = -1;
 
 extern "C" void fiber_switch(void **save, void *to);
@@ -58,7 +58,7 @@ void leave()
 }
 
 /* Waits until all running lanes have reached this exchange. */
-void meet(int &here, int of, unsigned &which)
+void barrier_wait(int &here, int of, unsigned &which)
 {
     const unsigned mine = which;
     if (++here == of) {
@@ -74,13 +74,13 @@ void end_thread()
 {
     Warp &w = block->warp[current / LANES];
     block->fiber[current].done = true;
-    block->live--, w.live--, meeting_live--;
+    block->live--, w.live--, grid_live--;
     if (block->live && block->arrived == block->live)
-        block->arrived = 0, block->turn++;
+        block->arrived = 0, block->generation++;
     if (w.live && w.arrived == w.live)
-        w.arrived = 0, w.turn++;
-    if (meeting_live && met == meeting_live)
-        met = 0, meeting_turn++;
+        w.arrived = 0, w.generation++;
+    if (grid_live && grid_arrived == grid_live)
+        grid_arrived = 0, grid_generation++;
     leave();
 }
 
@@ -127,7 +127,7 @@ void shuffle(std::vector<unsigned> &order, int kind, unsigned index)
 
 bool can_run(const Fiber &f)
 {
-    return !f.done && !(f.waits && f.since == block->turn) && !(f.meets && f.since == meeting_turn);
+    return !f.done && !(f.waits && f.since == block->generation) && !(f.waits_grid && f.since == grid_generation);
 }
 
 /* Gives each of 32 threads a turn; ahead: until all of them have ended or wait at a barrier.  False: no thread could run. */
@@ -166,7 +166,7 @@ void begin_block(Block &b, unsigned index, unsigned threads, size_t first_stack,
     b.index = index;
     b.shared.assign(SHARED_ROOM, 0xff);
     memset(b.warp, 0, sizeof b.warp);
-    b.arrived = 0, b.live = (int)threads, b.turn = 0;
+    b.arrived = 0, b.live = (int)threads, b.generation = 0;
     for (unsigned i = 0; i < threads; i++)
         begin_thread(b, i, first_stack + i);
     b.order.resize(threads);
@@ -202,7 +202,7 @@ void run_together(const char *kernel, int kind)
 {
     uint32_t state = 88172645u + (uint32_t)kind;
     const unsigned n = (unsigned)blocks_at_work.size();
-    while (meeting_live > 0) {
+    while (grid_live > 0) {
         bool any = false;
         const unsigned first = kind > 1 ? random_below(state, n) : 0;
         for (unsigned i = 0; i < n; i++) {
@@ -247,33 +247,33 @@ void shim_barrier(int site)
         return;
     Fiber &f = block->fiber[current];
     f.waits = true;
-    f.since = block->turn;
-    meet(block->arrived, block->live, block->turn);
+    f.since = block->generation;
+    barrier_wait(block->arrived, block->live, block->generation);
     f.waits = false;
 }
 
 /* A stage must not read shared memory of the stage before it, so the last thread at the barrier overwrites it. */
-void shim_meet(int site)
+void shim_grid_barrier(int site)
 {
     if (site == site_skipped)
         return;
     Fiber &f = block->fiber[current];
-    f.meets = true;
-    f.since = meeting_turn;
-    if (met + 1 == meeting_live)
+    f.waits_grid = true;
+    f.since = grid_generation;
+    if (grid_arrived + 1 == grid_live)
         for (Block &b : blocks_at_work)
             b.shared.assign(SHARED_ROOM, 0xff);
-    meet(met, meeting_live, meeting_turn);
-    f.meets = false;
+    barrier_wait(grid_arrived, grid_live, grid_generation);
+    f.waits_grid = false;
 }
 
 uint64_t shim_exchange(uint64_t mine, int from)
 {
     const unsigned me = current;
     Warp &w = block->warp[me / LANES];
-    uint64_t *slot = w.slot[w.turn % 2];
+    uint64_t *slot = w.slot[w.generation % 2];
     slot[me % LANES] = mine;
-    meet(w.arrived, w.live, w.turn);
+    barrier_wait(w.arrived, w.live, w.generation);
     return slot[from];
 }
 
@@ -284,7 +284,7 @@ void fiber_run(const char *kernel, int blocks, int threads, const std::function<
     gridDim.x = (unsigned)blocks;
     blocks_at_work.resize(1);
     for (int b = 0; b < blocks; b++) {
-        meeting_live = threads, met = 0;
+        grid_live = threads, grid_arrived = 0;
         begin_block(blocks_at_work[0], (unsigned)b, (unsigned)threads, 0, kind);
         run_whole(blocks_at_work[0], kernel, kind);
     }
@@ -296,7 +296,7 @@ void fiber_run_together(const char *kernel, int blocks, int threads, int chip_by
     body = &thread;
     gridDim.x = (unsigned)blocks;
     blocks_at_work.resize((size_t)blocks);
-    meeting_live = blocks * threads, met = 0;
+    grid_live = blocks * threads, grid_arrived = 0;
     for (int b = 0; b < blocks; b++)
         begin_block(blocks_at_work[(size_t)b], (unsigned)b, (unsigned)threads, (size_t)b * (size_t)threads, kind);
     for (Block &b : blocks_at_work)

@@ -59,15 +59,15 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 
 /* Adds a launch to a stream, which calls `thread` once for every thread. */
 void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
-/* The same for a launch whose blocks run at the same time, with a common barrier, shim_meet.  There are SHIM_BLOCKS blocks (default
- * 3).  Each has chip_bytes bytes for the whole launch, at most SHIM_CHIP (default: a million). */
+/* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier.  There are SHIM_BLOCKS blocks
+ * (default 3).  Each has chip_bytes bytes for the whole launch, at most SHIM_CHIP (default: a million). */
 void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread);
 int shim_blocks_together();
 int64_t shim_chip_limit();
 void *shim_chip(); /* this block's bytes */
-void shim_meet(int site); /* barrier of all blocks; site: its index in the source */
-#define grid_meet(arrived) ((void)(arrived), shim_meet(__COUNTER__))
-#define cluster_meet(arrived) grid_meet(arrived)
+void shim_grid_barrier(int site); /* barrier of all blocks; site: its index in the source */
+#define grid_barrier(arrived) ((void)(arrived), shim_grid_barrier(__COUNTER__))
+#define cluster_barrier(arrived) grid_barrier(arrived)
 
 /* Adds work of a library to a stream. */
 void shim_work(struct FakeStream *stream, std::function<void()> work);

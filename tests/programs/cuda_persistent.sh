@@ -24,13 +24,13 @@ same "the MLP, large batches" 0 "$(form models/mlp.tn --batch 4096)"
 same "the MLP, for several GPUs" 0 "$(form models/mlp.tn --batch 64 --comm nccl)"
 same "the MLP, in bf16" 0 "$(form models/mlp.tn --batch 64 --dtype bf16)"
 same "LeNet" 0 "$(form models/lenet.tn)"
-meets() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*the program uses \(.*\)\.$/\1/p; s/^ \* and \(this GPU has no clusters\)\.$/\1/p'; }
-same "a small step" "one cluster of 16 blocks" "$(meets models/mlp.tn --batch 4)"
-same "a large step" "all blocks that fit on the GPU" "$(meets models/lenet.tn --batch 1024)"
+runs_as() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .*the program uses \(.*\)\.$/\1/p; s/^ \* and \(this GPU has no clusters\)\.$/\1/p'; }
+same "a small step" "one cluster of 16 blocks" "$(runs_as models/mlp.tn --batch 4)"
+same "a large step" "all blocks that fit on the GPU" "$(runs_as models/lenet.tn --batch 1024)"
 stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^ *\(.* barriers\) a step, .* FLOPs, .*/\1/p'; }
 same "LeNet" "41 stages and 11 barriers" "$(stages models/lenet.tn)"
 same "a ResNet" "327 stages and 119 barriers" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
-same "an A100" "this GPU has no clusters" "$(meets models/mlp.tn --batch 4 --arch sm_80)"
+same "an A100" "this GPU has no clusters" "$(runs_as models/mlp.tn --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
 grep -q "^a step of 64 samples on H200 (sm_90), f32, in one launch with other steps$" "$work/said" &&
@@ -85,12 +85,12 @@ equal() {
 # launches: number of launches with many steps in the last run
 launches() { grep -c "^fake: train_steps, 3 blocks together, " "$work/out" || true; }
 
-# meetings NAME OPTIONS...: each barrier that is removed from the source must change the result, or prevent one, in
+# barriers NAME OPTIONS...: each barrier that is removed from the source must change the result, or prevent one, in
 # one of the orders
-meetings() {
+barriers() {
     local name=$1 dir=$work/$1 site order seen; shift
-    local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir"/*.cu | grep -v '^#' | grep -o 'shim_meet([0-9]*)' | tr -dc '0-9\n')
-    same "meetings in the source" "$(grep -c "_meet(arrived);" "$dir"/*.cu)" "$(wc -w <<< "$sites")"
+    local sites; sites=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$dir"/*.cu | grep -v '^#' | grep -o 'shim_grid_barrier([0-9]*)' | tr -dc '0-9\n')
+    same "barriers in the source" "$(grep -c "_barrier(arrived);" "$dir"/*.cu)" "$(wc -w <<< "$sites")"
     run "$name" gpu whole --epochs 1 "$@"
     for site in $sites; do
         seen=0
@@ -99,7 +99,7 @@ meetings() {
             (SHIM_SKIP=$site SHIM_ORDER=$order "$dir/gpu" --epochs 1 "$@" --log "$dir/skip.jsonl" --log-steps 1 || exit 1) > /dev/null 2>&1 || { seen=1; break; }
             [ "$(hashes "$dir/skip.jsonl")" = "$(hashes "$dir/whole.jsonl")" ] || { seen=1; break; }
         done
-        [ $seen = 1 ] && ok || bad "$name: leaving out meeting $site changes nothing"
+        [ $seen = 1 ] && ok || bad "$name: leaving out barrier $site changes nothing"
     done
 }
 
@@ -200,8 +200,8 @@ many() {
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
     for name in $pooled; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_behind_[12]_stage" "$work/$name"/*.cu)"; done
-    meetings mlp --data "$work/mnist"
-    meetings norm1
+    barriers mlp --data "$work/mnist"
+    barriers norm1
     chip
     not_finite
 }
