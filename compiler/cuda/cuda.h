@@ -35,8 +35,8 @@ EmitStep emit_step(Arena *a, const EmitInput *in);
 /* Stores the graphs of the convolutions, without duplicates and before planning, in *plan;
  * returns their number. */
 int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan);
-/* Chooses variant `way` for p: the first variant that has an engine. */
-void emit_plan_take(Arena *a, EmitPlan *p, int way);
+/* Sets the chosen variant of p: the index of the first one that has an engine. */
+void emit_plan_take(Arena *a, EmitPlan *p, int variant);
 /* Writes the C file that embeds the plans. */
 void emit_plans_text(const EmitPlan *plan, int n, Text *out);
 

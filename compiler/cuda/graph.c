@@ -108,12 +108,12 @@ static const char *join_words(Arena *a, const char *between, const char *const *
     return t.s;
 }
 
-/* Variant `way` contains all operations but the last `way` ones. */
-void emit_plan_take(Arena *a, EmitPlan *p, int way)
+/* The graph of variant n contains all operations but the last n. */
+void emit_plan_take(Arena *a, EmitPlan *p, int variant)
 {
-    p->way = way;
-    p->inside = join_words(a, " + ", p->epilogue, p->nepilogue - way);
-    p->behind = join_words(a, " + ", p->epilogue + p->nepilogue - way, way);
+    p->variant = variant;
+    p->inside = join_words(a, " + ", p->epilogue, p->nepilogue - variant);
+    p->outside = join_words(a, " + ", p->epilogue + p->nepilogue - variant, variant);
 }
 
 /* A plan with the graph of the convolution only. */
@@ -126,7 +126,7 @@ static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options
         p.graph[i] = graph_words(a, g->step->chunk, order, n, t.op, t.n - i);
     for (int i = 0; i < t.n; i++)
         p.epilogue[i] = t.op[i];
-    p.ways = join_words(a, " | ", p.graph, t.n + 1);
+    p.variants = join_words(a, " | ", p.graph, t.n + 1);
     emit_plan_take(a, &p, t.n);
     return p;
 }
@@ -146,7 +146,7 @@ int emit_plans(Arena *a, const EmitInput *in, EmitPlan **plan)
                 continue;
             const EmitPlan p = unplanned(a, graph[i], node, in->options);
             int same = 0;
-            while (same < n && strcmp((*plan)[same].ways, p.ways) != 0)
+            while (same < n && strcmp((*plan)[same].variants, p.variants) != 0)
                 same++;
             if (same == n)
                 ARENA_PUSH(a, *plan, n, p);
@@ -188,7 +188,7 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
 static int plan_of(const Writer *w, const char *graph)
 {
     int i = w->in->nplan - 1;
-    while (i >= 0 && strcmp(w->in->plan[i].graph[w->in->plan[i].way], graph) != 0)
+    while (i >= 0 && strcmp(w->in->plan[i].graph[w->in->plan[i].variant], graph) != 0)
         i--;
     return i;
 }
@@ -197,7 +197,7 @@ static EmitPlan taken(const Writer *w, const Node *n)
 {
     const EmitPlan p = unplanned(w->arena, w->g, n, w->in->options);
     for (int i = 0; i < w->in->nplan; i++)
-        if (strcmp(w->in->plan[i].ways, p.ways) == 0)
+        if (strcmp(w->in->plan[i].variants, p.variants) == 0)
             return w->in->plan[i];
     return p;
 }
@@ -271,7 +271,7 @@ bool graph_brings(const Writer *w, const Node *n)
     if (!n->nin || !is_graph(w->g, n->in[0], o, w->in->dtype))
         return false;
     const Tail t = tail_of(w->g, n->in[0], o);
-    return t.n && t.tensor[t.n - 1] == n && taken(w, n->in[0]).way == 0;
+    return t.n && t.tensor[t.n - 1] == n && taken(w, n->in[0]).variant == 0;
 }
 
 static const char *behind_of(const Writer *w, const Node *n)
@@ -303,14 +303,14 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
     Text t = text_new(w->arena);
 
     text_printf(&t, "{%s, %d},", library_layer(w, n), graph);
-    if (*p->inside || *p->behind)
+    if (*p->inside || *p->outside)
         text_add(&t, " /*");
     if (*p->inside)
-        text_printf(&t, " %s inside%s", p->inside, *p->behind ? "," : "");
-    if (*p->behind)
-        text_printf(&t, " %s behind it: %s", p->behind,
+        text_printf(&t, " %s inside%s", p->inside, *p->outside ? "," : "");
+    if (*p->outside)
+        text_printf(&t, " %s behind it: %s", p->outside,
                     w->in->nplan ? "no engine takes it" : "not planned");
-    if (*p->inside || *p->behind)
+    if (*p->inside || *p->outside)
         text_add(&t, " */");
     return t.s;
 }
@@ -360,7 +360,7 @@ bool graph_lower(Writer *w, const Node *n)
     const Tail t = tail_of(w->g, n, w->in->options);
     EmitPlan *p = arena_alloc(w->arena, sizeof *p);
     *p = taken(w, n);
-    const int inside = t.n - p->way, graph = library_row(w, &w->graphs, p->graph[p->way]);
+    const int inside = t.n - p->variant, graph = library_row(w, &w->graphs, p->graph[p->variant]);
     const char *row = call_row(w, p, n, graph);
     CudaCall *c = library_call(w, "rt_graph", "cuDNN", n, library_row(w, &w->graph_calls, row));
 

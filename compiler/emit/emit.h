@@ -11,13 +11,13 @@
 typedef struct EmitPlan {
     const Node *node;        /* the first node with this graph */
     const char *graph[4];    /* the text of each variant (cuda/words.c) */
-    const char *ways;        /* the same, separated by " | " */
+    const char *variants;    /* the same, separated by " | " */
     const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
     int nepilogue;
     /* of the chosen variant, such as "bias + relu" or "": operations that the graph computes;
      * operations that a kernel of Tenon computes */
-    const char *inside, *behind;
-    int way;          /* the chosen variant: the first one that has an engine */
+    const char *inside, *outside;
+    int variant;      /* the chosen variant: the first one that has an engine */
     const char *text; /* the plan as cuDNN writes it; NULL: not planned */
     size_t bytes;     /* of text */
     int64_t workspace;

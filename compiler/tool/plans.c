@@ -55,7 +55,7 @@ static bool read_answer(Arena *a, const char *line, GraphPlan *p)
     char notes[128];
     int end = 0;
     size_t bytes;
-    p->planned = sscanf(line, "plan %d %lld %127s %lld %zu %lf", &p->way, &p->engine, notes,
+    p->planned = sscanf(line, "plan %d %lld %127s %lld %zu %lf", &p->variant, &p->engine, notes,
                         &p->workspace, &bytes, &p->ms) == 6;
     if (p->planned)
         p->notes = arena_strdup(a, notes);
@@ -71,7 +71,7 @@ static Key key_of(const GraphPlan *p, const char *version, const PlanWish *w)
     key_text(&k, w->arch);
     key_text(&k, w->driver);
     key_text(&k, w->exact ? "exact" : "");
-    key_text(&k, p->ways);
+    key_text(&k, p->variants);
     return k;
 }
 
@@ -142,7 +142,7 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
     Text graphs = text_new(a);
     const char *dir = dir_temporary(a, "tenon-plans", &made);
     for (int i = 0; i < n; i++)
-        text_printf(&graphs, "%s\n", p[i]->ways);
+        text_printf(&graphs, "%s\n", p[i]->variants);
     const char *file = path_join(a, dir, "graphs");
     const int error = made ? file_write(a, file, graphs.s, graphs.len, 0666) : errno;
     if (error) {
@@ -168,7 +168,7 @@ bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, 
     int *same = arena_alloc(a, (size_t)(n + 1) * sizeof *same), nmissing = 0;
     cache_open(a, &cache);
     for (int i = 0; i < n; i++) {
-        for (same[i] = 0; strcmp(p[same[i]].ways, p[i].ways) != 0;)
+        for (same[i] = 0; strcmp(p[same[i]].variants, p[i].variants) != 0;)
             same[i]++;
         if (same[i] == i && !find_plan(a, &cache, version, w, &p[i]))
             ARENA_PUSH(a, missing, nmissing, &p[i]);
@@ -186,7 +186,7 @@ static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, D
 {
     diag_error(d, e->node->span, "cuDNN has no engine on %s for this %s", arch, e->node->op->name);
     diag_note(d, "%s", p->why);
-    diag_note(d, "the graph: %s", e->ways);
+    diag_note(d, "the graph: %s", e->variants);
     diag_help(d, "leave out --kernels=cudnn: Tenon's own kernels compute it");
     return false;
 }
@@ -202,7 +202,7 @@ bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int
         return true;
     }
     for (int i = 0; i < n; i++)
-        p[i].ways = plan[i].ways;
+        p[i].variants = plan[i].variants;
     if (!plans_make(a, version, w, p, n, d))
         return false;
     bool ok = true;
@@ -211,7 +211,7 @@ bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int
         plan[i].text = p[i].text, plan[i].bytes = p[i].bytes, plan[i].workspace = p[i].workspace;
         plan[i].engine = p[i].engine, plan[i].notes = p[i].notes;
         if (p[i].planned)
-            emit_plan_take(a, &plan[i], p[i].way);
+            emit_plan_take(a, &plan[i], p[i].variant);
     }
     in->plan = plan, in->nplan = n;
     return ok;

@@ -14,10 +14,10 @@ typedef struct PlanWish {
 } PlanWish;
 
 typedef struct GraphPlan {
-    /* the graph and its alternatives, in order of preference, separated by " | " */
-    const char *ways;
+    /* variants of the graph, in order of preference, separated by " | " */
+    const char *variants;
     bool planned;                /* false: `why` has the reason */
-    int way;                     /* the variant with a plan */
+    int variant;                 /* the variant with a plan */
     long long engine, workspace; /* number of the engine, for tables; workspace in bytes */
     const char *notes;           /* "tensor-cores,compiled" or "-" */
     double ms;                   /* milliseconds of planning, if it was not in the cache */

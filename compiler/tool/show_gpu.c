@@ -99,7 +99,7 @@ static void show_fusion(const EmitStep *e)
     int more = 0, all = 0, unplanned = 0;
     for (int i = 0; i < e->n; i++) {
         const EmitPlan *p = e->row[i].plan;
-        more += p && p->nepilogue > 0, all += p && p->nepilogue > 0 && p->way == 0;
+        more += p && p->nepilogue > 0, all += p && p->nepilogue > 0 && p->variant == 0;
         unplanned += p && !p->text;
     }
     if (more)

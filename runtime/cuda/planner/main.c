@@ -37,7 +37,7 @@ enum { RULES = 1 }; /* version of the choice of engines: older plans are not use
 typedef enum { WAITING, AT_WORK, PLANNED, NONE } State;
 typedef struct Answer {
     State state;
-    int way;
+    int variant;
     pid_t by;
     CudnnPlan plan; /* its descriptor is valid only in the process that made it */
     size_t bytes;
@@ -97,7 +97,7 @@ static bool keep(const Planner *p, int i, const char *graph, Answer *a)
     return ok;
 }
 
-static bool plan_way(const Planner *p, int i, const char *graph, Answer *a)
+static bool plan_variant(const Planner *p, int i, const char *graph, Answer *a)
 {
     CudnnGraph *g = malloc(sizeof *g);
     if (!g)
@@ -120,15 +120,15 @@ static void plan_line(const Planner *p, int i)
     const double start = now_ms();
     char *line = strdup(p->line[i]), *rest = line;
     a->state = AT_WORK, a->by = getpid(), a->plan.api = &p->api;
-    for (a->way = 0; a->state == AT_WORK && rest; a->way++) {
-        char *way = strsep(&rest, "|");
-        way += strspn(way, " ");
-        for (size_t n = strlen(way); n && way[n - 1] == ' ';)
-            way[--n] = 0;
-        if (plan_way(p, i, way, a))
+    for (a->variant = 0; a->state == AT_WORK && rest; a->variant++) {
+        char *graph = strsep(&rest, "|");
+        graph += strspn(graph, " ");
+        for (size_t n = strlen(graph); n && graph[n - 1] == ' ';)
+            graph[--n] = 0;
+        if (plan_variant(p, i, graph, a))
             a->state = PLANNED;
     }
-    a->way--;
+    a->variant--;
     a->ms = now_ms() - start;
     a->state = a->state == PLANNED ? PLANNED : NONE;
     free(line);
@@ -187,7 +187,7 @@ static void print_answers(const Planner *p)
         const Answer *a = &p->answer[i];
         cudnn_plan_notes(&a->plan, notes);
         if (a->state == PLANNED)
-            printf("plan %d %lld %s %lld %zu %.1f\n", a->way, (long long)a->plan.engine, notes,
+            printf("plan %d %lld %s %lld %zu %.1f\n", a->variant, (long long)a->plan.engine, notes,
                    (long long)a->plan.workspace, a->bytes, a->ms);
         else
             printf("none %.1f %s\n", a->ms, a->why);
