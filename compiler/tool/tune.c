@@ -49,7 +49,7 @@ typedef struct Case {
 
 /* ---- the fields of a line */
 
-static const char *way_name(int64_t tile)
+static const char *algorithm_name(int64_t tile)
 {
     static const char *const name[] = {"direct", NULL, "winograd-2x2", NULL, "winograd-4x4"};
     return name[tile];
@@ -82,7 +82,7 @@ static const char *shape_of(const TuneTool *t, const Choice *c, int64_t chunk, i
             add_attr(&s, node_attr(n, key[i]));
     text_printf(&s, " out=%lldx%lld", (long long)n->shape.dim[1], (long long)n->shape.dim[2]);
     for (int i = 0; i < c->n; i++)
-        text_printf(&s, "%s%s", i ? "," : " ways=", way_name(c->tile[i]));
+        text_printf(&s, "%s%s", i ? "," : " ways=", algorithm_name(c->tile[i]));
     return s.s;
 }
 
@@ -127,7 +127,7 @@ static const char *line_key(const TuneTool *t, const Case *c)
     return arena_printf(t->arena, "%s\t%s\t%s\t", c->shape, t->processor, t->kernels);
 }
 
-/* Finds the line of a case.  A line with an unknown variant is ignored, so the case is measured
+/* Finds the line of a case.  A line with an unknown algorithm is ignored, so the case is measured
  * again. */
 static bool look_up_case(const TuneTool *t, Case *c, const char *text)
 {
@@ -137,8 +137,8 @@ static bool look_up_case(const TuneTool *t, Case *c, const char *text)
         if (strncmp(s, key, n) != 0)
             continue;
         for (int i = 0; i < c->choice->n; i++) {
-            const char *way = way_name(c->choice->tile[i]);
-            if (strncmp(s + n, way, strlen(way)) == 0 && s[n + strlen(way)] == '\t')
+            const char *name = algorithm_name(c->choice->tile[i]);
+            if (strncmp(s + n, name, strlen(name)) == 0 && s[n + strlen(name)] == '\t')
                 return c->choice->pick = i, true;
         }
     }
@@ -252,22 +252,22 @@ static double trial_us(Arena *a, const char *text, int trial)
     return tune_figure(text, arena_printf(a, "%d", trial));
 }
 
-/* Sets the choice to the fastest variant; returns the line for the file. */
+/* Sets the choice to the fastest algorithm; returns the line for the file. */
 static const char *settle_case(const TuneTool *t, Case *c, double calls, const char *measured)
 {
     Choice *h = c->choice;
-    Text ways = text_new(t->arena);
+    Text times = text_new(t->arena);
     double best = 0;
     for (int i = 0; i < h->n; i++) {
         const double packing = c->pack[i] < 0 ? 0 : trial_us(t->arena, measured, c->pack[i]);
         const double us = calls * trial_us(t->arena, measured, c->call[i]) + packing;
         if (i == 0 || us < best)
             best = us, h->pick = i;
-        text_printf(&ways, "%s%s %.1f (%.1f predicted)", i ? ", " : "", way_name(h->tile[i]), us,
-                    1e6 * h->predicted[i]);
+        text_printf(&times, "%s%s %.1f (%.1f predicted)", i ? ", " : "", algorithm_name(h->tile[i]),
+                    us, 1e6 * h->predicted[i]);
     }
     return arena_printf(t->arena, "%s%s\t%s, peak %.1f\n", line_key(t, c),
-                        way_name(h->tile[h->pick]), ways.s, tune_figure(measured, "peak"));
+                        algorithm_name(h->tile[h->pick]), times.s, tune_figure(measured, "peak"));
 }
 
 /* The first case of the same shape, or NULL: equal shapes are measured once. */
