@@ -161,7 +161,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
     const char *name = kernel_define_using(w, uses, c.fn, sign.params.s, body.s);
     if (w->nkernel > before && !c.plain)
-        w->kernel[before].ways = c.ways;
+        w->kernel[before].variants = c.variants;
     return (Statement){name, sign.values.s, c.parts && !c.plain, NULL, 0};
 }
 

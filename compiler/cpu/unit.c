@@ -114,10 +114,10 @@ static void add_includes(Text *t, const Home *h)
         text_printf(t, "#include \"%s\"\n", h->header);
 }
 
-static void add_ways(Text *t, const Kernel *k)
+static void add_variants(Text *t, const Kernel *k)
 {
-    if (k->ways)
-        text_printf(t, "#define RT_WAYS (%s)\n#define RT_TILES_CALLED\n", k->ways);
+    if (k->variants)
+        text_printf(t, "#define RT_VARIANTS (%s)\n#define RT_TILES_CALLED\n", k->variants);
 }
 
 static Part part_of(const Writer *w, const Kernel *k)
@@ -126,7 +126,7 @@ static Part part_of(const Writer *w, const Kernel *k)
     const Home *h = home_of(w, k->base);
     Text key = text_new(a);
 
-    add_ways(&key, k);
+    add_variants(&key, k);
     add_includes(&key, h);
     add_constants(w, &key, k->uses);
     text_add(&key, k->key);
@@ -147,7 +147,7 @@ static EmitUnit large_unit(const Writer *w, const Part *p)
     const char *name = arena_printf(w->arena, "%s-%08x", p->kernel->base, (unsigned)p->hash);
 
     text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", name);
-    add_ways(&text, p->kernel);
+    add_variants(&text, p->kernel);
     add_includes(&text, p->home);
     add_constants(w, &text, p->kernel->uses);
     add_function(&text, p);
@@ -210,7 +210,7 @@ static bool calls_tiles(const Writer *w)
 {
     bool some = false;
     for (int i = 0; i < w->nkernel; i++)
-        some |= w->kernel[i].ways != NULL;
+        some |= w->kernel[i].variants != NULL;
     return some;
 }
 

@@ -15,7 +15,7 @@ typedef struct Kernel {
     const char *key;                  /* a text that is equal for equal kernels */
     const char *base, *params, *body; /* "dense", "real *y, const real *a", the statements */
     unsigned uses;                    /* USES_SLICES, USES_SHARD: constants in the body */
-    const char *ways;                 /* RT_WAYS for a file with only this kernel, or NULL */
+    const char *variants;             /* RT_VARIANTS for a file with only this kernel, or NULL */
     /* CUDA only: names of the parameters ("y, a"); literal sizes, which are bytes size_at to
      * size_end of the body; number of blocks */
     const char *names;

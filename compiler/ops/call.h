@@ -74,8 +74,9 @@ typedef struct Call {
     bool blas;      /* --kernels=blas: dense and conv by the library, other kernels plain */
     bool parts;     /* the kernel computes a part for each member of a team (runtime/cpu/team.h) */
     const char *fn; /* name of the function; NULL: no call */
-    /* value of the macro RT_WAYS in the file of this kernel; NULL: the file does not define it */
-    const char *ways;
+    /* value of the macro RT_VARIANTS in the file of this kernel; NULL: the file does not define
+     * it */
+    const char *variants;
     int narg;
     CallArg arg[CALL_ARGS];
 } Call;

@@ -20,7 +20,7 @@
 #include "ops/bias.h"
 #include "ops/check.h"
 #include "ops/conv_price.h"
-#include "ops/conv_ways.h"
+#include "ops/conv_variants.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/window.h"
@@ -189,7 +189,7 @@ static void kernel(const Node *n, Call *c)
         elementwise_call_act(n, c);
     }
     literal_winograd(n, c);
-    c->ways = conv_ways(c->arena, n);
+    c->variants = conv_variants(c->arena, n);
 }
 
 static void kernel_dx(const Node *n, Call *c)
@@ -202,7 +202,7 @@ static void kernel_dx(const Node *n, Call *c)
     if (!c->plain)
         elementwise_call_mask(n, 2, c);
     literal_winograd(n, c);
-    c->ways = conv_ways_dx(c->arena, n);
+    c->variants = conv_variants_dx(c->arena, n);
 }
 
 static void kernel_dw(const Node *n, Call *c)
@@ -213,7 +213,7 @@ static void kernel_dw(const Node *n, Call *c)
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     literal_winograd(n, c);
-    c->ways = conv_ways_dw(c->arena, n);
+    c->variants = conv_variants_dw(c->arena, n);
 }
 
 static void kernel_pool_dx(const Node *n, Call *c)

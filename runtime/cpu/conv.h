@@ -15,27 +15,27 @@
 #define CPU_CONV_H
 #include "cpu/tile.h"
 
-/* Implementations inside these kernels that a file can need.  Sizes select one, but GCC inlines all
- * of them before it knows the sizes.  So the file of one kernel defines which are available
- * (compiler/ops/conv_ways.c); other files define nothing.  Compilation fails if the sizes select
- * one that is not available. */
-#define RT_WAY_CHANNELS 1   /* depthwise, channels in the lanes */
-#define RT_WAY_FLAT     2   /* 1x1, stride 1: all positions are rows of one product */
-#define RT_WAY_BOXES    4   /* all other sizes */
-#define RT_WAY_WIDE     8   /* forward, few products a position: tiles without a function call */
-#define RT_WAY_LEFT     16  /* a last panel with fewer than P outputs */
-#define RT_WAY_FEW      32  /* dw, few channels */
-#define RT_WAY_TAPS     64  /* dw, tap by tap */
-#define RT_WAY_FAR      128 /* dw, rows too long to be copied */
-#ifndef RT_WAYS
-#define RT_WAYS (-1)
+/* Variants of these kernels that a file can need.  Sizes select one, but GCC inlines all of them
+ * before it knows the sizes.  So the file of one kernel defines which are available
+ * (compiler/ops/conv_variants.c); other files define nothing.  Compilation fails if the sizes
+ * select one that is not available. */
+#define RT_VARIANT_CHANNELS 1  /* depthwise, channels in the lanes */
+#define RT_VARIANT_FLAT     2  /* 1x1, stride 1: all positions are rows of one product */
+#define RT_VARIANT_BOXES    4  /* all other sizes */
+#define RT_VARIANT_WIDE     8  /* forward, few products a position: tiles without a function call */
+#define RT_VARIANT_LEFT     16 /* a last panel with fewer than P outputs */
+#define RT_VARIANT_FEW      32 /* dw, few channels */
+#define RT_VARIANT_TAPS     64 /* dw, tap by tap */
+#define RT_VARIANT_FAR      128 /* dw, rows too long to be copied */
+#ifndef RT_VARIANTS
+#define RT_VARIANTS (-1)
 #endif
-#define RT_WAY(way) (((RT_WAYS) & (RT_WAY_##way)) != 0)
-void rt_no_way(void)
-    __attribute__((error("RT_WAYS leaves out a way that the sizes of this convolution need")));
-#define RT_NEEDS(way, condition)                                                                   \
-    if (!RT_WAY(way) && (condition))                                                               \
-    rt_no_way()
+#define RT_VARIANT(variant) (((RT_VARIANTS) & (RT_VARIANT_##variant)) != 0)
+void rt_no_variant(void)
+    __attribute__((error("RT_VARIANTS lacks a variant that the sizes of this convolution need")));
+#define RT_NEEDS(variant, condition)                                                               \
+    if (!RT_VARIANT(variant) && (condition))                                                       \
+    rt_no_variant()
 
 typedef struct Conv {
     int n, c, h, w, o, r, s, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups, oh, ow, pool;

@@ -252,7 +252,7 @@ RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v
                         int end)
 {
     RT_NEEDS(WIDE, conv_wide(q, g, u));
-    if (RT_WAY(WIDE) && conv_wide(q, g, u))
+    if (RT_VARIANT(WIDE) && conv_wide(q, g, u))
         u = conv_wide_box(q, act, mask, g, v, u, n, end);
     const int vectors = q.lanes > V ? 2 : 1;
     const TileSplit k = tile_split((end - n) * v.count * u.count, vectors == 2 ? TILE_ROWS : 8);

@@ -100,7 +100,7 @@ RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, in
                 if (team_has(own, tile + k / P))
                     conv_dw_tile(dw + k, (ConvImage){at.x + k, at.row}, dy, c, rows, outputs, P);
             RT_NEEDS(LEFT, full < run.length);
-            if (RT_WAY(LEFT) && full < run.length && team_has(own, tile + full / P))
+            if (RT_VARIANT(LEFT) && full < run.length && team_has(own, tile + full / P))
                 conv_dw_tile(dw + full, (ConvImage){at.x + full, at.row}, dy, c, rows, outputs,
                              run.length - full);
         }
@@ -206,18 +206,18 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
     RT_NEEDS(FLAT, flat);
     RT_NEEDS(BOXES, other && !flat && band);
     RT_NEEDS(FAR, other && !flat && !band);
-    if (RT_WAY(CHANNELS) && channels)
+    if (RT_VARIANT(CHANNELS) && channels)
         conv_depth_dw(dw, x, dy, c);
-    if (RT_WAY(FEW) && few)
+    if (RT_VARIANT(FEW) && few)
         conv_dw_few(dw, x, dy, c);
-    if (RT_WAY(TAPS) && taps)
+    if (RT_VARIANT(TAPS) && taps)
         conv_dw_taps(dw, x, dy, c);
-    if (RT_WAY(FLAT) && flat)
+    if (RT_VARIANT(FLAT) && flat)
         conv_dw_row(dw, x, dy, c);
     for (int n = 0; n < c.n && other && !flat; n++) {
-        if (RT_WAY(BOXES) && band)
+        if (RT_VARIANT(BOXES) && band)
             conv_dw_image(dw, x, dy, c, band);
-        if (RT_WAY(FAR) && !band && TEAM_FIRST)
+        if (RT_VARIANT(FAR) && !band && TEAM_FIRST)
             conv_dw_positions(dw, x, dy, c);
         x += (int64_t)c.h * c.w * c.c, dy += (int64_t)c.oh * c.ow * c.o;
     }

@@ -241,7 +241,7 @@ RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int cou
     for (; channels >= P; channels -= P, dw += P, x += (int64_t)count * P)
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, P, c.write, next);
     RT_NEEDS(LEFT, inputs % P);
-    if (RT_WAY(LEFT) && inputs % P && channels)
+    if (RT_VARIANT(LEFT) && inputs % P && channels)
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write, next);
 }
 

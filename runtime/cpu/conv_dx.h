@@ -40,7 +40,7 @@ RT_INLINE void conv2d_dx(real *restrict dx, const real *restrict p, const real *
                          Mask mask, const real *restrict y, Conv c)
 {
     RT_NEEDS(CHANNELS, CONV_DEPTHWISE(c));
-    if (RT_WAY(CHANNELS) && CONV_DEPTHWISE(c))
+    if (RT_VARIANT(CHANNELS) && CONV_DEPTHWISE(c))
         conv_depthwise_dx(dx, p, dy, mask, y, conv_back(c), c);
     else
         conv_gather(dx, dy, p, NULL, y, v_identity, mask, conv_back(c), c.n);

@@ -160,7 +160,7 @@ RT_INLINE void conv2d(real *restrict y, const real *restrict x, const real *rest
                       const real *restrict bias, Act act, Conv c)
 {
     RT_NEEDS(CHANNELS, CONV_DEPTHWISE(c));
-    if (RT_WAY(CHANNELS) && CONV_DEPTHWISE(c))
+    if (RT_VARIANT(CHANNELS) && CONV_DEPTHWISE(c))
         conv_depthwise(y, x, p, bias, act, c);
     else
         conv_gather(y, x, p, bias, NULL, act, d_identity, conv_forward(c), c.n);

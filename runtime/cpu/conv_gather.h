@@ -91,7 +91,7 @@ RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, 
             __VA_ARGS__;                                                                           \
         }                                                                                          \
         RT_NEEDS(LEFT, full_ < (g).outputs);                                                       \
-        if (RT_WAY(LEFT) && full_ < (g).outputs && team_has(mine_, full_ / P)) {                   \
+        if (RT_VARIANT(LEFT) && full_ < (g).outputs && team_has(mine_, full_ / P)) {               \
             const ConvPart q = {from_ + full_ / P * panel_,                                        \
                                 (bias_) ? (bias_) + to_ + full_ : NULL,                            \
                                 (x) + (group) * (g).inputs,                                        \
@@ -181,11 +181,11 @@ RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bi
     }
     RT_NEEDS(FLAT, conv_flat(g));
     RT_NEEDS(BOXES, !conv_flat(g));
-    if (RT_WAY(FLAT) && conv_flat(g)) {
+    if (RT_VARIANT(FLAT) && conv_flat(g)) {
         conv_gather_flat(y, x, p, bias, value, act, mask, g, n);
         return;
     }
-    if (!RT_WAY(BOXES))
+    if (!RT_VARIANT(BOXES))
         return;
     const int steps = (int)conv_count(g.down.outputs, unit); /* of a sample */
     const bool whole = blocks == 1 || weights * blocks > n * sample * panels;

@@ -1,4 +1,4 @@
-/* conv_ways.c -- variants of the kernels in runtime/cpu/conv.h that a convolution can use, by
+/* conv_variants.c -- variants of the kernels in runtime/cpu/conv.h that a convolution can use, by
  * its sizes.
  *
  * A kernel is an always-inlined tree of functions that chooses a variant by literal sizes.  GCC
@@ -6,23 +6,23 @@
  * 0.40 s for 1x1 256->64, but 0.11 s when only the used variant is named.  So the file of a kernel
  * names the variants that it can need.  A variant that depends on the width of vectors is always
  * named: an unnecessary variant costs compile time, and a missing variant is a compile error
- * (rt_no_way).
+ * (rt_no_variant).
  */
-#include "ops/conv_ways.h"
+#include "ops/conv_variants.h"
 #include "base/text.h"
 #include "ops/conv_sizes.h"
 #include "runtime/constants.h"
 
 enum { LANES = 16, PANEL = 32 }; /* for the widest vectors; all other widths divide these */
 
-typedef struct Ways {
+typedef struct Variants {
     Text text;
-} Ways;
+} Variants;
 
-static void may(Ways *w, bool open, const char *name)
+static void may(Variants *w, bool open, const char *name)
 {
     if (open)
-        text_printf(&w->text, "%sRT_WAY_%s", w->text.len ? " | " : "", name);
+        text_printf(&w->text, "%sRT_VARIANT_%s", w->text.len ? " | " : "", name);
 }
 
 static bool direct(const Node *n)
@@ -43,7 +43,7 @@ static bool flat(const ConvSizes *c)
 /* Forward, and gradient of the image: `made` channels per group. */
 static const char *gather(Arena *a, const ConvSizes *c, int64_t made, bool wide)
 {
-    Ways w = {text_new(a)};
+    Variants w = {text_new(a)};
     const bool depth = channels(c), one = flat(c) && c->groups == 1;
 
     may(&w, depth, "CHANNELS");
@@ -54,7 +54,7 @@ static const char *gather(Arena *a, const ConvSizes *c, int64_t made, bool wide)
     return w.text.s;
 }
 
-const char *conv_ways(Arena *a, const Node *n)
+const char *conv_variants(Arena *a, const Node *n)
 {
     if (!direct(n))
         return NULL;
@@ -62,7 +62,7 @@ const char *conv_ways(Arena *a, const Node *n)
     return gather(a, &c, c.outputs, c.r * c.s * c.inputs <= RT_CONV_NARROW);
 }
 
-const char *conv_ways_dx(Arena *a, const Node *n)
+const char *conv_variants_dx(Arena *a, const Node *n)
 {
     if (!direct(n))
         return NULL;
@@ -97,12 +97,12 @@ static bool far(const ConvSizes *c)
     return c->s > 12 || width * height * (channels(c) ? LANES : c->c) + 2 * LANES > 256 * 1024 / 8;
 }
 
-const char *conv_ways_dw(Arena *a, const Node *n)
+const char *conv_variants_dw(Arena *a, const Node *n)
 {
     if (!direct(n))
         return NULL;
     const ConvSizes c = conv_sizes(n);
-    Ways w = {text_new(a)};
+    Variants w = {text_new(a)};
     const bool rows = c.groups == 1 && c.v.dilation[1] == 1, other = !channels(&c) || far(&c);
     const int64_t run = rows ? c.s * c.inputs : c.inputs;
 
