@@ -238,7 +238,7 @@ static bool follow_product(Writer *w, const Pending *p, CudaCall *c)
         const Order *o = p->operand[k].order;
         if (!cuda_is_product(o) || o->count != own->count || !can_follow(w, p, c, o))
             continue;
-        c->behind_order = o;
+        c->taken_order = o;
         return true;
     }
     cuda_give_order(w, c, own);
@@ -262,7 +262,7 @@ static void follow_pool(Writer *w, const Pending *p, CudaCall *c)
         const Order pool = {WALK_POOL, c->order->count, NULL, c->pool, o};
         cuda_give_order(w, c, cuda_order(w->arena, pool));
         dy->order = order_of(w, dy, o);
-        c->behind_order = o;
+        c->taken_order = o;
         return;
     }
     dy->order = NULL;

@@ -100,15 +100,15 @@ typedef struct CudaCall {
     bool inner_barrier; /* a second barrier, because it reads results of the call before it */
     /* a barrier is always needed: after a loop, between shards, between phases */
     bool needs_barrier;
-    bool fallback;               /* runs if the library has no algorithm for the call before it */
-    bool alone;                  /* it never shares a launch */
-    const char *before, *behind; /* code of the host around the launch: "case 0: ", " break;" */
+    bool fallback;              /* runs if the library has no algorithm for the call before it */
+    bool alone;                 /* it never shares a launch */
+    const char *before, *after; /* code of the host around the launch: "case 0: ", " break;" */
 
     /* Set by passes. */
     const Order *order;
-    const Order *behind_order; /* the order that it takes over from another call; NULL: none */
-    int launch;                /* calls with the same number share a launch */
-    bool barrier;              /* a barrier of all blocks precedes it */
+    const Order *taken_order; /* the order that it takes over from another call; NULL: none */
+    int launch;               /* calls with the same number share a launch */
+    bool barrier;             /* a barrier of all blocks precedes it */
     /* a call that can replace this one: the same product, which also updates its weights */
     struct CudaCall *with_update;
     int updates; /* index of the sum of these weights */

@@ -37,7 +37,7 @@ static void dump_operand(Text *t, const Operand *o)
 
 static void dump_form(Text *t, const CudaCall *c)
 {
-    text_printf(t, "%s%s", c->form, c->behind_order && !c->index ? "_behind" : "");
+    text_printf(t, "%s%s", c->form, c->taken_order && !c->index ? "_in_order" : "");
     for (int i = 0; i < c->narg; i++)
         if (c->arg[i].sizes)
             text_printf(t, " %s", sizes_text(t->arena, c->arg[i].sizes, true));

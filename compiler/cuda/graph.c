@@ -248,7 +248,7 @@ bool graph_lower_rest(Writer *w, const Node *n)
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
-    w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
+    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
     return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
 }
 
@@ -274,7 +274,7 @@ bool graph_brings(const Writer *w, const Node *n)
     return t.n && t.tensor[t.n - 1] == n && taken(w, n->in[0]).variant == 0;
 }
 
-static const char *behind_of(const Writer *w, const Node *n)
+static const char *apart_of(const Writer *w, const Node *n)
 {
     return arena_printf(w->arena, "APART(%s)", pointer_half(n->in[0]->half));
 }
@@ -288,10 +288,10 @@ static void lower_conversion(Writer *w, const Node *n)
                   bytes = 2 * (lanes ? count / channels * lanes : count);
     const char *type = arena_printf(w->arena, "%s *", pointer_half(n->in[0]->half));
     CudaCall *c = cuda_call(w, lanes ? "convert_unpadded" : "convert", n, OUT("y", n),
-                            ADDRESS(MEMORY_UNKNOWN, type, "a", behind_of(w, n), false),
+                            ADDRESS(MEMORY_UNKNOWN, type, "a", apart_of(w, n), false),
                             NUMBER(count), BLOCKS_OF("convert", count));
 
-    w->behind_bytes = bytes > w->behind_bytes ? bytes : w->behind_bytes;
+    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
     if (lanes)
         cuda_give(w, c, NUMBER(channels), NUMBER(lanes));
 }
@@ -338,7 +338,7 @@ static void give_tail(Writer *w, CudaCall *c, const Tail *t, int inside)
 }
 
 /* Adds the call of a kernel of Tenon after the graph, if it is needed. */
-static void lower_behind(Writer *w, const Node *n, const Tail *t, int inside)
+static void lower_outside(Writer *w, const Node *n, const Tail *t, int inside)
 {
     const Node *moments = tail_tensor(t, "batch_moments", 0);
 
@@ -366,10 +366,10 @@ bool graph_lower(Writer *w, const Node *n)
 
     c->graph = p;
     cuda_give(w, c, DIRECT(n->in[!y], false), DIRECT(n->in[y], false),
-              is_narrow_sum(n) ? TEXT(behind_of(w, n)) : DIRECT(n, true));
+              is_narrow_sum(n) ? TEXT(apart_of(w, n)) : DIRECT(n, true));
     give_tail(w, c, &t, inside);
     cuda_give(w, c, TEXT("WORKSPACE"));
-    lower_behind(w, n, &t, inside);
+    lower_outside(w, n, &t, inside);
     return true;
 }
 

@@ -250,7 +250,7 @@ static int64_t workspace_of(const Writer *w)
 
 int64_t library_workspace(const Writer *w)
 {
-    return workspace_of(w) + w->behind_bytes;
+    return workspace_of(w) + w->apart_bytes;
 }
 
 void library_includes(const Writer *w, Text *t)
@@ -277,13 +277,13 @@ void library_tables(const Writer *w, Text *t)
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
-    if (!takes_libraries(w) && !w->behind_bytes)
+    if (!takes_libraries(w) && !w->apart_bytes)
         return;
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
                 (long long)w->in->train->step->thread_bytes);
-    if (w->behind_bytes)
+    if (w->apart_bytes)
         text_printf(t,
                     "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "
                     "before "

@@ -34,7 +34,7 @@ static void spell_device(Body *b, const CudaCall *c)
 {
     Arena *a = b->text.arena;
     text_printf(&b->text, "    %s%s(", c->device ? c->device : c->form,
-                c->behind_order ? "_behind" : "");
+                c->taken_order ? "_in_order" : "");
     for (int i = 0; i < c->narg; i++) {
         const Argument *g = &c->arg[i];
         const char *inner = g->inner ? g->inner : g->name;
@@ -45,8 +45,8 @@ static void spell_device(Body *b, const CudaCall *c)
         else
             text_add(&b->text, inner);
     }
-    if (c->behind_order)
-        text_printf(&b->text, ", [=](auto f) { %s, f); }", cuda_order_text(a, c->behind_order));
+    if (c->taken_order)
+        text_printf(&b->text, ", [=](auto f) { %s, f); }", cuda_order_text(a, c->taken_order));
     text_add(&b->text, ");\n");
 }
 
@@ -55,7 +55,7 @@ static void spell_loop(Body *b, const CudaCall *c)
 {
     Text *t = &b->text;
     const bool braces = strcmp(c->index, "at") == 0;
-    const Order *o = c->behind_order;
+    const Order *o = c->taken_order;
 
     if (!o) {
         text_printf(t, "    FOR_EACH(%s, %lld)%s\n%s%s", c->index, (long long)c->natural->count,
@@ -92,7 +92,7 @@ static Body body_of(Arena *a, const CudaCall *c)
 static Blocks *blocks_of(Arena *a, const CudaCall *c)
 {
     Blocks *b = arena_alloc(a, sizeof *b);
-    const Order *o = c->behind_order;
+    const Order *o = c->taken_order;
     Argument *size = arena_alloc(a, sizeof *size * (size_t)(c->narg + 1));
 
     *b = c->blocks;
@@ -132,8 +132,8 @@ static int kernel_add(Writer *w, const char *base, const Signature *s, const Bod
 static int kernel_of(Writer *w, const CudaCall *c)
 {
     const Body b = body_of(w->arena, c);
-    const bool behind = c->behind_order && !c->index;
-    const char *base = behind ? arena_printf(w->arena, "%s_behind", c->form) : c->form;
+    const bool in_order = c->taken_order && !c->index;
+    const char *base = in_order ? arena_printf(w->arena, "%s_in_order", c->form) : c->form;
     const Signature s = kernel_signature(w->arena, c->arg, c->narg, false);
     return kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
 }
@@ -331,7 +331,7 @@ static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
     for (int k = i; k < end; k++)
         spell_comment(w, l->call[k], line);
     statement = arena_printf(w->arena, "%s%s%s", c->before ? c->before : "", statement,
-                             c->behind ? c->behind : "");
+                             c->after ? c->after : "");
     if (test)
         statement_guarded(&w->body, test, statement, l->call[end - 1]->indent);
     else

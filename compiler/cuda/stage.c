@@ -76,7 +76,7 @@ static bool has_conflict(const Stages *s, CudaCall *const *call, int n)
 
 static void forget_decisions(Writer *w, CudaCall *c)
 {
-    c->barrier = false, c->behind_order = NULL;
+    c->barrier = false, c->taken_order = NULL;
     cuda_give_order(w, c, c->natural);
 }
 

@@ -319,7 +319,7 @@ static void lower_clipped(Writer *w)
 static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)
 {
     CudaCall *c = lower_part(w, from_grad, p);
-    c->before = arena_printf(w->arena, "case %d: ", unit), c->behind = " break;";
+    c->before = arena_printf(w->arena, "case %d: ", unit), c->after = " break;";
     c->times = unit < 0 ? w->list->times : 0;
 }
 

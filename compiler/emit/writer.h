@@ -80,7 +80,7 @@ typedef struct Writer {
     int64_t workspace; /* bytes of the workspace after the scratch */
 
     /* CUDA only */
-    int64_t behind_bytes;               /* GPU memory after the workspace of the libraries */
+    int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
     Rows products, graphs, graph_calls; /* calls of libraries: cuda/library.c, cuda/graph.c */
     struct CudaCalls *list;             /* new calls are added to this list (cuda/call.h) */
     /* the calls of each function, and of the steps of --kernels=persistent */

@@ -117,7 +117,7 @@ static int write_all(int fd, const char *bytes, size_t len)
 
 /* The file that `path` names, after following links; the file need not exist.  NULL, with errno, if
  * links form a cycle. */
-static const char *behind_links(Arena *a, const char *path)
+static const char *resolve_links(Arena *a, const char *path)
 {
     enum { LINKS = 40 }; /* as many links as the kernel follows */
     char target[PATH_MAX];
@@ -176,7 +176,7 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
         return fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, bytes, len);
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return S_ISDIR(there.st_mode) ? EISDIR : write_into(path, bytes, len);
-    path = behind_links(a, path);
+    path = resolve_links(a, path);
     if (!path)
         return errno;
     char *temporary = temporary_beside(a, path);

@@ -403,15 +403,15 @@ DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
     dense_dw(y, a, b, dense_dw_2_size(), true);
 }
 
-SIZE Pool max_pool_dx_behind_1_size()
+SIZE Pool max_pool_dx_in_order_1_size()
 {
     return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
         .oh = 4, .ow = 4 };
 }
-constexpr int max_pool_dx_behind_1_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
-DEVICE void max_pool_dx_behind_1_body(real *y, const real *a, const real *b)
+constexpr int max_pool_dx_in_order_1_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
+DEVICE void max_pool_dx_in_order_1_body(real *y, const real *a, const real *b)
 {
-    max_pool_dx_behind(y, a, b, max_pool_dx_behind_1_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); });
+    max_pool_dx_in_order(y, a, b, max_pool_dx_in_order_1_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); });
 }
 
 SIZE Pool tanh_d_2_size()
@@ -427,13 +427,13 @@ DEVICE void tanh_d_2_body(real *y, const real *a, const real *b)
     });
 }
 
-constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_behind_1_blocks, tanh_d_2_blocks);
+constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_in_order_1_blocks, tanh_d_2_blocks);
 KERNEL sum_to_dense_dx_dense_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
 {
     sum_to_2_body(a, b);
     dense_dx_2_body(c, d, b);
     dense_dw_2_body(e, f, b);
-    max_pool_dx_behind_1_body(g, h, c);
+    max_pool_dx_in_order_1_body(g, h, c);
     tanh_d_2_body(g, g, h);
 }
 
@@ -472,15 +472,15 @@ DEVICE void conv2d_dw_1_body(real *y, const real *a, const real *b)
     conv2d_dw(y, a, b, conv2d_dw_1_size(), true);
 }
 
-SIZE Pool max_pool_dx_behind_2_size()
+SIZE Pool max_pool_dx_in_order_2_size()
 {
     return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
         .oh = 12, .ow = 12 };
 }
-constexpr int max_pool_dx_behind_2_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
-DEVICE void max_pool_dx_behind_2_body(real *y, const real *a, const real *b)
+constexpr int max_pool_dx_in_order_2_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
+DEVICE void max_pool_dx_in_order_2_body(real *y, const real *a, const real *b)
 {
-    max_pool_dx_behind(y, a, b, max_pool_dx_behind_2_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); });
+    max_pool_dx_in_order(y, a, b, max_pool_dx_in_order_2_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); });
 }
 
 SIZE Pool tanh_d_3_size()
@@ -496,13 +496,13 @@ DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
     });
 }
 
-constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_behind_2_blocks, tanh_d_3_blocks);
+constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_in_order_2_blocks, tanh_d_3_blocks);
 KERNEL sum_to_conv2d_dx_conv2d_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
 {
     sum_to_3_body(a, b);
     conv2d_dx_1_body(c, d, b);
     conv2d_dw_1_body(e, f, b);
-    max_pool_dx_behind_2_body(g, h, c);
+    max_pool_dx_in_order_2_body(g, h, c);
     tanh_d_3_body(g, g, h);
 }
 

@@ -85,11 +85,11 @@ template <class Walk, class F> DEVICE void pool_results(Pool p, Walk walk, F f)
     });
 }
 template <class Walk>
-DEVICE void max_pool_dx_behind(real *dx, const real *x, const real *dy, Pool p, Walk walk)
+DEVICE void max_pool_dx_in_order(real *dx, const real *x, const real *dy, Pool p, Walk walk)
 {
     pool_results(p, walk, [=](unsigned at, int) { max_pool_dx_at(at, dx, x, dy, p); });
 }
-template <class Walk> DEVICE void avg_pool_dx_behind(real *dx, const real *dy, Pool p, Walk walk)
+template <class Walk> DEVICE void avg_pool_dx_in_order(real *dx, const real *dy, Pool p, Walk walk)
 {
     pool_results(p, walk, [=](unsigned at, int) { avg_pool_dx_at(at, dx, dy, p); });
 }

@@ -35,12 +35,12 @@ DEVICE void scan_item(real *y, const real *x, int step, Scan s)
 
 /* scan_copy and scan_item for a stage that needs no barrier before it: walk(f) gives each thread
  * the numbers that it has computed (results.cuh). */
-template <class X, class Walk> DEVICE void scan_copy_behind(real *y, X x, int, Walk walk)
+template <class X, class Walk> DEVICE void scan_copy_in_order(real *y, X x, int, Walk walk)
 {
     walk([=](unsigned i, int) { y[i] = x[i]; });
 }
 template <class Walk>
-DEVICE void scan_item_behind(real *y, const real *x, int step, Scan s, Walk walk)
+DEVICE void scan_item_in_order(real *y, const real *x, int step, Scan s, Walk walk)
 {
     walk([=](unsigned at, int) {
         y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
@@ -59,7 +59,7 @@ template <class X> DEVICE void scan_put(real *y, X x, int step, Scan s)
 }
 
 template <class X, class Walk>
-DEVICE void scan_put_behind(real *y, X x, int step, Scan s, Walk walk)
+DEVICE void scan_put_in_order(real *y, X x, int step, Scan s, Walk walk)
 {
     walk([=](unsigned at, int) {
         y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];

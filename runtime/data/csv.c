@@ -155,7 +155,7 @@ static bool blank(const char *line)
 }
 
 /* Skips a byte order mark of UTF-8; other encodings have other marks. */
-static const char *behind_mark(const Csv *c, const char *line)
+static const char *skip_bom(const Csv *c, const char *line)
 {
     if (strncmp(line, "\xFF\xFE", 2) == 0 || strncmp(line, "\xFE\xFF", 2) == 0)
         rt_die("%s is in UTF-16: save it as UTF-8", c->path);
@@ -204,7 +204,7 @@ void csv_open_input(const RtProgram *p, const char *path, Data *d)
     d->stride = data_features(p) * (int64_t)sizeof(double);
     while ((length = getline(&line, &size, f)) >= 0) {
         c.row++;
-        const char *text = c.row == 1 ? behind_mark(&c, line) : line;
+        const char *text = c.row == 1 ? skip_bom(&c, line) : line;
         if (strlen(line) < (size_t)length)
             rt_die("%s:%lld: the row holds a byte of 0: this is not a text file", path,
                    (long long)c.row);

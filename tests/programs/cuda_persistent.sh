@@ -199,7 +199,7 @@ many() {
     pooled="lenet average"
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
-    for name in $pooled; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_behind_[12]_stage" "$work/$name"/*.cu)"; done
+    for name in $pooled; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_in_order_[12]_stage" "$work/$name"/*.cu)"; done
     barriers mlp --data "$work/mnist"
     barriers norm1
     chip
