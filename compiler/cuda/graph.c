@@ -308,7 +308,7 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
     if (*p->inside)
         text_printf(&t, " %s inside%s", p->inside, *p->outside ? "," : "");
     if (*p->outside)
-        text_printf(&t, " %s behind it: %s", p->outside,
+        text_printf(&t, " %s after it: %s", p->outside,
                     w->in->nplan ? "no engine takes it" : "not planned");
     if (*p->inside || *p->outside)
         text_add(&t, " */");

@@ -247,7 +247,7 @@ static void spell_gather(Writer *w, Text *t)
     w->list = NULL;
     if (l->n)
         text_printf(t,
-                    "/* Samples have two buffers behind the scratch, used in turn: those of a step "
+                    "/* Samples have two buffers after the scratch, used in turn: those of a step "
                     "are gathered at the end of the previous step. */\n"
                     "#define SAMPLES(type, at) ((type *)(t + (%lld + (odd ? %lld : 0))))\n",
                     (long long)w->g->step->thread_bytes, (long long)w->samples_bytes);

@@ -83,7 +83,7 @@ const Op op_bias[] =
       .build = build,
       .gradient = gradient,
       .example =
-          "# A bias behind the pooling: a quarter of the additions.\n"
+          "# A bias after the pooling: a quarter of the additions.\n"
           "model example(image: f32[1, 6, 6]) {\n"
           "    h = conv2d(image, 4, kernel = 3, bias = false) |> max_pool(2) |> bias |> tanh\n"
           "    return flatten(h) |> dense(3)\n"

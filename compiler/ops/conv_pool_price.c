@@ -31,7 +31,7 @@ static void sparse(Price *p, const Market *m, const ConvSizes *c, int64_t rows, 
     const double each = (double)(c->r * vectors) / (double)times;
 
     *passes = (double)(times * price_ceil(vectors, m->core->runs));
-    p->algorithm = "sparse behind the pool";
+    p->algorithm = "sparse after the pool";
     p->executed += entries * (double)(c->r * vectors * m->lanes) * 2;
     p->cycles += entries * (double)times * run_cycles(m, each) + entries * *passes * entry;
     p->values = m->real * (conv_image(c, m) + entries) + entries;
@@ -73,7 +73,7 @@ static void patches(Price *p, const Market *m, const ConvSizes *c)
     const double entries = conv_result(c, m) / 4,
                  vectors = (double)price_ceil(c->r * c->s * c->c, m->lanes);
 
-    p->algorithm = "sparse behind the pool, patch by patch";
+    p->algorithm = "sparse after the pool, patch by patch";
     p->executed += entries * vectors * m->lanes * 2;
     p->cycles += entries * (vectors / m->core->lines + PATCH_CYCLES);
     p->cycles += (double)(m->n * c->oh * c->ow * c->r) * (double)price_ceil(c->s * c->c, m->lanes) /

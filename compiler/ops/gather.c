@@ -111,7 +111,7 @@ static bool shape_at(Node *n, Diag *d)
     if (!check_source(n, d) || !check_axis(n, "axis", x->rank, &axis, d) ||
         !check_index(n, x->dim[axis], d))
         return false;
-    const int rank = x->rank - 1 + index->rank, behind = axis + index->rank;
+    const int rank = x->rank - 1 + index->rank, after = axis + index->rank;
     if (rank > SHAPE_MAX) {
         diag_error(d, n->span, "gather of %s by %s would have more than %d dimensions",
                    shape_text(diag_arena(d), x), shape_text(diag_arena(d), index), SHAPE_MAX);
@@ -121,8 +121,8 @@ static bool shape_at(Node *n, Diag *d)
     }
     Shape y = shape_make(true, NULL, x->dim, rank);
     for (int i = 0; i < rank; i++) {
-        const bool own = i < axis || i >= behind, single = index->rank == 1;
-        const int from = i < behind ? i : i - index->rank + 1;
+        const bool own = i < axis || i >= after, single = index->rank == 1;
+        const int from = i < after ? i : i - index->rank + 1;
         y.dim[i] = own ? x->dim[from] : index->dim[i - axis];
         y.axis[i] = own || single ? x->axis[from] : index->axis[i - axis];
     }

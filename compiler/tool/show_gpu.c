@@ -21,7 +21,7 @@ static const char *engine_text(Arena *a, const EmitLaunch *r)
 {
     const EmitPlan *p = r->plan;
     if (!p)
-        return r->library ? r->library : r->barrier ? "Tenon, behind a barrier" : "Tenon";
+        return r->library ? r->library : r->barrier ? "Tenon, after a barrier" : "Tenon";
     return !p->text ? arena_printf(a, "%s, not planned", r->library)
                     : arena_printf(a, "%s %lld%s%s", r->library, p->engine,
                                    *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
@@ -103,7 +103,7 @@ static void show_fusion(const EmitStep *e)
         unplanned += p && !p->text;
     }
     if (more)
-        printf("      %d convolutions have operations behind them; in %d the graph contains all "
+        printf("      %d convolutions have operations after them; in %d the graph contains all "
                "of these\n",
                more, all);
     if (unplanned)

@@ -113,7 +113,7 @@ static const char *range(const ProgramOption *t)
     case OPTION_COUNT:
         return made(" A whole number from %s to %s.", number(t->low), number(t->high));
     case OPTION_EVERY:
-        return made(" A whole number from %s to %s, with `s` behind it for seconds.", number(t->low), number(t->high));
+        return made(" A whole number from %s to %s, with `s` after it for seconds.", number(t->low), number(t->high));
     case OPTION_REAL:
         return made(" A number from %s to %s.", number(t->low), number(t->high));
     case OPTION_SEED:

@@ -1,6 +1,6 @@
 """tenon_lexer.py -- Tenon's language for Pygments: colours in ```tenon blocks of the site.
 
-The words are those of grammar/lexer.l.  A name before "(" or behind "|>" is a call; a name before "=" at the start of a line
+The words are those of grammar/lexer.l.  A name before "(" or after "|>" is a call; a name before "=" at the start of a line
 of a train block is a key.  register() makes the lexer known under the names tenon and tenon-error.
 """
 from pygments.lexer import RegexLexer, bygroups, words

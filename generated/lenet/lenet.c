@@ -434,12 +434,12 @@ static void train_slice_3(const Rt *r, char *t, int unit)
         sum_to_3(PARTIAL(real, DCONV2_BIAS, 320),
             BATCH(real, D_DENSE_DX, 3200)); TEAM_BARRIER; TICK(19);
         /* (N, 50, 4, 4) -> (N, 20, 12, 12)
-         *   sparse behind the pool   3.20 MFLOP a sample, 172 % of peak expected */
+         *   sparse after the pool   3.20 MFLOP a sample, 172 % of peak expected */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
             BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
             BATCH(real, CONV1, 11520)); TEAM_BARRIER; TICK(20);
         /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
-         *   sparse behind the pool   3.20 MFLOP a sample, 185 % of peak expected */
+         *   sparse after the pool   3.20 MFLOP a sample, 185 % of peak expected */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), BATCH(real, CONV1, 11520),
             BATCH(real, D_DENSE_DX, 3200),
             BATCH(uint8_t, CONV2_INDEX, 800)); TEAM_BARRIER; TICK(21);
@@ -448,7 +448,7 @@ static void train_slice_3(const Rt *r, char *t, int unit)
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
         sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TEAM_BARRIER; TICK(22);
         /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
-         *   sparse behind the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
+         *   sparse after the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), BATCH(real, IMAGE, 3136),
             LOCAL(real, DH_2), BATCH(uint8_t, CONV1_INDEX, 2880)); TEAM_BARRIER; TICK(23);
     }
@@ -690,10 +690,10 @@ static const RtCall calls[] = {
     {"dense1", "dense_wide_dx_1", "lenet.tn:10", 800000, "all samples at once", 8e+05, 1182, 1.377e+07},
     {"sums over samples", "memset", "", 0, "", 0, 16.57, 8.218e+05},
     {"dconv2.bias", "sum_to_3", "lenet.tn:9", 0, "", 800, 18.55, 4.112e+05},
-    {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2394, 1.677e+07},
-    {"dconv2.weight", "conv2d_pool_dw_1", "lenet.tn:9", 3200000, "sparse behind the pool", 8.32e+05, 2235, 2.759e+07},
+    {"dh", "conv2d_pool_dx_1", "lenet.tn:9", 3200000, "sparse after the pool", 8.32e+05, 2394, 1.677e+07},
+    {"dconv2.weight", "conv2d_pool_dw_1", "lenet.tn:9", 3200000, "sparse after the pool", 8.32e+05, 2235, 2.759e+07},
     {"dconv1.bias", "sum_to_4", "lenet.tn:8", 0, "", 2880, 166.5, 1.475e+06},
-    {"dconv1.weight", "conv2d_pool_dw_2", "lenet.tn:8", 576000, "sparse behind the pool, patch by patch", 1.843e+05, 556, 2.757e+06},
+    {"dconv1.weight", "conv2d_pool_dw_2", "lenet.tn:8", 576000, "sparse after the pool, patch by patch", 1.843e+05, 556, 2.757e+06},
     {"dense2.bias", "reduce_update_1", "lenet.tn:11", 0, "", 0, 0.02452, 480},
     {"dense2.weight", "dense_dw_update_1", "lenet.tn:11", 10000, "", 1.6e+04, 35.57, 1.072e+06},
     {"dense1.bias", "reduce_update_1", "lenet.tn:10", 0, "", 0, 0.7723, 2.4e+04},

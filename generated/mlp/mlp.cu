@@ -785,7 +785,7 @@ DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)
     own_6_stage(what, r, chip.at[5]);
 }
 
-/* Samples have two buffers behind the scratch, used in turn: those of a step are gathered at the end of the previous step. */
+/* Samples have two buffers after the scratch, used in turn: those of a step are gathered at the end of the previous step. */
 #define SAMPLES(type, at) ((type *)(t + (609856 + (odd ? 401408 : 0))))
 DEVICE void gather(const Rt *r, bool odd)
 {

@@ -37,7 +37,7 @@ void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rt_unfinished(const char *path);
 void rt_finished(const char *path);
 /* The same for a name that another run can take: the file is removed only if it is still the one
- * behind descriptor fd.  One file only. */
+ * of descriptor fd.  One file only. */
 void rt_unfinished_shared(const char *path, int fd);
 /* A signal handler: removes the registered files, then lets the signal have its default effect. */
 void rt_end_by_signal(int number);

@@ -197,7 +197,7 @@ bool json_skip(Json *j)
 
 bool json_end(Json *j)
 {
-    return peek(j) < 0 && !j->wrong ? true : json_fail(j, "there is more behind its end");
+    return peek(j) < 0 && !j->wrong ? true : json_fail(j, "there is more after its end");
 }
 
 /* Number of bytes of the UTF-8 character at s; 0: the bytes are no UTF-8. */

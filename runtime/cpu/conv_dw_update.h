@@ -54,7 +54,7 @@ RT_INLINE FilterBlock filter_block(Conv c, int unit)
 typedef struct BlockSum {
     real *sum;
     bool last;
-    int behind; /* number of pending sums before `sum`, CONV_DW_BLOCK apart */
+    int pending; /* number of pending sums before `sum`, CONV_DW_BLOCK apart */
     real *grad, *w, *s0, *s1;
     int64_t filter;
     const RtOpt *o;
@@ -99,7 +99,7 @@ RT_INLINE void filters_tile(BlockSum q, int64_t at, int64_t to, const real *dy, 
             filters_fetch(q.s1 + to, q.filter, rows, vectors);
     }
     tile_product(t, (TileRows){.count = rows, .step = 1}, vectors, count, dy, TILE_ROWS, x, P, P);
-    for (int d = 1; q.last && d <= q.behind; d++)
+    for (int d = 1; q.last && d <= q.pending; d++)
         filters_add(t, q.sum + at - (int64_t)d * CONV_DW_BLOCK, rows, vectors);
     RT_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -180,7 +180,7 @@ RT_INLINE void conv2d_dw_update(const Rt *r, int unit, int64_t grad, real *restr
                   .update = update};
     int depth = 0;
     for (int s = 0; s < r->shards; s++, x += r->shard_bytes, dy += r->shard_bytes) {
-        q.sum = stack[depth], q.behind = depth, q.last = s + 1 == r->shards;
+        q.sum = stack[depth], q.pending = depth, q.last = s + 1 == r->shards;
         filters_shard(q, (const real *)x, (const real *)dy, c, u);
         for (int bits = s; (bits & 1) && !q.last; bits >>= 1, depth--)
             filters_join(stack[depth - 1], stack[depth]);

@@ -196,9 +196,9 @@ RT_INLINE void conv_gather(real *y, const real *x, const real *p, const real *bi
     const TeamRange mine = team_rows(part, all);
     for (int64_t at = mine.first; at < mine.end;) {
         /* samples == 1: a block ends with its sample */
-        const int64_t behind = whole || samples > 1 ? at + block : at + block - at % steps % block,
+        const int64_t after = whole || samples > 1 ? at + block : at + block - at % steps % block,
                       last = (at / steps + 1) * steps;
-        int64_t end = !whole && samples == 1 && behind > last ? last : behind;
+        int64_t end = !whole && samples == 1 && after > last ? last : after;
         end = end < mine.end ? end : mine.end;
         for (int group = 0; group < g.groups; group++)
             CONV_GATHER_PANELS(g, group, part, y, x, p, bias, value,

@@ -80,7 +80,7 @@ static Field take_field(const Csv *c, const char **at, int64_t column)
         while (is_blank(c, *end))
             end++;
         if (!is_end(*end) && *end != c->separator)
-            rt_die("%s:%lld: column %lld has text behind its closing quote", c->path,
+            rt_die("%s:%lld: column %lld has text after its closing quote", c->path,
                    (long long)c->row, (long long)column);
     } else {
         for (end = begin; !is_end(*end) && *end != c->separator;)

@@ -58,7 +58,7 @@ static void read_type(Npy *a, const char *text)
         !strchr("uifb", text[2]))
         unusable(a, text);
     a->kind = text[2];
-    a->size = text[3] - '0'; /* nothing is read behind the header's end */
+    a->size = text[3] - '0'; /* nothing is read after the header's end */
     if (!text[3] || text[4] != '\'')
         unusable(a, text);
     if (text[1] == '>' && a->size > 1)

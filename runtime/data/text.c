@@ -138,7 +138,7 @@ void text_open(const RtProgram *p, const char *name, const char *split, int64_t 
     const int64_t train = corpus.n - corpus.n / 10, size = corpus.type == RT_U16 ? 2 : 4;
     const int64_t least = t + (each ? step : 1);
     if (train < least)
-        rt_die("%s has %lld tokens to train on, too few for a window of %lld and the token behind "
+        rt_die("%s has %lld tokens to train on, too few for a window of %lld and the token after "
                "it%s: %lld at least",
                corpus.path, (long long)train, (long long)t,
                least > t + 1 ? ", which begins elsewhere in each epoch" : "", (long long)least);
@@ -157,7 +157,7 @@ void text_open(const RtProgram *p, const char *name, const char *split, int64_t 
     }
     if (d->n < 1)
         rt_die("%s has %lld tokens to test on (a tenth), fewer than a window of %lld and the token "
-               "behind it",
+               "after it",
                corpus.path, (long long)(corpus.n - train), (long long)t);
     if (!test && limit > 0 && limit < d->n)
         d->n = limit;

@@ -139,7 +139,7 @@ static char *region_of(const Run *run, int thread, int unit)
 }
 
 /* The scratch of a member of a team.  A batch that is not full has fewer units than there are
- * regions: then members use the scratch at the end of their own regions, behind all values. */
+ * regions: then members use the scratch at the end of their own regions, after all values. */
 static char *scratch_of(const Net *n, int thread)
 {
     const RtProgram *p = n->p;

@@ -157,7 +157,7 @@ bool read_sums(const Descriptor *o, const Descriptor *y, Convolution *c)
     return !c->u.half && !c->v.half && c->u.dim[1] == c->y.dim[1];
 }
 
-/* A convolution, and behind a forward one at most an add of a number a channel and a relu, each of the virtual tensor before it, or sums; behind dx a relu
+/* A convolution, and after a forward one at most an add of a number a channel and a relu, each of the virtual tensor before it, or sums; after dx a relu
  * undone.  False: another graph. */
 bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
 {

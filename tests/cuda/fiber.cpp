@@ -156,7 +156,7 @@ void look_at_wall(const Block &b, const char *kernel)
 {
     for (size_t i = b.chip.size() - WALL; i < b.chip.size(); i++)
         if (b.chip[i] != BRICK) {
-            fprintf(stderr, "shim: %s writes behind its memory on the chip\n", kernel);
+            fprintf(stderr, "shim: %s writes after the end of its memory on the chip\n", kernel);
             exit(3);
         }
 }

@@ -48,7 +48,7 @@ plans mlp --dtype bf16; same "an MLP has no graphs" "$(engines)" 0
 # Precompiled engines with bias and relu, in each type and layout.
 for dtype in f32 tf32 bf16; do
     plans lenet_relu --kernels=cudnn --dtype $dtype --batch 64
-    grep -q " conv2d + bias + relu  *cuDNN [0-9]" "$work/table" && grep -q "2 convolutions have operations behind them; in 2 the graph contains all of these" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
+    grep -q " conv2d + bias + relu  *cuDNN [0-9]" "$work/table" && grep -q "2 convolutions have operations after them; in 2 the graph contains all of these" "$work/table" && ok || bad "in $dtype bias and relu are not inside: $(tail -n 3 "$work/table")"
     ! grep -q "compiled" "$work/table" && ok || bad "in $dtype a program's convolution is compiled for it"
     grep -q "tensor-cores" "$work/table" && tensor=yes || tensor=no
     same "tensor cores in $dtype" "$tensor" "$([ $dtype = f32 ] && echo no || echo yes)"

@@ -47,7 +47,7 @@ on_the_processor() {
     both narrow "$cuda/narrow.tn"
     both resnet models/resnet20_cifar10.tn --batch 8 --shards 1 --set optimizer.lr=0.001 --set 'data=synthetic(samples=16,test_samples=8)'
     # The operations inside of graphs, and those that Tenon's kernels compute.
-    same "calls of last.tn without plans" "1 add behind it: not planned;3 batch_moments behind it: not planned;4 bias + relu behind it: not planned;2 bias behind it: not planned;1 relu_d + sum_to behind it: not planned;" "$(rows last)"
+    same "calls of last.tn without plans" "1 add after it: not planned;3 batch_moments after it: not planned;4 bias + relu after it: not planned;2 bias after it: not planned;1 relu_d + sum_to after it: not planned;" "$(rows last)"
     same "launches for statistics without plans" "3 0" "$(launches last batch_moments_parts) $(launches last batch_moments_sums)"
     if [ -d "$work/last-planned" ]; then
         same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d + sum_to inside;" "$(rows last-planned)"

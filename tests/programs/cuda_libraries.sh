@@ -136,7 +136,7 @@ fused() {
     rows() { sed -n '/RtGraphCall graph_calls/,/};/s/.*geometry.tn:\([0-9]*\)).*}, \/\* \(.*\) \*\//\1 \2/p' "$1"/*.cu | sort -u | tr '\n' ';'; }
     calls() { FAKE_LOG=1 "$1/gpu" --epochs 1 2>&1 | sed -n 's/^fake: a convolution by engine 1 + //p' | sort | uniq -c | awk '{ $1 = $1; print }' | tr '\n' ';'; }
     # Not planned: the convolution alone, and one kernel of Tenon for the rest.
-    same "rows without plans" "3 bias + relu behind it: not planned;4 bias behind it: not planned;4 relu_d behind it: not planned;" "$(rows "$work/geometry")"
+    same "rows without plans" "3 bias + relu after it: not planned;4 bias after it: not planned;4 relu_d after it: not planned;" "$(rows "$work/geometry")"
     same "kernels of bias or relu, without plans" 0 "$(kernels 'bias|relu' "$work/geometry/geometry.cu")"
     TENON_CUDNN=/nowhere/libcudnn.so.9 show > "$work/table"
     grep -q "^   3 .* conv2d  *cuDNN, not planned " "$work/table" && grep -q " conv2d_rest " "$work/table" && grep -q "each convolution without fusion" "$work/table" && ok || bad "the table without cuDNN: $(cat "$work/table")"
@@ -150,20 +150,20 @@ fused() {
     # Two steps of four shards, and one test batch of four shards.
     same "convolutions with more inside" "12 bias;12 bias + relu;8 relu_d;" "$(calls "$inside")"
     show > "$work/table"
-    grep -q "^   3 .* conv2d + bias + relu  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations behind them; in 3 the graph contains all of these" "$work/table" && ok || bad "the table: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d + bias + relu  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations after them; in 3 the graph contains all of these" "$work/table" && ok || bad "the table: $(cat "$work/table")"
     # A library without an engine for a relu.
     export FAKE_CUDNN=bias TENON_CACHE=$work/behind-cache
     planned behind "$geometry" --kernels=cudnn || bad "tenon build where no engine takes a relu: $(cat "$behind/said")"
     cp "$work/geometry/cpu" "$behind/cpu"
     steps behind
     same "the bits of a relu behind" "$(hashes "$work/geometry/0.jsonl")" "$(hashes "$behind/0.jsonl")"
-    same "rows where no engine takes a relu" "3 bias inside, relu behind it: no engine takes it;4 bias inside;4 relu_d behind it: no engine takes it;" "$(rows "$behind")"
+    same "rows where no engine takes a relu" "3 bias inside, relu after it: no engine takes it;4 bias inside;4 relu_d after it: no engine takes it;" "$(rows "$behind")"
     same "calls where no engine takes a relu" "24 bias;" "$(calls "$behind")"
     show > "$work/table"
     grep -q "^   3 .* conv2d + bias  *cuDNN 1 " "$work/table" && grep -q " conv2d_rest " "$work/table" && ok || bad "the table where no engine takes a relu: $(cat "$work/table")"
     # A library without an engine for bias and relu; and a program for one library meets another library.
     FAKE_CUDNN=alone TENON_CACHE=$work/alone-cache show > "$work/table"
-    grep -q "^   3 .* conv2d  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations behind them; in 0 the graph" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
+    grep -q "^   3 .* conv2d  *cuDNN 1 " "$work/table" && grep -q "3 convolutions have operations after them; in 0 the graph" "$work/table" && ok || bad "the table of convolutions alone: $(cat "$work/table")"
     FAKE_CUDNN=alone FAKE_DRIVER=13010 refuses "a graph that the library here has no engine for" "no engine for [a-z0-9]+ \(geometry.tn:[34]\): .*build it where this cuDNN is" "$inside/gpu" --epochs 1
     unset FAKE_CUDNN; export TENON_CACHE=$work/cache
     by=planned half geometry "$geometry" 0

@@ -29,7 +29,7 @@ for model in mlp lenet; do
         same "$model: $n rows are the first of all" "$(head -n $n "$work/out.csv" | cksum)" "$(cksum < "$work/few.out")"
     done
     succeeds "$model: .npy" "$work/p" predict --weights "$work/w.safetensors" --input "$work/x.csv" --output "$work/out.npy"
-    same "$model: .npy holds f32 rows behind its header" $((rows * 10 * 4)) $(($(stat -c %s "$work/out.npy") - 128))
+    same "$model: .npy holds f32 rows after its header" $((rows * 10 * 4)) $(($(stat -c %s "$work/out.npy") - 128))
 done
 
 # A word that is not a number, or of another type, is refused with its place.
@@ -90,7 +90,7 @@ two rows of names|form.csv:2: column 1 is 'x', not a number|a,b,c,d\nx,y,z,w\n1,
 a word in row 3|form.csv:3: column 4 is 'eight', not a number|a,b,c,d\n1,2,3,4\n5,6,7,eight\n
 a comma in a number|form.csv:1: column 2 is '2,5', not a number: write it with a point|1;2,5;3;4\n
 an open quote|form.csv:2: the quote in column 2 is not closed|1,2,3,4\n5,"6,7,8\n
-text behind a quote|form.csv:1: column 1 has text behind its closing quote|"1"2,2,3,4\n
+text behind a quote|form.csv:1: column 1 has text after its closing quote|"1"2,2,3,4\n
 too few|form.csv:2: 3 numbers where a sample of tiny has 4|1,2,3,4\n5,6,7\n
 a comma too many|form.csv:1: column 5 is empty|1,2,3,4,\n
 UTF-16|form.csv is in UTF-16: save it as UTF-8|\xff\xfe1\x00\n\x00
