@@ -38,7 +38,7 @@ const char *library_layer(Writer *w, const Node *n)
                                           file, n->span.line));
 }
 
-/* y (count, rows, columns) = a b + bias; turned: a (count, depth, rows), b (count, columns,
+/* y (count, rows, columns) = a b + bias; transposed: a (count, depth, rows), b (count, columns,
  * depth). */
 typedef struct Product {
     const Node *a, *b, *bias, *sums; /* sums (rows): sums of a over its depth */
@@ -47,7 +47,7 @@ typedef struct Product {
      * no mask */
     int undoes;
     int64_t count, rows, columns, depth;
-    bool turn_a, turn_b, add;
+    bool transpose_a, transpose_b, add;
 } Product;
 
 static int64_t input_size(const Node *n)
@@ -133,14 +133,14 @@ static Product dense_product(Writer *w, const Node *n)
     Product p = {.a = n->in[!y], .b = n->in[y], .count = 1};
 
     if (y) {
-        p.rows = rows, p.columns = o, p.depth = k, p.turn_b = true;
+        p.rows = rows, p.columns = o, p.depth = k, p.transpose_b = true;
         p.bias = n->nin > 2 ? n->in[2] : NULL, p.mask = mask_of(w, n);
     } else if (dx) {
         p.rows = rows, p.columns = k, p.depth = o;
         if (n->nin > 3 && takes_product(w, n->in[3]->in[0]))
             p.mask = n->in[3], p.undoes = row_of(w, n->in[3]->in[0]) + 1;
     } else {
-        p.rows = o, p.columns = k, p.depth = rows, p.turn_a = true;
+        p.rows = o, p.columns = k, p.depth = rows, p.transpose_a = true;
         p.sums = companion(w, n), p.add = !step_writes_sum(w->g, n, w->in->options);
     }
     return p;
@@ -152,9 +152,9 @@ static Product matrix_product(const Writer *w, const Node *n)
     const int64_t rows = y->dim[y->rank - 2], columns = y->dim[y->rank - 1];
     Product p = {.a = n->in[0], .b = n->in[1], .rows = rows, .columns = columns};
 
-    p.turn_a = node_bool(n, "transpose_a"), p.turn_b = node_bool(n, "transpose_b");
+    p.transpose_a = node_bool(n, "transpose_a"), p.transpose_b = node_bool(n, "transpose_b");
     p.count = w->g->step->chunk * (shape_count(y) / (rows * columns));
-    p.depth = a->dim[a->rank - (p.turn_a ? 2 : 1)];
+    p.depth = a->dim[a->rank - (p.transpose_a ? 2 : 1)];
     return p;
 }
 
@@ -168,8 +168,8 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
     const struct {
         bool is;
         const char *field;
-    } fields[] = {{p->turn_a, "turn_a = true"},
-                  {p->turn_b, "turn_b = true"},
+    } fields[] = {{p->transpose_a, "transpose_a = true"},
+                  {p->transpose_b, "transpose_b = true"},
                   {p->add, "add = true"},
                   {p->bias, "bias = true"},
                   {p->sums, "sums = true"},

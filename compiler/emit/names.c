@@ -121,7 +121,7 @@ const char *name_of(Writer *w, const Node *n)
         stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
                             node_int(n, "dx") ? "packed_dx" : "packed");
     else if (node_is(n, "dense_turn"))
-        stem = arena_printf(w->arena, "%s_turned", n->in[0]->name);
+        stem = arena_printf(w->arena, "%s_transposed", n->in[0]->name);
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);
     return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, name_upper(w->arena, stem)));

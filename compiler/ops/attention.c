@@ -208,11 +208,12 @@ static int64_t packed(int64_t n, int64_t k, int lanes)
     return part((n + panel - 1) / panel * panel * k);
 }
 
-static int64_t room(const Node *n, int lanes, int turned, int straight, int blocks, int operands)
+static int64_t room(const Node *n, int lanes, int transposed, int straight, int blocks,
+                    int operands)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads");
-    return turned * packed(t, d, lanes) + straight * packed(d, t, lanes) +
+    return transposed * packed(t, d, lanes) + straight * packed(d, t, lanes) +
            blocks * part(RT_ATTENTION_ROWS * (packed(t, 1, lanes) + lanes)) +
            operands * packed(d, RT_ATTENTION_ROWS, lanes);
 }

@@ -165,7 +165,7 @@ static void kernel_dx(const Node *n, Call *c)
         return;
     }
     if (node_is(n->in[0], "dense_turn"))
-        call_fn(c, "dense_dx_turned");
+        call_fn(c, "dense_dx_transposed");
     else
         call_product(c, "dense_dx");
     c->parts = true;

@@ -15,16 +15,16 @@
 #include "ops/example.h"
 
 /* Rows and columns after transposition. */
-static int64_t rows_of(const Shape *s, bool turned)
+static int64_t rows_of(const Shape *s, bool transposed)
 {
-    return s->dim[s->rank - 2 + turned];
+    return s->dim[s->rank - 2 + transposed];
 }
-static int64_t columns_of(const Shape *s, bool turned)
+static int64_t columns_of(const Shape *s, bool transposed)
 {
-    return s->dim[s->rank - 1 - turned];
+    return s->dim[s->rank - 1 - transposed];
 }
 
-static bool turned(const Node *n, int i)
+static bool transposed(const Node *n, int i)
 {
     return node_bool(n, i ? "transpose_b" : "transpose_a");
 }
@@ -45,8 +45,9 @@ static bool check_matrix(const Node *n, int i, Diag *d)
 static bool misfit(const Node *n, const char *why, Diag *d)
 {
     diag_error(d, n->span, "matmul of %s%s and %s%s does not fit: %s",
-               shape_text(diag_arena(d), &n->in[0]->shape), turned(n, 0) ? " turned" : "",
-               shape_text(diag_arena(d), &n->in[1]->shape), turned(n, 1) ? " turned" : "", why);
+               shape_text(diag_arena(d), &n->in[0]->shape), transposed(n, 0) ? " transposed" : "",
+               shape_text(diag_arena(d), &n->in[1]->shape), transposed(n, 1) ? " transposed" : "",
+               why);
     check_note(n, 0, d);
     check_note(n, 1, d);
     return false;
@@ -63,11 +64,11 @@ static bool shape(Node *n, Diag *d)
     if (!check_matrix(n, 0, d) || !check_matrix(n, 1, d))
         return false;
     const Shape *a = &n->in[0]->shape, *b = &n->in[1]->shape;
-    const int64_t k = columns_of(a, turned(n, 0)), l = rows_of(b, turned(n, 1));
+    const int64_t k = columns_of(a, transposed(n, 0)), l = rows_of(b, transposed(n, 1));
     Shape c = *a;
     if (!a->batched)
         return misfit(n, "the first has no samples", d);
-    if (shared(n) && (turned(n, 0) || a->rank != 2 || b->rank != 2))
+    if (shared(n) && (transposed(n, 0) || a->rank != 2 || b->rank != 2))
         return misfit(n, "weights need a sequence (N, T, F) that is not transposed as first input",
                       d);
     if (!shared(n) && a->rank != b->rank)
@@ -80,8 +81,8 @@ static bool shape(Node *n, Diag *d)
     for (int i = 0; i < a->rank - 2; i++)
         if (a->dim[i] != b->dim[i])
             return misfit(n, "the dimensions before the matrices differ", d);
-    c.dim[a->rank - 2] = rows_of(a, turned(n, 0));
-    c.dim[a->rank - 1] = columns_of(b, turned(n, 1));
+    c.dim[a->rank - 2] = rows_of(a, transposed(n, 0));
+    c.dim[a->rank - 1] = columns_of(b, transposed(n, 1));
     return check_result(n, c, d);
 }
 
@@ -91,7 +92,7 @@ static Node *of_weights(Graph *g, const Node *n)
     const Shape *w = &n->in[1]->shape;
     Node like = {.op = n->op, .span = n->span};
     node_set_int(g, &like, "units", w->dim[0]);
-    if (turned(n, 1)) {
+    if (transposed(n, 1)) {
         node_set_attr(g->arena, &like, (Attr){.key = "bias", .kind = ATTR_BOOL});
         return op_make_like(g, "dense", &like, 2, n->in[0], n->in[1]);
     }
@@ -110,11 +111,13 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return shared(&probe) ? of_weights(g, &probe) : op_make_like(g, "matmul", attrs, 2, x[0], x[1]);
 }
 
-static Node *product(Graph *g, const Node *n, Node *a, bool turn_a, Node *b, bool turn_b)
+static Node *product(Graph *g, const Node *n, Node *a, bool transpose_a, Node *b, bool transpose_b)
 {
     Node like = {.op = n->op, .span = n->span};
-    node_set_attr(g->arena, &like, (Attr){.key = "transpose_a", .kind = ATTR_BOOL, .i = turn_a});
-    node_set_attr(g->arena, &like, (Attr){.key = "transpose_b", .kind = ATTR_BOOL, .i = turn_b});
+    node_set_attr(g->arena, &like,
+                  (Attr){.key = "transpose_a", .kind = ATTR_BOOL, .i = transpose_a});
+    node_set_attr(g->arena, &like,
+                  (Attr){.key = "transpose_b", .kind = ATTR_BOOL, .i = transpose_b});
     return op_make_like(g, "matmul", &like, 2, a, b);
 }
 
@@ -122,7 +125,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *a = n->in[0], *b = n->in[1];
-    const bool ta = turned(n, 0), tb = turned(n, 1);
+    const bool ta = transposed(n, 0), tb = transposed(n, 1);
     if (grad_wanted(gr, a))
         grad_add(gr, a, ta ? product(g, n, b, tb, dy, true) : product(g, n, dy, false, b, !tb));
     if (grad_wanted(gr, b))
@@ -139,7 +142,7 @@ static int64_t matrices(const Node *n)
 
 static Cost cost(const Node *n)
 {
-    const double k = (double)columns_of(&n->in[0]->shape, turned(n, 0));
+    const double k = (double)columns_of(&n->in[0]->shape, transposed(n, 0));
     return (Cost){.flops = 2 * k * (double)shape_count(&n->shape),
                   .bytes = 4 * (double)(shape_count(&n->in[0]->shape) +
                                         shape_count(&n->in[1]->shape) + shape_count(&n->shape))};
@@ -150,10 +153,10 @@ static Cost cost(const Node *n)
 static void price(const Node *n, const Market *m, Price *p)
 {
     const Shape *c = &n->shape;
-    const int64_t k = columns_of(&n->in[0]->shape, turned(n, 0)), columns = c->dim[c->rank - 1];
+    const int64_t k = columns_of(&n->in[0]->shape, transposed(n, 0)), columns = c->dim[c->rank - 1];
     const double times = (double)(m->n * matrices(n));
     price_panels(p, m, times, c->dim[c->rank - 2], columns, (double)k);
-    p->cycles += times * (double)(k * columns) * (turned(n, 1) ? 0.6 : 2.0 / m->lanes);
+    p->cycles += times * (double)(k * columns) * (transposed(n, 1) ? 0.6 : 2.0 / m->lanes);
     p->values = cost(n).bytes / 4 * (double)(m->n * m->real);
     price_stream(p, m, p->values, p->values);
 }
@@ -170,9 +173,9 @@ static void kernel(const Node *n, Call *c)
     sizes_int(z, "count", c->n * matrices(n));
     sizes_int(z, "m", s->dim[s->rank - 2]);
     sizes_int(z, "n", s->dim[s->rank - 1]);
-    sizes_int(z, "k", columns_of(&n->in[0]->shape, turned(n, 0)));
-    sizes_bool(z, "turn_a", turned(n, 0));
-    sizes_bool(z, "turn_b", turned(n, 1));
+    sizes_int(z, "k", columns_of(&n->in[0]->shape, transposed(n, 0)));
+    sizes_bool(z, "transpose_a", transposed(n, 0));
+    sizes_bool(z, "transpose_b", transposed(n, 1));
     call_sizes(c, z);
 }
 

@@ -206,13 +206,13 @@ enum { DX_SUM = 4 };
 
 static bool turns(const Graph *g, const Node *dx)
 {
-    return node_attr(dx, "turned") ||
+    return node_attr(dx, "transposed") ||
            node_int(dx, "units") <= DX_SUM * g->recipe.batch * dense_rows(dx) * node_steps(dx);
 }
 
-/* The transposed copy of w, one for all dense_dx that read w.  Its number of reals is DENSE_TURNED
- * of dense.h. */
-static Node *turned(Graph *g, Node *w, const Node *dx, const Options *o)
+/* The transposed copy of w, one for all dense_dx that read w.  It has DENSE_TRANSPOSED reals
+ * (runtime/cpu/dense.h). */
+static Node *transposed(Graph *g, Node *w, const Node *dx, const Options *o)
 {
     const int64_t count =
         round_up(node_attr(dx, "x_shape")->list[0], 2 * o->vector) * node_int(dx, "units");
@@ -243,7 +243,7 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
             n->in[2] = reordered(g, n->in[2], w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
                                  w->mark == 2 ? w->flat : n->in[2]->flat);
         if (target_of(o).packs && !node_attr(n, "wide") && turns(g, n))
-            n->in[0] = turned(g, n->in[0], n, o);
+            n->in[0] = transposed(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);
     }

@@ -56,7 +56,7 @@ static bool is_large(const Node *n, int64_t real)
 void pass_wide(Graph *g, const Options *o, Diag *d)
 {
     const int64_t real = dtype_bytes(g->recipe.dtype);
-    const char *key = o->overlap || o->memory_limit ? "turned" : "wide";
+    const char *key = o->overlap || o->memory_limit ? "transposed" : "wide";
     Step s = {0};
 
     (void)d;

@@ -55,13 +55,13 @@ static const char *wider_value(const void *of, const char *name, const char *at)
 /* The dimensions of a sample, with ones before them up to the given rank: "1, 1, 3, 4". */
 static const char *widened(const Use *u, const Shape *from, int rank)
 {
-    int64_t dim[SHAPE_MAX], turned[SHAPE_MAX];
+    int64_t dim[SHAPE_MAX], transposed[SHAPE_MAX];
     const int ones = rank - from->rank;
     for (int i = 0; i < rank; i++)
         dim[i] = i < ones ? 1 : from->dim[i - ones];
     for (int i = 0; i < rank; i++) /* C, H, W become H, W, C */
-        turned[i] = u->dialect->channels_last && rank == 3 ? dim[(i + 1) % 3] : dim[i];
-    return python_list(u->arena, turned, rank, 0);
+        transposed[i] = u->dialect->channels_last && rank == 3 ? dim[(i + 1) % 3] : dim[i];
+    return python_list(u->arena, transposed, rank, 0);
 }
 
 /* The text of an operand.  Tenon matches dimensions of samples from the right.  In Python the batch

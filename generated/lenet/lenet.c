@@ -38,7 +38,7 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
 enum { /* offsets into `fixed`: computed from parameters in each step */
     CONV1_WEIGHT_PACKED          =    3550976,   /* (800) */
     CONV2_WEIGHT_PACKED          =    3554240,   /* (46080) */
-    DENSE2_WEIGHT_TURNED         =    3738624,   /* (5120) */
+    DENSE2_WEIGHT_TRANSPOSED     =    3738624,   /* (5120) */
     CONV2_WEIGHT_PACKED_DX       =    3759168,   /* (26000) */
 };
 
@@ -149,9 +149,9 @@ static KERNEL void sum_to_1(real *y, const real *a)
     channel_sum(y, a, 16, 10);
 }
 
-static KERNEL void dense_dx_turned_1(real *y, const real *a, const real *b, const real *c)
+static KERNEL void dense_dx_transposed_1(real *y, const real *a, const real *b, const real *c)
 {
-    dense_dx_turned(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 500, .o = 10 });
+    dense_dx_transposed(y, a, b, d_tanh, c, (Dense){ .n = 16, .k = 500, .o = 10 });
 }
 
 static KERNEL void sum_to_2(real *y, const real *a)
@@ -241,7 +241,7 @@ static void train_prepare(const Rt *r, char *t, int unit)
 
     /* lenet.tn:11  return dense(h, classes) */
     /* (5120) */
-    dense_turn_1(FIXED(real, DENSE2_WEIGHT_TURNED), FIXED(real, DENSE2_WEIGHT), unit); TICK(2);
+    dense_turn_1(FIXED(real, DENSE2_WEIGHT_TRANSPOSED), FIXED(real, DENSE2_WEIGHT), unit); TICK(2);
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (26000) */
@@ -357,7 +357,7 @@ static void train_slice_2(const Rt *r, char *t, int unit)
         sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128),
             BATCH(real, DDENSE2, 40)); TEAM_BARRIER; TICK(14);
         /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
-        dense_dx_turned_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TURNED),
+        dense_dx_transposed_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TRANSPOSED),
             BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TEAM_BARRIER; TICK(15);
 
         /* backward of lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
@@ -685,7 +685,7 @@ static const RtCall calls[] = {
     {"accuracy", "accuracy_1", "lenet.tn:16", 0, "", 0, 0.2581, 5632},
     {"ddense2", "softmax_cross_entropy_dx_1", "lenet.tn:16", 0, "", 0, 3.071, 1.024e+04},
     {"ddense2.bias", "sum_to_1", "lenet.tn:11", 0, "", 10, 1.208, 5440},
-    {"dh", "dense_dx_turned_1", "lenet.tn:11", 10000, "", 1.008e+04, 21.65, 5.171e+05},
+    {"dh", "dense_dx_transposed_1", "lenet.tn:11", 10000, "", 1.008e+04, 21.65, 5.171e+05},
     {"ddense1.bias", "sum_to_2", "lenet.tn:10", 0, "", 500, 10.46, 2.72e+05},
     {"dense1", "dense_wide_dx_1", "lenet.tn:10", 800000, "all samples at once", 8e+05, 1182, 1.377e+07},
     {"sums over samples", "memset", "", 0, "", 0, 16.57, 8.218e+05},

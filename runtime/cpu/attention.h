@@ -249,8 +249,8 @@ RT_INLINE void attention_dx(real *restrict dx, const real *restrict x, const rea
 {
     const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
     const int whole = a.t / ATTENTION_ROWS * ATTENTION_ROWS;
-    const int64_t turned = ATTENTION_PART(GEMM_PACKED(a.t, a.d));
-    real *kt = room, *vt = kt + turned, *kp = vt + turned,
+    const int64_t transposed = ATTENTION_PART(GEMM_PACKED(a.t, a.d));
+    real *kt = room, *vt = kt + transposed, *kp = vt + transposed,
          *p = kp + ATTENTION_PART(GEMM_PACKED(a.d, a.t)), *dp = p + ATTENTION_BLOCK(a.t);
     const AttentionPacked packed = {kt, vt, kp, p, dp, dp + ATTENTION_BLOCK(a.t)};
     const RtGrid part = team_grid(a.n, a.heads);

@@ -55,8 +55,8 @@ RT_INLINE void dense_dw_blas(real *dw, const real *x, const real *dy, Dense d)
 RT_INLINE void matmul_blas(real *c, const real *a, const real *b, Gemm g)
 {
     for (int s = 0; s < g.count; s++)
-        blas_product(c + (int64_t)s * g.m * g.n, a + (int64_t)s * g.m * g.k, g.turn_a,
-                     b + (int64_t)s * g.k * g.n, g.turn_b, g.m, g.n, g.k, 0);
+        blas_product(c + (int64_t)s * g.m * g.n, a + (int64_t)s * g.m * g.k, g.transpose_a,
+                     b + (int64_t)s * g.k * g.n, g.transpose_b, g.m, g.n, g.k, 0);
 }
 
 /* ------------------------------------------------------------------------------- convolutions */

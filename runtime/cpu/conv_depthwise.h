@@ -195,7 +195,7 @@ RT_INLINE void conv_depth_planes(real *y, const real *x, const real *p, const re
     ((q).r * (q).s <= CONV_DEPTH_SUMS && conv_depth_plane_count(q, 1) <= CONV_SCRATCH)
 
 /* The transposed convolution with stride 1, as a convolution with taps in reverse order. */
-RT_INLINE Conv conv_depth_turned(Conv c)
+RT_INLINE Conv conv_depth_transposed(Conv c)
 {
     Conv b = c;
     b.h = c.oh, b.w = c.ow, b.oh = c.h, b.ow = c.w;
@@ -216,7 +216,7 @@ RT_INLINE void conv_depthwise(real *y, const real *x, const real *p, const real 
 RT_INLINE void conv_depthwise_dx(real *dx, const real *p, const real *dy, Mask mask, const real *y,
                                  ConvGather back, Conv c)
 {
-    const Conv b = conv_depth_turned(c);
+    const Conv b = conv_depth_transposed(c);
     if (c.stride_h == 1 && c.stride_w == 1 && b.pad_h >= 0 && b.pad_w >= 0 && CONV_DEPTH_PLANES(b))
         conv_depth_planes(dx, dy, p, NULL, y, true, v_identity, mask, b);
     else

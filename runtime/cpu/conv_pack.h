@@ -86,9 +86,9 @@ RT_INLINE void conv2d_pack(real *restrict p, const real *restrict w, Conv c, int
         const ConvPackRow at = conv_pack_row(row, taps, panels);
         for (int half = 0; half < P; half += V) {
             const int first = at.panel * P + half;
-            pack_turned(p + row * inputs * P + half,
-                        w + (at.group * outputs + first) * stride + (int64_t)at.tap * inputs,
-                        stride, inputs, outputs - first, stream);
+            pack_transposed(p + row * inputs * P + half,
+                            w + (at.group * outputs + first) * stride + (int64_t)at.tap * inputs,
+                            stride, inputs, outputs - first, stream);
         }
     }
     if (stream)

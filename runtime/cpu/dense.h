@@ -214,7 +214,7 @@ RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *r
  * vectors of outputs.  If that is too much, W is transposed once a step to panels
  * [ceil(K / P)][O][P] of inputs, and the product has inputs in the lanes: a forward pass with K and
  * O exchanged. */
-#define DENSE_TURNED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
+#define DENSE_TRANSPOSED(k, o) ((int64_t)DENSE_PANELS(k) * (o)*P)
 
 /* Transposes V inputs by V outputs to rows of P reals.  Elements outside of W are 0; elements
  * outside of the copy are not stored. */
@@ -232,21 +232,23 @@ RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
 }
 
 /* This unit of `units` transposes its share: some of the halves of panels. */
-RT_INLINE void dense_turn(real *restrict turned, const real *restrict w, Dense d, int unit,
+RT_INLINE void dense_turn(real *restrict transposed, const real *restrict w, Dense d, int unit,
                           int units)
 {
     const int halves = 2 * DENSE_PANELS(d.k);
     for (int h = halves * unit / units; h < halves * (unit + 1) / units; h++)
         for (int o = 0; o < d.o; o += V)
-            dense_turn_square(turned + ((int64_t)(h / 2) * d.o + o) * P + h % 2 * V, w, d, h * V,
-                              o);
+            dense_turn_square(transposed + ((int64_t)(h / 2) * d.o + o) * P + h % 2 * V, w, d,
+                              h * V, o);
 }
 
 /* dense_dx with the copy of dense_turn. */
-RT_INLINE void dense_dx_turned(real *restrict dx, const real *restrict turned,
-                               const real *restrict dy, Mask mask, const real *restrict y, Dense d)
+RT_INLINE void dense_dx_transposed(real *restrict dx, const real *restrict transposed,
+                                   const real *restrict dy, Mask mask, const real *restrict y,
+                                   Dense d)
 {
-    dense_panels(dx, dy, turned, NULL, v_identity, mask, y, (Dense){.n = d.n, .k = d.o, .o = d.k});
+    dense_panels(dx, dy, transposed, NULL, v_identity, mask, y,
+                 (Dense){.n = d.n, .k = d.o, .o = d.k});
 }
 
 /* ---------------------------------------------------------------------- gradient of the weights */

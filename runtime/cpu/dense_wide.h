@@ -4,7 +4,7 @@
  * For large layers with small batches (compiler/passes/wide.c): a thread reads its panels once from
  * memory and uses them for all samples.  x, y and their gradients are those of the first shard, d.n
  * rows; the next shard's lie r->shard_bytes later.  Sums have the bits of dense and
- * dense_dx_turned.
+ * dense_dx_transposed.
  */
 #ifndef CPU_DENSE_WIDE_H
 #define CPU_DENSE_WIDE_H
@@ -67,16 +67,16 @@ RT_INLINE void dense_wide_dx(real *dx, const real *restrict w, const real *dy, M
 {
     const Dense back = {.n = d.n, .k = d.o, .o = d.k};
     const TileSplit t = tile_split(d.n, TILE_ROWS);
-    real turned[d.o * P] __attribute__((aligned(64)));
+    real transposed[d.o * P] __attribute__((aligned(64)));
     for (int h = 0; h < 2; h++)
         for (int o = 0; o < d.o; o += V)
-            dense_turn_square(turned + o * P + h * V, w, d, unit * P + h * V, o);
+            dense_turn_square(transposed + o * P + h * V, w, d, unit * P + h * V, o);
     for (int s = 0; s < r->shards; s++) {
         real *to = (real *)dense_wide_at(dx, r, s);
         const real *from = dense_wide_at(dy, r, s), *seen = y ? dense_wide_at(y, r, s) : NULL;
         for (int i = 0; i < t.bigs + t.smalls; i++)
-            dense_wide_panel(to, from, turned, NULL, v_identity, mask, seen, back, t, i, unit * P,
-                             false);
+            dense_wide_panel(to, from, transposed, NULL, v_identity, mask, seen, back, t, i,
+                             unit * P, false);
     }
 }
 

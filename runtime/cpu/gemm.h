@@ -14,7 +14,7 @@
 /* `count` matrices.  a (m, k), transposed (k, m); b (k, n), transposed (n, k); c (m, n). */
 typedef struct Gemm {
     int count, m, n, k;
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
 } Gemm;
 
 /* ------------------------------------------------------------------------------------ reference */
@@ -25,8 +25,8 @@ RT_INLINE void matmul_plain(real *c, const real *a, const real *b, Gemm g)
             for (int j = 0; j < g.n; j++) {
                 real sum = 0;
                 for (int k = 0; k < g.k; k++)
-                    sum += (g.turn_a ? a[(int64_t)k * g.m + i] : a[(int64_t)i * g.k + k]) *
-                           (g.turn_b ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j]);
+                    sum += (g.transpose_a ? a[(int64_t)k * g.m + i] : a[(int64_t)i * g.k + k]) *
+                           (g.transpose_b ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j]);
                 c[(int64_t)i * g.n + j] = sum;
             }
         a += (int64_t)g.m * g.k, b += (int64_t)g.k * g.n, c += (int64_t)g.m * g.n;
@@ -49,11 +49,11 @@ RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t
 }
 
 /* The same for b (n, k), whose rows are `step` apart: column j is row j. */
-RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64_t step, int k,
-                                int lanes)
+RT_INLINE void gemm_pack_transposed(real *restrict to, const real *restrict b, int64_t step, int k,
+                                    int lanes)
 {
-    pack_turned(to, b, step, k, lanes > V ? V : lanes, false);
-    pack_turned(to + V, b + V * step, step, k, lanes - V, false);
+    pack_transposed(to, b, step, k, lanes > V ? V : lanes, false);
+    pack_transposed(to + V, b + V * step, step, k, lanes - V, false);
 }
 
 /* Number of panels of n columns, and reals of all panels. */
@@ -61,12 +61,12 @@ RT_INLINE void gemm_pack_turned(real *restrict to, const real *restrict b, int64
 #define GEMM_PACKED(n, k) ((int64_t)GEMM_PANELS(n) * (k)*P)
 
 RT_INLINE void gemm_pack(real *restrict to, const real *restrict b, int64_t step, int n, int k,
-                         bool turned)
+                         bool transposed)
 {
     for (int j = 0; j < n; j += P, to += (int64_t)k * P) {
         const int lanes = n - j < P ? n - j : P;
-        if (turned)
-            gemm_pack_turned(to, b + j * step, step, k, lanes);
+        if (transposed)
+            gemm_pack_transposed(to, b + j * step, step, k, lanes);
         else
             gemm_pack_rows(to, b + j, step, k, lanes);
     }
@@ -134,8 +134,8 @@ RT_INLINE void matmul_panel(real *c, GemmA a, const real *b, Gemm g, int j, int 
     real panel[GEMM_DEPTH * P] __attribute__((aligned(64)));
     for (int k = 0; k < g.k; k += GEMM_DEPTH, a.at += GEMM_DEPTH * a.step) {
         const int depth = g.k - k < GEMM_DEPTH ? g.k - k : GEMM_DEPTH;
-        if (g.turn_b)
-            gemm_pack_turned(panel, b + (int64_t)j * g.k + k, g.k, depth, lanes);
+        if (g.transpose_b)
+            gemm_pack_transposed(panel, b + (int64_t)j * g.k + k, g.k, depth, lanes);
         else
             gemm_pack_rows(panel, b + (int64_t)k * g.n + j, g.n, depth, lanes);
         if (k == 0)
@@ -154,7 +154,7 @@ RT_INLINE void matmul(real *restrict c, const real *restrict a, const real *rest
     a += products.first * g.m * g.k, b += products.first * g.k * g.n,
         c += products.first * g.m * g.n;
     for (int64_t s = products.first; s < products.end; s++) {
-        const GemmA rows = {a, g.turn_a ? 1 : g.k, g.turn_a ? g.m : 1};
+        const GemmA rows = {a, g.transpose_a ? 1 : g.k, g.transpose_a ? g.m : 1};
         TEAM_IN(j, g.n / P, panels)
             matmul_panel(c, rows, b, g, j * P, P);
         if (full < g.n && team_has(panels, g.n / P))

@@ -133,8 +133,8 @@ RT_INLINE void pack_store(real *p, vec x, bool stream)
 
 /* to (count, V), rows P apart: column j is the `count` numbers at from + j step; 0 from column
  * `lanes` on. */
-RT_INLINE void pack_turned(real *restrict to, const real *restrict from, int64_t step, int count,
-                           int lanes, bool stream)
+RT_INLINE void pack_transposed(real *restrict to, const real *restrict from, int64_t step,
+                               int count, int lanes, bool stream)
 {
     for (int i = 0; i < count; i += V) {
         const int some = count - i < V ? count - i : V;

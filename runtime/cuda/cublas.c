@@ -139,13 +139,13 @@ static void describe_mask(const RtProduct *p, Ready *r)
 static void describe_product(const RtProduct *p, Ready *r, RtRounding rounding)
 {
     const cublasComputeType_t compute = compute_of(p, rounding);
-    const cublasOperation_t as_it_is = CUBLAS_OP_N, turned = CUBLAS_OP_T;
+    const cublasOperation_t as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
     const cublasLtEpilogue_t epilogue = epilogue_of(p);
     cublas_check(api.MatmulDescCreate(&r->how, compute, type), p, "describing the product");
-    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->turn_b ? &turned : &as_it_is,
-                  sizeof turned);
-    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->turn_a ? &turned : &as_it_is,
-                  sizeof turned);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSA, p->transpose_b ? &transposed : &as_it_is,
+                  sizeof transposed);
+    set_attribute(p, r, CUBLASLT_MATMUL_DESC_TRANSB, p->transpose_a ? &transposed : &as_it_is,
+                  sizeof transposed);
     set_attribute(p, r, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (p->bias || p->sums) { /* the heuristics use only the alignment of the address */
         const uintptr_t like = (uintptr_t)p->align;
@@ -216,8 +216,9 @@ static bool make_ready(const RtProduct *p, Ready *r, RtRounding rounding)
     const cudaDataType half = rounding == RT_F16 ? CUDA_R_16F : CUDA_R_16BF,
                        of = p->factors_half ? half : type;
     describe_product(p, r, rounding);
-    r->a = p->turn_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
-    r->b = p->turn_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
+    r->a =
+        p->transpose_b ? layout(p, of, p->depth, p->columns) : layout(p, of, p->columns, p->depth);
+    r->b = p->transpose_a ? layout(p, of, p->rows, p->depth) : layout(p, of, p->depth, p->rows);
     r->y = layout(p, p->half ? half : type, p->columns, p->rows);
     return settle(p, r);
 }
@@ -245,7 +246,7 @@ static bool take_apart(const RtProduct *p, Ready *r, RtRounding rounding)
     RtProduct alone = *p;
     alone.sums = false;
     r->apart = alone;
-    r->apart.columns = 1, r->apart.turn_b = false, r->apart.half = false;
+    r->apart.columns = 1, r->apart.transpose_b = false, r->apart.half = false;
     r->ones = ones(p, rounding);
     r->sums = rt_alloc(sizeof *r->sums);
     return make_ready(&alone, r, rounding) &&

@@ -28,7 +28,7 @@ typedef enum RtRounding {
 typedef struct RtProduct {
     const char *layer; /* "dense1 (lenet.tn:10)", for messages */
     int count, rows, columns, depth;
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     bool add;        /* the product is added to y: several calls make one sum */
     bool bias, relu; /* y = relu(a b + bias), a bias for each column */
     bool sums;       /* also computed; never with a bias */

@@ -61,7 +61,7 @@ enum { RANK = 5 };
 
 /* Strides of dims in their order, or with the second one innermost, or with the last two
  * swapped. */
-static void lay_out(const int64_t *dim, int rank, bool last, bool turned, int64_t *stride)
+static void lay_out(const int64_t *dim, int rank, bool last, bool transposed, int64_t *stride)
 {
     int order[RANK], n = 0;
     int64_t step = 1;
@@ -71,7 +71,7 @@ static void lay_out(const int64_t *dim, int rank, bool last, bool turned, int64_
     if (last) {
         memmove(order + 1, order, (size_t)n * sizeof *order);
         order[0] = 1;
-    } else if (turned && rank > 1) {
+    } else if (transposed && rank > 1) {
         order[0] = rank - 2;
         order[1] = rank - 1;
     }
@@ -85,7 +85,7 @@ static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
 {
     int64_t dim[RANK], stride[RANK], v, count = 1, bytes = 0;
     char w[CUDNN_NAME];
-    bool isvirtual = false, value = false, row = false, turned = false, given = false;
+    bool isvirtual = false, value = false, row = false, transposed = false, given = false;
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     int rank = 0;
     if (!next_word(s, w, sizeof w) || !type_of(w, &type))
@@ -104,8 +104,8 @@ static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
             value = true;
         else if (strcmp(w, "row") == 0)
             row = true;
-        else if (strcmp(w, "turned") == 0)
-            turned = true;
+        else if (strcmp(w, "transposed") == 0)
+            transposed = true;
         else
             cudnn_fail(g, "tensor %s: '%s' is not a flag", name, w);
         if (*g->why)
@@ -117,7 +117,7 @@ static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
     if (*g->why)
         return;
     if (!given)
-        lay_out(dim, rank, rank >= 4 && !row && !turned, turned, stride);
+        lay_out(dim, rank, rank >= 4 && !row && !transposed, transposed, stride);
     Desc d = cudnn_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     bytes = type == CUDNN_DATA_INT64 || type == CUDNN_DATA_DOUBLE ? 8 : 4;
     cudnn_set(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);

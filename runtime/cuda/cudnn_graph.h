@@ -5,8 +5,9 @@
  *
  * Statements are separated by ';'.  A tensor is NAME TYPE DIMS... [FLAGS].  dims are (N, C, H, W),
  * or (B, M, N) for matrices; with four and more dims channels are innermost, with fewer the order
- * is that of the dims.  Flags: `row` (order of the dims), `turned` (the last two dims are swapped
- * in memory), `strides S...`, `virtual` (never stored), `value` (one number, given by the host).
+ * is that of the dims.  Flags: `row` (order of the dims), `transposed` (the last two dims are
+ * swapped in memory), `strides S...`, `virtual` (never stored), `value` (one number, given by the
+ * host).
  * An operation is OP TENSORS... [OPTIONS]; cudnn_ops.c has the table.  Tensors are numbered from 1
  * in order: these numbers are the ids to which a program binds memory.
  *

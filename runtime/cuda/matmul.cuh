@@ -7,7 +7,7 @@
 
 struct Gemm {
     int count, m, n, k;
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
 };
 
 SIZE int matmul_blocks(Gemm g)
@@ -38,11 +38,11 @@ DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)
 }
 DEVICE void matmul(real *c, const real *a, const real *b, Gemm g)
 {
-    if (g.turn_a && g.turn_b)
+    if (g.transpose_a && g.transpose_b)
         matmul_tiles<ALONG_RESULT, ALONG_K>(c, a, b, g);
-    else if (g.turn_a)
+    else if (g.transpose_a)
         matmul_tiles<ALONG_RESULT, ALONG_RESULT>(c, a, b, g);
-    else if (g.turn_b)
+    else if (g.transpose_b)
         matmul_tiles<ALONG_K, ALONG_K>(c, a, b, g);
     else
         matmul_tiles<ALONG_K, ALONG_RESULT>(c, a, b, g);

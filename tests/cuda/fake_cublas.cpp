@@ -25,7 +25,7 @@ struct FakeBlas {
 struct FakeProduct {
     cublasComputeType_t compute;
     cudaDataType scale;
-    cublasOperation_t turn_a, turn_b;
+    cublasOperation_t transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
     unsigned char *bits; /* mask of a relu */
@@ -81,8 +81,8 @@ bool masks_well(const FakeProduct *p, const FakeMatrix *d)
 /* Whether the sizes, counts and types of D = op(A) op(B) are valid for the library. */
 bool fits(const FakeProduct *p, const FakeMatrix *a, const FakeMatrix *b, const FakeMatrix *d)
 {
-    const int64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
-    const int64_t n = p->turn_b ? b->rows : b->columns, depth = p->turn_b ? b->columns : b->rows;
+    const int64_t m = p->transpose_a ? a->columns : a->rows, k = p->transpose_a ? a->rows : a->columns;
+    const int64_t n = p->transpose_b ? b->rows : b->columns, depth = p->transpose_b ? b->columns : b->rows;
     const cudaDataType of = p->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
     const bool half = (a->type == CUDA_R_16BF || a->type == CUDA_R_16F) && b->type == a->type && p->compute == CUBLAS_COMPUTE_32F &&
                       (d->type == a->type || d->type == CUDA_R_32F);
@@ -122,10 +122,10 @@ std::vector<double> factors(cublasComputeType_t how, const FakeMatrix &l, const 
 
 void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double alpha, const void *a, const void *b, double beta, void *d)
 {
-    const int64_t depth = p.turn_a ? la.rows : la.columns;
+    const int64_t depth = p.transpose_a ? la.rows : la.columns;
     const bool off = wrong("wrong");
     for (int64_t i = 0; i < ld.count; i++) {
-        const std::vector<double> x = factors(p.compute, la, a, i, p.turn_a), y = factors(p.compute, lb, b, i, !p.turn_b);
+        const std::vector<double> x = factors(p.compute, la, a, i, p.transpose_a), y = factors(p.compute, lb, b, i, !p.transpose_b);
         for (int64_t column = 0; column < ld.columns; column++)
             for (int64_t row = 0; row < ld.rows; row++) {
                 double sum = off;
@@ -181,9 +181,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
 {
     switch (name) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
-        return take(&d->turn_a, v, bytes);
+        return take(&d->transpose_a, v, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSB:
-        return take(&d->turn_b, v, bytes);
+        return take(&d->transpose_b, v, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
         return take(&d->epilogue, v, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:

@@ -55,13 +55,13 @@ START_TEST(products)
     dense_dx(dx, p, dy, d_relu, x, d);
     check_close(dx, expect_dx, nx, "dense_dx");
 
-    real *turned = buffer(DENSE_TURNED(d.k, d.o));
+    real *transposed = buffer(DENSE_TRANSPOSED(d.k, d.o));
     for (int unit = 0; unit < 3; unit++)
-        dense_turn(turned, p, d, unit, 3);
-    check_guard(turned, DENSE_TURNED(d.k, d.o) * (int64_t)sizeof(real), "dense_turn");
-    dense_dx_turned(dx, turned, dy, d_relu, x, d);
-    check_close(dx, expect_dx, nx, "dense_dx_turned");
-    check_guard(dx, nx * (int64_t)sizeof(real), "dense_dx_turned");
+        dense_turn(transposed, p, d, unit, 3);
+    check_guard(transposed, DENSE_TRANSPOSED(d.k, d.o) * (int64_t)sizeof(real), "dense_turn");
+    dense_dx_transposed(dx, transposed, dy, d_relu, x, d);
+    check_close(dx, expect_dx, nx, "dense_dx_transposed");
+    check_guard(dx, nx * (int64_t)sizeof(real), "dense_dx_transposed");
 
     real *dw = random_buffer(nw, 5), *dp = panels(dw, d);
     dense_dw_plain(dw, x, dy, d);
@@ -69,7 +69,7 @@ START_TEST(products)
     check_guard(dp, DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real), "dense_dw");
     real *back = unpanels(dp, d);
     check_close(back, dw, nw, "dense_dw");
-    release(13, x, w, bias, dy, p, y, expect, dx, expect_dx, turned, dw, dp, back);
+    release(13, x, w, bias, dy, p, y, expect, dx, expect_dx, transposed, dw, dp, back);
 }
 END_TEST
 
@@ -93,7 +93,7 @@ END_TEST
 /* Threads that share each product: the bits of one thread. */
 typedef struct Shared {
     Dense d;
-    real *x, *p, *turned, *bias, *dy, *y, *sparse, *dx, *dx_turned, *dw;
+    real *x, *p, *transposed, *bias, *dy, *y, *sparse, *dx, *dx_transposed, *dw;
 } Shared;
 static void share_dense(void *arg)
 {
@@ -101,7 +101,7 @@ static void share_dense(void *arg)
     dense(s->y, s->x, s->p, s->bias, v_tanh, s->d);
     dense_sparse(s->sparse, s->x, s->p, s->bias, v_tanh, s->d);
     dense_dx(s->dx, s->p, s->dy, d_relu, s->x, s->d);
-    dense_dx_turned(s->dx_turned, s->turned, s->dy, d_relu, s->x, s->d);
+    dense_dx_transposed(s->dx_transposed, s->transposed, s->dy, d_relu, s->x, s->d);
     dense_dw(s->dw, s->x, s->dy, s->d);
 }
 
@@ -115,7 +115,7 @@ START_TEST(teams)
         s[i] = (Shared){d,
                         random_buffer(nx, 1),
                         panels(w, d),
-                        zero_buffer(DENSE_TURNED(d.k, d.o)),
+                        zero_buffer(DENSE_TRANSPOSED(d.k, d.o)),
                         random_buffer(d.o, 3),
                         random_buffer(ny, 4),
                         buffer(ny),
@@ -123,18 +123,18 @@ START_TEST(teams)
                         buffer(nx),
                         buffer(nx),
                         random_buffer(DENSE_COUNT(d.k, d.o), 5)};
-        dense_turn(s[i].turned, s[i].p, d, 0, 1);
+        dense_turn(s[i].transposed, s[i].p, d, 0, 1);
     }
     share_dense(&s[0]);
     as_team(_i % 2 ? 3 : 7, share_dense, &s[1]);
     check_same(s[1].y, s[0].y, ny * each, "dense by a team");
     check_same(s[1].sparse, s[0].sparse, ny * each, "dense_sparse by a team");
     check_same(s[1].dx, s[0].dx, nx * each, "dense_dx by a team");
-    check_same(s[1].dx_turned, s[0].dx_turned, nx * each, "dense_dx_turned by a team");
+    check_same(s[1].dx_transposed, s[0].dx_transposed, nx * each, "dense_dx_transposed by a team");
     check_same(s[1].dw, s[0].dw, DENSE_COUNT(d.k, d.o) * each, "dense_dw by a team");
     for (int i = 0; i < 2; i++)
-        release(10, s[i].x, s[i].p, s[i].turned, s[i].bias, s[i].dy, s[i].y, s[i].sparse, s[i].dx,
-                s[i].dx_turned, s[i].dw);
+        release(10, s[i].x, s[i].p, s[i].transposed, s[i].bias, s[i].dy, s[i].y, s[i].sparse, s[i].dx,
+                s[i].dx_transposed, s[i].dw);
     release(1, w);
 }
 END_TEST
@@ -196,7 +196,7 @@ static Layer layer_of(Dense d, int shards)
     return l;
 }
 
-/* The kernels for all shards together give the bits of dense and dense_dx_turned: n = 20 in tiles of two heights, sizes that
+/* The kernels for all shards together give the bits of dense and dense_dx_transposed: n = 20 in tiles of two heights, sizes that
  * fill no panel, one panel and many. */
 START_TEST(wide)
 {
@@ -206,11 +206,11 @@ START_TEST(wide)
     const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o;
     Layer l = layer_of(d, 3), out = layer_of(d, 3);
     real *w = random_buffer((int64_t)d.o * d.k, 2), *p = panels(w, d),
-         *bias = random_buffer(d.o, 3), *turned = buffer(DENSE_TURNED(d.k, d.o)), *y = buffer(ny),
+         *bias = random_buffer(d.o, 3), *transposed = buffer(DENSE_TRANSPOSED(d.k, d.o)), *y = buffer(ny),
          *dx = buffer(nx), *expect = buffer(nx);
     const Rt r = {.shard = l.memory, .shard_bytes = l.shard_bytes, .shards = l.shards};
 
-    dense_turn(turned, p, d, 0, 1);
+    dense_turn(transposed, p, d, 0, 1);
     for (int unit = 0; unit < DENSE_WIDE_UNITS(d.o); unit++)
         dense_wide((real *)(out.memory + out.dy), (real *)(l.memory + l.x), p, bias, v_relu, d, &r,
                    unit);
@@ -222,7 +222,7 @@ START_TEST(wide)
         const real *x = (real *)(l.memory + at + l.x), *dy = (real *)(l.memory + at + l.dy);
         dense(y, x, p, bias, v_relu, d);
         check_same((real *)(out.memory + at + out.dy), y, ny * (int64_t)sizeof(real), "dense_wide");
-        dense_dx_turned(dx, turned, dy, d_relu, x, d);
+        dense_dx_transposed(dx, transposed, dy, d_relu, x, d);
         check_same((real *)(out.memory + at + out.x), dx, nx * (int64_t)sizeof(real),
                    "dense_wide_dx");
         dense_dx_plain(expect, w, dy, d);
@@ -231,7 +231,7 @@ START_TEST(wide)
         check_close(dx, expect, nx, "dense_wide_dx");
     }
     check_guard(out.memory, out.shard_bytes * out.shards, "dense_wide");
-    release(9, w, p, bias, turned, y, dx, expect, l.memory, out.memory);
+    release(9, w, p, bias, transposed, y, dx, expect, l.memory, out.memory);
 }
 END_TEST
 

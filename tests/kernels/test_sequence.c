@@ -323,7 +323,7 @@ START_TEST(products)
 {
     for (int turn = 0; turn < 4; turn++) {
         Gemm g = gemms[_i];
-        g.turn_a = turn & 1, g.turn_b = turn & 2;
+        g.transpose_a = turn & 1, g.transpose_b = turn & 2;
         const int64_t na = (int64_t)g.count * g.m * g.k, nb = (int64_t)g.count * g.k * g.n,
                       nc = (int64_t)g.count * g.m * g.n;
         real *a = random_buffer(na, 1), *b = random_buffer(nb, 2), *c = buffer(nc), *d = buffer(nc);

@@ -46,7 +46,7 @@ batch_statistics      x86-64-v4   8  0   # the same
 batch_record          x86-64-v4   8  0   # the same, with 4 or 8 slices
 grad_update           x86-64-v3   9  0   # the last vector of an array, which is not whole, goes by way of the stack; constants of Adam
 grad_update           x86-64-v4   5  2   # the same, and two pointers
-dense_dx_turned       x86-64-v3   0  1   # a team's part, which a thread alone does not compute: text_cnn's one output is one term, the inner loop goes over panels
+dense_dx_transposed   x86-64-v3   0  1   # a team's part, which a thread alone does not compute: text_cnn's one output is one term, the inner loop goes over panels
 conv2d                x86-64-v3   0  2   # the ends of loops of 10 and 12 multiply-adds: the last input channels of 1 x 1, fewer than 16
 conv2d_dx             x86-64-v3   1  1   # the same; MobileNet's mask of lanes, on a path that 960 channels do not take
 conv2d_pool           x86-64-v3  13  1   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh

@@ -287,7 +287,7 @@ static Fake fake_rank(void)
 }
 
 /* Sends the message of `bytes` bytes that rank 0 waits for, with one wrong bit in byte `at`; -1: no wrong bit. */
-static void send_turned(Fake *f, int bytes, int at)
+static void send_flipped(Fake *f, int bytes, int at)
 {
     char m[sizeof(Head) + BYTES + CODE_BYTES];
     const Head h = {1, bytes};
@@ -377,7 +377,7 @@ START_TEST(a_message_that_was_changed_ends_the_run)
     static const int at[] = {sizeof(Head), sizeof(Head) + BYTES / 2, sizeof(Head) + BYTES - 1, sizeof(Head) + BYTES + 5};
     Child zero = start(0, 2, 10);
     Fake f = fake_rank();
-    send_turned(&f, BYTES, at[_i]);
+    send_flipped(&f, BYTES, at[_i]);
     ends(zero, 1, "a message of rank 1 was changed on its way here");
 }
 END_TEST
@@ -386,9 +386,9 @@ START_TEST(a_message_is_good_once)
 {
     Child zero = start(0, 2, 10);
     Fake f = fake_rank();
-    send_turned(&f, BYTES, -1);
+    send_flipped(&f, BYTES, -1);
     f.seal[TCP_DATA].sent = 0;                        /* its number again */
-    send_turned(&f, 1, -1);
+    send_flipped(&f, 1, -1);
     ends(zero, 1, "a message of rank 1 was changed on its way here");
 }
 END_TEST
@@ -397,8 +397,8 @@ START_TEST(a_fake_rank_could_play_its_part)            /* else the tests around 
 {
     Child zero = start(0, 2, 10);
     Fake f = fake_rank();
-    send_turned(&f, BYTES, -1);
-    send_turned(&f, 1, -1);
+    send_flipped(&f, BYTES, -1);
+    send_flipped(&f, 1, -1);
     last_words(&f, (Head){TAG_BYE, 0}, true);
     ends(zero, 0, NULL);
 }
