@@ -183,7 +183,7 @@ static Greeting *free_slot(Meeting *m)
 static void accept_some(Meeting *m, double now)
 {
     for (int i = 0; i < ACCEPTED; i++) {
-        const int fd = accept4(m->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const int fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
             Greeting *g = oldest_connection(m);
             if (!g)
@@ -219,14 +219,14 @@ static void call_rank(Meeting *m, Greeting *g, double now)
 
 /* Other ranks connect to the address at which rank 0 saw this rank.  So this rank listens on
  * loopback, in the same family, if it has called rank 0 on loopback, and else at all addresses. */
-static void open_door_for_guests(Meeting *m, const Greeting *g)
+static void listen_for_ranks(Meeting *m, const Greeting *g)
 {
     const Address *to = join_address(m, g);
     const Address six = {.v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT}};
     const Address four = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
-    if (m->door >= 0)
-        close(m->door);
-    join_open_door(m, to->any.sa_family == AF_INET6 ? &six : &four, address_is_loopback(to), 0);
+    if (m->listener >= 0)
+        close(m->listener);
+    join_listen(m, to->any.sa_family == AF_INET6 ? &six : &four, address_is_loopback(to), 0);
 }
 
 static void send_hello(Meeting *m, Greeting *g, double now)
@@ -240,7 +240,7 @@ static void send_hello(Meeting *m, Greeting *g, double now)
     }
     gethostname(host, sizeof host - 1);
     if (g->rank == 0 && g->line == TCP_DATA)
-        open_door_for_guests(m, g);
+        listen_for_ranks(m, g);
     g->hello = greet_hello(m->job, m->l->size, m->l->rank, g->rank, g->line, m->port, host);
     await_message(g, CHALLENGE);
     if (!send_greeting(g, &g->hello, sizeof g->hello))
@@ -340,7 +340,7 @@ void join_lines(Meeting *m, int want)
             break;
         if (now > m->until)
             die_of_missing_rank(m);
-        m->watch[0] = (struct pollfd){.fd = m->taken < want ? m->door : -1, .events = POLLIN};
+        m->watch[0] = (struct pollfd){.fd = m->taken < want ? m->listener : -1, .events = POLLIN};
         for (int i = 0; i < all; i++) {
             const Greeting *g = &m->greeting[i];
             m->watch[1 + i] = (struct pollfd){.fd = g->step == NONE || g->step == DONE ? -1 : g->fd,

@@ -1,4 +1,4 @@
-/* tcp_join.h -- the opening of all lines of a run: the interface of tcp_join.c and tcp_door.c for
+/* tcp_join.h -- the opening of all lines of a run: the interface of tcp_join.c and tcp_listen.c for
  * tcp_meet.c. */
 #ifndef COMM_TCP_JOIN_H
 #define COMM_TCP_JOIN_H
@@ -43,14 +43,14 @@ typedef struct Meeting {
     int nat;                    /* number of these addresses */
     char text[300];             /* rank 0's address in words: "node1:21000" */
     bool private;               /* only processes of this host can reach rank 0's address */
-    int door, port;             /* the socket at which this rank listens, and its port */
+    int listener, port;         /* the socket at which this rank listens, and its port */
     int taken;                  /* lines that other ranks have opened */
     int refused;                /* connections that were refused */
     char stranger[300];         /* the last of these, and the reason */
     const char *trouble;        /* reason of the last call that failed */
     int calls, slots;
     Greeting *greeting;   /* [calls + slots]: calls of this rank, then incoming connections */
-    struct pollfd *watch; /* [1 + calls + slots]: the door first */
+    struct pollfd *watch; /* [1 + calls + slots]: the listener first */
     Peer *peer;
     Place *place;
 } Meeting;
@@ -61,7 +61,7 @@ int join_slots(const Launch *l);
 
 /* Opens the socket at which this rank listens: at the first of n addresses that can be opened, or,
  * if n is 0, at all addresses of this host.  port 0: any port.  Dies if there is none. */
-void join_open_door(Meeting *m, const Address *only, int n, int port);
+void join_listen(Meeting *m, const Address *only, int n, int port);
 
 /* Plans the next calls: to ranks from .. to - 1, on lines first .. last each. */
 void join_plan(Meeting *m, int from, int to, int first, int last);

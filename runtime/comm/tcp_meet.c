@@ -119,7 +119,7 @@ static void check_places(const Meeting *m)
 static void meet_as_rank_0(Meeting *m)
 {
     const int size = m->l->size, port = address_port(&m->at[0]);
-    join_open_door(m, m->at, m->private ? m->nat : 0, port);
+    join_listen(m, m->at, m->private ? m->nat : 0, port);
     join_plan(m, 0, 0, 0, 0);
     join_lines(m, TCP_LINES * (size - 1));
     check_places(m);
@@ -148,7 +148,7 @@ static void meet_as_other_rank(Meeting *m)
 
 Peer *tcp_meet(const Launch *l, double limit)
 {
-    Meeting m = {.l = l, .limit = limit, .until = clock_now() + limit, .door = -1};
+    Meeting m = {.l = l, .limit = limit, .until = clock_now() + limit, .listener = -1};
     secret_find(l, &m.secret);
     find_meeting_place(&m);
     m.slots = join_slots(l);
@@ -165,7 +165,7 @@ Peer *tcp_meet(const Launch *l, double limit)
         meet_as_rank_0(&m);
     else
         meet_as_other_rank(&m);
-    close(m.door);
+    close(m.listener);
     for (int r = 0; r < l->size; r++)
         memcpy(m.peer[r].host, m.place[r].host, sizeof m.peer[r].host);
     free(m.place);

@@ -1,4 +1,4 @@
-/* tcp_door.c -- the socket at which a rank listens, and the open files that a run over TCP needs;
+/* tcp_listen.c -- the socket at which a rank listens, and the open files that a run over TCP needs;
  * see tcp_join.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -14,21 +14,21 @@ enum { MOST_SLOTS = 256, LEAST_SLOTS = 4 };
 static bool open_at(Meeting *m, Address a, int port)
 {
     address_set_port(&a, port);
-    m->door = address_listen(&a, TCP_LINES * m->l->size + MOST_SLOTS);
+    m->listener = address_listen(&a, TCP_LINES * m->l->size + MOST_SLOTS);
     m->port = address_port(&a);
-    return m->door >= 0;
+    return m->listener >= 0;
 }
 
-void join_open_door(Meeting *m, const Address *only, int n, int port)
+void join_listen(Meeting *m, const Address *only, int n, int port)
 {
     const Address six = {.v6 = {.sin6_family = AF_INET6}};
     const Address four = {.v4 = {.sin_family = AF_INET}};
-    m->door = -1;
-    for (int i = 0; i < n && m->door < 0; i++)
+    m->listener = -1;
+    for (int i = 0; i < n && m->listener < 0; i++)
         open_at(m, only[i], port);
     if (n == 0 && !open_at(m, six, port) && errno != EADDRINUSE && errno != EACCES)
         open_at(m, four, port); /* this host has no IPv6 */
-    if (m->door < 0)
+    if (m->listener < 0)
         rt_die("port %d, to which the other ranks connect, cannot be opened: %s; set another one "
                "for all ranks with TENON_MEET=HOST:PORT",
                port, strerror(errno));
