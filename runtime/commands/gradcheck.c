@@ -125,17 +125,17 @@ static double error_of(Check *c, const RtParam *w, int64_t place, double analyti
     static const struct {
         double h;
         bool wide, measure;
-    } way[] = {{1e-4, false, false}, {1e-5, false, false},     {1e-6, false, false},
-               {WIDE, true, false},  {WIDE / 10, true, false}, {1e-7, false, false},
-               {WIDE, true, true},   {WIDE / 10, true, true}};
-    enum { WAYS = sizeof way / sizeof *way, NARROW = 3 };
+    } method[] = {{1e-4, false, false}, {1e-5, false, false},     {1e-6, false, false},
+                  {WIDE, true, false},  {WIDE / 10, true, false}, {1e-7, false, false},
+                  {WIDE, true, true},   {WIDE / 10, true, true}};
+    enum { METHODS = sizeof method / sizeof *method, NARROW = 3 };
     double best = INFINITY;
-    for (int k = 0; k < WAYS && !(best < (k <= NARROW ? BOUND / 10 : BOUND)); k++) {
-        const double h = way[k].h, numeric = way[k].wide ? wide_difference(c, w, place, h)
-                                                         : difference(c, w, place, h);
-        const double least = way[k].measure ? 4 * noise(c, w, place) / h / BOUND
-                             : way[k].wide  ? 8 * DBL_EPSILON * fabs(c->value) / WIDE / BOUND
-                                            : 1e-8;
+    for (int k = 0; k < METHODS && !(best < (k <= NARROW ? BOUND / 10 : BOUND)); k++) {
+        const double h = method[k].h, numeric = method[k].wide ? wide_difference(c, w, place, h)
+                                                               : difference(c, w, place, h);
+        const double least = method[k].measure ? 4 * noise(c, w, place) / h / BOUND
+                             : method[k].wide  ? 8 * DBL_EPSILON * fabs(c->value) / WIDE / BOUND
+                                               : 1e-8;
         const double size = fmax(fmax(fabs(analytic), fabs(numeric)), fmax(1e-3 * scale, least));
         best = fmin(best, fabs(analytic - numeric) / size);
     }
