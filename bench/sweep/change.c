@@ -21,7 +21,7 @@ static bool same_layer(const Layer *a, const Layer *b)
 }
 
 /* Number of layers before layer i of a run that have its name and place. */
-static int turn(const Run *r, int i)
+static int count_before(const Run *r, int i)
 {
     int n = 0;
     for (int k = 0; k < i; k++)
@@ -29,20 +29,20 @@ static int turn(const Run *r, int i)
     return n;
 }
 
-static const Layer *find_layer(const Run *r, const Layer *like, int turn)
+static const Layer *find_layer(const Run *r, const Layer *like, int nth)
 {
     for (int i = 0; i < r->nlayer; i++)
-        if (same_layer(&r->layer[i], like) && turn-- == 0)
+        if (same_layer(&r->layer[i], like) && nth-- == 0)
             return &r->layer[i];
     return NULL;
 }
 
 /* A layer's ms in each run of a group that has it. */
-static int times(const Group *g, const Layer *like, int turn, double *ms, int most)
+static int times(const Group *g, const Layer *like, int nth, double *ms, int most)
 {
     int n = 0;
     for (int i = 0; i < g->n && n < most; i++) {
-        const Layer *l = find_layer(g->run[i], like, turn);
+        const Layer *l = find_layer(g->run[i], like, nth);
         if (l)
             ms[n++] = l->ms;
     }
@@ -65,8 +65,8 @@ static void parts(Arena *a, const Group *x, const Group *y, double floor, Change
         step += first->layer[i].ms;
     for (int i = 0; i < first->nlayer; i++) {
         const Layer *l = &first->layer[i];
-        const int which = turn(first, i);
-        const int n = times(x, l, which, before, MOST), m = times(y, l, which, after, MOST);
+        const int nth = count_before(first, i);
+        const int n = times(x, l, nth, before, MOST), m = times(y, l, nth, after, MOST);
         if (n < COMPARE_LEAST || m < COMPARE_LEAST)
             continue;
         Part p = {.layer = l, .ms = stats_difference(before, n, after, m, level)};
