@@ -185,7 +185,7 @@ void emit_plans_text(const EmitPlan *plan, int n, Text *t)
 }
 
 /* The index of the plan whose chosen variant is `graph`; -1: none. */
-static int plan_of(const Writer *w, const char *graph)
+static int plan_index(const Writer *w, const char *graph)
 {
     int i = w->in->nplan - 1;
     while (i >= 0 && strcmp(w->in->plan[i].graph[w->in->plan[i].variant], graph) != 0)
@@ -193,7 +193,8 @@ static int plan_of(const Writer *w, const char *graph)
     return i;
 }
 
-static EmitPlan taken(const Writer *w, const Node *n)
+/* The plan of n; without plans, the graph of the convolution only. */
+static EmitPlan plan_for(const Writer *w, const Node *n)
 {
     const EmitPlan p = unplanned(w->arena, w->g, n, w->in->options);
     for (int i = 0; i < w->in->nplan; i++)
@@ -271,7 +272,7 @@ bool graph_brings(const Writer *w, const Node *n)
     if (!n->nin || !is_graph(w->g, n->in[0], o, w->in->dtype))
         return false;
     const Tail t = tail_of(w->g, n->in[0], o);
-    return t.n && t.tensor[t.n - 1] == n && taken(w, n->in[0]).variant == 0;
+    return t.n && t.tensor[t.n - 1] == n && plan_for(w, n->in[0]).variant == 0;
 }
 
 static const char *apart_of(const Writer *w, const Node *n)
@@ -359,7 +360,7 @@ bool graph_lower(Writer *w, const Node *n)
     const bool y = n->op->role == ROLE_Y;
     const Tail t = tail_of(w->g, n, w->in->options);
     EmitPlan *p = arena_alloc(w->arena, sizeof *p);
-    *p = taken(w, n);
+    *p = plan_for(w, n);
     const int inside = t.n - p->variant, graph = library_row(w, &w->graphs, p->graph[p->variant]);
     const char *row = call_row(w, p, n, graph);
     CudaCall *c = library_call(w, "rt_graph", "cuDNN", n, library_row(w, &w->graph_calls, row));
@@ -388,11 +389,12 @@ void graph_tables(const Writer *w, Text *t)
     text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call "
                 "---- */\n\n");
     for (int i = 0; i < w->graphs.n; i++)
-        if (plan_of(w, w->graphs.row[i]) >= 0)
-            text_printf(t, "extern \"C\" const char rt_plan_%d[];\n", plan_of(w, w->graphs.row[i]));
+        if (plan_index(w, w->graphs.row[i]) >= 0)
+            text_printf(t, "extern \"C\" const char rt_plan_%d[];\n",
+                        plan_index(w, w->graphs.row[i]));
     text_add(t, "static const RtGraph graphs[] = {\n");
     for (int i = 0; i < w->graphs.n; i++) {
-        const int plan = plan_of(w, w->graphs.row[i]);
+        const int plan = plan_index(w, w->graphs.row[i]);
         text_printf(t, "    {\"%s\",\n        ", w->graphs.row[i]);
         if (plan >= 0)
             text_printf(t, "rt_plan_%d, %zu},\n", plan, w->in->plan[plan].bytes);

@@ -103,7 +103,7 @@ bool library_brings(const Writer *w, const Node *n)
 }
 
 /* Whether the library computes n.  It cannot read a constant, which has no memory. */
-static bool takes_product(const Writer *w, const Node *n)
+static bool by_library(const Writer *w, const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->op->leaf == LEAF_CONST)
@@ -117,7 +117,7 @@ static const Node *mask_of(const Writer *w, const Node *n)
 {
     for (int i = 0; i < w->g->nnode; i++) {
         const Node *dx = w->g->node[i];
-        if (node_is(dx, "dense_dx") && dx->nin > 3 && dx->in[3]->in[0] == n && takes_product(w, dx))
+        if (node_is(dx, "dense_dx") && dx->nin > 3 && dx->in[3]->in[0] == n && by_library(w, dx))
             return dx->in[3];
     }
     return NULL;
@@ -137,7 +137,7 @@ static Product dense_product(Writer *w, const Node *n)
         p.bias = n->nin > 2 ? n->in[2] : NULL, p.mask = mask_of(w, n);
     } else if (dx) {
         p.rows = rows, p.columns = k, p.depth = o;
-        if (n->nin > 3 && takes_product(w, n->in[3]->in[0]))
+        if (n->nin > 3 && by_library(w, n->in[3]->in[0]))
             p.mask = n->in[3], p.undoes = row_of(w, n->in[3]->in[0]) + 1;
     } else {
         p.rows = o, p.columns = k, p.depth = rows, p.transpose_a = true;
@@ -227,14 +227,14 @@ bool library_lower(Writer *w, const Node *n)
 {
     if (graph_lower(w, n))
         return true;
-    if (takes_product(w, n))
+    if (by_library(w, n))
         lower_product(w, n);
-    return takes_product(w, n);
+    return by_library(w, n);
 }
 
 /* ---- tables of the program */
 
-static bool takes_libraries(const Writer *w)
+static bool uses_libraries(const Writer *w)
 {
     return w->products.n || w->graphs.n;
 }
@@ -277,7 +277,7 @@ void library_tables(const Writer *w, Text *t)
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
-    if (!takes_libraries(w) && !w->apart_bytes)
+    if (!uses_libraries(w) && !w->apart_bytes)
         return;
     product_table(w, t);
     graph_tables(w, t);
@@ -289,7 +289,7 @@ void library_tables(const Writer *w, Text *t)
                     "before "
                     "conversion to f32; partial sums */\n",
                     workspace);
-    if (!takes_libraries(w)) {
+    if (!uses_libraries(w)) {
         text_add(t, "\n");
         return;
     }
@@ -312,7 +312,7 @@ void library_fields(const Writer *w, Text *t)
 {
     const Options *o = w->in->options;
 
-    if (takes_libraries(w))
+    if (uses_libraries(w))
         text_printf(t, "\n    .libraries = libraries,%s",
                     o->tf32                ? " .products = \"tf32\","
                     : o->half == HALF_BF16 ? " .products = \"bf16\","

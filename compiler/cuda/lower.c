@@ -226,7 +226,7 @@ static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Ca
     if (n->op->flags & OP_SUM && !n->shape.batched)
         cuda_give(w, c, BOOL(step_writes_sum(w->g, n, w->in->options)));
     if (node_is(n, "loss_scale"))
-        update_touch_scaling(w, c, false);
+        update_access_scaling(w, c, false);
     order_kernel(w, c, n);
     order_scan(w, c, n);
     return c;

@@ -30,9 +30,9 @@ int update_loss(const Graph *g);         /* index of the metric that is the loss
 const char *update_rule(const Graph *g); /* device function of the optimizer: "update_sgd" */
 /* Adds the accesses of the update of a parameter: its sum over the shards, the parameter and its
  * states. */
-void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad);
+void update_access(Writer *w, CudaCall *c, int sum, bool from_grad);
 /* adds the access to the scale of the loss */
-void update_touch_scaling(Writer *w, CudaCall *c, bool writes);
+void update_access_scaling(Writer *w, CudaCall *c, bool writes);
 
 /* ---- library.c: products of NVIDIA's libraries */
 

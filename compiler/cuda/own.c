@@ -155,7 +155,7 @@ static CudaCall *lower_own(Writer *w, int sum, const char *what)
     cuda_give(w, c, NUMBER(step->shards), NUMBER(update_loss(w->g)),
               SIZES(own_sizes(w, w->owned[sum])), TEXT(update_rule(w->g)),
               ACCESS(MEMORY_METRIC, 0, INT64_MAX, false));
-    update_touch(w, c, sum, false);
+    update_access(w, c, sum, false);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
     c->natural = w->owned[sum];
     return c;

@@ -114,7 +114,7 @@ static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p)
     c->operand[c->noperand - 1].param = p;
 }
 
-void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
+void update_access(Writer *w, CudaCall *c, int sum, bool from_grad)
 {
     const Sum *s = &w->g->step->sum[sum];
     const Param *p = s->param;
@@ -134,17 +134,17 @@ void update_touch(Writer *w, CudaCall *c, int sum, bool from_grad)
 
 /* Adds the accesses of the update of a part.  If ranks add gradients, the sums are also written to
  * the gradient buffer. */
-static void touch_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
+static void access_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
 {
     for (int i = 0; i < p->n; i++) {
-        update_touch(w, c, p->sum[i], from_grad);
+        update_access(w, c, p->sum[i], from_grad);
         if (!from_grad)
             give_gradient(w, c, &w->g->step->sum[p->sum[i]], true);
     }
 }
 
 /* Adds the access to the loss: nothing is updated if the loss is not finite. */
-static void touch_loss(Writer *w, CudaCall *c)
+static void access_loss(Writer *w, CudaCall *c)
 {
     const int loss = update_loss(w->g);
     if (loss >= 0)
@@ -152,7 +152,7 @@ static void touch_loss(Writer *w, CudaCall *c)
 }
 
 /* Adds an access to RtScaling (runtime/rt.h), the scale of the loss with --dtype f16. */
-void update_touch_scaling(Writer *w, CudaCall *c, bool writes)
+void update_access_scaling(Writer *w, CudaCall *c, bool writes)
 {
     enum { BYTES = 16 };
     const int64_t at = w->g->step->offset_scaling;
@@ -191,7 +191,7 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
         cuda_give(w, c, PARAM("int64_t ", "moments", name_of(w, node_root(s->root))),
                   VALUE(s->root, false));
     if (!added)
-        touch_loss(w, c);
+        access_loss(w, c);
     if (!s->known) {
         cuda_give(w, c,
                   PARAM("int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset)));
@@ -265,8 +265,8 @@ static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
     give_rows(w, c, p);
     cuda_give(w, c, PARAM("bool ", "from_grad", from_grad ? "true" : "false"),
               NUMBER(update_loss(w->g)), TEXT(update_rule(w->g)));
-    touch_part(w, c, p, from_grad);
-    touch_loss(w, c);
+    access_part(w, c, p, from_grad);
+    access_loss(w, c);
     return c;
 }
 
@@ -280,7 +280,7 @@ static CudaCall *lower_sums(Writer *w, const Part *p)
     cuda_give(w, c, GRADIENTS("char *", "grad", true));
     for (int i = 0; i < p->n; i++)
         cuda_give(w, c, VALUE(w->g->step->sum[p->sum[i]].root, false));
-    update_touch_scaling(w, c, false);
+    update_access_scaling(w, c, false);
     return c;
 }
 
@@ -310,9 +310,9 @@ static void lower_clipped(Writer *w)
     cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
               TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
               NUMBER(update_loss(g)), TEXT(update_rule(g)));
-    touch_part(w, c, &p, true);
-    update_touch_scaling(w, c, true);
-    touch_loss(w, c);
+    access_part(w, c, &p, true);
+    update_access_scaling(w, c, true);
+    access_loss(w, c);
     squares->inner_barrier = c->inner_barrier = true;
 }
 

@@ -288,7 +288,7 @@ static bool is_in_vain(const RtProduct *p, int n, int row)
     return p[row].mask && ready[row].masked && !read;
 }
 
-static void say_what_lacks(const RtProduct *p, int n)
+static void note_missing(const RtProduct *p, int n)
 {
     int relus = 0, inside = 0;
     for (int i = 0; i < n; i++)
@@ -317,7 +317,7 @@ void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t wo
     for (int i = 0; i < n; i++)
         if (is_in_vain(p, n, i) && !unmask(&p[i], &ready[i], rounding))
             has_none(&p[i]);
-    say_what_lacks(p, n);
+    note_missing(p, n);
 }
 
 /* ---- a call */

@@ -156,7 +156,7 @@ static int start(const Planner *p, int running)
     return running;
 }
 
-static void buried(const Planner *p, pid_t pid, int status)
+static void note_death(const Planner *p, pid_t pid, int status)
 {
     for (int i = 0; i < p->n; i++)
         if (p->answer[i].state == AT_WORK && p->answer[i].by == pid) {
@@ -174,7 +174,7 @@ static void plan_all(const Planner *p)
         running--;
         if (status == 0)
             continue;
-        buried(p, pid, status);
+        note_death(p, pid, status);
         if (atomic_load(p->next) < p->n)
             running = start(p, running);
     }
