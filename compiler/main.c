@@ -68,7 +68,7 @@ static int run(void *arg)
     Command c;
     const bool ok = command_parse(a, w->n, w->word, &c, d) &&
                     (c.kind < COMMAND_CHECK ? tool_answer(&c, d) : compile(a, &c, d)) &&
-                    tool_said(d);
+                    tool_flush(d);
     diag_print(d, stderr);
     arena_free(a);
     return ok ? 0 : 1;

@@ -34,7 +34,7 @@ static void drop(Readers *r, const Node *n, const Node *reader)
         }
 }
 
-static void sit(Readers *r, Node *n, int at)
+static void add_node(Readers *r, Node *n, int at)
 {
     n->seat = r->nseat;
     ARENA_PUSH(r->graph->arena, r->seat, r->nseat, ((Seat){.at = at}));
@@ -47,7 +47,7 @@ Readers *readers_new(Graph *g)
     Readers *r = arena_alloc(g->arena, sizeof *r);
     r->graph = g;
     for (int i = 0; i < g->nnode; i++)
-        sit(r, g->node[i], i);
+        add_node(r, g->node[i], i);
     return r;
 }
 
@@ -88,7 +88,7 @@ void readers_stand_in(Readers *r, Node *old, Node *by)
 {
     Graph *g = r->graph;
     const int at = r->seat[old->seat].at, id = by->id;
-    sit(r, by, at);
+    add_node(r, by, at);
     g->node[at] = by;
     g->node[--g->nnode] = NULL;
     by->id = old->id, old->id = id;
@@ -96,7 +96,7 @@ void readers_stand_in(Readers *r, Node *old, Node *by)
 
 void readers_add(Readers *r, Node *n)
 {
-    sit(r, n, r->graph->nnode - 1);
+    add_node(r, n, r->graph->nnode - 1);
 }
 
 void readers_set_input(Readers *r, Node *n, int i, Node *x)

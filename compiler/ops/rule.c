@@ -24,7 +24,7 @@ static void skip(Rule *r)
     r->at += strspn(r->at, " ");
 }
 
-static bool eat(Rule *r, char c)
+static bool accept(Rule *r, char c)
 {
     skip(r);
     if (*r->at != c)
@@ -57,10 +57,10 @@ static Node *variable(Rule *r, const char *name)
 static Node *call(Rule *r, const char *name)
 {
     Node *in[2] = {sum(r), NULL};
-    const int nin = eat(r, ',') ? 2 : 1;
+    const int nin = accept(r, ',') ? 2 : 1;
     if (nin == 2)
         in[1] = sum(r);
-    if (!eat(r, ')'))
+    if (!accept(r, ')'))
         bad(r, "wants )");
     return nin == 1 ? op_make_like(r->graph, name, r->node, 1, in[0])
                     : op_make_like(r->graph, name, r->node, 2, in[0], in[1]);
@@ -84,11 +84,11 @@ static Node *name(Rule *r)
 static Node *factor(Rule *r)
 {
     skip(r);
-    if (eat(r, '-'))
+    if (accept(r, '-'))
         return op_make(r->graph, "neg", r->node->span, 1, factor(r));
-    if (eat(r, '(')) {
+    if (accept(r, '(')) {
         Node *n = sum(r);
-        if (!eat(r, ')'))
+        if (!accept(r, ')'))
             bad(r, "wants )");
         return n;
     }
@@ -109,9 +109,9 @@ static Node *term(Rule *r)
 {
     Node *n = factor(r);
     for (;;)
-        if (eat(r, '*'))
+        if (accept(r, '*'))
             n = binary(r, "mul", n, factor(r));
-        else if (eat(r, '/'))
+        else if (accept(r, '/'))
             n = binary(r, "div", n, factor(r));
         else
             return n;
@@ -121,9 +121,9 @@ static Node *sum(Rule *r)
 {
     Node *n = term(r);
     for (;;)
-        if (eat(r, '+'))
+        if (accept(r, '+'))
             n = binary(r, "add", n, term(r));
-        else if (eat(r, '-'))
+        else if (accept(r, '-'))
             n = binary(r, "sub", n, term(r));
         else
             return n;

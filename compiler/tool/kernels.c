@@ -10,14 +10,14 @@
 #include "tool/tool.h"
 #include <string.h>
 
-static bool stands_in_the_way(const Command *c)
+static bool has_ranks(const Command *c)
 {
     return c->comm && strcmp(c->comm, "none") != 0;
 }
 
 bool kernels_open(const Command *c)
 {
-    if (!c->options.cuda || c->options.libraries || c->kernels || stands_in_the_way(c))
+    if (!c->options.cuda || c->options.libraries || c->kernels || has_ranks(c))
         return false;
     return c->kind == COMMAND_SHOW || tool_makes_program(c);
 }

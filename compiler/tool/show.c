@@ -271,7 +271,7 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 
 /* ---- prices */
 
-typedef struct Bill {
+typedef struct PriceTable {
     Arena *arena;
     const Graph *graph;
     const Options *options;
@@ -283,9 +283,9 @@ typedef struct Bill {
         Price price;
     } sum[8]; /* sums of each part */
     int nsum;
-} Bill;
+} PriceTable;
 
-static double milliseconds(const Bill *b, const Price *p)
+static double milliseconds(const PriceTable *b, const Price *p)
 {
     return 1e3 * market_seconds(&b->market, p->cycles);
 }
@@ -295,8 +295,8 @@ static const char *count_or_dash(Arena *a, double v)
     return v >= .5 ? text_commas(a, (int64_t)(v + .5)) : "-";
 }
 
-static void bill_row(Bill *b, const char *place, const char *name, const char *op,
-                     const char *words, const Price *p)
+static void print_price(PriceTable *b, const char *place, const char *name, const char *op,
+                        const char *words, const Price *p)
 {
     Arena *a = b->arena;
     const double peak = 1e6 * core_peak_gflops(b->market.core, b->market.real) * milliseconds(b, p);
@@ -315,7 +315,7 @@ static void add_price(Price *sum, const Price *p)
 
 /* Adds p to the sum of a part.  A network with batch_norm has many forward and backward phases,
  * which share one heading and one sum. */
-static void add_to_part(Bill *b, const char *part, const Price *p)
+static void add_to_part(PriceTable *b, const char *part, const Price *p)
 {
     if (!b->part || strcmp(b->part, part) != 0)
         printf("%s\n", part);
@@ -329,11 +329,11 @@ static void add_to_part(Bill *b, const char *part, const Price *p)
 }
 
 /* Prints the row of a call; n is its node, or NULL. */
-static void bill(Bill *b, const char *part, const Node *n, const char *name, const char *op,
-                 Price p)
+static void add_call(PriceTable *b, const char *part, const Node *n, const char *name,
+                     const char *op, Price p)
 {
     add_to_part(b, part, &p);
-    bill_row(b, place_of(b->arena, n), name, op, n ? step_price_words(b->arena, n, &p) : "", &p);
+    print_price(b, place_of(b->arena, n), name, op, n ? step_price_words(b->arena, n, &p) : "", &p);
     add_price(&b->total, &p);
 }
 
@@ -347,25 +347,25 @@ static bool begins_backward(const Phase *p)
 }
 
 /* Prints the calls of a phase that belong to the forward pass, or to the backward pass. */
-static void bill_phase(Bill *b, const char *part, int phase, bool backward)
+static void add_phase(PriceTable *b, const char *part, int phase, bool backward)
 {
     const Phase *p = &b->graph->step->phase[phase];
     const Price zero = step_price_zero(b->graph, phase, b->options);
     if (p->kind == PHASE_SLICE && backward == begins_backward(p) && zero.cycles > 0)
-        bill(b, part, NULL, "sums over samples", "memset", zero);
+        add_call(b, part, NULL, "sums over samples", "memset", zero);
     for (int i = 0; i < p->nnode; i++) {
         const Node *n = p->node[i];
         if (emit_is_call(n) && n->backward == backward)
-            bill(b, part, n, node_serves(b->arena, n), n->op->name,
-                 step_price(b->graph, n, b->options));
+            add_call(b, part, n, node_serves(b->arena, n), n->op->name,
+                     step_price(b->graph, n, b->options));
     }
     for (int i = 0; i < p->nknown; i++)
         if (p->known[i]->backward == backward)
-            bill(b, part, p->known[i], node_serves(b->arena, p->known[i]), p->known[i]->op->name,
-                 step_price(b->graph, p->known[i], b->options));
+            add_call(b, part, p->known[i], node_serves(b->arena, p->known[i]),
+                     p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
 }
 
-static void bill_sums(Bill *b, const char *part, bool from_grad)
+static void add_sums(PriceTable *b, const char *part, bool from_grad)
 {
     const Step *s = b->graph->step;
     for (int i = 0; i < s->nsum; i++) {
@@ -375,15 +375,15 @@ static void bill_sums(Bill *b, const char *part, bool from_grad)
                          : s->fused_update ? "sum, update"
                                            : "sum";
         if (!from_grad || m->update)
-            bill(b, part, m->root, m->param ? m->param->name : "", op,
-                 step_price_sum(b->graph, m, from_grad, b->options));
+            add_call(b, part, m->root, m->param ? m->param->name : "", op,
+                     step_price_sum(b->graph, m, from_grad, b->options));
     }
 }
 
 void show_price(Arena *a, const Graph *g, const Options *o)
 {
     const Step *s = g->step;
-    Bill b = {.arena = a, .graph = g, .options = o, .market = market_of(g, o, s->chunk)};
+    PriceTable b = {.arena = a, .graph = g, .options = o, .market = market_of(g, o, s->chunk)};
     const Core *core = b.market.core;
 
     printf("\nprice of a step of %lld samples on one core: %s at %.1f GHz, FMA peak %.1f GFLOP/s\n",
@@ -393,22 +393,22 @@ void show_price(Arena *a, const Graph *g, const Options *o)
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
         if (p->kind == PHASE_PREPARE)
-            bill_phase(&b, "prepare", i, false), bill_phase(&b, "prepare", i, true);
+            add_phase(&b, "prepare", i, false), add_phase(&b, "prepare", i, true);
         else if (p->kind == PHASE_SLICE || p->kind == PHASE_WIDE)
-            bill_phase(&b, "forward", i, false), bill_phase(&b, "backward", i, true);
+            add_phase(&b, "forward", i, false), add_phase(&b, "backward", i, true);
         else if (p->kind == PHASE_GRADIENT)
-            bill_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples",
-                      false);
+            add_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples",
+                     false);
         else if (!s->fused_update)
-            bill_sums(&b, "update", true);
+            add_sums(&b, "update", true);
     }
     puts("all");
     for (int i = 0; i < b.nsum; i++) {
         const char *part = b.sum[i].name, *sums = strstr(part, " over samples");
-        bill_row(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part,
-                 "", "", &b.sum[i].price);
+        print_price(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part,
+                    "", "", &b.sum[i].price);
     }
-    bill_row(&b, "", "total", "", "", &b.total);
+    print_price(&b, "", "total", "", "", &b.total);
     printf("      %s samples/s on one core without waiting; executed: includes the padding of "
            "tiles, excludes known zeros\n"
            "      peak: textbook FLOPs per second, as a share of the FMA peak; above 100 %% where "

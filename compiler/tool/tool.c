@@ -367,7 +367,7 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     }
 }
 
-bool tool_said(Diag *d)
+bool tool_flush(Diag *d)
 {
     const bool flushed = fflush(stdout) == 0;
     if (flushed && !ferror(stdout))

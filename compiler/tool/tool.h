@@ -12,6 +12,6 @@ bool tool_begin(Command *c, const Front *f, Diag *d);
 bool tool_finish(const Command *c, const Front *f, Diag *d);
 bool tool_makes_program(const Command *c); /* build, run, and emit of C or CUDA */
 EmitInput tool_emit_input(const Command *c, const Front *f);
-bool tool_said(Diag *d); /* whether all output was written: false if stdout is full or closed */
+bool tool_flush(Diag *d); /* flushes stdout; false, with an error, if stdout is full or closed */
 
 #endif

@@ -271,7 +271,7 @@ static const char *settle_case(const TuneTool *t, Case *c, double calls, const c
 }
 
 /* The first case of the same shape, or NULL: equal shapes are measured once. */
-static Case *twin(Case *c, int n)
+static Case *same_shape(Case *c, int n)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(c[i].shape, c[n].shape) == 0)
@@ -293,14 +293,14 @@ static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
     for (int i = 0; i < n; i++) {
         c[i] = (Case){.choice = &choice[i], .shape = shape_of(t, &choice[i], step.chunk, calls)};
         c[i].known = look_up_case(t, &c[i], text);
-        if (!c[i].known && !twin(c, i))
+        if (!c[i].known && !same_shape(c, i))
             add_trials(&trials, g, &c[i]);
     }
     if (trials.n && !(measured = run_trials(t, trials_text(&trials), d)))
         return;
     Text lines = text_new(a);
     for (int i = 0; i < n; i++) {
-        const Case *first = twin(c, i);
+        const Case *first = same_shape(c, i);
         if (first)
             choice[i].pick = first->choice->pick;
         else if (!c[i].known)
