@@ -149,7 +149,7 @@ static void late(int signal)
 
 /* Only the first thread that comes here continues and writes its message.  It ignores SIGPIPE: it
  * still has to remove files and to end other processes, although nobody may read the message. */
-static void silence_others(int code)
+static void die_once(int code)
 {
     while (atomic_flag_test_and_set(&dying))
         pause();
@@ -177,7 +177,7 @@ static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
         signal(SIGTERM, SIG_DFL);
         sleep(1);
     }
-    silence_others(code);
+    die_once(code);
     write_message("error: ", fmt, ap);
     end_process(code);
 }
@@ -200,7 +200,7 @@ void rt_lost(const char *fmt, ...)
 void rt_follow(int code, int rank)
 {
     code = code > 0 && code < 126 ? code : EXIT_LOST;
-    silence_others(code);
+    die_once(code);
     rt_note("ended because of rank %d, whose message says why", rank);
     end_process(code);
 }

@@ -72,8 +72,8 @@ void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during)
 
 /* Sends the parts of ranks mine .. mine + count - 1 to rank `to`, and receives those of ranks
  * theirs .. theirs + count - 1 from rank `from`. */
-static void trade_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from,
-                        int theirs, int count)
+static void exchange_parts(Comm *c, const CommPart *part, int n, int to, int mine, int from,
+                           int theirs, int count)
 {
     Exchange e = {.n = 0};
     for (int i = 0; i < n; i++) {
@@ -91,12 +91,12 @@ void comm_gather_now(Comm *c, const CommPart *part, int n)
     if ((c->size & (c->size - 1)) == 0)
         for (int d = 1; d < c->size; d *= 2) {
             const int partner = c->rank ^ d, mine = c->rank & -d;
-            trade_parts(c, part, n, partner, mine, partner, mine ^ d, d);
+            exchange_parts(c, part, n, partner, mine, partner, mine ^ d, d);
         }
     else
         for (int d = 1; d < c->size; d++) {
             const int from = (c->rank + c->size - d) % c->size;
-            trade_parts(c, part, n, (c->rank + d) % c->size, c->rank, from, from, 1);
+            exchange_parts(c, part, n, (c->rank + d) % c->size, c->rank, from, from, 1);
         }
 }
 

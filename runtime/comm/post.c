@@ -110,11 +110,11 @@ static void wait_for_post(Posts *q)
     pthread_cond_timedwait(&q->posted, &q->lock, &t);
 }
 
-static void answer_questions(CommState *s)
+static void try_answer(CommState *s)
 {
     if (pthread_mutex_trylock(&s->lock) != 0)
         return; /* the thread that holds the lock answers */
-    comm_attend(s);
+    comm_answer(s);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -153,7 +153,7 @@ static void *post_thread(void *arg)
         if (any)
             do_posts(s);
         else
-            answer_questions(s);
+            try_answer(s);
     }
     return NULL;
 }
@@ -182,7 +182,7 @@ void comm_posts(Comm *c, int most)
     pthread_mutex_unlock(&q->lock);
 }
 
-bool comm_hurry(CommState *s)
+bool comm_post_awaited(CommState *s)
 {
     return __atomic_load_n(&s->posts.awaited, __ATOMIC_RELAXED) != 0;
 }

@@ -10,12 +10,12 @@ enum { MESSAGE = 1 << 26 };                          /* bytes of one message at 
 enum { COMM_REQUESTS = 256 }; /* pending besides sums in halves: an exchange, questions, answers */
 
 /* What a rank is doing: its answer to a rank that waits for it. */
-typedef struct Whereabouts {
+typedef struct Progress {
     char doing[64]; /* "the sum of gradients"; "" while it computes */
     int64_t step;
     int64_t posts;  /* made so far */
     double seconds; /* since it began to do this */
-} Whereabouts;
+} Progress;
 
 /* A post of comm.h: a sum, or a gather if `sum` is NULL. */
 typedef struct Post {
@@ -50,14 +50,14 @@ typedef struct CommState {
     char (*host)[64];
     const char *doing;    /* NULL: computing */
     double since;         /* time at which `doing` began */
-    Whereabouts *of;      /* the answers of other ranks */
+    Progress *of;         /* the answers of other ranks */
     bool *answered;       /* whether a rank has answered */
     void (*let_go)(void); /* of comm_at_death */
 } CommState;
 
 /* Starts the thread of posts, which also answers questions while this rank computes. */
 void comm_start(CommState *s);
-bool comm_hurry(CommState *s); /* whether a thread waits for a post */
+bool comm_post_awaited(CommState *s); /* whether a thread waits for a post */
 void comm_await_all(Comm *c);
 
 /* Begin and end an operation with other ranks; operations do not nest.  comm_end returns the
@@ -66,7 +66,7 @@ void comm_begin(CommState *s, const char *during);
 double comm_end(CommState *s);
 void comm_enter(Comm *c, const char *during); /* the same on the caller's thread, after all posts */
 void comm_leave(Comm *c);
-void comm_attend(CommState *s); /* answers ranks that ask what this rank is doing */
+void comm_answer(CommState *s); /* answers ranks that ask what this rank is doing */
 
 /* To be called between comm_begin and comm_end. */
 void comm_gather_now(Comm *c, const CommPart *part, int n);

@@ -288,7 +288,7 @@ static void add_nodes(void *arg, int to, int from)
 
 /* Sends this rank's nodes of piece `to` to rank `to`, and receives the nodes of rank `from` of this
  * rank's piece. */
-static void trade_nodes(Comm *c, const CommSum *s, const char *x, int64_t n, int to, int from)
+static void exchange_nodes(Comm *c, const CommSum *s, const char *x, int64_t n, int to, int from)
 {
     const int bytes = s->real_bytes;
     const int64_t at = piece_begin(n, to, c->size), there = piece_begin(n, to + 1, c->size) - at;
@@ -311,7 +311,7 @@ static void sum_pieces(Comm *c, const CommSum *s, char *x, int64_t n)
         memcpy(s->scratch + i * here * bytes, x + (i - s->first[c->rank]) * s->next + at * bytes,
                (size_t)(here * bytes));
     for (int d = 1; d < c->size; d++)
-        trade_nodes(c, s, x, n, (c->rank + d) % c->size, (c->rank + c->size - d) % c->size);
+        exchange_nodes(c, s, x, n, (c->rank + d) % c->size, (c->rank + c->size - d) % c->size);
     tree_add(s->node, s->first[c->size], add_nodes, &piece);
     memcpy(x + at * bytes, s->scratch, (size_t)(here * bytes));
     for (int d = 1; d < c->size; d++) {

@@ -34,12 +34,10 @@ static int64_t posts_made(const CommState *s)
 
 /* A rank that computes while its posts run counts as computing, unless a thread waits for a
  * post. */
-static Whereabouts whereabouts(CommState *s)
+static Progress progress_of(CommState *s)
 {
-    const bool waits = s->doing && (!s->background || comm_hurry(s));
-    Whereabouts w = {.step = s->comm->step,
-                     .posts = posts_made(s),
-                     .seconds = clock_now() - s->since};
+    const bool waits = s->doing && (!s->background || comm_post_awaited(s));
+    Progress w = {.step = s->comm->step, .posts = posts_made(s), .seconds = clock_now() - s->since};
     snprintf(w.doing, sizeof w.doing, "%s", waits ? s->doing : "");
     return w;
 }
@@ -69,7 +67,7 @@ static void __attribute__((noreturn)) die_of_lost_rank(const CommState *s, int r
 }
 
 /* Answers questions, and records answers; ends the run if a rank is lost. */
-void comm_attend(CommState *s)
+void comm_answer(CommState *s)
 {
     char ask;
     const bool at_end = __atomic_load_n(&s->ending, __ATOMIC_RELAXED);
@@ -77,7 +75,7 @@ void comm_attend(CommState *s)
     if (gone >= 0)
         die_of_lost_rank(s, gone);
     for (int from; (from = s->t->waiting(TAG_ASK)) >= 0;) {
-        const Whereabouts w = whereabouts(s);
+        const Progress w = progress_of(s);
         receive_word(s, from, TAG_ASK, &ask, 1);
         send_word(s, from, TAG_ANSWER, &w, sizeof w);
     }
@@ -98,7 +96,7 @@ static void ask_all(CommState *s)
         if (r != c->rank)
             send_word(s, r, TAG_ASK, "", 1);
     while (clock_now() - began < ASKING) {
-        comm_attend(s);
+        comm_answer(s);
         nap(1000);
     }
 }
@@ -113,7 +111,7 @@ static bool started(const CommState *s)
  * point. */
 static bool is_elsewhere(const CommState *s, int r)
 {
-    const Whereabouts *w = &s->of[r];
+    const Progress *w = &s->of[r];
     return w->step != s->comm->step || w->posts < posts_made(s) ||
            (strcmp(w->doing, s->doing) != 0 && !(s->background && !*w->doing));
 }
@@ -139,7 +137,7 @@ static void give_up(CommState *s)
     for (int silent = 1; silent >= 0 && !named; silent--)
         for (int r = 0; r < c->size && named < 8; r++) {
             const size_t n = strlen(text);
-            const Whereabouts *w = &s->of[r];
+            const Progress *w = &s->of[r];
             if (r == c->rank || s->answered[r] == (silent == 1) || (!silent && !is_elsewhere(s, r)))
                 continue;
             named++;
@@ -206,7 +204,7 @@ void comm_rest(CommState *s, Wait *w)
     }
     nap(s->background ? 20 : 50);
     if (polls % 200 == 0) {
-        comm_attend(s);
+        comm_answer(s);
         if (clock_now() - w->began > (started(s) ? s->limit : s->at_start)) {
             give_up(s);
             *w = comm_wait_from_now();

@@ -103,7 +103,7 @@ static void add_node(void *arg, int to, int from)
 }
 
 /* Sends each rank its piece of this rank's numbers, and receives this rank's piece from each. */
-static void trade_pieces(Comm *c, const Room *r, int64_t n, int64_t here)
+static void exchange_pieces(Comm *c, const Room *r, int64_t n, int64_t here)
 {
     for (int d = 1; d < c->size; d++) {
         Exchange e = {.n = 0};
@@ -144,7 +144,7 @@ void wire_sum(Comm *c, const CommSum *s, int64_t from, int64_t n)
         leaf[i] = (Node){i, 1, 0};
     round_all(r.out, x, r.kept, n);
     widen(r.sum + c->rank * r.piece, r.out + at, here);
-    trade_pieces(c, &r, n, here);
+    exchange_pieces(c, &r, n, here);
     tree_add(leaf, c->size, add_node, &p);
     round_all(r.out + at, r.sum, r.kept_sum + at, here);
     widen(x + at, r.out + at, here);
