@@ -211,21 +211,25 @@ static void calls(const Writer *w, Text *t)
                 m.core->like, core_peak_gflops(m.core, m.real));
 }
 
-static void program(Writer *w, Text *t)
+/* Fields of RtProgram: where the program comes from. */
+static void origin_fields(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
-    const Graph *g = in->train;
-    const Step *s = g->step;
-    const Shape *x = &g->input->shape;
 
-    text_printf(t,
-                "const RtProgram rt_program = {\n    .model = \"%s\", .source = %s, .source_hash = "
-                "\"%s\",\n",
-                g->name, quote_c(w->arena, in->source_name), in->hash);
+    text_printf(t, "    .model = \"%s\", .source = %s, .source_hash = \"%s\",\n", in->train->name,
+                quote_c(w->arena, in->source_name), in->hash);
     text_printf(t, "    .compiler = \"%s\", .flags = %s, ", in->compiler_version,
                 quote_c(w->arena, in->flags));
     w->target->machine_fields(in, t);
     text_add(t, ".real_bytes = sizeof(real),\n");
+}
+
+/* Sizes of the batch, of the network and of the regions of memory. */
+static void size_fields(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+    const Step *s = g->step;
+
     text_printf(t,
                 "    .batch = %lld, .shards = %lld, .slices = SLICES, .chunk = CHUNK,\n    "
                 ".parameters = %lld, .flops_per_sample = %.0f,\n",
@@ -239,12 +243,20 @@ static void program(Writer *w, Text *t)
                 (long long)s->grad_bytes, s->fused_update ? "true" : "false");
     if (w->target->memory_fields)
         w->target->memory_fields(g, t);
+}
+
+/* Shapes of samples and outputs, and the metrics. */
+static void sample_fields(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+    const Shape *x = &g->input->shape;
+    const int64_t outputs = shape_count(&w->in->test->output->shape),
+                  labels = shape_count(&g->label->shape);
+    const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
+
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
     for (int i = 0; i < x->rank; i++)
         text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
-    const int64_t outputs = shape_count(&in->test->output->shape),
-                  labels = shape_count(&g->label->shape);
-    const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
     text_add(t, "}, ");
     if (x->rank && g->input->dtype == DT_I32)
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
@@ -256,42 +268,67 @@ static void program(Writer *w, Text *t)
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
+    text_printf(t, "},\n%s", graph_next_token(g) ? "    .perplexity = true,\n" : "");
+}
+
+/* Addresses and lengths of the tables of parameters, sums and phases. */
+static void table_fields(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train, *token = w->in->token;
+    const Step *s = g->step;
+
     text_printf(t,
-                "},\n%s    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = "
-                "%d,\n    .bucket = buckets, .nbucket = %d,\n",
-                graph_next_token(g) ? "    .perplexity = true,\n" : "", g->nparam, s->nsum,
-                s->ngradient, s->nbucket);
+                "    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = %d,\n"
+                "    .bucket = buckets, .nbucket = %d,\n",
+                g->nparam, s->nsum, s->ngradient, s->nbucket);
     if (w->ranges.len)
         text_add(t, "    .range = ranges, .nrange = sizeof ranges / sizeof *ranges,\n");
     text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
                 "= sizeof test / sizeof *test,\n");
-    if (in->token)
+    if (token)
         text_printf(t,
                     "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "
                     ".cached = %lld, .window = %lld,\n",
-                    (long long)in->token->carried, (long long)in->token->cached,
-                    (long long)in->token->window);
-    recipe(w, t, &g->recipe);
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
-                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
-    if (w->calls.len)
-        calls(w, t);
-    if (g->recipe.data.xz)
+                    (long long)token->carried, (long long)token->cached, (long long)token->window);
+}
+
+/* What the program is linked with: readers of data, transport, device. */
+static void link_fields(Writer *w, Text *t)
+{
+    const EmitInput *in = w->in;
+
+    if (in->train->recipe.data.xz)
         text_add(t, "    .unpack_xz = &rt_unpack_xz,\n");
     if (in->mpi)
         text_add(t, "    .transport = &rt_mpi,\n");
     if (in->nccl)
         text_add(t, "    .transport = &rt_tcp, .link = &rt_nccl,\n");
-    if (g->recipe.data.images)
+    if (in->train->recipe.data.images)
         text_add(t, "    .decode = &rt_decode_images,\n");
     text_add(t, "    .data_dirs = data_dirs,");
     if (w->target->device_fields)
         w->target->device_fields(w, t);
     text_add(t, "\n");
-    if (s->offset_scaling)
+}
+
+static void program(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+
+    text_add(t, "const RtProgram rt_program = {\n");
+    origin_fields(w, t);
+    size_fields(w, t);
+    sample_fields(w, t);
+    table_fields(w, t);
+    recipe(w, t, &g->recipe);
+    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
+                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
+    if (w->calls.len)
+        calls(w, t);
+    link_fields(w, t);
+    if (g->step->offset_scaling)
         text_add(t, "    .scaling = &scaling,\n");
-    text_add(t, "};\n\n");
-    text_add(t, "int main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
+    text_add(t, "};\n\nint main(int argc, char **argv)\n{\n    return rt_main(&rt_program, argc, "
                 "argv);\n}\n");
 }
 
