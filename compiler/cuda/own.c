@@ -49,10 +49,10 @@ void own_choose(Writer *w, const CudaCalls *l)
 
 /* ------------------------------------------------------------------------------- shared memory */
 
-/* OwnRoom of own.cuh: number of parts, which blocks take in turn, and reals of a part. */
-typedef struct Room {
+/* OwnLayout of own.cuh: number of parts, which blocks take in turn, and reals of a part. */
+typedef struct OwnLayout {
     int64_t parts, reals;
-} Room;
+} OwnLayout;
 
 static int64_t up(int64_t n, int64_t unit)
 {
@@ -60,26 +60,26 @@ static int64_t up(int64_t n, int64_t unit)
 }
 
 /* The parts of a gradient (O, K), as product_tile and product_blocks of product.cuh divide it. */
-static Room room_of_product(int64_t o, int64_t k)
+static OwnLayout layout_of_product(int64_t o, int64_t k)
 {
     int64_t tile = RT_TILE;
     while (tile > RT_TILE_SIDE && up(o, tile) * up(k, tile) < RT_FEW_BLOCKS)
         tile /= 2;
-    return (Room){up(o, tile) * up(k, tile), tile * tile};
+    return (OwnLayout){up(o, tile) * up(k, tile), tile * tile};
 }
 
-static Room room_of(const Writer *w, int sum)
+static OwnLayout layout_of(const Writer *w, int sum)
 {
     const Step *step = w->g->step;
     const Shape *shape = &step->sum[sum].root->shape;
     switch (kind_of(w->owned[sum])) {
     case DENSE:
-        return room_of_product(shape->dim[0], shape->dim[1]);
+        return layout_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
-        return (Room){shape->dim[0] * shape->dim[1],
-                      up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
+        return (OwnLayout){shape->dim[0] * shape->dim[1],
+                           up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
     default:
-        return (Room){step->sum[sum].count, 1};
+        return (OwnLayout){step->sum[sum].count, 1};
     }
 }
 
@@ -101,7 +101,7 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     for (int i = 0; i < step->nsum; i++) {
         if (!w->owned[i])
             continue;
-        const Room r = room_of(w, i);
+        const OwnLayout r = layout_of(w, i);
         const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * cuda_real_bytes(w);
         const bool does = all + bytes <= limit;
         if (fits)
@@ -122,7 +122,7 @@ CallPrice own_price(const Writer *w, int sum, int cluster)
     chip_bytes(w, cluster, fits);
     const double each = fits[sum] ? 2 : 3 + 2 * states(w);
     return (CallPrice){.bytes = (double)w->g->step->sum[sum].count * each * cuda_real_bytes(w),
-                       .blocks = (double)room_of(w, sum).parts,
+                       .blocks = (double)layout_of(w, sum).parts,
                        .peak = 1};
 }
 
@@ -229,18 +229,18 @@ bool own_is_updated(const Stages *s, const CudaCall *c)
 void own_spell(Writer *w, Text *t)
 {
     const Step *step = w->g->step;
-    Text rooms = text_new(w->arena), calls = text_new(w->arena);
+    Text layouts = text_new(w->arena), calls = text_new(w->arena);
 
     cuda_list(w, 0, 1);
     for (int i = 0; i < step->nsum; i++) {
         const Param *p = step->sum[i].param;
         if (!w->owned[i] && p)
-            text_printf(&rooms, "    {}, /* %s */\n", p->name);
+            text_printf(&layouts, "    {}, /* %s */\n", p->name);
         if (!w->owned[i])
             continue;
         const CudaCall *c = lower_own(w, i, "what");
         const char *call = spell_stage(w, c);
-        text_printf(&rooms, "    own_room(%s, %d), /* %s */\n", spell_sizes(w, c), states(w),
+        text_printf(&layouts, "    own_layout(%s, %d), /* %s */\n", spell_sizes(w, c), states(w),
                     p->name);
         text_printf(&calls, "    %s\n", call);
     }
@@ -248,10 +248,10 @@ void own_spell(Writer *w, Text *t)
     text_printf(t,
                 "/* Weights and states that stay on the chip during a launch if there is room: a "
                 "row for each row of update_rows. */\n"
-                "static const OwnRoom own_rooms[RT_OWNED] = {\n%s};\n"
+                "static const OwnLayout own_layouts[RT_OWNED] = {\n%s};\n"
                 "DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)\n{\n    "
                 "(void)what, (void)r, (void)chip;\n%s}\n\n",
-                rooms.s, calls.s);
+                layouts.s, calls.s);
 }
 
 const char *own_said(const Writer *w, int cluster)

@@ -347,7 +347,7 @@ void steps_write(Writer *w)
     text_printf(&t,
                 "static void train_launch(const Rt *first, int64_t stride, int n, unsigned "
                 "*arrived)\n{\n"
-                "    LAUNCH_STEPS(train_steps, %d, own_rooms, first, stride, n, arrived);\n}\n\n",
+                "    LAUNCH_STEPS(train_steps, %d, own_layouts, first, stride, n, arrived);\n}\n\n",
                 cluster);
     w->steps = t;
     w->samples = NULL;

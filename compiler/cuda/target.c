@@ -23,8 +23,9 @@ static void write_head(Writer *w, Text *t)
                 "*/\n",
                 w->in->options->arch, (long long)w->launches);
     text_printf(t,
-                "#define RT_ROOM %d /* bytes of shared memory of a block; the kernels of a launch "
-                "use it in turn */\n",
+                "#define RT_SHARED_BYTES %d /* of a block; the kernels of a launch use them in "
+                "turn "
+                "*/\n",
                 cuda_shared(w));
     if (w->in->options->persistent)
         text_printf(t,

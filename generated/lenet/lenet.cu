@@ -6,7 +6,7 @@
  *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB)
  *   for sm_90; a step takes 13 launches; each library call counts as one
  */
-#define RT_ROOM 16384 /* bytes of shared memory of a block; the kernels of a launch use it in turn */
+#define RT_SHARED_BYTES 16384 /* of a block; the kernels of a launch use them in turn */
 #include "rt.h"
 #include "cuda/kernels.cuh"
 

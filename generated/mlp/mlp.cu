@@ -7,7 +7,7 @@
  *           samples of two steps 803 kB
  *   for sm_90; a step takes 9 launches; each library call counts as one
  */
-#define RT_ROOM 16384 /* bytes of shared memory of a block; the kernels of a launch use it in turn */
+#define RT_SHARED_BYTES 16384 /* of a block; the kernels of a launch use them in turn */
 #define RT_PERSISTENT /* many steps are one launch */
 #define RT_OWNED 6 /* rows of update_rows: parameters that can stay on the chip */
 #include "rt.h"
@@ -766,13 +766,13 @@ static void test_slice(const Rt *r, char *t, int unit)
  */
 
 /* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */
-static const OwnRoom own_rooms[RT_OWNED] = {
-    own_room(own_1_size(), 1), /* dense3.bias */
-    own_room(own_2_size(), 1), /* dense3.weight */
-    own_room(own_3_size(), 1), /* dense2.bias */
-    own_room(own_4_size(), 1), /* dense2.weight */
-    own_room(own_5_size(), 1), /* dense1.bias */
-    own_room(own_6_size(), 1), /* dense1.weight */
+static const OwnLayout own_layouts[RT_OWNED] = {
+    own_layout(own_1_size(), 1), /* dense3.bias */
+    own_layout(own_2_size(), 1), /* dense3.weight */
+    own_layout(own_3_size(), 1), /* dense2.bias */
+    own_layout(own_4_size(), 1), /* dense2.weight */
+    own_layout(own_5_size(), 1), /* dense1.bias */
+    own_layout(own_6_size(), 1), /* dense1.weight */
 };
 DEVICE void owned(OwnWhat what, const Rt *r, const Chip &chip)
 {
@@ -906,7 +906,7 @@ KERNEL_OF_STEPS train_steps(const Rt *first, int64_t stride, int n, unsigned *ar
 
 static void train_launch(const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
-    LAUNCH_STEPS(train_steps, 0, own_rooms, first, stride, n, arrived);
+    LAUNCH_STEPS(train_steps, 0, own_layouts, first, stride, n, arrived);
 }
 
 static const RtPhase train[] = {

@@ -60,14 +60,14 @@ struct SumOwn {
     }
 };
 
-/* ------------------------------------------------------------------------------- room */
+/* ------------------------------------------------------------------------------- layout */
 
-struct OwnRoom {
+struct OwnLayout {
     int parts, reals; /* reals of a part: weights and states */
 };
-template <class Of> SIZE OwnRoom own_room(Of of, int states)
+template <class Of> SIZE OwnLayout own_layout(Of of, int states)
 {
-    return OwnRoom{of.parts(), of.slots() * of.width * (1 + states)};
+    return OwnLayout{of.parts(), of.slots() * of.width * (1 + states)};
 }
 
 /* Offset of each parameter in a block's shared memory, in reals; -1: it stays in memory. */
@@ -78,13 +78,13 @@ struct Chip {
 
 /* Decides which parameters fit, in order, for a launch of `blocks` blocks with `limit` bytes
  * each. */
-static inline Chip chip_of(const OwnRoom *room, int blocks, int64_t limit)
+static inline Chip chip_of(const OwnLayout *layout, int blocks, int64_t limit)
 {
     Chip c = {};
     for (int i = 0; i < RT_OWNED; i++) {
         const int64_t bytes =
-            (int64_t)ceil_div(room[i].parts, blocks) * room[i].reals * (int64_t)sizeof(real);
-        const bool fits = room[i].parts > 0 && c.bytes + bytes <= limit;
+            (int64_t)ceil_div(layout[i].parts, blocks) * layout[i].reals * (int64_t)sizeof(real);
+        const bool fits = layout[i].parts > 0 && c.bytes + bytes <= limit;
         c.at[i] = fits ? c.bytes / (int)sizeof(real) : -1;
         c.bytes += fits ? (int)bytes : 0;
     }
@@ -97,10 +97,10 @@ DEVICE real *chip_memory()
     return (real *)shim_chip();
 }
 #else
-extern __shared__ __align__(16) unsigned char chip_room[];
+extern __shared__ __align__(16) unsigned char chip_shared[];
 DEVICE real *chip_memory()
 {
-    return (real *)chip_room;
+    return (real *)chip_shared;
 }
 #endif
 

@@ -3,8 +3,8 @@
  *
  * A stage is what an ordinary program launches: the same device function, whose parts are divided
  * among the resident blocks (FOR_BLOCKS, FOR_ROWS, FOR_EACH).  The order inside each part is the
- * same, so the bits are those of the ordinary program.  All stages share one room of shared memory
- * (SHARED in threads.cuh).
+ * same, so the bits are those of the ordinary program.  All stages use the same shared memory of
+ * the block (SHARED in threads.cuh).
  *
  * There are two barriers.  grid_barrier: as many blocks as fit on the GPU, started together (a
  * cooperative launch), count their arrivals in memory.  cluster_barrier: the barrier of one
@@ -86,10 +86,10 @@ typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived, Ch
 #ifdef RT_SHIM
 /* The stand-in launches few blocks, and not as many as a cluster, so that most stages have more
  * parts than blocks. */
-static void launch_together(const char *name, Steps *steps, int, const OwnRoom *room,
+static void launch_together(const char *name, Steps *steps, int, const OwnLayout *layout,
                             const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
-    const Chip chip = chip_of(room, shim_blocks_together(), shim_chip_limit());
+    const Chip chip = chip_of(layout, shim_blocks_together(), shim_chip_limit());
     shim_enqueue_together(rt_cuda_stream, name, THREADS, chip.bytes,
                           [=] { steps(first, stride, n, arrived, chip); });
 }
@@ -115,7 +115,7 @@ static int blocks_at_once(const char *name, Steps *steps, int bytes)
     return blocks;
 }
 
-/* Bytes that each of `blocks` blocks on a multiprocessor can have besides the room of the
+/* Bytes that each of `blocks` blocks on a multiprocessor can have besides the shared memory of the
  * stages. */
 static int64_t chip_limit(const char *name, Steps *steps, int blocks)
 {
@@ -134,13 +134,13 @@ struct Together {
 };
 
 /* As many blocks as the GPU holds at the same time. */
-static Together all_together(const char *name, Steps *steps, const OwnRoom *room)
+static Together all_together(const char *name, Steps *steps, const OwnLayout *layout)
 {
     const int each = blocks_at_once(name, steps, 0),
               blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
-    Together t = {blocks, chip_of(room, blocks, chip_limit(name, steps, each))};
+    Together t = {blocks, chip_of(layout, blocks, chip_limit(name, steps, each))};
     if (blocks_at_once(name, steps, t.chip.bytes) < each) {
-        t.chip = chip_of(room, blocks, 0);
+        t.chip = chip_of(layout, blocks, 0);
         blocks_at_once(name, steps, 0);
     }
     return t;
@@ -148,12 +148,12 @@ static Together all_together(const char *name, Steps *steps, const OwnRoom *room
 
 /* As many blocks as requested, or 8 if the GPU has no room for a larger cluster: all GPUs with
  * clusters support 8. */
-static Together cluster_together(const char *name, Steps *steps, const OwnRoom *room,
+static Together cluster_together(const char *name, Steps *steps, const OwnLayout *layout,
                                  cudaLaunchConfig_t c)
 {
     const int64_t limit = chip_limit(name, steps, 1);
     int clusters = 0;
-    Together t = {(int)c.gridDim.x, chip_of(room, (int)c.gridDim.x, limit)};
+    Together t = {(int)c.gridDim.x, chip_of(layout, (int)c.gridDim.x, limit)};
     rt_cuda_check(cudaFuncSetAttribute((const void *)steps,
                                        cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
                   name);
@@ -163,13 +163,13 @@ static Together cluster_together(const char *name, Steps *steps, const OwnRoom *
         clusters > 0)
         return t;
     cudaGetLastError(); /* clears the error, which has been handled */
-    t = Together{8, chip_of(room, 8, limit)};
+    t = Together{8, chip_of(layout, 8, limit)};
     blocks_at_once(name, steps, t.chip.bytes);
     return t;
 }
 
 /* cluster: number of blocks of the cluster; 0: no cluster, all blocks that fit. */
-static void launch_together(const char *name, Steps *steps, int cluster, const OwnRoom *room,
+static void launch_together(const char *name, Steps *steps, int cluster, const OwnLayout *layout,
                             const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
     static Together t;
@@ -185,7 +185,8 @@ static void launch_together(const char *name, Steps *steps, int cluster, const O
     else
         attribute.val.cooperative = 1;
     if (t.blocks == 0)
-        t = cluster ? cluster_together(name, steps, room, config) : all_together(name, steps, room);
+        t = cluster ? cluster_together(name, steps, layout, config)
+                    : all_together(name, steps, layout);
     config.gridDim = dim3(t.blocks), config.dynamicSmemBytes = t.chip.bytes;
     if (cluster)
         attribute.val.clusterDim.x = t.blocks;
@@ -194,8 +195,8 @@ static void launch_together(const char *name, Steps *steps, int cluster, const O
 #endif
 
 /* Launches up to n steps: a step whose loss is not finite is the last. */
-#define LAUNCH_STEPS(steps, cluster, room, first, stride, n, arrived)                              \
+#define LAUNCH_STEPS(steps, cluster, layout, first, stride, n, arrived)                            \
     (rt_cuda_clear(arrived, sizeof *(arrived)),                                                    \
-     launch_together(#steps, steps, cluster, room, first, stride, n, arrived))
+     launch_together(#steps, steps, cluster, layout, first, stride, n, arrived))
 
 #endif

@@ -19,13 +19,13 @@
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
-#ifndef RT_ROOM
-#define RT_ROOM 16384 /* bytes, in kernels that use it; generated programs define their own */
+#ifndef RT_SHARED_BYTES
+#define RT_SHARED_BYTES 16384 /* in kernels that use it; generated programs define their own */
 #endif
-static __shared__ __align__(16) unsigned char shared_room[RT_ROOM];
+static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED_BYTES];
 #define SHARED(type, name)                                                                         \
-    static_assert(sizeof(type) <= RT_ROOM, "RT_ROOM is too little shared memory for " #type);      \
-    type &name = *(type *)shared_room
+    static_assert(sizeof(type) <= RT_SHARED_BYTES, "RT_SHARED_BYTES is too small for " #type);     \
+    type &name = *(type *)shared_memory
 #define block_sync() __syncthreads() /* a barrier for all threads of the block */
 #endif
 
