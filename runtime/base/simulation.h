@@ -33,6 +33,9 @@ void simulation_next(Simulation *s, const char *what, double bytes, double local
 bool simulation_tick(int call);
 bool simulation_runs(void); /* whether the caller is a member of a simulated team */
 
+/* For tests: nanoseconds, instead of the clocks of the machine and of the thread; NULL: those. */
+extern int64_t (*simulation_clock)(void);
+
 /* For tests (tests/tools/lines.c); NULL: nothing.  Called at the begin of each job with team,
  * thread and part -1, and after each part of a unit.  Teams compute at the same time; in a team,
  * equal parts of its threads do.  A thread without a team is a team of its own, in part 0. */
