@@ -284,12 +284,12 @@ END_TEST
 
 START_TEST(counting)
 {
-    const real x[2][4] = {{1, 3, 3, 0}, {5, 1, 2, 5}};
+    const real x[8 + 2 * V] = {1, 3, 3, 0, 5, 1, 2, 5}; /* kernels read whole vectors */
     const int32_t first[2] = {1, 0}, second[2] = {2, 3};
     real correct[2], hot[8];
-    accuracy(correct, x[0], first, 2, 4);
+    accuracy(correct, x, first, 2, 4);
     ck_assert(correct[0] == 1 && correct[1] == 1);
-    accuracy(correct, x[0], second, 2, 4);
+    accuracy(correct, x, second, 2, 4);
     ck_assert(correct[0] == 0 && correct[1] == 0);
     one_hot(hot, second, 2, 4);
     for (int i = 0; i < 8; i++)
