@@ -8,13 +8,13 @@ extern const EmitTarget cuda_target;
 /* A launch of a training step on a GPU, or a stage of a launch of many steps.  FLOPs, bytes and
  * predicted seconds are sums over all its runs in a step. */
 typedef struct EmitLaunch {
-    const Node *node;     /* node of its first call; NULL: the update, a metric */
-    const char *what;     /* "conv2d + tanh" */
-    const char *last;     /* the part of `what` for its last call */
-    bool more;            /* `what` omits calls */
-    const char *library;  /* "cuDNN", "cuBLASLt"; NULL: kernels of Tenon */
-    const EmitPlan *plan; /* of a convolution by cuDNN */
-    bool barrier;         /* a stage with a barrier before it */
+    const Node *node;         /* node of its first call; NULL: the update, a metric */
+    const char *what;         /* "conv2d + tanh" */
+    const char *last;         /* the part of `what` for its last call */
+    bool more;                /* `what` omits calls */
+    const char *from_library; /* "cuDNN", "cuBLASLt"; NULL: kernels of Tenon */
+    const EmitPlan *plan;     /* of a convolution by cuDNN */
+    bool barrier;             /* a stage with a barrier before it */
     int64_t times, blocks;
     double flops, bytes, seconds;
 } EmitLaunch;

@@ -113,7 +113,7 @@ void price_add(Arena *a, EmitLaunch *r, const CudaCall *c, const CallPrice *p, d
     if (!r->what)
         r->node = c->node, r->times = c->times;
     add_words(a, r, words_of(a, c));
-    r->library = c->library ? c->library : r->library;
+    r->from_library = c->library ? c->library : r->from_library;
     r->plan = c->graph ? c->graph : r->plan;
     r->blocks = p->blocks > (double)r->blocks ? (int64_t)(p->blocks + .5) : r->blocks;
     r->flops += (double)c->times * p->flops, r->bytes += (double)c->times * p->bytes;

@@ -21,9 +21,9 @@ static const char *engine_text(Arena *a, const EmitLaunch *r)
 {
     const EmitPlan *p = r->plan;
     if (!p)
-        return r->library ? r->library : r->barrier ? "Tenon, after a barrier" : "Tenon";
-    return !p->text ? arena_printf(a, "%s, not planned", r->library)
-                    : arena_printf(a, "%s %lld%s%s", r->library, p->engine,
+        return r->from_library ? r->from_library : r->barrier ? "Tenon, after a barrier" : "Tenon";
+    return !p->text ? arena_printf(a, "%s, not planned", r->from_library)
+                    : arena_printf(a, "%s %lld%s%s", r->from_library, p->engine,
                                    *p->notes == '-' ? "" : " ", *p->notes == '-' ? "" : p->notes);
 }
 
@@ -44,7 +44,7 @@ static void print_launch(Arena *a, const EmitLaunch *r)
            n && n->span.source ? arena_printf(a, "%d", n->span.line) : "",
            n && n->name ? n->name : "", arena_printf(a, "%s%s", r->what, lanes_text(a, r)),
            engine_text(a, r), r->times > 1 ? count_text(a, (double)r->times) : "",
-           r->library ? "" : count_text(a, (double)r->blocks),
+           r->from_library ? "" : count_text(a, (double)r->blocks),
            workspace ? text_bytes(a, workspace) : "-", count_text(a, r->bytes),
            count_text(a, r->flops), 1e6 * r->seconds);
 }

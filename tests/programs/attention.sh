@@ -2,7 +2,7 @@
 # attention.sh -- causal_attention equals the same formula with matmul and softmax: loss and every gradient within 1e-11 (f64), with
 # Tenon's kernels and with the library's; also with sequences that do not fill the last block, in f32, and on any number of threads.
 #
-# Parts: forms library f32
+# Parts: forms blas f32
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"
@@ -53,7 +53,7 @@ if part forms; then
     done
 fi
 
-if ! part library; then :
+if ! part blas; then :
 elif have "$openblas"; then
     model "$work/fused.tn" 33 'causal_attention(p[0], p[1], p[2], heads = 3, mask = "none")'
     model "$work/hand.tn" 33 'by_hand(p[0], p[1], p[2], heads = 3, mask = "none")'

@@ -1,0 +1,329 @@
+/* test_loss.c -- losses, accuracies and their gradients: formulas, labels, ties, positions, teams. */
+#include "kernel_test.h"
+
+#include "cpu/loss.h"
+
+static void labels_of(int32_t *label, int n, int k)
+{
+    for (int i = 0; i < n; i++)
+        label[i] = (i * 7 + 3) % k;
+}
+
+START_TEST(losses)
+{
+    static const int widths[] = {1, 2, 10, 16, 17, 33, 1000};
+    const int n = 5, k = widths[_i];
+    const int64_t count = (int64_t)n * k;
+    real *x = random_buffer(count, 1), *t = random_buffer(count, 2), *dloss = random_buffer(n, 3);
+    real *a = buffer(count), *b = buffer(count), *la = buffer(n), *lb = buffer(n);
+    int32_t label[5];
+    labels_of(label, n, k);
+    for (int64_t i = 0; i < count; i++)
+        x[i] *= 8;
+
+    softmax_plain(a, x, n, k);
+    softmax(b, x, n, k);
+    check_close(b, a, count, "softmax");
+    softmax_dx_plain(a, t, x, n, k);
+    softmax_dx(b, t, x, n, k);
+    check_close(b, a, count, "softmax_dx");
+    softmax_cross_entropy_plain(la, x, label, n, k);
+    softmax_cross_entropy(lb, x, label, n, k);
+    check_close(lb, la, n, "softmax_cross_entropy");
+    softmax_cross_entropy_dx_plain(a, x, label, dloss, n, k);
+    softmax_cross_entropy_dx(b, x, label, dloss, n, k);
+    check_close(b, a, count, "softmax_cross_entropy_dx");
+    mse_plain(la, x, t, n, k);
+    mse(lb, x, t, n, k);
+    check_close(lb, la, n, "mse");
+    mse_dx_plain(a, x, t, dloss, n, k);
+    mse_dx(b, x, t, dloss, n, k);
+    check_close(b, a, count, "mse_dx");
+    l2_plain(la, x, n, k);
+    l2(lb, x, n, k);
+    check_close(lb, la, n, "l2");
+    l2_dx_plain(a, x, dloss, n, k);
+    l2_dx(b, x, dloss, n, k);
+    check_close(b, a, count, "l2_dx");
+    release(7, x, t, dloss, a, b, la, lb);
+}
+END_TEST
+
+/* Smoothing: the cross entropy with q = (1 - s) onehot + s / K, and dloss (softmax - q). */
+START_TEST(smoothing)
+{
+    enum { N = 5, MOST = 33 };
+    static const int widths[] = {2, 10, 16, 33};
+    const int k = widths[_i];
+    const double s = 0.1;
+    real *x = random_buffer(N * MOST, 1), *dloss = random_buffer(N, 3);
+    real *y = buffer(N), *dx = buffer(N * k), *want = buffer(N), *dwant = buffer(N * k);
+    int32_t label[N];
+    labels_of(label, N, k);
+    for (int i = 0; i < N; i++) {
+        double sum = 0, loss = 0;
+        for (int j = 0; j < k; j++)
+            sum += exp((double)x[i * k + j]);
+        for (int j = 0; j < k; j++) {
+            const double p = exp((double)x[i * k + j]) / sum, q = (1 - s) * (j == label[i]) + s / k;
+            loss -= q * log(p);
+            dwant[i * k + j] = (real)((double)dloss[i] * (p - q));
+        }
+        want[i] = (real)loss;
+    }
+    softmax_cross_entropy_smooth(y, x, label, N, k, (real)s);
+    check_close(y, want, N, "softmax_cross_entropy_smooth");
+    softmax_cross_entropy_smooth_plain(y, x, label, N, k, (real)s);
+    check_close(y, want, N, "softmax_cross_entropy_smooth_plain");
+    softmax_cross_entropy_dx_smooth(dx, x, label, dloss, N, k, (real)s);
+    check_close(dx, dwant, N * k, "softmax_cross_entropy_dx_smooth");
+    softmax_cross_entropy_dx_smooth_plain(dx, x, label, dloss, N, k, (real)s);
+    check_close(dx, dwant, N * k, "softmax_cross_entropy_dx_smooth_plain");
+    release(6, x, dloss, y, dx, want, dwant);
+}
+END_TEST
+
+#ifdef RT_DOUBLE
+/* Central differences of a loss of one row, at every element. */
+typedef void (*Loss)(real *loss, const real *x);
+enum { ROW = 19 };
+static real target[ROW];
+static const int32_t row_label[1] = {4};
+static void loss_cross_entropy(real *loss, const real *x)
+{
+    softmax_cross_entropy(loss, x, row_label, 1, ROW);
+}
+static void loss_mse(real *loss, const real *x)
+{
+    mse(loss, x, target, 1, ROW);
+}
+static void loss_l2(real *loss, const real *x)
+{
+    l2(loss, x, 1, ROW);
+}
+static void loss_softmax(real *loss, const real *x)
+{
+    real y[ROW];
+    softmax(y, x, 1, ROW);
+    *loss = 0;
+    for (int i = 0; i < ROW; i++)
+        *loss += y[i] * target[i];
+}
+
+static void check_gradient(Loss f, real *x, const real *dx, const char *what)
+{
+    for (int i = 0; i < ROW; i++) {
+        const real at = x[i], h = 1e-5;
+        real up, down;
+        x[i] = at + h, f(&up, x);
+        x[i] = at - h, f(&down, x);
+        x[i] = at;
+        ck_assert_msg(fabs((up - down) / (2 * h) - dx[i]) < 1e-9, "%s: element %d", what, i);
+    }
+}
+
+START_TEST(differences)
+{
+    real *x = random_buffer(ROW, 1), *y = buffer(ROW), *dx = buffer(ROW);
+    const real one[1] = {1};
+    for (int i = 0; i < ROW; i++)
+        target[i] = noise(2, i);
+    softmax_cross_entropy_dx(dx, x, row_label, one, 1, ROW);
+    check_gradient(loss_cross_entropy, x, dx, "softmax_cross_entropy");
+    mse_dx(dx, x, target, one, 1, ROW);
+    check_gradient(loss_mse, x, dx, "mse");
+    l2_dx(dx, x, one, 1, ROW);
+    check_gradient(loss_l2, x, dx, "l2");
+    softmax(y, x, 1, ROW);
+    softmax_dx(dx, y, target, 1, ROW);
+    check_gradient(loss_softmax, x, dx, "softmax");
+    release(3, x, y, dx);
+}
+END_TEST
+#endif
+
+START_TEST(large_logits)
+{
+    const real x[3] = {1000, -1000, 999};
+    const int32_t label[1] = {0};
+    real loss, plain, y[3];
+    softmax_cross_entropy(&loss, x, label, 1, 3);
+    softmax_cross_entropy_plain(&plain, x, label, 1, 3);
+    ck_assert_double_eq_tol((double)loss, log1p(exp(-1)), 1e-6);
+    ck_assert_double_eq_tol((double)plain, log1p(exp(-1)), 1e-6);
+    softmax(y, x, 1, 3);
+    ck_assert(y[1] == 0 && isfinite(y[0]));
+    const real nan[3] = {1, NAN, 2}; /* must not be hidden by the maximum */
+    softmax_cross_entropy(&loss, nan, label, 1, 3);
+    ck_assert(isnan(loss));
+}
+END_TEST
+
+START_TEST(counting)
+{
+    const real x[8 + 2 * V] = {1, 3, 3, 0, 5, 1, 2, 5}; /* kernels read whole vectors */
+    const int32_t first[2] = {1, 0}, second[2] = {2, 3};
+    real correct[2], hot[8];
+    accuracy(correct, x, first, 2, 4);
+    ck_assert(correct[0] == 1 && correct[1] == 1);
+    accuracy(correct, x, second, 2, 4);
+    ck_assert(correct[0] == 0 && correct[1] == 0);
+    one_hot(hot, second, 2, 4);
+    for (int i = 0; i < 8; i++)
+        ck_assert(hot[i] == (i == 2 || i == 7));
+}
+END_TEST
+
+/* Few different numbers: several are the largest, and the first of them must win. */
+START_TEST(counting_ties)
+{
+    for (int k = 1; k < 80; k += k < 20 ? 1 : 7) {
+        enum { N = 40 };
+        real *x = buffer(N * k), correct[N], plain[N];
+        int32_t label[N];
+        for (int i = 0; i < N * k; i++)
+            x[i] = (real)(int)(3 * noise(k, i));
+        for (int i = 0; i < N; i++)
+            label[i] = (int32_t)((noise(k + 1, i) + 1) / 2 * k);
+        accuracy(correct, x, label, N, k);
+        accuracy_plain(plain, x, label, N, k);
+        check_same(correct, plain, sizeof correct, "accuracy");
+        free(x);
+    }
+}
+END_TEST
+
+/* A class for each position: the result is that of the single rows; a position without a class adds nothing. */
+START_TEST(losses_of_positions)
+{
+    enum { N = 3, T = 5, K = 19, ALL = N * T * K };
+    const real dloss[N] = {1, (real)-0.5, 2}, scored = (real)3.75;
+    int32_t label[N * T];
+    real *x = random_buffer(ALL, 5), *dx = buffer(ALL), *want = buffer(ALL), *loss = buffer(N),
+         *right = buffer(N), *sum = buffer(N), *hits = buffer(N);
+    for (int i = 0; i < N * T; i++)
+        label[i] = i % 4 == 2 ? -1 : i * 7 % K;
+    softmax_cross_entropy_each(loss, x, label, scored, N, T, K);
+    softmax_cross_entropy_dx_each(dx, x, label, dloss, scored, N, T, K);
+    accuracy_each(right, x, label, scored, N, T, K);
+    memset(want, 0, ALL * sizeof *want);
+    for (int i = 0; i < N; i++) {
+        sum[i] = hits[i] = 0;
+        for (int j = i * T; j < (i + 1) * T; j++) {
+            real one, hit;
+            const real each = dloss[i] / scored;
+            if (label[j] < 0)
+                continue;
+            softmax_cross_entropy_plain(&one, x + j * K, label + j, 1, K);
+            accuracy_plain(&hit, x + j * K, label + j, 1, K);
+            softmax_cross_entropy_dx_plain(want + j * K, x + j * K, label + j, &each, 1, K);
+            sum[i] += one / scored, hits[i] += hit / scored;
+        }
+    }
+    check_close(loss, sum, N, "softmax_cross_entropy_each");
+    check_close(right, hits, N, "accuracy_each");
+    check_close(dx, want, ALL, "softmax_cross_entropy_dx_each");
+    release(7, x, dx, want, loss, right, sum, hits);
+}
+END_TEST
+
+/* The threads of a team divide the samples or positions: the bits are those of one thread. */
+enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
+typedef struct Losses {
+    real *x, *t, *dloss, loss[8][LOSS_ROWS], *dx[5];
+    int32_t *label;
+} Losses;
+
+static void all_losses(void *arg)
+{
+    Losses *l = arg;
+    const real smoothing = (real)0.1;
+    softmax_cross_entropy(l->loss[0], l->x, l->label, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_smooth(l->loss[1], l->x, l->label, LOSS_ROWS, LOSS_K, smoothing);
+    accuracy(l->loss[2], l->x, l->label, LOSS_ROWS, LOSS_K);
+    mse(l->loss[3], l->x, l->t, LOSS_ROWS, LOSS_K);
+    l2(l->loss[4], l->x, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_each(l->loss[5], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K);
+    accuracy_each(l->loss[6], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K);
+    softmax_cross_entropy_smooth_each(l->loss[7], l->x, l->label, 3.75, LOSS_N, LOSS_T, LOSS_K,
+                                      smoothing);
+    softmax_cross_entropy_dx(l->dx[0], l->x, l->label, l->dloss, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_dx_smooth(l->dx[1], l->x, l->label, l->dloss, LOSS_ROWS, LOSS_K,
+                                    smoothing);
+    mse_dx(l->dx[2], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
+    l2_dx(l->dx[3], l->x, l->dloss, LOSS_ROWS, LOSS_K);
+    softmax_cross_entropy_dx_each(l->dx[4], l->x, l->label, l->dloss, 3.75, LOSS_N, LOSS_T,
+                                  LOSS_K);
+}
+
+START_TEST(losses_in_teams)
+{
+    const int counts[] = {1, 2, 3, 7, 16};
+    real *x = random_buffer(LOSS_ROWS * LOSS_K, 5), *t = random_buffer(LOSS_ROWS * LOSS_K, 6),
+         *dloss = random_buffer(LOSS_ROWS, 7);
+    int32_t label[LOSS_ROWS];
+    Losses one = {.x = x, .t = t, .dloss = dloss, .label = label}, team = one;
+    for (int i = 0; i < LOSS_ROWS; i++)
+        label[i] = i * 7 % LOSS_K;
+    for (int i = 0; i < 5; i++)
+        one.dx[i] = buffer(LOSS_ROWS * LOSS_K), team.dx[i] = buffer(LOSS_ROWS * LOSS_K);
+    all_losses(&one);
+    for (int i = 0; i < 5; i++) {
+        memset(team.loss, 0xff, sizeof team.loss);
+        for (int j = 5; j < 8; j++) /* these have a number for each sample, not for each position */
+            memcpy(team.loss[j], one.loss[j], sizeof team.loss[j]),
+                memset(team.loss[j], 0xff, LOSS_N * sizeof(real));
+        for (int j = 0; j < 5; j++)
+            memset(team.dx[j], 0xff, LOSS_ROWS * LOSS_K * sizeof(real));
+        as_team(counts[i], all_losses, &team);
+        check_same(team.loss[0], one.loss[0], sizeof one.loss, "losses of a team");
+        for (int j = 0; j < 5; j++)
+            check_same(team.dx[j], one.dx[j], LOSS_ROWS * LOSS_K * (int64_t)sizeof(real),
+                       "gradients of a team");
+    }
+    for (int i = 0; i < 5; i++)
+        release(2, one.dx[i], team.dx[i]);
+    release(3, x, t, dloss);
+}
+END_TEST
+
+/* Against the formula in double, with numbers whose exponentials overflow. */
+START_TEST(yes_or_no)
+{
+    enum { N = 7 };
+    const real x[N] = {0, 1, -1, 30, -30, 1000, -1000}, dloss[N] = {1, 2, 1, 1, 1, 1, 1};
+    real loss[N], dx[N], right[N];
+    for (int truth = 0; truth < 2; truth++) {
+        int32_t label[N];
+        for (int i = 0; i < N; i++)
+            label[i] = truth;
+        sigmoid_cross_entropy(loss, x, label, N);
+        sigmoid_cross_entropy_dx(dx, x, label, dloss, N);
+        binary_accuracy(right, x, label, N);
+        for (int i = 0; i < N; i++) {
+            const double z = truth ? -(double)x[i] : (double)x[i],
+                         want = z > 40 ? z : log1p(exp(z)), share = 1 / (1 + exp(-(double)x[i]));
+            ck_assert(fabs((double)loss[i] - want) < 1e-6 * (1 + want));
+            ck_assert(fabs((double)dx[i] - (share - truth) * (double)dloss[i]) < 1e-6);
+            ck_assert(right[i] == ((x[i] > 0) == truth));
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("losses");
+    tcase_add_loop_test(t, losses, 0, 7);
+    tcase_add_loop_test(t, smoothing, 0, 4);
+#ifdef RT_DOUBLE
+    tcase_add_test(t, differences);
+#endif
+    tcase_add_test(t, large_logits);
+    tcase_add_test(t, counting);
+    tcase_add_test(t, counting_ties);
+    tcase_add_test(t, losses_of_positions);
+    tcase_add_test(t, losses_in_teams);
+    tcase_add_test(t, yes_or_no);
+    return run_suite(t, "loss kernels");
+}
