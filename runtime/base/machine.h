@@ -27,6 +27,7 @@ typedef struct Machine {
 /* NULL: no machine has this name. */
 const Machine *machine_named(const char *name);
 /* The first machine of the table with at least `threads` cores, or else the largest. */
+enum { MACHINE_CORES_MOST = 192 }; /* of the largest machine in the table */
 const Machine *machine_for(int threads);
 int machine_cores(const Machine *m);
 /* "2-core, 16-core, ...": the names of all machines. */

@@ -23,9 +23,8 @@ static const Machine *find_machine(const Options *o)
         rt_die("--machine %s: there is no such machine; the table has %s", o->machine,
                machine_names());
     if (threads > machine_cores(m))
-        rt_die("--simulate %d: the machine %s has %d cores; use a larger machine (%s), or fewer "
-               "threads",
-               threads, m->name, machine_cores(m), machine_names());
+        rt_die("--simulate %d: the machine %s has %d cores; use --machine %s, or fewer threads",
+               threads, m->name, machine_cores(m), machine_for(threads)->name);
     return m;
 }
 
@@ -166,6 +165,7 @@ int bench_simulate(const RtProgram *p, const Options *o)
     if (o->comm->size > 1)
         rt_die("--simulate simulates the threads of one process: start it without a launcher such "
                "as mpirun");
+    log_open(&log, o->log, true);
     const double peak = fma_peak(p, pool_new(1)), ratio = core_ratio(p, m, peak);
     Model single = open_model(p, o, 1), many = open_model(p, o, (int)o->simulate);
     for (int i = 0; i < SIMULATED_WARM; i++)
@@ -177,7 +177,6 @@ int bench_simulate(const RtProgram *p, const Options *o)
     print_simulated(&many.bench, m, &one, &r);
     if (o->layers)
         print_calls(p, &r, (int)o->simulate);
-    log_open(&log, o->log, true);
     log_simulated(&log, &many.bench, m, peak, &one, &r);
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

@@ -271,6 +271,13 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--checkpoint-every needs --checkpoint DIR");
     if (o->machine && !o->simulate)
         rt_die("--machine needs --simulate THREADS");
+    if (o->simulate && (o->threads_given || o->pin || o->trace || o->scale > 0))
+        rt_die("--simulate times units on one thread, and says itself for how many threads: leave "
+               "out %s",
+               o->threads_given ? "--threads"
+               : o->pin         ? "--pin"
+               : o->trace       ? "--trace"
+                                : "--scale");
     if (o->log_steps && !o->log)
         rt_die("--log-steps needs --log FILE");
 }

@@ -1,6 +1,7 @@
 /* program_table.c -- see program_table.h. */
 #include "options/program_table.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/threads.h"
 #include <string.h>
 
@@ -244,7 +245,7 @@ const ProgramOption program_options[] = {
      "1024 ranks and three "
      "networks",
      NULL, NULL},
-    {"simulate", "THREADS", OPTION_COUNT, AT(simulate), 1, RT_THREADS_MOST, B, NEED_CPU,
+    {"simulate", "THREADS", OPTION_COUNT, AT(simulate), 1, MACHINE_CORES_MOST, B, NEED_CPU,
      "time each unit of a step alone, and print the step of so many threads on another machine",
      NULL, NULL},
     {"machine", "NAME", OPTION_TEXT, AT(machine), 0, 0, B, NEED_CPU,

@@ -123,8 +123,8 @@ void grad_clip(const RtProgram *p, Pool *pool, char *grad, double *partial, doub
     for (int i = 0; i < blocks; i++)
         sum += partial[i];
     const double norm = sqrt(sum);
-    if (!(norm > limit))
+    if (!(norm > limit) && !pool_simulation(pool)) /* a simulation needs steps with equal jobs */
         return;
-    j.factor = limit / norm;
+    j.factor = norm > limit ? limit / norm : 1;
     pool_run(pool, scale_block, &j, blocks);
 }

@@ -143,8 +143,21 @@ END
     grep -q '^ *[0-9.]* *[0-9.]* *[0-9.]* *[0-9]*  conv' "$work/out" && ok || bad "no call of a team: $(cat "$work/out")"
     refuses "a machine alone" "needs --simulate" "$work/convs" bench --machine 16-core
     refuses "an unknown machine" "no such machine; the table has 2-core, 16-core" "$work/convs" bench --simulate 4 --machine abacus
-    refuses "more threads than cores" "16-core has 16 cores" "$work/convs" bench --simulate 17 --machine 16-core
-    refuses "more threads than any machine" "192 cores" "$work/convs" bench --simulate 500
+    refuses "more threads than cores" "16-core has 16 cores; use --machine c5.18xlarge" "$work/convs" bench --simulate 17 --machine 16-core
+    refuses "more threads than any machine" "1 to 192" "$work/convs" bench --simulate 500
     refuses "no threads" "simulate" "$work/convs" bench --simulate 0
+    for other in "--threads 2" "--pin none" "--trace $work/trace.json"; do
+        # shellcheck disable=SC2086
+        refuses "$other with a simulation" "leave out ${other%% *}" "$work/convs" bench --simulate 2 $other
+    done
+    # Gradients above the limit are scaled, in some steps only: a simulation needs steps with equal jobs.
+    cat > "$work/clip.tn" << 'END'
+model clip(x: f32[6]) { return dense(x, 8) |> tanh |> dense(3) }
+train clip { data = synthetic(samples = 256, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 4; clip = norm(0.8) }
+END
+    witness "$work/clip.tn" "$work/clip"
+    succeeds "a simulation with clipped gradients" "$work/clip" bench --simulate 3
+    refuses "a log that cannot be" "nowhere" "$work/convs" bench --simulate 2 --log "$work/nowhere/log"
+    [ ! -s "$work/out" ] && ok || bad "the log is opened after the simulation"
 fi
 finish
