@@ -64,11 +64,21 @@ def peers(device):
 class Gpu(Bench):
     """Programs for one GPU; with `device` None the same for the processor."""
 
-    def __init__(self, *words, device, **more):
+    def __init__(self, *words, device, programs=None, **more):
         super().__init__(*words, **more)
-        self.device = device
+        self.device, self.programs = device, programs
+        self.given = self.given or programs is not None
         if device:
             self.target = ["--target", "cuda", "--arch", device, "--kernels=own"]
+
+    def build_model(self, work, flags, dropout=True):
+        """Or the program that --build-only has put there."""
+        if not self.programs:
+            return super().build_model(work, flags, dropout)
+        program = f"{self.programs}/{self.program_name(work, flags, dropout)}"
+        if not os.path.exists(program):
+            raise Failed(f"{program} was not built")
+        return program
 
     def environment(self, threads, extra):
         env = super().environment(threads, extra)
@@ -158,6 +168,16 @@ def one(bench, absent, work, o, until):
     return list(rows(session))
 
 
+def build_only(bench, works):
+    """Builds the programs of all forms, on a machine that may have no GPU."""
+    for work in works:
+        for flags in [[]] + [p.source.split() for p in peers(bench.device) if p.ours and p.source and work.model in p.models]:
+            try:
+                print(bench.build_model(work, flags), flush=True)
+            except Failed as e:
+                print(f"  {work.name} {' '.join(flags)}: {e}", flush=True)
+
+
 def write(place, facts, everything):
     with open(f"{place}/gpu.json", "w") as f:
         json.dump({"machine": facts, "rows": everything}, f, indent=1)
@@ -173,6 +193,8 @@ def main():
     p.add_argument("--work", metavar="REGEX", default="", help="only the works whose name matches: 'lenet B=64$'")
     p.add_argument("--peer", metavar="REGEX", default="", help="only the programs whose name matches: 'compile, f32|jax'; compiling takes most of the time")
     p.add_argument("--python", default=sys.executable, help="interpreter that has PyTorch or JAX with CUDA (default: this one)")
+    p.add_argument("--build-only", metavar="ARCH", help="only build the programs, for a GPU of this architecture (sm_90), in the directory of --scratch; needs no GPU")
+    p.add_argument("--programs", metavar="DIR", help="take the programs that --build-only has built there; needs no nvcc")
     p.add_argument("--tenon", help="the compiler (default: build/tenon, which is built again first)")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
@@ -181,12 +203,15 @@ def main():
     p.add_argument("--scratch", default=f"{ROOT}/build/bench-gpu", help="directory of programs, samples and logs (default: build/bench-gpu)")
     p.add_argument("--try", dest="attempt", action="store_true", help="one short burst on the processor, to test the script; its figures mean nothing")
     o = p.parse_args()
-    device = None if o.attempt else architecture()
+    device = None if o.attempt else o.build_only or architecture()
     scratch = os.path.abspath(o.scratch)
     os.makedirs(scratch, exist_ok=True)
     # environments are directories with bin/python in them
     home = os.path.dirname(os.path.dirname(os.path.abspath(o.python)))
-    bench = Gpu(ROOT, scratch, {"peers": home}, "native", {}, o.tenon, device=device)
+    bench = Gpu(ROOT, scratch, {"peers": home}, "native", {}, o.tenon, device=device, programs=o.programs and os.path.abspath(o.programs))
+    if o.build_only:
+        bench.build_tenon()
+        return build_only(bench, [w for part in WORKS for w in WORKS[part] if o.part in (part, "all") and re.search(o.work, w.name)])
     facts = machine(bench)
     if device:
         facts["GPU"] = ", ".join(ask("name,driver_version,memory.total,clocks.max.sm,power.limit"))

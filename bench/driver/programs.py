@@ -64,10 +64,13 @@ class Bench:
         self.say(["cmake", "-S", self.root, "-B", build, "-DTENON_TESTS=OFF"])
         self.say(["cmake", "--build", build, "--parallel", str(os.cpu_count()), "--target", "tenon", "tenonrt"])
 
+    @staticmethod
+    def program_name(work, flags, dropout):
+        return f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
+
     def build_model(self, work, flags, dropout=True):
         """-> path of the program.  Without dropout: of the same model with those calls taken out."""
         source = f"{self.root}/{'bench/yardsticks' if work.layer else 'models'}/{work.model}.tn"
-        name = f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
         if not dropout:
             with open(source) as f:
                 text = re.sub(r" \|> dropout\([0-9.]+\)", "", f.read())
@@ -76,7 +79,7 @@ class Bench:
             source = f"{self.dir}/{work.model}.tn"
             with open(source, "w") as f:
                 f.write(text)
-        program = f"{self.dir}/{name}"
+        program = f"{self.dir}/{self.program_name(work, flags, dropout)}"
         settings = [f"--set={s}" for s in work.settings]
         self.say([self.tenon, "build", source, *self.target, "--batch", str(work.batch), *settings, *flags, "-o", program])
         return program

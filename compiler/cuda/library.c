@@ -239,18 +239,32 @@ static bool uses_libraries(const Writer *w)
     return w->products.n || w->graphs.n;
 }
 
+/* cuBLASLt wants a workspace that is aligned to 256 bytes (cublasLtMatmul in CUDA's manual), as
+ * cudaMalloc aligns.  The scratch itself begins at such an address (runtime/device/remote.c). */
+static int64_t aligned(int64_t bytes)
+{
+    enum { ALIGN = 256 };
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 /* Bytes of the workspace of the libraries, without the memory after it. */
 static int64_t workspace_of(const Writer *w)
 {
-    enum { ALIGN = 256 };
     const int64_t product = w->products.n ? product_workspace(w->in->options) : 0,
                   graph = graph_workspace(w);
-    return ((product > graph ? product : graph) + ALIGN - 1) / ALIGN * ALIGN;
+    return aligned(product > graph ? product : graph);
+}
+
+/* Where the workspace begins in the scratch. */
+static int64_t workspace_at(const Writer *w)
+{
+    return aligned(w->in->train->step->thread_bytes);
 }
 
 int64_t library_workspace(const Writer *w)
 {
-    return workspace_of(w) + w->apart_bytes;
+    const int64_t bytes = workspace_of(w) + w->apart_bytes;
+    return bytes ? workspace_at(w) - w->in->train->step->thread_bytes + bytes : 0;
 }
 
 void library_includes(const Writer *w, Text *t)
@@ -282,7 +296,7 @@ void library_tables(const Writer *w, Text *t)
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
-                (long long)w->in->train->step->thread_bytes);
+                (long long)workspace_at(w));
     if (w->apart_bytes)
         text_printf(t,
                     "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "

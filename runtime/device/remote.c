@@ -118,6 +118,13 @@ static int64_t metric_bytes(const Remote *m, int steps)
     return (int64_t)sizeof(double) * metric_count(m) * steps;
 }
 
+/* Regions of the GPU's memory begin at addresses that are aligned as those of cudaMalloc are. */
+static int64_t region(int64_t bytes)
+{
+    enum { ALIGN = 256 };
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
 {
     Remote *m = rt_alloc(sizeof *m);
@@ -129,7 +136,8 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
                   .shards = p->shards / c->size,
                   .rank = c->rank,
                   .steps = p->steps_most > 1 ? p->steps_most : 1};
-    const int64_t shards = m->shards * memory_round(p->shard_bytes),
+    const int64_t fixed_bytes = region(p->fixed_bytes), scratch = region(p->thread_bytes),
+                  shards = region(m->shards * memory_round(p->shard_bytes)),
                   grad = grads ? memory_round(p->grad_bytes) : 0;
     m->metric_host = rt_alloc((size_t)metric_bytes(m, m->steps));
     m->arguments_room = memory_round(STRUCT_ROOM + sizeof(RtPlaces));
@@ -140,13 +148,11 @@ Remote *remote_new(const RtProgram *p, char *fixed, bool grads, Comm *c)
     if (c->size > 1)
         join_ranks(p, d, c);
     m->grad = linked && grad > 0 ? linked->memory(grad) : NULL;
-    m->fixed = d->memory(memory_round(p->fixed_bytes) + shards + memory_round(p->thread_bytes) +
-                             (m->grad ? 0 : grad),
-                         "the arena");
-    m->shard = m->fixed + memory_round(p->fixed_bytes);
+    m->fixed = d->memory(fixed_bytes + shards + scratch + (m->grad ? 0 : grad), "the arena");
+    m->shard = m->fixed + fixed_bytes;
     m->scratch = m->shard + shards;
     if (!m->grad)
-        m->grad = m->scratch + memory_round(p->thread_bytes);
+        m->grad = m->scratch + scratch;
     m->halted = d->memory(memory_round(metric_bytes(m, m->steps) + HALTED_ROOM), "metrics");
     m->metric = (double *)((char *)m->halted + HALTED_ROOM);
     m->arguments = d->memory(m->arguments_room * m->steps, "what changes from step to step");

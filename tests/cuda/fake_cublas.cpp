@@ -258,7 +258,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
     const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)d | (beside(p->epilogue) ? (uintptr_t)p->bias : 0);
     if (wrong("fails"))
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    if (!masks_well(p, ld) || c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 16)
+    if (!masks_well(p, ld) || c != d || places % algo->data[0] || bytes < algo->data[1] || (uintptr_t)workspace % 256)
         return CUBLAS_STATUS_INVALID_VALUE;
     const FakeProduct how = *p;
     const FakeMatrix xa = *la, xb = *lb, xd = *ld;

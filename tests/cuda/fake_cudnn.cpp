@@ -455,7 +455,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         data[get<int64_t>(given, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i)] = get<const void *>(given, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i);
     if (wrong("fails"))
         return CUDNN_STATUS_EXECUTION_FAILED;
-    if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace)
+    if (!read_text(((const Descriptor *)of)->text, &c) || !((Handle *)handle)->stream || !workspace || (uintptr_t)workspace % 256)
         return CUDNN_STATUS_BAD_PARAM;
     const void *x = data[c.x.id], *w = data[c.w.id], *y = data[c.y.id], *b = data[c.b.id], *r = data[c.r.id], *u = data[c.u.id], *v = data[c.v.id];
     if (!x || !w || !y || (c.b.id && !b) || (c.r.id && !r) || (c.u.id && !u) || (c.v.id && !v) ||
