@@ -167,6 +167,36 @@ if command -v python3 > /dev/null && python3 -c 'import sqlite3' 2> /dev/null; t
     refuses "a newer schema" "the store newer.db has schema 2; this tenon knows schema 1" "$TENON" results list --store newer.db
     python3 -c 'import sqlite3; d = sqlite3.connect("other.db"); d.execute("CREATE TABLE t (x)"); d.commit()'
     refuses "another program's database" "other.db is a database, but no store of results" sweep mlp.tn --store other.db
+
+    # compare, with fixed times: ten runs a side with noise of 1 %, of which one is disturbed by 10 %.  `equal` has the
+    # noise of `old` in another order; in `slow`, dense1 takes 10 % longer, and so the step 5 %.
+    cp store.db fixed.db
+    python3 - << 'END'
+import sqlite3
+noise = [0, 7, -8, 3, -5, 9, -2, 5, -10, 100]   # thousandths
+d = sqlite3.connect("fixed.db")
+for table in "run", "epoch", "layer":
+    d.execute(f"DELETE FROM {table}")
+for label, factor, shift in ("old", 1, 0), ("equal", 1, 4), ("slow", 1.1, 7):
+    for r in range(10):
+        ms = {layer: ms * (1 + noise[(step * r + shift) % 10] / 1000)
+              for layer, ms, step in (("conv1", 0.4, 3), ("dense1", 0.5 * factor, 7), ("dense2", 0.1, 9))}
+        run = d.execute("INSERT INTO run (key, attempt, repeat, label, status, framework, model, build, machine, batch, threads, ranks, steps, samples_per_s)"
+                        " VALUES (?, 1, ?, ?, 'done', 'tenon', 'mlp', '', '', 128, 1, 1, 200, ?)", (label + str(r), r + 1, label, 128e3 / sum(ms.values()))).lastrowid
+        d.executemany("INSERT INTO layer (run, position, layer, kernel, place, ms) VALUES (?, ?, ?, ?, 'mlp.tn:8', ?)",
+                      [(run, i, layer, layer + "_1", ms[layer]) for i, layer in enumerate(ms)])
+d.commit()
+END
+    # fixed TEXT CODE LABEL LINES OPTIONS...: the exit code of a comparison with `old`, and the lines after the head
+    fixed() {
+        local text=$1 code=$2 label=$3 lines=$4 rc=0; shift 4
+        "$TENON" results compare old "$label" --store fixed.db "$@" > out 2>&1 || rc=$?
+        same "$text" "$rc $(sed '1d; s/; .*//; s/^mlp.*  //' out)" "$code $lines"
+    }
+    fixed "10 % of a layer" 1 slow $'SLOWER\n    dense1, dense1_1, mlp.tn:8: +0.050 ms a step (+10 %)\n1 compared: 1 slower, 0 faster'
+    fixed "10 % of a layer below the floor" 0 slow $'no change\n1 compared: 0 slower, 0 faster' --floor 12
+    fixed "equal builds" 0 equal $'no change\n1 compared: 0 slower, 0 faster'
+
     python3 -c '
 import sqlite3, time
 d = sqlite3.connect("store.db", isolation_level=None)
