@@ -242,64 +242,21 @@ else
     skip "no other user who could reach tenon here"
 fi
 
-# A real slow-down: dense1 of the MLP repeats its work in every tenth call.  The two builds run in turns, ten runs
-# each (a sweep with one more repeat adds one run), and so do two equal builds.  Needs a quiet machine: ./check
-# --deep.
-plant() {
-    local dir=$work/$1
-    mkdir -p "$dir"
-    cp -r "$(dirname "$TENON")"/{tenon,tenon-bench,tenon-peak,lib} "$TENON_ROOT"/{runtime,models} "$dir"
-    printf 'source=.\ncflags=\n' > "$dir/tenon.paths"
-    [ "$1" = slow ] || return 0
-    sed -i 's/^RT_INLINE void dense_sparse(/RT_INLINE void dense_once(/; $d' "$dir/runtime/cpu/dense_sparse.h"
-    cat >> "$dir/runtime/cpu/dense_sparse.h" << 'END'
-RT_INLINE void dense_sparse(real *y, const real *x, const real *w, const real *bias, Act act, Dense d)
-{
-    static int calls;
-    dense_once(y, x, w, bias, act, d);
-    if (d.k == 784 && ++calls % 10 == 0)
-        dense_once(y, x, w, bias, act, d);
-}
-#endif
-END
-}
-turns() {
-    local i label
-    for ((i = 1; i <= 10; i++)); do
-        for label in "$@"; do
-            "$work/${label%.*}/tenon" sweep mlp.tn --steps 200 --threads 1 --layers yes --repeat $i --retries 3 --label "$label" --store turns.db || return
-        done
+# A real slow-down: dense1 of the MLP takes eleven times as long.  No noise makes a run of one build as fast as a run of
+# the other, so four runs of each are enough, and the builds need not take turns.  bench/alarms measures on a quiet
+# machine whether a slow-down of 10 % is found, and how often equal builds differ.
+if deep "a planted slow-down"; then
+    root=$TENON_ROOT
+    . "$root/bench/plant.sh"
+    plant fast 0
+    plant slow 1000
+    for build in fast slow; do
+        succeeds "four runs of $build" $build/tenon sweep mlp.tn --steps 200 --threads 1 --layers yes --repeat 4 --retries 0 --label $build --store planted.db
     done
-}
-if [ "$CHECK_DEEP" = 1 ]; then
-    plant fast; plant slow
-    succeeds "two builds take turns" turns fast slow fast.again
-    "$TENON" results compare fast slow --store turns.db > compare || true
-    grep -q '^    dense1, dense_sparse_1, mlp.tn:[0-9]*: +' compare && ok || bad "the planted slow-down is not found: $(cat compare)"
-    same "it alone is" "$(grep -c '^    ' compare)" 1
-    succeeds "equal builds are" "$TENON" results compare fast fast.again --store turns.db
-    grep -q '1 compared: 0 slower, 0 faster' out && ! grep -q '^    ' out && ok || bad "equal builds differ: $(cat out)"
-    # Equal builds in 20 tries of five runs each: at the stated rate (bench/README.md), one of 30 such tests has two
-    # false alarms, and the least difference excludes most of them.
-    equal_tries() {
-        local try i label
-        for ((try = 1; try <= 20; try++)); do
-            for ((i = 1; i <= 5; i++)); do
-                for label in fast fast.again; do
-                    "$work/${label%.*}/tenon" sweep mlp.tn --steps 200 --threads 1 --layers yes --repeat $i --retries 3 --label $label --store try$try.db || return
-                done
-            done
-        done
-    }
-    succeeds "twenty tries" equal_tries
-    alarms=0 named=0
-    for ((try = 1; try <= 20; try++)); do
-        "$TENON" results compare fast fast.again --store try$try.db > compare
-        grep -q '1 compared: 0 slower, 0 faster' compare || { alarms=$((alarms + 1)); cat compare; }
-        named=$((named + $(grep -c '^    ' compare)))
-    done
-    [ $alarms -le 1 ] && [ $named -le 1 ] && ok || bad "equal builds differed in $alarms of 20 tries, $named layers were named"
-else
-    skip "a planted slow-down, and twenty tries of equal builds (./check --deep)"
+    "$TENON" results compare fast slow --store planted.db > compare && bad "the exit code of a slow-down is 0" || ok
+    grep -q '^1 compared: 1 slower, 0 faster' compare && ok || bad "the step is not slower: $(cat compare)"
+    # Other layers can follow, because of noise and because the repeated work fills the caches.  Lines are in order of ms.
+    grep -m 1 '^    ' compare | grep -Eq '^    dense1, dense_sparse_1, mlp.tn:[0-9]+: \+.*\(\+[0-9]{3,} %\)$' && ok ||
+        bad "the planted slow-down is not found: $(cat compare)"
 fi
 finish
