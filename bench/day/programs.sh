@@ -2,6 +2,7 @@
 #
 #   network NAME FILE DATA [OPTIONS]    a model and the options of its build.  DATA: mnist, cifar, or - for the model's own samples
 #   form NAME FORM [OPTIONS]            programs/NAME.FORM: this network with further options
+#   processor NAME FILE STEPS [OPTIONS] a program for the processors, whose steps part t measures by threads
 #
 # Part a compares the gradients and losses of each form with those of a processor in f64 (want/).  Forms in tf32, bf16 and f16 round;
 # their bounds stand in bench/day/run.
@@ -10,6 +11,7 @@ all_programs() {
     network lenet models/lenet.tn mnist --batch 64
     form lenet own; form lenet cudnn --kernels=cudnn; form lenet tf32 --dtype tf32; form lenet bf16 --dtype bf16; form lenet f16 --dtype f16
     form lenet persistent --kernels=persistent
+    form lenet nccl --comm nccl --kernels=own
     network mlp models/mlp.tn mnist --batch 64
     form mlp own; form mlp cudnn --kernels=cudnn; form mlp tf32 --dtype tf32; form mlp bf16 --dtype bf16; form mlp f16 --dtype f16
     form mlp persistent --kernels=persistent
@@ -26,4 +28,7 @@ all_programs() {
         form "op_$op" own
         case $op in conv2d | dense | matmul | lstm | gru | rnn | causal_attention | batch_norm) form "op_$op" cudnn --kernels=cudnn ;; esac
     done
+    processor lenet models/lenet.tn 200 --batch 128; processor mlp models/mlp.tn 1000 --batch 128
+    processor resnet20 models/resnet56_cifar10.tn 10 --batch 128 --set model.depth=20 --set 'augment=[]'
+    processor resnet50 models/resnet50.tn 3 --batch 16; processor lstm models/lstm_synthetic.tn 10 --batch 128; processor gpt models/gpt_char.tn 3 --batch 8
 }

@@ -97,12 +97,12 @@ def main(place):
     failed = []
     with open(f"{place}/machine.txt") as f:
         print("Machine: " + "; ".join(f.read().split("\n")) + "\n")
-    parts = {part: lines(f"{place}/{part}.jsonl") for part in "abcdfp"}
+    parts = {part: lines(f"{place}/{part}.jsonl") for part in "abcdfgpt"}
     for part, records in parts.items():
         failed += [r for r in records if not r["ok"]]
     if parts["a"]:
         of_forms(parts["a"])
-    for part in "b", "d", "f":
+    for part in "b", "d", "f", "g", "t":
         if parts[part]:
             table(("program", "checked", "result", "value", "goal", "s", "note"),
                   [(r["name"], r["what"], "passed" if r["ok"] else "failed", r["value"], r["bound"], r["seconds"], r["note"][:60]) for r in parts[part]])

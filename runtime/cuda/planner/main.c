@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 enum { JOBS = 256 };
-enum { RULES = 1 }; /* version of the choice of engines: older plans are not used */
 
 typedef enum { WAITING, AT_WORK, PLANNED, NONE } State;
 typedef struct Answer {
@@ -303,7 +302,7 @@ int main(int argc, char **argv)
     if (!cudnn_open(&p.api, NULL, why))
         die("%s", why);
     if (version)
-        return printf("cudnn %zu rules %d\n", p.api.version, RULES) < 0;
+        return printf("cudnn %zu rules %d\n", p.api.version, CUDNN_RULES) < 0;
     const char *json = p.props ? read_file(p.props) : NULL;
     if (json ? !cudnn_device_described(&p.device, &p.api, json, why)
              : !cudnn_device_named(&p.device, &p.api, p.arch, p.driver, why))
