@@ -7,29 +7,38 @@
 #include "runtime/constants.h"
 #include <string.h>
 
-/* Writes the table of updates: one row for each parameter, with offsets, number of elements, and
- * factors of rate and decay. */
+/* Number of blocks that update the parameter of a sum. */
+static int64_t blocks_of(const Sum *s)
+{
+    return (s->count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH;
+}
+
+/* Writes the table of updates: one row for each parameter, with offsets, number of elements, blocks
+ * before it, and factors of rate and decay. */
 void update_rows(Writer *w, Text *t, bool rest)
 {
     const Step *s = w->in->train->step;
+    int64_t before = 0; /* blocks */
 
     text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
                 rest ? "/* The rows of parameters that a stage of their own updates. */\n"
                      : "/* One row for each parameter: offsets of its sum in a shard and in the "
                        "gradients, of its weights "
                        "and its states; their number;\n"
-                       " * factors of the recipe's learning rate and decay. */\n",
+                       " * the blocks of all rows before it; factors of the recipe's learning rate "
+                       "and decay. */\n",
                 rest ? "rest_rows" : "update_rows");
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
         const Param *p = m->param;
         if (!p || (rest && w->owned[i]))
             continue;
-        text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %.17g, %.17g}, /* %s */\n",
+        text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %lld, %.17g, %.17g}, /* %s */\n",
                     name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
                     p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
                     p->offset_state[1] < 0 ? "-1" : name_of_state(w, p, 1), (long long)m->count,
-                    p->lr, p->decay, sum_name(m));
+                    (long long)before, p->lr, p->decay, sum_name(m));
+        before += blocks_of(m);
     }
     text_add(t, "};\n\n");
 }
@@ -81,7 +90,7 @@ static Part part_of(const Writer *w, int first, int sums)
         if (i < first)
             continue;
         ARENA_PUSH(w->arena, p.sum, p.n, i);
-        p.blocks += (sum[i].count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH;
+        p.blocks += blocks_of(&sum[i]);
     }
     return p;
 }

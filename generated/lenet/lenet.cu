@@ -81,16 +81,16 @@ enum { /* evaluation: offsets into the region of a thread: values of one chunk *
 };
 
 /* One row for each parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
- * factors of the recipe's learning rate and decay. */
+ * the blocks of all rows before it; factors of the recipe's learning rate and decay. */
 static RT_TABLE UpdateRow update_rows[] = {
-    {DDENSE2_BIAS, 0, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 10, 1, 0}, /* dense2.bias */
-    {DDENSE2_WEIGHT, 64, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 5000, 1, 1}, /* dense2.weight */
-    {DDENSE1_BIAS, 20096, DENSE1_BIAS, DENSE1_BIAS_STATE0, -1, 500, 1, 0}, /* dense1.bias */
-    {DDENSE1_WEIGHT, 22144, DENSE1_WEIGHT, DENSE1_WEIGHT_STATE0, -1, 400000, 1, 1}, /* dense1.weight */
-    {DCONV2_BIAS, 1622144, CONV2_BIAS, CONV2_BIAS_STATE0, -1, 50, 1, 0}, /* conv2.bias */
-    {DCONV2_WEIGHT, 1622400, CONV2_WEIGHT, CONV2_WEIGHT_STATE0, -1, 25000, 1, 1}, /* conv2.weight */
-    {DCONV1_BIAS, 1722432, CONV1_BIAS, CONV1_BIAS_STATE0, -1, 20, 1, 0}, /* conv1.bias */
-    {DCONV1_WEIGHT, 1722560, CONV1_WEIGHT, CONV1_WEIGHT_STATE0, -1, 500, 1, 1}, /* conv1.weight */
+    {DDENSE2_BIAS, 0, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 10, 0, 1, 0}, /* dense2.bias */
+    {DDENSE2_WEIGHT, 64, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 5000, 1, 1, 1}, /* dense2.weight */
+    {DDENSE1_BIAS, 20096, DENSE1_BIAS, DENSE1_BIAS_STATE0, -1, 500, 6, 1, 0}, /* dense1.bias */
+    {DDENSE1_WEIGHT, 22144, DENSE1_WEIGHT, DENSE1_WEIGHT_STATE0, -1, 400000, 7, 1, 1}, /* dense1.weight */
+    {DCONV2_BIAS, 1622144, CONV2_BIAS, CONV2_BIAS_STATE0, -1, 50, 398, 1, 0}, /* conv2.bias */
+    {DCONV2_WEIGHT, 1622400, CONV2_WEIGHT, CONV2_WEIGHT_STATE0, -1, 25000, 399, 1, 1}, /* conv2.weight */
+    {DCONV1_BIAS, 1722432, CONV1_BIAS, CONV1_BIAS_STATE0, -1, 20, 424, 1, 0}, /* conv1.bias */
+    {DCONV1_WEIGHT, 1722560, CONV1_WEIGHT, CONV1_WEIGHT_STATE0, -1, 500, 425, 1, 1}, /* conv1.weight */
 };
 
 /* ---- kernels: sizes are literals, so nvcc specialises each ---- */

@@ -70,14 +70,14 @@ enum { /* evaluation: offsets into the region of a thread: values of one chunk *
 };
 
 /* One row for each parameter: offsets of its sum in a shard and in the gradients, of its weights and its states; their number;
- * factors of the recipe's learning rate and decay. */
+ * the blocks of all rows before it; factors of the recipe's learning rate and decay. */
 static RT_TABLE UpdateRow update_rows[] = {
-    {DDENSE3_BIAS, 0, DENSE3_BIAS, DENSE3_BIAS_STATE0, -1, 10, 1, 0}, /* dense3.bias */
-    {DDENSE3_WEIGHT, 64, DENSE3_WEIGHT, DENSE3_WEIGHT_STATE0, -1, 640, 1, 1}, /* dense3.weight */
-    {DDENSE2_BIAS, 2624, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 64, 1, 0}, /* dense2.bias */
-    {DDENSE2_WEIGHT, 2880, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 8192, 1, 1}, /* dense2.weight */
-    {DDENSE1_BIAS, 35648, DENSE1_BIAS, DENSE1_BIAS_STATE0, -1, 128, 1, 0}, /* dense1.bias */
-    {DDENSE1_WEIGHT, 36160, DENSE1_WEIGHT, DENSE1_WEIGHT_STATE0, -1, 100352, 1, 1}, /* dense1.weight */
+    {DDENSE3_BIAS, 0, DENSE3_BIAS, DENSE3_BIAS_STATE0, -1, 10, 0, 1, 0}, /* dense3.bias */
+    {DDENSE3_WEIGHT, 64, DENSE3_WEIGHT, DENSE3_WEIGHT_STATE0, -1, 640, 1, 1, 1}, /* dense3.weight */
+    {DDENSE2_BIAS, 2624, DENSE2_BIAS, DENSE2_BIAS_STATE0, -1, 64, 2, 1, 0}, /* dense2.bias */
+    {DDENSE2_WEIGHT, 2880, DENSE2_WEIGHT, DENSE2_WEIGHT_STATE0, -1, 8192, 3, 1, 1}, /* dense2.weight */
+    {DDENSE1_BIAS, 35648, DENSE1_BIAS, DENSE1_BIAS_STATE0, -1, 128, 11, 1, 0}, /* dense1.bias */
+    {DDENSE1_WEIGHT, 36160, DENSE1_WEIGHT, DENSE1_WEIGHT_STATE0, -1, 100352, 12, 1, 1}, /* dense1.weight */
 };
 
 /* ---- kernels: sizes are literals, so nvcc specialises each ---- */

@@ -15,44 +15,47 @@ struct ClipSum {
     double squares;
 };
 
-/* Updates run in pieces of UPDATE_EACH numbers.  Calls f(parameter, index in the parameter) for
- * each number of piece `block`. */
-template <class F> DEVICE void update_piece(const UpdateRow *rows, int n, int64_t block, F f)
-{
-    int64_t first;
-    const UpdateRow &q = rows[update_row(rows, n, block, &first)];
-    const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
-    for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
-        f(q, i);
-}
-
-/* All pieces, a block each. */
+/* Updates run in pieces of UPDATE_EACH numbers, a block each.  Calls f(share) for this thread's
+ * share of each piece. */
 template <class F> DEVICE void update_pieces(const UpdateRow *rows, int n, int pieces, F f)
 {
-    FOR_BLOCKS(block, pieces)
-        update_piece(rows, n, block, f);
+    FOR_BLOCKS(block, pieces) {
+        const UpdateShare s = update_share(rows, n, block);
+        if (s.count > 0)
+            f(s);
+    }
+}
+
+/* The address of the gradient of a share. */
+DEVICE char *clip_grad(char *grad, const UpdateShare &s)
+{
+    return grad + s.q.grad + s.bytes;
 }
 
 DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
 {
-    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
-        const char *sum = r->shard + q.sum + i * (int64_t)sizeof(real);
-        ((real *)(grad + q.grad))[i] = update_tree(sum, r->shard_bytes, r->shards);
+    update_pieces(rows, n, pieces, [=](const UpdateShare &s) {
+        quad_put(clip_grad(grad, s), update_gradient(r, s), s.count);
     });
 }
 
-/* parts (CLIP_PARTS): part b is the sum over pieces b, b + CLIP_PARTS ... of `pieces`. */
+/* parts (CLIP_PARTS): part b is the sum over pieces b, b + CLIP_PARTS ... of `pieces`.  Of a piece,
+ * a thread adds numbers that are THREADS apart. */
 DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n,
                            int pieces)
 {
     SHARED(ClipSum, s);
     FOR_BLOCKS(part, CLIP_PARTS) {
         double sum = 0;
-        for (int piece = (int)part; piece < pieces; piece += CLIP_PARTS)
-            update_piece(rows, n, piece, [&](const UpdateRow &q, int64_t i) {
-                const double g = (double)((const real *)(grad + q.grad))[i];
-                sum += g * g;
-            });
+        for (int piece = (int)part; piece < pieces; piece += CLIP_PARTS) {
+            int64_t first;
+            const UpdateRow &q = rows[update_row(rows, n, piece, &first)];
+            const real *g = (const real *)(grad + q.grad) + first;
+            const int64_t left = q.count - first;
+            load_ahead<4>((int)threadIdx.x, left < UPDATE_EACH ? (int)left : UPDATE_EACH,
+                          (int)THREADS, [=](int i) { return (double)g[i]; },
+                          [&](double x) { sum += x * x; });
+        }
         sum = block_sum(s.parts, sum);
         if (threadIdx.x == 0)
             parts[part] = sum;
@@ -80,8 +83,13 @@ template <class Rule>
 DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *rows, int n,
                               int pieces, const char *grad, real factor, Rule rule)
 {
-    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
-        update_one(r, counted, q, i, ((const real *)(grad + q.grad))[i] * factor, rule);
+    update_pieces(rows, n, pieces, [=](const UpdateShare &s) {
+        UpdateQuads u = update_load(r, s, true, nullptr);
+        Quad g = quad_at(clip_grad((char *)grad, s));
+        RT_UNROLL
+        for (int k = 0; k < 4; k++)
+            g.x[k] *= factor;
+        update_quads(u, g, s.count, update_options(r, counted, s.q), rule);
     });
 }
 

@@ -31,9 +31,12 @@ template <class X> DEVICE void loss_scale(real *y, X x, const Rt *r, int n)
 DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
 {
     const real scale = r->scaling->scale;
-    update_pieces(rows, n, pieces, [=](const UpdateRow &q, int64_t i) {
-        const char *sum = r->shard + q.sum + i * (int64_t)sizeof(real);
-        ((real *)(grad + q.grad))[i] = update_tree(sum, r->shard_bytes, r->shards) / scale;
+    update_pieces(rows, n, pieces, [=](const UpdateShare &s) {
+        Quad sum = update_gradient(r, s);
+        RT_UNROLL
+        for (int k = 0; k < 4; k++)
+            sum.x[k] /= scale;
+        quad_put(clip_grad(grad, s), sum, s.count);
     });
 }
 

@@ -6,15 +6,18 @@
 enum { TREE_LEVELS = 16 }; /* 2^15 numbers */
 
 /* Combines at(0) ... at(n - 1) as a binary counter: level[l] waits for its right neighbour while
- * bit l of the count is set.  Indices of levels are constants, so that levels stay in registers. */
-template <class T, class At, class Join> DEVICE T tree_joined(int n, At at, Join join)
+ * bit l of the count is set.  Indices of levels are constants, so that levels stay in registers.
+ * n < 2^LEVELS. */
+template <class T, int LEVELS = TREE_LEVELS, class At, class Join>
+DEVICE T tree_joined(int n, At at, Join join)
 {
-    T level[TREE_LEVELS];
+    T level[LEVELS];
+    RT_UNROLL_4
     for (int i = 0; i < n; i++) {
         T x = at(i);
         bool rises = true;
         RT_UNROLL
-        for (int l = 0; l < TREE_LEVELS; l++) {
+        for (int l = 0; l < LEVELS; l++) {
             if (!rises)
                 continue;
             rises = i >> l & 1;
@@ -27,7 +30,7 @@ template <class T, class At, class Join> DEVICE T tree_joined(int n, At at, Join
     T all{};
     bool any = false;
     RT_UNROLL
-    for (int l = 0; l < TREE_LEVELS; l++)
+    for (int l = 0; l < LEVELS; l++)
         if (n >> l & 1) {
             all = any ? join(level[l], all) : level[l];
             any = true;

@@ -3,32 +3,40 @@
  *
  * The tree and the formulas are those of runtime/cpu/update.h: adjacent pairs, ((01)(23))45;
  * PyTorch's optimizers.  Multiply-adds are fused in the same places.
+ *
+ * A small network's update takes as long as its chain of dependent loads.  So a thread takes four
+ * adjacent numbers, with accesses of 16 bytes, and it loads everything before it waits for the
+ * first result: the fields of r, then the numbers, their states, the loss and the mark `halted`.
  */
 #ifndef CUDA_UPDATE_CUH
 #define CUDA_UPDATE_CUH
 #include "cuda/tree.cuh"
 
 /* A parameter.  sum, grad: bytes from the start of a shard, and of the gradients, to its sum;
- * weights, state0, state1: bytes in `fixed`, -1: none; count: numbers; then the factors for the
- * recipe's learning rate and decay. */
+ * weights, state0, state1: bytes in `fixed`, -1: none; count: numbers; before: blocks of all rows
+ * before this one in the table; then the factors for the recipe's learning rate and decay. */
 struct UpdateRow {
-    int64_t sum, grad, weights, state0, state1, count;
+    int64_t sum, grad, weights, state0, state1, count, before;
     real lr, decay;
 };
 
 enum { UPDATE_EACH = RT_UPDATE_EACH }; /* numbers of a block */
 
-/* ------------------------------------------ rules: w, s0, s1 of one number, with its gradient g */
+/* A number of a parameter, and its states. */
+struct UpdateValue {
+    real w, s0, s1;
+};
 
-DEVICE void update_sgd(real *w, real *s0, real *, real g, const RtOpt &o)
+/* ------------------- rules: x of one number, with `states` states and the gradient g */
+
+DEVICE void update_sgd(UpdateValue &x, int states, real g, const RtOpt &o)
 {
-    const real x = *w;
-    real step = g = s_fma(o.decay, x, g);
-    if (s0) {
-        *s0 = s_fma(o.momentum, *s0, g);
-        step = o.nesterov ? s_fma(o.momentum, *s0, g) : *s0;
+    real step = g = s_fma(o.decay, x.w, g);
+    if (states > 0) {
+        x.s0 = s_fma(o.momentum, x.s0, g);
+        step = o.nesterov ? s_fma(o.momentum, x.s0, g) : x.s0;
     }
-    *w = s_fma(-o.lr, step, x);
+    x.w = s_fma(-o.lr, step, x.w);
 }
 
 /* a / b, and 0 where both are 0; NaN stays NaN. */
@@ -37,34 +45,119 @@ DEVICE real update_ratio(real a, real b)
     return b > 0 ? a / b : a * b;
 }
 
-DEVICE void update_rmsprop(real *w, real *s0, real *s1, real g, const RtOpt &o)
+DEVICE void update_rmsprop(UpdateValue &x, int states, real g, const RtOpt &o)
 {
-    const real x = *w;
-    g = s_fma(o.decay, x, g);
-    *s0 = s_fma(1 - o.rho, g * g, o.rho * *s0);
-    real step = update_ratio(g, s_sqrt(*s0) + o.eps);
-    if (s1)
-        step = *s1 = s_fma(o.momentum, *s1, step);
-    *w = s_fma(-o.lr, step, x);
+    g = s_fma(o.decay, x.w, g);
+    x.s0 = s_fma(1 - o.rho, g * g, o.rho * x.s0);
+    real step = update_ratio(g, s_sqrt(x.s0) + o.eps);
+    if (states > 1)
+        step = x.s1 = s_fma(o.momentum, x.s1, step);
+    x.w = s_fma(-o.lr, step, x.w);
 }
 
-DEVICE real update_adam_step(real *s0, real *s1, real g, const RtOpt &o)
+DEVICE real update_adam_step(UpdateValue &x, real g, const RtOpt &o)
 {
-    *s0 = s_fma(1 - o.beta1, g, o.beta1 * *s0);
-    *s1 = s_fma(1 - o.beta2, g * g, o.beta2 * *s1);
-    return update_ratio(*s0 / o.bias1, s_sqrt(*s1 / o.bias2) + o.eps);
+    x.s0 = s_fma(1 - o.beta1, g, o.beta1 * x.s0);
+    x.s1 = s_fma(1 - o.beta2, g * g, o.beta2 * x.s1);
+    return update_ratio(x.s0 / o.bias1, s_sqrt(x.s1 / o.bias2) + o.eps);
 }
 
-DEVICE void update_adam(real *w, real *s0, real *s1, real g, const RtOpt &o)
+DEVICE void update_adam(UpdateValue &x, int, real g, const RtOpt &o)
 {
-    const real x = *w;
-    *w = s_fma(-o.lr, update_adam_step(s0, s1, s_fma(o.decay, x, g), o), x);
+    x.w = s_fma(-o.lr, update_adam_step(x, s_fma(o.decay, x.w, g), o), x.w);
 }
 
-DEVICE void update_adamw(real *w, real *s0, real *s1, real g, const RtOpt &o)
+DEVICE void update_adamw(UpdateValue &x, int, real g, const RtOpt &o)
 {
-    const real x = *w * (1 - o.lr * o.decay);
-    *w = s_fma(-o.lr, update_adam_step(s0, s1, g, o), x);
+    const real w = x.w * (1 - o.lr * o.decay);
+    x.w = s_fma(-o.lr, update_adam_step(x, g, o), w);
+}
+
+/* ------------------------------------------------------------------------------- the loss */
+
+/* Loads for the check of the loss: of the first shard, and the mark that a step of the launch sets
+ * when its loss is not finite.  metric < 0: there is no loss to check. */
+struct UpdateCheck {
+    double loss;
+    int halted;
+};
+DEVICE UpdateCheck update_check(const Rt *r, int metric)
+{
+    return UpdateCheck{metric < 0 ? 0 : r->metric[metric], *r->halted};
+}
+
+/* Whether the loss over all shards is finite, in this step and in earlier steps of the launch. */
+DEVICE bool update_allowed(const Rt *r, int metric, UpdateCheck c)
+{
+    RT_UNROLL_4
+    for (int i = 1; metric >= 0 && i < r->shards; i++)
+        c.loss += r->metric[i * RT_METRICS + metric];
+    if (!isfinite(c.loss))
+        *r->halted = 1;
+    return isfinite(c.loss) && !c.halted;
+}
+DEVICE bool update_allowed(const Rt *r, int metric)
+{
+    return update_allowed(r, metric, update_check(r, metric));
+}
+
+/* ------------------------------------------------------------------------------- four numbers */
+
+/* Adjacent numbers.  Buffers begin, and end, at multiples of RT_ALIGN bytes.  So the load of four
+ * numbers is allowed even if fewer are left; a store must not touch what another row has there. */
+struct alignas(16) Quad {
+    real x[4];
+};
+static_assert(RT_ALIGN % sizeof(Quad) == 0, "a quad must not cross the end of a buffer");
+
+DEVICE Quad quad_at(const void *p)
+{
+    return *(const Quad *)p;
+}
+/* Stores the first `count` numbers. */
+DEVICE void quad_put(void *p, const Quad &q, int count)
+{
+    if (count >= 4)
+        *(Quad *)p = q;
+    else
+        for (int k = 0; k < 3; k++)
+            if (k < count)
+                ((real *)p)[k] = q.x[k];
+}
+
+/* The numbers of this thread in a block: `count` numbers of row q, `bytes` after its first number;
+ * count <= 0: none. */
+struct UpdateShare {
+    UpdateRow q;
+    int64_t bytes;
+    int count;
+};
+
+/* The row of a block: the last row with at most so many blocks before it.  The n rows can be a part
+ * of the table. */
+DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *first)
+{
+    int row = 0;
+    block += rows[0].before;
+    for (int end = n; end - row > 1;) {
+        const int middle = (row + end) / 2;
+        if (rows[middle].before <= block)
+            row = middle;
+        else
+            end = middle;
+    }
+    *first = (block - rows[row].before) * UPDATE_EACH;
+    return row;
+}
+
+DEVICE UpdateShare update_share(const UpdateRow *rows, int n, int64_t block)
+{
+    static_assert(UPDATE_EACH == 4 * THREADS, "each thread takes four numbers");
+    int64_t first;
+    const UpdateRow q = rows[update_row(rows, n, block, &first)];
+    first += 4 * threadIdx.x;
+    return UpdateShare{q, first * (int64_t)sizeof(real),
+                       q.count - first < 4 ? (int)(q.count - first) : 4};
 }
 
 /* ------------------------------------------------------------------------------- the tree */
@@ -75,30 +168,50 @@ DEVICE real update_tree(const char *p, int64_t stride, int shards)
     return tree_sum(shards, [=](int i) { return *(const real *)(p + i * stride); });
 }
 
-/* Whether the loss over all shards is finite, in this step and in earlier steps of the launch.
- * metric < 0: there is no loss to check. */
-DEVICE bool update_allowed(const Rt *r, int metric)
+/* The sums of a thread's numbers, at p, over the shards; first: those of the first shard.  The four
+ * trees of up to 15 shards are added at the same time; more would need too many registers. */
+DEVICE Quad update_trees(const char *p, const Quad &first, int64_t stride, int shards)
 {
-    double sum = 0;
-    for (int i = 0; metric >= 0 && i < r->shards; i++)
-        sum += r->metric[i * RT_METRICS + metric];
-    if (!isfinite(sum))
-        *r->halted = 1;
-    return !*r->halted;
+    Quad sum = first;
+    if (shards >= 16) {
+        RT_NO_UNROLL
+        for (int k = 0; k < 4; k++) {
+            const real x = update_tree(p + k * sizeof(real), stride, shards);
+            RT_UNROLL
+            for (int i = 0; i < 4; i++)
+                sum.x[i] = i == k ? x : sum.x[i];
+        }
+    } else if (shards > 1)
+        sum = tree_joined<Quad, 4>(
+            shards, [=](int i) { return quad_at(p + i * stride); },
+            [](const Quad &a, const Quad &b) {
+                return Quad{a.x[0] + b.x[0], a.x[1] + b.x[1], a.x[2] + b.x[2], a.x[3] + b.x[3]};
+            });
+    return sum;
+}
+DEVICE Quad update_gradient(const Rt *r, const UpdateShare &s)
+{
+    const char *p = r->shard + s.q.sum + s.bytes;
+    return update_trees(p, quad_at(p), r->shard_bytes, r->shards);
 }
 
-/* The row of a block, and the block's first number in it. */
-DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *first)
+/* ------------------------------------------------------------------------------- the update */
+
+/* counted: the step whose Adam corrections are used. */
+DEVICE RtOpt update_options(const Rt *r, const Rt *counted, const UpdateRow &q)
 {
-    int i = 0;
-    for (; i < n - 1; i++) {
-        const int64_t blocks = (rows[i].count + UPDATE_EACH - 1) / UPDATE_EACH;
-        if (block < blocks)
-            break;
-        block -= blocks;
-    }
-    *first = block * UPDATE_EACH;
-    return i;
+    RtOpt o = r->opt;
+    o.bias1 = counted->opt.bias1, o.bias2 = counted->opt.bias2;
+    o.lr *= q.lr, o.decay *= q.decay;
+    return o;
+}
+
+template <class Rule>
+DEVICE void update_value(UpdateValue &x, int states, real g, const RtOpt &o, Rule rule)
+{
+    if (o.clip_value > 0)
+        g = s_max(-o.clip_value, s_min(o.clip_value, g));
+    rule(x, states, g, o);
 }
 
 /* Element i of a parameter; states: nullptr if the optimizer has none. */
@@ -112,54 +225,93 @@ DEVICE UpdateNumber update_number(const Rt *r, const UpdateRow &q, int64_t i)
                         q.state1 < 0 ? nullptr : (real *)(r->fixed + q.state1) + i};
 }
 
-/* Updates the number x.  g: its gradient.  counted: the step whose Adam corrections are used. */
+/* Updates the number x.  g: its gradient. */
 template <class Rule>
 DEVICE void update_with(const Rt *r, const Rt *counted, const UpdateRow &q, const UpdateNumber &x,
                         real g, Rule rule)
 {
-    RtOpt o = r->opt;
-    o.bias1 = counted->opt.bias1, o.bias2 = counted->opt.bias2;
-    o.lr *= q.lr, o.decay *= q.decay;
-    if (o.clip_value > 0)
-        g = s_max(-o.clip_value, s_min(o.clip_value, g));
-    rule(x.w, x.s0, x.s1, g, o);
+    UpdateValue v = {*x.w, x.s0 ? *x.s0 : 0, x.s1 ? *x.s1 : 0};
+    update_value(v, x.s1 ? 2 : x.s0 ? 1 : 0, g, update_options(r, counted, q), rule);
+    *x.w = v.w;
+    if (x.s0)
+        *x.s0 = v.s0;
+    if (x.s1)
+        *x.s1 = v.s1;
 }
-template <class Rule>
-DEVICE void update_one(const Rt *r, const Rt *counted, const UpdateRow &q, int64_t i, real g,
-                       Rule rule)
+
+/* The weights of a thread, and their states: addresses and values. */
+struct UpdateQuads {
+    char *w, *s0, *s1;
+    int states;
+    Quad vw, vs0, vs1;
+};
+/* Loads them, or, if they are not used, what is at the address `instead`.  There are no
+ * branches, so that no load waits for a condition: what does not exist is replaced by the address
+ * before it. */
+DEVICE UpdateQuads update_load(const Rt *r, const UpdateShare &s, bool used, char *instead)
 {
-    update_with(r, counted, q, update_number(r, q, i), g, rule);
+    char *const at = r->fixed + s.bytes, *const w = at + s.q.weights, *const s0 = at + s.q.state0,
+                *const s1 = at + s.q.state1;
+    UpdateQuads u = {};
+    u.states = s.q.state1 >= 0 ? 2 : s.q.state0 >= 0 ? 1 : 0;
+    u.w = used ? w : instead;
+    u.s0 = used && u.states > 0 ? s0 : u.w;
+    u.s1 = used && u.states > 1 ? s1 : u.s0;
+    u.vw = quad_at(u.w), u.vs0 = quad_at(u.s0), u.vs1 = quad_at(u.s1);
+    return u;
+}
+/* Updates and stores them.  o: from update_options. */
+template <class Rule>
+DEVICE void update_quads(UpdateQuads &u, const Quad &g, int count, const RtOpt &o, Rule rule)
+{
+    RT_UNROLL
+    for (int k = 0; k < 4; k++) {
+        UpdateValue v = {u.vw.x[k], u.vs0.x[k], u.vs1.x[k]};
+        update_value(v, u.states, g.x[k], o, rule);
+        u.vw.x[k] = v.w, u.vs0.x[k] = v.s0, u.vs1.x[k] = v.s1;
+    }
+    quad_put(u.w, u.vw, count);
+    if (u.states > 0)
+        quad_put(u.s0, u.vs0, count);
+    if (u.states > 1)
+        quad_put(u.s1, u.vs1, count);
 }
 
 /* from_grad: the sums are in r->grad.  Else they are computed here, and stored there if it is
  * set. */
 template <class Rule>
 DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad,
-                        Rule rule)
+                        int loss, Rule rule)
 {
-    int64_t first;
-    const UpdateRow q = rows[update_row(rows, n, block, &first)];
-    const int64_t end = first + UPDATE_EACH < q.count ? first + UPDATE_EACH : q.count;
+    const UpdateShare s = update_share(rows, n, block);
+    if (s.count <= 0)
+        return;
+    char *const grad = r->grad + s.q.grad + s.bytes, *const sum = r->shard + s.q.sum + s.bytes;
+    const int64_t stride = r->shard_bytes;
+    const int shards = r->shards;
+    const bool stores = r->grad && !from_grad;
+    const RtOpt o = update_options(r, r, s.q);
+    const UpdateCheck check = update_check(r, loss);
+    Quad g = quad_at(from_grad ? grad : sum);
+    UpdateQuads u = update_load(r, s, !stores, sum);
 
-    for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
-        real *grad = (real *)(r->grad + q.grad) + i;
-        const real g = from_grad ? *grad
-                                 : update_tree(r->shard + q.sum + i * (int64_t)sizeof(real),
-                                               r->shard_bytes, r->shards);
-        if (r->grad && !from_grad)
-            *grad = g;
-        else
-            update_one(r, r, q, i, g, rule);
+    if (!update_allowed(r, loss, check))
+        return;
+    if (!from_grad && shards > 1) {
+        g = update_trees(sum, g, stride, shards);
+        u = update_load(r, s, !stores, sum); /* again, because the trees need the registers */
     }
+    if (stores)
+        quad_put(grad, g, s.count);
+    else
+        update_quads(u, g, s.count, o, rule);
 }
 template <class Rule>
 DEVICE void update(const Rt *r, const UpdateRow *rows, int n, int blocks, bool from_grad, int loss,
                    Rule rule)
 {
-    if (!update_allowed(r, loss))
-        return;
     FOR_BLOCKS(block, blocks)
-        update_part(block, r, rows, n, from_grad, rule);
+        update_part(block, r, rows, n, from_grad, loss, rule);
 }
 
 #endif
