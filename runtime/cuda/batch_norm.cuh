@@ -47,17 +47,17 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
     const int rows = s.n * s.hw;
     FOR_BLOCKS(c, s.c) {
         real sum = 0, m2 = 0;
-        for (int i = threadIdx.x; i < rows; i += THREADS)
-            sum += x[norm_at(s, c, i)];
+        const auto load = [=](int i) { return (real)x[norm_at(s, c, i)]; };
+        load_shares(rows, load, [&](real one) { sum += one; });
         sum = block_sum(m.parts, sum);
         if (threadIdx.x == 0)
             m.mean = sum / (real)rows;
         block_sync(); /* all threads need the mean */
         const real mean = m.mean;
-        for (int i = threadIdx.x; i < rows; i += THREADS) {
-            const real d = x[norm_at(s, c, i)] - mean;
+        load_shares(rows, load, [&](real one) {
+            const real d = one - mean;
             m2 = s_fma(d, d, m2);
-        }
+        });
         m2 = block_sum(m.parts, m2);
         if (threadIdx.x == 0)
             moments[c] = mean, moments[s.c + c] = m2;
@@ -68,10 +68,10 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
  * squares. */
 template <class X> DEVICE void batch_moments_parts(real *part, const X *x, BatchNorm s, int parts)
 {
-    column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
-        const real d = (real)x[row * s.c + c] - (real)x[c];
-        sum[0] += d, sum[1] = s_fma(d, d, sum[1]);
-    });
+    column_parts<2>(
+        part, s.c, (int64_t)s.n * s.hw, parts,
+        [=](int64_t row, int c) { return (real)x[row * s.c + c] - (real)x[c]; },
+        [](real d, real(&sum)[2]) { sum[0] += d, sum[1] = s_fma(d, d, sum[1]); });
 }
 /* Second launch. */
 template <class X>
@@ -301,14 +301,19 @@ DEVICE void batch_norm_dw(real *dw, const D *dy, const X *x, const real *t, Batc
 }
 
 /* With `last`: dw, and db = sum over the rows of dy if db is not nullptr. */
+struct NormRow {
+    real d, x; /* x: difference from the mean */
+};
 template <class D, class X>
 DEVICE void batch_norm_dw_parts(real *part, const D *dy, const X *x, const real *t, BatchNorm s,
                                 int parts)
 {
-    column_parts<2>(part, s.c, (int64_t)s.n * s.hw, parts, [=](int64_t row, int c, real(&sum)[2]) {
-        const real d = dy[row * s.c + c];
-        sum[0] = s_fma(d, (real)x[row * s.c + c] - t[c], sum[0]), sum[1] += d;
-    });
+    column_parts<2>(
+        part, s.c, (int64_t)s.n * s.hw, parts,
+        [=](int64_t row, int c) {
+            return NormRow{(real)dy[row * s.c + c], (real)x[row * s.c + c] - t[c]};
+        },
+        [](NormRow a, real(&sum)[2]) { sum[0] = s_fma(a.d, a.x, sum[0]), sum[1] += a.d; });
 }
 DEVICE void batch_norm_dw_join(real *dw, real *db, const real *part, const real *t, BatchNorm s,
                                int parts, bool write)

@@ -26,16 +26,18 @@ SIZE int column_tiles(int columns)
     return ceil_div(columns, WARP);
 }
 
-/* Calls store(column, sums) for the columns of the tile, with sums over rows first .. end - 1;
- * value(row, column, sums) adds one row. */
-template <int K, class Value, class Store>
+/* Calls store(column, sums) for the columns of the tile, with sums over rows first .. end - 1:
+ * add(load(row, column), sums) adds one row. */
+template <int K, class Load, class Add, class Store>
 DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, int64_t end,
-                        Value value, Store store)
+                        Load load, Add add, Store store)
 {
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, column = tile * WARP + lane;
     real sum[K] = {};
-    for (int64_t row = first + warp; row < end && column < columns; row += WARPS)
-        value(row, column, sum);
+    if (column < columns)
+        load_ahead<8>(
+            first + warp, end, (int64_t)WARPS, [=](int64_t row) { return load(row, column); },
+            [&](const auto &x) { add(x, sum); });
     for (int k = 0; k < K; k++)
         s.of_warp[k][warp][lane] = sum[k];
     block_sync(); /* the sums of all warps are complete */
@@ -57,15 +59,15 @@ SIZE int column_blocks(int columns, int parts)
 }
 
 /* part (parts, K, columns): the sums over each part of the rows. */
-template <int K, class Value>
-DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Value value)
+template <int K, class Load, class Add>
+DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Load load, Add add)
 {
     ONE_PART_A_BLOCK(TileSums<K>);
     SHARED(TileSums<K>, sums);
     const int tiles = column_tiles(columns), p = blockIdx.x / tiles;
     const int64_t each = (rows + parts - 1) / parts, first = p * each,
                   end = first + each < rows ? first + each : rows;
-    column_sums(sums, blockIdx.x % tiles, columns, first, end, value,
+    column_sums(sums, blockIdx.x % tiles, columns, first, end, load, add,
                 [=](int column, const real(&sum)[K]) {
                     for (int k = 0; k < K; k++)
                         part[((int64_t)p * K + k) * columns + column] = sum[k];
@@ -76,8 +78,9 @@ DEVICE void column_parts(real *part, int columns, int64_t rows, int parts, Value
 DEVICE real column_sum(const real *part, int k, int all, int columns, int parts, int column)
 {
     real sum = 0;
-    for (int p = 0; p < parts; p++)
-        sum += part[((int64_t)p * all + k) * columns + column];
+    load_ahead<16>(
+        0, parts, 1, [=](int p) { return part[((int64_t)p * all + k) * columns + column]; },
+        [&](real x) { sum += x; });
     return sum;
 }
 
@@ -85,9 +88,10 @@ DEVICE real column_sum(const real *part, int k, int all, int columns, int parts,
 template <class A>
 DEVICE void column_total_parts(real *part, const A *a, int columns, int64_t rows, int parts)
 {
-    column_parts<1>(part, columns, rows, parts, [=](int64_t row, int column, real(&sum)[1]) {
-        sum[0] += (real)a[row * columns + column];
-    });
+    column_parts<1>(
+        part, columns, rows, parts,
+        [=](int64_t row, int column) { return (real)a[row * columns + column]; },
+        [](real x, real(&sum)[1]) { sum[0] += x; });
 }
 DEVICE void column_total_join(real *y, const real *part, int columns, int parts, bool add)
 {

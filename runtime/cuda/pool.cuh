@@ -214,7 +214,8 @@ template <class Y, class X> DEVICE void global_avg_pool_last(Y *y, const X *x, i
         return;
     column_sums(
         sums, blockIdx.x % column_tiles(c), c, 0, hw,
-        [=](int64_t row, int column, real(&sum)[1]) { sum[0] += (real)from[row * c + column]; },
+        [=](int64_t row, int column) { return (real)from[row * c + column]; },
+        [](real x, real(&sum)[1]) { sum[0] += x; },
         [=](int column, const real(&sum)[1]) {
             y[(int64_t)image * c + column] = sum[0] / (real)hw;
         });
