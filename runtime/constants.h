@@ -7,6 +7,7 @@
  */
 #ifndef RT_CONSTANTS_H
 #define RT_CONSTANTS_H
+#include <stdint.h>
 
 /* Memory, in bytes. */
 enum {
@@ -106,12 +107,98 @@ enum {
     RT_THREADS = 256, /* threads of a block: launch.cuh */
     RT_WARP = 32,
     RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
-    RT_TILE = 64,          /* results of a product's block, a side: product.cuh */
-    RT_TILE_SIDE = 16,     /* results of the smallest block, a side; threads of a block, a side */
-    RT_FEW_BLOCKS = 64,    /* a launch with fewer blocks uses smaller tiles */
+    RT_FULL = 128,         /* blocks that occupy a GPU */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
 };
+
+/* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a
+ * tile comes to the peak of multiply-adds, in percent: a thread of a larger tile does more of them
+ * for each number that it loads. */
+enum {
+    RT_TILE_128_128,
+    RT_TILE_64_128,
+    RT_TILE_32_128,
+    RT_TILE_64_64,
+    RT_TILE_32_32,
+    RT_TILE_16_16,
+    RT_TILES
+};
+#define RT_TILE_NAMES                                                                              \
+    "RT_TILE_128_128", "RT_TILE_64_128", "RT_TILE_32_128", "RT_TILE_64_64", "RT_TILE_32_32",       \
+        "RT_TILE_16_16"
+#define RT_TILE_ROWS(tile)                                                                         \
+    ((tile) == RT_TILE_128_128                             ? 128                                   \
+     : (tile) == RT_TILE_64_128 || (tile) == RT_TILE_64_64 ? 64                                    \
+     : (tile) == RT_TILE_16_16                             ? 16                                    \
+                                                           : 32)
+#define RT_TILE_COLUMNS(tile) ((tile) <= RT_TILE_32_128 ? 128 : RT_TILE_ROWS(tile))
+#define RT_TILE_PERCENT(tile)                                                                      \
+    ((tile) == RT_TILE_128_128  ? 100                                                              \
+     : (tile) == RT_TILE_64_128 ? 90                                                               \
+     : (tile) == RT_TILE_32_32  ? 45                                                               \
+     : (tile) == RT_TILE_16_16  ? 20                                                               \
+                                : 80)
+
+#ifndef RT_TILE_FIRST
+#define RT_TILE_FIRST RT_TILE_128_128
+#endif
+#ifdef __cplusplus
+#define RT_FORMULA static constexpr __host__ __device__
+#else
+#define RT_FORMULA static inline
+#endif
+
+RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
+{
+    return ((m + RT_TILE_ROWS(tile) - 1) / RT_TILE_ROWS(tile)) *
+           ((n + RT_TILE_COLUMNS(tile) - 1) / RT_TILE_COLUMNS(tile));
+}
+/* The tile with which m x n results take the shortest time: that of all tiles, rounded up to a full
+ * GPU. */
+RT_FORMULA int rt_tile(int64_t m, int64_t n)
+{
+    int best = RT_TILE_FIRST;
+    int64_t least = INT64_MAX;
+    for (int tile = RT_TILE_FIRST; tile < RT_TILES; tile++) {
+        const int64_t blocks = rt_tile_blocks(tile, m, n),
+                      time = (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(tile) *
+                             RT_TILE_COLUMNS(tile) * 100 / RT_TILE_PERCENT(tile);
+        if (time < least)
+            least = time, best = tile;
+    }
+    return best;
+}
+
+/* A product with a long sum and few results: several blocks take a part of the sum each, and the
+ * parts are added in order.  The number of parts depends on the sizes only, so the bits are the
+ * same on all GPUs.  parts = 1: one block takes the whole sum. */
+typedef struct RtSplit {
+    int tile, parts;
+} RtSplit;
+RT_FORMULA int64_t rt_split_clocks(RtSplit s, int64_t m, int64_t n, int64_t k)
+{
+    enum { EACH_CLOCK = 128, JOIN = 3000, JOINED_EACH_CLOCK = 256 };
+    const int64_t blocks = rt_tile_blocks(s.tile, m, n) * s.parts,
+                  each = (k + s.parts - 1) / s.parts;
+    return (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(s.tile) *
+               RT_TILE_COLUMNS(s.tile) / RT_FULL * each / EACH_CLOCK * 100 /
+               RT_TILE_PERCENT(s.tile) +
+           (s.parts > 1 ? JOIN + s.parts * m * n / JOINED_EACH_CLOCK : 0);
+}
+RT_FORMULA RtSplit rt_split(int64_t m, int64_t n, int64_t k)
+{
+    enum { PARTS_MOST = 64, STEPS_LEAST = 64 };
+    RtSplit best = {RT_TILE_FIRST, 1};
+    for (int tile = RT_TILE_FIRST; tile < RT_TILES; tile++)
+        for (int parts = 1; parts <= PARTS_MOST && (parts == 1 || k / parts >= STEPS_LEAST);
+             parts *= 2) {
+            const RtSplit s = {tile, parts};
+            if (rt_split_clocks(s, m, n, k) < rt_split_clocks(best, m, n, k))
+                best = s;
+        }
+    return best;
+}
 
 /* Words in capitals that cannot be the name of a constant in a generated file, because the file
  * itself or a file that it includes uses them.  A word that ends in _ stands for all words that

@@ -50,7 +50,7 @@ int cuda_real_bytes(const Writer *w)
  * has three tiles (12,672 bytes). */
 int cuda_shared(const Writer *w)
 {
-    return strcmp(w->in->dtype, "f64") ? 16384 : 32768;
+    return strcmp(w->in->dtype, "f64") ? 17408 : 34816;
 }
 
 int64_t cuda_numbers(const Writer *w, const Node *n)

@@ -15,7 +15,7 @@
 #include "emit/writer.h"
 
 /* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  GRADIENT: the
- * buffer that ranks add.  SAMPLES and NEXT: the two buffers of samples of --kernels=persistent, of
+ * buffer that ranks add.  APART: parts of sums, after the scratch.  SAMPLES and NEXT: the two buffers of samples of --kernels=persistent, of
  * this step and of the next one. */
 typedef enum {
     MEMORY_UNKNOWN,
@@ -23,6 +23,7 @@ typedef enum {
     MEMORY_SCRATCH,
     MEMORY_SHARD,
     MEMORY_GRADIENT,
+    MEMORY_APART,
     MEMORY_METRIC,
     MEMORY_OUTPUT,
     MEMORY_SAMPLES,

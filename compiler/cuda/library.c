@@ -255,16 +255,16 @@ static int64_t workspace_of(const Writer *w)
     return aligned(product > graph ? product : graph);
 }
 
-/* Where the workspace begins in the scratch. */
-static int64_t workspace_at(const Writer *w)
+/* Bytes of the scratch before the workspace: values, and the samples of two steps. */
+static int64_t before_workspace(const Writer *w)
 {
-    return aligned(w->in->train->step->thread_bytes);
+    return w->in->train->step->thread_bytes + 2 * w->samples_bytes;
 }
 
 int64_t library_workspace(const Writer *w)
 {
     const int64_t bytes = workspace_of(w) + w->apart_bytes;
-    return bytes ? workspace_at(w) - w->in->train->step->thread_bytes + bytes : 0;
+    return bytes ? aligned(before_workspace(w)) - before_workspace(w) + bytes : 0;
 }
 
 void library_includes(const Writer *w, Text *t)
@@ -296,7 +296,7 @@ void library_tables(const Writer *w, Text *t)
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
-                (long long)workspace_at(w));
+                (long long)aligned(before_workspace(w)));
     if (w->apart_bytes)
         text_printf(t,
                     "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "

@@ -216,6 +216,14 @@ static Call call_of(Arena *a, const Graph *g, const Node *n)
     return c;
 }
 
+static const Sizes *sizes_of(const Call *call)
+{
+    for (int i = 0; i < call->narg; i++)
+        if (call->arg[i].kind == CALL_SIZES)
+            return call->arg[i].sizes;
+    return NULL;
+}
+
 static CudaCall *lower_form(Writer *w, const Node *n, const char *form, const Call *call)
 {
     CudaCall *c = cuda_add(w, form, n);
@@ -242,7 +250,7 @@ static void lower_call(Writer *w, const Node *n)
     if (pointer_is_sum(w, n) || library_lower(w, n) || columns_lower(w, n))
         return;
     const Call call = call_of(w->arena, w->g, n);
-    if (!call.fn)
+    if (!call.fn || parts_lower(w, n, sizes_of(&call)))
         return;
     const char *fn = without_plain(w->arena, call.fn);
     const bool several = !strcmp(fn, "attention_dx");

@@ -87,6 +87,10 @@ Brings columns_shift; /* whether the nodes are the gradients of shift and scale 
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
+/* parts.c: gradients of weights with their sums in parts.  s: the sizes of n's call; false: n is no
+ * such gradient, and no call is added. */
+bool parts_lower(Writer *w, const Node *n, const Sizes *s);
+
 /* library.c: the index of a row; equal rows are stored once. */
 int library_row(Writer *w, Rows *rows, const char *row);
 const char *library_layer(Writer *w, const Node *n); /* name and line of n, as a string of C */

@@ -12,13 +12,14 @@
 #include "runtime/constants.h"
 #include <string.h>
 
-static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn"};
-enum { DENSE, CONV, SUM, KINDS };
+static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn", "EachOwn"};
+enum { DENSE, CONV, SUM, EACH_NUMBER, KINDS };
 
 static int kind_of(const Order *o)
 {
     const bool product = o->walk == WALK_RESULTS;
     return o->walk == WALK_SUMS                           ? SUM
+           : o->walk == WALK_EACH                         ? EACH_NUMBER
            : product && strcmp(o->form, "dense_dw") == 0  ? DENSE
            : product && strcmp(o->form, "conv2d_dw") == 0 ? CONV
                                                           : KINDS;
@@ -59,13 +60,12 @@ static int64_t up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit;
 }
 
-/* The parts of a gradient (O, K), as product_tile and product_blocks of product.cuh divide it. */
+/* The parts of a gradient (O, K): the tiles of product.cuh. */
 static OwnLayout layout_of_product(int64_t o, int64_t k)
 {
-    int64_t tile = RT_TILE;
-    while (tile > RT_TILE_SIDE && up(o, tile) * up(k, tile) < RT_FEW_BLOCKS)
-        tile /= 2;
-    return (OwnLayout){up(o, tile) * up(k, tile), tile * tile};
+    const int tile = rt_tile(o, k);
+    return (OwnLayout){rt_tile_blocks(tile, o, k),
+                       RT_TILE_ROWS(tile) * RT_TILE_COLUMNS(tile)};
 }
 
 static OwnLayout layout_of(const Writer *w, int sum)
@@ -78,6 +78,8 @@ static OwnLayout layout_of(const Writer *w, int sum)
     case CONV:
         return (OwnLayout){shape->dim[0] * shape->dim[1],
                            up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
+    case EACH_NUMBER:
+        return (OwnLayout){up(step->sum[sum].count, RT_THREADS), RT_THREADS};
     default:
         return (OwnLayout){step->sum[sum].count, 1};
     }

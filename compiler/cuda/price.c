@@ -5,6 +5,7 @@
 #include "cuda/price.h"
 #include "ops/op.h"
 #include "runtime/constants.h"
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- a call */
@@ -41,12 +42,10 @@ static double operand_bytes(const Writer *w, const Node *call, const Operand *o)
 static double estimated_blocks(const Node *n, double results)
 {
     const bool sum = n && (node_is(n, "batch_moments") || node_is(n, "batch_norm_dw"));
-    double each = sum                           ? 1
-                  : !n || !emit_counts_flops(n) ? RT_THREADS
-                  : node_is(n, "conv2d_dw")     ? 9
-                                                : RT_TILE * RT_TILE;
-    for (; each > RT_TILE_SIDE * RT_TILE_SIDE && results / each < RT_FEW_BLOCKS; each /= 4)
-        ;
+    const double each = sum ? 1 : n && node_is(n, "conv2d_dw") ? 9 : RT_THREADS;
+    const int64_t side = (int64_t)sqrt(results);
+    if (n && emit_counts_flops(n) && !node_is(n, "conv2d_dw"))
+        return (double)rt_tile_blocks(rt_tile(side, side), side, side);
     return results > each ? results / each : 1;
 }
 

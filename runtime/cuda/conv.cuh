@@ -5,7 +5,8 @@
  *
  * Forward and dx are products: columns are positions of all images, and the depth is the taps of a
  * filter.  The matrix with the window of each position is never stored; its addresses are computed
- * (implicit GEMM).  The gradient of the filters sums over all positions and has few results, so a
+ * (implicit GEMM).  The gradient of the filters is a product too, with its sums in parts
+ * (parts.cuh).  In groups with few filters, a tile of a product would be nearly empty.  There a
  * block takes one filter and input channel, its threads divide the positions, and their sums are
  * added in the order of threads.cuh.
  */
@@ -75,7 +76,7 @@ DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, C
             const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
             return inside ? x[conv_x(c, n, i0 + i, iy * c.w + ix)] : 0;
         },
-        [=](int o, int at, real sum) {
+        [=](int o, int at, real sum, int) {
             const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
             y[conv_y(c, n, o0 + o, place)] = sum;
         });
@@ -130,7 +131,7 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
                                left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
             return meets ? dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : 0;
         },
-        [=](int i, int at, real sum) {
+        [=](int i, int at, real sum, int) {
             const int n = at / (c.h * c.w), place = at % (c.h * c.w);
             dx[conv_x(c, n, i0 + i, place)] = sum;
         });
@@ -155,7 +156,7 @@ SIZE int conv2d_dw_blocks(Conv c)
     return c.o * conv_inputs(c);
 }
 template <class X, class D>
-DEVICE void conv2d_dw_part(unsigned block, real *dw, const X *x, const D *dy, Conv c, bool write)
+DEVICE void conv2d_dw_block(unsigned block, real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     SHARED(ConvSums, sums);
     const int o = block / conv_inputs(c), i = block % conv_inputs(c);
@@ -197,7 +198,7 @@ template <class X, class D>
 DEVICE void conv2d_dw(real *dw, const X *x, const D *dy, Conv c, bool write)
 {
     FOR_BLOCKS(block, conv2d_dw_blocks(c))
-        conv2d_dw_part(block, dw, x, dy, c, write);
+        conv2d_dw_block(block, dw, x, dy, c, write);
 }
 
 #endif

@@ -20,6 +20,7 @@
 #include "cuda/product.cuh" /* the tiled product inside dense layers and convolutions */
 #include "cuda/dense.cuh"
 #include "cuda/conv.cuh"
+#include "cuda/parts.cuh" /* gradients of weights, with their sums in parts */
 #include "cuda/relayout.cuh"
 #include "cuda/columns.cuh" /* sums over rows, for innermost channels */
 #include "cuda/pool.cuh"

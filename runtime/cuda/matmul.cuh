@@ -28,7 +28,7 @@ DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, G
         [=](int j, int k) {
             return b_along == ALONG_K ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j];
         },
-        [=](int i, int j, real sum) { c[(int64_t)i * g.n + j] = sum; });
+        [=](int i, int j, real sum, int) { c[(int64_t)i * g.n + j] = sum; });
 }
 template <Along a_along, Along b_along>
 DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)

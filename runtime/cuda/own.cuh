@@ -20,7 +20,7 @@ struct DenseOwn {
     }
     constexpr __host__ __device__ int slots() const
     {
-        return product_tile(d.o, d.k) / SIDE * (product_tile(d.o, d.k) / SIDE);
+        return product_each(d.o, d.k);
     }
     template <class F> __device__ __forceinline__ void walk(F f) const
     {
@@ -57,6 +57,24 @@ struct SumOwn {
     template <class F> __device__ __forceinline__ void walk(F f) const
     {
         sum_results(count, f);
+    }
+};
+
+/* FOR_EACH: a part has a number for each thread of a block. */
+struct EachOwn {
+    int count;
+    static constexpr int width = THREADS;
+    constexpr __host__ __device__ int parts() const
+    {
+        return ceil_div(count, THREADS);
+    }
+    constexpr __host__ __device__ int slots() const
+    {
+        return 1;
+    }
+    template <class F> __device__ __forceinline__ void walk(F f) const
+    {
+        each_results(count, f);
     }
 };
 
@@ -161,7 +179,6 @@ DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, in
                          const real *x, const real *dy, DenseOwn of, Rule rule)
 {
     const Dense d = of.d;
-    const int each = product_tile(d.o, d.k) / SIDE;
     int part = 0;
     if (!update_allowed(r, loss))
         return;
@@ -169,8 +186,8 @@ DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, in
         product<ALONG_RESULT, ALONG_RESULT>(
             block, d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
             [=](int k, int n) { return x[(int64_t)n * d.k + k]; },
-            [=](int o, int k, real g) {
-                const int slot = part * of.slots() + o / SIDE % each * each + k / SIDE % each;
+            [=](int o, int k, real g, int s) {
+                const int slot = part * of.slots() + s;
                 const OwnNumber mine = own_number(r, *q, o * d.k + k, at, slot, states, of.width);
                 update_with(r, r, *q, mine.here, g, rule);
                 if (at >= 0)

@@ -11,16 +11,22 @@
 
 /* ------------------------------------------------------------------------------- products */
 
-/* The square of one block: f(row, column, slot). */
-template <class F> DEVICE void square_results(unsigned block, int m, int n, int &slot, F f)
+/* The tile of one block: f(row, column, slot). */
+template <class F> DEVICE void tile_results(unsigned block, int m, int n, int &slot, F f)
 {
-    const int tile = product_tile(m, n), each = tile / SIDE, across = ceil_div(n, tile);
-    const int row = block / across * tile + threadIdx.x / SIDE,
-              column = block % across * tile + threadIdx.x % SIDE;
-    for (int i = 0; i < each; i++)
-        for (int j = 0; j < each; j++, slot++)
-            if (row + i * SIDE < m && column + j * SIDE < n)
-                f(row + i * SIDE, column + j * SIDE, slot);
+    const int first = slot;
+    for_tile(product_tile(m, n), [=]<int tile>() {
+        using T = Tile<tile>;
+        const int across = ceil_div(n, T::columns), m0 = block / across * T::rows,
+                  n0 = block % across * T::columns;
+        for (int i = 0; i < T::down; i++)
+            for (int j = 0; j < T::across; j++) {
+                const int row = m0 + product_row<tile>(i), column = n0 + product_column<tile>(j);
+                if (row < m && column < n)
+                    f(row, column, first + i * T::across + j);
+            }
+    });
+    slot += product_each(m, n);
 }
 
 /* y (rows, columns) */
@@ -28,9 +34,8 @@ template <class F> DEVICE void matrix_results(int rows, int columns, F f)
 {
     int slot = 0;
     FOR_BLOCKS(block, product_blocks(rows, columns))
-        square_results(block, rows, columns, slot, [=](int row, int column, int s) {
-            f((unsigned)(row * columns + column), s);
-        });
+        tile_results(block, rows, columns, slot,
+                     [=](int row, int column, int s) { f((unsigned)(row * columns + column), s); });
 }
 template <class F> DEVICE void dense_results(Dense d, F f)
 {
@@ -51,10 +56,10 @@ template <class F> DEVICE void conv2d_results(Conv c, F f)
     int slot = 0;
     FOR_BLOCKS(block, conv2d_blocks(c)) {
         const int o0 = block / blocks * conv_outputs(c);
-        square_results(block % blocks, conv_outputs(c), c.n * places, slot,
-                       [=](int o, int at, int s) {
-                           f((unsigned)conv_y(c, at / places, o0 + o, at % places), s);
-                       });
+        tile_results(block % blocks, conv_outputs(c), c.n * places, slot,
+                     [=](int o, int at, int s) {
+                         f((unsigned)conv_y(c, at / places, o0 + o, at % places), s);
+                     });
     }
 }
 template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
@@ -63,10 +68,9 @@ template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
     int slot = 0;
     FOR_BLOCKS(block, conv2d_dx_blocks(c)) {
         const int i0 = block / blocks * conv_inputs(c);
-        square_results(block % blocks, conv_inputs(c), c.n * places, slot,
-                       [=](int i, int at, int s) {
-                           f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
-                       });
+        tile_results(block % blocks, conv_inputs(c), c.n * places, slot, [=](int i, int at, int s) {
+            f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
+        });
     }
 }
 
@@ -103,6 +107,14 @@ template <class F> DEVICE void sum_results(int count, F f)
     for (int at = blockIdx.x; at < count; at += gridDim.x, slot++)
         if (threadIdx.x == 0)
             f((unsigned)at, slot);
+}
+
+template <class F> DEVICE void each_results(int count, F f)
+{
+    int slot = 0;
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < (unsigned)count;
+         i += gridDim.x * THREADS, slot++)
+        f(i, slot);
 }
 
 /* A block for each filter and input channel; each thread of its first warp has a tap. */

@@ -22,7 +22,7 @@
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
 #ifndef RT_SHARED_BYTES
-#define RT_SHARED_BYTES 16384 /* in kernels that use it; generated programs define their own */
+#define RT_SHARED_BYTES 17408 /* in kernels that use it; generated programs define their own */
 #endif
 static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED_BYTES];
 #define SHARED(type, name)                                                                         \

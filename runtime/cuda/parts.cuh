@@ -1,0 +1,111 @@
+/* parts.cuh -- gradients of weights whose sums are long: over the samples of a batch, or over the
+ * pixels of all its images.
+ *
+ * There are few results, so one block for each tile of them would leave most of a GPU idle.
+ * Several blocks take a part of the sum each.  The compiler chooses tile and parts
+ * (rt_split in constants.h).  The parts are stored one
+ * after another, and a second launch adds them in order.
+ *
+ *   part (parts, results)
+ */
+#ifndef CUDA_PARTS_CUH
+#define CUDA_PARTS_CUH
+
+/* Block `block` of the m x n results: product_of, for its part of k steps.  part: `stride` numbers
+ * from one part to the next. */
+template <Along along, class A, class B>
+DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, int k, RtSplit split,
+                         A a, B b)
+{
+    const int tiles = (int)rt_tile_blocks(split.tile, m, n), p = block / tiles,
+              each = ceil_div(k, split.parts), first = p * each,
+              end = first + each < k ? first + each : k;
+    real *const to = part + p * stride;
+    for_tile(split.tile, [=]<int tile>() {
+        product_of<tile, along, along>(
+            block % tiles, m, n, first, end, a, b,
+            [=](int i, int j, real sum, int) { to[(int64_t)i * n + j] = sum; });
+    });
+}
+
+/* y (count): the sum of the parts; added to y unless `write`. */
+DEVICE void parts_join(real *y, const real *part, int count, int parts, bool write)
+{
+    FOR_EACH(i, count) {
+        real sum = write ? 0 : y[i];
+        RT_UNROLL_16
+        for (int p = 0; p < parts; p++)
+            sum += part[(int64_t)p * count + i];
+        y[i] = sum;
+    }
+}
+
+/* ------------------------------------------------------------------------------- dense layers */
+
+/* dw[o][k] = sum over n of dy[n][o] x[n][k] */
+SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, d.o, d.k) * parts;
+}
+DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, int tile, int parts)
+{
+    FOR_BLOCKS(block, dense_dw_parts_blocks(d, tile, parts))
+        product_part<ALONG_RESULT>(
+            block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
+            [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
+            [=](int k, int n) { return x[(int64_t)n * d.k + k]; });
+}
+
+/* ------------------------------------------------------------------------------- convolutions */
+
+/* The sizes of the product for one group: filters, numbers of a filter, positions of all images. */
+SIZE int conv2d_dw_columns(Conv c)
+{
+    return conv_inputs(c) * c.r * c.s;
+}
+SIZE int conv2d_dw_group_blocks(Conv c, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, conv_outputs(c), conv2d_dw_columns(c)) * parts;
+}
+SIZE int conv2d_dw_parts_blocks(Conv c, int tile, int parts)
+{
+    return c.groups * conv2d_dw_group_blocks(c, tile, parts);
+}
+
+/* dw[o][i][r][s] = sum over (n, oy, ox) of dy[n][o][oy][ox] x[n][i][iy][ix].  Rows: a group's
+ * filters.  Columns: the numbers of a filter, in w's order.  along: the direction in which dy and x
+ * are contiguous. */
+template <Along along, class X, class D>
+DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, Conv c,
+                           RtSplit split)
+{
+    const int places = c.oh * c.ow, columns = conv2d_dw_columns(c), k = c.n * places,
+              blocks = conv2d_dw_group_blocks(c, split.tile, split.parts), group = block / blocks;
+    const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
+
+    product_part<along>(
+        block % blocks, part + (int64_t)o0 * columns, (int64_t)c.o * columns, conv_outputs(c),
+        columns, k, split,
+        [=](int o, int at) { return (real)dy[conv_y(c, at / places, o0 + o, at % places)]; },
+        [=](int j, int at) {
+            const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
+            const int tap = c.last ? j / conv_inputs(c) : j % (c.r * c.s),
+                      i = c.last ? j % conv_inputs(c) : j / (c.r * c.s);
+            const int iy = oy * c.stride_h - c.pad_h + tap / c.s * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + tap % c.s * c.dil_w;
+            const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
+            return inside ? (real)x[conv_x(c, n, i0 + i, iy * c.w + ix)] : (real)0;
+        });
+}
+template <class X, class D>
+DEVICE void conv2d_dw_parts(real *part, const X *x, const D *dy, Conv c, int tile, int parts)
+{
+    FOR_BLOCKS(block, conv2d_dw_parts_blocks(c, tile, parts)) {
+        if (c.last)
+            conv2d_dw_part<ALONG_RESULT>(block, part, x, dy, c, RtSplit{tile, parts});
+        else
+            conv2d_dw_part<ALONG_K>(block, part, x, dy, c, RtSplit{tile, parts});
+    }
+}
+
+#endif
