@@ -108,6 +108,8 @@ enum {
     RT_WARP = 32,
     RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
     RT_FULL = 128,         /* blocks that occupy a GPU */
+    RT_SHARED = 36864,     /* bytes of shared memory of a block: the strips of product.cuh; the
+                              kernels of a launch use them in turn */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
 };

@@ -48,11 +48,6 @@ int cuda_real_bytes(const Writer *w)
 
 /* Two kinds of kernels need most: a product has two strips (8,320 bytes in f32), and an attention
  * has three tiles (12,672 bytes). */
-int cuda_shared(const Writer *w)
-{
-    return strcmp(w->in->dtype, "f64") ? 17408 : 34816;
-}
-
 int64_t cuda_numbers(const Writer *w, const Node *n)
 {
     return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);

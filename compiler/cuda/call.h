@@ -202,8 +202,6 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 int64_t cuda_numbers(const Writer *w, const Node *n);
 int64_t cuda_bytes(const Writer *w, const Node *n); /* bytes of these numbers */
 int cuda_real_bytes(const Writer *w);
-/* bytes of shared memory of a block; the kernels of a launch use the same bytes */
-int cuda_shared(const Writer *w);
 
 /* ---- orders and conflicts */
 const Order *cuda_order(Arena *a, Order o);

@@ -97,7 +97,7 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     const Gpu *g = gpu_of(w->in->options->arch);
     const Step *step = w->g->step;
     const int64_t blocks = cluster ? cluster : (int64_t)g->processors * RT_RESIDENT,
-                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - cuda_shared(w);
+                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - RT_SHARED;
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {

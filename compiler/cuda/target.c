@@ -22,11 +22,6 @@ static void write_head(Writer *w, Text *t)
                 " *   for %s; a step takes %lld launches; each library call counts as one\n "
                 "*/\n",
                 w->in->options->arch, (long long)w->launches);
-    text_printf(t,
-                "#define RT_SHARED_BYTES %d /* of a block; the kernels of a launch use them in "
-                "turn "
-                "*/\n",
-                cuda_shared(w));
     if (w->in->options->persistent)
         text_printf(t,
                     "#define RT_PERSISTENT /* many steps are one launch */\n"

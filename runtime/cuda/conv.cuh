@@ -65,8 +65,8 @@ DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, C
     product<ALONG_K, ALONG_RESULT>(
         block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
         [=](int o, int tap) {
-            return w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s))
-                            : (int64_t)(o0 + o) * taps + tap];
+            return &w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s))
+                             : (int64_t)(o0 + o) * taps + tap];
         },
         [=](int at, int tap) {
             const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
@@ -74,7 +74,7 @@ DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, C
             const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
                       ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
             const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
-            return inside ? x[conv_x(c, n, i0 + i, iy * c.w + ix)] : 0;
+            return inside ? &x[conv_x(c, n, i0 + i, iy * c.w + ix)] : nullptr;
         },
         [=](int o, int at, real sum, int) {
             const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
@@ -120,7 +120,7 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
         block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
         [=](int i, int tap) {
             const int o = tap / (c.r * c.s), place = tap % (c.r * c.s);
-            return w[conv_w(c, o0 + o, i, place)];
+            return &w[conv_w(c, o0 + o, i, place)];
         },
         [=](int at, int tap) {
             const int n = at / (c.h * c.w), iy = at / c.w % c.h, ix = at % c.w;
@@ -129,7 +129,7 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
             const int oy = up / c.stride_h, ox = left / c.stride_w;
             const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 &&
                                left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
-            return meets ? dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : 0;
+            return meets ? &dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : nullptr;
         },
         [=](int i, int at, real sum, int) {
             const int n = at / (c.h * c.w), place = at % (c.h * c.w);

@@ -23,10 +23,10 @@ DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, G
     product<a_along, b_along>(
         block % tiles, g.m, g.n, g.k,
         [=](int i, int k) {
-            return a_along == ALONG_K ? a[(int64_t)i * g.k + k] : a[(int64_t)k * g.m + i];
+            return a_along == ALONG_K ? &a[(int64_t)i * g.k + k] : &a[(int64_t)k * g.m + i];
         },
         [=](int j, int k) {
-            return b_along == ALONG_K ? b[(int64_t)j * g.k + k] : b[(int64_t)k * g.n + j];
+            return b_along == ALONG_K ? &b[(int64_t)j * g.k + k] : &b[(int64_t)k * g.n + j];
         },
         [=](int i, int j, real sum, int) { c[(int64_t)i * g.n + j] = sum; });
 }

@@ -184,8 +184,8 @@ DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, in
         return;
     FOR_BLOCKS(block, of.parts()) {
         product<ALONG_RESULT, ALONG_RESULT>(
-            block, d.o, d.k, d.n, [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
-            [=](int k, int n) { return x[(int64_t)n * d.k + k]; },
+            block, d.o, d.k, d.n, [=](int o, int n) { return &dy[(int64_t)n * d.o + o]; },
+            [=](int k, int n) { return &x[(int64_t)n * d.k + k]; },
             [=](int o, int k, real g, int s) {
                 const int slot = part * of.slots() + s;
                 const OwnNumber mine = own_number(r, *q, o * d.k + k, at, slot, states, of.width);

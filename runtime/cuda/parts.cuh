@@ -22,9 +22,10 @@ DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, in
               end = first + each < k ? first + each : k;
     real *const to = part + p * stride;
     for_tile(split.tile, [=]<int tile>() {
-        product_of<tile, along, along>(
-            block % tiles, m, n, first, end, a, b,
-            [=](int i, int j, real sum, int) { to[(int64_t)i * n + j] = sum; });
+        product_of<tile, along, along>(block % tiles, m, n, first, end, a, b,
+                                       [=](int i, int j, real sum, int) {
+                                           to[(int64_t)i * n + j] = sum;
+                                       });
     });
 }
 
@@ -52,8 +53,8 @@ DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, i
     FOR_BLOCKS(block, dense_dw_parts_blocks(d, tile, parts))
         product_part<ALONG_RESULT>(
             block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
-            [=](int o, int n) { return dy[(int64_t)n * d.o + o]; },
-            [=](int k, int n) { return x[(int64_t)n * d.k + k]; });
+            [=](int o, int n) { return &dy[(int64_t)n * d.o + o]; },
+            [=](int k, int n) { return &x[(int64_t)n * d.k + k]; });
 }
 
 /* ------------------------------------------------------------------------------- convolutions */
@@ -86,7 +87,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
     product_part<along>(
         block % blocks, part + (int64_t)o0 * columns, (int64_t)c.o * columns, conv_outputs(c),
         columns, k, split,
-        [=](int o, int at) { return (real)dy[conv_y(c, at / places, o0 + o, at % places)]; },
+        [=](int o, int at) { return &dy[conv_y(c, at / places, o0 + o, at % places)]; },
         [=](int j, int at) {
             const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
             const int tap = c.last ? j / conv_inputs(c) : j % (c.r * c.s),
@@ -94,7 +95,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
             const int iy = oy * c.stride_h - c.pad_h + tap / c.s * c.dil_h,
                       ix = ox * c.stride_w - c.pad_w + tap % c.s * c.dil_w;
             const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
-            return inside ? (real)x[conv_x(c, n, i0 + i, iy * c.w + ix)] : (real)0;
+            return inside ? &x[conv_x(c, n, i0 + i, iy * c.w + ix)] : nullptr;
         });
 }
 template <class X, class D>

@@ -2,18 +2,20 @@
  * convolutions are made.
  *
  * A block computes a tile of results, whose size depends on m and n (rt_tile in constants.h).  For
- * some steps of k at a time, its threads load a strip of a and a strip of b into shared memory.
- * There are two pairs of strips: while the threads multiply the numbers of one pair, the loads of
- * the next are on their way, so that a strip costs one barrier and no wait for memory.
+ * some steps of k at a time, it copies a strip of a and a strip of b into shared memory.  Copies
+ * are asynchronous, and the next strips are on their way while the threads multiply: a strip costs
+ * one barrier, and a wait only if the copies take longer than the arithmetic.
  *
- * A thread keeps up to 8 x 8 sums in registers.  For each step of k it reads its rows and columns
- * with loads of 16 bytes: 4 of them for 64 multiply-adds in the largest tile.  The 32 threads of a
- * warp stand as 4 rows of 8, so that these loads read few different addresses.  k goes in order,
- * one FMA after another: the bits depend on k only, not on the tile.
+ * A thread keeps up to 8 x 8 sums in registers.  In large tiles it reads, for each step of k,
+ * adjacent rows and adjacent columns with loads of 16 bytes: 4 of them for 64 multiply-adds.  In
+ * small tiles a load of 16 bytes brings four steps of one row or column.  The 32 threads of a warp
+ * stand as 4 rows of 8, so that these loads read few different addresses.  k goes in order, one FMA
+ * after another: the bits depend on k only, not on the tile.
  *
- * The caller gives a, b and y as functions of the position.  They contain the geometry of a layer,
- * and literal sizes turn their divisions into multiplications.  They are called for positions
- * inside of the matrices only.  Plain SIMT: no tensor cores, exact f32.
+ * The caller gives a and b as functions that return the address of a number, or nullptr where the
+ * number is 0, and y as a function that takes the sum.  They contain the geometry of a layer, and
+ * literal sizes turn their divisions into multiplications.  They are called for positions inside of
+ * the matrices only.  Plain SIMT: no tensor cores, exact f32.
  */
 #ifndef CUDA_PRODUCT_CUH
 #define CUDA_PRODUCT_CUH
@@ -26,9 +28,10 @@ template <int tile> struct Tile {
                          lanes_across = WARP / lanes_down,
                          down = rows / warps_down / lanes_down, /* rows of a thread */
         across = columns / warps_across / lanes_across,         /* its columns */
-        run_down = down < 4 ? down : 4,                         /* adjacent rows */
-        run_across = across < 4 ? across : 4,                   /* adjacent columns */
-        depth = 1024 / columns;                                 /* steps of k of a strip */
+        depth = 1024 / columns,                                 /* steps of k of a strip */
+        stages = sizeof(real) == 8 ? 2 : 4;                     /* strips in shared memory */
+    static constexpr bool along_k = down < 4;   /* steps of k are adjacent in shared memory */
+    static constexpr int run = along_k ? 1 : 4; /* adjacent rows, and columns, of a thread */
 };
 
 /* The number of results of a thread. */
@@ -51,138 +54,159 @@ template <int tile> DEVICE int product_row(int i)
     using T = Tile<tile>;
     const int warp = threadIdx.x / WARP / T::warps_across,
               lane = threadIdx.x % WARP / T::lanes_across;
-    return warp * (T::rows / T::warps_down) + i / T::run_down * (T::lanes_down * T::run_down) +
-           lane * T::run_down + i % T::run_down;
+    return warp * (T::rows / T::warps_down) + i / T::run * (T::lanes_down * T::run) +
+           lane * T::run + i % T::run;
 }
 template <int tile> DEVICE int product_column(int j)
 {
     using T = Tile<tile>;
     const int warp = threadIdx.x / WARP % T::warps_across,
               lane = threadIdx.x % WARP % T::lanes_across;
-    return warp * (T::columns / T::warps_across) +
-           j / T::run_across * (T::lanes_across * T::run_across) + lane * T::run_across +
-           j % T::run_across;
+    return warp * (T::columns / T::warps_across) + j / T::run * (T::lanes_across * T::run) +
+           lane * T::run + j % T::run;
 }
 
-/* Two pairs of strips.  Rows of a strip are a little longer than the tile: then the threads that
- * store along k meet different banks, and runs stay aligned. */
-template <int tile> struct Strips {
+/* One strip, by step and result or by result and step.  Its rows are a little longer than needed:
+ * then threads that store, or load, one below the other meet different banks. */
+template <int tile, int side> struct Strip {
     using T = Tile<tile>;
-    alignas(16) real a[2][T::depth][T::rows + T::run_down];
-    alignas(16) real b[2][T::depth][T::columns + T::run_across];
+    static constexpr int rows = T::along_k ? side : T::depth, width = T::along_k ? T::depth : side;
+    alignas(16) real at[rows][width + 4];
+
+    __device__ __forceinline__ real *place(int result, int step)
+    {
+        return T::along_k ? &at[result][step] : &at[step][result];
+    }
+};
+template <int tile> struct Strips {
+    Strip<tile, Tile<tile>::rows> a[Tile<tile>::stages];
+    Strip<tile, Tile<tile>::columns> b[Tile<tile>::stages];
 };
 
-/* `count` adjacent numbers, read at once. */
-template <int count> struct alignas(count * sizeof(real) > 16 ? 16 : count * sizeof(real)) Run {
-    real at[count];
+/* Four adjacent numbers, read at once. */
+struct alignas(16) Four {
+    real at[4];
 };
+DEVICE Four four(const real *p)
+{
+    return *(const Four *)p;
+}
+
+/* ------------------------------------------------------------------------------- copies */
+
+/* Starts the copy of a number to shared memory; from: nullptr for 0.  Numbers of another type are
+ * converted, and the thread waits for them. */
+template <class T> DEVICE void copy_start(real *to, const T *from)
+{
+    *to = from ? (real)*from : (real)0;
+}
+/* The copies so far are one group.  copy_wait: until at most `groups` groups are on their way. */
+#ifdef RT_SHIM
+DEVICE void copy_group()
+{
+}
+template <int groups> DEVICE void copy_wait()
+{
+}
+#else
+DEVICE void copy_start(real *to, const real *from)
+{
+    const unsigned there = (unsigned)__cvta_generic_to_shared(to), bytes = from ? sizeof *from : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(there),
+                 "l"(__cvta_generic_to_global(from)), "n"(sizeof *from), "r"(bytes));
+}
+DEVICE void copy_group()
+{
+    asm volatile("cp.async.commit_group;");
+}
+template <int groups> DEVICE void copy_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+#endif
 
 /* The direction in which adjacent threads read an operand: along k, or along the results. */
 enum Along { ALONG_K, ALONG_RESULT };
 
-/* Numbers of a strip of `side` results, from step k0 on: into a thread's registers, and from there
- * to shared memory. */
-template <Along along, int side, int depth> struct Fetch {
-    static constexpr int count = (side * depth + THREADS - 1) / THREADS;
-    real kept[count];
+/* Starts to copy the numbers of a strip: results first to most - 1, steps k0 to k - 1. */
+template <Along along, int tile, int side, class Read>
+DEVICE void strip_start(Strip<tile, side> &s, int first, int most, int k0, int k, Read read)
+{
+    constexpr int depth = Tile<tile>::depth, count = side * depth;
+    RT_UNROLL
+    for (int q = 0; q < (count + THREADS - 1) / THREADS; q++) {
+        const int i = threadIdx.x + q * THREADS, result = along == ALONG_K ? i / depth : i % side,
+                  step = along == ALONG_K ? i % depth : i / side;
+        if (count % THREADS == 0 || i < count)
+            copy_start(s.place(result, step), first + result < most && k0 + step < k
+                                                  ? read(first + result, k0 + step)
+                                                  : nullptr);
+    }
+}
 
-    static __device__ __forceinline__ int result(int i)
-    {
-        return along == ALONG_K ? i / depth : i % side;
-    }
-    static __device__ __forceinline__ int step(int i)
-    {
-        return along == ALONG_K ? i % depth : i / side;
-    }
-    template <class Read>
-    __device__ __forceinline__ void load(int first, int most, int k0, int k, Read read)
-    {
-        RT_UNROLL
-        for (int q = 0; q < count; q++) {
-            const int i = threadIdx.x + q * THREADS, at = first + result(i), of = k0 + step(i);
-            kept[q] = at < most && of < k && step(i) < depth ? read(at, of) : 0;
-        }
-    }
-    template <int width> __device__ __forceinline__ void store(real (&strip)[depth][width]) const
-    {
-        RT_UNROLL
-        for (int q = 0; q < count; q++) {
-            const int i = threadIdx.x + q * THREADS;
-            if (side * depth % THREADS == 0 || i < side * depth)
-                strip[step(i)][result(i)] = kept[q];
-        }
-    }
-};
+/* ------------------------------------------------------------------------------- sums */
 
-/* Adds steps first .. end - 1 of a pair of strips to a thread's sums. */
+/* Adds the steps of a pair of strips to a thread's sums; by row and column, adjacent rows and
+ * columns at a time. */
 template <int tile>
-DEVICE void product_steps(real (&sum)[Tile<tile>::down][Tile<tile>::across], const Strips<tile> &s,
-                          int now, int first, int end)
+DEVICE void product_steps(real (&sum)[Tile<tile>::down][Tile<tile>::across],
+                          Strip<tile, Tile<tile>::rows> &a, Strip<tile, Tile<tile>::columns> &b)
 {
     using T = Tile<tile>;
-    const int row = product_row<tile>(0), column = product_column<tile>(0);
+    constexpr int each = T::along_k ? 4 : 1, downs = T::along_k ? T::down : T::down / 4,
+                  acrosses = T::along_k ? T::across : T::across / 4;
     RT_UNROLL_16
-    for (int step = first; step < end; step++) {
-        Run<T::run_down> x[T::down / T::run_down];
-        Run<T::run_across> y[T::across / T::run_across];
+    for (int step = 0; step < T::depth; step += each) {
+        Four x[downs], y[acrosses];
         RT_UNROLL
-        for (int i = 0; i < T::down / T::run_down; i++)
-            x[i] =
-                *(const Run<T::run_down> *)&s.a[now][step][row + i * T::lanes_down * T::run_down];
+        for (int i = 0; i < downs; i++)
+            x[i] = four(a.place(product_row<tile>(i * T::run), step));
         RT_UNROLL
-        for (int j = 0; j < T::across / T::run_across; j++)
-            y[j] = *(const Run<T::run_across> *)&s
-                        .b[now][step][column + j * T::lanes_across * T::run_across];
+        for (int j = 0; j < acrosses; j++)
+            y[j] = four(b.place(product_column<tile>(j * T::run), step));
         RT_UNROLL
-        for (int i = 0; i < T::down; i++) {
+        for (int u = 0; u < each; u++) {
             RT_UNROLL
-            for (int j = 0; j < T::across; j++)
-                sum[i][j] = s_fma(x[i / T::run_down].at[i % T::run_down],
-                                  y[j / T::run_across].at[j % T::run_across], sum[i][j]);
+            for (int i = 0; i < T::down; i++) {
+                RT_UNROLL
+                for (int j = 0; j < T::across; j++)
+                    sum[i][j] =
+                        s_fma(T::along_k ? x[i % downs].at[u] : x[i / 4 % downs].at[i % 4],
+                              T::along_k ? y[j % acrosses].at[u] : y[j / 4 % acrosses].at[j % 4],
+                              sum[i][j]);
+            }
         }
     }
 }
 
-/* The sums over steps first .. k - 1 of the results of one tile.
- *
- * The numbers of the next pair wait in registers until they are stored.  In the largest tile, those
- * of a are stored before those of b are loaded: 128 registers have no room for both. */
+/* The sums over steps first .. k - 1 of the results of one tile. */
 template <int tile, Along a_along, Along b_along, class A, class B, class Write>
 DEVICE void product_of(int block, int m, int n, int first, int k, A a, B b, Write write)
 {
     using T = Tile<tile>;
-    constexpr int a_until = tile == RT_TILE_128_128 ? T::depth / 2 : 0;
     SHARED(Strips<tile>, s);
     const int tiles = ceil_div(n, T::columns), m0 = block / tiles * T::rows,
               n0 = block % tiles * T::columns;
-    Fetch<a_along, T::rows, T::depth> next_a;
-    Fetch<b_along, T::columns, T::depth> next_b;
     real sum[T::down][T::across] = {};
-    int now = 0;
-
-    next_a.load(m0, m, first, k, a);
-    next_b.load(n0, n, first, k, b);
-    next_a.store(s.a[0]);
-    next_b.store(s.b[0]);
-    block_sync(); /* the first pair is complete */
-    for (int k0 = first; k0 < k; k0 += T::depth, now ^= 1) {
-        const bool more = k0 + T::depth < k;
-        if (more)
-            next_a.load(m0, m, k0 + T::depth, k, a);
-        if (a_until) {
-            product_steps<tile>(sum, s, now, 0, a_until);
-            if (more)
-                next_a.store(s.a[now ^ 1]);
+    const auto start = [&](int k0, int stage) {
+        if (k0 < k) {
+            strip_start<a_along, tile>(s.a[stage], m0, m, k0, k, a);
+            strip_start<b_along, tile>(s.b[stage], n0, n, k0, k, b);
         }
-        if (more)
-            next_b.load(n0, n, k0 + T::depth, k, b);
-        product_steps<tile>(sum, s, now, a_until, T::depth);
-        if (more && !a_until)
-            next_a.store(s.a[now ^ 1]);
-        if (more)
-            next_b.store(s.b[now ^ 1]);
-        block_sync(); /* the next pair is complete, and all threads have read this one */
+        copy_group();
+    };
+
+    for (int i = 0; i < T::stages - 1; i++)
+        start(first + i * T::depth, i);
+    int stage = 0;
+    for (int k0 = first; k0 < k; k0 += T::depth) {
+        copy_wait<T::stages - 2>();
+        block_sync(); /* this pair is complete, and all threads have read the one before it */
+        start(k0 + (T::stages - 1) * T::depth, (stage + T::stages - 1) % T::stages);
+        product_steps<tile>(sum, s.a[stage], s.b[stage]);
+        stage = (stage + 1) % T::stages;
     }
+    block_sync(); /* all threads have read the last pair */
     RT_UNROLL
     for (int i = 0; i < T::down; i++) {
         RT_UNROLL

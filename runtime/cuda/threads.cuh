@@ -21,12 +21,9 @@
 #endif
 #define RT_TABLE __constant__ const
 #ifndef RT_SHIM
-#ifndef RT_SHARED_BYTES
-#define RT_SHARED_BYTES 17408 /* in kernels that use it; generated programs define their own */
-#endif
-static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED_BYTES];
+static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED];
 #define SHARED(type, name)                                                                         \
-    static_assert(sizeof(type) <= RT_SHARED_BYTES, "RT_SHARED_BYTES is too small for " #type);     \
+    static_assert(sizeof(type) <= RT_SHARED, "RT_SHARED is too small for " #type);                 \
     type &name = *(type *)shared_memory
 #define block_sync() __syncthreads() /* a barrier for all threads of the block */
 #endif
