@@ -18,7 +18,7 @@
 
 cudaStream_t rt_cuda_stream;
 
-enum { STAGING = 4 << 20 }; /* bytes of pinned memory for copies to the GPU */
+enum { STAGING = 4 << 20 }; /* bytes of pinned memory for copies to and from the GPU */
 static char *staging;
 static char description[320];
 
@@ -172,12 +172,18 @@ static void gpu_put(void *there, const void *here, int64_t bytes)
     }
 }
 
+/* Also through pinned memory: a copy to other memory would return only when all work before it is
+ * complete, and meanwhile nobody would see that another rank is gone. */
 static void get(void *here, const void *there, int64_t bytes)
 {
-    rt_cuda_check(cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost,
-                                  rt_cuda_stream),
-                  "copying from the GPU");
-    wait();
+    for (int64_t at = 0; at < bytes; at += STAGING) {
+        const int64_t n = bytes - at < STAGING ? bytes - at : STAGING;
+        rt_cuda_check(cudaMemcpyAsync(staging, (const char *)there + at, (size_t)n,
+                                      cudaMemcpyDeviceToHost, rt_cuda_stream),
+                      "copying from the GPU");
+        wait();
+        memcpy((char *)here + at, staging, (size_t)n);
+    }
 }
 
 /* ---- samples that stay in the host's memory (feed.h): copies in a stream of their own */

@@ -55,6 +55,13 @@ void check_zones()
             }
 }
 
+/* Whether an address is in memory that a program has asked for, of the GPU or pinned. */
+bool allocated(const void *at)
+{
+    auto after = memory.upper_bound((void *)at);
+    return after != memory.begin() && (const char *)at < (const char *)std::prev(after)->first + std::prev(after)->second.bytes;
+}
+
 cudaError_t allocate(void **at, size_t bytes)
 {
     unsigned char *begin = (unsigned char *)aligned_alloc(ZONE, (bytes + 3 * ZONE - 1) / ZONE * ZONE);
@@ -368,10 +375,12 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t s)
+/* A copy to memory of the host that is not pinned returns when it is complete, with all work before it (CUDA's manual,
+ * "API synchronization behavior", Asynchronous). */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s)
 {
     s->add([=] { memcpy(to, from, bytes); });
-    return cudaSuccess;
+    return kind == cudaMemcpyDeviceToHost && !s->captures && !allocated(to) ? cudaStreamSynchronize(s) : cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s)
