@@ -5,7 +5,8 @@
  *
  * The gradient of w sums over rows: a block takes 32 columns, its warps divide the rows, and each
  * warp computes mean and deviation of a row again.  This reads x once for every 32 columns, from
- * the L2 cache, and needs no memory besides the sum.
+ * the L2 cache, and needs no memory besides the sum.  There are few blocks, so a warp computes
+ * several rows at the same time.
  */
 #ifndef CUDA_LAYER_NORM_CUH
 #define CUDA_LAYER_NORM_CUH
@@ -20,16 +21,47 @@ struct RowMoments {
     real mean, r; /* r: 1 / sqrt(variance + epsilon) */
 };
 
-/* Mean and r of a row, in all lanes of the warp. */
+/* warp_sum of N numbers: the exchanges do not wait for each other. */
+template <int N> DEVICE void warp_sum_each(real (&x)[N])
+{
+    RT_UNROLL
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+        RT_UNROLL
+        for (int n = 0; n < N; n++)
+            x[n] += __shfl_xor_sync(0xffffffffu, x[n], lanes);
+    }
+}
+
+/* Mean and r of N rows, in all lanes of the warp. */
+template <int N>
+DEVICE void rows_moments(RowMoments (&m)[N], const real *const (&x)[N], LayerNorm l)
+{
+    real sum[N] = {}, squares[N] = {};
+    for (int j = threadIdx.x % WARP; j < l.k && l.center; j += WARP) {
+        RT_UNROLL
+        for (int n = 0; n < N; n++)
+            sum[n] += x[n][j];
+    }
+    warp_sum_each(sum);
+    RT_UNROLL
+    for (int n = 0; n < N; n++)
+        m[n].mean = sum[n] / (real)l.k;
+    for (int j = threadIdx.x % WARP; j < l.k; j += WARP) {
+        RT_UNROLL
+        for (int n = 0; n < N; n++)
+            squares[n] = s_fma(x[n][j] - m[n].mean, x[n][j] - m[n].mean, squares[n]);
+    }
+    warp_sum_each(squares);
+    RT_UNROLL
+    for (int n = 0; n < N; n++)
+        m[n].r = 1 / s_sqrt(squares[n] / (real)l.k + (real)l.epsilon);
+}
 DEVICE RowMoments row_moments(const real *x, LayerNorm l)
 {
-    real sum = 0, squares = 0;
-    for (int j = threadIdx.x % WARP; j < l.k && l.center; j += WARP)
-        sum += x[j];
-    const real mean = warp_sum(sum) / (real)l.k;
-    for (int j = threadIdx.x % WARP; j < l.k; j += WARP)
-        squares = s_fma(x[j] - mean, x[j] - mean, squares);
-    return RowMoments{mean, 1 / s_sqrt(warp_sum(squares) / (real)l.k + (real)l.epsilon)};
+    const real *const rows[] = {x};
+    RowMoments m[1];
+    rows_moments(m, rows, l);
+    return m[0];
 }
 
 SIZE int layer_norm_blocks(LayerNorm l)
@@ -90,13 +122,24 @@ DEVICE void layer_norm_dw_part(unsigned block, real *dw, const real *dy, const r
                                bool write)
 {
     SHARED(ColumnSums, sums);
-    const int lane = threadIdx.x % WARP, column = block * WARP + lane;
+    constexpr int N = 4; /* rows at the same time */
+    const int lane = threadIdx.x % WARP, column = block * WARP + lane,
+              at = column < l.k ? column : 0;
     real sum = 0;
-    for (int row = threadIdx.x / WARP; row < l.rows; row += WARPS) {
-        const int64_t at = (int64_t)row * l.k;
-        const RowMoments m = row_moments(x + at, l);
-        if (column < l.k)
-            sum = s_fma(dy[at + column], (x[at + column] - m.mean) * m.r, sum);
+    for (int row = threadIdx.x / WARP; row < l.rows; row += N * WARPS) {
+        const real *of[N];
+        RowMoments m[N];
+        real d[N];
+        RT_UNROLL
+        for (int n = 0; n < N; n++) { /* instead of rows after the last one: this row */
+            const int64_t from = (int64_t)(l.rows - row > n * WARPS ? row + n * WARPS : row) * l.k;
+            of[n] = x + from, d[n] = dy[from + at];
+        }
+        rows_moments(m, of, l);
+        RT_UNROLL
+        for (int n = 0; n < N; n++)
+            if (l.rows - row > n * WARPS)
+                sum = s_fma(d[n], (of[n][at] - m[n].mean) * m[n].r, sum);
     }
     sums.of_warp[threadIdx.x / WARP][lane] = sum;
     block_sync(); /* the sums of all warps are complete */
