@@ -64,8 +64,7 @@ static int64_t up(int64_t n, int64_t unit)
 static OwnLayout layout_of_product(int64_t o, int64_t k)
 {
     const int tile = rt_tile(o, k);
-    return (OwnLayout){rt_tile_blocks(tile, o, k),
-                       RT_TILE_ROWS(tile) * RT_TILE_COLUMNS(tile)};
+    return (OwnLayout){rt_tile_blocks(tile, o, k), RT_TILE_ROWS(tile) * RT_TILE_COLUMNS(tile)};
 }
 
 static OwnLayout layout_of(const Writer *w, int sum)

@@ -3,10 +3,9 @@
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
- *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB)
- *   for sm_90; a step takes 13 launches; each library call counts as one
+ *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB), workspace 3.20 MB
+ *   for sm_90; a step takes 15 launches; each library call counts as one
  */
-#define RT_SHARED_BYTES 16384 /* of a block; the kernels of a launch use them in turn */
 #include "rt.h"
 #include "cuda/kernels.cuh"
 
@@ -461,49 +460,55 @@ DEVICE void conv2d_dx_1_body(real *y, const real *a, const real *b)
     conv2d_dx(y, a, b, conv2d_dx_1_size());
 }
 
-SIZE Conv conv2d_dw_1_size()
+SIZE Conv conv2d_dw_parts_1_size()
 {
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
-constexpr int conv2d_dw_1_blocks = conv2d_dw_blocks(conv2d_dw_1_size());
-DEVICE void conv2d_dw_1_body(real *y, const real *a, const real *b)
+constexpr int conv2d_dw_parts_1_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_1_size(), RT_TILE_64_128, 32);
+DEVICE void conv2d_dw_parts_1_body(real *part, const real *a, const real *b)
 {
-    conv2d_dw(y, a, b, conv2d_dw_1_size(), true);
+    conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_64_128, 32);
 }
 
-SIZE Pool max_pool_dx_in_order_2_size()
-{
-    return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
-        .oh = 12, .ow = 12 };
-}
-constexpr int max_pool_dx_in_order_2_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
-DEVICE void max_pool_dx_in_order_2_body(real *y, const real *a, const real *b)
-{
-    max_pool_dx_in_order(y, a, b, max_pool_dx_in_order_2_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); });
-}
-
-SIZE Pool tanh_d_3_size()
-{
-    return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
-        .oh = 12, .ow = 12 };
-}
-constexpr int tanh_d_3_blocks = conv2d_dx_blocks(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 });
-DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
-{
-    pool_results(tanh_d_3_size(), [=](auto f) { conv2d_dx_results(Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 }, f); }, [=](unsigned i, int) {
-        y[i] = a[i] * (1 - b[i] * b[i]);
-    });
-}
-
-constexpr int sum_to_conv2d_dx_conv2d_dw_more_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_1_blocks, max_pool_dx_in_order_2_blocks, tanh_d_3_blocks);
-KERNEL sum_to_conv2d_dx_conv2d_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
+constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_parts_1_blocks);
+KERNEL sum_to_conv2d_dx_conv2d_dw_parts_1(real *a, const real *b, real *c, const real *d, real *part, const real *f)
 {
     sum_to_3_body(a, b);
     conv2d_dx_1_body(c, d, b);
-    conv2d_dw_1_body(e, f, b);
-    max_pool_dx_in_order_2_body(g, h, c);
-    tanh_d_3_body(g, g, h);
+    conv2d_dw_parts_1_body(part, f, b);
+}
+
+constexpr int parts_join_1_blocks = each_blocks(25000);
+DEVICE void parts_join_1_body(real *y, const real *part)
+{
+    parts_join(y, part, 25000, 32, true);
+}
+
+SIZE Pool max_pool_dx_1_size()
+{
+    return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
+        .oh = 12, .ow = 12 };
+}
+constexpr int max_pool_dx_1_blocks = max_pool_dx_blocks(max_pool_dx_1_size());
+DEVICE void max_pool_dx_1_body(real *y, const real *a, const real *b)
+{
+    max_pool_dx(y, a, b, max_pool_dx_1_size());
+}
+
+constexpr int tanh_d_3_blocks = each_blocks(1474560);
+DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
+{
+    FOR_EACH(i, 1474560)
+        y[i] = a[i] * (1 - b[i] * b[i]);
+}
+
+constexpr int parts_join_max_pool_dx_tanh_d_1_blocks = most(parts_join_1_blocks, max_pool_dx_1_blocks, tanh_d_3_blocks);
+KERNEL parts_join_max_pool_dx_tanh_d_1(real *a, const real *part, real *c, const real *d, const real *e)
+{
+    parts_join_1_body(a, part);
+    max_pool_dx_1_body(c, d, e);
+    tanh_d_3_body(c, c, d);
 }
 
 constexpr int sum_to_4_blocks = sum_blocks(20);
@@ -519,22 +524,28 @@ DEVICE void sum_to_4_body(real *y, const real *a)
     });
 }
 
-SIZE Conv conv2d_dw_2_size()
+SIZE Conv conv2d_dw_parts_2_size()
 {
     return Conv{ .n = 128, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
 }
-constexpr int conv2d_dw_2_blocks = conv2d_dw_blocks(conv2d_dw_2_size());
-DEVICE void conv2d_dw_2_body(real *y, const real *a, const real *b)
+constexpr int conv2d_dw_parts_2_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_2_size(), RT_TILE_32_32, 64);
+DEVICE void conv2d_dw_parts_2_body(real *part, const real *a, const real *b)
 {
-    conv2d_dw(y, a, b, conv2d_dw_2_size(), true);
+    conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_32_32, 64);
 }
 
-constexpr int sum_to_conv2d_dw_1_blocks = most(sum_to_4_blocks, conv2d_dw_2_blocks);
-KERNEL sum_to_conv2d_dw_1(real *a, const real *b, real *c, const real *d)
+constexpr int sum_to_conv2d_dw_parts_1_blocks = most(sum_to_4_blocks, conv2d_dw_parts_2_blocks);
+KERNEL sum_to_conv2d_dw_parts_1(real *a, const real *b, real *part, const real *d)
 {
     sum_to_4_body(a, b);
-    conv2d_dw_2_body(c, d, b);
+    conv2d_dw_parts_2_body(part, d, b);
+}
+
+constexpr int parts_join_2_blocks = each_blocks(500);
+KERNEL parts_join_2(real *y, const real *part)
+{
+    parts_join(y, part, 500, 64, true);
 }
 
 constexpr int tanh_4_blocks = each_blocks(1474560);
@@ -606,6 +617,9 @@ KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const
     rt_metric_1_body(a, unit, f, first, g);
     rt_output_1_body(a, first, h);
 }
+
+#define WORKSPACE (t + 18430720) /* of the libraries: the end of the scratch */
+#define APART(type) ((type *)(WORKSPACE + 0)) /* gradients of filters before conversion to f32; partial sums */
 
 /* ---- the step: launches in order; a phase begins when the previous one is complete ---- */
 
@@ -684,18 +698,20 @@ static void train_slice(const Rt *r, char *t, int unit)
     /* sum_to dconv2.bias: (N, 50, 8, 8) -> (50) */
     /* conv2d_dx dh: (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
     /* conv2d_dw dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
+    LAUNCH(sum_to_conv2d_dx_conv2d_dw_parts_1, PARTIAL(real, DCONV2_BIAS, 320),
+        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT), APART(real),
+        LOCAL(real, H));
 
     /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* max_pool_dx conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     /* tanh_d dconv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(sum_to_conv2d_dx_conv2d_dw_more_1, PARTIAL(real, DCONV2_BIAS, 320),
-        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT),
-        PARTIAL(real, DCONV2_WEIGHT, 100096), LOCAL(real, H), LOCAL(real, D_MAX_POOL_DX_2),
-        LOCAL(real, CONV1));
+    LAUNCH(parts_join_max_pool_dx_tanh_d_1, PARTIAL(real, DCONV2_WEIGHT, 100096), APART(real),
+        LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, CONV1), LOCAL(real, DH_2));
     /* sum_to dconv1.bias: (N, 20, 24, 24) -> (20) */
     /* conv2d_dw dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
-    LAUNCH(sum_to_conv2d_dw_1, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2),
-        PARTIAL(real, DCONV1_WEIGHT, 2112), LOCAL(real, IMAGE));
+    LAUNCH(sum_to_conv2d_dw_parts_1, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2),
+        APART(real), LOCAL(real, IMAGE));
+    LAUNCH(parts_join_2, PARTIAL(real, DCONV1_WEIGHT, 2112), APART(real));
 }
 
 /* After a loss that is not finite: the forward pass again, up to the first value that is not. */
@@ -908,7 +924,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 18430592, .grad_bytes = 1724608, .fused_update = true,
+    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 21630720, .grad_bytes = 1724608, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,

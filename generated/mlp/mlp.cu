@@ -7,7 +7,6 @@
  *           samples of two steps 803 kB
  *   for sm_90; a step takes 9 launches; each library call counts as one
  */
-#define RT_SHARED_BYTES 16384 /* of a block; the kernels of a launch use them in turn */
 #define RT_PERSISTENT /* many steps are one launch */
 #define RT_OWNED 6 /* rows of update_rows: parameters that can stay on the chip */
 #include "rt.h"
@@ -760,8 +759,8 @@ static void test_slice(const Rt *r, char *t, int unit)
 
 /* ---- many steps in one launch: 28 stages and 7 barriers a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 16 us as 9 launches; as one launch 12 us by all blocks that fit,
- * 13 us by one cluster of 16; the program uses all blocks that fit on the GPU.
+ * Predicted for an H200, not measured: 15 us as 9 launches; as one launch 12 us by all blocks that fit,
+ * 12 us by one cluster of 16; the program uses all blocks that fit on the GPU.
  * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
  */
 

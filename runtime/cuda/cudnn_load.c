@@ -25,7 +25,8 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 static void plan_path(char path[PATH_MAX], const char *dir, const CudnnPlanned *w,
                       const CudnnKey *k)
 {
-    const unsigned char rules = (unsigned char)(w->rules.exact + 2 * w->rules.any_order + 4 * CUDNN_RULES);
+    const unsigned char rules =
+        (unsigned char)(w->rules.exact + 2 * w->rules.any_order + 4 * CUDNN_RULES);
     uint64_t h = hash(0xcbf29ce484222325, w->graph, strlen(w->graph));
     h = hash(hash(h, k, sizeof *k), &rules, 1);
     snprintf(path, PATH_MAX, "%s/" FILE_PLAN, dir, (unsigned long long)h);

@@ -16,9 +16,8 @@ static unsigned forbidden(const CudnnRules *r)
 {
     return NOTE(REDUCED_PRECISION_REDUCTION) | (r->any_order ? 0 : NOTE(NONDETERMINISTIC)) |
            (r->exact
-                ? NOTE(TENSOR_CORE) | NOTE(DOWN_CONVERT_INPUTS) | NOTE(FFT) |
-                      NOTE(WINOGRAD) | NOTE(WINOGRAD_TILE_4x4) | NOTE(WINOGRAD_TILE_6x6) |
-                      NOTE(WINOGRAD_TILE_13x13)
+                ? NOTE(TENSOR_CORE) | NOTE(DOWN_CONVERT_INPUTS) | NOTE(FFT) | NOTE(WINOGRAD) |
+                      NOTE(WINOGRAD_TILE_4x4) | NOTE(WINOGRAD_TILE_6x6) | NOTE(WINOGRAD_TILE_13x13)
                 : 0);
 }
 
