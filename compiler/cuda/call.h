@@ -15,8 +15,8 @@
 #include "emit/writer.h"
 
 /* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  GRADIENT: the
- * buffer that ranks add.  APART: parts of sums, after the scratch.  SAMPLES and NEXT: the two buffers of samples of --kernels=persistent, of
- * this step and of the next one. */
+ * buffer that ranks add.  APART: parts of sums, after the scratch.  SAMPLES and NEXT: the two
+ * buffers of samples of --kernels=persistent, of this step and of the next one. */
 typedef enum {
     MEMORY_UNKNOWN,
     MEMORY_FIXED,
