@@ -1,11 +1,10 @@
 /* main.c -- tenon: from a model file to a program that trains it.
  *
- *   front   text -> graphs            front/, grammar/   once
- *   passes  graphs -> planned step    passes/, ops/      twice for a GPU, if --kernels is open
+ *   front   text -> graphs            front/, grammar/
+ *   passes  graphs -> planned step    passes/, ops/
  *   emit    step -> C or CUDA         emit/ with cpu/ or cuda/
  *   tool    C or CUDA -> executable   tool/
  */
-#include "tool/kernels.h"
 #include "tool/process.h"
 #include "tool/stack.h"
 #include "tool/tool.h"
@@ -25,22 +24,6 @@ static bool plan(Front *f, const Options *o, Diag *d)
     return pass_run_all(f->test, o, d) && (!f->token || pass_run_all(f->token, o, d));
 }
 
-/* A step on a GPU is several launches, or one launch with other steps.  Each form has its own plan
- * of memory; the form with the shorter predicted time becomes the program.  Errors and warnings
- * are those of the first form.  --dump prints both. */
-static bool plan_both_forms(Command *c, Front *f, Diag *d)
-{
-    Command together = *c;
-    Front other = *f;
-    other.train = graph_copy(f->train), other.test = graph_copy(f->test);
-    together.options.persistent = true;
-    if (!plan(f, &c->options, d))
-        return false;
-    if (plan(&other, &together.options, diag_new(diag_arena(d), DIAG_NEVER)))
-        kernels_choose(c, f, &together, &other);
-    return true;
-}
-
 static bool compile(Arena *a, Command *c, Diag *d)
 {
     Front f;
@@ -50,8 +33,7 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
     if (!tool_begin(c, &f, d))
         return false;
-    const bool both = f.train && kernels_open(c);
-    return (both ? plan_both_forms(c, &f, d) : plan(&f, &c->options, d)) && tool_finish(c, &f, d);
+    return plan(&f, &c->options, d) && tool_finish(c, &f, d);
 }
 
 typedef struct Words {

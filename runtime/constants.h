@@ -107,7 +107,7 @@ enum {
     RT_THREADS = 256, /* threads of a block: launch.cuh */
     RT_WARP = 32,
     RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
-    RT_FULL = 128,         /* blocks that occupy a GPU */
+    RT_FULL = 256,         /* blocks that occupy a GPU: two on each multiprocessor of an H100 */
     RT_SHARED = 36864,     /* bytes of shared memory of a block: the strips of product.cuh; the
                               kernels of a launch use them in turn */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
@@ -116,35 +116,20 @@ enum {
 
 /* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a
  * tile comes to the peak of multiply-adds, in percent: a thread of a larger tile does more of them
- * for each number that it loads. */
-enum {
-    RT_TILE_128_128,
-    RT_TILE_64_128,
-    RT_TILE_32_128,
-    RT_TILE_64_64,
-    RT_TILE_32_32,
-    RT_TILE_16_16,
-    RT_TILES
-};
+ * for each number that it loads.  128 x 128 needs more registers than a thread has, and took 14 %
+ * longer on an H100. */
+enum { RT_TILE_64_128, RT_TILE_32_128, RT_TILE_64_64, RT_TILE_32_32, RT_TILE_16_16, RT_TILES };
 #define RT_TILE_NAMES                                                                              \
-    "RT_TILE_128_128", "RT_TILE_64_128", "RT_TILE_32_128", "RT_TILE_64_64", "RT_TILE_32_32",       \
-        "RT_TILE_16_16"
+    "RT_TILE_64_128", "RT_TILE_32_128", "RT_TILE_64_64", "RT_TILE_32_32", "RT_TILE_16_16"
 #define RT_TILE_ROWS(tile)                                                                         \
-    ((tile) == RT_TILE_128_128                             ? 128                                   \
-     : (tile) == RT_TILE_64_128 || (tile) == RT_TILE_64_64 ? 64                                    \
-     : (tile) == RT_TILE_16_16                             ? 16                                    \
-                                                           : 32)
+    ((tile) == RT_TILE_64_128 || (tile) == RT_TILE_64_64 ? 64 : (tile) == RT_TILE_16_16 ? 16 : 32)
 #define RT_TILE_COLUMNS(tile) ((tile) <= RT_TILE_32_128 ? 128 : RT_TILE_ROWS(tile))
 #define RT_TILE_PERCENT(tile)                                                                      \
-    ((tile) == RT_TILE_128_128  ? 100                                                              \
-     : (tile) == RT_TILE_64_128 ? 90                                                               \
-     : (tile) == RT_TILE_32_32  ? 45                                                               \
-     : (tile) == RT_TILE_16_16  ? 20                                                               \
-                                : 80)
+    ((tile) == RT_TILE_64_128  ? 90                                                                \
+     : (tile) == RT_TILE_32_32 ? 45                                                                \
+     : (tile) == RT_TILE_16_16 ? 20                                                                \
+                               : 80)
 
-#ifndef RT_TILE_FIRST
-#define RT_TILE_FIRST RT_TILE_128_128
-#endif
 #ifdef __cplusplus
 #define RT_FORMULA static constexpr __host__ __device__
 #else
@@ -160,9 +145,9 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
  * GPU. */
 RT_FORMULA int rt_tile(int64_t m, int64_t n)
 {
-    int best = RT_TILE_FIRST;
+    int best = 0;
     int64_t least = INT64_MAX;
-    for (int tile = RT_TILE_FIRST; tile < RT_TILES; tile++) {
+    for (int tile = 0; tile < RT_TILES; tile++) {
         const int64_t blocks = rt_tile_blocks(tile, m, n),
                       time = (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(tile) *
                              RT_TILE_COLUMNS(tile) * 100 / RT_TILE_PERCENT(tile);
@@ -184,15 +169,15 @@ RT_FORMULA int64_t rt_split_clocks(RtSplit s, int64_t m, int64_t n, int64_t k)
     const int64_t blocks = rt_tile_blocks(s.tile, m, n) * s.parts,
                   each = (k + s.parts - 1) / s.parts;
     return (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(s.tile) *
-               RT_TILE_COLUMNS(s.tile) / RT_FULL * each / EACH_CLOCK * 100 /
+               RT_TILE_COLUMNS(s.tile) / (RT_FULL / RT_RESIDENT) * each / EACH_CLOCK * 100 /
                RT_TILE_PERCENT(s.tile) +
            (s.parts > 1 ? JOIN + s.parts * m * n / JOINED_EACH_CLOCK : 0);
 }
 RT_FORMULA RtSplit rt_split(int64_t m, int64_t n, int64_t k)
 {
     enum { PARTS_MOST = 64, STEPS_LEAST = 64 };
-    RtSplit best = {RT_TILE_FIRST, 1};
-    for (int tile = RT_TILE_FIRST; tile < RT_TILES; tile++)
+    RtSplit best = {0, 1};
+    for (int tile = 0; tile < RT_TILES; tile++)
         for (int parts = 1; parts <= PARTS_MOST && (parts == 1 || k / parts >= STEPS_LEAST);
              parts *= 2) {
             const RtSplit s = {tile, parts};

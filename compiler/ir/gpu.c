@@ -3,17 +3,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Figures are for dense products, without sparsity.  The gap of 1.3 us per kernel is a measurement
- * on an H100, from a post of Hazy Research on megakernels (2025).  The times of barriers are
- * assumed, not measured: a barrier of the whole GPU takes as long as the gap, and a barrier of a
- * cluster takes 0.3 us. */
+/* Figures are for dense products, without sparsity.  Times were measured on an H100 (bench/GPU.md),
+ * and are assumed for the other GPUs: a kernel of a CUDA graph, a barrier of all blocks with two on
+ * each multiprocessor, and a barrier of a cluster of 16 blocks. */
+#define KERNEL_S  0.9e-6
+#define BARRIER_S 1.5e-6
+#define CLUSTER_S 0.5e-6
 static const Gpu gpus[] = {
-    {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, 1.3e-6,
-     108, 164 << 10, false, 1.3e-6, 0},
+    {"sm_80", "A100 80 GB", "data sheet", 80000000000, 2.04e12, 19.5e12, 156e12, 312e12, KERNEL_S,
+     108, 164 << 10, false, BARRIER_S, 0},
     {"sm_90", "H200", "4.3 TB/s and bf16 790 TFLOP/s measured on one, the rest from its data sheet",
-     141000000000, 4.3e12, 67e12, 494e12, 790e12, 1.3e-6, 132, 228 << 10, true, 1.3e-6, 0.3e-6},
-    {"sm_100", "B200", "data sheet", 180000000000, 7.7e12, 75e12, 1125e12, 2250e12, 1.3e-6, 148,
-     228 << 10, true, 1.3e-6, 0.3e-6},
+     141000000000, 4.3e12, 67e12, 494e12, 790e12, KERNEL_S, 132, 228 << 10, true, BARRIER_S,
+     CLUSTER_S},
+    {"sm_100", "B200", "data sheet", 180000000000, 7.7e12, 75e12, 1125e12, 2250e12, KERNEL_S, 148,
+     228 << 10, true, BARRIER_S, CLUSTER_S},
 };
 
 const Gpu *gpu_of(const char *arch)

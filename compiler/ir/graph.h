@@ -170,9 +170,6 @@ struct Graph {
 };
 
 Graph *graph_new(Arena *a, const char *name, bool training);
-/* copy.c: copies a graph to which no pass has been applied, so that the same step can be planned
- * for a second set of options. */
-Graph *graph_copy(const Graph *g);
 /* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 /* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32).  graph_label: class

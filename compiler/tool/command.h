@@ -42,7 +42,6 @@ typedef struct Command {
     char **argument;   /* words for another program.  run: those after --; sweep, results: all */
     int narguments;
     bool tune;          /* measure the choices that pass choose leaves open */
-    const char *forms;  /* show --target cuda: predictions for both forms (kernels.h), or NULL */
     const char *driver; /* --driver: the CUDA version of the driver of the target, or NULL */
     const char *target, *comm, *kernels; /* the values of these options */
 } Command;

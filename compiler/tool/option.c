@@ -115,8 +115,7 @@ const OptionRow option_table[] = {
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, NULL,
      "use also algorithms with larger rounding errors: Winograd's on tiles larger than 2 x 2"},
     {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true,
-     "own; with --target cuda the one with the shortest predicted time; cudnn for tf32, bf16 and "
-     "f16",
+     "own; with tf32, bf16 and f16 cudnn",
      "the kernels to use. own: Tenon's. blas: OpenBLAS, on the processor. cudnn: on a GPU, cuDNN "
      "for convolutions and cuBLASLt for products. "
      "persistent: on a GPU, many steps in one launch of Tenon's kernels"},

@@ -156,7 +156,7 @@ static void show_memory(Arena *a, const EmitInput *in, const EmitStep *e)
                cards[i].name);
 }
 
-bool show_gpu(Arena *a, const Command *c, const EmitInput *in, Diag *d)
+bool show_gpu(Arena *a, const EmitInput *in, Diag *d)
 {
     const Options *o = in->options;
     if (strcmp(in->dtype, "f64") == 0) {
@@ -172,8 +172,6 @@ bool show_gpu(Arena *a, const Command *c, const EmitInput *in, Diag *d)
     show_rows(a, in, &e);
     show_total(a, in, &e);
     show_fusion(&e);
-    if (c->forms)
-        printf("      %s\n", c->forms);
     show_memory(a, in, &e);
     return true;
 }

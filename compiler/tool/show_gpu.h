@@ -7,6 +7,6 @@
 /* Prints the program that `build` makes with the same options: a row for each launch, or for each
  * stage of the launch of a persistent program; the predicted time; the memory.  Returns false after
  * an error: there are no predictions for f64. */
-bool show_gpu(Arena *a, const Command *c, const EmitInput *in, Diag *d);
+bool show_gpu(Arena *a, const EmitInput *in, Diag *d);
 
 #endif

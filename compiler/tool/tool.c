@@ -320,7 +320,7 @@ static bool show_cuda(Arena *a, const Command *c, const Front *f, Diag *d)
     EmitInput emit = tool_emit_input(c, f);
     EmitPlan *plan;
     int n;
-    return plan_graphs(a, c, &emit, &plan, &n, d) && show_gpu(a, c, &emit, d);
+    return plan_graphs(a, c, &emit, &plan, &n, d) && show_gpu(a, &emit, d);
 }
 
 static bool show(Arena *a, const Command *c, const Front *f, Diag *d)

@@ -465,10 +465,10 @@ SIZE Conv conv2d_dw_parts_1_size()
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
-constexpr int conv2d_dw_parts_1_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_1_size(), RT_TILE_64_128, 32);
+constexpr int conv2d_dw_parts_1_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_1_size(), RT_TILE_32_128, 32);
 DEVICE void conv2d_dw_parts_1_body(real *part, const real *a, const real *b)
 {
-    conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_64_128, 32);
+    conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_32_128, 32);
 }
 
 constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_parts_1_blocks);
@@ -529,10 +529,10 @@ SIZE Conv conv2d_dw_parts_2_size()
     return Conv{ .n = 128, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
 }
-constexpr int conv2d_dw_parts_2_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_2_size(), RT_TILE_32_32, 64);
+constexpr int conv2d_dw_parts_2_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_2_size(), RT_TILE_16_16, 64);
 DEVICE void conv2d_dw_parts_2_body(real *part, const real *a, const real *b)
 {
-    conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_32_32, 64);
+    conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_16_16, 64);
 }
 
 constexpr int sum_to_conv2d_dw_parts_1_blocks = most(sum_to_4_blocks, conv2d_dw_parts_2_blocks);

@@ -759,9 +759,9 @@ static void test_slice(const Rt *r, char *t, int unit)
 
 /* ---- many steps in one launch: 28 stages and 7 barriers a step, up to 64 steps a launch ----
  *
- * Predicted for an H200, not measured: 15 us as 9 launches; as one launch 12 us by all blocks that fit,
- * 12 us by one cluster of 16; the program uses all blocks that fit on the GPU.
- * Weights and states of 6 of 6 parameters stay on the chip through a launch: 12.0 KB a block.
+ * Predicted for an H200, not measured: 12 us as 9 launches; as one launch 14 us by all blocks that fit,
+ * 14 us by one cluster of 16; the program uses all blocks that fit on the GPU.
+ * Weights and states of 6 of 6 parameters stay on the chip through a launch: 8.0 KB a block.
  */
 
 /* Weights and states that stay on the chip during a launch if there is room: a row for each row of update_rows. */

@@ -33,7 +33,7 @@ typedef struct CudnnPlan {
     char why[CUDNN_WHY];       /* the reason if there is no plan */
 } CudnnPlan;
 
-enum { CUDNN_RULES = 2 }; /* version of the choice of engines: plans of an older one are not used */
+enum { CUDNN_RULES = 3 }; /* version of the choice of engines: older plans are not used */
 
 /* Takes the first engine, in the order of cuDNN's heuristics, that keeps the rules and for which a
  * plan can be made.  Returns false, with p->why, if there is none. */

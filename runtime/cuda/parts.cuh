@@ -94,7 +94,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
                       i = c.last ? j % conv_inputs(c) : j / (c.r * c.s);
             const int iy = oy * c.stride_h - c.pad_h + tap / c.s * c.dil_h,
                       ix = ox * c.stride_w - c.pad_w + tap % c.s * c.dil_w;
-            const bool inside = iy >= 0 && iy < c.h && ix >= 0 && ix < c.w;
+            const bool inside = conv_inside(c) || (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w);
             return inside ? &x[conv_x(c, n, i0 + i, iy * c.w + ix)] : nullptr;
         });
 }

@@ -6,8 +6,8 @@
  * are asynchronous, and the next strips are on their way while the threads multiply: a strip costs
  * one barrier, and a wait only if the copies take longer than the arithmetic.
  *
- * A thread keeps up to 8 x 8 sums in registers.  In large tiles it reads, for each step of k,
- * adjacent rows and adjacent columns with loads of 16 bytes: 4 of them for 64 multiply-adds.  In
+ * A thread keeps up to 4 x 8 sums in registers.  In large tiles it reads, for each step of k,
+ * adjacent rows and adjacent columns with loads of 16 bytes: 3 of them for 32 multiply-adds.  In
  * small tiles a load of 16 bytes brings four steps of one row or column.  The 32 threads of a warp
  * stand as 4 rows of 8, so that these loads read few different addresses.  k goes in order, one FMA
  * after another: the bits depend on k only, not on the tile.
@@ -221,8 +221,6 @@ DEVICE void product_of(int block, int m, int n, int first, int k, A a, B b, Writ
 template <class F> DEVICE void for_tile(int tile, F f)
 {
     switch (tile) {
-    case RT_TILE_128_128:
-        return f.template operator()<RT_TILE_128_128>();
     case RT_TILE_64_128:
         return f.template operator()<RT_TILE_64_128>();
     case RT_TILE_32_128:
