@@ -145,6 +145,9 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
  * GPU. */
 RT_FORMULA int rt_tile(int64_t m, int64_t n)
 {
+#ifdef RT_TILE_ONLY /* a test: one tile for all products */
+    return RT_TILE_ONLY;
+#endif
     int best = 0;
     int64_t least = INT64_MAX;
     for (int tile = 0; tile < RT_TILES; tile++) {

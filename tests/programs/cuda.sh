@@ -6,7 +6,7 @@
 # stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
 #
-# Parts: options mlp geometry norm many nvcc
+# Parts: options mlp geometry norm tiles many nvcc
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -96,6 +96,23 @@ norm() {
     steps norm
 }
 
+# Gradients whose sums are in parts; and the same bits with any tile of a product.
+tiles() {
+    local tile all="RT_TILE_64_128" text=$work/parts/parts.cu
+    shim parts "$cuda/parts.tn"
+    same "gradients in parts" 5 "$(grep -cE 'dw_parts\(.*RT_TILE_16_16, [0-9]+\);' "$text")"
+    steps parts
+    [ "$CHECK_DEEP" = 0 ] || all="RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
+    for tile in $all; do
+        sed "s/RT_TILE_16_16/$tile/" "$text" > "$work/$tile.cu"
+        shim_compile -DRT_TILE_ONLY="$tile" "$work/$tile.cu" -o "$work/$tile.o"
+        g++ -rdynamic -o "$work/tile" "$work/$tile.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+        rm -f "$work/tile.jsonl"
+        "$work/tile" --epochs 1 --log "$work/tile.jsonl" > /dev/null
+        same "bits with $tile" "$(hashes "$work/parts/0.jsonl")" "$(hashes "$work/tile.jsonl")"
+    done
+}
+
 mlp() {
     places
     shim mlp models/mlp.tn --batch 8
@@ -131,6 +148,7 @@ on_the_processor() {
     if part mlp; then mlp; fi
     if part geometry; then geometry; fi
     if part norm; then norm; fi
+    if part tiles; then tiles; fi
     if part many && deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
 }
 
@@ -183,7 +201,7 @@ if part options; then
     options
     if deep "a compiler without CUDA"; then without_cuda; fi
 fi
-if part mlp || part geometry || part norm || part many; then
+if part mlp || part geometry || part norm || part tiles || part many; then
     if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
 fi
 if part nvcc; then
