@@ -126,7 +126,7 @@ chip() {
     mutant loss_not_looked_at own.cuh 's/^    if (!update_allowed(r, loss))$/    if (update_allowed(r, loss))/'
     mutant too_little_room own.cuh 's|(1 + states)}|(1 + 0 * states)}|'
     SHIM_BLOCKS=16 FAKE_LOG=1 run mlp gpu sixteen --data "$work/mnist" --epochs 1
-    same "bytes on the chip of 16 blocks" "62.1 KB" "$(sed -n 's/^fake: train_steps, 16 blocks together, \([0-9]*\) bytes on the chip$/\1/p' "$work/out" | awk '{ printf "%.1f KB", $1 / 1024; exit }')"
+    same "bytes on the chip of 16 blocks" "56.1 KB" "$(sed -n 's/^fake: train_steps, 16 blocks together, \([0-9]*\) bytes on the chip$/\1/p' "$work/out" | awk '{ printf "%.1f KB", $1 / 1024; exit }')"
 }
 
 # Launches end where the host needs results of their steps, and the next launch continues there.
@@ -195,7 +195,8 @@ many() {
     pooled="lenet average"
     two lenet models/lenet.tn --batch 8
     equal lenet --data "$work/mnist" --epochs 1
-    for name in $pooled; do same "$name: poolings that go on with what a product has made" 2 "$(grep -c "^    [a-z]*_pool_dx_in_order_[12]_stage" "$work/$name"/*.cu)"; done
+    # The first pooling's gradient follows the barrier before the sum of conv2's parts, so it needs no order of another call.
+    for name in $pooled; do same "$name: poolings that go on with what a product has made" 1 "$(grep -c "^    [a-z]*_pool_dx_in_order_[12]_stage" "$work/$name"/*.cu)"; done
     barriers mlp --data "$work/mnist"
     barriers norm1
     chip
