@@ -3,9 +3,10 @@
  * loops, in the stream of fake.cpp.
  *
  * A shared library, compiled with cuDNN's own headers, that programs and tenon-plan open through
- * TENON_CUDNN.  A descriptor is the list of its attributes.  There are two engines: engine 0 rounds
- * factors to tf32 and reports tensor cores; engine 1 is exact.  Both need a workspace, and fill it
- * with NaN.  The text of a plan is the convolution as numbers.
+ * TENON_CUDNN.  A descriptor is the list of its attributes.  There are three engines: engine 0 rounds
+ * factors to tf32 and reports tensor cores; engine 1 is exact, but rounds without a word in the
+ * gradient of filters of 5 x 5, as the real one does; engine 67 is exact.  All need a workspace, and
+ * fill it with NaN.  The text of a plan is the convolution as numbers.
  *
  *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an
  *                              execution fails
@@ -258,12 +259,17 @@ void put_sums(const Tensor &t, const std::vector<double> &y, float *u, float *v)
     }
 }
 
+bool rounds(const Convolution &c)
+{
+    return c.engine == 0 || (c.engine == 1 && c.kind == 2 && c.w.dim[2] == 5 && c.w.dim[3] == 5);
+}
+
 void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, const void *r, void *u, void *v)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
     void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
     const Tensor &ta = c.kind == 1 ? c.w : c.x, &tb = c.kind == 0 ? c.w : c.y;
-    const std::vector<float> a = factors(ta, c.kind == 1 ? w : x, c.engine == 0), b = factors(tb, c.kind == 0 ? w : y, c.engine == 0);
+    const std::vector<float> a = factors(ta, c.kind == 1 ? w : x, rounds(c)), b = factors(tb, c.kind == 0 ? w : y, rounds(c));
     std::vector<double> sum((size_t)(to->dim[0] * to->stride[0]), 0.0);
     const int64_t per_group = c.w.dim[1], groups = c.x.dim[1] / per_group, filters = c.w.dim[0] / groups;
 
@@ -326,9 +332,10 @@ cudnnStatus_t give_engines(const Descriptor *heuristics, int64_t room, int64_t *
 {
     Descriptor *const *config = (Descriptor *const *)to;
     const Descriptor *graph = part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    *n = has_engines(graph) ? 2 : 0;
+    static const int64_t engines[] = {0, 1, 67};
+    *n = has_engines(graph) ? 3 : 0;
     for (int64_t i = 0; i < room && i < *n; i++)
-        config[i]->engine = i, config[i]->graph = graph;
+        config[i]->engine = engines[i], config[i]->graph = graph;
     return CUDNN_STATUS_SUCCESS;
 }
 

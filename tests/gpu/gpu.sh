@@ -64,8 +64,8 @@ agree() {
     close "$dir: losses" "${BOUND:-1e-5}" "$(field "$dir/cpu.jsonl" step train_loss | cut -d' ' -f1-3)" "$(field "$dir/gpu.jsonl" step train_loss | cut -d' ' -f1-3)"
 }
 
-# held: bytes of GPU memory that process $1 holds
-held() { nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits | awk -F', ' -v p="$1" '$1 == p { print $2 }'; }
+# held: MB of GPU memory in use, by all processes: in a container nvidia-smi knows no processes.
+held() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits | head -n 1; }
 
 once() { rm -f "$work/run.jsonl"; "$work/$1/gpu" "${@:2}" --log "$work/run.jsonl" > "$work/out" 2>&1 || { tail -n 3 "$work/out" >&2; return 1; }; hashes "$work/run.jsonl"; }
 
@@ -88,16 +88,17 @@ survives() {
     same "$name: killed and resumed" "$whole" "$(once "$name" "$@" --epochs 3 --checkpoint "$work/kept" --resume | awk '{ print $NF }')"
 }
 
-# Memory of the GPU and of the process: after the first steps, and at the end of many steps.
+# Memory of the GPU and of the process: after the first epoch, when all has been loaded, and at the end of many steps.
 lasts() {
-    local name=$1 epochs=$((soak / (samples / batch))) job first=0 last=0 now; shift
+    local name=$1 epochs=$((soak / (samples / batch))) job first='' last='' now; shift
+    rm -f "$work/soak.jsonl"
     "$work/$name/gpu" "$@" --epochs $epochs --log "$work/soak.jsonl" > /dev/null 2>&1 & job=$!
     while kill -0 $job 2> /dev/null; do
-        if [ $on_gpu = 1 ] && now=$(held $job) && [ -n "$now" ]; then [ "$first" != 0 ] || first=$now; last=$now; fi
-        sleep 0.2
+        if [ $on_gpu = 1 ] && grep -qs '"event":"epoch"' "$work/soak.jsonl" && now=$(held); then first=${first:-$now}; kill -0 $job 2> /dev/null && last=$now; fi
+        sleep 0.1
     done
     wait $job && ok || bad "$name: $soak steps"
-    same "$name: MB on the GPU at the beginning and the end" "$first" "$last"
+    [ $on_gpu = 0 ] || same "$name: MB on the GPU after an epoch and at the end" "$first" "$last"
     if awk -v all="$(field "$work/soak.jsonl" epoch peak_bytes)" 'BEGIN { n = split(all, x); exit !(n > 1 && x[n] <= 1.02 * x[2]) }'; then ok
     else bad "$name: memory of the process grows: $(field "$work/soak.jsonl" epoch peak_bytes)"; fi
 }
