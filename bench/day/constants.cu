@@ -1,7 +1,7 @@
 /* constants.cu -- measures what the predictions of a step assume (compiler/cuda/roofline.c), and
  * prints it as JSON: microseconds, bytes/s and FLOP/s, medians of nine measurements.
  *
- * Barriers are those of the programs (runtime/cuda/persistent.cuh).  Each rate is of a loop long
+ * Barriers are those of the programs (runtime/cuda/barriers.cuh).  Each rate is of a loop long
  * enough that launches do not count.  nvcc -arch=sm_90 -O3 -o constants constants.cu
  */
 #include <algorithm>
@@ -10,6 +10,10 @@
 #include <cstdlib>
 #include <functional>
 #include <vector>
+
+#define DEVICE       static __device__ __forceinline__
+#define block_sync() __syncthreads()
+#include "../../runtime/cuda/barriers.cuh"
 
 enum { THREADS = 256, TRIES = 9 };
 static cudaStream_t stream;
@@ -89,18 +93,6 @@ static void launches(void)
 
 /* ---- barriers */
 
-__device__ void grid_barrier(unsigned *arrived)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        const unsigned all = (atomicAdd(arrived, 1) / gridDim.x + 1) * gridDim.x;
-        while (*(volatile unsigned *)arrived < all)
-            ;
-        __threadfence();
-    }
-    __syncthreads();
-}
 __global__ void grid_barriers(unsigned *arrived, int n)
 {
     for (int i = 0; i < n; i++)
@@ -108,10 +100,8 @@ __global__ void grid_barriers(unsigned *arrived, int n)
 }
 __global__ void cluster_barriers(int n)
 {
-#if __CUDA_ARCH__ >= 900
     for (int i = 0; i < n; i++)
-        asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
-#endif
+        cluster_barrier(nullptr);
 }
 __global__ void block_barriers(int n)
 {
@@ -220,26 +210,19 @@ __global__ void __launch_bounds__(THREADS) fma_rate(float *y, int n, float a)
     if (s[0] == 1.5f)
         *y = s[0];
 }
-__global__ void __launch_bounds__(THREADS) bf16_rate(float *y, int n, unsigned a)
+/* Eight chains of products on tensor cores: 16 x 8 results, 16 bf16 or 8 tf32 numbers deep. */
+template <bool bf16> __global__ void __launch_bounds__(THREADS) mma_rate(float *y, int n, unsigned a)
 {
     float c[8][4] = {};
     for (int t = 0; t < n; t++)
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                         : "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3]) : "r"(a), "r"(a), "r"(a), "r"(a), "r"(a), "r"(a));
-    for (int i = 0; i < 8; i++)
-        if (c[i][0] + c[i][1] + c[i][2] + c[i][3] == 1.5f)
-            *y = 1;
-}
-__global__ void __launch_bounds__(THREADS) tf32_rate(float *y, int n, unsigned a)
-{
-    float c[8][4] = {};
-    for (int t = 0; t < n; t++)
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                         : "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3]) : "r"(a), "r"(a), "r"(a), "r"(a), "r"(a), "r"(a));
+            if (bf16)
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, {%0,%1,%2,%3};"
+                             : "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3]) : "r"(a));
+            else
+                asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, {%0,%1,%2,%3};"
+                             : "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3]) : "r"(a));
     for (int i = 0; i < 8; i++)
         if (c[i][0] + c[i][1] + c[i][2] + c[i][3] == 1.5f)
             *y = 1;
@@ -264,8 +247,8 @@ static void arithmetic(void)
     const int blocks = 8 * processors, n = 4096;
     const double threads = (double)blocks * THREADS, warps = threads / 32;
     say("f32_flop_per_s", 1e3 * threads * n * 16 * 2 / milliseconds([=] { fma_rate<<<blocks, THREADS, 0, stream>>>(y, n, .5f); }));
-    say("tf32_mma_sync_flop_per_s", 1e3 * warps * n * 8 * 16 * 8 * 8 * 2 / milliseconds([=] { tf32_rate<<<blocks, THREADS, 0, stream>>>(y, n, 0x3f812345u); }));
-    say("bf16_mma_sync_flop_per_s", 1e3 * warps * n * 8 * 16 * 8 * 16 * 2 / milliseconds([=] { bf16_rate<<<blocks, THREADS, 0, stream>>>(y, n, 0x3f813f83u); }));
+    say("tf32_mma_sync_flop_per_s", 1e3 * warps * n * 8 * 16 * 8 * 8 * 2 / milliseconds([=] { mma_rate<false><<<blocks, THREADS, 0, stream>>>(y, n, 0x3f812345u); }));
+    say("bf16_mma_sync_flop_per_s", 1e3 * warps * n * 8 * 16 * 8 * 16 * 2 / milliseconds([=] { mma_rate<true><<<blocks, THREADS, 0, stream>>>(y, n, 0x3f813f83u); }));
     clocks<<<1, 1, 0, stream>>>(c, 10000000);
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaMemcpy(host, c, sizeof host, cudaMemcpyDeviceToHost));

@@ -23,11 +23,11 @@ typedef struct EmitLaunch {
 typedef struct EmitStep {
     EmitLaunch *row;
     int n;
-    int64_t launches, library_calls; /* launches and library calls of a step */
-    int64_t stages, barriers;        /* of a step, with --kernels=persistent */
-    int steps_most;                  /* most steps of a launch, with --kernels=persistent */
-    int64_t workspace, samples;      /* bytes after the scratch */
-    double seconds;                  /* predicted by a roofline */
+    int64_t launches, external_calls; /* launches and library calls of a step */
+    int64_t stages, barriers;         /* of a step, with --kernels=persistent */
+    int steps_most;                   /* most steps of a launch, with --kernels=persistent */
+    int64_t workspace, samples;       /* bytes after the scratch */
+    double seconds;                   /* predicted by a roofline */
     const char *said; /* with --kernels=persistent: the prediction in words, as in the program */
 } EmitStep;
 EmitStep emit_step(Arena *a, const EmitInput *in);

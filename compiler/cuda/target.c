@@ -330,7 +330,7 @@ EmitStep emit_step(Arena *a, const EmitInput *in)
         e.n = price_launches(&w, &e.row);
     for (int i = 0; i < e.n && !in->options->persistent; i++) {
         e.seconds += e.row[i].seconds, e.launches += e.row[i].times;
-        e.library_calls += e.row[i].from_library ? e.row[i].times : 0;
+        e.external_calls += e.row[i].from_library ? e.row[i].times : 0;
     }
     e.workspace = library_workspace(&w);
     return e;

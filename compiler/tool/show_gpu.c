@@ -77,9 +77,9 @@ static void show_total(Arena *a, const EmitInput *in, const EmitStep *e)
         counts =
             arena_printf(a, "%s stages and %s barriers a step, %d steps a launch",
                          text_commas(a, e->stages), text_commas(a, e->barriers), e->steps_most);
-    if (e->library_calls)
+    if (e->external_calls)
         counts = arena_printf(a, "%s, %s of them calls of libraries", counts,
-                              text_commas(a, e->library_calls));
+                              text_commas(a, e->external_calls));
     printf("      %s, %s FLOPs, %s bytes: %.1f us, %s samples/s predicted\n", counts,
            count_text(a, flops), count_text(a, bytes), 1e6 * e->seconds,
            count_text(a, (double)in->train->recipe.batch / e->seconds));

@@ -20,27 +20,7 @@
 #define KERNEL_OF_STEPS static __global__ void __launch_bounds__(THREADS, RT_RESIDENT)
 
 #ifndef RT_SHIM
-/* A barrier over the grid: writes before it are visible to all threads after it.  arrived: number
- * of blocks that have arrived, at all barriers of the launch. */
-DEVICE void grid_barrier(unsigned *arrived)
-{
-    block_sync();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        const unsigned all = (atomicAdd(arrived, 1) / gridDim.x + 1) * gridDim.x;
-        while (*(volatile unsigned *)arrived < all)
-            ;
-        __threadfence();
-    }
-    block_sync();
-}
-
-DEVICE void cluster_barrier(unsigned *)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
-#endif
-}
+#include "cuda/barriers.cuh"
 #endif
 
 /* Clears sums before a stage that adds to them. */
