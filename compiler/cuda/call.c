@@ -48,6 +48,11 @@ int cuda_real_bytes(const Writer *w)
 
 /* Two kinds of kernels need most: a product has two strips (8,320 bytes in f32), and an attention
  * has three tiles (12,672 bytes). */
+void cuda_keep_apart(Writer *w, int64_t bytes)
+{
+    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+}
+
 int64_t cuda_numbers(const Writer *w, const Node *n)
 {
     return shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);

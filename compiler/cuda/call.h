@@ -202,6 +202,8 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 int64_t cuda_numbers(const Writer *w, const Node *n);
 int64_t cuda_bytes(const Writer *w, const Node *n); /* bytes of these numbers */
 int cuda_real_bytes(const Writer *w);
+/* A call stores so many bytes in the region APART. */
+void cuda_keep_apart(Writer *w, int64_t bytes);
 
 /* ---- orders and conflicts */
 const Order *cuda_order(Arena *a, Order o);

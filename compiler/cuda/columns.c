@@ -41,7 +41,7 @@ static CudaCall *lower_first(Writer *w, const char *form, const Node *n, Columns
         cuda_call(w, form, n, ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", true));
     Argument *size = arena_alloc(w->arena, sizeof *size);
 
-    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+    cuda_keep_apart(w, bytes);
     size->inner = arena_printf(w->arena, "%lld, %lld", (long long)m.columns, (long long)m.parts);
     c->blocks = (Blocks){.form = "column", .count = m.parts * tiles, .arg = size, .narg = 1};
     return c;

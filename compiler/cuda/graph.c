@@ -249,7 +249,7 @@ bool graph_lower_rest(Writer *w, const Node *n)
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
     const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
-    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+    cuda_keep_apart(w, bytes);
     return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
 }
 
@@ -292,7 +292,7 @@ static void lower_conversion(Writer *w, const Node *n)
                             ADDRESS(MEMORY_UNKNOWN, type, "a", apart_of(w, n), false),
                             NUMBER(count), BLOCKS_OF("convert", count));
 
-    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+    cuda_keep_apart(w, bytes);
     if (lanes)
         cuda_give(w, c, NUMBER(channels), NUMBER(lanes));
 }

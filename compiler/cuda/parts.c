@@ -56,6 +56,6 @@ bool parts_lower(Writer *w, const Node *n, const Sizes *s)
     join->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = count});
     join->operand[0].walked = true;
     cuda_give_order(w, join, join->natural);
-    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+    cuda_keep_apart(w, bytes);
     return true;
 }

@@ -54,6 +54,17 @@ SIZE bool conv_inside(Conv c)
            (c.ow - 1) * c.stride_w + (c.s - 1) * c.dil_w < c.w;
 }
 
+/* The number of x that tap `place` of the window at position `at` (n, oy, ox) meets; nullptr
+ * outside of the image. */
+template <class X> DEVICE const X *conv_window(Conv c, const X *x, int channel, int at, int place)
+{
+    const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
+    const int iy = oy * c.stride_h - c.pad_h + place / c.s * c.dil_h,
+              ix = ox * c.stride_w - c.pad_w + place % c.s * c.dil_w;
+    const bool inside = conv_inside(c) || (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w);
+    return inside ? &x[conv_x(c, n, channel, iy * c.w + ix)] : nullptr;
+}
+
 /* ------------------------------------------------------------------------------- forward */
 
 SIZE int conv2d_blocks(Conv c)
@@ -76,12 +87,7 @@ DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, C
                              : (int64_t)(o0 + o) * taps + tap];
         },
         [=](int at, int tap) {
-            const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
-            const int i = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
-            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
-                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
-            const bool inside = conv_inside(c) || (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w);
-            return inside ? &x[conv_x(c, n, i0 + i, iy * c.w + ix)] : nullptr;
+            return conv_window(c, x, i0 + tap / (c.r * c.s), at, tap % (c.r * c.s));
         },
         [=](int o, int at, real sum, int) {
             const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);

@@ -2,9 +2,8 @@
  * pixels of all its images.
  *
  * There are few results, so one block for each tile of them would leave most of a GPU idle.
- * Several blocks take a part of the sum each.  The compiler chooses tile and parts
- * (rt_split in constants.h).  The parts are stored one
- * after another, and a second launch adds them in order.
+ * Several blocks take a part of the sum each.  The compiler chooses tile and parts (rt_split in
+ * constants.h).  The parts are stored one after another, and a second launch adds them in order.
  *
  *   part (parts, results)
  */
@@ -51,10 +50,8 @@ SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
 DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, int tile, int parts)
 {
     FOR_BLOCKS(block, dense_dw_parts_blocks(d, tile, parts))
-        product_part<ALONG_RESULT>(
-            block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
-            [=](int o, int n) { return &dy[(int64_t)n * d.o + o]; },
-            [=](int k, int n) { return &x[(int64_t)n * d.k + k]; });
+        product_part<ALONG_RESULT>(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n,
+                                   RtSplit{tile, parts}, steps_down(dy, d.o), steps_down(x, d.k));
 }
 
 /* ------------------------------------------------------------------------------- convolutions */
@@ -89,13 +86,9 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
         columns, k, split,
         [=](int o, int at) { return &dy[conv_y(c, at / places, o0 + o, at % places)]; },
         [=](int j, int at) {
-            const int n = at / places, oy = at / c.ow % c.oh, ox = at % c.ow;
             const int tap = c.last ? j / conv_inputs(c) : j % (c.r * c.s),
                       i = c.last ? j % conv_inputs(c) : j / (c.r * c.s);
-            const int iy = oy * c.stride_h - c.pad_h + tap / c.s * c.dil_h,
-                      ix = ox * c.stride_w - c.pad_w + tap % c.s * c.dil_w;
-            const bool inside = conv_inside(c) || (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w);
-            return inside ? &x[conv_x(c, n, i0 + i, iy * c.w + ix)] : nullptr;
+            return conv_window(c, x, i0 + i, at, tap);
         });
 }
 template <class X, class D>

@@ -244,6 +244,17 @@ DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
     });
 }
 
+/* Readers of a row-major matrix with `width` columns, whose rows are the results, or the steps of
+ * the sum. */
+DEVICE auto results_down(const real *p, int width)
+{
+    return [=](int result, int step) { return &p[(int64_t)result * width + step]; };
+}
+DEVICE auto steps_down(const real *p, int width)
+{
+    return [=](int result, int step) { return &p[(int64_t)step * width + result]; };
+}
+
 /* All tiles, a block each. */
 template <Along a_along, Along b_along, class A, class B, class Write>
 DEVICE void all_products(int m, int n, int k, A a, B b, Write write)
