@@ -508,7 +508,7 @@ static double job_time(Layout *l, const Job *j, int *barriers)
 {
     const int threads = !j->each && !j->end && j->units < l->s->threads ? j->units : l->s->threads;
     *barriers = 0;
-    if (threads == 0)
+    if (threads <= 0)
         return 0;
     fork_threads(l, threads);
     memcpy(l->end, l->begin, sizeof *l->end * (size_t)threads);
