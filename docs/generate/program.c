@@ -229,7 +229,8 @@ static void files(Page *p)
         {made("~/.cache/tenon/" FILE_IMAGES, 0x0123456789abcdefll, 3ll, 64ll, 64ll),
          "The same where the data directory cannot be written."},
         {made("~/.cache/tenon/plans/" FILE_PLAN, 0x0123456789abcdefll),
-         "A plan of cuDNN that was made on this machine, because the plan in the program is for another GPU, driver or cuDNN."},
+         "A plan of cuDNN that was made on this machine, because the plan in the program is for another GPU, driver or cuDNN. "
+         "`" FILE_LOCK "` after the name: a process is making this plan, and others wait for it."},
         {"~/.config/" FILE_SECRET,
          "The secret by which ranks of programs built with --comm nccl recognise each other: mode 0600, made by the first "
          "process."},

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,34 @@ static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
     free(text);
 }
 
+/* Locks the file beside a plan; the lock ends with the process.  Returns the open file, or -1: busy
+ * if another process has the lock, else the directory has no locks. */
+static int lock_plan(const char *path, bool wait, bool *busy)
+{
+    char beside[PATH_MAX + sizeof FILE_LOCK];
+    snprintf(beside, sizeof beside, "%s" FILE_LOCK, path);
+    const int fd = open(beside, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *busy = false;
+    while (fd >= 0 && flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0)
+        if (errno != EINTR) {
+            *busy = errno == EWOULDBLOCK;
+            close(fd);
+            return -1;
+        }
+    return fd;
+}
+
+/* A process that still waits for the removed file finds the plan when it gets the lock. */
+static void unlock_plan(const char *path, int fd)
+{
+    char beside[PATH_MAX + sizeof FILE_LOCK];
+    if (fd < 0)
+        return;
+    snprintf(beside, sizeof beside, "%s" FILE_LOCK, path);
+    unlink(beside);
+    close(fd);
+}
+
 /* mkdir -p. */
 static bool make_dir(char *path)
 {
@@ -127,8 +156,29 @@ static bool make_plan(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w)
     return ok;
 }
 
+/* Makes a plan that no other process is making, and keeps it. */
+static bool make_once(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned,
+                      const char *path, bool wait, CudnnFrom *from)
+{
+    bool busy, ok;
+    const int lock = lock_plan(path, wait, &busy);
+    *from = CUDNN_BUSY;
+    if (busy)
+        return false;
+    *from = CUDNN_KEPT;
+    ok = load_kept(p, d, planned, path); /* by the process that had the lock before */
+    if (!ok) {
+        *from = CUDNN_MADE;
+        ok = make_plan(p, d, planned);
+        if (ok)
+            keep_plan(p, planned->graph, path);
+    }
+    unlock_plan(path, lock);
+    return ok;
+}
+
 bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
-                CudnnFrom *from)
+                bool wait, CudnnFrom *from)
 {
     char path[PATH_MAX];
     const CudnnKey here = cudnn_key(d);
@@ -136,17 +186,13 @@ bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned,
     *from = CUDNN_EMBEDDED;
     if (planned->plan && cudnn_plan_load(p, d, planned->plan, planned->bytes))
         return true;
+    if (!dir) {
+        *from = CUDNN_MADE;
+        return make_plan(p, d, planned);
+    }
+    plan_path(path, dir, planned, &here);
     *from = CUDNN_KEPT;
-    if (dir)
-        plan_path(path, dir, planned, &here);
-    if (dir && load_kept(p, d, planned, path))
-        return true;
-    *from = CUDNN_MADE;
-    if (!make_plan(p, d, planned))
-        return false;
-    if (dir)
-        keep_plan(p, planned->graph, path);
-    return true;
+    return load_kept(p, d, planned, path) || make_once(p, d, planned, path, wait, from);
 }
 
 /* ---- a launch */

@@ -3,6 +3,9 @@
  * The GPU of a run can differ from the one for which the program was built; so can the driver and
  * cuDNN.  If the key of an embedded plan is not the machine's, the plan is made again from its
  * graph, which takes seconds for a fused one, and is kept for the next start.
+ *
+ * Ranks, and other programs that start at the same time, make each plan once: the process that
+ * makes a plan has locked a file beside it, and the others make other plans meanwhile.
  */
 #ifndef CUDNN_LOAD_H
 #define CUDNN_LOAD_H
@@ -16,12 +19,14 @@ typedef struct CudnnPlanned {
     CudnnRules rules;
 } CudnnPlanned;
 
-typedef enum { CUDNN_EMBEDDED, CUDNN_KEPT, CUDNN_MADE } CudnnFrom;
+/* CUDNN_BUSY: another process is making the plan. */
+typedef enum { CUDNN_EMBEDDED, CUDNN_KEPT, CUDNN_MADE, CUDNN_BUSY } CudnnFrom;
 
-/* dir: where plans are kept; NULL: nowhere.  An error of a write there is ignored.  Returns false,
- * with p->why, if cuDNN has no engine for the graph on this GPU. */
+/* dir: where plans are kept; NULL: nowhere.  An error of a write there is ignored.  wait: waits for
+ * a plan that another process is making.  Returns false if it is busy, or, with p->why, if cuDNN
+ * has no engine for the graph on this GPU. */
 bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
-                CudnnFrom *from);
+                bool wait, CudnnFrom *from);
 /* $TENON_CACHE/plans, $XDG_CACHE_HOME/tenon/plans or ~/.cache/tenon/plans; makes it if necessary.
  * Returns false if there is none. */
 bool cudnn_load_dir(char *to, size_t room);

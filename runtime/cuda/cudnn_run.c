@@ -5,6 +5,7 @@
 #include "cuda/gpu.h"
 #include "device/device.h"
 #include <limits.h>
+#include <stdlib.h>
 
 static CudnnApi api;
 static CudnnDevice device;
@@ -52,35 +53,61 @@ static void note_other(const RtGraph *g, int n)
             found);
 }
 
+/* What the loading of all plans has found. */
+typedef struct Loading {
+    const char *dir; /* NULL: plans are not kept */
+    const RtGraph *graph;
+    bool exact;
+    int64_t workspace; /* the largest */
+    int other, first;  /* embedded plans that are not for this machine, and the first of them */
+} Loading;
+
+/* Returns false if another process is making this plan and `wait` is false. */
+static bool load_plan(Loading *l, int i, bool wait)
+{
+    const RtGraph *g = &l->graph[i];
+    const CudnnPlanned planned = {.graph = g->graph,
+                                  .plan = g->plan,
+                                  .bytes = (size_t)g->bytes,
+                                  .rules = {.exact = l->exact}};
+    CudnnFrom from;
+    const bool ok = cudnn_load(&plan[i], &device, &planned, l->dir, wait, &from);
+    if (from == CUDNN_BUSY)
+        return false;
+    if (!ok)
+        rt_die("cuDNN has no engine for %s: %s; the graph: %s; build it where this cuDNN is, for "
+               "this GPU, or without --kernels=cudnn",
+               layer_of(call, i), plan[i].why, g->graph);
+    if (g->plan && (from == CUDNN_MADE || wait) && !l->other++)
+        l->first = i;
+    l->workspace = plan[i].workspace > l->workspace ? plan[i].workspace : l->workspace;
+    return true;
+}
+
+/* Processes that start at the same time make different plans. */
 void rt_graphs_open(const RtGraph *graph, int ngraph, const RtGraphCall *calls, int ncall,
                     bool exact, int64_t workspace)
 {
     char place[PATH_MAX];
-    const char *dir = cudnn_load_dir(place, sizeof place) ? place : NULL;
-    int64_t most = workspace;
-    int other = 0, first = 0;
+    Loading l = {.dir = cudnn_load_dir(place, sizeof place) ? place : NULL,
+                 .graph = graph,
+                 .exact = exact,
+                 .workspace = workspace};
+    bool *busy = rt_alloc((size_t)ngraph * sizeof *busy);
     (void)ncall;
     open_cudnn();
     plan = rt_alloc((size_t)ngraph * sizeof *plan);
     call = calls, room = workspace;
-    for (int i = 0; i < ngraph; i++) {
-        const CudnnPlanned planned = {.graph = graph[i].graph,
-                                      .plan = graph[i].plan,
-                                      .bytes = (size_t)graph[i].bytes,
-                                      .rules = {.exact = exact}};
-        CudnnFrom from;
-        if (!cudnn_load(&plan[i], &device, &planned, dir, &from))
-            rt_die("cuDNN has no engine for %s: %s; the graph: %s; build it where this cuDNN is, "
-                   "for this GPU, or without --kernels=cudnn",
-                   layer_of(calls, i), plan[i].why, graph[i].graph);
-        if (graph[i].plan && from == CUDNN_MADE && !other++)
-            first = i;
-        most = plan[i].workspace > most ? plan[i].workspace : most;
-    }
-    if (other)
-        note_other(&graph[first], other);
-    if (most > workspace)
-        larger = rt_cuda.memory(most, "cuDNN's workspace");
+    for (int i = 0; i < ngraph; i++)
+        busy[i] = !load_plan(&l, i, false);
+    for (int i = 0; i < ngraph; i++)
+        if (busy[i])
+            load_plan(&l, i, true);
+    free(busy);
+    if (l.other)
+        note_other(&graph[l.first], l.other);
+    if (l.workspace > workspace)
+        larger = rt_cuda.memory(l.workspace, "cuDNN's workspace");
 }
 
 void rt_graph(int which, const void *a, const void *b, void *result, const void *c, const void *d,

@@ -14,6 +14,8 @@
 #define FILE_IMAGES "images-%016llx-%lldx%lldx%lld"
 /* in `plans` of the cache directory, a plan of cuDNN: hash of the graph */
 #define FILE_PLAN "%016llx.plan"
+/* PLAN.lock, while a process makes the plan */
+#define FILE_LOCK ".lock"
 /* in the configuration directory */
 #define FILE_SECRET "tenon/secret"
 /* beside data */

@@ -12,7 +12,8 @@
  *                              execution fails
  *   FAKE_CUDNN=alone | bias    has engines only for convolutions alone; only for these and a bias
  *   FAKE_ARCH, FAKE_DRIVER     the GPU and its driver: 90, 13000
- *   FAKE_LOG=1                 prints executions to stderr
+ *   FAKE_PLANNING=MS           milliseconds in which a plan is made
+ *   FAKE_LOG=1                 prints executions to stderr, and "fake: a plan" for each plan that is made
  */
 #include "shim.h"
 #include "rounded.h"
@@ -21,6 +22,7 @@
 #include <cudnn_graph.h>
 #include <map>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 /* Weak: tenon-plan, which executes nothing, has no streams. */
@@ -345,8 +347,13 @@ cudnnStatus_t finalize_plan(Descriptor *d)
     const Descriptor *config = part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (!part(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP))
         return CUDNN_STATUS_BAD_PARAM;
-    if (config && read_graph(config->graph, config->engine, &c))
+    if (config && read_graph(config->graph, config->engine, &c)) {
         d->text = text_of(c);
+        if (getenv("FAKE_PLANNING"))
+            usleep(1000 * (unsigned)atoi(getenv("FAKE_PLANNING")));
+        if (getenv("FAKE_LOG"))
+            fprintf(stderr, "fake: a plan\n");
+    }
     return read_text(d->text, &c) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 

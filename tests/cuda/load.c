@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     cudnn_plan_free(&plan);
     const double start = now_ms();
     const CudnnPlanned planned = {.graph = graph, .plan = text, .bytes = n};
-    if (!cudnn_load(&plan, &device, &planned, strcmp(argv[4], "-") ? argv[4] : NULL, &from))
+    if (!cudnn_load(&plan, &device, &planned, strcmp(argv[4], "-") ? argv[4] : NULL, true, &from))
         return fprintf(stderr, "%s\n", plan.why), 1;
     printf("%s workspace %lld %.1f ms\n", from_text[from], (long long)plan.workspace,
            now_ms() - start);

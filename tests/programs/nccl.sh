@@ -121,6 +121,24 @@ if shim_cudnn; then # innermost channels, with sums in two launches; a convoluti
     shim_gpu innermost tests/cuda/sync.tn --comm nccl --kernels=cudnn --dtype tf32
     alone=$(hash 1 "$work/innermost/gpu")
     for n in 2 4; do same "statistics in tf32, $n ranks, and one" "$(hash $n "$work/innermost/gpu")" "$alone"; done
+    # Each plan is made by one rank; the ranks make different plans at the same time.  The lock of a process that was killed does not count.
+    plans() { cat "$work"/err.* | grep -c "^fake: a plan$" || true; }
+    export TENON_CACHE=$work/plans-cache FAKE_LOG=1 FAKE_PLANNING=300
+    same "plans that ranks make together: the bits" "$(hash 4 "$work/innermost/gpu")" "$alone"
+    same "each plan is made once" "$(plans)" "$(ls "$TENON_CACHE/plans" | wc -l)"
+    [ "$(grep -l "^fake: a plan$" "$work"/err.* | wc -l)" -ge 2 ] && ok || bad "one rank made all plans, and the others waited"
+    rm "$work"/err.*
+    same "plans that are kept" "$(hash 2 "$work/innermost/gpu")$(plans)" "${alone}0"
+    rm -r "$TENON_CACHE"
+    FAKE_PLANNING=60000 "$work/innermost/gpu" > "$work/out.killed" 2>&1 &
+    maker=$!
+    for ((i = 0; i < 100; i++)); do ls "$TENON_CACHE/plans"/*.lock > "$work/locks" 2>&1 && break; sleep 0.1; done
+    kill -9 $maker; wait $maker 2> "$work/killed" || true
+    [ -e "$(head -n 1 "$work/locks")" ] && ok || bad "no plan was being made when its maker was killed"
+    same "after a maker that was killed" "$(hash 2 "$work/innermost/gpu")" "$alone"
+    silent "and its lock is removed" "$(ls "$TENON_CACHE/plans" | grep lock || true)"
+    unset FAKE_PLANNING
+    unset TENON_CACHE FAKE_LOG
 else skip "the headers of cuDNN are not here: statistics of the batch through it"; fi
 
 # f16: every rank sees in the sums of all ranks whether a step counts, and changes the scale alike; the first scale is
