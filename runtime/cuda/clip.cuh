@@ -70,7 +70,9 @@ DEVICE double clip_norm(const double *parts)
     if (threadIdx.x == 0)
         s.squares = sum;
     block_sync(); /* all threads need the result */
-    return sqrt(s.squares);
+    const double squares = s.squares;
+    block_sync(); /* and have read it */
+    return sqrt(squares);
 }
 
 /* limit / norm if the norm is larger than the limit, else 1. */

@@ -49,6 +49,7 @@ DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, in
         }
         store(column, sum);
     }
+    block_sync(); /* no thread writes the next sums before these have been read */
 }
 
 /* ------------------------------------------------------------------------------- in parts */

@@ -29,6 +29,12 @@ void rt_cuda_check(cudaError_t error, const char *what)
                cudaGetErrorName(error));
 }
 
+void rt_cuda_fewer(int intended, int blocks)
+{
+    rt_note("%d blocks cannot run at the same time on this GPU: %d do, with the same results",
+            intended, blocks);
+}
+
 /* ---- which GPU */
 
 /* Whether libcuda.so.1 exists; asked after CUDA has reported an error. */
@@ -57,8 +63,10 @@ static void __attribute__((noreturn)) no_gpu(cudaError_t error)
             rt_die("no NVIDIA driver on this machine (libcuda.so.1 was not found): this program "
                    "needs an NVIDIA GPU; build it without --target cuda to run it here");
         rt_die("the NVIDIA driver is for CUDA %d.%d, and this program needs %d.%d: install a newer "
-               "driver",
-               driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+               "driver; or, on a data-centre GPU, NVIDIA's package cuda-compat-%d-%d, and put its "
+               "directory (/usr/local/cuda-%d.%d/compat) first in LD_LIBRARY_PATH",
+               driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+               runtime / 1000, runtime % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     default:
         rt_die("no GPU can be used: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
     }

@@ -63,17 +63,6 @@ DEVICE const Rt *step_of(const Rt *first, int64_t stride, int i)
 
 typedef void Steps(const Rt *first, int64_t stride, int n, unsigned *arrived, Chip chip);
 
-#ifdef RT_SHIM
-/* The stand-in launches few blocks, and not as many as a cluster, so that most stages have more
- * parts than blocks. */
-static void launch_together(const char *name, Steps *steps, int, const OwnLayout *layout,
-                            const Rt *first, int64_t stride, int n, unsigned *arrived)
-{
-    const Chip chip = chip_of(layout, shim_blocks_together(), shim_chip_limit());
-    shim_enqueue_together(rt_cuda_stream, name, THREADS, chip.bytes,
-                          [=] { steps(first, stride, n, arrived, chip); });
-}
-#else
 static int device_attribute(const char *name, cudaDeviceAttr a)
 {
     int device = 0, value = 0;
@@ -107,17 +96,17 @@ static int64_t chip_limit(const char *name, Steps *steps, int blocks)
     return (most < share ? most : share) - (int64_t)own.sharedSizeBytes;
 }
 
-/* The blocks of a launch: their number, and what stays on the chip. */
+/* The blocks of a launch: their number, and what stays on the chip.  Results do not depend on
+ * it. */
 struct Together {
     int blocks;
     Chip chip;
 };
 
-/* As many blocks as the GPU holds at the same time. */
-static Together all_together(const char *name, Steps *steps, const OwnLayout *layout)
+/* `blocks` blocks, `each` on a multiprocessor. */
+static Together together(const char *name, Steps *steps, const OwnLayout *layout, int blocks,
+                         int each)
 {
-    const int each = blocks_at_once(name, steps, 0),
-              blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
     Together t = {blocks, chip_of(layout, blocks, chip_limit(name, steps, each))};
     if (blocks_at_once(name, steps, t.chip.bytes) < each) {
         t.chip = chip_of(layout, blocks, 0);
@@ -126,53 +115,85 @@ static Together all_together(const char *name, Steps *steps, const OwnLayout *la
     return t;
 }
 
-/* As many blocks as requested, or 8 if the GPU has no room for a larger cluster: all GPUs with
- * clusters support 8. */
-static Together cluster_together(const char *name, Steps *steps, const OwnLayout *layout,
-                                 cudaLaunchConfig_t c)
+/* A launch of t.blocks blocks: one cluster, or a cooperative launch. */
+struct Launch {
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute attribute;
+    Launch(bool cluster, const Together &t) : config(), attribute()
+    {
+        config.blockDim = dim3(THREADS), config.gridDim = dim3(t.blocks);
+        config.dynamicSmemBytes = t.chip.bytes, config.stream = rt_cuda_stream;
+        config.attrs = &attribute, config.numAttrs = 1;
+        attribute.id =
+            cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
+        if (cluster)
+            attribute.val.clusterDim.x = t.blocks,
+            attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+        else
+            attribute.val.cooperative = 1;
+    }
+};
+
+/* Whether the GPU has room for the blocks as one cluster.  All GPUs with clusters have room for 8,
+ * unless the process has only a part of one (MIG). */
+static bool cluster_fits(Steps *steps, const Together &t)
 {
-    const int64_t limit = chip_limit(name, steps, 1);
+    const Launch launch(true, t);
     int clusters = 0;
-    Together t = {(int)c.gridDim.x, chip_of(layout, (int)c.gridDim.x, limit)};
+    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, &launch.config) ==
+            cudaSuccess &&
+        clusters > 0)
+        return true;
+    cudaGetLastError(); /* clears the error, which has been handled */
+    return false;
+}
+
+/* As many blocks as requested, or the half, or the half of that. */
+static Together cluster_together(const char *name, Steps *steps, const OwnLayout *layout,
+                                 int cluster)
+{
+    Together t;
     rt_cuda_check(cudaFuncSetAttribute((const void *)steps,
                                        cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
                   name);
-    blocks_at_once(name, steps, t.chip.bytes);
-    c.dynamicSmemBytes = t.chip.bytes;
-    if (cudaOccupancyMaxActiveClusters(&clusters, (const void *)steps, &c) == cudaSuccess &&
-        clusters > 0)
-        return t;
-    cudaGetLastError(); /* clears the error, which has been handled */
-    t = Together{8, chip_of(layout, 8, limit)};
-    blocks_at_once(name, steps, t.chip.bytes);
+    t = together(name, steps, layout, cluster, 1);
+    while (t.blocks > 1 && !cluster_fits(steps, t))
+        t = together(name, steps, layout, t.blocks / 2, 1);
+    if (t.blocks < cluster)
+        rt_cuda_fewer(cluster, t.blocks);
     return t;
 }
 
-/* cluster: number of blocks of the cluster; 0: no cluster, all blocks that fit. */
+/* As many blocks as the GPU holds at the same time. */
+static Together all_together(const char *name, Steps *steps, const OwnLayout *layout)
+{
+    const int each = blocks_at_once(name, steps, 0),
+              blocks = each * device_attribute(name, cudaDevAttrMultiProcessorCount);
+    return together(name, steps, layout, blocks, each);
+}
+
+/* cluster: number of blocks of the cluster; 0: no cluster, all blocks that fit.  A process that
+ * shares the GPU (MPS) can have fewer multiprocessors than CUDA reports: then fewer blocks run. */
 static void launch_together(const char *name, Steps *steps, int cluster, const OwnLayout *layout,
                             const Rt *first, int64_t stride, int n, unsigned *arrived)
 {
     static Together t;
-    void *arguments[] = {&first, &stride, &n, &arrived, &t.chip};
-    cudaLaunchAttribute attribute = {};
-    cudaLaunchConfig_t config = {};
-    config.blockDim = dim3(THREADS), config.gridDim = dim3(cluster), config.stream = rt_cuda_stream;
-    config.attrs = &attribute, config.numAttrs = 1;
-    attribute.id = cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
-    if (cluster)
-        attribute.val.clusterDim.x = cluster,
-        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    else
-        attribute.val.cooperative = 1;
     if (t.blocks == 0)
-        t = cluster ? cluster_together(name, steps, layout, config)
+        t = cluster ? cluster_together(name, steps, layout, cluster)
                     : all_together(name, steps, layout);
-    config.gridDim = dim3(t.blocks), config.dynamicSmemBytes = t.chip.bytes;
-    if (cluster)
-        attribute.val.clusterDim.x = t.blocks;
-    rt_cuda_check(cudaLaunchKernelExC(&config, (const void *)steps, arguments), name);
+    for (;;) {
+        const Launch launch(cluster != 0, t);
+        const cudaError_t error =
+            cudaLaunchKernelEx(&launch.config, steps, first, stride, n, arrived, t.chip);
+        if (error != cudaErrorCooperativeLaunchTooLarge || t.blocks == 1) {
+            rt_cuda_check(error, name);
+            return;
+        }
+        cudaGetLastError();
+        rt_cuda_fewer(t.blocks, (t.blocks + 1) / 2);
+        t = together(name, steps, layout, (t.blocks + 1) / 2, 1);
+    }
 }
-#endif
 
 /* Launches up to n steps: a step whose loss is not finite is the last. */
 #define LAUNCH_STEPS(steps, cluster, layout, first, stride, n, arrived)                            \

@@ -10,6 +10,9 @@
  *   FAKE_ROOM=BYTES      memory of the GPU
  *   FAKE_LATE=1          work of a stream runs only when the program or another stream waits for it
  *   FAKE_ARCH=80         another GPU than sm_90
+ *   SHIM_BLOCKS=5        multiprocessors, each with room for one block of a launch whose blocks run together (3)
+ *   SHIM_CHIP=BYTES      shared memory of a multiprocessor (a million)
+ *   FAKE_TOGETHER=2      blocks that such a launch can have, as with MPS fewer than the multiprocessors say
  *   FAKE_LOG=1           prints launches and allocations to stderr
  *   FAKE_ARENA=FILE      gets the content of the first allocation when the program dies
  *   FAKE_HOSTS=2         number of hosts, among which the ranks of TENON_RANKS are divided equally
@@ -167,25 +170,36 @@ void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int thread
     launches++;
 }
 
-int shim_blocks_together()
+/* ---- launches whose blocks run at the same time: one block fits on a multiprocessor */
+
+static int multiprocessors()
 {
     return getenv("SHIM_BLOCKS") ? atoi(getenv("SHIM_BLOCKS")) : 3;
 }
 
-int64_t shim_chip_limit()
+/* Bytes of shared memory of a multiprocessor. */
+static int chip_limit()
 {
-    return getenv("SHIM_CHIP") ? atol(getenv("SHIM_CHIP")) : 1000000;
+    return getenv("SHIM_CHIP") ? atoi(getenv("SHIM_CHIP")) : 1000000;
 }
 
-void shim_enqueue_together(FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread)
+/* A cooperative launch with more blocks than run at the same time is refused (CUDA's manual, cudaLaunchCooperativeKernel:
+ * cudaErrorCooperativeLaunchTooLarge); a cluster of more blocks than cudaOccupancyMaxActiveClusters allows, too. */
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, std::function<void()> thread)
 {
-    const int blocks = shim_blocks_together();
-    stream->add([=] {
+    const int blocks = (int)config.gridDim.x, threads = (int)config.blockDim.x, bytes = (int)config.dynamicSmemBytes;
+    const int most = getenv("FAKE_TOGETHER") ? atoi(getenv("FAKE_TOGETHER")) : multiprocessors();
+    if (config.numAttrs != 1 || bytes > chip_limit())
+        return cudaErrorInvalidValue;
+    if (blocks > most)
+        return config.attrs->id == cudaLaunchAttributeCooperative ? cudaErrorCooperativeLaunchTooLarge : cudaErrorInvalidValue;
+    config.stream->add([=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: %s, %d blocks together, %d bytes on the chip\n", kernel, blocks, chip_bytes);
-        fiber_run_together(kernel, blocks, threads, chip_bytes, thread);
+            fprintf(stderr, "fake: %d blocks together, %d bytes on the chip\n", blocks, bytes);
+        fiber_run_together("steps", blocks, threads, bytes, thread);
     });
     launches++;
+    return cudaSuccess;
 }
 
 void shim_work(FakeStream *stream, std::function<void()> work)
@@ -235,9 +249,58 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
     const int arch = getenv("FAKE_ARCH") ? atoi(getenv("FAKE_ARCH")) : 90;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? arch / 10
-             : attribute == cudaDevAttrComputeCapabilityMinor ? arch % 10
-                                                              : 1;
+    switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+        *value = multiprocessors();
+        return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = arch / 10;
+        return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = arch % 10;
+        return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = chip_limit();
+        return cudaSuccess;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+        *value = 0;
+        return cudaSuccess;
+    }
+    return cudaErrorInvalidValue;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attribute, int value)
+{
+    return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > chip_limit() ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
+{
+    attributes->sharedSizeBytes = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t bytes)
+{
+    *blocks = bytes <= (size_t)chip_limit();
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *config)
+{
+    *clusters = (int)config->gridDim.x <= multiprocessors();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
     return cudaSuccess;
 }
 

@@ -15,6 +15,7 @@
 #define SHIM_H
 #include <cstdint>
 #include <cstring>
+#include <cuda_runtime_api.h>
 #include <functional>
 
 #define __global__
@@ -59,12 +60,13 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 
 /* Adds a launch to a stream, which calls `thread` once for every thread. */
 void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
-/* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier.  There are SHIM_BLOCKS blocks
- * (default 3).  Each has chip_bytes bytes for the whole launch, at most SHIM_CHIP (default: a million). */
-void shim_enqueue_together(struct FakeStream *stream, const char *kernel, int threads, int chip_bytes, std::function<void()> thread);
-int shim_blocks_together();
-int64_t shim_chip_limit();
-void *shim_chip(); /* this block's bytes */
+/* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier. */
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, std::function<void()> thread);
+template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), const A &...a)
+{
+    return shim_enqueue_together(*config, [=] { kernel(a...); });
+}
+void *shim_chip(); /* dynamic shared memory of this block */
 void shim_grid_barrier(int site); /* barrier of all blocks; site: its index in the source */
 #define grid_barrier(arrived) ((void)(arrived), shim_grid_barrier(__COUNTER__))
 #define cluster_barrier(arrived) grid_barrier(arrived)

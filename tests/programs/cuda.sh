@@ -82,7 +82,7 @@ many() {
     steps places
     steps lenet --data "$work/mnist"
     networks
-    barriers sequence 9 11 12 13 14 15                # 10 stands between two parts of one block: each has but one here
+    barriers sequence 10 12 13 14 15 16               # 11 stands between two parts of one block: each has but one here
 }
 
 geometry() {
@@ -131,7 +131,7 @@ mlp() {
         "$work/hot/gpu" --data "$work/mnist" --epochs 1
     # Without a usable GPU: a message for each reason.
     FAKE_CUDA=no-driver refuses "no driver" "no NVIDIA driver on this machine" "$mlp/gpu" --epochs 1
-    FAKE_CUDA=old-driver refuses "an old driver" "the NVIDIA driver is for CUDA 12.2, and this program needs 13.0" "$mlp/gpu" --epochs 1
+    FAKE_CUDA=old-driver refuses "an old driver" "the NVIDIA driver is for CUDA 12.2, and this program needs 13.0: install a newer driver; or, .* cuda-compat-13-0, .*/usr/local/cuda-13.0/compat. first in LD_LIBRARY_PATH" "$mlp/gpu" --epochs 1
     FAKE_CUDA=stub refuses "the toolkit's stub" "is the toolkit's stub" "$mlp/gpu" --epochs 1
     FAKE_CUDA=no-device refuses "no GPU" "driver is there, but no GPU" "$mlp/gpu" --epochs 1
     FAKE_ARCH=80 refuses "an older GPU" "for GPUs from sm_90 on, and the one here is sm_80: build it with --arch sm_80" "$mlp/gpu" --epochs 1
