@@ -21,13 +21,17 @@ conv2d_winograd       x86-64-v3 124  0   # the same for Inception's 5 x 5, besid
 conv2d_winograd       x86-64-v4  41  0   # the same; 35 before teams, no time
 conv2d_winograd_dx    x86-64-v3 122  0   # the same
 conv2d_winograd_dx    x86-64-v4  47  0   # the same
-conv2d_winograd_dw    x86-64-v3  46  1   # the same, once a filter, beside 66; the end of a loop of 14
-conv2d_winograd_dw    x86-64-v4  28  0   # the same
-softmax_cross_entropy x86-64-v3   3  0   # coefficients of exp, beside 18 multiply-adds
-softmax_cross_entropy x86-64-v4   2  0   # the same, beside 9
+conv2d_winograd_dw    x86-64-v3  80  2   # the same, once a filter, beside 66 (5 x 5: 162); a member's vectors in a loop of 14
+conv2d_winograd_dw    x86-64-v4  28  3   # the same
+batch_moments         x86-64-v3   0  1   # the end of a loop over vectors, which a member's rows enclose
+batch_moments         x86-64-v4   0  2   # the same
+batch_norm_dw         x86-64-v3   0  2   # an address where a team's blocks are added, one multiply-add each
+batch_norm_dw         x86-64-v4   0  2   # the same
+softmax_cross_entropy x86-64-v3   5  1   # coefficients of exp, beside 18 multiply-adds; a member's samples
+softmax_cross_entropy x86-64-v4   2  2   # the same, beside 9
 softmax_cross_entropy_smooth  x86-64-v3 3 0   # the same, beside 18 and 9
 softmax_cross_entropy_smooth  x86-64-v4 2 0
-softmax_cross_entropy_dx      x86-64-v3 1 0   # the same, beside 9
+softmax_cross_entropy_dx      x86-64-v3 2 0   # the same, beside 18
 softmax_cross_entropy_dx_each x86-64-v3 1 0   # the same, beside 9
 tanh                  x86-64-v3   3  0   # constants of exp in an elementwise loop, beside 8 multiply-adds
 tanh                  x86-64-v4   3  0   # the same, beside 17
