@@ -132,12 +132,16 @@ RT_INLINE void dense_fetch(const real *p, int size)
  * sums as a binary counter: a branch on the bits of each shard's index is often mispredicted (5 %
  * of the time at 16 samples a shard).  dense_shard is called in one place, because its product is
  * most of what the C compiler has to compile. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized" /* gcc 12 without vectors: a and b at s = 0 */
 RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, int rows,
                             int vectors)
 {
     const int size = rows * vectors;
     vec stack[TREE_DEPTH][TILE_MAX], a[TILE_MAX], b[TILE_MAX];
     int depth = 0;
+    if (shards < 1)
+        __builtin_unreachable(); /* gcc 12 warns of c, which no shard would set */
     for (int s = 0; s < shards; s++) {
         dense_shard(c, q, s, k, rows, vectors);
         if (s % 4 == 0) {
@@ -161,6 +165,7 @@ RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, i
     while (depth > 0)
         tile_add(c, stack[--depth], size);
 }
+#pragma GCC diagnostic pop
 
 /* One tile over all local shards, then its update. */
 RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
