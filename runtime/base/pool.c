@@ -535,8 +535,9 @@ static void end_threads(Pool *p)
 
 void pool_free(Pool *p)
 {
-    if (p->threads > 1)
+    if (p->threads > 1 && !p->simulation)
         end_threads(p);
+    simulation_free(p->simulation);
     if (p->outside) {
         sched_setaffinity(0, CPU_ALLOC_SIZE(CORES_MOST), p->outside);
         threads_mask(NULL, 0);

@@ -111,6 +111,20 @@ Simulation *simulation_new(int threads)
     return s;
 }
 
+void simulation_free(Simulation *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->njobs; i++) {
+        for (int u = 0; u < s->job[i].units; u++)
+            free(s->job[i].unit[u].part), free(s->job[i].unit[u].call);
+        free(s->job[i].unit), free(s->job[i].end);
+    }
+    for (int t = 0; s->member && t < s->threads; t++)
+        munmap(s->member[t].stack, (size_t)threads_stack_bytes());
+    free(s->member), free(s->job), free(s);
+}
+
 void simulation_next(Simulation *s, const char *what, double bytes, double local)
 {
     s->what = what, s->bytes = bytes, s->local = local;

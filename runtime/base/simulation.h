@@ -23,6 +23,7 @@ typedef struct Simulation Simulation;
 enum { SIMULATION_STEPS = 9 }; /* steps of which medians are taken, at most */
 
 Simulation *simulation_new(int threads);
+void simulation_free(Simulation *s); /* s can be NULL */
 
 /* Called by the pool: runs the units of a job.  end, each: as in pool.c. */
 void simulation_run(Simulation *s, PoolWork work, void *arg, int units, const int *end, bool each);

@@ -65,7 +65,22 @@ static Simulated simulate(const Machine *m, int threads, int units, int (*length
         for (int u = 0; u < units; u++)
             ck_assert_int_eq(w.order[u], u);
     }
-    return simulation_result(s, m, 1, true, false, 0);
+    const Simulated r = simulation_result(s, m, 1, true, false, 0);
+    pool_free(p);
+    return r;
+}
+
+static void result_free(Simulated r)
+{
+    free(r.job), free(r.call);
+}
+
+/* Seconds of a step. */
+static double step_of(const Machine *m, int threads, int units, int (*length)(int))
+{
+    const Simulated r = simulate(m, threads, units, length, 0);
+    result_free(r);
+    return r.step;
 }
 
 /* A step has barriers, too: a hundredth of these units. */
@@ -75,11 +90,11 @@ START_TEST(layout)
 {
     const Machine *m = machine_named("56-core");
     const double unit = 1e-6 * UNIT_US;
-    NEAR(simulate(m, 1, 12, length_one, 0).step, 12 * unit);
-    NEAR(simulate(m, 4, 12, length_one, 0).step, 3 * unit);
-    NEAR(simulate(m, 5, 12, length_one, 0).step, 3 * unit);   /* 2, 2, 3, 2, 3 */
-    NEAR(simulate(m, 56, 12, length_one, 0).step, 1 * unit);  /* 44 threads have no unit */
-    NEAR(simulate(m, 2, 12, length_first, 0).step, 10 * unit); /* 8 and 11: thread 1 takes units of thread 0 */
+    NEAR(step_of(m, 1, 12, length_one), 12 * unit);
+    NEAR(step_of(m, 4, 12, length_one), 3 * unit);
+    NEAR(step_of(m, 5, 12, length_one), 3 * unit);   /* 2, 2, 3, 2, 3 */
+    NEAR(step_of(m, 56, 12, length_one), 1 * unit);  /* 44 threads have no unit */
+    NEAR(step_of(m, 2, 12, length_first), 10 * unit); /* 8 and 11: thread 1 takes units of thread 0 */
     const Simulated r = simulate(m, 4, 12, length_one, 0);
     NEAR(r.work, 12 * unit);
     ck_assert_int_eq(r.njob, 1);
@@ -88,6 +103,7 @@ START_TEST(layout)
     ck_assert_int_eq(r.job[0].parallel, 4);
     ck_assert_int_eq(r.barriers, 1);
     ck_assert_int_eq(r.units_least, 4);
+    result_free(r);
 }
 END_TEST
 
@@ -122,6 +138,8 @@ START_TEST(machines)
     const double all = 112 * (cache.step - cache.alone);
     ck_assert_double_eq_tol(cache.job[0].work + cache.job[0].idle + cache.job[0].barriers, all, 1e-9 * all + 1e-12);
     ck_assert(cache.job[0].barriers > 0);
+    result_free(cache), result_free(bound), result_free(half), result_free(waits);
+    pool_free(p);
 }
 END_TEST
 
@@ -177,6 +195,8 @@ START_TEST(teams)
     NEAR(r.work, (12 + 18) * 1e-6 * UNIT_US);
     ck_assert_int_eq(r.barriers, 1 + 3); /* of the pool; of a team */
     ck_assert_int_eq(r.job[0].parallel, MEMBERS);
+    result_free(r);
+    pool_free(p);
 }
 END_TEST
 
