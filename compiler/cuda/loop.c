@@ -41,6 +41,15 @@ static bool is_columns(const Nest *t)
     return t->n == 2 && !t->out[0] && t->out[1] == 1 && in[1] == 1 && in[0] == t->count[1];
 }
 
+/* Whether the nest has a loop whose terms are added, even if it has only one. */
+static bool has_summed_loop(const Nest *t)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->out[i] == 0)
+            return true;
+    return false;
+}
+
 /* A block computes one number of y: it adds all terms of this number. */
 void loop_lower_sum(Writer *w, const Node *n)
 {
@@ -56,7 +65,7 @@ void loop_lower_sum(Writer *w, const Node *n)
         return;
     }
     const char *to = nest_index(w, "", &t, t.out), *from = nest_index(w, "", &t, t.leaf[0].stride);
-    const char *const at = *to == '0' ? "" : " at", *const of = summed > 1 ? " of" : "";
+    const char *const at = *to == '0' ? "" : " at", *const of = has_summed_loop(&t) ? " of" : "";
     text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
                 (long long)kept, (long long)summed, at, of);
     nest_indices(&b, &t, false, "at");

@@ -214,10 +214,32 @@ static int64_t length(const Group *g, int64_t n, int r)
     return group_cut(g, n, r + 1) - group_cut(g, n, r);
 }
 
+static bool messages_done(void)
+{
+    const cudaError_t error = cudaStreamQuery(stream);
+    if (error != cudaErrorNotReady)
+        rt_cuda_check(error, under_way);
+    return error == cudaSuccess;
+}
+
+/* Waits until the communicator accepts the next call, and, in the first run of a list of launches,
+ * until the messages are complete.  CUDA loads a kernel at its first launch, and this launch can
+ * return only when all work of the GPU is done (CUDA C++ Programming Guide, "Lazy Loading").  If a
+ * rank were lost then, nobody would poll.  Later runs of the list are recorded, with all kernels
+ * loaded. */
+static void await_call(void)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    rt_cuda_await(settled);
+    rt_cuda_check(cudaStreamIsCapturing(stream, &status), under_way);
+    if (status == cudaStreamCaptureStatusNone)
+        rt_cuda_await(messages_done);
+}
+
 static void end_group(void)
 {
     nccl_check(nccl.GroupEnd(), under_way);
-    rt_cuda_await(settled);
+    await_call();
 }
 
 /* Sends piece r of x to number r of the group, whose own pieces go to scratch.  back: sends this
@@ -259,7 +281,7 @@ static void add_groups(int level, real *x, int64_t n)
 static void sum_by_nccl(real *x, int64_t n)
 {
     nccl_check(nccl.AllReduce(x, x, (size_t)n, type, NCCL_SUM, comm, stream), under_way);
-    rt_cuda_await(settled);
+    await_call();
 }
 
 /* Orders the stream of sums after the step's stream; below, the reverse. */

@@ -20,20 +20,24 @@
 #include "fake.h"
 #include "fiber.h"
 #include "shim.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
 #include <deque>
 #include <map>
+#include <mutex>
+#include <set>
+#include <string>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace {
 
 enum { ZONE = 256, POISON = 0xff, GUARD = 0xa5 };
-const cudaError_t CAPTURE_UNJOINED = (cudaError_t)904, CAPTURE_ISOLATION = (cudaError_t)905;
 
 struct Memory {
     unsigned char *begin;
@@ -96,6 +100,9 @@ struct FakeLane {
 };
 struct FakeGraph {
     std::vector<FakeLane *> lanes; /* the first is that of the stream in which the capture began */
+    cudaStreamCaptureMode mode;
+    std::thread::id thread; /* that began the capture */
+    bool invalid;
 };
 struct FakeEvent {
     long recorded, reached; /* how often */
@@ -125,6 +132,31 @@ struct FakeStream {
 };
 
 static std::vector<FakeStream *> streams;
+
+/* ---- what a capture forbids */
+
+static std::vector<FakeGraph *> captures; /* under way */
+static std::mutex captures_lock;
+
+/* A call that could synchronise, such as an allocation, makes captures of its own thread invalid, and those of other threads in mode
+ * Global; in mode Relaxed it is allowed. */
+static bool forbidden_now()
+{
+    const std::lock_guard<std::mutex> lock(captures_lock);
+    bool forbidden = false;
+    for (FakeGraph *g : captures)
+        if (g->mode == cudaStreamCaptureModeGlobal || (g->mode == cudaStreamCaptureModeThreadLocal && g->thread == std::this_thread::get_id()))
+            g->invalid = forbidden = true;
+    return forbidden;
+}
+
+/* Waiting for a captured stream, or asking whether its work is done. */
+static bool forbidden_for(FakeStream *s)
+{
+    if (s->captures)
+        s->captures->invalid = true;
+    return s->captures != nullptr;
+}
 
 void fake_enqueue(cudaStream_t s, const Work &work)
 {
@@ -160,8 +192,21 @@ static bool some_work(FakeStream *awaited)
     return false;
 }
 
+/* The first launch of a kernel: loads it. */
+static void load_kernel(FakeStream *stream, const char *kernel)
+{
+    static std::set<std::string> loaded;
+    if (!getenv("FAKE_LAZY") || !loaded.insert(kernel).second || stream->captures)
+        return;
+    const auto pending = [](FakeStream *s) { return !s->work.empty(); };
+    while (std::any_of(streams.begin(), streams.end(), pending))
+        if (!some_work(stream))
+            usleep(50);
+}
+
 void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread)
 {
+    load_kernel(stream, kernel);
     stream->add([=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: %s, %d blocks\n", kernel, blocks);
@@ -351,7 +396,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
     const long number = e->recorded;
     if (!e->graph) {
         if (s->captures)
-            return CAPTURE_ISOLATION; /* a graph cannot wait for work outside of it */
+            return cudaErrorStreamCaptureIsolation; /* a graph cannot wait for work outside of it */
         fake_enqueue(s, [=] { return e->reached >= number; });
         return cudaSuccess;
     }
@@ -366,8 +411,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
 /* Each query does a little work, as if the work took time. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-    if (s->captures)
-        return cudaErrorInvalidValue;
+    if (forbidden_for(s))
+        return cudaErrorStreamCaptureUnsupported;
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     if (!s->work.empty()) {
@@ -380,8 +425,8 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-    if (s->captures)
-        return cudaErrorInvalidValue; /* as in CUDA: work that is only recorded cannot be waited for */
+    if (forbidden_for(s))
+        return cudaErrorStreamCaptureUnsupported;
     if (wrong("lost") && launches > 0)
         return cudaErrorLaunchFailure;
     while (!s->work.empty())
@@ -412,6 +457,8 @@ static size_t room()
 
 cudaError_t cudaMalloc(void **there, size_t bytes)
 {
+    if (forbidden_now())
+        return cudaErrorStreamCaptureUnsupported;
     if (wrong("memory") || bytes > room() - taken)
         return cudaErrorMemoryAllocation;
     taken += bytes;
@@ -427,6 +474,8 @@ cudaError_t cudaMalloc(void **there, size_t bytes)
 cudaError_t cudaMallocHost(void **here, size_t bytes)
 {
     static int asked;
+    if (forbidden_now())
+        return cudaErrorStreamCaptureUnsupported;
     if (wrong("pinned") && asked++ > 0)
         return cudaErrorMemoryAllocation;
     return allocate(here, bytes);
@@ -452,10 +501,18 @@ cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode)
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
 {
-    s->captures = new FakeGraph{{new FakeLane{{}, s, nullptr, false}}};
+    s->captures = new FakeGraph{{new FakeLane{{}, s, nullptr, false}}, mode, std::this_thread::get_id(), false};
     s->lane = 0;
+    const std::lock_guard<std::mutex> lock(captures_lock);
+    captures.push_back(s->captures);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *status)
+{
+    *status = !s->captures ? cudaStreamCaptureStatusNone : s->captures->invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
 
@@ -463,11 +520,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
     FakeGraph *g = *graph = s->captures;
     bool left = false;
+    if (g->mode != cudaStreamCaptureModeRelaxed && g->thread != std::this_thread::get_id())
+        return cudaErrorStreamCaptureWrongThread;
+    {
+        const std::lock_guard<std::mutex> lock(captures_lock);
+        captures.erase(std::find(captures.begin(), captures.end(), g));
+    }
     for (FakeLane *lane : g->lanes) {
         lane->origin->captures = nullptr;
         left |= lane != g->lanes[0] && lane->left;
     }
-    return left ? CAPTURE_UNJOINED : cudaSuccess;
+    return g->invalid ? cudaErrorStreamCaptureInvalidated : left ? cudaErrorStreamCaptureUnjoined : cudaSuccess;
 }
 
 /* Each lane after the first has its own stream. */

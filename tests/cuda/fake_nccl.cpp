@@ -3,11 +3,13 @@
  *
  * It uses all freedom that the real library has: calls of a non-blocking communicator answer "in
  * progress", nothing is in the stream before the program has polled twice, and a program that
- * continues without polling gets an error.
+ * continues without polling gets an error.  A connection to another rank is made at the first message, with an allocation, which a
+ * capture forbids (NCCL's user guide, NCCL_RUNTIME_CONNECT).
  *
  *   FAKE_NCCL=never     the communicator never becomes ready
  *   FAKE_NCCL=old       version 2.10
  *   FAKE_NCCL=error     the third exchange fails, as if a connection broke
+ *   FAKE_NCCL=stops     rank 1 stops at its second exchange
  *   FAKE_NCCL=no-memory allocations fail
  *   FAKE_NCCL_LOG=FILE  FILE.RANK gets one line for each call
  *
@@ -16,6 +18,7 @@
 #include "cuda/nccl_api.h"
 #include "fake.h"
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +31,7 @@
 
 namespace {
 
-enum { MOST = 8, ROOM = 1 << 16, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
+enum { MOST = 8, ROOM = 1 << 16, UNHANDLED_CUDA_ERROR = 1, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
 
 struct Ring {
     std::atomic<uint64_t> written, read;
@@ -111,9 +114,14 @@ struct ncclComm {
 
     NcclResult begin(std::function<bool()> work)
     {
+        static void *connection;
+        if (!connection && cudaMalloc(&connection, 1) != cudaSuccess)
+            return (NcclResult)UNHANDLED_CUDA_ERROR;
         begun = work;
         asked = 0;
         exchanges++;
+        if (wrong("stops") && rank == 1 && exchanges == 2)
+            raise(SIGSTOP);
         return NCCL_IN_PROGRESS;
     }
 };

@@ -88,6 +88,8 @@ many() {
 geometry() {
     shim geometry "$cuda/geometry.tn"
     steps geometry
+    shim one "$cuda/one.tn"
+    steps one
     [ "$CHECK_DEEP" = 0 ] || barriers geometry 0 4 5 6 7
 }
 
@@ -140,6 +142,9 @@ mlp() {
     refuses "--groups" "--groups is for programs on the processor" "$mlp/gpu" --groups 2
     FAKE_CUDA=no-driver succeeds "info needs no GPU" "$mlp/gpu" info
     FAKE_CUDA=no-driver succeeds "--help needs no GPU" "$mlp/gpu" --help
+    # The stand-in notices what CUDA forbids.
+    g++ -std=c++20 -O1 -Wall -Wextra -Werror -I "$cuda/include" -o "$work/rules" "$cuda/rules.cpp" "$work"/{fiber,fake}.o -lpthread
+    succeeds "rules of CUDA" "$work/rules"
 }
 
 on_the_processor() {
