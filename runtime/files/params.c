@@ -60,6 +60,16 @@ void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, i
         params_set_real(memory, real_bytes, place[e], in[e]);
 }
 
+void params_put_bits(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
+                     const void *in)
+{
+    int64_t place[PARAMS_CHUNK];
+    params_places(p, first, n, place);
+    for (int e = 0; e < n; e++)
+        memcpy(memory + place[e] * real_bytes, (const char *)in + e * real_bytes,
+               (size_t)real_bytes);
+}
+
 double params_real(const char *memory, int real_bytes, int64_t place)
 {
     return real_bytes == 8 ? ((const double *)memory)[place]

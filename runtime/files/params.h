@@ -17,6 +17,9 @@ void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t fi
                 void *out);
 void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
                 const double *in);
+/* The same from reals: all bits stay, also those of denormals. */
+void params_put_bits(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
+                     const void *in);
 
 double params_real(const char *memory, int real_bytes, int64_t place); /* one element */
 void params_set_real(char *memory, int real_bytes, int64_t place, double v);

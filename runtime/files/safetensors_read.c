@@ -347,8 +347,13 @@ void st_load(const StFile *f, const StEntry *e, const RtParam *p, int real_bytes
     for (int64_t first = 0; first < count; first += PARAMS_CHUNK) {
         double chunk[PARAMS_CHUNK];
         const int n = (int)(count - first < PARAMS_CHUNK ? count - first : PARAMS_CHUNK);
+        const char *from = f->data + e->begin + first * size;
+        if (size == real_bytes) {
+            params_put_bits(p, to, real_bytes, first, n, from);
+            continue;
+        }
         for (int k = 0; k < n; k++)
-            chunk[k] = read_number(f->data + e->begin + (first + k) * size, e->dtype);
+            chunk[k] = read_number(from + k * size, e->dtype);
         params_put(p, to, real_bytes, first, n, chunk);
     }
 }
