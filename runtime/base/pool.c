@@ -466,6 +466,8 @@ static void *lines_new(int n, size_t bytes)
 
 Pool *pool_on(const Placement *x)
 {
+    if (x->turns)
+        return pool_simulated(x->threads);
     const Cores *c = x->cores;
     const bool known = c && x->first + x->threads <= c->processors;
     const Processor *on = known ? c->processor + x->first : NULL;

@@ -100,6 +100,7 @@ void place_threads(Options *o, const RtProgram *p, Comm *c)
     o->place = (Placement){.threads = o->threads,
                            .cores = k,
                            .first = s.index * cores + cores <= k->cores ? s.index * cores : 0,
+                           .turns = getenv(VARIABLE(TENON_TURNS)) != NULL,
                            .room = quota > 0 && quota < room ? at_least_1((int)ceil(quota)) : room};
     const bool all_cores = o->threads == cores && usual == cores && s.sharing <= k->cores;
     o->place.pin = o->pin ? strcmp(o->pin, "cores") == 0 && o->threads <= room
