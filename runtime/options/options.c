@@ -271,6 +271,8 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--checkpoint-every needs --checkpoint DIR");
     if (o->machine && !o->simulate)
         rt_die("--machine needs --simulate THREADS");
+    if (o->simulate && o->steps)
+        rt_die("--simulate takes medians of its own number of steps: leave out --steps");
     if (o->simulate && (o->threads_given || o->pin || o->trace || o->scale > 0))
         rt_die("--simulate times units on one thread, and says itself for how many threads: leave "
                "out %s",
@@ -293,7 +295,6 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
                    .reduce = "tree",
                    .loss_scale_steps = -1,
                    .shuffle = true,
-                   .steps = 200,
                    .length = 500,
                    .temperature = 1,
                    .samples = 24};
@@ -326,6 +327,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
         set_option(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
     }
     complete(o, p);
+    o->steps = o->steps ? o->steps : 200;
     if (o->timeout_start == 0)
         o->timeout_start = 3 * o->timeout;
 }

@@ -112,6 +112,9 @@ void place_threads(Options *o, const RtProgram *p, Comm *c)
                     : s.sharing > 1         ? "ranks"
                     : k->cores < k->machine ? "affinity"
                                             : "none";
+    if (o->pin && strcmp(o->pin, "cores") == 0 && !o->place.pin)
+        rt_note("--pin cores: %d threads are not pinned to %d processor%s", o->threads,
+                o->place.room, o->place.room == 1 ? "" : "s");
     note_binding(all, &s, o, c);
     note_threads(o, cores, quota);
     free(all);

@@ -145,6 +145,7 @@ END
     refuses "an unknown machine" "no such machine; the table has 2-core, 16-core" "$work/convs" bench --simulate 4 --machine abacus
     refuses "more threads than cores" "16-core has 16 cores; use --machine c5.18xlarge" "$work/convs" bench --simulate 17 --machine 16-core
     refuses "more threads than any machine" "1 to 192" "$work/convs" bench --simulate 500
+    refuses "a number of steps" "leave out --steps" "$work/convs" bench --simulate 4 --steps 9
     refuses "no threads" "simulate" "$work/convs" bench --simulate 0
     for other in "--threads 2" "--pin none" "--trace $work/trace.json"; do
         # shellcheck disable=SC2086

@@ -112,6 +112,8 @@ TENON_MACHINE=$work/pod run lstm_synthetic --threads 6 > "$work/hash"
 same "a note on the quota" "$(grep -c 'threads 6: the control group has a quota of 4 processors' "$work/err")" 1
 refuses "more threads than a program can have" "from 1 to 1024, not '1025'" "$p" --threads 1025
 refuses "no thread" "from 1 to 1024, not '0'" "$p" --threads 0
+"$p" --threads 500 --pin cores --epochs 1 --limit-samples 32 > "$work/out" 2>&1 || bad "500 threads, pinned: $(cat "$work/out")"
+grep -q -- "--pin cores: 500 threads are not pinned to [0-9]* processor" "$work/out" && ok || bad "no word of threads that are not pinned: $(cat "$work/out")"
 refuses "another word" "pin is none or cores, not 'all'" "$p" --pin all
 for pin in none cores; do
     run lstm_synthetic --threads 1 --pin $pin > "$work/hash"
