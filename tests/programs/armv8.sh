@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Deep: a minute and a half, where Debian's cross compiler and qemu are.
+# Deep: ten minutes, where Debian's cross compiler and qemu are.
 #
 # armv8.sh -- NEON without an ARM machine: Debian's cross compiler compiles the tests of the kernels and LeNet, and qemu runs them.
 #
