@@ -13,6 +13,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -92,6 +93,11 @@ def ask(what):
     return first_line("nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits").split(", ")
 
 
+def figures(words):
+    """Of nvidia-smi; None for what this GPU does not say: [N/A]."""
+    return [float(x) if re.fullmatch(r"[0-9.]+", x) else None for x in words]
+
+
 class OnGpu(Session):
     """states: clock MHz, power W, memory MB before each burst.  until: when the part's minutes are over."""
 
@@ -101,7 +107,7 @@ class OnGpu(Session):
 
     def between(self, clock):
         if self.bench.device:
-            self.states.append([float(x) for x in ask("clocks.sm,power.draw,memory.used")])
+            self.states.append(figures(ask("clocks.sm,power.draw,memory.used")))
 
     def start(self, peer):
         if time.monotonic() > self.until:
@@ -118,9 +124,11 @@ def architecture():
     """sm_90 and so on, or an exit that says what is missing."""
     if subprocess.run(["sh", "-c", "nvidia-smi -L > /dev/null 2>&1"]).returncode:
         sys.exit("gpu: no NVIDIA GPU or no driver on this machine (nvidia-smi -L fails); bench/gpu --try runs the script on the processor")
-    major, minor = ask("compute_cap")[0].split(".")
+    capability = ask("compute_cap")[0]
+    if not re.fullmatch(r"\d+\.\d", capability):
+        sys.exit(f"gpu: nvidia-smi does not say this GPU's compute capability: '{capability}'")
     known = [80, 90, 100]
-    here = int(major) * 10 + int(minor)
+    here = int(capability.replace(".", ""))
     if here < known[0]:
         sys.exit(f"gpu: this GPU is sm_{here}; programs are for sm_80 and newer")
     return f"sm_{max(k for k in known if k <= here)}"
@@ -128,7 +136,8 @@ def architecture():
 
 def rows(session):
     result = session.result
-    state = [median(x) for x in zip(*session.states)] if session.states else ["", "", ""]
+    said = [[x for x in column if x is not None] for column in zip(*session.states)]
+    state = [median(x) if x else "" for x in said] + ["", "", ""]
     for c in result.columns:
         yield {"model": result.work.model, "batch": result.work.batch, "program": c.name, "samples_per_s": round(c.rate, 1), "least": round(min(c.bursts, default=0), 1),
                "most": round(max(c.bursts, default=0), 1), "bursts": len(c.bursts), "first_loss_off": c.first, "later_off": c.later, "why": c.why,
@@ -151,7 +160,7 @@ def table(session):
 def one(bench, absent, work, o, until):
     """-> rows of a work"""
     print(work.name, flush=True)
-    session = OnGpu(until, bench, absent, work, lambda peer: re.search(o.peer, peer.name), lambda s: print(s, flush=True))
+    session = OnGpu(until, bench, absent, work, lambda peer: o.peer.search(peer.name), lambda s: print(s, flush=True))
     try:
         if time.monotonic() > until:
             raise Failed(OVER)
@@ -169,29 +178,66 @@ def one(bench, absent, work, o, until):
 
 
 def build_only(bench, works):
-    """Builds the programs of all forms, on a machine that may have no GPU."""
+    """Builds the programs of all forms, on a machine that may have no GPU.  -> exit code"""
+    failed = 0
     for work in works:
         for flags in [[]] + [p.source.split() for p in peers(bench.device) if p.ours and p.source and work.model in p.models]:
             try:
                 print(bench.build_model(work, flags), flush=True)
             except Failed as e:
+                failed = 1
                 print(f"  {work.name} {' '.join(flags)}: {e}", flush=True)
+    return failed
+
+
+def measured(everything):
+    return any(row.get("bursts") for row in everything)
 
 
 def write(place, facts, everything):
-    with open(f"{place}/gpu.json", "w") as f:
+    """Nothing measured: results that are there stay."""
+    if not measured(everything):
+        return
+    with open(f"{place}/gpu.json.new", "w") as f:
         json.dump({"machine": facts, "rows": everything}, f, indent=1)
-    with open(f"{place}/gpu.csv", "w", newline="") as f:
+    with open(f"{place}/gpu.csv.new", "w", newline="") as f:
         writer = csv.DictWriter(f, fieldnames=max(everything, key=len).keys())
         writer.writeheader()
         writer.writerows(everything)
+    for name in "gpu.json", "gpu.csv":
+        os.replace(f"{place}/{name}.new", f"{place}/{name}")
+
+
+class Options(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(1, f"gpu: {message}\n")
+
+
+def pattern(text):
+    """A regular expression; argparse shows the message of this error."""
+    try:
+        return re.compile(text)
+    except re.error as e:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {e}")
+
+
+def directory(path):
+    """Made, if it is not there; or an exit."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as e:
+        sys.exit(f"gpu: {path}: {e.strerror}")
+    if not os.access(path, os.W_OK):
+        sys.exit(f"gpu: {path}: no file can be written there")
+    return os.path.abspath(path)
 
 
 def main():
-    p = argparse.ArgumentParser(prog="bench/gpu", description="Tenon's training step beside PyTorch's and JAX's, on this machine's GPU.")
+    p = Options(prog="bench/gpu", description="Tenon's training step beside PyTorch's and JAX's, on this machine's GPU.")
     p.add_argument("--part", choices=[*WORKS, "all"], default="all", help="the networks (default: all)")
-    p.add_argument("--work", metavar="REGEX", default="", help="only the works whose name matches: 'lenet B=64$'")
-    p.add_argument("--peer", metavar="REGEX", default="", help="only the programs whose name matches: 'compile, f32|jax'; compiling takes most of the time")
+    p.add_argument("--work", metavar="REGEX", type=pattern, default="", help="only the works whose name matches: 'lenet B=64$'")
+    p.add_argument("--list", action="store_true", help="only print the names of the works")
+    p.add_argument("--peer", metavar="REGEX", type=pattern, default="", help="only the programs whose name matches: 'compile, f32|jax'; compiling takes most of the time")
     p.add_argument("--python", default=sys.executable, help="interpreter that has PyTorch or JAX with CUDA (default: this one)")
     p.add_argument("--build-only", metavar="ARCH", help="only build the programs, for a GPU of this architecture (sm_90), in the directory of --scratch; needs no GPU")
     p.add_argument("--programs", metavar="DIR", help="take the programs that --build-only has built there; needs no nvcc")
@@ -203,34 +249,45 @@ def main():
     p.add_argument("--scratch", default=f"{ROOT}/build/bench-gpu", help="directory of programs, samples and logs (default: build/bench-gpu)")
     p.add_argument("--try", dest="attempt", action="store_true", help="one short burst on the processor, to test the script; its figures mean nothing")
     o = p.parse_args()
+    parts = [[w for w in WORKS[part] if o.work.search(w.name)] for part in WORKS if o.part in (part, "all")]
+    works = sum(parts, [])
+    if not works:
+        sys.exit("gpu: nothing of that name: " + "; ".join(w.name for part in WORKS for w in WORKS[part]))
+    if o.list:
+        print("\n".join(w.name for w in works))
+        return 0
+    if o.programs and not os.path.isdir(o.programs):
+        sys.exit(f"gpu: --programs {o.programs}: no such directory")
     device = None if o.attempt else o.build_only or architecture()
-    scratch = os.path.abspath(o.scratch)
-    os.makedirs(scratch, exist_ok=True)
+    scratch, out = directory(o.scratch), o.out
+    if not (o.attempt or o.build_only):               # these write no results
+        directory(out)
     # environments are directories with bin/python in them
     home = os.path.dirname(os.path.dirname(os.path.abspath(o.python)))
     bench = Gpu(ROOT, scratch, {"peers": home}, "native", {}, o.tenon, device=device, programs=o.programs and os.path.abspath(o.programs))
-    if o.build_only:
-        bench.build_tenon()
-        return build_only(bench, [w for part in WORKS for w in WORKS[part] if o.part in (part, "all") and re.search(o.work, w.name)])
-    facts = machine(bench)
-    if device:
-        facts["GPU"] = ", ".join(ask("name,driver_version,memory.total,clocks.max.sm,power.limit"))
-        facts["nvcc"] = first_line("sh", "-c", "nvcc --version | tail -n 2 | head -n 1")
     everything = []
     try:
         bench.build_tenon()
+        if not o.programs and not shutil.which(bench.tenon):
+            raise Failed(f"no compiler at {bench.tenon}")
+        if o.build_only:
+            return build_only(bench, works)
+        facts = machine(bench)
+        if device:
+            facts["GPU"] = ", ".join(ask("name,driver_version,memory.total,clocks.max.sm,power.limit"))
+            facts["nvcc"] = first_line("sh", "-c", "nvcc --version | tail -n 2 | head -n 1")
         absent = Absent(bench)
-        parts = [[w for w in WORKS[part] if re.search(o.work, w.name)] for part in WORKS if o.part in (part, "all")]
-        if not any(parts):
-            sys.exit("gpu: nothing of that name: " + "; ".join(w.name for part in WORKS for w in WORKS[part]))
-        for works in [sum(parts, [])[:1]] if o.attempt else parts:
+        for some in [works[:1]] if o.attempt else parts:
             until = time.monotonic() + o.minutes * 60
-            for work in works:
+            for work in some:
                 everything += one(bench, absent, work, o, until)
                 if not o.attempt:
-                    write(o.out, facts, everything)
+                    write(out, facts, everything)
     except Failed as e:
         sys.exit(f"gpu: {e}")
+    if not measured(everything):
+        sys.exit("gpu: nothing was measured" + ("" if o.attempt else f"; the results in {out} are as before"))
+    return 0
 
 
-main()
+sys.exit(main())

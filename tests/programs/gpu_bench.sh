@@ -3,7 +3,7 @@
 # nvidia-smi.
 #
 # Tested are: programs with Tenon's kernels and with the libraries are built, compared and measured; a program with another loss is
-# rejected; a part stops after its minutes.  The figures mean nothing.
+# rejected; a part stops after its minutes; results that are there stay when nothing is measured; errors of usage.  The figures mean nothing.
 #
 # Deep: it builds a dozen programs; their figures mean nothing here.
 set -eu
@@ -19,8 +19,8 @@ cat > "$work/bin/nvidia-smi" <<'SH'
 #!/usr/bin/env bash
 case $* in
 -L) echo "GPU 0: a stand-in" ;;
-*compute_cap*) echo 9.0 ;;
-*clocks.sm,*) echo "1980, 321.50, 2048" ;;
+*compute_cap*) echo "${SMI_CAPABILITY:-9.0}" ;;
+*clocks.sm,*) echo "1980, ${SMI_POWER:-321.50}, 2048" ;;
 *) echo "a stand-in, 580.0, 141000, 1980, 700" ;;
 esac
 SH
@@ -44,10 +44,31 @@ grep -q "many steps in one launch [0-9.]*x of our own kernels" "$work/out" && ok
 grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok || bad "the libraries are not said beside our kernels: $(cat "$work/out")"
 python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 7)' "$work/gpu.json" &&
     ok || bad "gpu.json: $(cat "$work/gpu.json")"
-FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
+SMI_POWER='[N/A]' FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
 grep -q "tenon cudnn, f32 *refused: its first loss is" "$work/out" && ok || bad "a wrong loss is not refused: $(cat "$work/out")"
-measure --minutes 0 && ok || bad "bench/gpu without minutes: $(tail -n 3 "$work/out")"
-same "what is written then" "not measured: the part's minutes were over" "$(rows why)"
-measure --work "" --minutes 0 && ok || bad "all works without minutes: $(tail -n 3 "$work/out")"
-same "all networks" "inception_v3 lenet lstm_synthetic mlp resnet50 resnet50_cifar10 resnet56_cifar10 " "$(rows model | tr ' ' '\n' | sort -u | tr '\n' ' ')"
+same "a power that nvidia-smi does not know" " clock 1980.0" "$(rows power_w | tr -d ' ') clock $(rows clock_mhz | cut -d' ' -f1)"
+cp "$work/gpu.json" "$work/kept.json"
+# unmeasured TEXT PATTERN OPTIONS...: bench/gpu ends with 1, says so, and leaves the results
+unmeasured() {
+    local text=$1 line=$2 rc=0; shift 2
+    measure "$@" || rc=$?
+    same "$text: exit code" 1 $rc
+    grep -Eq -e "$line" "$work/out" && ! grep -q Traceback "$work/out" && ok || bad "$text: no line '$line' in: $(tail -n 3 "$work/out")"
+    cmp -s "$work/gpu.json" "$work/kept.json" && ok || bad "$text: gpu.json is another"
+}
+unmeasured "without minutes" "^  not measured: the part's minutes were over" --minutes 0
+mkdir "$work/empty"
+unmeasured "programs that are not there" "^gpu: nothing was measured; the results in .* are as before" --programs "$work/empty"
+unmeasured "no compiler" "^gpu: no compiler at /none" --tenon /none
+unmeasured "no works" "^gpu: nothing of that name: lenet B=64; " --work nothing
+unmeasured "a regex of works" "^gpu: argument --work: '\('" --work '('
+unmeasured "a regex of programs" "^gpu: argument --peer: '\['" --peer '['
+unmeasured "no scratch" "^gpu: /proc/none: " --scratch /proc/none
+unmeasured "no directory of results" "^gpu: /proc/none: " --out /proc/none
+unmeasured "an unknown option" "^gpu: unrecognized arguments: --zz" --zz
+SMI_CAPABILITY='[N/A]' unmeasured "a GPU of unknown capability" "^gpu: nvidia-smi does not say .*: '\[N/A\]'"
+unmeasured "programs that cannot be built" "^  mlp B=64 : " --build-only sm_90 --tenon false
+same "all networks" "inception_v3 lenet lstm_synthetic mlp resnet50 resnet50_cifar10 resnet56_cifar10 " \
+    "$(bench/gpu --list | sed 's/ .*//' | sort -u | tr '\n' ' ')"
+measure --build-only sm_90 && ok || bad "bench/gpu --build-only: $(tail -n 3 "$work/out")"
 finish
