@@ -1,21 +1,30 @@
-"""report.py -- bench/first-day report RESULTS: the results of a first day as Markdown, for bench/GPU.md.  Exit code 1 if a check failed."""
+"""report.py -- bench/first-day report RESULTS: the results of a first day as Markdown, for bench/GPU.md.
+
+Exit code 1 if a check failed or a file cannot be read; the other files are shown all the same.
+"""
 import csv
 import io
+import glob
 import json
 import os
+import re
 import sys
 from collections import defaultdict
 
-# What bench/day/constants.cu measures, in words, with what the predictions assume (compiler/cuda/roofline.c).
+GPU = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../compiler/ir/gpu.c")
+FIELDS = ("part", "name", "what", "value", "bound", "seconds", "note")
+broken = []                                           # what could not be read: file and reason
+
+# What bench/day/constants.cu measures, in words, with what the predictions assume: a figure, or a name of compiler/ir/gpu.c.
 CONSTANTS = {
-    "graph_kernel_us": ("a kernel of one block in a CUDA graph, us", "1.3"),
-    "graph_kernel_all_processors_us": ("a kernel with a block on each multiprocessor, in a graph, us", "1.3"),
+    "graph_kernel_us": ("a kernel of one block in a CUDA graph, us", "KERNEL_S"),
+    "graph_kernel_all_processors_us": ("a kernel with a block on each multiprocessor, in a graph, us", "KERNEL_S"),
     "stream_kernel_us": ("a kernel that the host launches, us", ""),
     "graph_launch_and_wait_us": ("launching a graph and waiting for its end, us", "30"),
-    "grid_barrier_us": ("a barrier of all blocks, one on each multiprocessor, us", "1.3"),
-    "grid_barrier_two_blocks_each_us": ("the same, two on each, us", "1.3"),
-    "cluster_barrier_8_us": ("a barrier of a cluster of 8 blocks, us", "0.3"),
-    "cluster_barrier_16_us": ("a barrier of a cluster of 16 blocks, us", "0.3"),
+    "grid_barrier_us": ("a barrier of all blocks, one on each multiprocessor, us", "BARRIER_S"),
+    "grid_barrier_two_blocks_each_us": ("the same, two on each, us", "BARRIER_S"),
+    "cluster_barrier_8_us": ("a barrier of a cluster of 8 blocks, us", "CLUSTER_S"),
+    "cluster_barrier_16_us": ("a barrier of a cluster of 16 blocks, us", "CLUSTER_S"),
     "block_barrier_us": ("a barrier of a block, us", ""),
     "f32_flop_per_s": ("f32, FLOP/s", "67 T"),
     "tf32_mma_sync_flop_per_s": ("tf32 by mma.sync, FLOP/s", "494 T"),
@@ -49,80 +58,125 @@ def number(x):
     return f"{x:.3g}"
 
 
-def lines(path):
-    """The records of a part; a part that was killed can end in half a line."""
+def figure(text):
+    """-> the number, or None: programs also write n/a"""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def guarded(show, path):
+    """show(path); a file that does not have the form it should is named, and the report goes on."""
+    try:
+        return show(path)
+    except OSError as e:
+        broken.append(f"{path}: {e.strerror}")
+    except (ValueError, LookupError, TypeError, AttributeError, csv.Error) as e:
+        broken.append(f"{path}: {type(e).__name__}: {e}")
+        return []
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def record(line):
+    r = json.loads(line)                              # of bytes: UTF-8, or a ValueError
+    if not isinstance(r, dict) or not isinstance(r.get("ok"), bool) or not all(isinstance(r.get(k), str) for k in FIELDS):
+        raise ValueError("no record of a check")
+    return r
+
+
+def records(path):
+    """The lines of a part; those that are no record are named."""
     found = []
-    if os.path.exists(path):
-        with open(path) as f:
-            for line in f:
-                try:
-                    found.append(json.loads(line))
-                except ValueError:
-                    print(f"{path}: a line that is not JSON: {line[:60]!r}")
+    with open(path, "rb") as f:
+        for i, line in enumerate(f, 1):
+            try:
+                found.append(record(line))
+            except ValueError as e:
+                broken.append(f"{path}:{i}: {e}: {line[:60]!r}")
     return found
 
 
-def of_forms(records):
+def of_forms(some):
     """Part a: a row for each form, with how many checks passed and the farthest that passed."""
     forms = defaultdict(list)
-    for r in records:
-        forms[r["name"].rsplit(".", 1)[1], r["what"]].append(r)
+    for r in some:
+        forms[r["name"].rpartition(".")[2], r["what"]].append(r)
     rows = []
     for (form, what), some in sorted(forms.items()):
         passed = [r for r in some if r["ok"]]
-        far = max(passed, key=lambda r: float(r["value"] or 0), default=None)
+        far = max(passed, key=lambda r: figure(r["value"]) or 0, default=None)
         rows.append((form, what, len(some), len(some) - len(passed), f"{far['value']} ({far['name']})" if far else ""))
     table(("form", "compared", "programs", "failed", "farthest of those that passed"), rows)
 
 
+def constants(path):
+    assumed = {name: f"{1e6 * float(value):g}" for name, value in re.findall(r"#define (\w+_S) +(\S+)", read(GPU))}
+    words = {k: (what, assumed.get(value, value)) for k, (what, value) in CONSTANTS.items()}
+    table(("constant", "measured", "assumed"),
+          [(words.get(k, (k,))[0], number(v), words.get(k, ("", ""))[1]) for k, v in json.loads(read(path)).items()])
+
+
 def kernels(path):
     """A kernel in ncu's table: its time, and shares of the GPU's rates."""
-    with open(path) as f:
-        text = f.read()
+    text = read(path)
     begin = text.find('"ID"')
     if begin < 0:
-        return
+        raise ValueError("no table of ncu")
     runs = {}
     for row in csv.DictReader(io.StringIO(text[begin:])):
-        if row.get("ID", "").isdigit():
+        if (row["ID"] or "").isdigit():
             runs.setdefault((row["ID"], row["Kernel Name"]), {})[row["Metric Name"]] = row["Metric Value"]
+    rows = []
+    for (_, name), m in runs.items():
+        if "gpu__time_duration.sum" in m:
+            ns = figure(m["gpu__time_duration.sum"])
+            rows.append((name.split("(")[0], m.get("launch__grid_size"), "n/a" if ns is None else round(ns / 1e3, 2),
+                         m.get("sm__throughput.avg.pct_of_peak_sustained_elapsed"),
+                         m.get("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+                         m.get("launch__registers_per_thread")))
     print(f"{os.path.basename(path)[8:-4]}:\n")
-    table(("kernel", "blocks", "us", "arithmetic, % of peak", "memory, % of peak", "registers"),
-          [(name.split("(")[0], m.get("launch__grid_size"), round(float(m["gpu__time_duration.sum"].replace(",", "")) / 1e3, 2),
-            m.get("sm__throughput.avg.pct_of_peak_sustained_elapsed"), m.get("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
-            m.get("launch__registers_per_thread")) for (_, name), m in runs.items() if "gpu__time_duration.sum" in m])
+    table(("kernel", "blocks", "us", "arithmetic, % of peak", "memory, % of peak", "registers"), rows)
+
+
+def steps(path):
+    """What bench/gpu has measured."""
+    table(("model", "batch", "program", "samples/s", "least", "most", "note"),
+          [(r["model"], r["batch"], r["program"], f"{r.get('samples_per_s', 0):,.0f}", *(r.get(k, "") for k in ("least", "most", "why")))
+           for r in json.loads(read(path))["rows"]])
 
 
 def main(place):
-    failed = []
-    with open(f"{place}/machine.txt") as f:
-        print("Machine: " + "; ".join(f.read().split("\n")) + "\n")
-    parts = {part: lines(f"{place}/{part}.jsonl") for part in "abcdfgpt"}
-    for part, records in parts.items():
-        failed += [r for r in records if not r["ok"]]
+    guarded(lambda path: print("Machine: " + "; ".join(read(path).split("\n")) + "\n"), f"{place}/machine.txt")
+    parts = {}
+    for part in "abcdfgpt":                           # or several runs: first.a.jsonl, second.a.jsonl
+        files = sorted(glob.glob(f"{glob.escape(place)}/{part}.jsonl") + glob.glob(f"{glob.escape(place)}/*.{part}.jsonl"))
+        parts[part] = [r for path in files for r in guarded(records, path)]
     if parts["a"]:
         of_forms(parts["a"])
     for part in "b", "d", "f", "g", "t":
         if parts[part]:
             table(("program", "checked", "result", "value", "goal", "s", "note"),
-                  [(r["name"], r["what"], "passed" if r["ok"] else "failed", r["value"], r["bound"], r["seconds"], r["note"][:60]) for r in parts[part]])
-    if os.path.exists(f"{place}/constants.json"):
-        with open(f"{place}/constants.json") as f:
-            measured = json.load(f)
-        table(("constant", "measured", "assumed"), [(CONSTANTS[k][0], number(v), CONSTANTS[k][1]) for k, v in measured.items()])
-    for name in sorted(os.listdir(place)):
-        if name.startswith("kernels."):
-            kernels(f"{place}/{name}")
-    if os.path.exists(f"{place}/gpu.json"):
-        with open(f"{place}/gpu.json") as f:
-            rows = json.load(f)["rows"]
-        table(("model", "batch", "program", "samples/s", "least", "most", "note"),
-              [(r["model"], r["batch"], r["program"], f"{r.get('samples_per_s', 0):,.0f}", r.get("least", ""), r.get("most", ""), r.get("why", "")) for r in rows])
+                  [(r["name"], r["what"], "passed" if r["ok"] else "failed", r["value"], r["bound"], r["seconds"], r["note"][:60])
+                   for r in parts[part]])
+    for show, pattern in (constants, "constants.json"), (kernels, "kernels.*.csv"), (steps, "gpu.json"):
+        for path in sorted(glob.glob(f"{glob.escape(place)}/{pattern}")):
+            guarded(show, path)
+    failed = [r for some in parts.values() for r in some if not r["ok"]]
     for r in failed:
         print(f"failed: part {r['part']}: {r['name']}, {r['what']}: {r['value']} (bound {r['bound']}) {r['note']}")
-    return 1 if failed else 0
+    for what in broken:
+        print(f"cannot be read: {what}")
+    return 1 if failed or broken else 0
 
 
+if len(sys.argv) == 2 and sys.argv[1] in ("-h", "--help"):
+    print("usage: bench/first-day report DIRECTORY\n\n" + __doc__)
+    sys.exit(0)
 if len(sys.argv) != 2 or not os.path.isdir(sys.argv[1]):
     sys.exit("usage: bench/first-day report DIRECTORY")
 sys.exit(main(sys.argv[1]))
