@@ -22,7 +22,6 @@ all_programs() {
     network resnet20 models/resnet56_cifar10.tn cifar --set model.depth=20 --set 'augment=[]' --set normalize=none
     form resnet20 own; form resnet20 cudnn --kernels=cudnn; form resnet20 bf16 --dtype bf16; form resnet20 persistent --kernels=persistent
     for op in $("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do
-        mkdir -p "$pack/models"
         "$TENON" ops "$op" --example > "$pack/models/op_$op.tn"
         network "op_$op" "$pack/models/op_$op.tn" -
         form "op_$op" own

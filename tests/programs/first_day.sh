@@ -1,11 +1,184 @@
 #!/usr/bin/env bash
-# first_day.sh -- bench/first-day over stand-ins for CUDA: a small pack, its parts a and b, a part that is killed and goes on, the report.
+# first_day.sh -- bench/first-day over programs that only say what Tenon's programs say: errors of usage, packs that are interrupted or lack
+# a program, results that are cut, the report of broken files.  Deep: over stand-ins for CUDA a small pack, its parts a and d, a part that
+# is killed and goes on, a wrong gradient.
+#
+# Parts: pack gpu
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
+{ [ "$(uname -m)" = x86_64 ] && command -v g++ && command -v xargs && command -v xz && command -v flock && command -v python3; } > /dev/null ||
+    { skip "the first day: it needs g++, xargs, xz, flock, python3 and x86-64"; finish; exit; }
+
+# ---- a pack of programs that only say what Tenon's programs say
+part pack && {
+mkdir "$work/bin"
+export STUBS=$work/bin REAL=$TENON
+cat > "$STUBS/program" << 'SH'
+#!/usr/bin/env bash
+# A program of Tenon in a few words.  SAYS=nothing: `bench` has no record.
+log=
+for ((i = 1; i < $#; i++)); do
+    j=$((i + 1))
+    case ${!i} in --log) log=${!j} ;; --output) cp "$STUBS/safetensors" "${!j}" ;; esac
+done
+case ${1:-} in
+info) echo "batch: 4" ;;
+bench) [ "${SAYS:-}" = nothing ] || echo '{"event":"bench","step_ms_mean":0.5,"step_ms_median":0.5,"samples_per_s":8000}' > "$log" ;;
+grads) ;;
+*) for i in 1 2 3 4; do printf '{"event":"step","train_loss":%s}\n{"event":"epoch","test_accuracy":0.99,"weights_hash":"f%s"}\n' 0.$i $i; done > "$log" ;;
+esac
+SH
+cat > "$STUBS/tenon" << 'SH'
+#!/usr/bin/env bash
+# The compiler in a few words; a command that matches FAILS fails.  Each build is a line in $STUBS/builds.
+[ -z "${FAILS:-}" ] || [[ ! "$*" =~ $FAILS ]] || { echo "tenon: error: a test" >&2; exit 1; }
+case $1 in
+ops) if [ $# = 1 ]; then echo "  tanh(x)"; else echo "a model"; fi ;;
+build) sleep "${SLOW:-0}"; echo "$*" >> "$STUBS/builds"; cp "$STUBS/program" "${@: -1}" ;;
+show) exec "$REAL" "$@" ;;
+esac
+SH
+cat > "$STUBS/nvcc" << 'SH'
+#!/usr/bin/env bash
+printf '#!/bin/sh\n[ ! -e "$STUBS/broken" ] || { echo "{"; exit 1; }\necho "{ \\"processors\\": 132, \\"news\\": 1 }"\n' > "${@: -1}"
+chmod +x "${@: -1}"
+SH
+printf '\x3b\x00\x00\x00\x00\x00\x00\x00%-59s\x00\x00\x80\x3f' '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' > "$STUBS/safetensors"
+chmod +x "$STUBS"/{program,tenon,nvcc}
+pack="$work/p k"
+packs() { env TENON="$STUBS/tenon" NVCC="$STUBS/nvcc" bench/first-day pack "$@"; }
+
+refuses "a pack without a directory" "pack needs -o DIR" packs
+refuses "an option without its value" "-o needs a value" packs -o
+refuses "an unknown option" "pack has no option '--to'" packs --to x
+refuses "an unknown GPU" "--arch sm_1: " packs -o "$pack" --arch sm_1
+refuses "a regex" "--works: .*no regular expression" packs -o "$pack" --works '('
+refuses "works that there are not" "--works: nothing of that name: lenet" packs -o "$pack" --works nothing
+refuses "no compiler" "there is no compiler /none" env TENON=/none bench/first-day pack -o "$pack"
+refuses "no nvcc" "there is no /none: add nvcc" env NVCC=/none TENON="$STUBS/tenon" bench/first-day pack -o "$pack"
+[ ! -e "$pack" ] && ok || bad "there is a directory after a pack that was refused"
+
+# An interrupted pack ends its programs; the next one goes on, and says what it cannot build.
+SLOW=60 TENON="$STUBS/tenon" NVCC="$STUBS/nvcc" bench/first-day pack -o "$pack" --works 'mlp B=64$' > /dev/null 2>&1 & job=$!
+for _ in $(seq 600); do [ -n "$(running "bash $STUBS/tenon build")" ] && break; sleep 0.05; done
+kill -TERM $job
+wait $job 2> /dev/null && bad "a pack that was interrupted succeeds" || ok
+same "programs that go on" "none $(running "bash $STUBS/tenon build")" "none "
+: > "$STUBS/builds"
+FAILS='op_tanh.tn .*f64|lenet.tn .*--dtype bf16|mlp.tn .*persistent' refuses "a pack that lacks programs" "the same command tries them again" packs -o "$pack" --works 'mlp B=64$'
+for missing in "want/op_tanh: not computed" "programs/lenet.bf16: not built" "steps: a program was not built"; do
+    grep -qxF "$missing" "$work/err" && ok || bad "a pack does not say: $missing"
+done
+same "what it has" "$(ls -d "$pack"/{run,constants,programs/lenet.own,steps/mlp-64,cpu/gpt.v4} "$pack.tar.xz" | wc -l)" 6
+: > "$STUBS/builds"
+succeeds "the same pack again" packs -o "$pack" --works 'mlp B=64$'
+same "it builds what was missing, and steps" "$(grep -vc steps/ "$STUBS/builds")" 4
+refuses "a third time" "is there already" packs -o "$pack"
+same "files of the archive" "$(tar -tf "$pack.tar.xz" | grep -cE 'p k/(unfinished|run|want/op_tanh.losses|programs/lenet.bf16|steps/mlp-64--kernels=persistent)$')" 4
+
+# ---- run
+says() { # says TEXT RC PATTERN COMMAND...: the exit code, and a line that matches PATTERN
+    local text=$1 rc=0 code=$2 line=$3; shift 3
+    "$@" > "$work/out" 2>&1 || rc=$?
+    same "$text: exit code" $rc "$code"
+    grep -Eq -e "$line" "$work/out" && ok || bad "$text: no line '$line' in: $(tail -n 5 "$work/out")"
+}
+run=$pack/run
+lines() { cat "$pack/results/$1.jsonl"; }
+says "the help" 0 "^run \\[PART...\\] -- " "$run" --help
+says "a part that there is not" 1 "^run: there is no part 'zz'" "$run" a zz
+says "a job" 1 "^run: run starts its jobs itself" "$run" job
+says "a job of no part" 1 "^run: run starts its jobs itself" "$run" job q x
+says "no directory" 1 "^run: no files can be written in /proc/none/x" env DAY_RESULTS=/proc/none/x "$run" a
+says "a number" 1 "^run: DAY_JOBS is a whole number from 1 on, not 'abc'" env DAY_JOBS=abc "$run" a
+says "a number of bursts" 1 "^run: DAY_BURSTS is" env DAY_BURSTS=x "$run" d
+[ ! -e "$pack/results" ] && ok || bad "there are results after errors of usage"
+says "no pack" 1 "is not the directory that bench/first-day pack has made" bench/day/run a
+
+says "without minutes" 1 "0 minutes are over: run a again" env DAY_MINUTES=0 "$run" a
+same "what it has done" "0$(cat "$pack/results/a.jsonl")" 0
+DAY_JOBS=1 says "part a" 0 "^part a: [0-9]+ passed, 0 failed" "$run" a
+lines a | sort > "$work/whole"
+{ head -n 1 "$pack/results/a.jsonl"; sed -n 2p "$pack/results/a.jsonl" | head -c 70; } > "$work/half"
+cp "$work/half" "$pack/results/a.jsonl"
+says "after half a line" 0 "^part a: [0-9]+ passed, 0 failed" "$run" a
+same "checks" "$(lines a | cut -d, -f2,3 | sort)" "$(cut -d, -f2,3 "$work/whole" | sort)"
+exec 8>> "$pack/results/lock"
+flock 8
+says "a second run" 1 "another run writes to" "$run" a
+exec 8>&-
+
+mv "$pack/programs/lenet.bf16" "$work/kept"
+says "part b without a program" 1 "FAILED lenet.bf16, equal bits: .* not built: programs/lenet.bf16" "$run" b
+mv "$work/kept" "$pack/programs/lenet.bf16"
+
+says "part c" 0 "^part c: 1 passed" "$run" c
+cp "$pack/results/constants.json" "$work/constants.json"
+: > "$STUBS/broken"; rm "$pack/results/c.jsonl"
+says "constants that fail" 1 "FAILED constants, measured" "$run" c
+cmp -s "$work/constants.json" "$pack/results/constants.json" && ok || bad "constants that fail replace those that were measured"
+rm "$pack/constants" "$pack/results/c.jsonl"
+says "no constants" 1 "FAILED constants, measured: .* not built" "$run" c
+
+SAYS=nothing says "steps without a time" 1 "FAILED mlp-64, step_ms:  \\(\\) no time of a step" "$run" d
+same "their value" "$(lines d | grep -c '"ok":false,"value":""')" "$(ls "$pack/steps" | grep -vc '\.')"
+rm "$pack/results/d.jsonl"
+DAY_BURSTS=1 says "one burst" 0 "0 failed" "$run" d
+same "its time" "$(lines d | grep -c '"ok":true,"value":"0.5"')" "$(lines d | wc -l)"
+
+# Everything is measured once.
+for p in f g p t; do
+    "$run" $p > "$work/out" || true
+    n=$(lines $p | wc -l)
+    "$run" $p > "$work/out" || true
+    same "records of part $p after the second time" "$(lines $p | wc -l)" "$n"
+done
+
+# A note keeps the form of JSON wherever it is cut.
+mv "$pack/programs/mlp.own" "$work/kept"
+printf '#!/bin/sh\nprintf "\\"%%.0s\\\\\\t" $(seq 400); printf "\\377\\n"; exit 1\n' > "$pack/programs/mlp.own"
+chmod +x "$pack/programs/mlp.own"
+sed -i '/mlp.own/d' "$pack/results/a.jsonl"
+says "a program that says too much" 1 "FAILED mlp.own, gradients" "$run" a
+python3 -c 'import json, sys; [json.loads(x) for x in open(sys.argv[1], "rb")]' "$pack/results/a.jsonl" && ok || bad "a note is no JSON: $(tail -n 1 "$pack/results/a.jsonl")"
+mv "$work/kept" "$pack/programs/mlp.own"
+
+# ---- the report of files that are not what they should be
+mkdir "$work/good"
+echo '{"part":"a","name":"mlp.own","what":"gradients","ok":true,"value":"1e-07","bound":"3e-06","seconds":"1","note":""}' > "$work/good/a.jsonl"
+echo a machine > "$work/good/machine.txt"
+report() { python3 -B bench/day/report.py "$work/$1"; }
+says "the report of one check" 0 "^\\| own \\| gradients \\| 1 \\| 0 \\|" report good
+# report_of FILE TEXT: with this text in FILE the report names it, ends with 1 and shows the rest
+report_of() {
+    rm -rf "$work/bad"; cp -r "$work/good" "$work/bad"
+    if [ $# = 1 ]; then rm "$work/bad/$1"; else printf "$2" >> "$work/bad/$1"; fi
+    says "the report with such a file: $*" 1 "^cannot be read: $work/bad/$1" report bad
+    grep -q "^| own | gradients | 1 | 0 |" "$work/out" && ! grep -q Traceback "$work/out" && ok || bad "the report of $1: $(tail -n 3 "$work/out")"
+}
+report_of machine.txt
+report_of constants.json ''
+report_of constants.json '{ "processors": 1'
+report_of constants.json '{ "processors": "n/a" }'
+report_of gpu.json '{ "rows": ['
+report_of gpu.json '[1]'
+report_of a.jsonl '3\n'
+report_of a.jsonl '{"part":"a","na'
+report_of a.jsonl '{"note":"\377"}\n'
+report_of b.jsonl '\377\n'
+report_of kernels.x.csv '\377'
+rm -rf "$work/bad"; cp -r "$work/good" "$work/bad"
+sed 's/mlp.own/mlp/; s/1e-07/n\/a/' "$work/good/a.jsonl" >> "$work/bad/a.jsonl"
+printf '"ID","Kernel Name","Metric Name","Metric Value"\n"1","k(int)","gpu__time_duration.sum","n/a"\n' > "$work/bad/kernels.x.csv"
+says "a time that ncu did not measure" 0 "^\\| k \\| None \\| n/a \\|" report bad
+says "the repository's own results" 1 "^cannot be read: bench/day/h100/machine.txt" bench/first-day report bench/day/h100
+grep -q "^| persistent | gradients | " "$work/out" && ok || bad "the report of bench/day/h100 has no table: $(tail -n 3 "$work/out")"
+}
+part gpu || { finish; exit; }
+
 . tests/cuda/shim.sh
 deep "the first day with a GPU, over stand-ins" || { finish; exit; }
-{ [ "$(uname -m)" = x86_64 ] && command -v g++ && command -v xargs; } > /dev/null || { skip "the first day: it needs g++, xargs and x86-64"; finish; exit; }
 shim_runtime
 
 # ---- a pack as bench/first-day makes it, with stand-ins for programs
