@@ -396,8 +396,9 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
         const int64_t size = n->shape.dim[1] / node_int(n, "heads");
         if (size < 2 || size > GPU_HEAD_MAX)
             return missing(n,
-                           arena_printf(g->arena, "%s of heads of %lld features",
-                                        op_written(g->arena, n), (long long)size),
+                           arena_printf(g->arena, "%s of heads of %lld feature%s",
+                                        op_written(g->arena, n), (long long)size,
+                                        size == 1 ? "" : "s"),
                            NULL, d);
     }
     const Call c = n->op->kernel ? call_of(g->arena, g, n) : (Call){0};

@@ -64,6 +64,14 @@ static bool supported_to(const Command *c, Diag *d)
     return false;
 }
 
+/* "13.0", as tenon-plan reads it; also where no graph is planned. */
+static bool is_driver(const char *word)
+{
+    int major = 0, minor = 0, end = 0;
+    return sscanf(word, "%d.%d%n", &major, &minor, &end) == 2 && !word[end] && major >= 12 &&
+           major <= 99 && minor >= 0 && minor <= 9;
+}
+
 static bool supported(const Command *c, Diag *d)
 {
     if (c->options.cuda && !supported_cuda(c, d))
@@ -78,6 +86,13 @@ static bool supported(const Command *c, Diag *d)
         diag_error(d, nowhere,
                    "--driver is for programs on a GPU, and this program is for the processor");
         diag_help(d, "add --target cuda --kernels=cudnn");
+        return false;
+    }
+    if (c->driver && !is_driver(c->driver)) {
+        diag_error(d, nowhere,
+                   "--driver takes the CUDA version of a driver, from 12.0 on, such as 13.0, not "
+                   "'%s'",
+                   c->driver);
         return false;
     }
     if (c->options.libraries && !c->options.cuda) {

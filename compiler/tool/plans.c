@@ -99,13 +99,20 @@ static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWis
 
 /* ---- plans that are not in the cache */
 
+/* The reason is the last line of the output. */
 static bool broken(Diag *d, const Process *p)
 {
+    Arena *a = diag_arena(d);
+    const char *text = p->output.s;
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    const char *said = arena_strndup(a, text, n), *line = strrchr(said, '\n');
     diag_error(d, nowhere, "tenon-plan failed: %s",
-               *p->output.s ? p->output.s
-               : p->error   ? strerror(p->error)
-                            : "without a message");
-    diag_help(d, "run it by hand: %s", argv_text(diag_arena(d), &p->command));
+               n          ? line ? line + 1 : said
+               : p->error ? strerror(p->error)
+                          : "without a message");
+    diag_help(d, "run it by hand: %s", argv_text(a, &p->command));
     return false;
 }
 

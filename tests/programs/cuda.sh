@@ -24,6 +24,9 @@ model wide(x: f32[5, 600]) {
 }
 train wide { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
+    sed 's/wide/narrow/; s/heads = 2/heads = 600/' "$work/wide.tn" > "$work/narrow.tn"
+    refuses "attention of narrow heads" "narrow.tn:2:12: error: causal_attention of heads of 1 feature has no CUDA form yet" \
+        "$TENON" emit "$work/narrow.tn" --to cuda -o "$work/none"
     refuses "attention of wide heads" "wide.tn:2:12: error: causal_attention of heads of 300 features has no CUDA form yet" \
         "$TENON" emit "$work/wide.tn" --to cuda -o "$work/none"
     [ ! -e "$work/none" ] && ok || bad "a refused model left files behind"

@@ -60,6 +60,9 @@ for option in "--memory $work/plan.svg" "--ranks 2"; do
     # shellcheck disable=SC2086
     refuses "show $option of a GPU" "${option%% *} is for programs on the processor" "$TENON" show "$lenet" --target cuda $option
 done
+for driver in x 13 13.0.1 11.8 13.; do
+    refuses "the driver $driver" "--driver takes the CUDA version of a driver, .* not '$driver'" "$TENON" build "$mlp" -o "$work/p" --target cuda --kernels=cudnn --driver "$driver"
+done
 refuses "a driver without a GPU" "--driver is for programs on a GPU" "$TENON" build "$lenet" -o "$work/p" --driver 13.0
 refuses "ranks of one shard" "2 ranks cannot share 1 shard equally" "$TENON" show "$lenet" --shards 1 --ranks 2
 refuses "--comm nccl on processors" "add --target cuda, or use --comm mpi" "$TENON" build "$lenet" -o "$work/p" --comm nccl
