@@ -173,8 +173,9 @@ const ProgramOption program_options[] = {
     {"timeout", "S", OPTION_REAL, AT(timeout), 1, 1e6, T | E | B, NEED_RANKS,
      "seconds that a rank may wait for another one", "300", NULL},
     {"timeout-start", "S", OPTION_REAL, AT(timeout_start), 1, 1e7, T | E | B, NEED_RANKS,
-     "the same limit until the first step is done, which includes loading", "3 times --timeout",
-     NULL},
+     "the same limit until the first step is done, which includes loading; with NCCL all ranks "
+     "must join within --timeout",
+     "3 times --timeout", NULL},
     {"wire", "f32|bf16", OPTION_CHOICE, AT(wire), 0, 0, T | B, NEED_MPI,
      "number format of gradients between ranks; bf16 halves the bytes, and the result then depends "
      "on the ranks",
