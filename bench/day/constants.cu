@@ -1,5 +1,5 @@
-/* constants.cu -- measures what the predictions of a step assume (compiler/cuda/roofline.c), and
- * prints it as JSON: microseconds, bytes/s and FLOP/s, medians of nine measurements.
+/* constants.cu -- measures what the predictions of a step assume (compiler/ir/gpu.c), and prints
+ * it as JSON: microseconds, bytes/s and FLOP/s, medians of nine measurements.
  *
  * Barriers are those of the programs (runtime/cuda/barriers.cuh).  Each rate is of a loop long
  * enough that launches do not count.  nvcc -arch=sm_90 -O3 -o constants constants.cu

@@ -222,7 +222,9 @@ same "each check once" "$(cut -d, -f2,3 "$pack/results/a.jsonl" | sort | uniq -c
 cp "$pack/want/op_tanh.safetensors" "$work/kept"
 cp "$pack/want/norm.safetensors" "$pack/want/op_tanh.safetensors"
 sed -i '/op_tanh/d' "$pack/results/a.jsonl"
-"$pack/run" a > "$work/out"
+rc=0
+"$pack/run" a > "$work/out" || rc=$?
+same "exit code of a wrong gradient" $rc 1
 grep -q "FAILED op_tanh.own, gradients" "$work/out" && ok || bad "wrong gradients pass: $(cat "$work/out")"
 cp "$work/kept" "$pack/want/op_tanh.safetensors"
 
