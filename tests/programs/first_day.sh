@@ -103,7 +103,7 @@ lines a | sort > "$work/whole"
 { head -n 1 "$pack/results/a.jsonl"; sed -n 2p "$pack/results/a.jsonl" | head -c 70; } > "$work/half"
 cp "$work/half" "$pack/results/a.jsonl"
 says "after half a line" 0 "^part a: [0-9]+ passed, 0 failed" "$run" a
-same "checks" "$(lines a | cut -d, -f2,3 | sort)" "$(cut -d, -f2,3 "$work/whole" | sort)"
+same "whole lines" "$(lines a | grep '^{.*}$' | cut -d, -f2-4 | sort)" "$(cut -d, -f2-4 "$work/whole" | sort)"
 exec 8>> "$pack/results/lock"
 flock 8
 says "a second run" 1 "another run writes to" "$run" a
@@ -137,7 +137,12 @@ done
 
 # A note keeps the form of JSON wherever it is cut.
 mv "$pack/programs/mlp.own" "$work/kept"
-printf '#!/bin/sh\nprintf "\\"%%.0s\\\\\\t" $(seq 400); printf "\\377\\n"; exit 1\n' > "$pack/programs/mlp.own"
+cat > "$pack/programs/mlp.own" << 'SH'
+#!/bin/sh
+printf xxx
+for i in $(seq 300); do printf '"\\\t\377'; done
+exit 1
+SH
 chmod +x "$pack/programs/mlp.own"
 sed -i '/mlp.own/d' "$pack/results/a.jsonl"
 says "a program that says too much" 1 "FAILED mlp.own, gradients" "$run" a

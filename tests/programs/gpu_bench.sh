@@ -70,5 +70,7 @@ SMI_CAPABILITY='[N/A]' unmeasured "a GPU of unknown capability" "^gpu: nvidia-sm
 unmeasured "programs that cannot be built" "^  mlp B=64 : " --build-only sm_90 --tenon false
 same "all networks" "inception_v3 lenet lstm_synthetic mlp resnet50 resnet50_cifar10 resnet56_cifar10 " \
     "$(bench/gpu --list | sed 's/ .*//' | sort -u | tr '\n' ' ')"
+refuses "predictions for an unknown GPU" "--arch takes sm_80" bench/predict foo
+refuses "predictions for two GPUs" "^predict: one word only" bench/predict sm_80 sm_90
 measure --build-only sm_90 && ok || bad "bench/gpu --build-only: $(tail -n 3 "$work/out")"
 finish
