@@ -44,7 +44,7 @@ done
 loose=$(grep -rnE 'getenv\([^)]*"' runtime || true)
 [ -z "$loose" ] && ok || bad "a variable without a row in runtime/base/variables.h: $loose"
 find runtime -name '*.c' -exec grep -ohE '(VARIABLE|RECORD)\([a-zA-Z_]*\)|FIELD\([a-z]*, [a-z_]*\)' {} + | sort -u > "$work/used"
-sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z].*/VARIABLE(\1)/p' runtime/base/variables.h | sort > "$work/rows"
+sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z0-9].*/VARIABLE(\1)/p' runtime/base/variables.h | sort > "$work/rows"
 same "variables that somebody reads" "$(grep VARIABLE "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 
 # Records: each field of the table is written somewhere, and each field of a log is in the table.

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # first_day.sh -- bench/first-day over programs that only say what Tenon's programs say: errors of usage, packs that are interrupted or lack
-# a program, results that are cut, the report of broken files.  Deep: over stand-ins for CUDA a small pack, its parts a and d, a part that
-# is killed and goes on, a wrong gradient.
+# a program, results that are cut, the report of broken files; over stand-ins for CUDA a small pack, its parts a and d, a part that is
+# killed and goes on, a wrong gradient.
+#
+# Deep: takes more than a minute of a processor.
 #
 # Parts: pack gpu
 set -eu
@@ -183,7 +185,6 @@ grep -q "^| persistent | gradients | " "$work/out" && ok || bad "the report of b
 part gpu || { finish; exit; }
 
 . tests/cuda/shim.sh
-deep "the first day with a GPU, over stand-ins" || { finish; exit; }
 shim_runtime
 
 # ---- a pack as bench/first-day makes it, with stand-ins for programs
