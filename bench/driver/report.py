@@ -217,6 +217,11 @@ def wrapped(text):
     return textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
+def command(how):
+    """A command line; options on lines of their own, if one line is too long."""
+    return how if len(how) <= WIDTH else " \\\n    ".join(re.split(r" (?=--)", how))
+
+
 def markdown(facts, results, v3, extras, how, by_hand):
     yield "# Results: Tenon beside other frameworks\n"
     yield "This document compares the measured speed of Tenon's training steps with that of other programs, and lists the"
@@ -229,7 +234,7 @@ def markdown(facts, results, v3, extras, how, by_hand):
     yield "|---|---|"
     for name, value in {**facts, **versions(results)}.items():
         yield f"| {name} | {value} |"
-    yield f"\nTo measure again:\n\n```sh\n{how}\n```\n"
+    yield f"\nTo measure again:\n\n```sh\n{command(how)}\n```\n"
     yield "## Goals\n"
     yield "A figure with x is a ratio: Tenon's median samples/s divided by that of the fastest other program, or oneDNN's time"
     yield "divided by Tenon's. `must` is required, `aim` is desired. A row that does not reach `must` is marked as missed.\n"

@@ -103,8 +103,9 @@ void place_threads(Options *o, const RtProgram *p, Comm *c)
                            .turns = getenv(VARIABLE(TENON_TURNS)) != NULL,
                            .room = quota > 0 && quota < room ? at_least_1((int)ceil(quota)) : room};
     const bool all_cores = o->threads == cores && usual == cores && s.sharing <= k->cores;
-    o->place.pin = o->pin ? strcmp(o->pin, "cores") == 0 && o->threads <= room
-                          : all_cores && (k->caches > 1 || k->sockets > 1);
+    const bool pin = o->pin && strcmp(o->pin, "cores") == 0;
+    o->place.pin =
+        o->pin ? pin && o->threads <= room : all_cores && (k->caches > 1 || k->sockets > 1);
     if (p->device || o->threads > o->place.room)
         o->place.pin = false;
     o->limited_by = o->threads_given        ? "option"
@@ -112,7 +113,7 @@ void place_threads(Options *o, const RtProgram *p, Comm *c)
                     : s.sharing > 1         ? "ranks"
                     : k->cores < k->machine ? "affinity"
                                             : "none";
-    if (o->pin && strcmp(o->pin, "cores") == 0 && !o->place.pin)
+    if (pin && !o->place.pin)
         rt_note("--pin cores: %d threads are not pinned to %d processor%s", o->threads,
                 o->place.room, o->place.room == 1 ? "" : "s");
     note_binding(all, &s, o, c);

@@ -63,7 +63,7 @@ lost() {
     ended
     [ "${code[0]} ${code[2]}" = "76 76" ] && ok || bad "$text: exit codes ${code[*]}"
     grep -Eqs "$pattern" "$work"/err.* && ok || { bad "$text: no word of '$pattern':"; head -n 3 "$work"/err.*; }
-    [ $((SECONDS - since)) -le 60 ] && ok || bad "$text: $((SECONDS - since)) s"
+    [ $((SECONDS - since)) -le 25 ] && ok || bad "$text: $((SECONDS - since)) s"
 }
 lost "a host that is gone" "rank [023] \(node[134]\): error: rank 1 \(node2\) is gone" "$hosts" off 2
 

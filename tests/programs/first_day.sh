@@ -15,14 +15,14 @@ cd "$TENON_ROOT"
 # ---- a pack of programs that only say what Tenon's programs say
 part pack && {
 mkdir "$work/bin"
-export STUBS=$work/bin REAL=$TENON
-cat > "$STUBS/program" << 'SH'
+export STAND_INS=$work/bin REAL=$TENON
+cat > "$STAND_INS/program" << 'SH'
 #!/usr/bin/env bash
 # A program of Tenon in a few words.  SAYS=nothing: `bench` has no record.
 log=
 for ((i = 1; i < $#; i++)); do
     j=$((i + 1))
-    case ${!i} in --log) log=${!j} ;; --output) cp "$STUBS/safetensors" "${!j}" ;; esac
+    case ${!i} in --log) log=${!j} ;; --output) cp "$STAND_INS/safetensors" "${!j}" ;; esac
 done
 case ${1:-} in
 info) echo "batch: 4" ;;
@@ -31,25 +31,25 @@ grads) ;;
 *) for i in 1 2 3 4; do printf '{"event":"step","train_loss":%s}\n{"event":"epoch","test_accuracy":0.99,"weights_hash":"f%s"}\n' 0.$i $i; done > "$log" ;;
 esac
 SH
-cat > "$STUBS/tenon" << 'SH'
+cat > "$STAND_INS/tenon" << 'SH'
 #!/usr/bin/env bash
-# The compiler in a few words; a command that matches FAILS fails.  Each build is a line in $STUBS/builds.
+# The compiler in a few words; a command that matches FAILS fails.  Each build is a line in $STAND_INS/builds.
 [ -z "${FAILS:-}" ] || [[ ! "$*" =~ $FAILS ]] || { echo "tenon: error: a test" >&2; exit 1; }
 case $1 in
 ops) if [ $# = 1 ]; then echo "  tanh(x)"; else echo "a model"; fi ;;
-build) sleep "${SLOW:-0}"; echo "$*" >> "$STUBS/builds"; cp "$STUBS/program" "${@: -1}" ;;
+build) sleep "${SLOW:-0}"; echo "$*" >> "$STAND_INS/builds"; cp "$STAND_INS/program" "${@: -1}" ;;
 show) exec "$REAL" "$@" ;;
 esac
 SH
-cat > "$STUBS/nvcc" << 'SH'
+cat > "$STAND_INS/nvcc" << 'SH'
 #!/usr/bin/env bash
-printf '#!/bin/sh\n[ ! -e "$STUBS/broken" ] || { echo "{"; exit 1; }\necho "{ \\"processors\\": 132, \\"news\\": 1 }"\n' > "${@: -1}"
+printf '#!/bin/sh\n[ ! -e "$STAND_INS/broken" ] || { echo "{"; exit 1; }\necho "{ \\"processors\\": 132, \\"news\\": 1 }"\n' > "${@: -1}"
 chmod +x "${@: -1}"
 SH
-printf '\x3b\x00\x00\x00\x00\x00\x00\x00%-59s\x00\x00\x80\x3f' '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' > "$STUBS/safetensors"
-chmod +x "$STUBS"/{program,tenon,nvcc}
+printf '\x3b\x00\x00\x00\x00\x00\x00\x00%-59s\x00\x00\x80\x3f' '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' > "$STAND_INS/safetensors"
+chmod +x "$STAND_INS"/{program,tenon,nvcc}
 pack="$work/p k"
-packs() { env TENON="$STUBS/tenon" NVCC="$STUBS/nvcc" bench/first-day pack "$@"; }
+packs() { env TENON="$STAND_INS/tenon" NVCC="$STAND_INS/nvcc" bench/first-day pack "$@"; }
 
 refuses "a pack without a directory" "pack needs -o DIR" packs
 refuses "an option without its value" "-o needs a value" packs -o
@@ -58,24 +58,24 @@ refuses "an unknown GPU" "--arch sm_1: " packs -o "$pack" --arch sm_1
 refuses "a regex" "--works: .*no regular expression" packs -o "$pack" --works '('
 refuses "works that there are not" "--works: nothing of that name: lenet" packs -o "$pack" --works nothing
 refuses "no compiler" "there is no compiler /none" env TENON=/none bench/first-day pack -o "$pack"
-refuses "no nvcc" "there is no /none: add nvcc" env NVCC=/none TENON="$STUBS/tenon" bench/first-day pack -o "$pack"
+refuses "no nvcc" "there is no /none: add nvcc" env NVCC=/none TENON="$STAND_INS/tenon" bench/first-day pack -o "$pack"
 [ ! -e "$pack" ] && ok || bad "there is a directory after a pack that was refused"
 
 # An interrupted pack ends its programs; the next one goes on, and says what it cannot build.
-SLOW=60 TENON="$STUBS/tenon" NVCC="$STUBS/nvcc" bench/first-day pack -o "$pack" --works 'mlp B=64$' > /dev/null 2>&1 & job=$!
-for _ in $(seq 600); do [ -n "$(running "bash $STUBS/tenon build")" ] && break; sleep 0.05; done
+SLOW=60 TENON="$STAND_INS/tenon" NVCC="$STAND_INS/nvcc" bench/first-day pack -o "$pack" --works 'mlp B=64$' > /dev/null 2>&1 & job=$!
+for _ in $(seq 600); do [ -n "$(running "bash $STAND_INS/tenon build")" ] && break; sleep 0.05; done
 kill -TERM $job
 wait $job 2> /dev/null && bad "a pack that was interrupted succeeds" || ok
-same "programs that go on" "none $(running "bash $STUBS/tenon build")" "none "
-: > "$STUBS/builds"
+same "programs that go on" "none $(running "bash $STAND_INS/tenon build")" "none "
+: > "$STAND_INS/builds"
 FAILS='op_tanh.tn .*f64|lenet.tn .*--dtype bf16|mlp.tn .*persistent' refuses "a pack that lacks programs" "the same command tries them again" packs -o "$pack" --works 'mlp B=64$'
 for missing in "want/op_tanh: not computed" "programs/lenet.bf16: not built" "steps: a program was not built"; do
     grep -qxF "$missing" "$work/err" && ok || bad "a pack does not say: $missing"
 done
 same "what it has" "$(ls -d "$pack"/{run,constants,programs/lenet.own,steps/mlp-64,cpu/gpt.v4} "$pack.tar.xz" | wc -l)" 6
-: > "$STUBS/builds"
+: > "$STAND_INS/builds"
 succeeds "the same pack again" packs -o "$pack" --works 'mlp B=64$'
-same "it builds what was missing, and steps" "$(grep -vc steps/ "$STUBS/builds")" 4
+same "it builds what was missing, and steps" "$(grep -vc steps/ "$STAND_INS/builds")" 4
 refuses "a third time" "is there already" packs -o "$pack"
 same "files of the archive" "$(tar -tf "$pack.tar.xz" | grep -cE 'p k/(unfinished|run|want/op_tanh.losses|programs/lenet.bf16|steps/mlp-64--kernels=persistent)$')" 4
 
@@ -117,7 +117,7 @@ mv "$work/kept" "$pack/programs/lenet.bf16"
 
 says "part c" 0 "^part c: 1 passed" "$run" c
 cp "$pack/results/constants.json" "$work/constants.json"
-: > "$STUBS/broken"; rm "$pack/results/c.jsonl"
+: > "$STAND_INS/broken"; rm "$pack/results/c.jsonl"
 says "constants that fail" 1 "FAILED constants, measured" "$run" c
 cmp -s "$work/constants.json" "$pack/results/constants.json" && ok || bad "constants that fail replace those that were measured"
 rm "$pack/constants" "$pack/results/c.jsonl"
