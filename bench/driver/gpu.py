@@ -4,6 +4,9 @@ Tenon's programs have seven forms: its own kernels ("tenon"), the same with one 
 (small networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts no measurement after its minutes.  Results
 are written after every network.
 
+The programs of PyTorch and JAX are started and compared at the same time, for small networks those of a whole part; then the bursts
+are measured one after another.
+
 Each program's losses are compared with Tenon's before it is timed: the first to 1e-5, the one after 5 steps to 1e-3.  tf32, bf16
 and f16 round: their losses may differ by 3e-2, and they are not counted as the fastest program.  The GPU's clock, power and
 memory are read before each burst.
@@ -17,12 +20,12 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from statistics import median
 
-import measure
 from machine import first_line, machine
-from measure import Column, Session
+from measure import Bounds, Column, Session
 from programs import Absent, Bench, Failed
 from works import Peer, Work
 
@@ -54,8 +57,8 @@ def peers(device):
                  Peer(PERSISTENT, "tenon", "--kernels=persistent", models=SMALL),
                  Peer(LIBRARIES, "tenon", "--kernels=cudnn", models=ALL),
                  *(Peer(f"tenon cudnn, {t}", "tenon", f"--kernels=cudnn --dtype={t}", models=ALL, further=True) for t in ("tf32", "bf16", "f16"))]
-    found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL + SEQUENCES, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}))
-    for mode in "compile", "eager":
+    found.append(Peer("jax, f32", "python", "jax_step.py", models=SMALL + SEQUENCES, env={"JAX_DEFAULT_MATMUL_PRECISION": "highest", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}))
+    for mode in ("graph", "compile", "graph_compile", "eager") if device else ("compile", "eager"):
         for dtype in "f32", "tf32", "bf16":
             torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL + SEQUENCES, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
             found += [torch, replace(torch, mode=f"{mode}_cl", models=DEEP)]
@@ -101,23 +104,57 @@ def figures(words):
 class OnGpu(Session):
     """states: clock MHz, power W, memory MB before each burst.  until: when the part's minutes are over."""
 
-    def __init__(self, until, *words):
-        super().__init__(*words, peers=peers(words[0].device))
-        self.states, self.until = [], until
+    def __init__(self, until, bench, absent, work, chosen, several):
+        name = f"{work.name}:" if several else ""
+        if not several:
+            print(work.name, flush=True)
+        super().__init__(bench, absent, work, chosen, lambda text: print(f"{name}{text}", flush=True), peers=peers(bench.device))
+        self.states, self.until, self.failed, self.later = [], until, "", []
+
+    def attempt(self, what, *words):
+        """Does it, unless something failed before."""
+        try:
+            if not self.failed:
+                what(*words)
+        except Failed as e:
+            self.failed = str(e)
+            self.say(f"  {e}")
 
     def between(self, clock):
         if self.bench.device:
             self.states.append(figures(ask("clocks.sm,power.draw,memory.used")))
 
-    def start(self, peer):
+    def bounds(self, peer):
+        return Bounds(ROUNDED, ROUNDED, ROUNDED, ROUNDED) if peer.further else Bounds()
+
+    def tried(self, peer):
         if time.monotonic() > self.until:
-            self.result.columns.append(Column(peer.name, ours=peer.ours, further=peer.further, why=OVER))
-            return
-        exact = measure.FIRST, measure.LATER, measure.DEEP, measure.GRADIENT
-        if peer.further:
-            measure.FIRST = measure.LATER = measure.DEEP = measure.GRADIENT = ROUNDED
-        super().start(peer)
-        measure.FIRST, measure.LATER, measure.DEEP, measure.GRADIENT = exact
+            return Column(peer.name, ours=peer.ours, further=peer.further, why=OVER), None
+        return super().tried(peer)
+
+    def begin(self, pool):
+        """Starts the programs of this work; those of Python later, by threads of the pool."""
+        if time.monotonic() > self.until:
+            raise Failed(OVER)
+        self.start_ours()
+        for peer in self.peers:
+            if peer.kind == "python":
+                self.installed(peer)
+        self.later = [(peer, pool.submit(self.tried, peer)) for peer in self.peers if peer.kind == "python"]
+        for peer in self.peers:
+            if peer.kind != "python":
+                self.start(peer)
+
+    def installed(self, peer):
+        """Found out before the threads ask."""
+        try:
+            self.absent.command(peer)
+        except Failed:
+            pass
+
+    def ready(self):
+        for _, started in self.later:
+            self.take(*started.result())
 
 
 def architecture():
@@ -136,6 +173,9 @@ def architecture():
 
 def rows(session):
     result = session.result
+    if session.failed:
+        yield {"model": result.work.model, "batch": result.work.batch, "program": "tenon", "why": session.failed}
+        return
     said = [[x for x in column if x is not None] for column in zip(*session.states)]
     state = [median(x) if x else "" for x in said] + ["", "", ""]
     for c in result.columns:
@@ -157,24 +197,25 @@ def table(session):
     return "\n".join(lines)
 
 
-def one(bench, absent, work, o, until):
-    """-> rows of a work"""
-    print(work.name, flush=True)
-    session = OnGpu(until, bench, absent, work, lambda peer: o.peer.search(peer.name), lambda s: print(s, flush=True))
-    try:
-        if time.monotonic() > until:
-            raise Failed(OVER)
-        session.start_ours()
-        for peer in session.peers:
-            session.start(peer)
-        session.rounds(1 if o.attempt else o.rounds, 0.2 if o.attempt else o.seconds)
-    except Failed as e:
-        print(f"  {e}", flush=True)
-        return [{"model": work.model, "batch": work.batch, "program": "tenon", "why": str(e)}]
-    finally:
-        session.stop()
-    print(table(session), flush=True)
-    return list(rows(session))
+def together(bench, absent, works, o, until):
+    """Works whose programs start at the same time; then one after another is measured.  Yields the rows of each."""
+    sessions = []
+    # A program ends with the thread that started it, so the pool stays until all is measured.
+    with ThreadPoolExecutor(o.jobs) as pool:
+        try:
+            for work in works:
+                sessions.append(OnGpu(until, bench, absent, work, lambda peer: o.peer.search(peer.name), len(works) > 1))
+                sessions[-1].attempt(sessions[-1].begin, pool)
+            for session in sessions:
+                session.attempt(session.ready)
+            for session in sessions:
+                session.attempt(session.rounds, 1 if o.attempt else o.rounds, 0.2 if o.attempt else o.seconds)
+                if not session.failed:
+                    print(f"{session.work.name}\n" * (len(works) > 1) + table(session), flush=True)
+                yield list(rows(session))
+        finally:
+            for session in sessions:
+                session.stop()
 
 
 def build_only(bench, works):
@@ -242,6 +283,8 @@ def main():
     p.add_argument("--build-only", metavar="ARCH", help="only build the programs, for a GPU of this architecture (sm_90), in the directory of --scratch; needs no GPU")
     p.add_argument("--programs", metavar="DIR", help="take the programs that --build-only has built there; needs no nvcc")
     p.add_argument("--tenon", help="the compiler (default: build/tenon, which is built again first)")
+    p.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
+                   help="programs of PyTorch and JAX that start and compile at the same time (default: half of the processors)")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
     p.add_argument("--minutes", type=float, default=10, help="a part starts nothing more after them (default 10)")
@@ -249,6 +292,8 @@ def main():
     p.add_argument("--scratch", default=f"{ROOT}/build/bench-gpu", help="directory of programs, samples and logs (default: build/bench-gpu)")
     p.add_argument("--try", dest="attempt", action="store_true", help="one short burst on the processor, to test the script; its figures mean nothing")
     o = p.parse_args()
+    if o.jobs < 1:
+        sys.exit("gpu: --jobs is a whole number from 1 on")
     parts = [[w for w in WORKS[part] if o.work.search(w.name)] for part in WORKS if o.part in (part, "all")]
     works = sum(parts, [])
     if not works:
@@ -279,10 +324,11 @@ def main():
         absent = Absent(bench)
         for some in [works[:1]] if o.attempt else parts:
             until = time.monotonic() + o.minutes * 60
-            for work in some:
-                everything += one(bench, absent, work, o, until)
-                if not o.attempt:
-                    write(out, facts, everything)
+            for group in [[work] for work in some] if some and some[0].deep else [some]:
+                for found in together(bench, absent, group, o, until):
+                    everything += found
+                    if not o.attempt:
+                        write(out, facts, everything)
     except Failed as e:
         sys.exit(f"gpu: {e}")
     if not measured(everything):

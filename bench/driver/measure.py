@@ -3,16 +3,22 @@ import os
 import time
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
 from inputs import write_samples, write_weights
 from programs import Failed, Running, Tenon
 from works import PEERS, Work
 
 STEPS = 6                                             # steps that are compared: the first loss, and the loss after 5 updates
-FIRST, LATER = 1e-5, 1e-3                             # allowed differences of these losses
-DEEP, GRADIENT = 1e-4, 5e-3                           # for deep networks: relative differences of the first loss (two modes of PyTorch
-                                                      # differ by 1.4e-5) and of the norm of the first gradient
-                                                      # (Inception-v3: 1.5e-3)
+
+
+class Bounds(NamedTuple):
+    """Allowed differences of these losses; for deep networks relative differences of the first loss (two modes of PyTorch differ by
+    1.4e-5) and of the norm of the first gradient (Inception-v3: 1.5e-3)."""
+    first: float = 1e-5
+    later: float = 1e-3
+    deep: float = 1e-4
+    gradient: float = 5e-3
 
 
 @dataclass
@@ -64,21 +70,21 @@ class Measured:
         return self.tenon.rate * self.flops / 1e9 / self.peak
 
 
-def compare(column, losses, ours):
+def compare(column, losses, ours, bounds):
     """Refuses a program whose losses are not ours."""
     column.first, column.later = abs(losses[0] - ours[0]), abs(losses[-1] - ours[-1])
-    if not column.first <= FIRST:
+    if not column.first <= bounds.first:
         raise Failed(f"refused: its first loss is {losses[0]:.7f}, Tenon's {ours[0]:.7f}")
-    if not column.later <= LATER:
+    if not column.later <= bounds.later:
         raise Failed(f"refused: its loss after {len(ours) - 1} steps is {losses[-1]:.5f}, Tenon's {ours[-1]:.5f}")
 
 
-def compare_deep(column, loss, gradient, our_loss, our_gradient):
+def compare_deep(column, loss, gradient, our_loss, our_gradient, bounds):
     """Of networks whose losses part after a few steps, because rounding decides single ReLUs."""
     column.first, column.later = abs(loss - our_loss) / our_loss, abs(gradient - our_gradient) / our_gradient
-    if not column.first <= DEEP:
+    if not column.first <= bounds.deep:
         raise Failed(f"refused: its first loss is {loss:.7f}, Tenon's {our_loss:.7f}")
-    if not column.later <= GRADIENT:
+    if not column.later <= bounds.gradient:
         raise Failed(f"refused: its first gradient has the norm {gradient:.6f}, Tenon's {our_gradient:.6f}")
 
 
@@ -118,32 +124,45 @@ class Session:
         self.alive.append((column, program))
 
     def start(self, peer):
+        self.take(*self.tried(peer))
+
+    def tried(self, peer):
+        """-> its column, the program or None"""
         column, began = Column(peer.name, ours=peer.ours, further=peer.further), time.monotonic()
+        program = None
         try:
             program = self.checked(peer, column)
-            self.keep(column, program)
         except Failed as e:
             column.why = str(e)
-            self.result.columns.append(column)
         self.say(f"  {peer.name}: {verdict(column, self.work.deep)} ({time.monotonic() - began:.0f} s)")
+        return column, program
+
+    def take(self, column, program):
+        if program:
+            self.keep(column, program)
+        else:
+            self.result.columns.append(column)
+
+    def bounds(self, _peer):
+        return Bounds()
 
     def checked(self, peer, column):
         if peer.ours:
             flags, options = peer.source.split(), [] if peer.mode == "-" else peer.mode.split()
             twin = Tenon(self.bench, self.work, self.threads, flags, dropout=not self.dropout, place=self.place, options=options)
             if self.work.deep:
-                compare_deep(column, twin.check(1, self.work.batch, self.place)[0], twin.gradient(self.place), self.ours[0], self.gradient)
+                compare_deep(column, twin.check(1, self.work.batch, self.place)[0], twin.gradient(self.place), self.ours[0], self.gradient, self.bounds(peer))
             else:
-                compare(column, twin.check(STEPS, self.work.batch, self.place), self.ours)
+                compare(column, twin.check(STEPS, self.work.batch, self.place), self.ours, self.bounds(peer))
             return Tenon(self.bench, self.work, self.threads, flags, place=self.place, options=options) if self.dropout else twin
         command = self.absent.command(peer)
         program = Running(self.bench, peer, command, self.work, self.threads, False, self.place)
         column.versions = program.versions
         try:
             if self.work.deep:
-                compare_deep(column, program.check(1)[0], program.gradient(), self.ours[0], self.gradient)
+                compare_deep(column, program.check(1)[0], program.gradient(), self.ours[0], self.gradient, self.bounds(peer))
             else:
-                compare(column, program.check(STEPS), self.ours)
+                compare(column, program.check(STEPS), self.ours, self.bounds(peer))
         except Failed:
             program.stop()
             raise

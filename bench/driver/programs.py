@@ -165,7 +165,7 @@ class Running:
 
     def __init__(self, bench, peer, command, work, threads, dropout, place):
         self.name, self.buffer = peer.name, b""
-        self.errors = f"{bench.dir}/{peer.name.replace(' ', '-').replace(',', '')}.err"
+        self.errors = f"{bench.dir}/{work.model}-{work.batch}-{peer.name.replace(' ', '-').replace(',', '')}.err"
         words = [work.model, work.layer or peer.mode, str(work.batch), str(threads), "1" if dropout else "0", place]
         with open(self.errors, "w") as errors:
             self.process = subprocess.Popen(command + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,

@@ -1,4 +1,9 @@
-"""torch_step.py -- the training step in PyTorch: eager, eager_cl (channels last), compile (TorchInductor), compile_cl.
+"""torch_step.py -- the training step in PyTorch.  Its mode is made of words with _ between them:
+
+    eager      operations one by one
+    compile    the loss by TorchInductor
+    graph      on a GPU: the whole step, with the update, recorded once in a CUDA graph (graph_compile: of the compiled loss)
+    cl         channels last
 
 Fused SGD, foreach RMSprop, gradients set to None, denormals flushed; compile takes the loss and its gradient as one graph.
 bench/run sets the two variables that keep glibc's malloc from giving pages back every step.  bench/gpu sets PEER_DEVICE=cuda, and
@@ -78,23 +83,58 @@ class Torch(Peer):
                     p.copy_(torch.from_numpy(w))
         self.x = [torch.from_numpy(x) for x in job.x]
         self.y = [torch.from_numpy(y).long() for y in job.y]
-        if job.mode.endswith("_cl"):
+        words = job.mode.split("_")
+        if "cl" in words:
             self.model = self.model.to(memory_format=torch.channels_last)
             self.x = [x.contiguous(memory_format=torch.channels_last) for x in self.x]
         self.model, self.x, self.y = self.model.to(DEVICE), [x.to(DEVICE) for x in self.x], [y.to(DEVICE) for y in self.y]
         self.optimizer = (sequence_nets.optimizer if job.sequence else optimizer)(job.net, self.model)
         self.clip = job.net.clip if job.sequence else 0
-        if job.mode.startswith("compile"):
-            self.loss = torch.compile(self.loss, mode="max-autotune" if DEVICE == "cuda" else None)
+        if "compile" in words:
+            mode = "max-autotune-no-cudagraphs" if "graph" in words else "max-autotune"
+            self.loss = torch.compile(self.loss, mode=mode if DEVICE == "cuda" else None)
+        self.graph = None
+        if "graph" in words:
+            self.record()
 
     def loss(self, x, y):
         measure = self.model.loss if self.job.sequence else nn.functional.cross_entropy
         with torch.autocast(DEVICE, torch.bfloat16, enabled=DTYPE == "bf16"):
             return measure(self.model(x), y)
 
-    def step(self, i):
+    def record(self):
+        """Three steps warm up, as capturing wants; then weights, statistics and the optimizer's states are put back."""
+        for group in self.optimizer.param_groups:
+            if "capturable" in group:
+                group["capturable"] = True
+        self.batch = self.x[0].clone(), self.y[0].clone()
+        kept = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(3):
+                self.whole_step(*self.batch)
+        torch.cuda.synchronize()
+        self.model.load_state_dict(kept)
+        for state in self.optimizer.state.values():
+            for tensor in state.values():
+                if torch.is_tensor(tensor):
+                    tensor.zero_()
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(self.x[i], self.y[i])
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.recorded = self.whole_step(*self.batch)
+        self.graph = graph
+
+    def step(self, i):
+        if not self.graph:
+            return self.whole_step(self.x[i], self.y[i])
+        self.batch[0].copy_(self.x[i])
+        self.batch[1].copy_(self.y[i])
+        self.graph.replay()
+        return self.recorded
+
+    def whole_step(self, x, y):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(x, y)
         loss.backward()
         if self.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=True)

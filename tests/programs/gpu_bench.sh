@@ -32,8 +32,8 @@ measure() {
         --scratch "$work/scratch" --work 'mlp B=64$' --peer "^tenon" --rounds 1 --seconds 0.1 "$@" > "$work/out" 2>&1
 }
 
-# rows COLUMN: that column of each row of the table
-rows() { python3 -c 'import csv, sys; print(" ".join(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1]))))' "$work/gpu.csv" "$1"; }
+# rows COLUMN [DIR]: that column of each row of the table
+rows() { python3 -c 'import csv, sys; print(" ".join(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1]))))' "${2:-$work}/gpu.csv" "$1"; }
 
 measure && ok || bad "bench/gpu: $(tail -n 3 "$work/out")"
 same "its programs" "tenon tenon, a step a launch tenon persistent, f32 tenon cudnn, f32 tenon cudnn, tf32 tenon cudnn, bf16 tenon cudnn, f16" "$(rows program)"
@@ -44,6 +44,11 @@ grep -q "many steps in one launch [0-9.]*x of our own kernels" "$work/out" && ok
 grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok || bad "the libraries are not said beside our kernels: $(cat "$work/out")"
 python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 7)' "$work/gpu.json" &&
     ok || bad "gpu.json: $(cat "$work/gpu.json")"
+# Two networks start together: a python that has neither PyTorch nor JAX says so for each.
+measure --work 'mlp B=(64|512)$' --peer "^jax|torch graph, f32" --out "$work/two" && ok || bad "two networks: $(tail -n 3 "$work/out")"
+same "programs of two networks" "tenon jax, f32 torch graph, f32 tenon jax, f32 torch graph, f32" "$(rows program "$work/two")"
+same "bursts of two networks" "1 0 0 1 0 0" "$(rows bursts "$work/two")"
+grep -q "^mlp B=512:  jax, f32: not installed" "$work/out" && ok || bad "no line of a network that starts beside another: $(cat "$work/out")"
 SMI_POWER='[N/A]' FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
 grep -q "tenon cudnn, f32 *refused: its first loss is" "$work/out" && ok || bad "a wrong loss is not refused: $(cat "$work/out")"
 same "a power that nvidia-smi does not know" " clock 1980.0" "$(rows power_w | tr -d ' ') clock $(rows clock_mhz | cut -d' ' -f1)"
@@ -60,6 +65,7 @@ unmeasured "without minutes" "^  not measured: the part's minutes were over" --m
 mkdir "$work/empty"
 unmeasured "programs that are not there" "^gpu: nothing was measured; the results in .* are as before" --programs "$work/empty"
 unmeasured "no compiler" "^gpu: no compiler at /none" --tenon /none
+unmeasured "no jobs" "^gpu: --jobs is a whole number from 1 on" --jobs 0
 unmeasured "no works" "^gpu: nothing of that name: lenet B=64; " --work nothing
 unmeasured "a regex of works" "^gpu: argument --work: '\('" --work '('
 unmeasured "a regex of programs" "^gpu: argument --peer: '\['" --peer '['
