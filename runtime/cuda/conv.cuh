@@ -54,15 +54,35 @@ SIZE bool conv_inside(Conv c)
            (c.ow - 1) * c.stride_w + (c.s - 1) * c.dil_w < c.w;
 }
 
-/* The number of x that tap `place` of the window at position `at` (n, oy, ox) meets; nullptr
- * outside of the image. */
-template <class X> DEVICE const X *conv_window(Conv c, const X *x, int channel, int at, int place)
+/* A part of the place of a number in images: offset or address, row, column.  A window has one
+ * part, and a tap the other; the place is their sum. */
+template <class At> struct ConvPlace {
+    At at;
+    int y, x;
+};
+template <class X> DEVICE ConvPlace<const X *> conv_from(const X *x, ConvPlace<int64_t> p)
 {
-    const int n = at / (c.oh * c.ow), oy = at / c.ow % c.oh, ox = at % c.ow;
-    const int iy = oy * c.stride_h - c.pad_h + place / c.s * c.dil_h,
-              ix = ox * c.stride_w - c.pad_w + place % c.s * c.dil_w;
-    const bool inside = conv_inside(c) || (iy >= 0 && iy < c.h && ix >= 0 && ix < c.w);
-    return inside ? &x[conv_x(c, n, channel, iy * c.w + ix)] : nullptr;
+    return {kept(x + p.at), p.y, p.x};
+}
+/* The first pixel of the window at position `at` (n, oy, ox), which can lie outside of the image. */
+DEVICE ConvPlace<int64_t> conv_position(Conv c, int at)
+{
+    const int n = at / (c.oh * c.ow), y = at / c.ow % c.oh * c.stride_h - c.pad_h,
+              x = at % c.ow * c.stride_w - c.pad_w;
+    return {conv_x(c, n, 0, y * c.w + x), y, x};
+}
+/* Tap `place` of a window, in an input channel. */
+DEVICE ConvPlace<int64_t> conv_tap(Conv c, int channel, int place)
+{
+    const int y = place / c.s * c.dil_h, x = place % c.s * c.dil_w;
+    return {conv_x(c, 0, channel, y * c.w + x), y, x};
+}
+/* The number of x at the sum of two parts: 0 outside of the image. */
+template <class X>
+DEVICE Number<X> conv_number(Conv c, ConvPlace<const X *> a, ConvPlace<int64_t> b)
+{
+    const unsigned y = a.y + b.y, x = a.x + b.x;
+    return {a.at + b.at, conv_inside(c) || (y < (unsigned)c.h && x < (unsigned)c.w)};
 }
 
 /* ------------------------------------------------------------------------------- forward */
@@ -80,19 +100,28 @@ DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, C
     const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c),
               i0 = group * conv_inputs(c);
 
-    product<ALONG_K, ALONG_RESULT>(
-        block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps,
-        [=](int o, int tap) {
-            return &w[c.last ? conv_w(c, o0 + o, tap / (c.r * c.s), tap % (c.r * c.s))
-                             : (int64_t)(o0 + o) * taps + tap];
-        },
-        [=](int at, int tap) {
-            return conv_window(c, x, i0 + tap / (c.r * c.s), at, tap % (c.r * c.s));
-        },
-        [=](int o, int at, real sum, int) {
-            const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
-            y[conv_y(c, n, o0 + o, place)] = sum;
-        });
+    const auto filters =
+        operand<ALONG_K>([=](int o) { return kept(w + conv_w(c, o0 + o, 0, 0)); },
+                         [=](int tap) {
+                             return c.last ? conv_w(c, 0, tap / (c.r * c.s), tap % (c.r * c.s))
+                                           : tap;
+                         },
+                         [](const real *filter, int64_t tap) {
+                             return Number<real>{filter + tap, true};
+                         });
+    const auto windows =
+        operand<ALONG_RESULT>([=](int at) { return conv_from(x, conv_position(c, at)); },
+                              [=](int tap) {
+                                  return conv_tap(c, i0 + tap / (c.r * c.s), tap % (c.r * c.s));
+                              },
+                              [=](ConvPlace<const real *> at, ConvPlace<int64_t> tap) {
+                                  return conv_number(c, at, tap);
+                              });
+    product(block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps, filters, windows,
+            [=](int o, int at, real sum, int) {
+                const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
+                y[conv_y(c, n, o0 + o, place)] = sum;
+            });
 }
 DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
 {
@@ -129,25 +158,35 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
     const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = block / blocks;
     const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
 
-    product<ALONG_K, ALONG_RESULT>(
-        block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
-        [=](int i, int tap) {
-            const int o = tap / (c.r * c.s), place = tap % (c.r * c.s);
-            return &w[conv_w(c, o0 + o, i, place)];
+    const auto filters =
+        operand<ALONG_K>([=](int i) { return kept(w + conv_w(c, o0, i, 0)); },
+                         [=](int tap) {
+                             return conv_w(c, tap / (c.r * c.s), 0, tap % (c.r * c.s));
+                         },
+                         [](const real *channel, int64_t tap) {
+                             return Number<real>{channel + tap, true};
+                         });
+    const auto outputs = operand<ALONG_RESULT>(
+        [=](int at) {
+            const int n = at / (c.h * c.w), y = at / c.w % c.h + c.pad_h, x = at % c.w + c.pad_w;
+            return ConvPlace<const real *>{kept(dy + conv_y(c, n, o0, 0)), y, x};
         },
-        [=](int at, int tap) {
-            const int n = at / (c.h * c.w), iy = at / c.w % c.h, ix = at % c.w;
+        [=](int tap) {
             const int o = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
-            const int up = iy + c.pad_h - r * c.dil_h, left = ix + c.pad_w - s * c.dil_w;
-            const int oy = up / c.stride_h, ox = left / c.stride_w;
+            return ConvPlace<int64_t>{conv_y(c, 0, o, 0), -r * c.dil_h, -s * c.dil_w};
+        },
+        [=](ConvPlace<const real *> pixel, ConvPlace<int64_t> tap) {
+            const int up = pixel.y + tap.y, left = pixel.x + tap.x, oy = up / c.stride_h,
+                      ox = left / c.stride_w;
             const bool meets = up >= 0 && left >= 0 && up % c.stride_h == 0 &&
                                left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
-            return meets ? &dy[conv_y(c, n, o0 + o, oy * c.ow + ox)] : nullptr;
-        },
-        [=](int i, int at, real sum, int) {
-            const int n = at / (c.h * c.w), place = at % (c.h * c.w);
-            dx[conv_x(c, n, i0 + i, place)] = sum;
+            return Number<real>{pixel.at + tap.at + conv_y(c, 0, 0, oy * c.ow + ox), meets};
         });
+    product(block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s, filters,
+            outputs, [=](int i, int at, real sum, int) {
+                const int n = at / (c.h * c.w), place = at % (c.h * c.w);
+                dx[conv_x(c, n, i0 + i, place)] = sum;
+            });
 }
 DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
 {

@@ -16,10 +16,8 @@ SIZE int dense_blocks(Dense d)
 }
 DEVICE void dense(real *y, const real *x, const real *w, Dense d)
 {
-    all_products<ALONG_K, ALONG_K>(d.n, d.o, d.k, results_down(x, d.k), results_down(w, d.k),
-                                   [=](int n, int o, real sum, int) {
-                                       y[(int64_t)n * d.o + o] = sum;
-                                   });
+    all_products(d.n, d.o, d.k, matrix<ALONG_K>(x, d.k), matrix<ALONG_K>(w, d.k),
+                 [=](int n, int o, real sum, int) { y[(int64_t)n * d.o + o] = sum; });
 }
 
 /* dx[n][k] = sum over o of dy[n][o] w[o][k] */
@@ -29,10 +27,8 @@ SIZE int dense_dx_blocks(Dense d)
 }
 DEVICE void dense_dx(real *dx, const real *w, const real *dy, Dense d)
 {
-    all_products<ALONG_K, ALONG_RESULT>(d.n, d.k, d.o, results_down(dy, d.o), steps_down(w, d.k),
-                                        [=](int n, int k, real sum, int) {
-                                            dx[(int64_t)n * d.k + k] = sum;
-                                        });
+    all_products(d.n, d.k, d.o, matrix<ALONG_K>(dy, d.o), matrix<ALONG_RESULT>(w, d.k),
+                 [=](int n, int k, real sum, int) { dx[(int64_t)n * d.k + k] = sum; });
 }
 
 /* dw[o][k] = sum over n of dy[n][o] x[n][k]; added to dw unless `write`. */
@@ -42,11 +38,11 @@ SIZE int dense_dw_blocks(Dense d)
 }
 DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool write)
 {
-    all_products<ALONG_RESULT, ALONG_RESULT>(d.o, d.k, d.n, steps_down(dy, d.o), steps_down(x, d.k),
-                                             [=](int o, int k, real sum, int) {
-                                                 real *to = dw + (int64_t)o * d.k + k;
-                                                 *to = write ? sum : *to + sum;
-                                             });
+    all_products(d.o, d.k, d.n, matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k),
+                 [=](int o, int k, real sum, int) {
+                     real *to = dw + (int64_t)o * d.k + k;
+                     *to = write ? sum : *to + sum;
+                 });
 }
 
 /* The gradient of a relu, in place, after a dense layer or a convolution: 0 where its output y is

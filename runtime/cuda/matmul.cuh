@@ -20,15 +20,9 @@ DEVICE void matmul_tile(unsigned block, real *c, const real *a, const real *b, G
     const int tiles = product_blocks(g.m, g.n);
     const int64_t which = block / tiles;
     a += which * g.m * g.k, b += which * g.k * g.n, c += which * g.m * g.n;
-    product<a_along, b_along>(
-        block % tiles, g.m, g.n, g.k,
-        [=](int i, int k) {
-            return a_along == ALONG_K ? &a[(int64_t)i * g.k + k] : &a[(int64_t)k * g.m + i];
-        },
-        [=](int j, int k) {
-            return b_along == ALONG_K ? &b[(int64_t)j * g.k + k] : &b[(int64_t)k * g.n + j];
-        },
-        [=](int i, int j, real sum, int) { c[(int64_t)i * g.n + j] = sum; });
+    product(block % tiles, g.m, g.n, g.k, matrix<a_along>(a, a_along == ALONG_K ? g.k : g.m),
+            matrix<b_along>(b, b_along == ALONG_K ? g.k : g.n),
+            [=](int i, int j, real sum, int) { c[(int64_t)i * g.n + j] = sum; });
 }
 template <Along a_along, Along b_along>
 DEVICE void matmul_tiles(real *c, const real *a, const real *b, Gemm g)

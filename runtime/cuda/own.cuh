@@ -183,16 +183,15 @@ DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, in
     if (!update_allowed(r, loss))
         return;
     FOR_BLOCKS(block, of.parts()) {
-        product<ALONG_RESULT, ALONG_RESULT>(
-            block, d.o, d.k, d.n, [=](int o, int n) { return &dy[(int64_t)n * d.o + o]; },
-            [=](int k, int n) { return &x[(int64_t)n * d.k + k]; },
-            [=](int o, int k, real g, int s) {
-                const int slot = part * of.slots() + s;
-                const OwnNumber mine = own_number(r, *q, o * d.k + k, at, slot, states, of.width);
-                update_with(r, r, *q, mine.here, g, rule);
-                if (at >= 0)
-                    *mine.there.w = *mine.here.w;
-            });
+        product(block, d.o, d.k, d.n, matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k),
+                [=](int o, int k, real g, int s) {
+                    const int slot = part * of.slots() + s;
+                    const OwnNumber mine =
+                        own_number(r, *q, o * d.k + k, at, slot, states, of.width);
+                    update_with(r, r, *q, mine.here, g, rule);
+                    if (at >= 0)
+                        *mine.there.w = *mine.here.w;
+                });
         part++;
     }
 }

@@ -12,7 +12,7 @@
 
 /* Block `block` of the m x n results: product_of, for its part of k steps.  part: `stride` numbers
  * from one part to the next. */
-template <Along along, class A, class B>
+template <class A, class B>
 DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, int k, RtSplit split,
                          A a, B b)
 {
@@ -21,10 +21,8 @@ DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, in
               end = first + each < k ? first + each : k;
     real *const to = part + p * stride;
     for_tile(split.tile, [=]<int tile>() {
-        product_of<tile, along, along>(block % tiles, m, n, first, end, a, b,
-                                       [=](int i, int j, real sum, int) {
-                                           to[(int64_t)i * n + j] = sum;
-                                       });
+        product_of<tile>(block % tiles, m, n, first, end, a, b,
+                         [=](int i, int j, real sum, int) { to[(int64_t)i * n + j] = sum; });
     });
 }
 
@@ -50,8 +48,8 @@ SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
 DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, int tile, int parts)
 {
     FOR_BLOCKS(block, dense_dw_parts_blocks(d, tile, parts))
-        product_part<ALONG_RESULT>(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n,
-                                   RtSplit{tile, parts}, steps_down(dy, d.o), steps_down(x, d.k));
+        product_part(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
+                     matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k));
 }
 
 /* ------------------------------------------------------------------------------- convolutions */
@@ -81,15 +79,22 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
               blocks = conv2d_dw_group_blocks(c, split.tile, split.parts), group = block / blocks;
     const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
 
-    product_part<along>(
-        block % blocks, part + (int64_t)o0 * columns, (int64_t)c.o * columns, conv_outputs(c),
-        columns, k, split,
-        [=](int o, int at) { return &dy[conv_y(c, at / places, o0 + o, at % places)]; },
-        [=](int j, int at) {
+    const auto outputs =
+        operand<along>([=](int o) { return kept(dy + conv_y(c, 0, o0 + o, 0)); },
+                       [=](int at) { return conv_y(c, at / places, 0, at % places); },
+                       [](const D *filter, int64_t at) {
+                           return Number<D>{filter + at, true};
+                       });
+    const auto windows = operand<along>(
+        [=](int j) {
             const int tap = c.last ? j / conv_inputs(c) : j % (c.r * c.s),
                       i = c.last ? j % conv_inputs(c) : j / (c.r * c.s);
-            return conv_window(c, x, i0 + i, at, tap);
-        });
+            return conv_from(x, conv_tap(c, i0 + i, tap));
+        },
+        [=](int at) { return conv_position(c, at); },
+        [=](ConvPlace<const X *> tap, ConvPlace<int64_t> at) { return conv_number(c, tap, at); });
+    product_part(block % blocks, part + (int64_t)o0 * columns, (int64_t)c.o * columns,
+                 conv_outputs(c), columns, k, split, outputs, windows);
 }
 template <class X, class D>
 DEVICE void conv2d_dw_parts(real *part, const X *x, const D *dy, Conv c, int tile, int parts)
