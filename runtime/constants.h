@@ -168,17 +168,17 @@ typedef struct RtSplit {
 } RtSplit;
 RT_FORMULA int64_t rt_split_clocks(RtSplit s, int64_t m, int64_t n, int64_t k)
 {
-    enum { EACH_CLOCK = 128, JOIN = 3000, JOINED_EACH_CLOCK = 256 };
+    enum { EACH_CLOCK = 128, JOIN = 3000, JOIN_A_PART = 40, JOINED_EACH_CLOCK = 256 };
     const int64_t blocks = rt_tile_blocks(s.tile, m, n) * s.parts,
                   each = (k + s.parts - 1) / s.parts;
     return (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(s.tile) *
                RT_TILE_COLUMNS(s.tile) / (RT_FULL / RT_RESIDENT) * each / EACH_CLOCK * 100 /
                RT_TILE_PERCENT(s.tile) +
-           (s.parts > 1 ? JOIN + s.parts * m * n / JOINED_EACH_CLOCK : 0);
+           (s.parts > 1 ? JOIN + s.parts * (JOIN_A_PART + m * n / JOINED_EACH_CLOCK) : 0);
 }
 RT_FORMULA RtSplit rt_split(int64_t m, int64_t n, int64_t k)
 {
-    enum { PARTS_MOST = 64, STEPS_LEAST = 64 };
+    enum { PARTS_MOST = 512, STEPS_LEAST = 64 };
     RtSplit best = {0, 1};
     for (int tile = 0; tile < RT_TILES; tile++)
         for (int parts = 1; parts <= PARTS_MOST && (parts == 1 || k / parts >= STEPS_LEAST);

@@ -52,6 +52,17 @@ void text_printf(Text *t, const char *fmt, ...)
     va_end(ap);
 }
 
+void text_shifted(Text *t, const char *lines, int columns)
+{
+    const size_t left = columns < 0 ? (size_t)-columns : 0;
+    while (*lines) {
+        const size_t length = strcspn(lines, "\n"), cut = left < length ? left : length;
+        text_printf(t, "%*s%.*s\n", columns > 0 ? columns : 0, "", (int)(length - cut),
+                    lines + cut);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
 /* Edit distance of a and b without regard to case; swapping two neighbours counts once (optimal
  * string alignment).  Returns limit + 1 when the distance is larger than limit, or a word is too
  * long to be a name.  Source: Damerau 1964, "A technique for computer detection and correction of

@@ -92,6 +92,7 @@ typedef struct CudaCall {
 
     /* the order of its results, if it follows no other call; NULL: not known */
     const Order *natural;
+    bool last;          /* it takes the last blocks of its launch (FOR_BLOCKS_LAST) */
     bool follows;       /* a loop over numbers, which can take the order of another call */
     const Sizes *pool;  /* sizes of a pooling gradient, which can take the order of dy; or NULL */
     int metric;         /* the metric that it writes, -1: none */

@@ -4,10 +4,15 @@
  * if the later call reads nothing that another thread of the earlier call has written, and writes
  * nothing that another thread accesses.  Either they have no operand in common, such as the two
  * gradients of a layer; or each thread continues with its own numbers, such as tanh after a
- * convolution, which takes over the order of the convolution (runtime/cuda/results.cuh).  The
- * kernel of a shared launch runs its members one after another, with as many blocks as the largest
- * member needs.  A call of a library has its own launch, and so has a call with an address of an
- * unknown region. */
+ * convolution, which takes over the order of the convolution (runtime/cuda/results.cuh).
+ *
+ * The kernel of a shared launch runs its members one after another, with as many blocks as the
+ * largest member needs.  Gradients of weights take further blocks, and run beside the others.
+ * Calls that go through the same numbers in the same order become one loop.
+ *
+ * A call of a library has its own launch, and so has a call with an address of an unknown
+ * region.
+ */
 #include "cuda/launch.h"
 #include "cuda/lower.h"
 

@@ -66,18 +66,22 @@ void loop_lower_sum(Writer *w, const Node *n)
     }
     const char *to = nest_index(w, "", &t, t.out), *from = nest_index(w, "", &t, t.leaf[0].stride);
     const char *const at = *to == '0' ? "" : " at", *const of = has_summed_loop(&t) ? " of" : "";
-    text_printf(&b, "    block_%s(%lld, %lld, [=](int%s, int%s) {\n", max ? "maxima" : "sums",
-                (long long)kept, (long long)summed, at, of);
+    text_printf(&b, "[=](int%s, int%s) {\n", at, of);
     nest_indices(&b, &t, false, "at");
     nest_indices(&b, &t, true, "of");
-    text_printf(&b, "        return %sa[%s];\n    }, [=](int%s, real sum) {\n",
-                n->in[0]->half ? "(real)" : "", from, at);
-    nest_indices(&b, &t, false, "at");
-    text_printf(&b, "        y[%s] %s sum;\n    });\n", to, adds ? "+=" : "=");
+    text_printf(&b, "        return %sa[%s];\n    }", n->in[0]->half ? "(real)" : "", from);
+    const bool in_order = nest_in_order(&t, t.out, t.out) && cuda_numbers(w, n) == kept;
+    if (!max && in_order && parts_lower_sum(w, n, kept, summed, b.s))
+        return;
+    Text all = text_new(w->arena);
+    text_printf(&all, "    block_%s(%lld, %lld, %s, [=](int%s, real sum) {\n",
+                max ? "maxima" : "sums", (long long)kept, (long long)summed, b.s, at);
+    nest_indices(&all, &t, false, "at");
+    text_printf(&all, "        y[%s] %s sum;\n    });\n", to, adds ? "+=" : "=");
     CudaCall *c = lower_operands(w, &t, n);
-    c->code = b.s;
+    c->code = all.s;
     cuda_give(w, c, BLOCKS_OF("sum", kept));
-    if (!nest_in_order(&t, t.out, t.out) || cuda_numbers(w, n) != kept)
+    if (!in_order)
         return;
     c->operand[0].walked = true;
     c->natural = cuda_order(w->arena, (Order){.walk = WALK_SUMS, .count = kept});

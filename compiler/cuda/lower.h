@@ -90,6 +90,8 @@ void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, 
 /* parts.c: gradients of weights with their sums in parts.  s: the sizes of n's call; false: n is no
  * such gradient, and no call is added. */
 bool parts_lower(Writer *w, const Node *n, const Sizes *s);
+/* n: `kept` sums of `summed` numbers each; value: the C++ function of a number of a sum. */
+bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, const char *value);
 
 /* library.c: the index of a row; equal rows are stored once. */
 int library_row(Writer *w, Rows *rows, const char *row);

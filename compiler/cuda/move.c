@@ -6,7 +6,8 @@
 #include "cuda/lower.h"
 #include "emit/nest.h"
 
-/* Writes a loop over all of y: y gets x in the part of x, else the number of m. */
+/* Writes the statements of a loop over all of y: y gets x in the part of x, else the number of
+ * m. */
 static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
 {
     const Node *x = n->in[0];
@@ -18,7 +19,6 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
     nest_follow(n, n, NULL, t.out);
     nest_follow(n, x, NULL, t.leaf[0].stride);
     nest_order(n, order);
-    text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
     text_add(b, "        const bool inside = true");
     for (int i = 0; i < n->shape.rank; i++) {
@@ -30,13 +30,14 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
         if (to < n->shape.dim[d])
             text_printf(b, " && %c < %lld", nest_letter(i + 1), (long long)to);
     }
-    text_printf(b, ";\n        y[%s] = inside ? %sx[%s - %lld] : (real)%.17g;\n    }\n",
+    text_printf(b, ";\n        y[%s] = inside ? %sx[%s - %lld] : (real)%.17g;\n",
                 nest_index(w, "", &t, t.out), x->half ? "(real)" : "",
                 nest_index(w, "", &t, t.leaf[0].stride), (long long)begin, m->fill);
     return nest_trips(&t, false);
 }
 
-/* Writes the part of y that comes from input i; returns the number of numbers that move.  *y_whole,
+/* Writes the statements for the part of y that comes from input i; returns how many numbers move.
+ * *y_whole,
  * *x_whole: these numbers are all of y, or of x, in order. */
 static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_whole, bool *x_whole)
 {
@@ -49,9 +50,8 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     nest_collapse(&t);
     *y_whole = !m.scatter && nest_in_order(&t, t.out, NULL);
     *x_whole = m.scatter && nest_in_order(&t, t.leaf[0].stride, NULL);
-    text_printf(b, "    FOR_EACH(at, %lld) {\n", (long long)nest_trips(&t, false));
     nest_indices(b, &t, false, "at");
-    text_printf(b, "        y[%s] = %s[%s];\n    }\n",
+    text_printf(b, "        y[%s] = %s[%s];\n",
                 nest_index(w, m.scatter ? nest_start(w, n, m.start) : "", &t, t.out),
                 nest_input(w, n, i),
                 nest_index(w, m.scatter ? "" : nest_start(w, n->in[i], m.start), &t,
@@ -59,11 +59,13 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     return nest_trips(&t, false);
 }
 
-/* A call has an order if one loop covers all of its operands. */
+/* A call whose inputs have equally many numbers has an order, and is one loop, which other calls can
+ * share. */
 void move_lower(Writer *w, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));
-    Text body = text_new(w->arena);
+    Text loops = text_new(w->arena), all = text_new(w->arena), loop = all;
+    int inputs = 0;
     int64_t most = 0, least = INT64_MAX;
 
     for (int i = 0; i < n->nin; i++) {
@@ -71,12 +73,19 @@ void move_lower(Writer *w, const Node *n)
         if (n->in[i]->within == n)
             continue;
         cuda_give(w, c, IN(nest_input(w, n, i), n->in[i]));
-        const int64_t count = spread_input(w, &body, n, i, &y_whole, &x_whole);
+        loop = text_new(w->arena);
+        const int64_t count = spread_input(w, &loop, n, i, &y_whole, &x_whole);
+        text_printf(&loops, "    FOR_EACH(at, %lld) {\n%s    }\n", (long long)count, loop.s);
+        text_add(&all, "        {\n");
+        text_shifted(&all, loop.s, 4);
+        text_add(&all, "        }\n");
+        inputs++;
         most = count > most ? count : most, least = count < least ? count : least;
         c->operand[0].walked |= y_whole;
         c->operand[c->noperand - 1].walked = x_whole;
     }
-    c->code = body.s;
+    c->code = inputs == 1 ? loop.s : most == least ? all.s : loops.s;
+    c->index = most == least ? "at" : NULL;
     cuda_give(w, c, EACH(most));
     if (most == least)
         c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = most});

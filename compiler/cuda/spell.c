@@ -129,13 +129,30 @@ static int kernel_add(Writer *w, const char *base, const Signature *s, const Bod
     return i;
 }
 
+/* Whether a thread computes numbers i, i plus the number of threads ... one after another, by a
+ * loop or by a function NAME_at(i, ...). */
+static bool is_each(const CudaCall *c)
+{
+    static const char *const with_at[] = {"max_pool_dx", "avg_pool_dx", "scan_item", "scan_put",
+                                          "scan_copy"};
+    bool any = c->index;
+    for (size_t i = 0; i < sizeof with_at / sizeof *with_at; i++)
+        any |= !strcmp(c->form, with_at[i]);
+    return any && c->kind == KIND_KERNEL && !c->taken_order && c->natural &&
+           c->natural->walk == WALK_EACH;
+}
+
 static int kernel_of(Writer *w, const CudaCall *c)
 {
     const Body b = body_of(w->arena, c);
     const bool in_order = c->taken_order && !c->index;
     const char *base = in_order ? arena_printf(w->arena, "%s_in_order", c->form) : c->form;
     const Signature s = kernel_signature(w->arena, c->arg, c->narg, false);
-    return kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
+    const int i = kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
+    if (is_each(c))
+        w->kernel[i].index = c->index ? c->index : "at", w->kernel[i].code = c->code,
+        w->kernel[i].function = c->device ? c->device : c->form;
+    return i;
 }
 
 void spell_define(Writer *w, CudaCall *const *call, int n)
@@ -240,22 +257,55 @@ static const char *group_name(Writer *w, const int *member, int n)
     return t.s;
 }
 
-/* As many blocks as the largest member needs. */
-static Blocks *group_blocks(Writer *w, const int *member, int n)
+/* "most(a_blocks, b_blocks)" of the members that take the first blocks, or the last ones. */
+static const char *most_blocks(Writer *w, CudaCall *const *call, const int *member, int n,
+                               bool last)
 {
     Text t = text_new(w->arena);
-    Blocks *b = arena_alloc(w->arena, sizeof *b);
-
     for (int i = 0; i < n; i++) {
-        bool counted = false;
+        bool counted = call[i]->last != last;
         for (int m = 0; m < i; m++)
             counted |= member[m] == member[i];
         if (!counted)
-            text_printf(&t, "%s%s_blocks", i ? ", " : "most(", w->kernel[member[i]].name);
+            text_printf(&t, "%s%s_blocks", t.len ? ", " : "most(", w->kernel[member[i]].name);
     }
-    text_add(&t, ")");
-    b->number = t.s;
+    return t.len ? arena_printf(w->arena, "%s)", t.s) : NULL;
+}
+
+/* As many blocks as the largest member needs.  Members that take the last blocks of the launch run
+ * beside the others. */
+static Blocks *group_blocks(Writer *w, CudaCall *const *call, const int *member, int n)
+{
+    Blocks *b = arena_alloc(w->arena, sizeof *b);
+    const char *first = most_blocks(w, call, member, n, false),
+               *last = most_blocks(w, call, member, n, true);
+    b->number = first && last ? arena_printf(w->arena, "%s + %s", first, last)
+                : last        ? last
+                              : first;
     return b;
+}
+
+/* "tanh_1_body(a, b);" */
+static void member_call(Writer *w, Text *t, Parameters *p, const char *function, const CudaCall *c)
+{
+    const char *comma = "";
+    text_printf(t, "%s", function);
+    for (int k = 0; k < c->narg; k++) {
+        if (!c->arg[k].type)
+            continue;
+        text_printf(t, "%s%s", comma, share_argument(w->arena, p, &c->arg[k]));
+        comma = ", ";
+    }
+    text_add(t, ");\n");
+}
+
+/* The number of calls, from the first on, that one loop over numbers can compute. */
+static int loop_length(CudaCall *const *call, int n)
+{
+    int k = 0;
+    while (k < n && is_each(call[k]) && call[k]->natural->count == call[0]->natural->count)
+        k++;
+    return k;
 }
 
 static const char *launch_group(Writer *w, CudaCall *const *call, int n)
@@ -265,21 +315,27 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
     Body body = {.text = text_new(a)};
     int *member = arena_alloc(a, sizeof *member * (size_t)n);
 
-    for (int i = 0; i < n; i++) {
-        const char *comma = "";
+    for (int i = 0; i < n; i++)
         member[i] = kernel_of(w, call[i]);
-        w->kernel[member[i]].member = true;
-        text_printf(&body.text, "    %s_body(", w->kernel[member[i]].name);
-        for (int k = 0; k < call[i]->narg; k++) {
-            if (!call[i]->arg[k].type)
-                continue;
-            text_printf(&body.text, "%s%s", comma, share_argument(a, &p, &call[i]->arg[k]));
-            comma = ", ";
+    for (int i = 0; i < n;) {
+        const int length = loop_length(call + i, n - i);
+        if (length < 2) {
+            Kernel *k = &w->kernel[member[i]];
+            k->member = true;
+            member_call(w, &body.text, &p, arena_printf(a, "    %s_body(", k->name), call[i++]);
+            continue;
         }
-        text_add(&body.text, ");\n");
+        text_printf(&body.text, "    FOR_EACH(at, %lld) {\n", (long long)call[i]->natural->count);
+        for (const int end = i + length; i < end; i++) {
+            Kernel *k = &w->kernel[member[i]];
+            k->looped = true;
+            member_call(w, &body.text, &p, arena_printf(a, "        %s_at(at, ", k->name), call[i]);
+        }
+        text_add(&body.text, "    }\n");
     }
     const Signature s = kernel_signature(a, p.arg, p.n, false);
-    const int i = kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, member, n));
+    const int i =
+        kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, call, member, n));
     Kernel *k = &w->kernel[i];
     k->launched = true;
     return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
@@ -400,6 +456,19 @@ static const char *blocks_text(Arena *a, const Kernel *k)
     return t.s;
 }
 
+/* Writes the function of one number of a loop: the statements of the loop, or "max_pool_dx_at(at,
+ * ...". */
+static void spell_number(Text *t, const Kernel *k, const char *body)
+{
+    text_printf(t, "DEVICE void %s_at(unsigned %s, %s)\n{\n", k->name, k->index, k->params);
+    if (k->code)
+        text_shifted(t, k->code, -4);
+    else /* the body is "    FUNCTION(...);" */
+        text_printf(t, "    %s_at(at, %s", k->function,
+                    body + strlen("    (") + strlen(k->function));
+    text_add(t, "}\n");
+}
+
 /* Writes the function of the literal sizes, the number of blocks, and the kernel.  The sizes and
  * the body are written once. */
 static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
@@ -414,8 +483,10 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
         body = arena_printf(a, "%.*s%s_size()%s", (int)k->size_at, k->body, k->name,
                             k->body + k->size_end);
     }
-    if (k->launched || k->member)
+    if (k->launched || k->member || k->looped)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
+    if (k->looped)
+        spell_number(t, k, body);
     if (k->member || (k->staged && k->launched)) {
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
         body = arena_printf(a, "    %s_body(%s);\n", k->name, k->names);
@@ -430,6 +501,7 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 void spell_kernels(const Writer *w, Text *t)
 {
     for (int i = 0; i < w->nkernel; i++)
-        if (w->kernel[i].launched || w->kernel[i].staged || w->kernel[i].member)
+        if (w->kernel[i].launched || w->kernel[i].staged || w->kernel[i].member ||
+            w->kernel[i].looped)
             spell_kernel(w, t, &w->kernel[i]);
 }

@@ -184,11 +184,13 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
     const int64_t channels = n->shape.dim[0], samples = s->known ? step->shard : step->slice,
                   rows = samples * shape_count(&s->root->in[0]->shape) / channels;
     const bool added = from_grad && !s->known; /* by ranks */
+    enum { RECORD_BLOCKS = 64 };               /* enough for many layers in one launch */
     CudaCall *c = cuda_call(w,
                             s->known    ? "batch_record_known"
                             : from_grad ? "batch_record_grad"
                                         : "batch_record",
-                            NULL, RT, OUT("mean", n->in[0]), OUT("var", n->in[2]), EACH(channels));
+                            NULL, RT, OUT("mean", n->in[0]), OUT("var", n->in[2]),
+                            s->known || from_grad ? EACH(channels) : BLOCKS(RECORD_BLOCKS));
 
     c->comment = arena_printf(w->arena, "running averages of batch_norm %s",
                               param_layer(w->arena, n->in[0]->param));

@@ -22,8 +22,11 @@ typedef struct Kernel {
     const Sizes *sizes;
     size_t size_at, size_end;
     struct Blocks *blocks;
+    /* of a loop over numbers: its index, and its statements, or NULL if it calls a function */
+    const char *index, *code, *function;
     bool launched; /* has a launch of its own */
     bool member;   /* shares a launch with other kernels */
+    bool looped;   /* shares a loop with other kernels */
     bool staged;   /* is a stage of --kernels=persistent */
 } Kernel;
 

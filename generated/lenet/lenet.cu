@@ -4,7 +4,7 @@
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
  *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB), workspace 3.20 MB
- *   for sm_90; a step takes 15 launches; each library call counts as one
+ *   for sm_90; a step takes 16 launches; each library call counts as one
  */
 #include "rt.h"
 #include "cuda/kernels.cuh"
@@ -471,7 +471,7 @@ DEVICE void conv2d_dw_parts_1_body(real *part, const real *a, const real *b)
     conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_32_128, 32);
 }
 
-constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks, conv2d_dw_parts_1_blocks);
+constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks) + most(conv2d_dw_parts_1_blocks);
 KERNEL sum_to_conv2d_dx_conv2d_dw_parts_1(real *a, const real *b, real *c, const real *d, real *part, const real *f)
 {
     sum_to_3_body(a, b);
@@ -491,37 +491,41 @@ SIZE Pool max_pool_dx_1_size()
         .oh = 12, .ow = 12 };
 }
 constexpr int max_pool_dx_1_blocks = max_pool_dx_blocks(max_pool_dx_1_size());
-DEVICE void max_pool_dx_1_body(real *y, const real *a, const real *b)
+DEVICE void max_pool_dx_1_at(unsigned at, real *y, const real *a, const real *b)
 {
-    max_pool_dx(y, a, b, max_pool_dx_1_size());
+    max_pool_dx_at(at, y, a, b, max_pool_dx_1_size());
 }
 
 constexpr int tanh_d_3_blocks = each_blocks(1474560);
-DEVICE void tanh_d_3_body(real *y, const real *a, const real *b)
+DEVICE void tanh_d_3_at(unsigned i, real *y, const real *a, const real *b)
 {
-    FOR_EACH(i, 1474560)
-        y[i] = a[i] * (1 - b[i] * b[i]);
+    y[i] = a[i] * (1 - b[i] * b[i]);
 }
 
 constexpr int parts_join_max_pool_dx_tanh_d_1_blocks = most(parts_join_1_blocks, max_pool_dx_1_blocks, tanh_d_3_blocks);
 KERNEL parts_join_max_pool_dx_tanh_d_1(real *a, const real *part, real *c, const real *d, const real *e)
 {
     parts_join_1_body(a, part);
-    max_pool_dx_1_body(c, d, e);
-    tanh_d_3_body(c, c, d);
+    FOR_EACH(at, 1474560) {
+        max_pool_dx_1_at(at, c, d, e);
+        tanh_d_3_at(at, c, c, d);
+    }
 }
 
-constexpr int sum_to_4_blocks = sum_blocks(20);
-DEVICE void sum_to_4_body(real *y, const real *a)
+constexpr int sum_to_parts_1_blocks = 240;
+KERNEL sum_to_parts_1(real *part, const real *a)
 {
-    block_sums(20, 73728, [=](int at, int of) {
+    block_sum_parts(part, 20, 73728, 12, [=](int at, int of) {
         const int j = at;
         const int i = of / 576, k = of % 576;
         return a[i * 11520 + j * 576 + k];
-    }, [=](int at, real sum) {
-        const int j = at;
-        y[j] = sum;
     });
+}
+
+constexpr int parts_join_2_blocks = each_blocks(20);
+DEVICE void parts_join_2_body(real *y, const real *part)
+{
+    parts_join(y, part, 20, 12, true);
 }
 
 SIZE Conv conv2d_dw_parts_2_size()
@@ -529,23 +533,23 @@ SIZE Conv conv2d_dw_parts_2_size()
     return Conv{ .n = 128, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24 };
 }
-constexpr int conv2d_dw_parts_2_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_2_size(), RT_TILE_16_16, 64);
+constexpr int conv2d_dw_parts_2_blocks = conv2d_dw_parts_blocks(conv2d_dw_parts_2_size(), RT_TILE_32_32, 256);
 DEVICE void conv2d_dw_parts_2_body(real *part, const real *a, const real *b)
 {
-    conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_16_16, 64);
+    conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_32_32, 256);
 }
 
-constexpr int sum_to_conv2d_dw_parts_1_blocks = most(sum_to_4_blocks, conv2d_dw_parts_2_blocks);
-KERNEL sum_to_conv2d_dw_parts_1(real *a, const real *b, real *part, const real *d)
+constexpr int parts_join_conv2d_dw_parts_1_blocks = most(parts_join_2_blocks) + most(conv2d_dw_parts_2_blocks);
+KERNEL parts_join_conv2d_dw_parts_1(real *a, const real *part, real *c, const real *d, const real *e)
 {
-    sum_to_4_body(a, b);
-    conv2d_dw_parts_2_body(part, d, b);
+    parts_join_2_body(a, part);
+    conv2d_dw_parts_2_body(c, d, e);
 }
 
-constexpr int parts_join_2_blocks = each_blocks(500);
-KERNEL parts_join_2(real *y, const real *part)
+constexpr int parts_join_3_blocks = each_blocks(500);
+KERNEL parts_join_3(real *y, const real *part)
 {
-    parts_join(y, part, 500, 64, true);
+    parts_join(y, part, 500, 256, true);
 }
 
 constexpr int tanh_4_blocks = each_blocks(1474560);
@@ -699,19 +703,20 @@ static void train_slice(const Rt *r, char *t, int unit)
     /* conv2d_dx dh: (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
     /* conv2d_dw dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
     LAUNCH(sum_to_conv2d_dx_conv2d_dw_parts_1, PARTIAL(real, DCONV2_BIAS, 320),
-        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT), APART(real),
+        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT), APART(real) + 256,
         LOCAL(real, H));
 
     /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* max_pool_dx conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     /* tanh_d dconv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(parts_join_max_pool_dx_tanh_d_1, PARTIAL(real, DCONV2_WEIGHT, 100096), APART(real),
+    LAUNCH(parts_join_max_pool_dx_tanh_d_1, PARTIAL(real, DCONV2_WEIGHT, 100096), APART(real) + 256,
         LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, CONV1), LOCAL(real, DH_2));
     /* sum_to dconv1.bias: (N, 20, 24, 24) -> (20) */
+    LAUNCH(sum_to_parts_1, APART(real), LOCAL(real, D_MAX_POOL_DX_2));
     /* conv2d_dw dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
-    LAUNCH(sum_to_conv2d_dw_parts_1, PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, D_MAX_POOL_DX_2),
-        APART(real), LOCAL(real, IMAGE));
-    LAUNCH(parts_join_2, PARTIAL(real, DCONV1_WEIGHT, 2112), APART(real));
+    LAUNCH(parts_join_conv2d_dw_parts_1, PARTIAL(real, DCONV1_BIAS, 192), APART(real),
+        APART(real) + 256, LOCAL(real, IMAGE), LOCAL(real, D_MAX_POOL_DX_2));
+    LAUNCH(parts_join_3, PARTIAL(real, DCONV1_WEIGHT, 2112), APART(real) + 256);
 }
 
 /* After a loss that is not finite: the forward pass again, up to the first value that is not. */
@@ -924,7 +929,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 21630720, .grad_bytes = 1724608, .fused_update = true,
+    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 21631744, .grad_bytes = 1724608, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,

@@ -353,13 +353,18 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
 
 /* Running averages of the shards' means and unbiased variances.  They stay as they are if the loss
  * is not finite.  If r->grad is set, the sums go there, at offset `grad`, and batch_record_grad
- * uses them after the reduction over ranks. */
+ * uses them after the reduction over ranks.
+ *
+ * A launch holds those of many layers.  Each layer begins with another block, which its place among
+ * the moments chooses: else few blocks would work for all layers, one after another. */
 DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
                          int loss, int64_t count, int shards, double keep, int channels)
 {
+    const unsigned block = (blockIdx.x + (unsigned)(moments / 256)) % gridDim.x;
     if (!update_allowed(r, loss))
         return;
-    FOR_EACH(c, channels) {
+    for (unsigned c = block * THREADS + threadIdx.x; c < (unsigned)channels;
+         c += gridDim.x * THREADS) {
         const char *at = r->shard + moments + c * sizeof(real);
         const real less = count > 1 ? (real)(count - 1) : 1;
         const real m = update_tree(at, r->shard_bytes, r->shards);

@@ -64,7 +64,7 @@ template <class X> DEVICE ConvPlace<const X *> conv_from(const X *x, ConvPlace<i
 {
     return {kept(x + p.at), p.y, p.x};
 }
-/* The first pixel of the window at position `at` (n, oy, ox), which can lie outside of the image. */
+/* The first pixel of the window at position `at` (n, oy, ox); it can lie outside of the image. */
 DEVICE ConvPlace<int64_t> conv_position(Conv c, int at)
 {
     const int n = at / (c.oh * c.ow), y = at / c.ow % c.oh * c.stride_h - c.pad_h,

@@ -214,17 +214,9 @@ static void mark_statement(CudnnGraph *g, const char *from)
              why);
 }
 
-static bool is_dw_5x5(const char *text)
-{
-    const char *dw = strstr(text, "dw f32 ");
-    int o, i, r = 0, s = 0;
-    return dw && strstr(text, "wgrad ") && sscanf(dw, "dw f32 %d %d %d %d", &o, &i, &r, &s) == 4 &&
-           r == 5 && s == 5;
-}
-
 bool cudnn_graph_read(CudnnGraph *g, const CudnnApi *api, const char *text)
 {
-    *g = (CudnnGraph){.api = api, .dw_5x5 = is_dw_5x5(text)};
+    *g = (CudnnGraph){.api = api};
     for (const char *s = text; *s && !*g->why; s += *s == ';') {
         const char *from = s + strspn(s, " \t\n");
         read_statement(g, &s);

@@ -31,7 +31,6 @@ typedef struct CudnnGraph {
     cudnnBackendDescriptor_t op[CUDNN_OPS];
     CudnnTensor tensor[CUDNN_TENSORS];
     int nall, nop, ntensor;
-    bool dw_5x5;         /* the gradient of filters of 5 x 5 in f32 */
     char why[CUDNN_WHY]; /* the first error: the statement, and cuDNN's message; "" = none */
 } CudnnGraph;
 

@@ -139,14 +139,6 @@ static void list_fill(CudnnPlan *p, List *l, const CudnnGraph *g, const CudnnDev
         l->n = 0;
 }
 
-/* For filters of 5 x 5, the engines 0 and 1 of a gradient use Winograd's algorithm with tiles of
- * 9 x 9, and have no note that says so: seen on an H100 with cuDNN 9.14 and 9.19, where LeNet's
- * gradients were 2.8e-4 of their norm away from those in f64; other engines reach 1e-6. */
-static bool is_winograd_5x5(const CudnnPlan *p)
-{
-    return p->engine == 0 || p->engine == 1;
-}
-
 static bool choose_engine(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *d,
                           const CudnnRules *rules, cudnnBackendHeurMode_t mode, int *against)
 {
@@ -156,7 +148,7 @@ static bool choose_engine(CudnnPlan *p, const CudnnGraph *g, const CudnnDevice *
     for (int64_t i = 0; i < l.n && !found; i++) {
         if (!read_config(p, l.config[i]))
             continue;
-        if (p->notes & forbidden(rules) || (rules->exact && g->dw_5x5 && is_winograd_5x5(p)))
+        if (p->notes & forbidden(rules))
             ++*against;
         else
             found = finalize(p, l.config[i], d);

@@ -47,7 +47,7 @@ SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
 }
 DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, int tile, int parts)
 {
-    FOR_BLOCKS(block, dense_dw_parts_blocks(d, tile, parts))
+    FOR_BLOCKS_LAST(block, dense_dw_parts_blocks(d, tile, parts))
         product_part(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
                      matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k));
 }
@@ -99,7 +99,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
 template <class X, class D>
 DEVICE void conv2d_dw_parts(real *part, const X *x, const D *dy, Conv c, int tile, int parts)
 {
-    FOR_BLOCKS(block, conv2d_dw_parts_blocks(c, tile, parts)) {
+    FOR_BLOCKS_LAST(block, conv2d_dw_parts_blocks(c, tile, parts)) {
         if (c.last)
             conv2d_dw_part<ALONG_RESULT>(block, part, x, dy, c, RtSplit{tile, parts});
         else

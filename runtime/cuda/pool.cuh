@@ -176,13 +176,28 @@ template <class Y, class D> DEVICE void avg_pool_dx(Y *dx, const D *dy, Pool p)
 
 /* ------------------------------------------------------------------------------- global average */
 
-/* y (N, C): a block for each channel of an image. */
-SIZE int global_avg_pool_blocks(int n, int c, int)
+/* y (N, C): a warp for each channel of an image, or a block if it has many pixels. */
+SIZE bool global_avg_pool_warps(int hw)
 {
-    return sum_blocks(n * c);
+    return hw <= 32 * WARP;
+}
+SIZE int global_avg_pool_blocks(int n, int c, int hw)
+{
+    return global_avg_pool_warps(hw) ? ceil_div(n * c, WARPS) : sum_blocks(n * c);
 }
 template <class Y, class X> DEVICE void global_avg_pool(Y *y, const X *x, int n, int c, int hw)
 {
+    if (global_avg_pool_warps(hw)) {
+        FOR_ROWS(at, n * c) {
+            real sum = 0;
+            for (int of = threadIdx.x % WARP; of < hw; of += WARP)
+                sum += (real)x[at * hw + of];
+            sum = warp_sum(sum);
+            if (threadIdx.x % WARP == 0)
+                y[at] = sum / (real)hw;
+        }
+        return;
+    }
     block_sums(
         n * c, hw, [=](int at, int of) { return (real)x[(int64_t)at * hw + of]; },
         [=](int at, real sum) { y[at] = sum / (real)hw; });

@@ -131,8 +131,8 @@ template <int groups> DEVICE void copy_wait()
 }
 #endif
 
-/* p, in a register: without this the compiler adds the offset of a result to that of a step for each
- * copy, and then both to the first address. */
+/* p, in a register: without this the compiler adds the offset of a result to that of a step for
+ * each copy, and then both to the first address. */
 template <class T> DEVICE const T *kept(const T *p)
 {
 #ifndef RT_SHIM
@@ -174,8 +174,8 @@ template <Along along, class X> DEVICE auto matrix(const X *p, int width)
     return operand<along>(result, step, at);
 }
 
-/* How a thread copies an operand to a strip of `side` results.  shared: the parts of a strip's steps
- * are computed by one thread each, because all threads need several of them. */
+/* How a thread copies an operand to a strip of `side` results.  shared: the parts of a strip's
+ * steps are computed by one thread each, because all threads need several of them. */
 template <int tile, int side, class O> struct Copies {
     using Result = decltype(((O *)nullptr)->result(0));
     using Step = decltype(((O *)nullptr)->step(0));
@@ -314,14 +314,14 @@ DEVICE void product_of(int block, int m, int n, int first, int k, A a, B b, Writ
     }
     for (int i = 0; i < T::stages - 1; i++)
         start(first + i * T::depth, i);
-    unsigned stage = 0;
+    RT_NO_UNROLL
     for (int k0 = first; k0 < k; k0 += T::depth) {
+        const unsigned stage = (unsigned)(k0 - first) / T::depth % T::stages;
         copy_wait<T::stages - 2>();
         block_sync(); /* this pair is complete, and all threads have read the one before it */
         start(k0 + (T::stages - 1) * T::depth, (stage + T::stages - 1) % T::stages);
         prepare(k0 + T::stages * T::depth, stage);
         product_steps<tile>(sum, s.a[stage], s.b[stage]);
-        stage = (stage + 1) % T::stages;
     }
     block_sync(); /* all threads have read the last pair */
     RT_UNROLL

@@ -16,10 +16,14 @@ SIZE int scan_copy_blocks(int count)
 {
     return each_blocks(count);
 }
+template <class X> DEVICE void scan_copy_at(int at, real *y, X x, int)
+{
+    y[at] = x[at];
+}
 template <class X> DEVICE void scan_copy(real *y, X x, int count)
 {
-    FOR_EACH(i, count)
-        y[i] = x[i];
+    FOR_EACH(at, count)
+        scan_copy_at(at, y, x, count);
 }
 
 /* y (N, size) = element `step` of x (N, T, size) */
@@ -27,24 +31,26 @@ SIZE int scan_item_blocks(Scan s)
 {
     return each_blocks(s.n * s.size);
 }
+DEVICE void scan_item_at(int at, real *y, const real *x, int step, Scan s)
+{
+    y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
+}
 DEVICE void scan_item(real *y, const real *x, int step, Scan s)
 {
     FOR_EACH(at, s.n * s.size)
-        y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
+        scan_item_at(at, y, x, step, s);
 }
 
 /* scan_copy and scan_item for a stage that needs no barrier before it: walk(f) gives each thread
  * the numbers that it has computed (results.cuh). */
-template <class X, class Walk> DEVICE void scan_copy_in_order(real *y, X x, int, Walk walk)
+template <class X, class Walk> DEVICE void scan_copy_in_order(real *y, X x, int count, Walk walk)
 {
-    walk([=](unsigned i, int) { y[i] = x[i]; });
+    walk([=](unsigned at, int) { scan_copy_at(at, y, x, count); });
 }
 template <class Walk>
 DEVICE void scan_item_in_order(real *y, const real *x, int step, Scan s, Walk walk)
 {
-    walk([=](unsigned at, int) {
-        y[at] = x[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size];
-    });
+    walk([=](unsigned at, int) { scan_item_at(at, y, x, step, s); });
 }
 
 /* Element `step` of y (N, T, size) = x (N, size) */
@@ -52,18 +58,20 @@ SIZE int scan_put_blocks(Scan s)
 {
     return each_blocks(s.n * s.size);
 }
+template <class X> DEVICE void scan_put_at(int at, real *y, X x, int step, Scan s)
+{
+    y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
+}
 template <class X> DEVICE void scan_put(real *y, X x, int step, Scan s)
 {
     FOR_EACH(at, s.n * s.size)
-        y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
+        scan_put_at(at, y, x, step, s);
 }
 
 template <class X, class Walk>
 DEVICE void scan_put_in_order(real *y, X x, int step, Scan s, Walk walk)
 {
-    walk([=](unsigned at, int) {
-        y[((int64_t)(at / s.size) * s.steps + step) * s.size + at % s.size] = x[at];
-    });
+    walk([=](unsigned at, int) { scan_put_at(at, y, x, step, s); });
 }
 
 /* Step number `step`: element step / every of y = x if step is a multiple of `every`. */

@@ -46,7 +46,9 @@ SIZE int each_blocks(int count)
  * launch has as many blocks as its largest kernel has parts.  If one launch is many steps
  * (persistent.cuh), there are fewer blocks, and each takes one part after another.  Shared memory
  * must be read completely before the next part, or the next kernel, begins. */
+/* FOR_BLOCKS_LAST: the last blocks of the launch, which run beside those of other kernels. */
 #ifdef RT_PERSISTENT
+#define FOR_BLOCKS_LAST FOR_BLOCKS
 #define FOR_BLOCKS(block, count)                                                                   \
     for (unsigned block = blockIdx.x; block < (unsigned)(count); block += gridDim.x)
 #define FOR_ROWS(row, count)                                                                       \
@@ -54,6 +56,8 @@ SIZE int each_blocks(int count)
          row += gridDim.x * WARPS)
 #else
 #define FOR_BLOCKS(block, count) if (const unsigned block = blockIdx.x; block < (unsigned)(count))
+#define FOR_BLOCKS_LAST(block, count)                                                              \
+    if (const unsigned block = gridDim.x - 1 - blockIdx.x; block < (unsigned)(count))
 #define FOR_ROWS(row, count)                                                                       \
     if (const int64_t row = blockIdx.x * WARPS + threadIdx.x / WARP; row < (count))
 #endif
@@ -222,6 +226,24 @@ DEVICE void block_maxima(int kept, int summed, Value value, Store store)
         top = block_max(parts, top);
         if (threadIdx.x == 0)
             store(at, top);
+    }
+}
+/* part (parts, kept): the sums in parts, a block each. */
+template <class Value>
+DEVICE void block_sum_parts(real *part, int kept, int summed, int parts, Value value)
+{
+    SHARED(Parts<real>, s);
+    const int each = ceil_div(summed, parts);
+    FOR_BLOCKS_LAST(block, kept * parts) {
+        const int at = block / parts, first = block % parts * each,
+                  count = summed - first < each ? summed - first : each;
+        real sum = 0;
+        load_ahead<16>((int)threadIdx.x, count, (int)THREADS,
+                       [=](int of) { return (real)value(at, first + of); },
+                       [&](real x) { sum += x; });
+        sum = block_sum(s, sum);
+        if (threadIdx.x == 0)
+            part[block % parts * kept + at] = sum;
     }
 }
 SIZE int sum_blocks(int kept)

@@ -58,7 +58,7 @@ on_the_processor() {
     same "gradients of batch_norm" "$(launches norm batch_norm_dw_parts) $(launches norm batch_norm_then)" "2 2"
     same "batch_norm in evaluation" "0 2" "$(kernels batch_norm_test "$work/norm/norm.cu") $(grep -c '^    batch_fold_[0-9]*_body(' "$work/norm/norm.cu")"
     same "what is left of sums and relus" "0 0 0" "$(kernels sum_to "$work/norm/norm.cu") $(kernels relu "$work/norm/norm.cu") $(kernels add "$work/norm/norm.cu")"
-    barriers last 8
+    barriers last 9
     # Files of weights and gradients have the usual order.
     for name in last norm; do
         for side in cpu gpu; do "$work/$name/$side" grads --output "$work/$name-$side.safetensors" > /dev/null 2>&1 || bad "$name/$side grads"; done
