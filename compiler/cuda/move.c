@@ -59,8 +59,8 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     return nest_trips(&t, false);
 }
 
-/* A call whose inputs have equally many numbers has an order, and is one loop, which other calls can
- * share. */
+/* A call whose inputs have equally many numbers has an order.  It is one loop, which other calls
+ * can share. */
 void move_lower(Writer *w, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));

@@ -351,8 +351,8 @@ template <class F> DEVICE void for_tile(int tile, F f)
     }
 }
 
-/* a, b: operands, of rows and of columns; write(row, column, sum, slot); slot: which of the thread's
- * results this is (results.cuh); block: one of product_blocks(m, n). */
+/* a, b: operands, of rows and of columns; write(row, column, sum, slot); slot: which of the
+ * thread's results this is (results.cuh); block: one of product_blocks(m, n). */
 template <class A, class B, class Write>
 DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
 {
