@@ -141,16 +141,18 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
     return ((m + RT_TILE_ROWS(tile) - 1) / RT_TILE_ROWS(tile)) *
            ((n + RT_TILE_COLUMNS(tile) - 1) / RT_TILE_COLUMNS(tile));
 }
-/* The tile with which m x n results take the shortest time: that of all tiles, rounded up to a full
- * GPU. */
-RT_FORMULA int rt_tile(int64_t m, int64_t n)
+/* A step that is one launch has no registers for the largest tile. */
+enum { RT_TILE_ONE_LAUNCH = RT_TILE_32_128 };
+/* The tile, `first` or a smaller one, with which m x n results take the shortest time: that of all
+ * tiles, rounded up to a full GPU. */
+RT_FORMULA int rt_tile(int first, int64_t m, int64_t n)
 {
 #ifdef RT_TILE_ONLY /* a test: one tile for all products */
     return RT_TILE_ONLY;
 #endif
-    int best = 0;
+    int best = first;
     int64_t least = INT64_MAX;
-    for (int tile = 0; tile < RT_TILES; tile++) {
+    for (int tile = first; tile < RT_TILES; tile++) {
         const int64_t blocks = rt_tile_blocks(tile, m, n),
                       time = (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(tile) *
                              RT_TILE_COLUMNS(tile) * 100 / RT_TILE_PERCENT(tile);

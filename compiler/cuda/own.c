@@ -63,7 +63,7 @@ static int64_t up(int64_t n, int64_t unit)
 /* The parts of a gradient (O, K): the tiles of product.cuh. */
 static OwnLayout layout_of_product(int64_t o, int64_t k)
 {
-    const int tile = rt_tile(o, k);
+    const int tile = rt_tile(RT_TILE_ONE_LAUNCH, o, k);
     return (OwnLayout){rt_tile_blocks(tile, o, k), RT_TILE_ROWS(tile) * RT_TILE_COLUMNS(tile)};
 }
 

@@ -45,7 +45,7 @@ static double estimated_blocks(const Node *n, double results)
     const double each = sum ? 1 : n && node_is(n, "conv2d_dw") ? 9 : RT_THREADS;
     const int64_t side = (int64_t)sqrt(results);
     if (n && emit_counts_flops(n) && !node_is(n, "conv2d_dw"))
-        return (double)rt_tile_blocks(rt_tile(side, side), side, side);
+        return (double)rt_tile_blocks(rt_tile(0, side, side), side, side);
     return results > each ? results / each : 1;
 }
 

@@ -35,14 +35,18 @@ template <int tile> struct Tile {
     static constexpr int run = along_k ? 1 : 4; /* adjacent rows, and columns, of a thread */
 };
 
+SIZE int product_tile(int m, int n)
+{
+#ifdef RT_PERSISTENT
+    return rt_tile(RT_TILE_ONE_LAUNCH, m, n);
+#else
+    return rt_tile(0, m, n);
+#endif
+}
 /* The number of results of a thread. */
 SIZE int product_each(int m, int n)
 {
-    return RT_TILE_ROWS(rt_tile(m, n)) * RT_TILE_COLUMNS(rt_tile(m, n)) / THREADS;
-}
-SIZE int product_tile(int m, int n)
-{
-    return rt_tile(m, n);
+    return RT_TILE_ROWS(product_tile(m, n)) * RT_TILE_COLUMNS(product_tile(m, n)) / THREADS;
 }
 SIZE int product_blocks(int m, int n)
 {
