@@ -19,12 +19,13 @@ for model in models/*.tn; do
 done
 
 # Inner loops: model, batch, kernel; for each multiply-add, the most instructions and the most bytes read from shared memory, on any of
-# the three architectures.  A tile of 64 x 128 sums reads 1.55 bytes, one of 16 x 16 reads 8.2 (bench/GPU.md).
-limits="lenet 4096 dense_1 1.7 1.6
-lenet 4096 conv2d_2 2.1 1.6
-lenet 4096 conv2d_1 2.5 2.2
+# the three architectures.  A tile of 64 x 128 sums reads 1.55 bytes, one of 16 x 16 reads 8.2 (bench/GPU.md);
+# a convolution also reads parts of addresses.
+limits="lenet 4096 dense_1 1.4 1.6
+lenet 4096 conv2d_2 1.5 1.7
+lenet 4096 conv2d_1 1.8 2.3
 mlp 4096 dense_1 2.7 4.2
-resnet20_cifar10 128 conv2d_2 2.9 2.2
+resnet20_cifar10 128 conv2d_2 2.1 2.6
 resnet20_cifar10 128 conv2d_dx_conv2d_dw_parts_3 2.5 2.2
 lstm_synthetic 128 dense_bias_scan_copy_1 1.7 1.6"
 

@@ -47,7 +47,7 @@ function flush_kernel(    i, k, j, inner, f, most, first, last, lds, ldsb, ldg, 
     sub(/^ +/, "", text); sub(/^@!?U?P[0-9T]+ +/, "", text); sub(/ *;.*/, "", text)
     at[address] = ++n
     split(text, word, " ")
-    op[n] = word[1]
+    op[n] = text ~ /^LDS RZ, \[RZ\]/ ? "NOP" : word[1]       # ptxas puts three before an asynchronous copy after a load
     if (op[n] ~ /^BRA/ && match(text, /0x[0-9a-f]+$/)) {
         target = substr(text, RSTART + 2)
         if (target in at && at[target] < n) { loops++; from[loops] = at[target]; to[loops] = n }
