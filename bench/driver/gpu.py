@@ -4,8 +4,8 @@ Tenon's programs have seven forms: its own kernels ("tenon"), the same with one 
 (small networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts no measurement after its minutes.  Results
 are written after every network.
 
-The programs of PyTorch and JAX are started and compared at the same time, for small networks those of a whole part; then the bursts
-are measured one after another.
+The programs of PyTorch and JAX of a network are started and compared at the same time, with --together those of all networks of a
+part; then the bursts are measured one after another.
 
 Each program's losses are compared with Tenon's before it is timed: the first to 1e-5, the one after 5 steps to 1e-3.  tf32, bf16
 and f16 round: their losses may differ by 3e-2, and they are not counted as the fastest program.  The GPU's clock, power and
@@ -61,7 +61,9 @@ def peers(device):
     for mode in ("graph", "compile", "graph_compile", "eager") if device else ("compile", "eager"):
         for dtype in "f32", "tf32", "bf16":
             torch = Peer(f"torch {mode}, {dtype}", "python", "torch_step.py", mode, SMALL + SEQUENCES, env={"PEER_DTYPE": dtype}, further=dtype != "f32")
-            found += [torch, replace(torch, mode=f"{mode}_cl", models=DEEP)]
+            found.append(torch)
+            if mode != "graph_compile":               # all programs of a deep network have to fit on the GPU
+                found.append(replace(torch, mode=f"{mode}_cl", models=DEEP))
     return found
 
 
@@ -140,7 +142,7 @@ class OnGpu(Session):
         for peer in self.peers:
             if peer.kind == "python":
                 self.installed(peer)
-        self.later = [(peer, pool.submit(self.tried, peer)) for peer in self.peers if peer.kind == "python"]
+        self.later = [pool.submit(self.tried, peer) for peer in self.peers if peer.kind == "python"]
         for peer in self.peers:
             if peer.kind != "python":
                 self.start(peer)
@@ -153,7 +155,7 @@ class OnGpu(Session):
             pass
 
     def ready(self):
-        for _, started in self.later:
+        for started in self.later:
             self.take(*started.result())
 
 
@@ -285,6 +287,8 @@ def main():
     p.add_argument("--tenon", help="the compiler (default: build/tenon, which is built again first)")
     p.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
                    help="programs of PyTorch and JAX that start and compile at the same time (default: half of the processors)")
+    p.add_argument("--together", action="store_true",
+                   help="start the programs of all networks of a part at the same time: quicker, but all of them have to fit on the GPU")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")
     p.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
     p.add_argument("--minutes", type=float, default=10, help="a part starts nothing more after them (default 10)")
@@ -324,7 +328,7 @@ def main():
         absent = Absent(bench)
         for some in [works[:1]] if o.attempt else parts:
             until = time.monotonic() + o.minutes * 60
-            for group in [[work] for work in some] if some and some[0].deep else [some]:
+            for group in [some] if o.together else [[work] for work in some]:
                 for found in together(bench, absent, group, o, until):
                     everything += found
                     if not o.attempt:

@@ -18,7 +18,7 @@
  * algorithm with tiles of 9 x 9, and have no note that says so: on an H100 (9.14 and 9.19), LeNet's
  * gradients were 2.8e-4 of their norm away from those in f64, those of other engines 1e-6.  The
  * next engine of its list, 67, made LeNet's step ten times slower. */
-static bool is_inexact(const Node *n, const Options *o)
+static bool lacks_exact_engine(const Node *n, const Options *o)
 {
     return n->op->role == ROLE_DW && !o->tf32 && !o->half && n->shape.dim[2] == 5 &&
            n->shape.dim[3] == 5;
@@ -29,7 +29,7 @@ static bool is_inexact(const Node *n, const Options *o)
 static bool is_graph(const Graph *g, const Node *n, const Options *o, const char *dtype)
 {
     if (!o->libraries || strcmp(dtype, "f32") != 0 || n->loop || n->op->product != PRODUCT_CONV ||
-        is_inexact(n, o))
+        lacks_exact_engine(n, o))
         return false;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->loop || n->in[i]->op->leaf == LEAF_CONST)

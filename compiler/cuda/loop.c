@@ -56,7 +56,7 @@ void loop_lower_sum(Writer *w, const Node *n)
     const bool max = node_is(n, "amax_to");
     const bool adds = !n->shape.batched && !max && !step_writes_sum(w->g, n, w->in->options);
     Nest t;
-    Text b = text_new(w->arena);
+    Text value = text_new(w->arena), body = text_new(w->arena);
 
     loop_open_sum(w, n, &t);
     const int64_t kept = nest_trips(&t, false), summed = nest_trips(&t, true);
@@ -66,20 +66,19 @@ void loop_lower_sum(Writer *w, const Node *n)
     }
     const char *to = nest_index(w, "", &t, t.out), *from = nest_index(w, "", &t, t.leaf[0].stride);
     const char *const at = *to == '0' ? "" : " at", *const of = has_summed_loop(&t) ? " of" : "";
-    text_printf(&b, "[=](int%s, int%s) {\n", at, of);
-    nest_indices(&b, &t, false, "at");
-    nest_indices(&b, &t, true, "of");
-    text_printf(&b, "        return %sa[%s];\n    }", n->in[0]->half ? "(real)" : "", from);
+    text_printf(&value, "[=](int%s, int%s) {\n", at, of);
+    nest_indices(&value, &t, false, "at");
+    nest_indices(&value, &t, true, "of");
+    text_printf(&value, "        return %sa[%s];\n    }", n->in[0]->half ? "(real)" : "", from);
     const bool in_order = nest_in_order(&t, t.out, t.out) && cuda_numbers(w, n) == kept;
-    if (!max && in_order && parts_lower_sum(w, n, kept, summed, b.s))
+    if (!max && in_order && parts_lower_sum(w, n, kept, summed, value.s))
         return;
-    Text all = text_new(w->arena);
-    text_printf(&all, "    block_%s(%lld, %lld, %s, [=](int%s, real sum) {\n",
-                max ? "maxima" : "sums", (long long)kept, (long long)summed, b.s, at);
-    nest_indices(&all, &t, false, "at");
-    text_printf(&all, "        y[%s] %s sum;\n    });\n", to, adds ? "+=" : "=");
+    text_printf(&body, "    block_%s(%lld, %lld, %s, [=](int%s, real sum) {\n",
+                max ? "maxima" : "sums", (long long)kept, (long long)summed, value.s, at);
+    nest_indices(&body, &t, false, "at");
+    text_printf(&body, "        y[%s] %s sum;\n    });\n", to, adds ? "+=" : "=");
     CudaCall *c = lower_operands(w, &t, n);
-    c->code = all.s;
+    c->code = body.s;
     cuda_give(w, c, BLOCKS_OF("sum", kept));
     if (!in_order)
         return;

@@ -37,8 +37,7 @@ static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
 }
 
 /* Writes the statements for the part of y that comes from input i; returns how many numbers move.
- * *y_whole,
- * *x_whole: these numbers are all of y, or of x, in order. */
+ * *y_whole, *x_whole: these numbers are all of y, or of x, in order. */
 static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_whole, bool *x_whole)
 {
     Move m;
@@ -64,8 +63,8 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
 void move_lower(Writer *w, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));
-    Text loops = text_new(w->arena), all = text_new(w->arena), loop = all;
-    int inputs = 0;
+    const bool several = n->nin > 1;
+    Text loops = text_new(w->arena), one = text_new(w->arena);
     int64_t most = 0, least = INT64_MAX;
 
     for (int i = 0; i < n->nin; i++) {
@@ -73,21 +72,21 @@ void move_lower(Writer *w, const Node *n)
         if (n->in[i]->within == n)
             continue;
         cuda_give(w, c, IN(nest_input(w, n, i), n->in[i]));
-        loop = text_new(w->arena);
+        Text loop = text_new(w->arena);
         const int64_t count = spread_input(w, &loop, n, i, &y_whole, &x_whole);
         text_printf(&loops, "    FOR_EACH(at, %lld) {\n%s    }\n", (long long)count, loop.s);
-        text_add(&all, "        {\n");
-        text_shifted(&all, loop.s, 4);
-        text_add(&all, "        }\n");
-        inputs++;
+        text_add(&one, several ? "        {\n" : "");
+        text_shifted(&one, loop.s, several ? 4 : 0);
+        text_add(&one, several ? "        }\n" : "");
         most = count > most ? count : most, least = count < least ? count : least;
         c->operand[0].walked |= y_whole;
         c->operand[c->noperand - 1].walked = x_whole;
     }
-    c->code = inputs == 1 ? loop.s : most == least ? all.s : loops.s;
-    c->index = most == least ? "at" : NULL;
+    c->code = loops.s;
     cuda_give(w, c, EACH(most));
-    if (most == least)
+    if (most == least) {
+        c->code = one.s, c->index = "at";
         c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = most});
+    }
     cuda_give_order(w, c, c->natural);
 }

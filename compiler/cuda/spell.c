@@ -262,14 +262,15 @@ static const char *most_blocks(Writer *w, CudaCall *const *call, const int *memb
                                bool last)
 {
     Text t = text_new(w->arena);
+    int names = 0;
     for (int i = 0; i < n; i++) {
         bool counted = call[i]->last != last;
         for (int m = 0; m < i; m++)
             counted |= member[m] == member[i];
         if (!counted)
-            text_printf(&t, "%s%s_blocks", t.len ? ", " : "most(", w->kernel[member[i]].name);
+            text_printf(&t, "%s%s_blocks", names++ ? ", " : "", w->kernel[member[i]].name);
     }
-    return t.len ? arena_printf(w->arena, "%s)", t.s) : NULL;
+    return names > 1 ? arena_printf(w->arena, "most(%s)", t.s) : names ? t.s : NULL;
 }
 
 /* As many blocks as the largest member needs.  Members that take the last blocks of the launch run

@@ -22,7 +22,7 @@ typedef struct Kernel {
     const Sizes *sizes;
     size_t size_at, size_end;
     struct Blocks *blocks;
-    /* of a loop over numbers: its index, and its statements, or NULL if it calls a function */
+    /* of a loop over numbers: its index, and its statements; NULL: FUNCTION_at computes a number */
     const char *index, *code, *function;
     bool launched; /* has a launch of its own */
     bool member;   /* shares a launch with other kernels */

@@ -471,7 +471,7 @@ DEVICE void conv2d_dw_parts_1_body(real *part, const real *a, const real *b)
     conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_32_128, 32);
 }
 
-constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks) + most(conv2d_dw_parts_1_blocks);
+constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks) + conv2d_dw_parts_1_blocks;
 KERNEL sum_to_conv2d_dx_conv2d_dw_parts_1(real *a, const real *b, real *c, const real *d, real *part, const real *f)
 {
     sum_to_3_body(a, b);
@@ -539,7 +539,7 @@ DEVICE void conv2d_dw_parts_2_body(real *part, const real *a, const real *b)
     conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_32_32, 256);
 }
 
-constexpr int parts_join_conv2d_dw_parts_1_blocks = most(parts_join_2_blocks) + most(conv2d_dw_parts_2_blocks);
+constexpr int parts_join_conv2d_dw_parts_1_blocks = parts_join_2_blocks + conv2d_dw_parts_2_blocks;
 KERNEL parts_join_conv2d_dw_parts_1(real *a, const real *part, real *c, const real *d, const real *e)
 {
     parts_join_2_body(a, part);

@@ -1,5 +1,5 @@
-/* parts.cuh -- gradients of weights whose sums are long: over the samples of a batch, or over the
- * pixels of all its images.
+/* parts.cuh -- gradients of weights and biases whose sums are long: over the samples of a batch, or
+ * over the pixels of all its images.
  *
  * There are few results, so one block for each tile of them would leave most of a GPU idle.
  * Several blocks take a part of the sum each.  The compiler chooses tile and parts (rt_split in
@@ -35,6 +35,25 @@ DEVICE void parts_join(real *y, const real *part, int count, int parts, bool wri
         for (int p = 0; p < parts; p++)
             sum += part[(int64_t)p * count + i];
         y[i] = sum;
+    }
+}
+
+/* part (parts, kept): `kept` sums of `summed` numbers value(at, of), in parts of a block each. */
+template <class Value>
+DEVICE void block_sum_parts(real *part, int kept, int summed, int parts, Value value)
+{
+    SHARED(Parts<real>, s);
+    const int each = ceil_div(summed, parts);
+    FOR_BLOCKS_LAST(block, kept * parts) {
+        const int at = block / parts, first = block % parts * each,
+                  count = summed - first < each ? summed - first : each;
+        real sum = 0;
+        load_ahead<16>((int)threadIdx.x, count, (int)THREADS,
+                       [=](int of) { return (real)value(at, first + of); },
+                       [&](real x) { sum += x; });
+        sum = block_sum(s, sum);
+        if (threadIdx.x == 0)
+            part[block % parts * kept + at] = sum;
     }
 }
 

@@ -45,8 +45,8 @@ SIZE int each_blocks(int count)
 /* Parts of a kernel's work, 0 .. count - 1, a block each; rows, 0 .. count - 1, a warp each.  A
  * launch has as many blocks as its largest kernel has parts.  If one launch is many steps
  * (persistent.cuh), there are fewer blocks, and each takes one part after another.  Shared memory
- * must be read completely before the next part, or the next kernel, begins. */
-/* FOR_BLOCKS_LAST: the last blocks of the launch, which run beside those of other kernels. */
+ * must be read completely before the next part, or the next kernel, begins.  FOR_BLOCKS_LAST: the
+ * last blocks of the launch, which run beside those of other kernels. */
 #ifdef RT_PERSISTENT
 #define FOR_BLOCKS_LAST FOR_BLOCKS
 #define FOR_BLOCKS(block, count)                                                                   \
@@ -226,24 +226,6 @@ DEVICE void block_maxima(int kept, int summed, Value value, Store store)
         top = block_max(parts, top);
         if (threadIdx.x == 0)
             store(at, top);
-    }
-}
-/* part (parts, kept): the sums in parts, a block each. */
-template <class Value>
-DEVICE void block_sum_parts(real *part, int kept, int summed, int parts, Value value)
-{
-    SHARED(Parts<real>, s);
-    const int each = ceil_div(summed, parts);
-    FOR_BLOCKS_LAST(block, kept * parts) {
-        const int at = block / parts, first = block % parts * each,
-                  count = summed - first < each ? summed - first : each;
-        real sum = 0;
-        load_ahead<16>((int)threadIdx.x, count, (int)THREADS,
-                       [=](int of) { return (real)value(at, first + of); },
-                       [&](real x) { sum += x; });
-        sum = block_sum(s, sum);
-        if (threadIdx.x == 0)
-            part[block % parts * kept + at] = sum;
     }
 }
 SIZE int sum_blocks(int kept)

@@ -45,7 +45,7 @@ grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok 
 python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 7)' "$work/gpu.json" &&
     ok || bad "gpu.json: $(cat "$work/gpu.json")"
 # Two networks start together: a python that has neither PyTorch nor JAX says so for each.
-measure --work 'mlp B=(64|512)$' --peer "^jax|torch graph, f32" --out "$work/two" && ok || bad "two networks: $(tail -n 3 "$work/out")"
+measure --work 'mlp B=(64|512)$' --peer "^jax|torch graph, f32" --together --out "$work/two" && ok || bad "two networks: $(tail -n 3 "$work/out")"
 same "programs of two networks" "tenon jax, f32 torch graph, f32 tenon jax, f32 torch graph, f32" "$(rows program "$work/two")"
 same "bursts of two networks" "1 0 0 1 0 0" "$(rows bursts "$work/two")"
 grep -q "^mlp B=512:  jax, f32: not installed" "$work/out" && ok || bad "no line of a network that starts beside another: $(cat "$work/out")"

@@ -31,6 +31,25 @@ START_TEST(patterns)
 }
 END_TEST
 
+START_TEST(shifted)
+{
+    static const struct {
+        const char *lines, *want;
+        int columns;
+    } t[] = {{"a\n  b\n", "    a\n      b\n", 4},
+             {"    a\n      b\n", "a\n  b\n", -4},
+             {"  a\n\n", "\n\n", -4}, /* a line has fewer columns */
+             {"", "", 4}};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        Text text = text_new(a);
+        text_shifted(&text, t[i].lines, t[i].columns);
+        ck_assert_str_eq(text.s, t[i].want);
+    }
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(quoted)
 {
     static const struct {
@@ -38,7 +57,10 @@ START_TEST(quoted)
         const char *s, *want;
     } t[] = {
         {quote_c, "a\"b\\c\n\x7f", "\"a\\\"b\\\\c\\012\\177\""},
-        {quote_c, "?\?/\xc3\xa9\xff""1", "\"?\\?/\xc3\xa9\\3771\""},
+        {quote_c,
+         "?\?/\xc3\xa9\xff"
+         "1",
+         "\"?\\?/\xc3\xa9\\3771\""},
         {quote_c, NULL, "\"\""},
         {quote_c_comment, "*/ /*/ **//", "* / / * / ** //"},
         {quote_c_comment, "a\nb\t\xc3\xa9\xff\xc3", "a?b\t\xc3\xa9??"},
@@ -65,6 +87,7 @@ int main(void)
     Suite *s = suite_create("text");
     TCase *tests = tcase_create("text");
     tcase_add_test(tests, patterns);
+    tcase_add_test(tests, shifted);
     tcase_add_test(tests, quoted);
     suite_add_tcase(s, tests);
     SRunner *runner = srunner_create(s);
