@@ -141,7 +141,8 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
     return ((m + RT_TILE_ROWS(tile) - 1) / RT_TILE_ROWS(tile)) *
            ((n + RT_TILE_COLUMNS(tile) - 1) / RT_TILE_COLUMNS(tile));
 }
-/* A step that is one launch has no registers for the largest tile. */
+/* A step that is one launch has no registers for the largest tile, but in gradients of weights
+ * (rt_split). */
 enum { RT_TILE_ONE_LAUNCH = RT_TILE_32_128 };
 /* The tile, `first` or a smaller one, with which m x n results take the shortest time: that of all
  * tiles, rounded up to a full GPU. */

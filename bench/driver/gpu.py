@@ -4,8 +4,8 @@ Tenon's programs have seven forms: its own kernels ("tenon"), the same with one 
 (small networks), NVIDIA's libraries in exact f32, tf32, bf16 and f16.  A part starts no measurement after its minutes.  Results
 are written after every network.
 
-The programs of PyTorch and JAX of a network are started and compared at the same time, with --together those of all networks of a
-part; then the bursts are measured one after another.
+With --jobs the programs of PyTorch and JAX of a network are started and compared at the same time, with --together those of all
+networks of a part; then the bursts are measured one after another.
 
 Each program's losses are compared with Tenon's before it is timed: the first to 1e-5, the one after 5 steps to 1e-3.  tf32, bf16
 and f16 round: their losses may differ by 3e-2, and they are not counted as the fastest program.  The GPU's clock, power and
@@ -110,7 +110,8 @@ class OnGpu(Session):
         name = f"{work.name}:" if several else ""
         if not several:
             print(work.name, flush=True)
-        super().__init__(bench, absent, work, chosen, lambda text: print(f"{name}{text}", flush=True), peers=peers(bench.device))
+        # one write a line: threads say what they do at the same time
+        super().__init__(bench, absent, work, chosen, lambda text: print(f"{name}{text}\n", end="", flush=True), peers=peers(bench.device))
         self.states, self.until, self.failed, self.later = [], until, "", []
 
     def attempt(self, what, *words):
@@ -121,6 +122,12 @@ class OnGpu(Session):
         except Failed as e:
             self.failed = str(e)
             self.say(f"  {e}")
+
+    def burst(self, column, program, seconds, warm):
+        if time.monotonic() <= self.until:
+            super().burst(column, program, seconds, warm)
+        elif not column.bursts:
+            column.why = OVER
 
     def between(self, clock):
         if self.bench.device:
@@ -215,6 +222,11 @@ def together(bench, absent, works, o, until):
                 if not session.failed:
                     print(f"{session.work.name}\n" * (len(works) > 1) + table(session), flush=True)
                 yield list(rows(session))
+        except BaseException:                         # interrupted: no thread waits for a program that compiles
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in bench.started:
+                process.kill()
+            raise
         finally:
             for session in sessions:
                 session.stop()
@@ -285,8 +297,8 @@ def main():
     p.add_argument("--build-only", metavar="ARCH", help="only build the programs, for a GPU of this architecture (sm_90), in the directory of --scratch; needs no GPU")
     p.add_argument("--programs", metavar="DIR", help="take the programs that --build-only has built there; needs no nvcc")
     p.add_argument("--tenon", help="the compiler (default: build/tenon, which is built again first)")
-    p.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
-                   help="programs of PyTorch and JAX that start and compile at the same time (default: half of the processors)")
+    p.add_argument("--jobs", type=int, default=1,
+                   help="programs of PyTorch and JAX that start and compile at the same time: quicker, but they choose kernels by timing, and disturb each other (default 1)")
     p.add_argument("--together", action="store_true",
                    help="start the programs of all networks of a part at the same time: quicker, but all of them have to fit on the GPU")
     p.add_argument("--rounds", type=int, default=5, help="bursts of every program (default 5)")

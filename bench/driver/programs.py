@@ -31,6 +31,7 @@ class Bench:
         self.processors = sorted(os.sched_getaffinity(0))
         self.tenon = tenon or f"{root}/build/tenon"
         self.given = tenon is not None
+        self.started = []                             # processes of peers
         self.target = ["--cpu", cpu]                  # options for `tenon build`
 
     def environment(self, threads, extra):
@@ -170,6 +171,7 @@ class Running:
         with open(self.errors, "w") as errors:
             self.process = subprocess.Popen(command + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                             env=bench.environment(threads, peer.env), preexec_fn=bench.pin(threads))
+        bench.started.append(self.process)
         self.versions = json.loads(self.answer("ready"))
         self.process.send_signal(signal.SIGSTOP)
 
@@ -199,8 +201,12 @@ class Running:
 
     def ask(self, question, word):
         self.process.send_signal(signal.SIGCONT)
-        self.process.stdin.write(question.encode() + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(question.encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.stop()
+            raise Failed(f"it ended: {self.last_words()}")
         rest = self.answer(word)
         self.process.send_signal(signal.SIGSTOP)
         return rest.split()

@@ -109,7 +109,9 @@ class Torch(Peer):
                 group["capturable"] = True
         self.batch = self.x[0].clone(), self.y[0].clone()
         kept = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        with torch.cuda.stream(torch.cuda.Stream()):
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
             for _ in range(3):
                 self.whole_step(*self.batch)
         torch.cuda.synchronize()

@@ -46,8 +46,6 @@ int cuda_real_bytes(const Writer *w)
     return strcmp(w->in->dtype, "f64") ? 4 : 8;
 }
 
-/* Two kinds of kernels need most: a product has two strips (8,320 bytes in f32), and an attention
- * has three tiles (12,672 bytes). */
 void cuda_keep_apart(Writer *w, int64_t bytes)
 {
     w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;

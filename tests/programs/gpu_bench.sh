@@ -45,10 +45,32 @@ grep -q "with NVIDIA's libraries [0-9.]*x of our own kernels" "$work/out" && ok 
 python3 -c 'import json, sys; f = json.load(open(sys.argv[1])); sys.exit(f["machine"]["GPU"] != "a stand-in, 580.0, 141000, 1980, 700" or len(f["rows"]) != 7)' "$work/gpu.json" &&
     ok || bad "gpu.json: $(cat "$work/gpu.json")"
 # Two networks start together: a python that has neither PyTorch nor JAX says so for each.
-measure --work 'mlp B=(64|512)$' --peer "^jax|torch graph, f32" --together --out "$work/two" && ok || bad "two networks: $(tail -n 3 "$work/out")"
+measure --work 'mlp B=(64|512)$' --peer "^jax|torch graph, f32" --jobs 2 --together --out "$work/two" && ok || bad "two networks: $(tail -n 3 "$work/out")"
 same "programs of two networks" "tenon jax, f32 torch graph, f32 tenon jax, f32 torch graph, f32" "$(rows program "$work/two")"
 same "bursts of two networks" "1 0 0 1 0 0" "$(rows bursts "$work/two")"
 grep -q "^mlp B=512:  jax, f32: not installed" "$work/out" && ok || bad "no line of a network that starts beside another: $(cat "$work/out")"
+# peer TEXT: a python that says TEXT when it starts a program of PyTorch or JAX
+peer() {
+    mkdir -p "$work/peer/bin"
+    printf '#!/bin/sh\ncase $1 in -c) exit 0 ;; esac\n%s\n' "$1" > "$work/peer/bin/python"
+    chmod +x "$work/peer/bin/python"
+}
+# A program of JAX that ends before it is asked has a row that says so, and the others are measured.
+peer "echo 'ready {}'"
+measure --python "$work/peer/bin/python" --peer "^jax" --out "$work/ended" && ok || bad "a peer that ends: $(tail -n 3 "$work/out")"
+same "bursts beside a peer that ends" "1 0" "$(rows bursts "$work/ended")"
+grep -q "  jax, f32: it ended: it said nothing" "$work/out" && ok || bad "a peer that ends is not said: $(cat "$work/out")"
+# An interrupt waits for no program that has not answered, and starts no other.
+peer "touch '$work/started'; exec sleep 300"
+PATH=$work/bin:$PATH SHIM=$work NVCC=$TENON_ROOT/tests/tools/nvcc python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp("python3", ["python3", "-B", "bench/driver/gpu.py", *sys.argv[1:]])' --tenon "$TENON" --python "$work/peer/bin/python" --out "$work/ended" \
+    --scratch "$work/scratch" --work 'mlp B=64$' --peer '^jax|torch graph' > "$work/out" 2>&1 & interrupted=$!
+for ((i = 0; i < 1200; i++)); do [ ! -e "$work/started" ] || break; sleep 0.05; done
+rm -f "$work/started"
+kill -INT $interrupted; since=$SECONDS
+wait $interrupted && bad "an interrupt is not said" || ok
+[ $((SECONDS - since)) -le 10 ] && [ ! -e "$work/started" ] && ok || bad "an interrupt takes $((SECONDS - since)) s, or starts another program"
 SMI_POWER='[N/A]' FAKE_CUBLAS=wrong measure --peer "cudnn, f32" && ok || bad "bench/gpu with a library that computes something else: $(tail -n 3 "$work/out")"
 grep -q "tenon cudnn, f32 *refused: its first loss is" "$work/out" && ok || bad "a wrong loss is not refused: $(cat "$work/out")"
 same "a power that nvidia-smi does not know" " clock 1980.0" "$(rows power_w | tr -d ' ') clock $(rows clock_mhz | cut -d' ' -f1)"
