@@ -9,8 +9,8 @@
 #include "tool/stack.h"
 #include "tool/tool.h"
 
-/* Runs the passes over each graph.  The graphs of evaluation and of one token at a time use the
- * parameters where training planned them. */
+/* Runs the passes over each graph.  The graph of evaluation and the graph of one token at a time
+ * read the parameters at the offsets that the training graph has planned. */
 static bool plan(Front *f, const Options *o, Diag *d)
 {
     if (!f->train)

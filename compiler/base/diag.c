@@ -9,7 +9,7 @@
 
 enum {
     SHOWN = 100,  /* errors printed */
-    KEPT = 20000, /* messages stored; further ones are only counted */
+    KEPT = 20000, /* messages stored; of further messages, only errors are counted */
     WIDTH = 120   /* columns of a source line that are printed */
 };
 
@@ -140,8 +140,8 @@ static bool continues(char c) /* whether c is a byte of a UTF-8 character, but n
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Prints the line, with a caret under the place.  Prints only a window around the place if the line
- * is long. */
+/* Prints the line of the message, with a caret under the place.  If the line is long, prints only
+ * the part around the place. */
 static void print_line(const Message *m, FILE *f, bool color, Arena *a)
 {
     const char *line = source_line(a, m->at.source, m->at.line);

@@ -39,7 +39,7 @@ static const char *within(Arena *a, const char *open, const char *s, Escape *esc
 }
 
 /* Uses three octal digits, because a hexadecimal escape in C has no fixed length and would take
- * the digits that follow.  Escapes the second of two '?', which may begin a trigraph. */
+ * the digits that follow.  Escapes the second of two '?', because a trigraph begins with "??". */
 static const char *in_c(Arena *a, unsigned char c, const char *before)
 {
     if (c == '"' || c == '\\')
@@ -60,7 +60,7 @@ static const char *in_line(Arena *a, unsigned char c, const char *before)
     return (is_control(c) && c != '\t') || c >= 128 ? "?" : NULL;
 }
 
-/* Breaks up the marks that end a comment or begin one. */
+/* Puts a space into each mark that begins or ends a comment. */
 static const char *in_c_comment(Arena *a, unsigned char c, const char *before)
 {
     if ((c == '/' && *before == '*') || (c == '*' && *before == '/'))
@@ -111,7 +111,7 @@ static const char *in_single_quotes(Arena *a, unsigned char c, const char *befor
     return c == '\'' ? "'\\''" : NULL;
 }
 
-/* For $'...', the only quotes of the shell that can write a line end without a new line. */
+/* For $'...', the only quotes of the shell in which a line end can be an escape. */
 static const char *in_dollar_quotes(Arena *a, unsigned char c, const char *before)
 {
     (void)before;

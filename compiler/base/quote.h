@@ -18,7 +18,7 @@ const char *quote_python(Arena *a, const char *s);
 const char *quote_python_doc(Arena *a, const char *s); /* inside """ and """, on one line */
 /* one word of bash on one line; quoted only when necessary */
 const char *quote_shell(Arena *a, const char *s);
-/* in a comment that ends with its line (shell, Slurm, Python), or on a terminal */
+/* in a line comment (shell, Slurm, Python), or on a terminal */
 const char *quote_line(Arena *a, const char *s);
 const char *quote_dot(Arena *a, const char *s); /* between double quotes in Graphviz */
 const char *quote_xml(Arena *a, const char *s); /* text or an attribute's value of SVG and HTML */

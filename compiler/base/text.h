@@ -16,14 +16,15 @@ void text_add(Text *t, const char *s);
 void text_addn(Text *t, const char *s, size_t n);
 void text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds lines, each `columns` further right, or left if negative; each ends with a newline. */
+/* Adds lines, each with `columns` more blanks before it; if negative, with fewer characters at its
+ * beginning.  Each added line ends with a newline. */
 void text_shifted(Text *t, const char *lines, int columns);
 
 /* Nearest of n candidates by edit distance, for "did you mean"; NULL when none is near enough to
  * be a typing error (distance <= 1 + length/3). */
 const char *text_nearest(const char *word, const char *const *candidate, int n);
 /* The candidate that has the meaning of a word of another framework ("padding": "pad"), or NULL.
- * text_nearest calls it first. */
+ * text_nearest calls this function first. */
 const char *foreign_word(const char *word, const char *const *candidate, int n);
 
 /* Whether the word matches the pattern: * stands for any number of characters (also 0), ? for

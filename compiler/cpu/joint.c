@@ -7,7 +7,7 @@
  *
  * Two operands of different calls, one of them written, are in order if they are the same numbers
  * of the same sample: the same buffer with the same distance from one sample to the next.  They are
- * independent if they share no byte of the thread region.  All else needs the barrier.
+ * independent if they share no byte of the thread region.  All other operands need the barrier.
  */
 #include "cpu/parts.h"
 #include "emit/nest.h"
@@ -25,7 +25,7 @@ static int64_t local_bytes(const Graph *g, const Node *root)
     for (int i = 0; i < s->nbuffer; i++)
         if (s->buffer[i].node == root)
             return s->buffer[i].bytes;
-    return INT64_MAX / 2; /* unknown: overlaps all that follows */
+    return INT64_MAX / 2; /* unknown size: overlaps all later offsets */
 }
 
 static bool shares_bytes(const Graph *g, const Node *a, const Node *b)
@@ -50,8 +50,8 @@ static bool conflicts(const Graph *g, const JointOperand *a, const JointOperand 
            !in_order(a->node, b->node);
 }
 
-/* The call after n in the same part of the phase: the same loop over time, or none; NULL: there is
- * none, or loops begin or end before it. */
+/* The call after n in the same loop over time, or outside of loops if n is outside; NULL: there is
+ * no such call, or a loop begins or ends before it. */
 static const Node *next_call(const Phase *p, const Node *n)
 {
     int i = 0;

@@ -81,7 +81,7 @@ static void push_sums(Writer *w, Arguments *s, const Node *n)
                                           (long long)(known ? 1 : w->g->step->slices))});
 }
 
-/* "y, a, (Dense){ ... }": what the kernel passes on. */
+/* "y, a, (Dense){ ... }": the arguments that the kernel passes to the function of the runtime. */
 static const char *passed_on(Writer *w, const Arguments *s)
 {
     Text t = text_new(w->arena);
@@ -90,8 +90,8 @@ static const char *passed_on(Writer *w, const Arguments *s)
     return t.s;
 }
 
-/* One number for the whole program: kernels are compiled for it.  A call without work takes about
- * 10 ns, so small networks have few units. */
+/* The number is the same in the whole program, because kernels are compiled for this number.  A
+ * call without work takes about 10 ns, so small networks have few units. */
 int kernel_prepare_units(const Writer *w)
 {
     const Step *s = w->in->train->step;

@@ -19,8 +19,9 @@ static Signature signature_of(Writer *w, const Nest *t, const Node *n)
     return kernel_signature(w->arena, s.arg, s.n, false);
 }
 
-/* Up to so many numbers, members of a team take whole samples: a barrier takes longer than some of
- * them without work.  Larger calls are divided as equally as possible. */
+/* BY_SAMPLES_MOST: up to this count of numbers in a call, members of a team take whole samples.
+ * Members without work then cost less time than a barrier.  Larger calls are divided as equally as
+ * possible.  VECTOR_MOST: numbers in the longest vector. */
 enum { BY_SAMPLES_MOST = 16384, VECTOR_MOST = 16 };
 
 /* Whether members of a team take whole samples in the loops of t over n. */

@@ -11,8 +11,8 @@ int kernel_prepare_units(const Writer *w);
 typedef struct Statement {
     const char *fn, *args; /* fn NULL: no call */
     bool parts;            /* each thread of a team computes a part of the result (Call.parts) */
-    /* A member of a team computes whole samples: operand[0] from the others.  noperand 0: parts are
-     * others. */
+    /* If each member of a team computes whole samples: the result operand[0], and the operands from
+     * which it is computed.  noperand 0: members divide the result in another way. */
     const Node **operand;
     int noperand;
 } Statement;
@@ -47,13 +47,13 @@ Statement move_statement(Writer *w, const Node *n);
 
 /* The name of a sum over samples, "conv1.weight: "; "" for other values. */
 const char *price_title(Arena *a, const Node *n);
-/* "direct, pooled before tanh   576.0 kFLOP a sample, 58 % of peak expected"; without FLOPs only
- * the algorithm. */
+/* "direct, pooled before tanh   576.0 kFLOP a sample, 58 % of peak expected"; below 1,000 FLOPs
+ * only the algorithm. */
 const char *price_cost(const Writer *w, const Node *n, double flops);
 /* Textbook FLOPs per sample, of convolutions and products only, as in flops_per_sample. */
 double price_flops(const Node *n);
-/* The clock after a call of fn, as text; adds a row to the table of calls.  "" outside of
- * training. */
+/* The statement that reads the clock after a call of fn, " TICK(3);"; adds a row to the table of
+ * calls.  "" outside of training. */
 const char *price_tick(Writer *w, const char *what, const char *fn, Span at, double flops,
                        const char *algorithm, Price p);
 

@@ -156,8 +156,8 @@ static void write_results(Writer *w, int phase)
 }
 
 /* Writes the function of a slice phase.  A single slice phase has forward pass, loss and backward
- * pass.  There are several if a layer needs a sum over the shard or the batch, if there are wide
- * phases, or if ranks add buckets of gradients during the step. */
+ * pass.  A step has several slice phases if a layer needs a sum over the shard or the batch, if
+ * there are wide phases, or if ranks add buckets of gradients during the step. */
 void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 {
     Text *t = &w->body;

@@ -1,5 +1,5 @@
 /* price.c -- predicted times of calls: in the comment above a call, and in the table of `bench
- * --layers`, whose rows have the numbers of the clocks.
+ * --layers`.  The index of a row of this table is the index of the clock after the call.
  */
 #include "cpu/parts.h"
 #include "ops/step_price.h"

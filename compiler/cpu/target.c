@@ -36,7 +36,8 @@ static void write_head(Writer *w, const char *includes, Text *t)
                 "(bytes)))\n\n");
 }
 
-/* Records a phase of the training step.  An update alone runs only after a reduction over ranks. */
+/* Records a phase of the training step, except a phase that only updates: it runs only after a
+ * reduction over ranks or clipping by norm. */
 static void record_phase(Writer *w, int phase, const char *what, double kept, double local)
 {
     const Step *s = w->g->step;
@@ -173,8 +174,7 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* ------------------------------------------------------------------------------- the whole
- * program */
+/* ------------------------------------------------------------------------ the whole program */
 
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
@@ -222,8 +222,7 @@ static const EmitPhase *list_phases(const EmitInput *in, Arena *a, int *n)
     return w.phase;
 }
 
-/* ------------------------------------------------------------------------------- fields of
- * RtProgram */
+/* ---------------------------------------------------------------------- fields of RtProgram */
 
 const char *isa_name(const char *cpu)
 {

@@ -31,8 +31,8 @@ static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
     return count * each;
 }
 
-/* Takes an offset for the operand number `index` from the memory that trials read or write.  Each
- * operand of a trial has another offset in a page. */
+/* Takes an offset for operand `index` from the memory that trials read or write.  The operands of a
+ * trial have different offsets in a page. */
 static int64_t trial_place(int64_t *end, int index, int64_t bytes)
 {
     const int64_t at = (*end + 4095) / 4096 * 4096 + index * 192;

@@ -20,6 +20,6 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk);
 int trials_add(Trials *t, const Node *n);
 
 const char *trials_text(const Trials *t);
-const char *trials_head(void); /* its first lines, which include all headers */
+const char *trials_head(void); /* the first lines of the text, which include all headers */
 
 #endif

@@ -41,7 +41,7 @@ static bool is_columns(const Nest *t)
     return t->n == 2 && !t->out[0] && t->out[1] == 1 && in[1] == 1 && in[0] == t->count[1];
 }
 
-/* Whether the nest has a loop whose terms are added, even if it has only one. */
+/* Whether the nest has a loop whose terms are added, even a loop with one term. */
 static bool has_summed_loop(const Nest *t)
 {
     for (int i = 0; i < t->n; i++)

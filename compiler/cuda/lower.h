@@ -4,7 +4,7 @@
 #include "cuda/call.h"
 
 void cuda_lower(Writer *w, const Node *n); /* adds no call if the call of another node computes n */
-/* the same, and the call for the metric if n is one */
+/* calls cuda_lower, and adds the call for the metric if n is a metric */
 void cuda_lower_node(Writer *w, const Node *n);
 
 void loop_lower(Writer *w, const Node *n); /* loop.c: elementwise */
@@ -52,8 +52,8 @@ typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
  * a gradient, several nodes fit: the first one is the partner, so each node has at most one. */
 const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 
-/* Called when all calls are written: bytes of the workspace after the scratch, with the memory
- * after it. */
+/* Bytes after the scratch: the workspace of the libraries, then parts of sums (Writer.apart_bytes).
+ * Called when all calls are written. */
 int64_t library_workspace(const Writer *w);
 void library_includes(const Writer *w, Text *t); /* writes the headers */
 /* Writes the tables, and the function that opens the libraries. */
@@ -75,8 +75,8 @@ void graph_tables(const Writer *w, Text *t);
  * runtime/cuda/cudnn_graph.h).  The graph contains the first `nfused` operations of `fused`, which
  * follow a convolution (bias, add, activation, batch_moments) or its gradient (relu_d, sum_to).
  * Tensors 1 to 3 are two operands and the result.  Tensor 4 is a bias, with the type of the third
- * input of n, or f32 without one.  The next tensors are an addend, the sums, or the value whose
- * relu is undone.  LAST: channels innermost. */
+ * input of n, or f32 without one.  The next tensors are an addend, the sums, or the result of the
+ * relu whose gradient is computed.  LAST: channels innermost. */
 typedef enum { ORDER_ROW, ORDER_LAST } ImageOrder;
 const char *graph_words(Arena *a, int64_t batch, ImageOrder order, const Node *n,
                         const char *const *fused, int nfused);

@@ -206,8 +206,8 @@ typedef struct Parameters {
     int n;
 } Parameters;
 
-/* A name that no parameter has: the wish, if it is unused and not a single letter, else the next
- * letter. */
+/* A name that no parameter has: `wish`, if this name is unused and not a single letter, else the
+ * next letter. */
 static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
 {
     static const char letters[] = "abcdefghijklmnopqsuvwx";
@@ -257,7 +257,7 @@ static const char *group_name(Writer *w, const int *member, int n)
     return t.s;
 }
 
-/* "most(a_blocks, b_blocks)" of the members that take the first blocks, or the last ones. */
+/* "most(a_blocks, b_blocks)" of the members that take the first blocks, or the last blocks. */
 static const char *most_blocks(Writer *w, CudaCall *const *call, const int *member, int n,
                                bool last)
 {
@@ -274,7 +274,7 @@ static const char *most_blocks(Writer *w, CudaCall *const *call, const int *memb
 }
 
 /* As many blocks as the largest member needs.  Members that take the last blocks of the launch run
- * beside the others. */
+ * at the same time as the others, so their blocks are added. */
 static Blocks *group_blocks(Writer *w, CudaCall *const *call, const int *member, int n)
 {
     Blocks *b = arena_alloc(w->arena, sizeof *b);

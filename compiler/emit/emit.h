@@ -11,7 +11,7 @@
 typedef struct EmitPlan {
     const Node *node;        /* the first node with this graph */
     const char *graph[4];    /* the text of each variant (cuda/words.c) */
-    const char *variants;    /* the same, separated by " | " */
+    const char *variants;    /* all variants, separated by " | " */
     const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
     int nepilogue;
     /* of the chosen variant, such as "bias + relu" or "": operations that the graph computes;
@@ -51,7 +51,7 @@ typedef struct EmitPhase {
     bool slices;               /* threads can compute a unit as a team */
     int units;                 /* 0: many, with equal shares for threads */
     double us;                 /* of all units */
-    double alone_us, barriers; /* of a unit: calls of one member of a team; barriers of a team */
+    double alone_us, barriers; /* of a unit: microseconds of ALONE calls; number of barriers */
     double bytes, local_bytes;
 } EmitPhase;
 
@@ -67,10 +67,10 @@ typedef struct EmitTarget {
     /* the phases of a step, for `tenon show --threads`; *n: their number; NULL: none */
     const EmitPhase *(*phases)(const EmitInput *in, Arena *a, int *n);
 
-    /* For the files of emit/: texts inside of what all targets share. */
+    /* For the files of emit/: the texts of a target in the parts that all targets share. */
 
-    /* The comment above the call of n: text before its shapes, such as "conv1.weight: ", and text
-     * after them.  flops: textbook FLOPs per sample. */
+    /* The comment above the call of n: text before the shapes, such as "conv1.weight: ", and text
+     * after the shapes.  flops: textbook FLOPs per sample. */
     const char *(*title)(Arena *a, const Node *n);
     const char *(*cost)(const struct Writer *w, const Node *n, double flops);
     /* Fields of RtProgram.  machine_fields: the processor or GPU; memory_fields: memory of a
@@ -93,8 +93,8 @@ typedef struct EmitUnit {
     bool once;
 } EmitUnit;
 /* A hash of the definition of a training run, which checkpoints store: 16 hex digits.  It covers
- * network, recipe, batch, shards and dtype, but not lines of the file or kernels.  It covers the
- * number of epochs only if the schedule depends on this number. */
+ * network, recipe, batch, shards and dtype, but not the data set, the seed, lines of the file or
+ * kernels.  It covers the number of epochs only if the schedule depends on this number. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 /* Whether the textbook count of FLOPs includes n: products and attention (OP_FLOPS). */
 bool emit_counts_flops(const Node *n);

@@ -31,8 +31,8 @@ static void open_loop(Writer *w, const Loop *l, const char *indent)
              indent, (long long)(l->reversed ? l->steps - 1 : l->steps));
 }
 
-/* Opens the condition under which a stretch of l runs.  l runs inside of a loop in the other
- * direction, at the last step of each stretch. */
+/* Opens the condition under which l runs a stretch of its steps (pass stretch).  l runs inside of a
+ * loop in the other direction, at the last step of each stretch. */
 static void open_stretch(Writer *w, const Loop *l, const char *indent)
 {
     const long long last = l->steps - 1, k = l->every;

@@ -87,7 +87,7 @@ static const char *counted(Arena *a, int64_t n, const char *thing)
     return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
 }
 
-/* The first comment without its end: contents of the program, and its memory. */
+/* Writes the first comment, without its end: contents and memory of the program. */
 void program_head(Writer *w, Text *t)
 {
     const bool whole_shards = target_of(w->in->options).whole_shards;

@@ -4,7 +4,7 @@
 #include "emit/writer.h"
 #include <string.h>
 
-/* The first batched input. */
+/* The first input that has real numbers for each sample and is no constant; NULL: none. */
 static const Node *source_of(const Node *n)
 {
     for (int i = 0; i < n->nin; i++)
@@ -34,7 +34,7 @@ static void price_comment(Writer *w, Text *t, const Node *n, const char *indent)
         text_printf(t, "   %s", cost);
 }
 
-/* Adds the line of the model before the first of its calls. */
+/* Writes the line of the model above the first call that this line causes. */
 static void origin(Writer *w, Text *t, const Node *n, int *line, const char *indent)
 {
     if (!n->span.source || n->span.line == *line)
@@ -48,9 +48,9 @@ static void origin(Writer *w, Text *t, const Node *n, int *line, const char *ind
                 quote_c_comment(w->arena, text));
 }
 
-/* A line ends after a comma between arguments of a call, not after a comma of an inner call.  The
- * first `guard` characters have a call in parentheses: the commas of this call are one level
- * deeper. */
+/* Writes s, with a line break where a line would be too long.  A line ends after a comma between
+ * arguments of a call, not after a comma of an inner call.  The first `guard` characters are a test
+ * such as "if (!f(a, b))", in which the arguments are one level of parentheses deeper. */
 static void wrap(Text *t, const char *s, size_t guard, const char *indent)
 {
     const size_t lead = strlen(indent);

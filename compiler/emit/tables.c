@@ -138,8 +138,8 @@ static void buckets(const Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* Writes the predicted times of the units of sums, by which the program first divides these units
- * among threads. */
+/* Writes the predicted times of the units of sums.  The program uses these times when it first
+ * divides the units among threads. */
 static void ranges(const Writer *w, Text *t)
 {
     if (w->ranges.len)

@@ -9,7 +9,7 @@ typedef struct KeyValue {
 } KeyValue; /* --set optimizer.lr=0.1 */
 
 typedef struct FrontOptions {
-    /* the model of the file; NULL = the one trained, or the only one, or the last */
+    /* name of the model; NULL: the model of the train block, else the last model of the file */
     const char *model;
     const KeyValue *set;
     int nset;

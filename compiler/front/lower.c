@@ -1,9 +1,9 @@
-/* lower.c -- turns a model into a graph: makes the input and the numbers of the head, then runs the
- * body. */
+/* lower.c -- turns a model into a graph: declares the parameters and the input of the model, then
+ * runs the body. */
 #include "front/lower.h"
 #include <string.h>
 
-/* Makes the input node; its dimensions are numbers of the head. */
+/* Makes the input node.  Its dimensions are expressions of the other parameters of the model. */
 static Node *input_node(Lower *l, const ParamDecl *p)
 {
     static const char *const letters[SHAPE_MAX + 1] = {"",     "F",     "TF",    "CHW",
@@ -60,7 +60,7 @@ static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot 
     return true;
 }
 
-/* The numbers of the head come first: the dimensions of the input can use them. */
+/* Declares the input last, because its dimensions can use the other parameters. */
 static void model_params(Lower *l, const Decl *model, Override *set, int nset)
 {
     for (int i = 0; i < model->params.n; i++) {

@@ -27,7 +27,7 @@ static void leave(Sem *s, int mark)
     }
 }
 
-/* Suggests a name among all that are allowed here. */
+/* Suggests the nearest of all names that are allowed here. */
 static void suggest_name(Sem *s, const char *word, bool call)
 {
     int n = 0, more = 0;
@@ -232,7 +232,7 @@ static void bind(Sem *s, Stmt *t)
     names_declare(s, t->name, t->name_span);
 }
 
-/* The name of a loop must be new: it would hide another name. */
+/* The variable of a loop must have a new name, so that it hides no other name. */
 static void loop_name(Sem *s, const char *name, Span at, const char *what)
 {
     if (map_get(&s->names, name)) {

@@ -180,8 +180,8 @@ const Span *parse_open(const Parser *p, char *bracket)
     return p->depth ? &p->opened[p->depth - 1] : NULL;
 }
 
-/* Called at a declaration or the end of the text inside of an open '{': reports it once, and closes
- * the '{'. */
+/* Called inside of an open '{', at a declaration or at the end of the text: reports the missing '}'
+ * once, and closes the '{'. */
 static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
 {
     if (innermost(p) == '{' && !p->wanted_closer && !p->fatal) {
@@ -226,8 +226,8 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
     return p->last = token;
 }
 
-/* Reports a NUL byte.  Text has none, and flex would be slow in a run of them, so the parser
- * stops. */
+/* Reports a NUL byte.  A text has no NUL bytes, and flex is slow in a sequence of NUL bytes, so the
+ * parser stops. */
 static bool has_nul(Parser *p)
 {
     const char *text = p->source->text, *nul = memchr(text, 0, p->source->len);

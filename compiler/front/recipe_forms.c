@@ -1,7 +1,7 @@
 /* recipe_forms.c -- tables of the values of a train block that are written as calls: sgd(lr = 0.1).
  *
- * A row describes a form with its fields, ranges and defaults.  `tenon` reads recipes by these
- * tables, and the manual prints them.
+ * A row describes a form with its fields, ranges and defaults.  The front end reads train blocks
+ * with these tables, and the manual prints the tables.
  */
 #include "front/train.h"
 #include <math.h>

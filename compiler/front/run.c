@@ -2,7 +2,7 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* After a condition that is poison, all names that its bodies can bind become poison. */
+/* If a condition is poison (value.h), all names that its bodies can bind become poison. */
 static void poison_body(Lower *l, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
@@ -110,7 +110,7 @@ static void run_bind(Lower *l, const Stmt *t)
 void lower_run(Lower *l, const Body *body)
 {
     if (++l->depth > DEPTH_EVAL) {
-        lower_step(l, (Span){0}, STEPS_MAX + 1); /* reports too deep a nesting as a spent budget */
+        lower_step(l, (Span){0}, STEPS_MAX + 1); /* reports an exceeded budget */
         l->depth--;
         return;
     }

@@ -88,7 +88,7 @@ const char *lower_path(Lower *l, const char *kind)
         count = arena_alloc(l->arena, sizeof *count);
         map_set(&s->ordinal, kind, count);
     }
-    /* numbers the layer: the name must differ from names of bindings, also later ones */
+    /* adds a number; the name must differ from the names of all bindings, also of later ones */
     while (!leaf) {
         leaf = arena_printf(l->arena, "%s%d", kind, ++*count);
         if (map_get(&s->taken, leaf) || (s->decl && map_get(&s->decl->leaves, leaf)))

@@ -17,7 +17,7 @@ static bool is_path(const KeyValue *s)
            !strchr(s->value, '(');
 }
 
-static bool is_plain(const char *key) /* NAME or NAME.NAME: what the grammar accepts */
+static bool is_plain(const char *key) /* only characters of NAME and NAME.NAME */
 {
     for (const char *p = key; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '_' && *p != '.')

@@ -138,7 +138,7 @@ static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
 }
 
 /* Whether two values of one kind are equal; compares lists item by item.  The recursion is as deep
- * as the source text, which is bounded. */
+ * as the nesting of the lists. */
 static bool values_equal(Value x, Value y)
 {
     if (value_number(x) && value_number(y))

@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Figures are for dense products, without sparsity.  Times were measured on an H100 (bench/GPU.md),
- * and are assumed for the other GPUs: a kernel of a CUDA graph, a barrier of all blocks with two on
- * each multiprocessor, and a barrier of a cluster of 16 blocks. */
+/* Figures are for dense products, without sparsity.  Three times were measured on an H100
+ * (bench/GPU.md), and are assumed for all GPUs of the table: of a kernel in a CUDA graph, of a
+ * barrier of all blocks with two blocks on each multiprocessor, and of a barrier of a cluster of 16
+ * blocks. */
 #define KERNEL_S  0.9e-6
 #define BARRIER_S 1.5e-6
 #define CLUSTER_S 0.5e-6

@@ -23,7 +23,7 @@ typedef struct Gpu {
     int processors; /* streaming multiprocessors */
     int shared;     /* bytes for each processor; a block uses 1,024 more than its kernel declares */
     bool clusters;
-    /* seconds of a barrier between all blocks of the GPU, or of a cluster: assumed, not measured */
+    /* seconds of a barrier between all blocks of the GPU, or between the blocks of a cluster */
     double barrier_all, barrier_cluster;
 } Gpu;
 

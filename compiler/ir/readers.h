@@ -1,8 +1,8 @@
 /* readers.h -- the readers of each value: an index over a graph, so that passes need no search.
  *
  * readers_new builds the index in one walk over the graph.  Edits through readers_* keep the index
- * valid; after any other edit a new index is needed.  Node.seat is the index of the entry of a
- * node, so only the latest index of a graph is valid.
+ * valid; after any other edit a new index is needed.  Node.seat is the position of a node's entry
+ * in the index, so only the latest index of a graph is valid.
  */
 #ifndef READERS_H
 #define READERS_H

@@ -4,8 +4,8 @@
 #include "ir/recipe.h"
 #include <string.h>
 
-/* axes: one letter for each dimension, or NULL.  Cuts a rank above SHAPE_MAX, which callers have
- * reported before. */
+/* axes: one letter for each dimension, or NULL.  Drops the dimensions after SHAPE_MAX; callers have
+ * reported this error before. */
 Shape shape_make(bool batched, const char *axes, const int64_t *dim, int rank)
 {
     Shape s = {.batched = batched, .rank = rank < SHAPE_MAX ? rank : SHAPE_MAX};
@@ -16,7 +16,7 @@ Shape shape_make(bool batched, const char *axes, const int64_t *dim, int rank)
     return s;
 }
 
-/* Returns INT64_MAX instead of an overflow; it is larger than all limits. */
+/* On overflow, returns INT64_MAX, which is larger than all limits. */
 int64_t shape_count(const Shape *s)
 {
     int64_t count = 1;

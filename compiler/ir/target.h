@@ -19,15 +19,15 @@ typedef struct Target {
     bool whole_shards; /* a call computes a whole shard: threads of a GPU share the samples */
     bool packs;        /* kernels read packed weights, in panels as wide as their tiles */
     bool panels;       /* kernels can add a gradient over all shards, by panels of weights */
-    bool by_step;      /* a product of one step has the bits of a product of all steps */
+    bool by_step;      /* the product of one time step has the bits of the product of all steps */
     bool textbook;     /* prices use the textbook count of FLOPs: reference kernels, or a library */
-    bool remakes;    /* pass recompute drops cheap values of large networks, by processor prices */
+    bool remakes;    /* in large networks, pass recompute drops values with a low processor price */
     bool scratch;    /* kernels get memory for Op.scratch; GPU kernels use shared memory */
     bool finds_norm; /* the device computes the norm of the gradients, in its own scratch */
     bool updates_late; /* an update can wait for the next step's forward pass */
     bool looks_last;   /* the loss is tested only after the last phase */
-    /* pass plan reuses the memory of a value of at most this size only some calls later, so that
-     * calls can share a launch; -1: it reuses all memory at once */
+    /* pass plan reuses the memory of a value of at most this many bytes only some calls later, so
+     * that calls can share a launch; -1: pass plan reuses all memory immediately */
     int64_t reuse_late;
     double message; /* seconds of a message between ranks, without its bytes */
     double byte;    /* seconds of a byte in an all-reduce, both directions */

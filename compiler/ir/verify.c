@@ -6,7 +6,7 @@
 typedef struct Verify {
     const Graph *g;
     Diag *scratch;
-    char *seen;        /* by id: stands earlier in the list */
+    char *seen;        /* by id: whether the node stands earlier in the list */
     const char *wrong; /* the first fault */
 } Verify;
 

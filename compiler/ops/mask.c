@@ -1,10 +1,10 @@
-/* mask.c -- marks the positions of a padded text that count: y[t] = 0 where token t is padding,
- * else 1.  It has no gradient.
+/* mask.c -- marks the padding of a text: y[t] = 0 where token t is padding, else 1.  It has no
+ * gradient.
  *
  *   tokens (N, T) or (N)   y (N, T) or (N)
  *
- * Uses: lstm(h, 128, mask = m); sums and means of the positions that count; scores of attention, as
- * s + (m - 1) * 1e9.
+ * Uses: lstm(h, 128, mask = m); sums and means over the positions without padding; scores of
+ * attention, as s + (m - 1) * 1e9.
  */
 #include "ops/check.h"
 #include "ops/example.h"

@@ -7,8 +7,8 @@
 #include "ops/wino_price.h"
 #include "runtime/constants.h"
 
-static const double WINO_CYCLES = 20; /* a vector of one tile gathered or scattered */
-/* added to WINO_CYCLES if points come from the L2 and taps are not adjacent */
+static const double WINO_CYCLES = 20; /* to gather or scatter one vector of one tile */
+/* in addition to WINO_CYCLES, if points come from the L2 and taps are not adjacent */
 static const double BACK_CYCLES = 30;
 
 /* ---- Winograd */
@@ -44,17 +44,17 @@ static int64_t wino_block(const Market *k, double points, int64_t in, int64_t ou
     return fit > RT_WINO_BLOCK ? RT_WINO_BLOCK : fit < k->core->rows ? k->core->rows : (int64_t)fit;
 }
 
-/* Number of vectors in the product of the last panel.  With AVX-512, half a vector counts as half
- * (wino_product_tile). */
+/* Number of vectors in the product of the last panel.  With AVX-512, a vector of which at most half
+ * is used counts as 0.5, unless it is the only one (wino_product_tile). */
 static double last_vectors(const Market *k, int64_t left)
 {
     const bool half = k->core->vector_bytes == 64 && 2 * left <= 3 * k->lanes;
     return left <= k->lanes ? 1 : half ? 1.5 : 2;
 }
 
-/* `tiles` tiles of m x m outputs, from `in` to `out` channels.  The products of each block of tiles
- * read all filters, at half the nominal rate.  With 256 channels at 14 x 14, the products do not
- * wait for filters. */
+/* Adds the price of `tiles` tiles of m x m outputs, with `in` input and `out` output channels.  The
+ * products of each block of tiles read all filters, at half the nominal rate.  With 256 channels at
+ * 14 x 14, the products do not wait for filters. */
 static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64_t out, int64_t m,
                      int64_t r)
 {
@@ -94,7 +94,8 @@ void wino_price_dx(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 }
 
 /* The kernel (winograd_dw.h) divides input and output channels into blocks.  The kernel transforms
- * a tile of one side again for each block of the other side. */
+ * a tile of dy again for each block of inputs, and a tile of x again for each block of outputs.  If
+ * all tiles fit into one product, the kernel transforms a tile of x only once. */
 void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
     const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;

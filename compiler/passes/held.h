@@ -7,8 +7,8 @@
 /* A range of bytes: from .. to - 1. */
 typedef struct Held {
     int64_t from, to;
-    const Node *by;     /* the value that was last written to these bytes, or last touched them */
-    const Graph *graph; /* the graph of this value */
+    const Node *by;     /* the node that last wrote or touched these bytes */
+    const Graph *graph; /* the graph of this node */
     int phase;          /* the phase of this graph that wrote or touched them */
     int64_t when;       /* time of the replay */
     /* bytes of a row, if each unit touches only the rows of its own samples or slice; else 0 */

@@ -2,7 +2,7 @@
  * of one step are neighbours.
  *
  *   scan_stack(v)    the kernel of v writes into the sequence; nothing is copied
- *   scan_item(x)     lies in x
+ *   scan_item(x)     is a part of x in memory; nothing is copied
  *
  * Dense layers, biases and elementwise ops accept the rows of a sequence in any order, if all
  * operands have the same order.  Such ops next to a scan get the order of the scan.  If an op of
@@ -70,8 +70,8 @@ static bool wants(const Readers *r, const Node *n)
     return want;
 }
 
-/* Marks the sequences that get layout TIME: those that can have it, all of whose readers accept it,
- * and that are connected with a scan. */
+/* Marks the sequences that get layout TIME.  Such a sequence can have this layout, all its readers
+ * accept this layout, and the sequence is connected with a scan. */
 static void mark(const Graph *g, const Readers *r)
 {
     for (int i = 0; i < g->nnode; i++)

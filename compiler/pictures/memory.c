@@ -2,8 +2,8 @@
  *
  * There is a panel for each region whose memory is reused: memory from top to bottom, the step from
  * left to right.  A box is a buffer, from the phase or call that writes it to the last one that
- * reads it.  The lifetimes of buffers of a shard are phases; those of buffers of a thread are calls
- * of one phase.  White memory is unused.  A bar shows the memory that is always in use.
+ * reads it.  Lifetimes are counted in phases for buffers of a shard, and in calls of one phase for
+ * buffers of a thread.  White memory is unused.  A bar shows the memory that is always in use.
  */
 #include "base/quote.h"
 #include "ir/step.h"
@@ -16,7 +16,7 @@ enum { WIDE = 1000, HIGH = 320, LEFT = 90, GAP = 56, TEXT = 11 };
 typedef struct Panel {
     Text *out;
     const Step *step;
-    bool thread;         /* thread or shard region */
+    bool thread;         /* true: thread region; false: shard region */
     int64_t bytes, used; /* size of the region; part that training uses */
     int first, last;     /* phases or calls */
     double top;

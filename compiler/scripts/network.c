@@ -5,8 +5,8 @@
  * has the templates of classes and operations.  The nodes of a block instance stand next to each
  * other; their block paths begin with the path of the instance.  The class of an instance is
  * written from its nodes; instances with the same text share a class.  A value with one reader is
- * written inside the expression of the reader.  Other values, and those with a name in the model
- * file, become variables, with this name if it is free.
+ * written inside the expression of the reader.  Other values become variables, and so do values
+ * with a name in the model file.  The variable has this name if the name is free.
  */
 #include "ops/op.h"
 #include "scripts/python.h"
@@ -178,8 +178,8 @@ static bool mentions(const char *text, const char *word)
     return false;
 }
 
-/* Whether a line after the line of n reads a value with the name `word`, or an expression with the
- * name is not written yet. */
+/* Whether the text of a value other than n contains the variable `word`, and a later line still
+ * reads this value. */
 static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *word)
 {
     for (int id = 0; id < p->g->next_id; id++)
@@ -188,8 +188,8 @@ static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *wo
     return false;
 }
 
-/* The variable for n: its name in the model file; with a number, if another value with this name is
- * still needed. */
+/* The variable for n: its name in the model file, or "h" without one; with a number, if another
+ * value with this name is still needed. */
 static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name)
 {
     const char *base = name && !python_word(name) ? name : "h", *word = base;

@@ -237,7 +237,8 @@ static void add_preprocessing(const Normalize *n, const Augment *u, PlaceList *l
 
 /* ---- initial weights, optimizer, schedule */
 
-/* magnitude: normal with deviation sqrt(magnitude / fan), or uniform in +-sqrt(magnitude / fan). */
+/* init_magnitude: weights are normal with standard deviation sqrt(magnitude / fan), or uniform in
+ * +-sqrt(magnitude / fan). */
 static void add_init(const Init *i, PlaceList *l)
 {
     static const char *const fans[] = {[FAN_IN] = "in", [FAN_OUT] = "out", [FAN_AVG] = "avg"};

@@ -20,7 +20,7 @@ typedef struct Reader {
 
 /* ---- options that exclude each other */
 
-/* Options that a program for a GPU cannot combine. */
+/* Reports the first option that programs for a GPU do not have yet. */
 static bool supported_cuda(const Command *c, Diag *d)
 {
     const struct {
@@ -64,7 +64,7 @@ static bool supported_to(const Command *c, Diag *d)
     return false;
 }
 
-/* "13.0", as tenon-plan reads it; also where no graph is planned. */
+/* Whether `word` is a CUDA version as tenon-plan reads it: "13.0". */
 static bool is_driver(const char *word)
 {
     int major = 0, minor = 0, end = 0;

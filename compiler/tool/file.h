@@ -27,7 +27,7 @@ bool dir_exists(const char *path);
 const char *path_join(Arena *a, const char *dir, const char *name);
 const char *path_stem(Arena *a, const char *path); /* "models/lenet.tn" -> "lenet" */
 
-/* A file that is removed if a signal ends the compiler; NULL = none.  The string must stay. */
+/* Sets the file that is removed if a signal ends the compiler; NULL: none.  Keeps the pointer. */
 void file_volatile(const char *path);
 
 #endif

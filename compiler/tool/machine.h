@@ -7,7 +7,7 @@ typedef struct Machine {
     const char *name; /* "x86-64-v4" */
     const char *cflags;
     int vector_bytes; /* 0: no vectors, one number at a time */
-    bool x86;         /* x86 or ARM; a C compiler makes code for one of them */
+    bool x86;         /* true: x86; false: ARM.  A C compiler makes code for one of them */
     bool any;         /* for every processor of the C compiler's target */
 } Machine;
 

@@ -17,8 +17,8 @@
 
 static const Span nowhere;
 
-/* Runs tenon-plan.  If a signal comes meanwhile, the caller cleans up and passes it on
- * (process_signal). */
+/* Runs tenon-plan.  If a signal comes meanwhile (process_signal), the caller cleans up and calls
+ * process_pass_on. */
 static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
 {
     Argv v = {0};
@@ -99,7 +99,7 @@ static void keep_plan(Arena *a, Cache *cache, const char *version, const PlanWis
 
 /* ---- plans that are not in the cache */
 
-/* The reason is the last line of the output. */
+/* Reports that tenon-plan has failed; the last line of its output is the reason. */
 static bool broken(Diag *d, const Process *p)
 {
     Arena *a = diag_arena(d);

@@ -146,8 +146,8 @@ static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
     return NULL;
 }
 
-/* The block instance that has the row of n, if instances inside of `depth` others are one row each;
- * NULL: n has a row of its own. */
+/* The block instance whose row contains n: the instance around n that is nested `depth` deep, or
+ * the innermost instance if the nesting is less deep; NULL: n has a row of its own. */
 static const char *folded(Arena *a, const Node *n, int depth)
 {
     const char *end = n->block;
