@@ -46,8 +46,8 @@ enum {
 
 enum { RT_THREADS_MOST = 1024 }; /* of a process: the most that --threads accepts */
 
-/* Teams of threads that compute units of a slice phase together.  With g teams of m = floor(T / g)
- * members, U units take
+/* Teams of threads that compute units of a slice phase together.  With T threads in g teams of
+ * m = floor(T / g) members, U units take
  *
  *   ceil(U / g) (alone + (unit - alone) / (m E) + barriers * 2 ceil(log2 m) L)
  *
@@ -141,11 +141,11 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
     return ((m + RT_TILE_ROWS(tile) - 1) / RT_TILE_ROWS(tile)) *
            ((n + RT_TILE_COLUMNS(tile) - 1) / RT_TILE_COLUMNS(tile));
 }
-/* A step that is one launch has no registers for the largest tile, but in gradients of weights
+/* A step that is one launch has no registers for the largest tile, except in gradients of weights
  * (rt_split). */
 enum { RT_TILE_ONE_LAUNCH = RT_TILE_32_128 };
-/* The tile, `first` or a smaller one, with which m x n results take the shortest time: that of all
- * tiles, rounded up to a full GPU. */
+/* The tile, `first` or a smaller one, with which m x n results take the shortest time.  The time is
+ * that of all blocks; fewer blocks than RT_FULL take the time of RT_FULL blocks. */
 RT_FORMULA int rt_tile(int first, int64_t m, int64_t n)
 {
 #ifdef RT_TILE_ONLY /* a test: one tile for all products */

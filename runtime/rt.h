@@ -9,7 +9,7 @@
  * runtime does not know layers; it knows parameters (for checkpoints), phases and sizes.
  *
  * Memory is one arena with three kinds of region; each offset is a literal of the generated file:
- *   fixed    one copy: parameters, optimizer states, packed weights, reduced gradients
+ *   fixed    one copy: parameters, optimizer states, packed weights, statistics of all shards
  *   shard    one for each shard of this process: what a phase leaves for a later one, and partial
  *            sums over samples
  *   thread   one for each slice that is computed at a time: its current values
@@ -61,8 +61,8 @@ typedef struct Rt {
     int64_t shard_bytes; /* from one shard's region to the next */
     int shards;          /* shards of this process (or group) */
     int first_shard;     /* index of the first one in the global batch */
-    /* NULL: the weight gradient updates the weights.  Else sums go here, in the layout of the
-     * gradients in `fixed`. */
+    /* NULL: the phases of gradients update the weights.  Else sums go here, at the offsets of
+     * RtSum. */
     char *grad;
     /* the batch: sample i of the global batch is row index[i] of the data */
     const void *x;         /* stored samples, row-major (C, H, W) */
@@ -97,8 +97,9 @@ typedef struct Rt {
     const char *carried;
     char *carry, *cache;
     int64_t position;
-    /* Tokens are below vocab, or padding.  These two fields are not beside x, because there they
-     * move fields that each call reads to other cache lines: 7 % of a step of 16,384 tokens. */
+    /* Tokens are below vocab, or padding.  These two fields are not beside x: there, they would
+     * move fields that each call reads to other cache lines, which costs 7 % of a step of 16,384
+     * tokens. */
     int64_t vocab;
     int *wrong; /* 1: a token was out of this range, because a file changed; NULL on a device */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
@@ -127,11 +128,11 @@ typedef struct RtPhase {
     void (*known)(const Rt *r, char *thread, int unit);
     const RtKnown *row;
     int nrow;
-    /* for bench --simulate: bytes of a step that the phase reads or writes and another phase
-     * writes or reads, each value once; bytes of values inside the phase, twice */
+    /* for bench --simulate, in a step: bytes of values outside of thread regions, each value once;
+     * bytes of values inside of thread regions, each twice: written and read */
     double bytes, local_bytes;
-    /* slice phases: predicted microseconds of a unit on one thread, and of those of its calls that
-     * one member of a team makes for all; barriers of a team in a unit */
+    /* slice phases: predicted microseconds of a unit on one thread; the part of them in calls that
+     * one member of a team makes for all members; barriers of a team in a unit */
     double unit_us, alone_us, barriers;
 } RtPhase;
 
@@ -181,9 +182,9 @@ typedef struct RtParam {
 } RtParam;
 
 /* A sum over samples that a step reduces.  offset: in r->grad; count: reals (for gradcheck and
- * --groups); param: index of the parameter whose whole gradient it is, or -1.  In the region of a
- * group or rank, sums lie one after another, `grad_bytes` in all: first gradients, then other sums
- * (statistics for running averages). */
+ * --groups); param: index of the parameter whose whole gradient it is, or -1.  In r->grad, sums lie
+ * one after another, `grad_bytes` in all: first gradients, then other sums (statistics for running
+ * averages). */
 typedef struct RtSum {
     int64_t offset, count;
     int param;
@@ -259,10 +260,10 @@ typedef struct RtGrid {
 extern _Thread_local RtTeam rt_team;
 void rt_team_wait(void);
 RtGrid rt_team_grid(int64_t rows, int64_t columns);
-/* The numbers of parts alone, which are the same for all members. */
+/* The same without `row` and `column`: the numbers of parts, equal for all members. */
 RtGrid rt_team_shape(int64_t rows, int64_t columns);
-/* The argument of the first member, with a barrier.  Another barrier must follow before the next
- * call. */
+/* Returns the first member's argument to all members, after a barrier.  Another barrier must follow
+ * before the next call. */
 void *rt_team_share(void *own);
 /* Fills `bytes` bytes with zeros; members share them in whole cache lines. */
 void rt_team_clear(void *at, int64_t bytes);
@@ -333,7 +334,7 @@ typedef struct RtProgram {
     int nrange;           /* 0: all units take the same time */
     const RtPhase *train; /* one training step */
     int ntrain;
-    const RtPhase *test; /* one batch of an evaluation; the same slices; thread_bytes covers both */
+    const RtPhase *test; /* one batch of an evaluation; slices and thread_bytes as of `train` */
     int ntest;
     /* generate: one token of one text, index[0].  carried: reals of states; cached: reals of keys
      * and values; window: positions at most, 0: any number.  token NULL: the program evaluates only

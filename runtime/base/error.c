@@ -35,7 +35,7 @@ static bool swap(const char *from, const char *to)
     return false;
 }
 
-/* The one file whose name another run can have taken: its name and its descriptor. */
+/* The only unfinished file whose name another run can take: its name and its descriptor. */
 static _Atomic(const char *) shared_name;
 static volatile sig_atomic_t shared_fd = -1;
 
@@ -109,7 +109,7 @@ void rt_keep_messages(int fd)
     keeps = fd;
 }
 
-/* A failed write to the log changes neither the end of the program nor its time. */
+/* A failed write to the log is ignored.  After an error, the write waits at most 1 s. */
 static void keep_message(const char *kind, const char *text)
 {
     if (*kind == 'e')
@@ -172,7 +172,8 @@ static void __attribute__((noreturn)) end_process(int code)
 
 static void __attribute__((noreturn)) die(int code, const char *fmt, va_list ap)
 {
-    /* Rank 0 has 1 s to report an error that all ranks make; its launcher then ends this rank. */
+    /* If the error occurs on all ranks, rank 0 has 1 s to report it.  The launcher then ends this
+     * rank. */
     if (quiet) {
         signal(SIGTERM, SIG_DFL);
         sleep(1);

@@ -1,12 +1,12 @@
 /* fanout.h -- which thread starts which others: a tree over sockets, caches and groups of threads.
  *
  * Threads are numbered in the order of their processors, so that the threads of a group, a cache
- * and a socket are neighbours.  The first thread of each is its leader.  Leaders of sockets form a
- * binomial tree; so do, in each socket, leaders of caches; in each cache, leaders of groups; in
- * each group, threads.  A parent has a lower number than its children, so threads 0 .. n - 1 are a
- * tree of their own for each n.
+ * and a socket are neighbours.  The first thread of each is its leader.  The tree consists of
+ * binomial trees: over the leaders of all sockets; in each socket, over the leaders of its caches;
+ * in each cache, over the leaders of its groups; in each group, over its threads.  A parent has a
+ * lower number than its children, so threads 0 .. n - 1 are a tree of their own for each n.
  *
- * Messages pass from parents to children, one after another, the largest part of the tree first.
+ * A parent sends a message to one child after another, first to the child with the largest subtree.
  * The last of T threads gets its message after ceil(log2 T) messages if the parts of each level are
  * powers of two, else after at most two more.  The answers need as many messages.
  */
@@ -25,7 +25,7 @@ typedef struct Fanout {
     int threads, groups;
     int *group;           /* [threads]: index of the thread's group */
     FanoutGroup *part;    /* [groups] */
-    int *parent;          /* [threads]: -1 of thread 0 */
+    int *parent;          /* [threads]: -1 for thread 0 */
     int *nchild, **child; /* [threads]: children in the order of messages */
 } Fanout;
 
@@ -33,7 +33,7 @@ typedef struct Fanout {
 void fanout_plan(Fanout *f, const Processor *p, int threads);
 void fanout_free(Fanout *f);
 
-/* Number of messages, one after another, until the last of threads 0 .. n - 1 has one. */
+/* Number of consecutive messages after which each of threads 0 .. n - 1 has received one. */
 int fanout_rounds(const Fanout *f, int n);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64 bits over a stream of bytes; the same for each division of the stream into pieces. */
+/* 64 bits over a stream of bytes; they do not depend on its division into pieces. */
 typedef struct Hash {
     uint64_t h, bytes, word;
 } Hash;

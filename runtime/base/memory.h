@@ -19,8 +19,8 @@ static inline int64_t memory_round(int64_t bytes)
 void *memory_map(int64_t bytes, bool touch, const char *what);
 
 /* Maps the first `bytes` bytes of a file, followed by MEMORY_SLACK readable bytes or more.  write:
- * changes go to the file, at the latest in memory_sync_file.  Both functions die and name `what`.
- * mapped.h reports a broken file by `what`, so the string must stay valid. */
+ * changes go to the file, at the latest in memory_sync_file.  On an error, both functions die and
+ * name `what`.  The string must stay valid, because mapped.h uses it in later messages. */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what);
 void memory_sync_file(void *at, int64_t bytes, const char *what);
 

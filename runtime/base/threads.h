@@ -46,10 +46,10 @@ typedef struct Placement {
 Pool *pool_on(const Placement *x);
 Pool *pool_new(int threads); /* not pinned; counts as one cache */
 void pool_free(Pool *p);     /* a program does not free its pool */
-/* T threads in name: units run on the caller, and are timed (simulation.h). */
+/* Stands for T threads: units run on the caller, and are timed (simulation.h). */
 Pool *pool_simulated(int threads);
 struct Simulation *pool_simulation(const Pool *p); /* NULL: the threads are real */
-/* What the next job is, for a simulation; see simulation_next. */
+/* Describes the next job to a simulation; see simulation_next. */
 void pool_next(Pool *p, const char *what, double bytes, double local);
 int pool_threads(const Pool *p);
 bool pool_crowded(const Pool *p);                            /* more threads than processors */

@@ -6,7 +6,8 @@
  * Each rank sends 2 (size - 1) / size of the vector in 2 log2(size) messages.
  *
  * Otherwise every rank adds one piece of the vector: the others send it the piece of their nodes,
- * and it sends the sum back.  That takes up to a few times the bytes, and gives the same bits.
+ * and it sends the sum back.  Ranks then send up to a few times as many bytes; the bits are the
+ * same.
  *
  * A long vector is divided into stretches.  With halving, several stretches are pending, each one
  * message ahead of the next: while one is added, the link transfers another.  Such a sum can pause
@@ -119,7 +120,7 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
     return seconds[TIMES * 2 / 5];
 }
 
-/* The length of a stretch, which the slowest link of all ranks decides.  If several sums can be
+/* The length of a stretch; it depends on the slowest link of all ranks.  If several sums can be
  * pending, stretches are short on slow links, so that an urgent sum need not wait.  A single sum
  * has long stretches on slow links, which use the link best, and on fast links stretches that stay
  * in the cache.  The time of a short message is subtracted: it is the time until a waiting rank
@@ -193,7 +194,7 @@ static bool exchanged(const CommState *s, Stretch *t)
     return t->sent < 0 && t->awaited < 0;
 }
 
-/* Begins message `message` of stretch i after the message before it; false: that one is pending. */
+/* Starts message `message` of stretch i; false: the stretch's previous message is still pending. */
 static bool next_message(Comm *c, Halving *h, int i, int message)
 {
     const int deep = levels(c->size), ring = 2 * deep + 1, bytes = h->s->real_bytes;

@@ -4,7 +4,8 @@
 #include "comm/launch.h"
 #include "comm/tcp_greet.h"
 
-/* A line is a TCP connection.  Questions must overtake data, so they have a line of their own. */
+/* A line is a TCP connection.  Questions between ranks (watch.c) must overtake data, so they have a
+ * line of their own. */
 enum { TCP_DATA, TCP_WORDS, TCP_LINES };
 
 typedef struct Peer {

@@ -1,5 +1,5 @@
-/* tcp_join.c -- greetings of many connections at a time: this rank's outgoing calls and incoming
- * ones, until all lines of a run exist.
+/* tcp_join.c -- greetings of many connections at a time: this rank's calls (outgoing connections)
+ * and incoming connections, until all lines of a run exist.
  *
  * Any process that can reach the port can connect to it.  So nothing blocks on a single greeting
  * (tcp_greet.h), and each greeting has a few seconds.  Incoming connections share a fixed number of
@@ -70,7 +70,7 @@ static void refuse_greeting(Meeting *m, Greeting *g, const char *why)
     drop_greeting(g);
 }
 
-/* Plans another call after `wait` seconds, and keeps the reason for a message. */
+/* Plans another call after `wait` seconds, and keeps the reason for the error message. */
 static void call_later(Meeting *m, Greeting *g, double now, double wait, const char *trouble)
 {
     if (g->fd >= 0)

@@ -21,7 +21,7 @@ struct RtTransport {
      * nothing.  Called before the first step; later calls of other functions do not allocate. */
     void (*room)(int requests);
 
-    /* Begin to move `bytes` bytes; the memory must not change until done(request). */
+    /* Start to transfer `bytes` bytes; the memory must not change until done(request) is true. */
     int (*send)(int to, int tag, const void *from, int bytes);
     int (*receive)(int from, int tag, void *to, int bytes);
     bool (*done)(int request); /* returns true once; then the request no longer exists */

@@ -35,6 +35,6 @@ void tree_add(const Node *node, int n, void (*add)(void *arg, int to, int from),
         }
         stack[depth++] = x;
     }
-    for (; depth > 1; depth--) /* at the end of the batch: a node without neighbour has moved up */
+    for (; depth > 1; depth--) /* end of the batch: a node without neighbour moves up */
         add(arg, stack[depth - 2].at, stack[depth - 1].at);
 }

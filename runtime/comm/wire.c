@@ -15,9 +15,9 @@
 
 enum { GRAIN = 16 };
 
-/* The scratch of a stretch of n reals, after the kept errors of the whole vector. */
+/* The parts of the scratch that a stretch uses.  The kept errors are those of the whole vector. */
 typedef struct Room {
-    /* kept errors of this rank's numbers, and of the sums in its pieces; both begin at the
+    /* kept errors of this rank's numbers, and of the sums in its pieces; both pointers begin at the
      * stretch */
     float *kept, *kept_sum;
     float *sum;         /* [size][piece]: what ranks have sent, in f32 */

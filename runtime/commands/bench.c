@@ -33,7 +33,7 @@ static int ascending_steps(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A batch by its distance from the next one: ahead = 0 is the next batch itself. */
+/* The batch `ahead` batches after the next one; ahead = 0: the next one. */
 static Batch bench_batch(const Bench *b, int64_t ahead)
 {
     const int64_t at = b->total + ahead;

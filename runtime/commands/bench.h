@@ -16,9 +16,9 @@ typedef struct Bench {
     int64_t batches, total;
 } Bench;
 
-/* A net with first weights, and a few batches: synthetic ones, or the first ones of --data. */
+/* A net with initial weights, and a few batches: synthetic ones, or the first ones of --data. */
 Bench bench_open(const RtProgram *p, const Options *o, Pool *pool);
-double bench_step(Bench *b); /* a step with the gathering of its batch, in seconds */
+double bench_step(Bench *b); /* makes a step, also gathers its batch; returns its seconds */
 
 /* simulate.c: `bench --simulate`; returns the exit code. */
 int bench_simulate(const RtProgram *p, const Options *o);

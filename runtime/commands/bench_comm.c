@@ -1,7 +1,7 @@
 /* bench_comm.c -- measures the sum over ranks for several sizes, fits a model to the times, and
  * prints the steps that the model predicts.
  *
- * scale.h describes the model; its beta contains the additions.
+ * scale.h describes the model; its beta includes the time of the additions.
  */
 #include "commands/bench_comm.h"
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 
 enum { SIZES = 9, ROUNDS = 5 };
 static const int64_t smallest = 1 << 10; /* bytes; each size is four times the last, up to 64 MiB */
-static const double burst = 0.05;        /* seconds of the sums in a round, about */
-static const double slow = 0.5;          /* seconds of the last sum: no larger one is measured */
+static const double burst = 0.05;        /* approximate seconds of the sums in a round */
+static const double slow = 0.5;          /* seconds: a sum that takes longer is the last one */
 
 /* Measured seconds of a sum for each size. */
 typedef struct Sizes {

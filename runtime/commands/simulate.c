@@ -45,7 +45,7 @@ static bool exceeds_cache(const Machine *m, int threads, double bytes)
     return bytes > m->cache_bytes * (n < m->sockets ? n : m->sockets);
 }
 
-/* A program with so many threads in name. */
+/* A program whose simulated pool stands for this number of threads. */
 typedef struct Model {
     Bench bench;
     Simulation *simulation;

@@ -73,10 +73,10 @@ RT_INLINE void conv_dw_tile(real *dw, ConvImage m, const real *dy, Conv c, int r
     }
 }
 
-/* The runs of taps of an output: a whole kernel row if it is a run, else tap by tap.  A run takes
- * `columns` tiles of P lanes. */
+/* The runs of taps of an output: a whole kernel row if its taps are contiguous, else one tap.
+ * A run takes `columns` tiles of P lanes. */
 typedef struct ConvRuns {
-    int runs, length, columns; /* runs of a kernel row; numbers of a run */
+    int runs, length, columns; /* runs of a kernel row; reals of a run */
 } ConvRuns;
 RT_INLINE ConvRuns conv_dw_runs(Conv c)
 {

@@ -50,8 +50,8 @@ RT_INLINE bool conv_dw_wide(Conv c)
     return c.r == 1 && c.s == 1 && !conv_padded(c) && (c.c > TAPS_WIDE_IN || c.o > TAPS_WIDE_OUT);
 }
 
-/* Whether a tenth or more of the vectors of products is saved, which pays for the copies; or one
- * sample has so few positions that sums in place would go to memory and back all the time. */
+/* Whether the copies pay: rows are wide, or a tenth or more of the vectors of products is saved, or
+ * a sample has so few positions that a kernel in place would load and store its sums too often. */
 RT_INLINE bool conv_dw_by_taps(Conv c)
 {
     const int inputs = c.c / c.groups;
@@ -166,9 +166,10 @@ typedef struct TapsBlock {
     int first, count, o, outputs, k, channels;
 } TapsBlock;
 
-/* What the block after b reads: the next channels; after the last channels, the next outputs with
- * the first channels, which are still copied if a block has all channels; after the last outputs,
- * the next positions.  Nothing if the positions of x do not lie in a row, or for a team. */
+/* What the block after b reads: the next channels; after the last channels, the next outputs and
+ * the first channels; after the last outputs, the next positions.  If a block has all channels,
+ * their copy serves all outputs.  Nothing for a team, or if the positions of x are not
+ * contiguous. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;

@@ -1,5 +1,5 @@
-/* scalar.h -- elementary functions of one real, by the names in the elementwise table; from the C
- * library.
+/* scalar.h -- elementary functions of one real, from the C library; the elementwise table has their
+ * names.
  *
  * Kernels for processors and GPUs use them.  SCALAR is the declaration prefix (RT_INLINE, DEVICE).
  */

@@ -16,7 +16,7 @@ RT_INLINE void scan_copy(real *restrict y, const real *restrict x, int64_t count
     TEAM_MAP(count, STORE(y, LOAD(x)));
 }
 
-/* y = x, a team member's vectors of `size` numbers. */
+/* y = x (size numbers): the vectors of this member of a team. */
 RT_INLINE void scan_move(real *restrict y, const real *restrict x, int64_t size, RtGrid part)
 {
     const TeamRange vectors = team_columns(part, (size + V - 1) / V);

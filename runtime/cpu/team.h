@@ -65,7 +65,7 @@ RT_INLINE TeamRange team_columns(RtGrid g, int64_t columns)
     return team_part(columns, g.column, g.columns);
 }
 
-/* The same, or everything if members do not share it. */
+/* As team_grid and team_range; a member gets everything if members do not share it. */
 RT_INLINE RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
 {
     RtGrid g = {0, 1, 0, 1};
@@ -89,7 +89,7 @@ RT_INLINE real *team_scratch(real *own, bool shared)
     return __builtin_expect(shared, 0) ? rt_team_share(own) : own;
 }
 
-/* for (int i ...): those of 0 .. count - 1 that belong to the part.  Up to TEAM_FEW items, the loop
+/* for (int i ...): the items of 0 .. count - 1 in the part.  Up to TEAM_FEW items, the loop
  * visits all and skips those of other members: gcc knows the count, unrolls as it does without
  * teams, and compiles faster. */
 enum { TEAM_FEW = 64 };

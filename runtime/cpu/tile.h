@@ -27,9 +27,9 @@ RT_INLINE bool tile_far(int64_t weights)
     return weights > TILE_FAR_REALS;
 }
 
-/* Stands before the accumulators of a tile: no vector stays in a register from before it to after
- * it.  gcc otherwise moves constants of a tile's end, such as masks of lanes and the 0 of a ReLU,
- * out of the loop over tiles.  Then AVX2's registers do not suffice in the inner loop, and
+/* Stands before the accumulators of a tile: no vector stays in a register across this macro.
+ * Otherwise gcc moves constants of a tile's end, such as masks of lanes and the 0 of a ReLU, out of
+ * the loop over tiles.  Then AVX2's registers do not suffice in the inner loop, and
  * accumulators lie on the stack.  Zen 4, AVX2: 1x1 layers of DenseNet, backward, with a last panel
  * that is not full, take 0.83 to 0.94 of the time; LeNet's conv1 takes 0.925. */
 #if defined(RT_AVX2) && defined(__GNUC__) && !defined(__clang__)

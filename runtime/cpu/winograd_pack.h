@@ -29,8 +29,8 @@ RT_INLINE void wino_pack_vector(real *restrict u, int64_t step, const vec *g, in
     }
 }
 
-/* V outputs from `first` on by `lanes` channels from i on.  The square of each tap is transposed,
- * so that lanes are outputs. */
+/* Packs V outputs from `first` on and `lanes` channels from i on.  The square of each tap is
+ * transposed, so that lanes are outputs. */
 RT_INLINE void wino_pack_square(real *restrict u, const real *restrict w, Conv c, int a, int first,
                                 int i, int lanes)
 {

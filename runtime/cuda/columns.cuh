@@ -85,7 +85,7 @@ DEVICE real column_sum(const real *part, int k, int all, int columns, int parts,
     return sum;
 }
 
-/* y (columns): the sum over the rows of a; added to y unless `write`. */
+/* y (columns): the sum over the rows of a, in two launches; added to y if `add`. */
 template <class A>
 DEVICE void column_total_parts(real *part, const A *a, int columns, int64_t rows, int parts)
 {

@@ -5,8 +5,8 @@
  *   a (count, rows, depth)   b (count, depth, columns)
  *   transposed: a (count, depth, rows), b (count, columns, depth)
  *   sums (rows), if count is 1: the sum of each row of a, in f32
- *   mask, if count is 1: for a relu, a bit for each number of y, whether it is above 0, in the
- *   library's own order; rows are a multiple of 128 bits
+ *   mask, for a relu and if count is 1: a bit for each number of y, which says whether it is above
+ *   0; the library chooses the order of bits; a row takes a multiple of 128 bits
  *
  * Numbers are reals, or bf16 or f16 (according to the program) if the row says so.  The library is
  * opened when the first row is prepared; other programs do not need it.
@@ -44,8 +44,8 @@ typedef struct RtProduct {
  * factors that are stored in two bytes. */
 void rt_products_open(const RtProduct *p, int n, RtRounding rounding, int64_t workspace);
 
-/* Runs row `which` in the one stream; can be recorded.  beside: the bias, or where the sums go;
- * NULL if the row has neither.  workspace: as many bytes as rt_products_open got. */
+/* Runs row `which` in the program's stream; can be recorded.  beside: the bias, or where the sums
+ * go; NULL if the row has neither.  workspace: as many bytes as rt_products_open got. */
 void rt_product(int which, void *y, const void *a, const void *b, const void *beside,
                 void *workspace);
 

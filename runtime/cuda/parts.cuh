@@ -10,8 +10,8 @@
 #ifndef CUDA_PARTS_CUH
 #define CUDA_PARTS_CUH
 
-/* Block `block` of the m x n results: product_of, for its part of k steps.  part: `stride` numbers
- * from one part to the next. */
+/* Computes block `block` of the m x n results by product_of, over one part of the k steps.  stride:
+ * numbers from one part to the next. */
 template <class A, class B>
 DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, int k, RtSplit split,
                          A a, B b)

@@ -9,12 +9,12 @@
  * A thread keeps up to 4 x 8 sums in registers.  In large tiles it reads, for each step of k,
  * adjacent rows and adjacent columns with loads of 16 bytes: 3 of them for 32 multiply-adds.  In
  * small tiles a load of 16 bytes brings four steps of one row or column.  The 32 threads of a warp
- * have 4 rows of 8, so that these loads read few different addresses.  k goes in order, one FMA
+ * form 4 rows of 8, so that these loads read few different addresses.  k goes in order, one FMA
  * after another: the bits depend on k only, not on the tile.
  *
  * An operand's address is the sum of two parts, one of a result and one of a step of k.  A thread
  * computes the parts of its results once.  Parts of steps that take divisions are computed once a
- * strip, by one thread each, and shared (Operand).  y is a function that takes a sum.  These
+ * strip, by one thread each, and shared (Operand).  A function `write` takes each sum.  These
  * functions contain the geometry of a layer, and literal sizes turn their divisions into
  * multiplications.  Plain SIMT: no tensor cores, exact f32.
  */
@@ -81,8 +81,8 @@ template <int tile> DEVICE int product_column(int j)
            lane * T::run + j % T::run;
 }
 
-/* One strip, by step and result or by result and step.  Its rows are a little longer than needed:
- * then threads that store, or load, one below the other meet different banks. */
+/* One strip, [step][result] or [result][step].  Its rows are padded: then threads that store, or
+ * load, in the same column use different banks. */
 template <int tile, int side> struct Strip {
     using T = Tile<tile>;
     static constexpr int rows = T::along_k ? side : T::depth, width = T::along_k ? T::depth : side;
@@ -104,13 +104,13 @@ DEVICE Four four(const real *p)
 
 /* ------------------------------------------------------------------------------- copies */
 
-/* Starts the copy of a number to shared memory: 0, unless it is `there`; `from` is not read then.
- * Numbers of another type are converted, and the thread waits for them. */
+/* Starts the copy of a number to shared memory.  If it is not `there`, the copy is 0, and `from` is
+ * not read.  Numbers of another type are converted, and the thread waits for them. */
 template <class T> DEVICE void copy_start(real *to, const T *from, bool there)
 {
     *to = there ? (real)*from : (real)0;
 }
-/* The copies so far are one group.  copy_wait: until at most `groups` groups are on their way. */
+/* copy_group: the copies so far are one group.  copy_wait: until at most `groups` are pending. */
 #ifdef RT_SHIM
 DEVICE void copy_group()
 {

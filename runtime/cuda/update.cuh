@@ -27,7 +27,7 @@ struct UpdateValue {
     real w, s0, s1;
 };
 
-/* ------------------- rules: x of one number, with `states` states and the gradient g */
+/* ------------------- rules: update one number x, with `states` states, by its gradient g */
 
 DEVICE void update_sgd(UpdateValue &x, int states, real g, const RtOpt &o)
 {
@@ -75,8 +75,8 @@ DEVICE void update_adamw(UpdateValue &x, int, real g, const RtOpt &o)
 
 /* ------------------------------------------------------------------------------- the loss */
 
-/* Loads for the check of the loss: of the first shard, and the mark that a step of the launch sets
- * when its loss is not finite.  metric < 0: there is no loss to check. */
+/* Loads of the check of the loss: the loss of the first shard, and the mark `halted`, which a step
+ * of the launch sets if its loss is not finite.  metric < 0: there is no loss to check. */
 struct UpdateCheck {
     double loss;
     int halted;
@@ -104,7 +104,7 @@ DEVICE bool update_allowed(const Rt *r, int metric)
 /* ------------------------------------------------------------------------------- four numbers */
 
 /* Adjacent numbers.  Buffers begin, and end, at multiples of RT_ALIGN bytes.  So the load of four
- * numbers is allowed even if fewer are left; a store must not touch what another row has there. */
+ * numbers is allowed even if fewer are left; a store must not touch numbers of another row. */
 struct alignas(16) Quad {
     real x[4];
 };
@@ -245,9 +245,8 @@ struct UpdateQuads {
     int states;
     Quad vw, vs0, vs1;
 };
-/* Loads them, or, if they are not used, what is at the address `instead`.  There are no
- * branches, so that no load waits for a condition: what does not exist is replaced by the address
- * before it. */
+/* Loads them; if they are not used, loads from the address `instead`.  There are no branches, so
+ * that no load waits for a condition: a missing state is loaded from the address before it. */
 DEVICE UpdateQuads update_load(const Rt *r, const UpdateShare &s, bool used, char *instead)
 {
     char *const at = r->fixed + s.bytes, *const w = at + s.q.weights, *const s0 = at + s.q.state0,

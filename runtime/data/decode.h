@@ -18,7 +18,7 @@ enum { DECODE_PIXELS = 178956970 }; /* of an image at most, the limit of Pillow 
 struct RtDecode {
     /* Decodes the image in a file of `bytes` bytes; false: `why` is the reason. */
     bool (*image)(const uint8_t *file, size_t bytes, Pixels *out, char why[DECODE_WHY]);
-    void (*done)(Pixels *p); /* after image() was true: gives its memory back */
+    void (*done)(Pixels *p); /* after image() was true: frees the memory of the image */
 };
 
 #endif

@@ -39,8 +39,8 @@ bool folders_is_image(const char *name)
                    strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* The sorted entries of a directory: folders, or files with a name of an image; hidden ones do not
- * count. *others: number of other entries. false: there is no such directory. */
+/* The sorted entries of a directory: folders, or files with a name of an image. *others: number of
+ * other entries; names that begin with a dot do not count. false: there is no such directory. */
 static bool list(const char *directory, bool folders, Names *s, int64_t *others)
 {
     DIR *d = opendir(directory);

@@ -13,7 +13,7 @@ typedef struct Axis {
     float *weight;
 } Axis;
 
-/* The weights of n targets over the sources begin .. begin + length, of `size` sources. */
+/* The weights of n target pixels over begin .. begin + length, a part of `size` source pixels. */
 static Axis axis_new(int n, double begin, double length, int size)
 {
     const double scale = length / n, reach = scale > 1 ? scale : 1;
@@ -59,7 +59,7 @@ static uint8_t byte(float v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : (int)(v + .5f));
 }
 
-/* Grey is PIL's: ITU-R 601-2. */
+/* Grey as in PIL: ITU-R 601-2. */
 static void put_pixel(uint8_t *dst, int channels, int64_t area, int64_t at, const float rgb[3])
 {
     if (channels == 1)

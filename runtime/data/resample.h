@@ -1,4 +1,4 @@
-/* resample.h -- an image of any size onto one of a given size. */
+/* resample.h -- resizes an image to a given size. */
 #ifndef RESAMPLE_H
 #define RESAMPLE_H
 #include "rt.h"

@@ -1,5 +1,4 @@
-/* vocab.c -- a vocabulary is made, saved, taken from a file, and used; see vocab.h.  The saved
- * form:
+/* vocab.c -- makes, saves, reads and uses a vocabulary; see vocab.h.  The saved form:
  *
  *   tenon vocabulary 1 char 65      the unit and the number of tokens; then a line for each token
  *   \n                              char, word: the piece; a backslash before n, r and backslash
@@ -86,7 +85,7 @@ void text_check_utf8(const Text *t)
 static void count(VocabMaker *m, const char *bytes, int32_t length)
 {
     const int32_t i =
-        table_add(&m->seen, bytes, length); /* before the table's arrays are read: they may move */
+        table_add(&m->seen, bytes, length); /* first, because it can move the table's arrays */
     m->seen.count[i]++;
 }
 

@@ -13,8 +13,8 @@ struct RtDevice {
     /* Opens a device that can run the program, or dies and says what is missing.  local: index of
      * this process among those of this machine, each of which takes a device. */
     void (*open)(const RtProgram *p, int local);
-    /* From here on the host waits by wait(), which calls done() until it is true: with several
-     * ranks, a wait has a time limit. */
+    /* From now on, the host waits by wait(), which calls done() until it is true.  With several
+     * ranks, wait() has a time limit. */
     void (*waits)(void (*wait)(bool (*done)(void)));
     void *(*memory)(int64_t bytes, const char *what); /* never freed; its content is undefined */
     void (*put)(void *there, const void *host, int64_t bytes); /* `host` may change afterwards */

@@ -6,7 +6,7 @@
 
 enum { PLACES = 2, ROWS_EACH = 32 }; /* ROWS_EACH: rows of a unit of work */
 
-/* Which samples a place holds. */
+/* The samples in a place. */
 typedef struct Content {
     const void *x, *label;
     const uint32_t *index;
@@ -87,8 +87,8 @@ static void gather_rows(void *arg, int thread, int unit)
     }
 }
 
-/* An earlier copy to this place can still be pending only if no launch reads it: the host has
- * waited for all launches that read this place. */
+/* The host may overwrite the place, because all launches that read it are done.  If an earlier copy
+ * to the place is still pending, no launch reads that copy. */
 static void send_samples(Feed *f, int place, const Batch *b, int n)
 {
     make_places(f, b, n);

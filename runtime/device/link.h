@@ -1,10 +1,10 @@
 /* link.h -- all-reduce and all-gather between the devices of several ranks (device.h): what the
  * runtime asks of NCCL.
  *
- * Rank 0 makes an id, comm sends it to the others, and all ranks open the link by the id.  A sum is
- * asynchronous: it begins after the device's earlier operations, and overlaps with later ones until
- * `await`.  Sums and awaits can be recorded (device.h).  Additions have the
- * order of comm/tree.h if each rank's shards are one node of the tree.
+ * Rank 0 makes an id, comm sends it to the others, and all ranks open the link with this id.  A sum
+ * is asynchronous: it begins after the device's earlier operations, and overlaps with later ones
+ * until `await`.  Sums and awaits can be recorded (device.h).  Additions have the order of
+ * comm/tree.h if each rank's shards are one node of the tree.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -20,7 +20,7 @@ struct RtLink {
      * failure, now or later, ends the run. */
     void (*open)(const char id[LINK_ID], const Comm *c, const RtDevice *d, int64_t most, int sums);
     bool (*opened)(void);
-    void *(*memory)(int64_t bytes); /* where sums are fastest, once it is open; NULL: anywhere */
+    void *(*memory)(int64_t bytes); /* the best memory for sums, once open; NULL: any memory */
     void (*sum)(int number, void *there, int64_t n); /* sum `number` of a step, from 0 */
     void (*await)(int number);                       /* later operations wait for this sum */
     /* Rows of all ranks, in order of ranks: rank k's are at there + offset + k * shards * bytes.

@@ -32,9 +32,9 @@ struct Remote {
     uint32_t *index;   /* of each step's batch */
     int shards;        /* this rank's */
     int steps;         /* of a launch, at most */
-    unsigned *arrived; /* a count of blocks for p->steps; else NULL */
+    unsigned *arrived; /* for p->steps: counts blocks; else NULL */
     double *metric_host;
-    bool changed, ahead; /* which copy of `fixed` is newer: the host's; the device's */
+    bool changed, ahead; /* the host's copy of `fixed` is newer; the device's is newer */
     Piece piece[PIECES];
     int npiece;
     int rank;
@@ -44,7 +44,7 @@ struct Remote {
     List list[REMOTE_LISTS];
 };
 
-enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt in either type; before the metrics */
+enum { STRUCT_ROOM = 1024, HALTED_ROOM = 64 }; /* bytes: of Rt (f32 or f64); before the metrics */
 _Static_assert(sizeof(Rt) * 2 <= STRUCT_ROOM, "Rt must fit before the places");
 _Static_assert(1 << (REMOTE_LISTS - REMOTE_TRAIN - 1) == RT_STEPS_MOST,
                "each number of steps needs a list");
@@ -67,7 +67,7 @@ static void wait_with_ranks(bool (*done)(void))
     comm_poll(ranks, done_or_failed, "a step of the GPU");
 }
 
-/* identify comes first, so that a process without NCCL reports it before the others wait for it. */
+/* identify comes first: if rank 0 has no NCCL, it reports this before the others wait for it. */
 static void join_ranks(const RtProgram *p, const RtDevice *d, Comm *c)
 {
     char id[LINK_ID] = "";

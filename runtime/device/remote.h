@@ -53,8 +53,9 @@ void remote_gather(Remote *m, const RtKnown *row, int n);
 /* After a launch: the batches of the next one, for a prefetch; n = 0: they are not known. */
 void remote_ahead(Remote *m, const Batch *b, int n);
 
-/* remote_wait waits for the phases, or the steps.  Then remote_metrics gives the results of step i;
- * i is 0 if the launch was one step.  *scaling stays as it is if no update has changed it. */
+/* remote_wait waits for the launched phases or steps.  Then remote_metrics gives the results of
+ * step i; i is 0 if the launch was one step.  *scaling stays as it is if no update has changed
+ * it. */
 void remote_wait(Remote *m, int steps);
 void remote_metrics(const Remote *m, int i, double *slot, RtScaling *scaling);
 void remote_output(Remote *m, void *output);

@@ -110,7 +110,7 @@ static void directory_of(const char *path, char directory[PATH_MAX])
 /* ---- temporary names */
 
 enum { OLD = 24 * 3600 };        /* seconds without a write */
-enum { STEM = 64, TRIES = 100 }; /* STEM: bytes kept of the name; some file systems allow 143 */
+enum { STEM = 64, TRIES = 100 }; /* STEM: kept bytes of the name; some file systems allow 143 */
 
 static const char *file_base(const char *path)
 {
@@ -139,8 +139,8 @@ static const char *owner_in(const char *name, const char *base)
     return length && owner[length] == '-' ? owner : NULL;
 }
 
-/* It is not known whether a process lives on another host, in another container, or before the last
- * start of this host. So a file without a write for one day counts as one without a writer. */
+/* A process on another host, in another container, or from before the last boot of this host cannot
+ * be checked. So a file without a write for one day counts as one without a writer. */
 static bool is_old(int directory, const char *name)
 {
     struct stat s;

@@ -19,8 +19,8 @@ typedef struct File {
     char piece[FILE_PIECE];
 } File;
 
-/* Each of these functions dies with the file and the reason in the message, such as a full disk,
- * and leaves the old file unchanged. */
+/* On an error, each of these functions dies and leaves the old file unchanged. The message has the
+ * file and the reason, such as a full disk. */
 void file_check(const char *path); /* before long work: dies if the file cannot be written */
 /* Follows a link. Dies if the place is a directory, a device, a pipe, or this program's own
  * output. */

@@ -25,13 +25,13 @@
 
 enum { TEXT = 256, BEAT_DIGITS = 10 };
 enum { LOOK_MS = 500, SETTLE_MS = 1000 };
-enum { ENDING_MS = 5000 }; /* a run that was just killed may take so long to end */
+enum { ENDING_MS = 5000 }; /* limit for the end of a run that was just killed */
 
 struct Lease {
     char directory[PATH_MAX], path[PATH_MAX];
-    char head[TEXT]; /* the text of the file, up to its beat */
+    char head[TEXT]; /* the text of the file before the number of the heartbeat */
     char host[65];
-    int fd; /* of the file; -1: flock holds the directory */
+    int fd; /* descriptor of the file; -1: flock holds the directory */
     unsigned beat;
     bool end;
     pthread_t thread;
@@ -122,7 +122,7 @@ static bool outlive(const Lease *l, const char *was)
     return read_lease(l, now) == READ && strcmp(now, was) == 0;
 }
 
-/* Replaces the lease of a dead run. False: another run was faster, and has ended. */
+/* Replaces the lease of a dead run. False: the lease has changed meanwhile, and is read again. */
 static bool replace(Lease *l, const char *was)
 {
     static File f;
@@ -165,13 +165,13 @@ static void take_file(Lease *l)
     rt_unfinished_shared(l->path, l->fd);
 }
 
-/* ---- its beat */
+/* ---- the heartbeat */
 
 void lease_check(Lease *l)
 {
     if (l->fd < 0 || !is_lost(l))
         return;
-    rt_finished(l->path); /* it is another run's */
+    rt_finished(l->path); /* the file belongs to another run, or is gone */
     rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
            "lease was removed: this run ends and saves nothing more there",
            l->directory, LEASE_SILENT_MS / 1000);
@@ -193,7 +193,7 @@ static void *lease_thread(void *arg)
         lease_check(l);
         l->beat++;
         const int n = write_lease(l, text);
-        /* After a failed write, other runs see no beat, and lease_check finds a new owner. */
+        /* After a failed write, other runs see no heartbeat; lease_check finds a new owner. */
         if (pwrite(l->fd, text, (size_t)n, 0) == n)
             fdatasync(l->fd);
         clock_gettime(CLOCK_REALTIME, &next);
@@ -202,7 +202,7 @@ static void *lease_thread(void *arg)
     return NULL;
 }
 
-/* Starts the thread of the beat, with all signals blocked: other threads handle them. */
+/* Starts the thread of the heartbeat with all signals blocked: other threads handle them. */
 static void start_beat(Lease *l)
 {
     sigset_t all, old;

@@ -11,7 +11,7 @@
 typedef struct Log {
     int fd;
     const char *path;
-    char line[4096]; /* PIPE_BUF: a pipe, too, gets a whole line or nothing of it */
+    char line[4096]; /* PIPE_BUF: a pipe gets a whole line or nothing */
     int n;
     bool lost; /* at least one record was lost */
 } Log;

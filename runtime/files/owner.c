@@ -40,15 +40,15 @@ static uint64_t host(void)
     return hash_end(&h);
 }
 
-/* Field 22 of /proc/PID/stat, 0 if it cannot be read; ended: the process has ended, but its parent
- * has not waited for it. */
+/* Start time of a process: field 22 of /proc/PID/stat, 0 if it cannot be read. ended: the process
+ * has ended, but its parent has not waited for it. */
 static unsigned long long start_of(int pid, bool *ended)
 {
     char path[64], text[1024], state = 0;
     unsigned long long start = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     read_small_file(path, text);
-    const char *name_end = strrchr(text, ')'); /* a name may hold anything */
+    const char *name_end = strrchr(text, ')'); /* the name can contain any character */
     if (!name_end ||
         sscanf(name_end + 1,
                " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",

@@ -11,13 +11,13 @@ int64_t params_count(const RtParam *p); /* elements in files */
 /* place[k]: index in memory, in reals, of element first + k of the file, k = 0 .. n-1. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place);
 
-/* Copies elements first .. first + n - 1 in file order, as reals, from or to a buffer in memory
- * order (n <= PARAMS_CHUNK). */
+/* Copies elements first .. first + n - 1 in file order from or to a buffer in memory order
+ * (n <= PARAMS_CHUNK). `out` gets reals of the program; `in` has doubles. */
 void params_get(const RtParam *p, const char *memory, int real_bytes, int64_t first, int n,
                 void *out);
 void params_put(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
                 const double *in);
-/* The same from reals: all bits stay, also those of denormals. */
+/* The same, but `in` has reals of the program: all bits stay, also those of denormals. */
 void params_put_bits(const RtParam *p, char *memory, int real_bytes, int64_t first, int n,
                      const void *in);
 

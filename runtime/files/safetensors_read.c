@@ -172,7 +172,7 @@ static bool read_header(StFile *f, char why[256])
     if (!ok && !*why)
         snprintf(why, 256, "its header is damaged: %s",
                  j.wrong ? j.wrong : "an entry is not complete");
-    for (int64_t i = 0; ok && i < f->n; i++) /* only now: realloc moves dims while it grows */
+    for (int64_t i = 0; ok && i < f->n; i++) /* not earlier: realloc moves dims */
         f->entry[i].dim = f->dims + f->entry[i].first;
     return ok;
 }
@@ -264,7 +264,7 @@ const StEntry *st_find(const StFile *f, const char *name)
 }
 
 /* Whether the file must have a hash: it has the format item of Tenon, or a content item of 16 hex
- * digits.  One wrong bit cannot hide both. */
+ * digits.  One wrong bit cannot damage both. */
 static bool has_hash(const StFile *f)
 {
     const char *format = st_meta(f, "format"), *content = st_meta(f, "content");

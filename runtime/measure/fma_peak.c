@@ -4,7 +4,7 @@
 
 enum { CHAINS = 12, ROUNDS = 200000, REPEATS = 7 };
 
-/* Every loop over the chains is unrolled; a loop that is not would keep the chains in memory.
+/* Every loop over the chains is unrolled; otherwise, the chains would lie in memory.
  * CHAINS independent v = v * a + b, ROUNDS times: x converges to b / (1 - a), never to a
  * denormal. */
 #define DEFINE(NAME, TARGET, VECTOR, FMA)                                                          \

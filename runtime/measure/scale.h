@@ -32,11 +32,11 @@ double scale_messages(int ranks);            /* of one sum, one after another */
 double scale_moved(int ranks, double bytes); /* of its bytes, to and from a rank */
 double scale_sum(Link l, int ranks, double bytes);
 
-/* own: seconds of a rank's part of the step, alone. */
+/* own: seconds of a rank's part of the step, without communication. */
 Scaled scale_step(Link l, int ranks, const RtBucket *bucket, int nbucket, double own);
 
-/* Prints to standard output: for a rank's own step of `own` seconds, with a batch of its own, the
- * steps of three networks on 1 to 1024 ranks. */
+/* Prints to standard output the predicted steps of 1 to 1024 ranks over three networks.  Each rank
+ * has a batch of its own, and its own step takes `own` seconds. */
 void scale_print(const RtProgram *p, double own);
 
 #endif

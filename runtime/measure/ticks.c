@@ -1,7 +1,7 @@
 /* ticks.c -- a clock after each call of a step, and the account of all times.
  *
- * The clock costs about 25 ns a call, only in a measuring run; otherwise a test of a thread-local
- * pointer follows each call.
+ * In a run that measures, the clock costs about 25 ns a call.  In other runs, each call is followed
+ * by a test of a thread-local pointer.
  */
 #include "measure/ticks.h"
 #include "base/error.h"
@@ -183,7 +183,7 @@ const char *ticks_name(const RtProgram *p, int entry)
     return entry < p->ncall ? p->call[entry].what : wait[entry - p->ncall];
 }
 
-/* Seconds of all threads in all steps. */
+/* Seconds of an entry, added over all threads and steps. */
 static double seconds(const Ticks *t, int entry)
 {
     double sum = 0;
@@ -241,7 +241,7 @@ void ticks_print(const Ticks *t, double peak)
            "kernel                     place          algorithm\n",
            t->threads, t->threads > 1 ? "s" : " ");
     for (int k = 0; k < entries; k++)
-        if (seconds(t, k) > 0) { /* not run: the update after a reduction */
+        if (seconds(t, k) > 0) { /* 0: not run, as the update after a reduction */
             row(t, k, peak);
             all += predicted(t, k, peak);
         }

@@ -12,7 +12,7 @@
 
 #define AT(field) offsetof(Options, field)
 
-/* Number of letters to insert, delete or change to make b of a (Levenshtein 1965). */
+/* Number of letters to insert, delete or change to turn a into b (Levenshtein 1965). */
 static int distance(const char *a, const char *b)
 {
     enum { LONG = 40 };

@@ -59,7 +59,7 @@ typedef struct Options {
     const char *limited_by;
 } Options;
 
-/* Exits with 0 after --help or --version, and with 1 after an error; the message has the nearest
+/* Exits with 0 after --help or --version, and with 1 after an error; the message names the nearest
  * option. */
 void options_parse(Options *o, const RtProgram *p, int argc, char **argv);
 

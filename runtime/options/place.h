@@ -31,7 +31,7 @@ HostShare place_share(const RankCores *rank, int ranks, int own);
  * cores than their part. */
 void place_threads(Options *o, const RtProgram *p, Comm *c);
 
-/* "option", "quota", "ranks", "affinity" or "none": what limits the threads first. */
+/* "option", "quota", "ranks", "affinity" or "none": what limits the number of threads. */
 const char *place_limit(const Options *o);
 /* "cores" or "none". */
 const char *place_pin(const Options *o);

@@ -1,7 +1,7 @@
 /* program_table.h -- commands, options and exit codes of programs, as tables.
  *
  * options.c reads command lines and prints --help by these tables; docs/generate/program.c prints
- * the reference pages. A row exists in the programs that have all of its `needs`.
+ * the reference pages. A row exists in the programs that meet all of its `needs`.
  */
 #ifndef PROGRAM_TABLE_H
 #define PROGRAM_TABLE_H
@@ -36,7 +36,7 @@ const ProgramNeed *program_lacks(const RtProgram *p, int needs);
 typedef struct ProgramCommand {
     const char *name, *does;
     int needs;
-    const char *why;     /* of a command that p lacks: the reason, or NULL */
+    const char *why;     /* why a program lacks the command; NULL: no reason */
     const char *example; /* its options in a command line that works; in the reference only */
 } ProgramCommand;
 extern const ProgramCommand program_commands[COMMANDS];
@@ -53,11 +53,11 @@ typedef enum OptionKind {
 } OptionKind;
 
 typedef struct ProgramOption {
-    const char *name, *arg; /* arg: NULL of a flag; "tree|nccl" of a choice */
+    const char *name, *arg; /* arg: NULL for a flag; "tree|nccl" for a choice */
     uint8_t kind;           /* OptionKind */
     uint16_t at;            /* offset in Options */
     double low, high;       /* of COUNT, REAL and EVERY */
-    uint16_t commands;      /* a bit 1 << COMMAND each */
+    uint16_t commands;      /* a bit for each command: 1 << COMMAND */
     uint16_t needs;
     const char *help;
     const char *otherwise; /* the default, in words; NULL: none */

@@ -1,9 +1,9 @@
 /* net.c -- see net.h: a program's memory, its parts of the batch, and the operations on it.
  *
- * A rank computes its shards, and adds the gradients of each part of them into a buffer of the
- * part.  The buffers are added in the fixed tree, in this process and between ranks, and every rank
- * makes the same update.  So no bit depends on the number of ranks, or of groups.  on_host.c and
- * on_device.c run the phases.
+ * A rank computes its shards.  The gradients of each part of its shards are added in the buffer of
+ * this part.  The buffers are added in the fixed tree, in this process and between ranks, and every
+ * rank makes the same update.  So no bit depends on the number of ranks, or of groups.  on_host.c
+ * and on_device.c run the phases.
  */
 #include "step/net.h"
 #include "base/error.h"
@@ -29,7 +29,7 @@ static void check_divides(const RtProgram *p, int ranks, const char *what)
            ranks, p->shards, fit);
 }
 
-/* The parts of this rank's shards, or of each simulated rank. */
+/* Finds the parts of this rank's shards; with groups, the parts of each simulated rank's shards. */
 static void find_parts(Net *n, int groups)
 {
     const int all = n->p->shards, ranks = n->comm->size * groups, each = all / ranks;

@@ -48,7 +48,7 @@ typedef struct Hyper {
 } Hyper; /* step: number of finished steps */
 
 /* keep_gradients: sums go through gradient buffers, even if the update could be fused
- * (gradcheck, grads).  Dies when the shards do not divide into the ranks, or groups. */
+ * (gradcheck, grads).  Dies if the number of ranks, or of groups, does not divide the shards. */
 Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
 /* Thread regions: only slices use them, so no more than there are slices; a device has one. */
 int net_regions(const RtProgram *p, int threads, int shards);
@@ -65,10 +65,11 @@ void net_settle(Net *n);
 bool net_gradients(Net *n, const Batch *b);
 
 /* Several steps as one launch of a device.  net_steps_most: the largest number of steps of a
- * launch.  net_steps_now: how many of the next `wanted` steps, between which the host has nothing
- * to do, one launch makes.  (A graph has 1, 2, 4 ... steps, so that a few graphs serve any number.)
- * net_steps returns the number of steps before the first whose loss is not finite; that step and
- * later ones have updated nothing.  Then net_step_metrics gives n->metric of each in turn. */
+ * launch.  net_steps_now: how many of the next `wanted` steps one launch makes; the host has
+ * nothing to do between these steps.  (A graph has 1, 2, 4 ... steps, so that a few graphs serve
+ * any number.)  net_steps returns the number of steps before the first whose loss is not finite;
+ * that step and later ones have updated nothing.  Then net_step_metrics gives n->metric of each in
+ * turn. */
 int net_steps_most(const Net *n);
 int net_steps_now(const Net *n, int64_t wanted);
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count);

@@ -2,7 +2,7 @@
  * between ranks beside later phases.
  *
  * Ranks add gradients bucket by bucket.  The sum of a bucket starts as soon as its gradients are
- * there, and other work goes on: later phases, and the next step's forward pass up to the first
+ * complete.  It overlaps with later phases, and with the next step's forward pass up to the first
  * phase that needs the bucket's update (RtBucket.due).  With one rank and one part, the update
  * happens inside the phases of gradients instead, by the same arithmetic: no bit depends on the
  * number of ranks.
@@ -18,14 +18,14 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 64, /* of one exchange of statistics between ranks */
+    ROWS_MOST = 64, /* rows of one exchange of statistics between ranks */
     PAGE = 4096     /* bytes */
 };
 
 struct NetHost {
     CommSum sum;
     int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
-    bool *late;      /* [buckets]: the update of the step that `before` shows is pending */
+    bool *late;      /* [buckets]: the bucket's update of the step `before` is pending */
     View before;
     int regions;   /* thread regions at n->thread */
     char *scratch; /* [threads][scratch_bytes], if there are more threads than regions */
@@ -34,7 +34,7 @@ struct NetHost {
     int *end;         /* [threads]: end of a thread's range of units */
     Barrier *barrier; /* [threads] */
     uint64_t jobs;    /* jobs that teams have computed */
-    double *partial;  /* clipping by norm: squares of each block (grad_blocks) */
+    double *partial;  /* clipping by norm: sum of squares of each block (grad_blocks) */
 };
 
 /* ---- memory */
@@ -51,25 +51,25 @@ static double *predicted_ends(const RtProgram *p)
     return until;
 }
 
-/* Touches each page that begins in from..to - 1, so that Linux gives it memory. */
+/* Touches each page that begins in from..to - 1, so that Linux allocates it. */
 static void touch_pages(char *arena, int64_t from, int64_t to)
 {
     for (int64_t at = (from + PAGE - 1) / PAGE * PAGE; at < to; at += PAGE)
         *(volatile char *)(arena + at) = 0;
 }
 
-/* Part `part` of `parts` equal parts of the bytes from..to - 1. */
+/* Touches part `part` of `parts` equal parts of the bytes from..to - 1. */
 static void touch_part(char *arena, int64_t from, int64_t to, int part, int parts)
 {
     touch_pages(arena, from + (to - from) / parts * part,
                 part == parts - 1 ? to : from + (to - from) / parts * (part + 1));
 }
 
-/* Unit t is for thread t.  Linux takes the memory of a page from the node of the processor that
- * touches it first.  A thread touches its own region, or its part of its team's, and its scratch;
- * and those parts of shards that hold the slices with which it begins.  Of the region `fixed`, and
- * of gradients, each thread touches an equal part, so that the memories of all sockets work: every
- * thread reads the weights. */
+/* Unit t is for thread t.  Linux allocates a page on the NUMA node of the processor that touches
+ * the page first.  A thread touches its own region or its part of its team's region, its scratch,
+ * and the parts of shards with the slices that it computes first.  Each thread touches an equal
+ * part of the region `fixed` and of gradients: every thread reads the weights, so they are spread
+ * over the memory of all sockets. */
 static void touch_own(void *arg, int thread, int unit)
 {
     (void)thread;
@@ -106,7 +106,7 @@ static void host_map(Net *n)
     h->scratch_bytes = threads > h->regions ? memory_round(p->scratch_bytes) : 0;
     n->grad = h->sum.buffer = h->scratch + threads * h->scratch_bytes;
     h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
-    if (pool_crowded(n->pool)) /* now, so that a lack of memory shows here */
+    if (pool_crowded(n->pool)) /* now, so that a lack of memory is found here */
         pool_run(n->pool, touch_own, n, threads);
     else
         pool_each(n->pool, touch_own, n);
@@ -326,7 +326,7 @@ static void defer_updates(Net *n, const View *v)
         n->host->late[b] = true;
 }
 
-/* Makes those pending updates of the step before that a phase needs.  The last bucket, which has
+/* Makes the pending updates, of the previous step, that a phase needs.  The last bucket, which has
  * the first layers, is due first. */
 static void catch_up(Net *n, int phase)
 {

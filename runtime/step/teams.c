@@ -3,8 +3,8 @@
  * One thread that computes a whole unit keeps the unit's values in its cache and never waits inside
  * the unit.  But with U units and T threads, ceil(U / T) units follow each other on the slowest
  * thread: 64 units on 56 threads take as long as 112.  Teams divide the calls of a unit among their
- * members, at the price of a barrier after each call.  Either teams compute all units, or only
- * those that are left after as many as possible were computed in whole rounds; constants.h has the
+ * members, at the price of a barrier after each call.  Teams compute all units, or only the units
+ * that are left after rounds in which each thread computes a whole unit; constants.h has the
  * formula.  No bit depends on the choice.
  */
 #include "step/step.h"

@@ -5,7 +5,7 @@
  *   he          uniform bound sqrt(6 / fan),  sigma sqrt(2 / fan)              He et al. 2015
  *   lecun       uniform bound sqrt(3 / in),   sigma sqrt(1 / in)               LeCun et al. 1998
  *   orthogonal  a * Q of the QR of a gaussian matrix                           Saxe et al. 2014
- *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a in numbers b .. 2 b - 1, else 0
+ *   uniform(a, b)   normal(mean a, std b)   constant(a)   second: a if b <= element < 2 b, else 0
  */
 #include "train/init.h"
 #include "base/error.h"
@@ -96,7 +96,7 @@ static void orthonormal(double *q, int64_t n, int64_t m, int64_t next, int64_t s
     }
 }
 
-/* Takes the parameter as a matrix of dim[0] rows, and makes its shorter side orthonormal. */
+/* Treats the parameter as a matrix of dim[0] rows, and makes its shorter side orthonormal. */
 static void orthogonal(const Job *j, const RtParam *p)
 {
     const int64_t count = params_count(p), rows = p->rank > 0 ? p->dim[0] : 1,

@@ -6,7 +6,7 @@
  *   cosine      end + (1 - end) (1 + cos(pi s)) / 2    s = (t - warmup) / (epochs - warmup) <= 1
  *   polynomial  end + (1 - end) (1 - s)^power
  *
- * `epochs` is the number in the recipe, also with another number by --epochs: a longer run does not
+ * `epochs` is the number in the recipe, even if --epochs gives another: a longer run does not
  * change the rates of a shorter one. Source: Loshchilov & Hutter 2017 (cosine); Goyal et al. 2017
  * (warm-up).
  */

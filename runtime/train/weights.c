@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The tensors that differ. */
+/* A list of the tensors that differ, as text. */
 enum { SHOWN = 10 }; /* lines that are printed, at most */
 typedef struct Report {
     char text[SHOWN * 340];

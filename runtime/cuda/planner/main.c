@@ -5,13 +5,14 @@
  *   tenon-plan --version
  *
  * GRAPHS is a file with a graph in each line, in the language of runtime/cuda/cudnn_graph.h.  A
- * line can have several variants, separated by '|': the first variant with an engine is used.  The
- * answers, one a line, are in the order of the lines:
+ * line can have several variants, separated by '|': the first variant with an engine is used.
+ * Empty lines, and lines that begin with #, are skipped.  Each graph has one line of output, in the
+ * order of the graphs:
  *
- *   plan WAY ENGINE NOTES WORKSPACE BYTES MILLISECONDS      DIR/NUMBER.plan has the plan, from 0 on
+ *   plan WAY ENGINE NOTES WORKSPACE BYTES MILLISECONDS      DIR/NUMBER.plan has the plan
  *   none MILLISECONDS WHY
  *
- * WAY is the index of the variant.
+ * WAY is the index of the variant, NUMBER that of the graph; both are counted from 0.
  *
  * tenon-plan is a separate program, so that the compiler links neither CUDA nor the runtime.  A
  * fused graph takes seconds, and cuDNN compiles one at a time in each process, so several processes
