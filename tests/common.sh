@@ -121,7 +121,7 @@ witness() {
     "$TENON" emit "$model" --to c -o "$program.emitted" --plain --cpu generic "$@" || return
     if grep -q rt_unpack_xz "$program.emitted"/*.c && echo 'int main(void) { return 0; }' | cc -x c - -o "$program.has" -llzma 2> /dev/null; then xz=-llzma; fi
     # shellcheck disable=SC2046,SC2086
-    cc ${witness_level:--O1} $(one_file "$program.emitted"/*.c "$@") -o "$program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz $xz -lm -lpthread
+    cc ${witness_level:-${TENON_CFLAGS:--O1}} $(one_file "$program.emitted"/*.c "$@") -o "$program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz $xz -lm -lpthread
 }
 
 # running TEXT: prints the processes whose command line begins with TEXT, without zombies

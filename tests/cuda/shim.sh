@@ -63,7 +63,8 @@ shim() {
 
 # shim_compile FILE.cu OPTIONS...
 shim_compile() {
-    g++ -std=c++20 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
+    # shellcheck disable=SC2086
+    g++ -std=c++20 ${TENON_CFLAGS:--O1} -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
         -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$@"
 }
 

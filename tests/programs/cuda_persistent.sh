@@ -155,6 +155,7 @@ fewer() {
     local mlp=$work/mlp
     run mlp gpu few --data "$work/mnist" --epochs 2
     grep -q "^gpu: 16 blocks cannot run at the same time on this GPU: 2 do, with the same results$" "$work/out" && ok || bad "a cluster that does not fit: $(cat "$work/out")"
+    deep "fewer blocks on a GPU without clusters" || return 0
     two old models/mlp.tn --batch 8 --arch sm_80
     FAKE_ARCH=80 FAKE_TOGETHER=2 FAKE_LOG=1 SHIM_BLOCKS=5 run old gpu few --data "$work/mnist" --epochs 2
     same "notes" "5 3 3 2 " "$(sed -n 's/^gpu: \([0-9]*\) blocks cannot run .*: \([0-9]*\) do, .*/\1 \2/p' "$work/out" | tr '\n' ' ')"
