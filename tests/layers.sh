@@ -96,11 +96,11 @@ check_names() { # FILE...
     [ -z "$hits" ] || bad "${hits%%:*}" "tests a name that is no literal: $hits"
 }
 
-# check_cycles FILE...: at most 4 files call each other in a circle.  Not asked: front, whose evaluator is recursive (eval, invoke, number,
-# run, scan); ir and ops, where ops/table.c answers what ir/vocabulary.h asks.
+# check_cycles FILE...: at most 4 files call each other in a circle.  The only larger set is the recursive evaluator of front.
+evaluator='5: compiler/front/eval.c compiler/front/invoke.c compiler/front/number.c compiler/front/run.c compiler/front/scan.c'
 check_cycles() {
     local found
-    found=$(awk -f tests/cycles.awk most=4 "$@")
+    found=$(awk -f tests/cycles.awk most=4 "$@" | grep -vxF "$evaluator" || true)
     [ -z "$found" ] || bad "$1" "these files call each other in a circle: $found"
 }
 
@@ -162,7 +162,7 @@ for file in "${compiler[@]}"; do
     close
 done
 fine=1; check_names "${by_name[@]}"; close
-fine=1; check_cycles compiler/{base,emit,cpu,cuda,passes,pictures,scripts,tool}/*.c; close
+fine=1; check_cycles compiler/main.c compiler/*/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
 for file in "${runtime[@]}"; do

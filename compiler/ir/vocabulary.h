@@ -1,4 +1,5 @@
-/* vocabulary.h -- the six functions about operations that ir needs; ops/table.c defines them.
+/* vocabulary.h -- the six functions about operations that ir needs.  ops/check.c defines
+ * op_complaint, and ops/table.c defines the others.
  *
  * For ir, an operation is only a name and a pointer: ir does not include ops/op.h, because ops
  * includes ir.

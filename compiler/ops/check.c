@@ -1,5 +1,6 @@
 /* check.c -- checks and messages that many shape rules share. */
 #include "ops/check.h"
+#include "ir/vocabulary.h"
 #include <string.h>
 
 /* The name in the language of n's op, which the front end can have replaced by a hidden one. */
@@ -229,4 +230,50 @@ bool check_result(Node *n, Shape s, Diag *d)
     n->shape = s;
     n->dtype = DT_REAL;
     return true;
+}
+
+/* ---- a node and the arguments of its op */
+
+static bool kind_fits(ArgType type, AttrKind kind)
+{
+    switch (type) {
+    case ARG_INT:
+        return kind == ATTR_INT;
+    case ARG_FLOAT:
+        return kind == ATTR_FLOAT || kind == ATTR_INT;
+    case ARG_BOOL:
+        return kind == ATTR_BOOL;
+    case ARG_STRING:
+        return kind == ATTR_STRING;
+    case ARG_PAIR:
+    case ARG_INTS:
+    case ARG_PLACES:
+        return kind == ATTR_INTS;
+    case ARG_PAD:
+        return kind == ATTR_INTS || kind == ATTR_STRING;
+    case ARG_TENSOR:
+    case ARG_TENSORS:
+        break;
+    }
+    return false;
+}
+
+/* Ops with a rule `build`, such as layers, have inputs that the language does not show; their
+ * shape rule counts these inputs. */
+const char *op_complaint(const Node *n, Arena *a)
+{
+    int least = 0, most = 0;
+    for (const OpArg *arg = n->op->arg; arg->name; arg++) {
+        const Attr *v = node_attr(n, arg->name);
+        const bool must = !arg->fallback || strcmp(arg->fallback, "none");
+        if (arg->type == ARG_TENSOR)
+            least += must, most++;
+        else if (arg->type == ARG_TENSORS)
+            least++, most = n->nin > most ? n->nin : most + 1;
+        else if ((!v && must) || (v && !kind_fits(arg->type, v->kind)))
+            return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
+    }
+    if (n->nin < least || (n->nin > most && !n->op->build))
+        return arena_printf(a, "%d inputs, wants %d", n->nin, least);
+    return NULL;
 }

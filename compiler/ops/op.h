@@ -223,8 +223,6 @@ const Op *op_find(const char *name); /* NULL if there is none */
 /* The name of the op in the model file for which n was made: gather for the slices of a gather,
  * batch_norm for the sums of a batch_norm. */
 const char *op_written(Arena *a, const Node *n);
-/* The lines of the gradients for the manual; NULL: none. */
-const char *op_derivative(Arena *a, const Op *op);
 /* Whether n is this product, in this role. */
 bool op_computes(const Node *n, ProductKind product, Role role);
 /* Index of the input with the weights of a product; -1: n reads no weights. */

@@ -1,6 +1,6 @@
-/* table.c -- finds operations, and checks inputs and attributes of nodes. */
+/* table.c -- finds operations, and answers what ir asks about them (ir/vocabulary.h). */
 #include "ir/vocabulary.h"
-#include "ops/elementwise.h"
+#include "ops/op.h"
 #include <string.h>
 
 #define OP(name) extern const Op op_##name[];
@@ -34,11 +34,6 @@ const char *op_written(Arena *a, const Node *n)
         return n->op->name;
     const char *word = arena_strndup(a, line + from, strspn(line + from, letters));
     return op_find(word) || strcmp(word, "zeros") == 0 ? word : n->op->name;
-}
-
-const char *op_derivative(Arena *a, const Op *op)
-{
-    return op->derivative ? op->derivative : elementwise_derivative(a, op);
 }
 
 bool op_computes(const Node *n, ProductKind product, Role role)
@@ -89,48 +84,4 @@ bool op_stays(const Op *op)
 bool op_infer(Node *n, Diag *d)
 {
     return !n->op->shape || n->op->shape(n, d);
-}
-
-static bool kind_fits(ArgType type, AttrKind kind)
-{
-    switch (type) {
-    case ARG_INT:
-        return kind == ATTR_INT;
-    case ARG_FLOAT:
-        return kind == ATTR_FLOAT || kind == ATTR_INT;
-    case ARG_BOOL:
-        return kind == ATTR_BOOL;
-    case ARG_STRING:
-        return kind == ATTR_STRING;
-    case ARG_PAIR:
-    case ARG_INTS:
-    case ARG_PLACES:
-        return kind == ATTR_INTS;
-    case ARG_PAD:
-        return kind == ATTR_INTS || kind == ATTR_STRING;
-    case ARG_TENSOR:
-    case ARG_TENSORS:
-        break;
-    }
-    return false;
-}
-
-/* Ops with a rule `build`, such as layers, have inputs that the language does not show; their
- * shape rule counts these inputs. */
-const char *op_complaint(const Node *n, Arena *a)
-{
-    int least = 0, most = 0;
-    for (const OpArg *arg = n->op->arg; arg->name; arg++) {
-        const Attr *v = node_attr(n, arg->name);
-        const bool must = !arg->fallback || strcmp(arg->fallback, "none");
-        if (arg->type == ARG_TENSOR)
-            least += must, most++;
-        else if (arg->type == ARG_TENSORS)
-            least++, most = n->nin > most ? n->nin : most + 1;
-        else if ((!v && must) || (v && !kind_fits(arg->type, v->kind)))
-            return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
-    }
-    if (n->nin < least || (n->nin > most && !n->op->build))
-        return arena_printf(a, "%d inputs, wants %d", n->nin, least);
-    return NULL;
 }

@@ -1,6 +1,7 @@
 /* manual.c -- `tenon ops`: the operations, from the same table that the compiler uses. */
 #include "tool/manual.h"
 #include "base/text.h"
+#include "ops/elementwise.h"
 #include "tool/option.h"
 #include <limits.h>
 #include <stdio.h>
@@ -85,6 +86,11 @@ static void print_lines(const char *heading, const char *text)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
+const char *manual_derivative(Arena *a, const Op *op)
+{
+    return op->derivative ? op->derivative : elementwise_derivative(a, op);
+}
+
 static void print_op(Arena *a, const Op *op)
 {
     printf("%s\n%s\n\n", manual_signature(a, op, HELP_WIDTH), op->brief ? op->brief : "");
@@ -93,7 +99,7 @@ static void print_op(Arena *a, const Op *op)
                  g->about ? g->about : "");
     print_lines("Shapes", op->shapes);
     print_lines("Formula", op->formula);
-    print_lines("Gradient", op_derivative(a, op));
+    print_lines("Gradient", manual_derivative(a, op));
     if (op->note) {
         puts("");
         help_text(op->note, 0);

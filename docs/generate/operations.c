@@ -63,7 +63,7 @@ static void operation(Page *p, const Op *op)
     arguments(p, op);
     lines(p, "Shapes", op->shapes);
     lines(p, "Formula", op->formula);
-    lines(p, "Gradient", op_derivative(made_arena(), op));
+    lines(p, "Gradient", manual_derivative(made_arena(), op));
     if (op->note)
         page_paragraph(p, "%s", made_coded(op->note));
     if (form(op) && !(op->note && strstr(op->note, "On a GPU")))
