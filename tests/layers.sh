@@ -163,6 +163,7 @@ for file in "${compiler[@]}"; do
 done
 fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/main.c compiler/*/*.c; close
+fine=1; check_cycles runtime/main.c runtime/*/*.c runtime/cuda/*/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
 for file in "${runtime[@]}"; do

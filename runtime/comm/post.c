@@ -182,11 +182,6 @@ void comm_posts(Comm *c, int most)
     pthread_mutex_unlock(&q->lock);
 }
 
-bool comm_post_awaited(CommState *s)
-{
-    return __atomic_load_n(&s->posts.awaited, __ATOMIC_RELAXED) != 0;
-}
-
 void comm_await(Comm *c, int64_t number)
 {
     if (c->size == 1)
@@ -242,4 +237,30 @@ int64_t comm_post_sum(Comm *c, const CommSum *s, int place, int64_t from, int64_
 int64_t comm_post_gather(Comm *c, void *all, int64_t each, const char *during)
 {
     return c->size == 1 ? 0 : add_post(c, (Post){.all = all, .each = each}, during);
+}
+
+/* ---- operations on the caller's thread, after all posts */
+
+void comm_enter(Comm *c, const char *during)
+{
+    comm_await_all(c);
+    comm_begin(c->state, during);
+}
+
+void comm_leave(Comm *c)
+{
+    const double spent = comm_end(c->state);
+    c->waited += spent;
+    c->busy += spent;
+}
+
+/* Does not count as waiting: most of the time is the device's own work. */
+void comm_poll(Comm *c, bool (*done)(void), const char *during)
+{
+    comm_await_all(c);
+    comm_begin(c->state, during);
+    Wait w = comm_wait_from_now();
+    while (!done())
+        comm_rest(c->state, &w);
+    comm_end(c->state);
 }

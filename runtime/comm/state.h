@@ -57,7 +57,6 @@ typedef struct CommState {
 
 /* Starts the thread of posts, which also answers questions while this rank computes. */
 void comm_start(CommState *s);
-bool comm_post_awaited(CommState *s); /* whether a thread waits for a post */
 void comm_await_all(Comm *c);
 
 /* Begin and end an operation with other ranks; operations do not nest.  comm_end returns the
@@ -88,7 +87,7 @@ typedef struct Wait {
 Wait comm_wait_from_now(void);
 void comm_rest(CommState *s, Wait *w);
 
-/* Pending sends and receives that end together. */
+/* exchange.c: pending sends and receives that end together. */
 enum { EXCHANGE_MOST = 128 };
 typedef struct Exchange {
     int request[EXCHANGE_MOST];

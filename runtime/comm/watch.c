@@ -32,11 +32,17 @@ static int64_t posts_made(const CommState *s)
     return __atomic_load_n(&s->posts.next, __ATOMIC_RELAXED);
 }
 
+/* Whether a thread waits for a post. */
+static bool post_awaited(const CommState *s)
+{
+    return __atomic_load_n(&s->posts.awaited, __ATOMIC_RELAXED) != 0;
+}
+
 /* A rank that computes while its posts run counts as computing, unless a thread waits for a
  * post. */
 static Progress progress_of(CommState *s)
 {
-    const bool waits = s->doing && (!s->background || comm_post_awaited(s));
+    const bool waits = s->doing && (!s->background || post_awaited(s));
     Progress w = {.step = s->comm->step, .posts = posts_made(s), .seconds = clock_now() - s->since};
     snprintf(w.doing, sizeof w.doing, "%s", waits ? s->doing : "");
     return w;
@@ -62,8 +68,8 @@ static void __attribute__((noreturn)) die_of_lost_rank(const CommState *s, int r
     const char *doing = s->doing;
     rt_lost("rank %d (%s) is gone: it ended without a message while this one was in step %lld, "
             "%s%s",
-            rank, comm_host(s->comm, rank), (long long)s->comm->step + 1,
-            doing ? "at " : "computing", doing ? doing : "");
+            rank, s->host[rank], (long long)s->comm->step + 1, doing ? "at " : "computing",
+            doing ? doing : "");
 }
 
 /* Answers questions, and records answers; ends the run if a rank is lost. */
@@ -143,10 +149,10 @@ static void give_up(CommState *s)
             named++;
             if (silent)
                 snprintf(text + n, sizeof text - n, "%srank %d (%s) does not answer", n ? ", " : "",
-                         r, comm_host(c, r));
+                         r, s->host[r]);
             else
                 snprintf(text + n, sizeof text - n, "%srank %d (%s) is in step %lld%s%s for %.0f s",
-                         n ? ", " : "", r, comm_host(c, r), (long long)w->step + 1,
+                         n ? ", " : "", r, s->host[r], (long long)w->step + 1,
                          w->doing[0] ? ", at " : ", computing", w->doing, w->seconds);
         }
     rt_lost("%.0f s at %s in step %lld, longer than --timeout%s: %s", clock_now() - s->since,
@@ -170,19 +176,6 @@ double comm_end(CommState *s)
     s->since = now;
     pthread_mutex_unlock(&s->lock);
     return spent;
-}
-
-void comm_enter(Comm *c, const char *during)
-{
-    comm_await_all(c);
-    comm_begin(c->state, during);
-}
-
-void comm_leave(Comm *c)
-{
-    const double spent = comm_end(c->state);
-    c->waited += spent;
-    c->busy += spent;
 }
 
 Wait comm_wait_from_now(void)
@@ -210,27 +203,4 @@ void comm_rest(CommState *s, Wait *w)
             *w = comm_wait_from_now();
         }
     }
-}
-
-void comm_wait(Comm *c, Exchange *e)
-{
-    CommState *s = c->state;
-    Wait w = comm_wait_from_now();
-    while (e->n > 0) {
-        for (int i = 0; i < e->n; i++)
-            if (s->t->done(e->request[i]))
-                e->request[i--] = e->request[--e->n];
-        comm_rest(s, &w);
-    }
-}
-
-/* Does not count as waiting: most of the time is the device's own work. */
-void comm_poll(Comm *c, bool (*done)(void), const char *during)
-{
-    comm_await_all(c);
-    comm_begin(c->state, during);
-    Wait w = comm_wait_from_now();
-    while (!done())
-        comm_rest(c->state, &w);
-    comm_end(c->state);
 }

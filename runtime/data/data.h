@@ -125,15 +125,6 @@ void data_wrong_token(const Data *d);
  * scored labels counts as one with one label, so the result can be a divisor. */
 double data_scored(const RtProgram *p, const Batch *b);
 
-/* Bytes of n numbers of a stored type, RT_U8 ... */
-int64_t data_bytes(int64_t n, int type);
-
-/* Bytes from the labels of a sample to those of the next one, in Data.label. */
-int64_t data_label_stride(const Data *d);
-
-/* Elements of an input sample. */
-int64_t data_features(const RtProgram *p);
-
 /* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
 /* Makes the samples with indices first .. first + n - 1 in memory, with all threads: index k is
@@ -159,6 +150,15 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
 void npy_fill(Data *d);
 void npy_open_input(const RtProgram *p, const char *path, Data *d);
 void csv_open_input(const RtProgram *p, const char *path, Data *d);
+
+/* shape.c: bytes of n numbers of a stored type, RT_U8 ... */
+int64_t data_bytes(int64_t n, int type);
+
+/* Bytes from the labels of a sample to those of the next one, in Data.label. */
+int64_t data_label_stride(const Data *d);
+
+/* Elements of an input sample. */
+int64_t data_features(const RtProgram *p);
 
 /* Takes the dimensions of stored samples; dies if the program cannot use them. They must equal
  * those of the input except for 1s, or one of the two must be flat, or the recipe resizes images

@@ -1,0 +1,83 @@
+/* shape.c -- sizes of samples and labels, and whether stored samples fit the program.  All formats
+ * use it. */
+#include "base/error.h"
+#include "data/data.h"
+#include <stdio.h>
+#include <string.h>
+
+int64_t data_features(const RtProgram *p)
+{
+    int64_t n = 1;
+    for (int i = 0; i < p->input_rank; i++)
+        n *= p->input_dim[i];
+    return n;
+}
+
+int64_t data_bytes(int64_t n, int type)
+{
+    static const int64_t each[] =
+        {[RT_U8] = 1, [RT_F32] = 4, [RT_F64] = 8, [RT_U16] = 2, [RT_I32] = 4, [RT_I64] = 8};
+    return n * each[type];
+}
+
+int64_t data_label_stride(const Data *d)
+{
+    return d->labels * (int64_t)sizeof *d->label;
+}
+
+/* "28 x 28" */
+static const char *sample_shape_text(char text[128], int rank, const int64_t *dim)
+{
+    int n = snprintf(text, 128, rank ? "" : "a number");
+    for (int i = 0; i < rank && n < 100; i++)
+        n += snprintf(text + n, (size_t)(128 - n), "%s%lld", i ? " x " : "", (long long)dim[i]);
+    return text;
+}
+
+static int squeezed(int rank, const int64_t *dim, int64_t *to)
+{
+    int n = 0;
+    for (int i = 0; i < rank; i++)
+        if (dim[i] != 1)
+            to[n++] = dim[i];
+    return n;
+}
+
+/* (C, H, W) or (H, W) of images that the program may stretch. */
+static bool resizable(const RtProgram *p, int rank, const int64_t *dim)
+{
+    const int64_t channels = rank == 3 ? dim[0] : 1;
+    if (!p->recipe.resize || (rank != 2 && rank != 3) || channels != p->input_dim[0])
+        return false;
+    const int64_t h = dim[rank - 2], w = dim[rank - 1];
+    return h > 0 && w > 0 && h <= 65536 && w <= 65536;
+}
+
+void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim)
+{
+    int64_t have[8] = {0}, want[8] = {0}, product = 1;
+    const int n = squeezed(rank, dim, have), m = squeezed(p->input_rank, p->input_dim, want);
+    for (int i = 0; i < n; i++)
+        if (__builtin_mul_overflow(product, have[i], &product))
+            product = -1;
+    const bool same = n == m && memcmp(have, want, sizeof *have * (size_t)n) == 0;
+    const bool flat = (n <= 1 || m <= 1) && product == data_features(p);
+    if (same || flat)
+        return;
+    if (!resizable(p, rank, dim)) {
+        char a[128], b[128];
+        rt_die("%s holds samples of shape %s, but %s takes %s", path,
+               sample_shape_text(a, rank, dim), p->model,
+               sample_shape_text(b, p->input_rank, p->input_dim));
+    }
+    d->features = product;
+    d->height = dim[rank - 2];
+    d->width = dim[rank - 1];
+}
+
+void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label)
+{
+    if (d->classes > 0 && (label < 0 || label >= d->classes))
+        rt_die("%s: label %lld of sample %lld is out of range: the classes are 0 to %lld", path,
+               (long long)label, (long long)sample, (long long)d->classes - 1);
+}
