@@ -23,7 +23,7 @@ static int64_t operand_bytes(const Trials *t, const Node *n, const Node *x)
 {
     const Attr *tile = node_attr(n, "winograd");
     const bool packs = node_is(n, "conv2d_pack"), dx = !packs && node_is(n, "conv2d_dx");
-    const int64_t each = x->dtype == DT_U8 ? 1 : x->dtype == DT_I32 ? 4 : t->real;
+    const int64_t each = node_number_bytes(x, t->real);
     int64_t count = shape_count(&x->shape) * (x->shape.batched ? t->chunk : 1);
 
     if (x->shape.rank == 4 && !packs && !node_is(n, "conv2d_dw"))

@@ -26,7 +26,7 @@ const char *pointer_type(const Node *n)
 
 static int64_t element_bytes(const Writer *w, const Node *n)
 {
-    return n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : dtype_bytes(w->in->dtype);
+    return node_number_bytes(n, dtype_bytes(w->in->dtype));
 }
 
 int64_t pointer_bytes(const Writer *w, const Node *n)

@@ -106,6 +106,11 @@ int64_t node_lanes(const Node *n)
     return lanes ? lanes->i : 0;
 }
 
+int64_t node_number_bytes(const Node *n, int64_t real)
+{
+    return n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : real;
+}
+
 /* Channels are the first dimension of a sample, and the second dimension of filters. */
 int64_t node_reals(const Node *n)
 {

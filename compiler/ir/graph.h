@@ -228,6 +228,8 @@ const Node *node_frame(const Node *n, int64_t *start);
 /* Pass lanes: channels in memory of a pixel or of a filter tap, padded with zeros; 0: no
  * padding. */
 int64_t node_lanes(const Node *n);
+/* Bytes of a number of n in memory; real: those of a real of the program. */
+int64_t node_number_bytes(const Node *n, int64_t real);
 /* Reals in memory: of one sample, or of the whole value when it is not batched. */
 int64_t node_reals(const Node *n);
 /* Reals from a row of channels to the next row: the channels of node_frame. */

@@ -100,7 +100,7 @@ void price_stream(Price *p, const Market *m, double bytes, double resident)
 
 static double bytes_of(const Node *n, const Market *m)
 {
-    const double each = n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : m->real;
+    const double each = (double)node_number_bytes(n, m->real);
     return n->op->leaf == LEAF_CONST
                ? 0
                : each * (double)shape_count(&n->shape) * (n->shape.batched ? (double)m->n : 1);

@@ -107,10 +107,7 @@ Price step_price_phase(const Graph *g, int phase, const Options *o)
 static double value_bytes(const Graph *g, const Node *n)
 {
     const Step *s = g->step;
-    const double size = n->dtype == DT_U8    ? 1
-                        : n->half            ? 2
-                        : n->dtype == DT_I32 ? 4
-                                             : (double)dtype_bytes(g->recipe.dtype);
+    const double size = (double)node_number_bytes(n, dtype_bytes(g->recipe.dtype));
     const double items = n->place == PLACE_PARTIAL ? (double)(s->shards * s->slices)
                          : n->shape.batched        ? (double)s->batch
                                                    : 1;

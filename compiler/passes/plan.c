@@ -41,14 +41,6 @@ int64_t step_bytes(const Step *s, int threads)
 
 /* ---- sizes and lifetimes */
 
-static int64_t element_bytes(const Graph *g, const Node *n)
-{
-    return n->dtype == DT_U8    ? 1
-           : n->half            ? 2
-           : n->dtype == DT_I32 ? 4
-                                : dtype_bytes(g->recipe.dtype);
-}
-
 /* Bytes of the buffer of n: of a chunk, a shard or the whole value, by its place. */
 static int64_t bytes_of(const Graph *g, const Node *n)
 {
@@ -65,7 +57,7 @@ static int64_t bytes_of(const Graph *g, const Node *n)
         count *= s->chunk;
     else if (n->op->flags & OP_KNOWN)
         count *= s->shards;
-    return align(count * element_bytes(g, n) + SLACK);
+    return align(count * node_number_bytes(n, dtype_bytes(g->recipe.dtype)) + SLACK);
 }
 
 /* Lifetime of a value: first write and last read.  Calls are numbered through all phases of the

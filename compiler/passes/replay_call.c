@@ -14,11 +14,6 @@
 
 /* ---- where values lie */
 
-static int64_t number_bytes(const Replay *v, const Node *n)
-{
-    return n->dtype == DT_U8 ? 1 : n->half ? 2 : n->dtype == DT_I32 ? 4 : v->real;
-}
-
 /* The value that owns the bytes of n. */
 static const Node *holder(const Node *n)
 {
@@ -35,7 +30,7 @@ Extent replay_extent(const Replay *v, const Node *n)
 {
     const Step *s = v->graph->step;
     const Node *root = node_root(n);
-    const int64_t each = node_reals(root) * number_bytes(v, root), at = root->offset;
+    const int64_t each = node_reals(root) * node_number_bytes(root, v->real), at = root->offset;
 
     if (root->param && root->op->leaf == LEAF_PARAM)
         return (Extent){REGION_FIXED, root->param->offset,
