@@ -5,6 +5,7 @@
  *   emit    step -> C or CUDA         emit/ with cpu/ or cuda/
  *   tool    C or CUDA -> executable   tool/
  */
+#include "ir/target.h"
 #include "tool/process.h"
 #include "tool/stack.h"
 #include "tool/tool.h"
@@ -17,7 +18,7 @@ static bool plan(Front *f, const Options *o, Diag *d)
         return true;
     if (!pass_run_all(f->train, o, d))
         return false;
-    f->token = o->cuda ? NULL : pass_token(f->test);
+    f->token = target_of(o).generates ? pass_token(f->test) : NULL;
     f->test->peer = f->train;
     if (f->token)
         f->token->peer = f->train;

@@ -29,12 +29,9 @@ note() { # CHECK: reads "FILE:TEXT"
 scan() {
     note include < <(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$@" | sed 's/^\([^:]*:\)[^"]*"\([^"]*\)".*/\1\2/')
     note memory < <(grep -nHE "$memory" "$@" | grep -vE "$comment")
-    note scans < <(awk -v scans="$scans" '
-        FNR == 1 { name = "" }
-        /^[a-z].*[(]/ { name = $0 }
-        $0 ~ scans && !(FILENAME ~ /cuda\/lower[.]c$/ && name ~ /without_plain/) { print FILENAME ":" FNR ": " $0 }' "$@")
+    note scans < <(grep -nHE "$scans" "$@" || true)
     note calls < <(grep -nHE "$calls" "$@" | grep -vE "$comment|^[^:]*:[0-9]+:(void|bool|Graph \*)[[:space:]]*\*?pass_|pass_repeat\(")
-    note targets < <(grep -nHE "$targets" "$@" | grep -vE "$comment")
+    note targets < <(grep -nHE "$targets" "$@" | grep -vE "$comment|/pipeline[.]c:[0-9]+:.*p->optional && o->plain")
 }
 comment='^[^:]*:[0-9]+:[[:space:]]*(\*|/\*|//)'
 close() { if [ $fine = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
@@ -65,8 +62,7 @@ check_compiler() {
 memory='(^|[^_[:alnum:]>.])(malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf|getline|open_memstream)[[:space:]]*\('
 check_memory() { [ -z "${hits[memory $1]:-}" ] || bad "$1" "takes memory outside the arena: ${hits[memory $1]}"; }
 
-# The emitter for GPUs decides from calls as data (cuda/call.h): printed C is for nvcc alone.  May be scanned, each for a reason:
-#   cuda/lower.c  without_plain   the name of a device function, as an op gives it: "dense_plain"
+# The emitter for GPUs decides from calls as data (cuda/call.h): printed C is for nvcc alone.
 scans='(^|[^_[:alnum:]])(strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec)[[:space:]]*[(]'
 check_scans() { [ -z "${hits[scans $1]:-}" ] || bad "$1" "scans text: ${hits[scans $1]}"; }
 
@@ -74,10 +70,12 @@ check_scans() { [ -z "${hits[scans $1]:-}" ] || bad "$1" "scans text: ${hits[sca
 calls='(^|[^_[:alnum:]])pass_[a-z]+\('
 check_calls() { [ -z "${hits[calls $1]:-}" ] || bad "$1" "calls a pass that has a row of its own: ${hits[calls $1]}"; }
 
-# Shared passes and operations ask for a property of the target (ir/target.h), never which target it is.  Shared emitters
-# also ask its functions (EmitTarget in emit/emit.h).
-targets='(^|[^[:alnum:]_])(o|options)(->|[.])(cuda|blas|libraries|persistent|arch)\>|target[[:alnum:]_]* == &?c(pu|uda)_target'
-check_targets() { [ -z "${hits[targets $1]:-}" ] || bad "$1" "asks which target it is: ${hits[targets $1]}"; }
+# Shared passes and operations ask for a property of the target (ir/target.h), never which target or type it is.  Shared
+# emitters also ask its functions (EmitTarget in emit/emit.h).  Operations name no version of a kernel (call_kernel in
+# ops/call.h).  passes/pipeline.c asks for `plain`, which leaves out optional passes.
+targets='(->|[.])(cuda|blas|plain|libraries|persistent|arch|tf32)\>|target[[:alnum:]_]* == &?c(pu|uda)_target|_(plain|blas)"'
+targets+='|[!=]= *HALF_(BF16|F16)|HALF_(BF16|F16) *[!=]=|case HALF_(BF16|F16)|strcmp[(].*"(f32|tf32|bf16|f16|f64)"'
+check_targets() { [ -z "${hits[targets $1]:-}" ] || bad "$1" "asks which target or type it is: ${hits[targets $1]}"; }
 
 # Rooms that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
 # for a pattern of exactly this operation; the file gives the reason.  Tests are node_is(n, "NAME"), a comparison with
@@ -153,7 +151,7 @@ for file in "${compiler[@]}"; do
     fine=1 room=${file#compiler/} room=${room%%/*}
     check_compiler "$file" "$room"
     case $file in */pipeline.c) ;; compiler/passes/*.c) check_calls "$file" ;; esac
-    case $file in compiler/passes/* | compiler/ops/* | compiler/front/* | compiler/emit/*) check_targets "$file" ;; esac
+    case $file in compiler/main.c | compiler/passes/* | compiler/ops/* | compiler/front/* | compiler/emit/*) check_targets "$file" ;; esac
     case $file in compiler/base/arena.c | grammar/*) ;; *) check_memory "$file" ;; esac
     case $file in
     compiler/emit/names.c | compiler/emit/hash.c | compiler/cpu/unit.c) ;;
@@ -192,6 +190,9 @@ printf 'void *f(void) { return malloc(1); }\n' > "$self/memory.c"
 printf 'static int f(const char *s)\n{\n    return strstr(s, "LOCAL(") != 0;\n}\n' > "$self/scan.c"
 printf 'bool f(const Options *o) { return v->options->cuda; }\n' > "$self/target.c"
 printf 'bool f(const Writer *w) { return w->target == &cuda_target; }\n' > "$self/row.c"
+printf 'void f(Call *c) { call_fn(c, "mse_plain"); }\n' > "$self/version.c"
+printf 'bool f(const Call *c) { return c->blas; }\n' > "$self/library.c"
+printf 'bool f(const Options *o) { return o->half == HALF_F16; }\n' > "$self/type.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
 printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/unit.c"
 printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
@@ -216,6 +217,9 @@ fine=1; check_elementwise "$self/rows.def" "$self/random.c" "$self/random.c" > /
 fine=1; check_elementwise "$self/rows.def" "$self/rows.def" /dev/null > /dev/null; expect "an operation that no random model has"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
+fine=1; check_targets "$self/version.c" > /dev/null; expect "an operation that names the kernel of a target"
+fine=1; check_targets "$self/library.c" > /dev/null; expect "an operation that asks for a library"
+fine=1; check_targets "$self/type.c" > /dev/null; expect "a pass that asks for a type"
 fine=1; check_targets "$self/row.c" > /dev/null; expect "a shared emitter that asks which target it writes for"
 fine=1; check_names "$self/names.c" > /dev/null; expect "too many tests of an operation's name"
 fine=1; check_names "$self/list.c" > /dev/null; expect "a test of a name that is no literal"

@@ -115,8 +115,9 @@ static Statement call_of_kernel(Writer *w, const Node *n)
               .slices = w->g->step->slices,
               .slice = w->g->step->slice,
               .writes = step_writes_sum(w->g, n, w->in->options),
-              .plain = w->in->options->plain || w->in->options->blas,
-              .blas = w->in->options->blas};
+              .target = target_of(w->in->options)};
+    /* neither reference kernels nor those of a library */
+    const bool own = !w->in->options->plain && !w->in->options->blas;
     Arguments s = {0};
     Text body = text_new(w->arena);
     unsigned uses = 0;
@@ -160,9 +161,9 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     const int before = w->nkernel;
     const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
     const char *name = kernel_define_using(w, uses, c.fn, sign.params.s, body.s);
-    if (w->nkernel > before && !c.plain)
+    if (w->nkernel > before && own)
         w->kernel[before].variants = c.variants;
-    return (Statement){name, sign.values.s, c.parts && !c.plain, NULL, 0};
+    return (Statement){name, sign.values.s, c.parts && own, NULL, 0};
 }
 
 /* The call that loads images: normalises them and, in training, augments them, with the numbers of

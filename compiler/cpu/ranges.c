@@ -213,7 +213,7 @@ static void dense_call(Writer *w, const Sum *s)
 /* The literal sizes in the kernel call of n, for this number of samples. */
 static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
 {
-    Call c = {.arena = w->arena, .n = samples};
+    Call c = {.arena = w->arena, .n = samples, .target = target_of(w->in->options)};
     n->op->kernel(n, &c);
     return call_literal(w->arena, &c.arg[c.narg - 1], false);
 }

@@ -74,7 +74,7 @@ static void argument(Trials *t, Line *l, const Node *n, const CallArg *a)
 int trials_add(Trials *t, const Node *n)
 {
     Arena *a = t->functions.arena;
-    Call c = {.arena = a, .n = t->chunk};
+    Call c = {.arena = a, .n = t->chunk, .target = target_of(t->options)};
     Line l = {text_new(a), text_new(a), text_new(a), 0, 0, 0};
 
     n->op->kernel(n, &c);

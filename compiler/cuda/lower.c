@@ -4,11 +4,11 @@
  * device function with the same name and arguments.  For a sum over samples, the last argument says
  * whether the kernel writes the sum or adds to it. */
 #include "cuda/lower.h"
+#include "ir/target.h"
 #include "ops/step_price.h"
 #include <string.h>
 
-/* Names of the device functions of runtime/cuda: the names of kernels that ops give, without
- * _plain. */
+/* Names of the device functions of runtime/cuda: the names of kernels that ops give. */
 /* clang-format off */
 static const char *const form[] = {
     "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
@@ -29,13 +29,6 @@ static const char *const form[] = {
     "dropout_dx_last", "loss_scale"
 };
 /* clang-format on */
-
-static const char *without_plain(Arena *a, const char *fn)
-{
-    static const char word[] = "_plain";
-    const char *at = strstr(fn, word);
-    return at ? arena_printf(a, "%.*s%s", (int)(at - fn), fn, at + strlen(word)) : fn;
-}
 
 static bool is_among(const char *const *word, size_t n, const char *w)
 {
@@ -204,14 +197,14 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 
 /* ---------------------------------------- calls that ops describe */
 
-static Call call_of(Arena *a, const Graph *g, const Node *n)
+static Call call_of(Arena *a, const Graph *g, const Node *n, const Options *o)
 {
     Call c = {.arena = a,
               .n = g->step ? g->step->chunk : 1,
               .shards = g->step ? g->step->shards : 1,
               .slices = 1,
               .slice = g->step ? g->step->slice : 1,
-              .plain = true};
+              .target = target_of(o)};
     n->op->kernel(n, &c);
     return c;
 }
@@ -249,13 +242,12 @@ static void lower_call(Writer *w, const Node *n)
 
     if (pointer_is_sum(w, n) || library_lower(w, n) || columns_lower(w, n))
         return;
-    const Call call = call_of(w->arena, w->g, n);
+    const Call call = call_of(w->arena, w->g, n, w->in->options);
     if (!call.fn || parts_lower(w, n, sizes_of(&call)))
         return;
-    const char *fn = without_plain(w->arena, call.fn);
-    const bool several = !strcmp(fn, "attention_dx");
+    const bool several = !strcmp(call.fn, "attention_dx");
     for (int k = 0; k < (several ? 3 : 1); k++) {
-        CudaCall *c = lower_form(w, n, several ? attention[k] : fn, &call);
+        CudaCall *c = lower_form(w, n, several ? attention[k] : call.fn, &call);
         c->continues = c->inner_barrier = k > 0;
         if (graph_lower_rest(w, n))
             c->natural = NULL, cuda_give_order(w, c, NULL);
@@ -388,7 +380,7 @@ static bool missing(const Node *n, const char *what, const char *kernel, Diag *d
     return false;
 }
 
-static bool node_able(const Graph *g, const Node *n, Diag *d)
+static bool node_able(const Graph *g, const Node *n, const Options *o, Diag *d)
 {
     if (n->op->leaf || !kernel_needed(n) || n->op->flags & (OP_MAP | OP_REDUCE) || n->op->move)
         return true;
@@ -401,27 +393,26 @@ static bool node_able(const Graph *g, const Node *n, Diag *d)
                                         size == 1 ? "" : "s"),
                            NULL, d);
     }
-    const Call c = n->op->kernel ? call_of(g->arena, g, n) : (Call){0};
-    const char *fn = c.fn ? without_plain(g->arena, c.fn) : NULL;
-    if (n->op->kernel && (!fn || is_among(form, sizeof form / sizeof *form, fn)))
+    const Call c = n->op->kernel ? call_of(g->arena, g, n, o) : (Call){0};
+    if (n->op->kernel && (!c.fn || is_among(form, sizeof form / sizeof *form, c.fn)))
         return true;
-    return missing(n, op_written(g->arena, n), fn, d);
+    return missing(n, op_written(g->arena, n), c.fn, d);
 }
 
-static bool graph_able(const Graph *g, Diag *d)
+static bool graph_able(const Graph *g, const Options *o, Diag *d)
 {
     bool able = true;
     /* one message for an op without a form, not for its gradients */
     for (int backward = 0; able && backward < 2; backward++)
         for (int i = 0; i < g->nnode; i++)
             if (g->node[i]->backward == backward)
-                able &= node_able(g, g->node[i], d);
+                able &= node_able(g, g->node[i], o, d);
     return able;
 }
 
-bool cuda_able(const Graph *train, const Graph *test, Diag *d)
+bool cuda_able(const Graph *train, const Graph *test, const Options *o, Diag *d)
 {
-    if (!graph_able(train, d) || !graph_able(test, d))
+    if (!graph_able(train, o, d) || !graph_able(test, o, d))
         return false;
     for (int i = 0; i < train->step->nsum; i++) {
         const Sum *s = &train->step->sum[i];

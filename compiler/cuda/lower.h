@@ -15,7 +15,7 @@ void move_lower(Writer *w, const Node *n); /* move.c */
  * only sums of the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);
 /* Whether all nodes have a CUDA form; reports each node without one at its line. */
-bool cuda_able(const Graph *train, const Graph *test, Diag *d);
+bool cuda_able(const Graph *train, const Graph *test, const Options *o, Diag *d);
 
 /* ---- update.c: the update */
 

@@ -338,7 +338,8 @@ EmitStep emit_step(Arena *a, const EmitInput *in)
 
 static bool able(const EmitInput *in, Diag *d)
 {
-    return cuda_able(in->train, in->test, d) && (!in->options->persistent || steps_able(in, d));
+    return cuda_able(in->train, in->test, in->options, d) &&
+           (!in->options->persistent || steps_able(in, d));
 }
 
 /* ------------------------------------------------------------------------------- texts of emit/ */

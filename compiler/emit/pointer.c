@@ -13,7 +13,8 @@
 
 const char *pointer_half(Half h)
 {
-    return h == HALF_F16 ? "F16" : "Bf16";
+    static const char *const name[] = {[HALF_BF16] = "Bf16", [HALF_F16] = "F16"};
+    return name[h];
 }
 
 const char *pointer_type(const Node *n)

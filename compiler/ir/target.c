@@ -11,6 +11,11 @@ static const Target cpu = {.kind = TARGET_CPU,
                            .scratch = true,
                            .updates_late = true,
                            .reuse_late = -1,
+                           .kernels = "",
+                           .products = "",
+                           .fuses = true,
+                           .skips_zeros = true,
+                           .generates = true,
                            .message = 2 * 4 * 10e-6,
                            .byte = 2 * 15.0 / 16 * 8 / 10e9};
 
@@ -21,6 +26,8 @@ static const Target gpu = {.kind = TARGET_GPU,
                            .finds_norm = true,
                            .looks_last = true,
                            .reuse_late = LAUNCH_BYTES,
+                           .kernels = "",
+                           .products = "",
                            .message = 40e-6,
                            .byte = 2 * 15.0 / 16 * 8 / 400e9};
 
@@ -29,8 +36,10 @@ static Target on_processor(const Options *o)
     Target t = cpu;
     if (o->blas)
         t.kind = TARGET_BLAS, t.by_step = false;
-    if (o->blas || o->plain)
-        t.panels = false, t.textbook = true;
+    if (o->blas || o->plain) {
+        t.panels = t.fuses = t.skips_zeros = false, t.textbook = true;
+        t.kernels = "_plain", t.products = o->blas ? "_blas" : "_plain";
+    }
     if (o->plain)
         t.remakes = false;
     return t;
@@ -44,6 +53,7 @@ static Target on_gpu(const Options *o)
     if (o->persistent) /* a barrier stands between the stages of one launch */
         t.reuse_late = INT64_MAX;
     t.textbook = o->plain;
+    t.scales_loss = t.reads_few_channels = o->half == HALF_F16;
     return t;
 }
 

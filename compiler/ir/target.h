@@ -29,6 +29,17 @@ typedef struct Target {
     /* pass plan reuses the memory of a value of at most this many bytes only some calls later, so
      * that calls can share a launch; -1: pass plan reuses all memory immediately */
     int64_t reuse_late;
+    /* Versions of kernels: what the names of the target's kernels end with, such as "_plain".
+     * products: those of dense, conv2d and matmul; kernels: all others. */
+    const char *kernels, *products;
+    bool fuses; /* kernels take arguments for what pass fuse merges: bias, act, mask, residual */
+    bool skips_zeros; /* a dense layer has a kernel that skips zeros of its input: dense_sparse */
+    bool generates;   /* programs process one token at a time, too (passes/token.c) */
+    /* the loss is multiplied by a factor, because the type of the gradients has too few small
+     * numbers: f16 */
+    bool scales_loss;
+    /* engines of the library read few channels without padding, unless the windows are large */
+    bool reads_few_channels;
     double message; /* seconds of a message between ranks, without its bytes */
     double byte;    /* seconds of a byte in an all-reduce, both directions */
 } Target;

@@ -48,11 +48,11 @@ static Cost cost(const Node *n)
  * dense.c.
  *
  * Describes the C call.  runtime/cpu has signed_pow_plain, which is simple, and signed_pow, which
- * is fast; compiler/cpu/unit.c has the row of their header.
+ * is fast; compiler/cpu/unit.c has the row of their header.  The target selects one of them.
  * c->n is the number of samples, a literal like all other arguments. */
 static void kernel(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "signed_pow_plain" : "signed_pow");
+    call_kernel(c, "signed_pow");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_text(c, "(real)%.17g", node_float(n, "p"));
@@ -61,7 +61,7 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "signed_pow_dx_plain" : "signed_pow_dx");
+    call_kernel(c, "signed_pow_dx");
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -13,7 +13,7 @@ static bool shape(Node *n, Diag *d)
 
 static void kernel(const Node *n, Call *c)
 {
-    loss_call_labelled(n, c, c->plain ? "accuracy_plain" : "accuracy");
+    loss_call_labelled(n, c, "accuracy");
 }
 
 /* The largest number and its first index: 5 cycles per vector (measured with 1000 classes). */

@@ -232,7 +232,7 @@ static void call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t heads = node_int(n, "heads");
-    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)

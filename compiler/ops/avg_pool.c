@@ -15,7 +15,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
 
 static void kernel(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "avg_pool_plain" : "avg_pool");
+    call_kernel(c, "avg_pool");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
@@ -24,7 +24,7 @@ static void kernel(const Node *n, Call *c)
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call_fn(c, c->plain ? "avg_pool_dx_plain" : "avg_pool_dx");
+    call_kernel(c, "avg_pool_dx");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);

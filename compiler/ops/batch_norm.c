@@ -155,10 +155,9 @@ static bool shape_channels(Node *n, Diag *d)
     return check_result(n, shape_make(false, "C", n->in[0]->shape.dim, 1), d);
 }
 
-/* The name of the kernel, with _plain in --plain programs. */
 static void name(Call *c, const char *fn)
 {
-    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_kernel(c, fn);
     c->parts = true;
 }
 
@@ -249,10 +248,10 @@ static void kernel_total(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
-/* Whether a plain kernel also applies an epilogue to its result (pass epilogue, for a GPU). */
+/* Whether another kernel applies an epilogue to the result, too (pass epilogue, for a GPU). */
 static bool has_epilogue(const Node *n, int operands, const Call *c)
 {
-    return c->plain && (n->nin > operands || node_attr(n, "act"));
+    return !c->target.fuses && (n->nin > operands || node_attr(n, "act"));
 }
 
 static void kernel_epilogue(const Node *n, Call *c, const char *fn, int operands)
@@ -278,7 +277,7 @@ static void kernel(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 4; i++)
         call_in(c, n->in[i]);
-    if (!c->plain) { /* pass fuse adds a fifth input, which is added to the result */
+    if (c->target.fuses) { /* pass fuse adds a fifth input, which is added to the result */
         call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
     }
@@ -295,7 +294,7 @@ static void kernel_test(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 5; i++)
         call_in(c, n->in[i]);
-    if (!c->plain)
+    if (c->target.fuses)
         elementwise_call_act(n, c);
     call_text(c, "%.17g", node_float(n, "epsilon"));
     size(n, n->in[0], n, c);

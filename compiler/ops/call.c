@@ -136,9 +136,19 @@ void call_fn(Call *c, const char *name)
     c->fn = name;
 }
 
+const char *call_version(const Call *c, const char *name)
+{
+    return arena_printf(c->arena, "%s%s", name, c->target.kernels);
+}
+
+void call_kernel(Call *c, const char *name)
+{
+    call_fn(c, call_version(c, name));
+}
+
 void call_product(Call *c, const char *name)
 {
-    c->fn = arena_printf(c->arena, "%s%s", name, c->blas ? "_blas" : c->plain ? "_plain" : "");
+    call_fn(c, arena_printf(c->arena, "%s%s", name, c->target.products));
 }
 
 void call_out(Call *c, const Node *n)

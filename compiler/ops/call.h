@@ -7,6 +7,7 @@
 #ifndef CALL_H
 #define CALL_H
 #include "ir/graph.h"
+#include "ir/target.h"
 
 /* Literal sizes: a struct of the kernels, such as "Dense" with .n = 16.  An omitted field is 0. */
 typedef enum { SIZE_INT, SIZE_REAL, SIZE_BOOL, SIZE_WORD, SIZE_SHARD } SizeKind;
@@ -70,8 +71,7 @@ typedef struct Call {
     int64_t slices; /* of a shard */
     int64_t slice;  /* samples of a slice */
     bool writes;    /* the kernel writes its sum; else it adds to the sum: step_writes_sum */
-    bool plain;     /* --plain: reference kernels, row-major */
-    bool blas;      /* --kernels=blas: dense and conv by the library, other kernels plain */
+    Target target;  /* its versions of the kernels, and which arguments they take */
     bool parts;     /* the kernel computes a part for each member of a team (runtime/cpu/team.h) */
     const char *fn; /* name of the function; NULL: no call */
     /* value of the macro RT_VARIANTS in the file of this kernel; NULL: the file does not define
@@ -85,9 +85,13 @@ typedef struct Call {
  * that the loop of its reader computes, and the like. */
 bool kernel_needed(const Node *n);
 
-void call_fn(Call *c, const char *name); /* call_fn(c, c->plain ? "conv2d_plain" : "conv2d") */
-/* The kernel of this program for a product: name, name_plain or name_blas. */
+/* The name of the function.  call_fn: the kernel has one version for all targets.  call_kernel: the
+ * target's version of the kernel.  call_product: the same for a product: dense, conv2d, matmul. */
+void call_fn(Call *c, const char *name);
+void call_kernel(Call *c, const char *name);
 void call_product(Call *c, const char *name);
+/* The name of the target's version of a kernel: "mse", or "mse_plain" for reference kernels. */
+const char *call_version(const Call *c, const char *name);
 void call_out(Call *c, const Node *n); /* address of the value of n, which the kernel writes */
 void call_in(Call *c, const Node *n);  /* address of an input; n NULL: a null pointer */
 /* Address of the second result of n (op "side"); a null pointer if no node reads it. */

@@ -184,7 +184,7 @@ static void kernel(const Node *n, Call *c)
         call_side(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    if (!c->plain) {
+    if (c->target.fuses) {
         call_in(c, n->nin > 2 ? n->in[2] : NULL);
         elementwise_call_act(n, c);
     }
@@ -199,7 +199,7 @@ static void kernel_dx(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    if (!c->plain)
+    if (c->target.fuses)
         elementwise_call_mask(n, 2, c);
     literal_winograd(n, c);
     c->variants = conv_variants_dx(c->arena, n);

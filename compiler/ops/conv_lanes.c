@@ -19,12 +19,12 @@ enum { FEWEST = 3 };
  * channels with the sums of batch_norm uses tensor cores in f16. */
 enum { LARGE = 6 };
 
-static bool wants(const Node *n, Half type)
+static bool wants(const Node *n, bool only_large)
 {
     const Window v = window_of(n, 1 << 20, 1 << 20);
     const bool large = v.kernel[0] >= LARGE && v.kernel[1] >= LARGE;
     return node_int(n, "groups") == 1 && node_int(n, "filters") % CONV_LANES == 0 &&
-           (type == HALF_BF16 || large);
+           (large || !only_large);
 }
 
 /* Whether only the update reads the gradient dw.  If dw is added to another gradient, a kernel of
@@ -34,7 +34,7 @@ static bool is_alone(const Readers *r, const Node *dw)
     return readers_count(r, dw) == 1 && node_is(readers_at(r, dw, 0), "update");
 }
 
-Node *conv_lanes(Graph *g, const Readers *r, Half type)
+Node *conv_lanes(Graph *g, const Readers *r, bool only_large)
 {
     Node *x = g->input, *conv = NULL;
     int gradients = 0;
@@ -44,7 +44,7 @@ Node *conv_lanes(Graph *g, const Readers *r, Half type)
         return NULL;
     for (int i = 0; i < readers_count(r, x); i++) {
         Node *n = readers_at(r, x, i);
-        if (node_is(n, "conv2d") && !conv && !n->loop && wants(n, type))
+        if (node_is(n, "conv2d") && !conv && !n->loop && wants(n, only_large))
             conv = n;
         else if (!node_is(n, "conv2d_dw") || gradients++ || !is_alone(r, n))
             return NULL;

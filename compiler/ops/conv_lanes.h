@@ -12,8 +12,9 @@
 enum { CONV_LANES = 8 };
 
 /* Sets the attribute `lanes` (numbers of a pixel in memory) of the samples of g when padding pays.
- * Returns the only convolution that reads the samples; its filters need the same padding.  NULL:
- * the samples are not padded. */
-Node *conv_lanes(Graph *g, const Readers *r, Half type);
+ * only_large: it pays only for large windows (Target.reads_few_channels).  Returns the only
+ * convolution that reads the samples; its filters need the same padding.  NULL: the samples are
+ * not padded. */
+Node *conv_lanes(Graph *g, const Readers *r, bool only_large);
 
 #endif

@@ -134,7 +134,7 @@ static void kernel(const Node *n, Call *c)
         kernel_wide(n, c, "dense_wide");
         return;
     }
-    if (!c->plain && !c->blas && dense_seeks_zeros(n))
+    if (c->target.skips_zeros && dense_seeks_zeros(n))
         call_fn(c, "dense_sparse");
     else
         call_product(c, "dense");
@@ -142,7 +142,7 @@ static void kernel(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    if (!c->plain) {
+    if (c->target.fuses) {
         call_in(c, n->nin > 2 ? n->in[2] : NULL);
         elementwise_call_act(n, c);
     }
@@ -172,7 +172,7 @@ static void kernel_dx(const Node *n, Call *c)
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
-    if (!c->plain)
+    if (c->target.fuses)
         elementwise_call_mask(n, 2, c);
     literal(n, c, false);
 }

@@ -49,7 +49,7 @@ void dense_price(const Node *n, const Market *m, Price *p)
     finish(p, m, rows, k, o);
     if (node_attr(n, "wide"))
         p->algorithm = "all samples at once";
-    else if (!m->plain && dense_seeks_zeros(n))
+    else if (!m->textbook && dense_seeks_zeros(n))
         p->algorithm = "zeros left out";
 }
 
@@ -110,7 +110,7 @@ Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, 
     p.values += (double)(price_ceil(k, rows) * shards * samples * panels * panel * m->real);
     price_stream(&p, m, p.weights, (1 + states) * w);
     price_stream(&p, m, p.values, (double)(shards * samples * (k + o) * m->real));
-    if (m->plain)
+    if (m->textbook)
         p.executed = p.textbook, p.cycles = p.textbook * 2;
     return p;
 }

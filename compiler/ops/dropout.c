@@ -83,7 +83,7 @@ static void price(const Node *n, const Market *m, Price *p)
 
 static void kernel(const Node *n, Call *c)
 {
-    call(n, c, c->plain ? "dropout_plain" : "dropout");
+    call(n, c, call_version(c, "dropout"));
 }
 
 static void kernel_dx(const Node *n, Call *c)

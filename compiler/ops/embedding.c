@@ -113,7 +113,7 @@ static void call(const Node *n, Call *c, const char *fn, const Node *w)
 {
     const Param *p = w->param;
     const Attr *padding = node_attr(n, "padding");
-    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -166,7 +166,7 @@ static void call(const Node *n, Call *c, const char *fn, const Shape *x, const N
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
-    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_kernel(c, fn);
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);

@@ -38,12 +38,12 @@ static void call(const Node *n, Call *c, const char *fn)
 
 static void kernel(const Node *n, Call *c)
 {
-    call(n, c, c->plain ? "global_avg_pool_plain" : "global_avg_pool");
+    call(n, c, call_version(c, "global_avg_pool"));
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, c->plain ? "global_avg_pool_dx_plain" : "global_avg_pool_dx");
+    call(n, c, call_version(c, "global_avg_pool_dx"));
 }
 
 const Op op_global_avg_pool[] =

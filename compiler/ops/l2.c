@@ -23,12 +23,12 @@ static bool shape_dx(Node *n, Diag *d)
 
 static void kernel(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "l2_plain" : "l2");
+    loss_call(n, c, "l2");
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "l2_dx_plain" : "l2_dx");
+    loss_call(n, c, "l2_dx");
 }
 
 const Op op_l2[] =

@@ -115,7 +115,7 @@ static void price(const Node *n, const Market *m, Price *p)
 static void call(const Node *n, Call *c, const char *fn, bool center)
 {
     const Shape *x = &n->in[0]->shape;
-    call_fn(c, c->plain ? arena_printf(c->arena, "%s_plain", fn) : fn);
+    call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)

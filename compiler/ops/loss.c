@@ -25,7 +25,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
         loss_call(n, c, fn);
         return;
     }
-    call_fn(c, arena_printf(c->arena, "%s_each", fn));
+    call_fn(c, arena_printf(c->arena, "%s_each", call_version(c, fn)));
     c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
@@ -36,7 +36,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
 
 void loss_call(const Node *n, Call *c, const char *fn)
 {
-    call_fn(c, fn);
+    call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)

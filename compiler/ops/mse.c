@@ -51,12 +51,12 @@ static bool shape_dx(Node *n, Diag *d)
 
 static void kernel(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "mse_plain" : "mse");
+    loss_call(n, c, "mse");
 }
 
 static void kernel_dx(const Node *n, Call *c)
 {
-    loss_call(n, c, c->plain ? "mse_dx_plain" : "mse_dx");
+    loss_call(n, c, "mse_dx");
 }
 
 const Op op_mse[] =

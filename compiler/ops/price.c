@@ -33,7 +33,7 @@ Market market_of(const Graph *g, const Options *o, int64_t chunk)
                     .n = chunk,
                     .real = real,
                     .lanes = c->vector_bytes ? c->vector_bytes / real : 1,
-                    .plain = target_of(o).textbook};
+                    .textbook = target_of(o).textbook};
 }
 
 double market_seconds(const Market *m, double cycles)
@@ -160,7 +160,7 @@ static void add_rows(Price *p, const Market *m, const Node *n)
 }
 
 /* Reference kernels execute the textbook count of FLOPs, one number at a time. */
-static void plain(Price *p)
+static void flat_rate(Price *p)
 {
     p->executed = p->textbook;
     p->cycles = p->textbook / 2 * PLAIN_CYCLES;
@@ -181,7 +181,7 @@ Price price_of(const Node *n, const Market *m)
         move(&p, m, n, (double)shape_count(&n->shape) * (double)m->n);
         finish_move(&p, m, n);
     }
-    if (m->plain && p.textbook > 0)
-        plain(&p);
+    if (m->textbook && p.textbook > 0)
+        flat_rate(&p);
     return p;
 }

@@ -25,7 +25,7 @@ struct Market {
     const Core *core;
     int64_t n;       /* samples in the chunk of one call */
     int real, lanes; /* bytes of a number; numbers in a vector */
-    bool plain;      /* reference kernels or a library: textbook FLOPs at a flat rate */
+    bool textbook;   /* reference kernels or a library: textbook FLOPs at a flat rate */
 };
 
 Market market_of(const Graph *g, const Options *o, int64_t chunk);

@@ -80,7 +80,7 @@ static void price(const Node *n, const Market *m, Price *p)
 static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool back)
 {
     const Shape *x = &n->shape;
-    call_fn(c, arena_printf(c->arena, "%s%s", fn, c->plain ? "_plain" : ""));
+    call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -64,11 +64,8 @@ static void call(const Node *n, Call *c, const char *fn)
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
     const bool causal = is_causal(n) && node_is(n, "softmax");
-    call_fn(c, arena_printf(c->arena, "%s%s%s", fn,
-                            inner > 1 ? "_along"
-                            : causal  ? "_causal"
-                                      : "",
-                            c->plain ? "_plain" : ""));
+    const char *form = inner > 1 ? "_along" : causal ? "_causal" : "";
+    call_kernel(c, arena_printf(c->arena, "%s%s", fn, form));
     c->parts = inner == 1;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)

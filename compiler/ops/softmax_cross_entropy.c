@@ -68,9 +68,7 @@ static void call(const Node *n, Call *c, const char *fn)
 {
     const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;
 
-    loss_call_labelled(n, c,
-                       arena_printf(c->arena, "%s%s%s", fn, smooth ? "_smooth" : "",
-                                    c->plain ? "_plain" : ""));
+    loss_call_labelled(n, c, smooth ? arena_printf(c->arena, "%s_smooth", fn) : fn);
     if (smooth)
         call_text(c, "%.17g", node_float(n, "smoothing"));
 }

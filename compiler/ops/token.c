@@ -83,7 +83,7 @@ static void kernel_wave(const Node *n, Call *c)
 static void kernel_attention(const Node *n, Call *c)
 {
     const long long heads = (long long)node_int(n, "heads");
-    open(n, c, c->plain ? "token_attention_plain" : "token_attention");
+    open(n, c, call_version(c, "token_attention"));
     call_offset(c, node_int(n, "at"));
     Sizes *s = sizes_new(c->arena, "TokenAttention");
     sizes_int(s, "t", node_int(n, "time"));

@@ -8,6 +8,7 @@
  * the rule of the node's op reads dy.  The pass adds contributions in this order, which is always
  * the same.  Then the pass makes an update for each parameter, in the order of checkpoints.
  */
+#include "ir/target.h"
 #include "ops/grad.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
@@ -116,7 +117,7 @@ void pass_gradient(Graph *g, const Options *o, Diag *d)
         return;
     const int forward = g->nnode;
     Grad *gr = grad_new(g);
-    backward(g, gr, forward, o->half == HALF_F16);
+    backward(g, gr, forward, target_of(o).scales_loss);
     for (int i = 0; i < g->nparam; i++)
         if (!g->param[i]->average && !g->param[i]->frozen)
             update(g, gr, g->param[i], d);

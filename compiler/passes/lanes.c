@@ -7,6 +7,7 @@
  * converts the gradient of the filters to f32 drops the other channels.  Shapes, parameters and
  * files do not change.
  */
+#include "ir/target.h"
 #include "ops/conv_lanes.h"
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -23,7 +24,7 @@ void pass_lanes(Graph *g, const Options *o, Diag *d)
     if (!g->input || !g->input->half || g->input->layout != LAYOUT_LAST)
         return;
     const Readers *r = readers_new(g);
-    Node *conv = conv_lanes(g, r, o->half);
+    Node *conv = conv_lanes(g, r, target_of(o).reads_few_channels);
     if (!conv)
         return;
     if (is_copy(r, conv->in[1]))

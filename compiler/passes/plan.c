@@ -335,7 +335,7 @@ static void parameters(Graph *g, const Options *o)
             if (p->offset_state[k] >= 0)
                 s->fixed_bytes += align(p->count_memory * size + SLACK);
         }
-    if (o->half == HALF_F16) {
+    if (target_of(o).scales_loss) {
         s->offset_scaling = s->fixed_bytes;
         s->fixed_bytes += RT_ALIGN; /* RtScaling */
     }
@@ -398,7 +398,7 @@ static void widen(Step *training, const Step *s)
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
     const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
-    if ((g->recipe.clip_norm > 0 || o->half == HALF_F16) && s->thread_bytes < room)
+    if ((g->recipe.clip_norm > 0 || target_of(o).scales_loss) && s->thread_bytes < room)
         s->thread_bytes = room;
 }
 

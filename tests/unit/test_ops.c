@@ -5,7 +5,8 @@
 /* The call of a kernel as text: out, %3 for the value of node 3, literals as they are. */
 static const char *call_of(Bench *b, const Node *n, bool plain)
 {
-    Call c = {.arena = b->a, .n = 16, .plain = plain};
+    const Options o = {.plain = plain};
+    Call c = {.arena = b->a, .n = 16, .target = target_of(&o)};
     n->op->kernel(n, &c);
     const char *s = arena_printf(b->a, "%s(", c.fn);
     for (int i = 0; i < c.narg; i++) {
