@@ -16,7 +16,7 @@
 /* Sets the shape from inputs and attributes.  Runs in the front end, in pass infer and in
  * verify: it must always give the same result and change only n.  An error stands at the
  * argument, and has both numbers, a note about the input and a way out. */
-static bool shape(Node *n, Diag *d)
+static bool signed_pow_shape(Node *n, Diag *d)
 {
     const double p = node_float(n, "p");
     if (!check_real(n, 0, d))
@@ -32,14 +32,14 @@ static bool shape(Node *n, Diag *d)
 /* Adds to the gradient of each input.  dy has the shape of n.  The gradient consists of existing
  * ops, or of a hidden op of this file with its own kernel, as here; op_make_like copies the
  * attributes.  Call grad_wanted before expensive work. */
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void signed_pow_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "signed_pow_dx", n, 2, n->in[0], dy));
 }
 
 /* Cost of one sample: FLOPs by the textbook, two for a multiply-add, and 4 bytes for a number.
  * Omit this rule when the op multiplies nothing. */
-static Cost cost(const Node *n)
+static Cost signed_pow_cost(const Node *n)
 {
     return (Cost){.bytes = 8 * (double)shape_count(&n->shape)};
 }
@@ -50,7 +50,7 @@ static Cost cost(const Node *n)
  * Describes the C call.  runtime/cpu has signed_pow_plain, which is simple, and signed_pow, which
  * is fast; compiler/cpu/unit.c has the row of their header.  The target selects one of them.
  * c->n is the number of samples, a literal like all other arguments. */
-static void kernel(const Node *n, Call *c)
+static void signed_pow_kernel(const Node *n, Call *c)
 {
     call_kernel(c, "signed_pow");
     call_out(c, n);
@@ -59,7 +59,7 @@ static void kernel(const Node *n, Call *c)
     call_text(c, "%lld", (long long)(c->n * shape_count(&n->shape)));
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void signed_pow_kernel_dx(const Node *n, Call *c)
 {
     call_kernel(c, "signed_pow_dx");
     call_out(c, n);
@@ -82,10 +82,10 @@ const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .note = "The slope at 0 is infinite for p below 1.",
                            .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
                                    {"p", ARG_FLOAT, "2", "the exponent, at least 1"}},
-                           .shape = shape,
-                           .gradient = gradient,
-                           .cost = cost,
-                           .kernel = kernel,
+                           .shape = signed_pow_shape,
+                           .gradient = signed_pow_gradient,
+                           .cost = signed_pow_cost,
+                           .kernel = signed_pow_kernel,
                            .example = "model example(x: f32[6]) {\n"
                                       "    h = dense(x, 5) |> signed_pow(1.5)\n"
                                       "    return dense(h, 3)\n"
@@ -95,7 +95,7 @@ const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
                                    {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
                            .flags = OP_HIDDEN,
-                           .shape = shape,
-                           .cost = cost,
-                           .kernel = kernel_dx},
+                           .shape = signed_pow_shape,
+                           .cost = signed_pow_cost,
+                           .kernel = signed_pow_kernel_dx},
                           {0}};

@@ -6,18 +6,18 @@
 #include "ops/loss.h"
 #include "ops/price.h"
 
-static bool shape(Node *n, Diag *d)
+static bool accuracy_shape(Node *n, Diag *d)
 {
     return check_labelled(n, d) && loss_result(n, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void accuracy_kernel(const Node *n, Call *c)
 {
     loss_call_labelled(n, c, "accuracy");
 }
 
 /* The largest number and its first index: 5 cycles per vector (measured with 1000 classes). */
-static void price(const Node *n, const Market *m, Price *p)
+static void accuracy_price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 5.0 / m->lanes);
 }
@@ -32,9 +32,9 @@ const Op op_accuracy[] =
       .note = "It has no gradient. A program reports it for every classifier without being asked.",
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, or of each position"}},
-      .shape = shape,
-      .price = price,
-      .kernel = kernel,
+      .shape = accuracy_shape,
+      .price = accuracy_price,
+      .kernel = accuracy_kernel,
       .example = "# The program reports it for every classifier; a model does not name it.\n"
                  "model example(x: f32[6]) {\n"
                  "    return dense(x, 4)\n"

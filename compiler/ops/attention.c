@@ -43,7 +43,7 @@ static bool check_heads(const Node *n, const Shape *x, int64_t width, Diag *d)
     return false;
 }
 
-static bool check_mask(const Node *n, Diag *d)
+static bool attention_check_mask(const Node *n, Diag *d)
 {
     const char *mask = node_string(n, "mask");
     if (!strcmp(mask, "causal") || !strcmp(mask, "none"))
@@ -65,7 +65,7 @@ static bool check_sequence(const Node *n, int i, Diag *d)
     return false;
 }
 
-static bool shape_three(Node *n, Diag *d)
+static bool attention_shape_three(Node *n, Diag *d)
 {
     for (int i = 0; i < 3; i++)
         if (!check_sequence(n, i, d))
@@ -80,8 +80,8 @@ static bool shape_three(Node *n, Diag *d)
         check_note(n, i, d);
         return false;
     }
-    return check_int(n, "heads", 1, d) && check_mask(n, d) && check_heads(n, x, x->dim[1], d) &&
-           check_result(n, *x, d);
+    return check_int(n, "heads", 1, d) && attention_check_mask(n, d) &&
+           check_heads(n, x, x->dim[1], d) && check_result(n, *x, d);
 }
 
 /* The value whose three thirds are q, k and v; NULL: there is no such value. */
@@ -105,12 +105,13 @@ static Node *join_qkv(Graph *g, Node *const *x, Span at)
     return op_make_like(g, "concat", &like, 3, x[0], x[1], x[2]);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *attention_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                             Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     (void)path; /* attention has no parameters */
     node_copy_attrs(g, &probe, attrs);
-    if (!shape_three(&probe, d))
+    if (!attention_shape_three(&probe, d))
         return NULL;
     const int64_t size = x[0]->shape.dim[1] / node_int(attrs, "heads");
     if (!node_attr(&probe, "scale"))
@@ -125,19 +126,19 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return op_make_like(g, "attention", &probe, 1, all ? all : join_qkv(g, x, attrs->span));
 }
 
-static bool shape(Node *n, Diag *d)
+static bool attention_shape(Node *n, Diag *d)
 {
     Shape y = n->in[0]->shape;
     y.dim[1] /= 3;
     return check_result(n, y, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void attention_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "attention_dx", n, 2, n->in[0], dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool attention_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
@@ -157,12 +158,12 @@ static Cost cost_of(const Node *n, int products)
                   .bytes = 4 * (products + 2) * width * (double)n->in[0]->shape.dim[0]};
 }
 
-static Cost cost(const Node *n)
+static Cost attention_cost(const Node *n)
 {
     return cost_of(n, 2);
 }
 
-static Cost cost_dx(const Node *n)
+static Cost attention_cost_dx(const Node *n)
 {
     return cost_of(n, 4);
 }
@@ -186,12 +187,12 @@ static void price_products(const Node *n, const Market *m, Price *p, int deep, i
     price_stream(p, m, p->values, p->values);
 }
 
-static void price(const Node *n, const Market *m, Price *p)
+static void attention_price(const Node *n, const Market *m, Price *p)
 {
     price_products(n, m, p, 1, 1, 4);
 }
 
-static void price_dx(const Node *n, const Market *m, Price *p)
+static void attention_price_dx(const Node *n, const Market *m, Price *p)
 {
     price_products(n, m, p, 2, 3, 12);
 }
@@ -218,17 +219,17 @@ static int64_t room(const Node *n, int lanes, int transposed, int straight, int 
            operands * packed(d, RT_ATTENTION_ROWS, lanes);
 }
 
-static int64_t scratch(const Node *n, int lanes, int real)
+static int64_t attention_scratch(const Node *n, int lanes, int real)
 {
     return room(n, lanes, 1, 1, 1, 0) * real;
 }
 
-static int64_t scratch_dx(const Node *n, int lanes, int real)
+static int64_t attention_scratch_dx(const Node *n, int lanes, int real)
 {
     return room(n, lanes, 2, 1, 2, 1) * real;
 }
 
-static void call(const Node *n, Call *c, const char *fn)
+static void attention_call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t heads = node_int(n, "heads");
@@ -248,14 +249,14 @@ static void call(const Node *n, Call *c, const char *fn)
     call_sizes(c, s);
 }
 
-static void kernel(const Node *n, Call *c)
+static void attention_kernel(const Node *n, Call *c)
 {
-    call(n, c, "attention");
+    attention_call(n, c, "attention");
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void attention_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "attention_dx");
+    attention_call(n, c, "attention_dx");
 }
 
 const Op op_attention[] =
@@ -282,8 +283,8 @@ const Op op_attention[] =
                "factor of the scores, above 0; default: 1 / sqrt(C / heads)"},
               {"mask", ARG_STRING, "causal",
                "\"causal\": a step sees itself and the steps before it; \"none\": all steps"}},
-      .shape = shape_three,
-      .build = build,
+      .shape = attention_shape_three,
+      .build = attention_build,
       .example = "# First as in a transformer, then of three values of different layers.\n"
                  "model example(x: f32[5, 6]) {\n"
                  "    p = dense(x, 24) |> split(3, axis = -1)\n"
@@ -299,12 +300,12 @@ const Op op_attention[] =
               {"mask", ARG_STRING, NULL, "as above"}},
       .flags = OP_HIDDEN | OP_FLOPS,
       .token = "token_attention",
-      .shape = shape,
-      .gradient = gradient,
-      .cost = cost,
-      .price = price,
-      .kernel = kernel,
-      .scratch = scratch},
+      .shape = attention_shape,
+      .gradient = attention_gradient,
+      .cost = attention_cost,
+      .price = attention_price,
+      .kernel = attention_kernel,
+      .scratch = attention_scratch},
      {.name = "attention_dx",
       .brief = "gradient of attention",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
@@ -313,9 +314,9 @@ const Op op_attention[] =
               {"scale", ARG_FLOAT, NULL, "as above"},
               {"mask", ARG_STRING, NULL, "as above"}},
       .flags = OP_HIDDEN | OP_FLOPS,
-      .shape = shape_dx,
-      .cost = cost_dx,
-      .price = price_dx,
-      .kernel = kernel_dx,
-      .scratch = scratch_dx},
+      .shape = attention_shape_dx,
+      .cost = attention_cost_dx,
+      .price = attention_price_dx,
+      .kernel = attention_kernel_dx,
+      .scratch = attention_scratch_dx},
      {0}};

@@ -8,12 +8,12 @@
 #include "ops/example.h"
 #include "ops/pooling.h"
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void avg_pool_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "avg_pool_dx", n, 1, dy));
 }
 
-static void kernel(const Node *n, Call *c)
+static void avg_pool_kernel(const Node *n, Call *c)
 {
     call_kernel(c, "avg_pool");
     c->parts = true;
@@ -22,7 +22,7 @@ static void kernel(const Node *n, Call *c)
     pooling_literal(n, n, c);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void avg_pool_kernel_dx(const Node *n, Call *c)
 {
     call_kernel(c, "avg_pool_dx");
     c->parts = true;
@@ -46,9 +46,9 @@ const Op op_avg_pool[] =
       .half = HALF_USE_IN_OUT,
       .strided = STRIDED_OUT,
       .shape = pooling_shape,
-      .gradient = gradient,
+      .gradient = avg_pool_gradient,
       .cost = pooling_cost,
-      .kernel = kernel,
+      .kernel = avg_pool_kernel,
       .example = "model example(image: f32[1, 8, 8]) {\n"
                  "    h = conv2d(image, 3, kernel = 3) |> tanh |> avg_pool(2)\n"
                  "    h = avg_pool(h, 3, stride = 2, pad = \"same\")\n"
@@ -62,5 +62,5 @@ const Op op_avg_pool[] =
       .strided = 1 << 0,
       .shape = pooling_shape_dx,
       .cost = pooling_cost,
-      .kernel = kernel_dx},
+      .kernel = avg_pool_kernel_dx},
      {0}};

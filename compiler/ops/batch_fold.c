@@ -12,13 +12,13 @@
  */
 #include "ops/check.h"
 
-static bool shape_same_as_first(Node *n, Diag *d)
+static bool batch_fold_shape_same_as_first(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
 /* The emitter adds the last two arguments, unit and units, by which threads divide the filters. */
-static void kernel_fold(const Node *n, Call *c)
+static void batch_fold_kernel_fold(const Node *n, Call *c)
 {
     const Shape *w = &n->shape;
     const int64_t lanes = node_lanes(n);
@@ -33,7 +33,7 @@ static void kernel_fold(const Node *n, Call *c)
         call_text(c, "%lld, %lld", (long long)w->dim[1], (long long)lanes);
 }
 
-static void kernel_bias(const Node *n, Call *c)
+static void batch_fold_kernel_bias(const Node *n, Call *c)
 {
     call_fn(c, "batch_fold_bias");
     call_out(c, n);
@@ -51,8 +51,8 @@ const Op op_batch_fold[] = {{.name = "batch_fold",
                                      {"var", ARG_TENSOR, NULL, "running variance"}},
                              .flags = OP_HIDDEN | OP_PACK | OP_CAST,
                              .half = HALF_USE_WEIGHTS,
-                             .shape = shape_same_as_first,
-                             .kernel = kernel_fold},
+                             .shape = batch_fold_shape_same_as_first,
+                             .kernel = batch_fold_kernel_fold},
                             {.name = "batch_fold_bias",
                              .brief = "what batch_norm adds to a convolution with such filters",
                              .arg = {{"scale", ARG_TENSOR, NULL, "of batch_norm"},
@@ -62,6 +62,6 @@ const Op op_batch_fold[] = {{.name = "batch_fold",
                                      {"bias", ARG_TENSOR, "none", "of the convolution"}},
                              .flags = OP_HIDDEN,
                              .half = HALF_USE_WEIGHTS,
-                             .shape = shape_same_as_first,
-                             .kernel = kernel_bias},
+                             .shape = batch_fold_shape_same_as_first,
+                             .kernel = batch_fold_kernel_bias},
                             {0}};

@@ -51,7 +51,7 @@ static bool check_share(const Node *n, const char *key, bool zero, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool batch_norm_shape(Node *n, Diag *d)
 {
     return check_input(n, d) && check_share(n, "momentum", true, d) &&
            check_share(n, "epsilon", false, d) && check_result(n, n->in[0]->shape, d);
@@ -90,12 +90,13 @@ static Node *train(Graph *g, Node *x, Node *w, Node *b, Node *mean, Node *var, c
     return op_make_like(g, "batch_norm", attrs, 4, x, w, b, t);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *batch_norm_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                              Diag *d)
 {
     Node probe = {.op = op_find("batch_norm"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     const int before = g->nparam;
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!batch_norm_shape(&probe, d))
         return NULL;
     const Shape c = shape_make(false, "C", x[0]->shape.dim, 1);
     const Span at = attrs->span;
@@ -119,7 +120,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return y;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void batch_norm_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *x = n->in[0], *w = n->in[1], *t = n->in[3], like = {.op = n->op, .span = n->span};
@@ -139,18 +140,18 @@ static void gradient(Grad *gr, Node *n, Node *dy)
                               op_make_like(g, "batch_total", n, 1, known(g, db, n))));
 }
 
-static bool shape_pair(Node *n, Diag *d)
+static bool batch_norm_shape_pair(Node *n, Diag *d)
 {
     const int64_t dim[2] = {2, n->in[0]->shape.dim[0]};
     return check_result(n, shape_make(false, NULL, dim, 2), d);
 }
 
-static bool shape_same_as_first(Node *n, Diag *d)
+static bool batch_norm_shape_same_as_first(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static bool shape_channels(Node *n, Diag *d)
+static bool batch_norm_shape_channels(Node *n, Diag *d)
 {
     return check_result(n, shape_make(false, "C", n->in[0]->shape.dim, 1), d);
 }
@@ -178,7 +179,7 @@ static void size(const Node *n, const Node *x, const Node *y, Call *c)
     call_sizes(c, s);
 }
 
-static void kernel_moments(const Node *n, Call *c)
+static void batch_norm_kernel_moments(const Node *n, Call *c)
 {
     name(c, "batch_moments");
     call_out(c, n);
@@ -208,7 +209,7 @@ static int64_t rows(const Node *moments, const Call *c)
     return (all ? c->slices : 1) * c->slice * positions(&m->in[0]->shape);
 }
 
-static void kernel_statistics(const Node *n, Call *c)
+static void batch_norm_kernel_statistics(const Node *n, Call *c)
 {
     call_fn(c, "batch_statistics");
     c->parts = true;
@@ -219,7 +220,7 @@ static void kernel_statistics(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[1]);
 }
 
-static void kernel_known(const Node *n, Call *c)
+static void batch_norm_kernel_known(const Node *n, Call *c)
 {
     call_fn(c, "batch_known");
     call_out(c, n);
@@ -229,7 +230,7 @@ static void kernel_known(const Node *n, Call *c)
 }
 
 /* Adds the sums of the slices of one shard. */
-static void kernel_known_sum(const Node *n, Call *c)
+static void batch_norm_kernel_known_sum(const Node *n, Call *c)
 {
     call_fn(c, "batch_total");
     call_out(c, n);
@@ -239,7 +240,7 @@ static void kernel_known_sum(const Node *n, Call *c)
     call_text(c, "%lld", (long long)n->shape.dim[0]);
 }
 
-static void kernel_total(const Node *n, Call *c)
+static void batch_norm_kernel_total(const Node *n, Call *c)
 {
     call_fn(c, "batch_total");
     c->parts = true;
@@ -267,7 +268,7 @@ static void kernel_epilogue(const Node *n, Call *c, const char *fn, int operands
     call_text(c, "%s", node_attr(n, "act") ? "true" : "false");
 }
 
-static void kernel(const Node *n, Call *c)
+static void batch_norm_kernel(const Node *n, Call *c)
 {
     if (has_epilogue(n, 4, c)) {
         kernel_epilogue(n, c, "batch_norm_then", 4);
@@ -284,7 +285,7 @@ static void kernel(const Node *n, Call *c)
     size(n, n->in[0], n, c);
 }
 
-static void kernel_test(const Node *n, Call *c)
+static void batch_norm_kernel_test(const Node *n, Call *c)
 {
     if (has_epilogue(n, 5, c)) {
         kernel_epilogue(n, c, "batch_norm_test_then", 5);
@@ -300,7 +301,7 @@ static void kernel_test(const Node *n, Call *c)
     size(n, n->in[0], n, c);
 }
 
-static void kernel_dw(const Node *n, Call *c)
+static void batch_norm_kernel_dw(const Node *n, Call *c)
 {
     name(c, "batch_norm_dw");
     call_out(c, n);
@@ -309,7 +310,7 @@ static void kernel_dw(const Node *n, Call *c)
     size(n, n->in[1], NULL, c);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void batch_norm_kernel_dx(const Node *n, Call *c)
 {
     const int64_t shards = node_bool(n, "sync") ? c->shards : 1;
     name(c, "batch_norm_dx");
@@ -355,10 +356,10 @@ const Op op_batch_norm[] =
       .half = HALF_USE_IN_OUT,
       .strided = 1 << 0 | STRIDED_OUT,
       .layer = "norm",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .kernel = kernel,
+      .shape = batch_norm_shape,
+      .build = batch_norm_build,
+      .gradient = batch_norm_gradient,
+      .kernel = batch_norm_kernel,
       .example = "model example(image: f32[2, 6, 6]) {\n"
                  "    h = conv2d(image, 4, kernel = 3, bias = false) |> batch_norm |> relu\n"
                  "    h = flatten(h) |> dense(5, bias = false) |> batch_norm(momentum = 0.99, "
@@ -378,47 +379,47 @@ const Op op_batch_norm[] =
       .epilogue = EPILOGUE_NORM,
       .half = HALF_USE_IN_OUT,
       .strided = 1 << 0 | STRIDED_OUT,
-      .shape = shape_same_as_first,
-      .kernel = kernel_test},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_test},
      {.name = "batch_moments",
       .brief = "mean, and sum of squared distances from it, of each channel",
       .arg = {{"x", ARG_TENSOR, NULL, "the input of batch_norm"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .half = HALF_USE_IN,
       .strided = 1 << 0,
-      .shape = shape_pair,
-      .kernel = kernel_moments},
+      .shape = batch_norm_shape_pair,
+      .kernel = batch_norm_kernel_moments},
      {.name = "batch_known",
       .brief = "moments of every shard of the batch, known to all ranks",
       .arg = {{"moments", ARG_TENSOR, NULL, "of a shard's slices"}},
       .flags = OP_HIDDEN | OP_KNOWN,
-      .shape = shape_same_as_first,
-      .kernel = kernel_known},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_known},
      {.name = "batch_known_sum",
       .brief = "a sum of every shard of the batch, known to all ranks",
       .arg = {{"sum", ARG_TENSOR, NULL, "of a shard's slices"}},
       .flags = OP_HIDDEN | OP_KNOWN,
-      .shape = shape_same_as_first,
-      .kernel = kernel_known_sum},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_known_sum},
      {.name = "batch_statistics",
       .brief = "mean and 1 / sqrt(variance + epsilon) of a shard",
       .arg = {{"moments", ARG_TENSOR, NULL, "of its slices"}},
       .flags = OP_HIDDEN | OP_TOTAL,
-      .shape = shape_same_as_first,
-      .kernel = kernel_statistics},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_statistics},
      {.name = "batch_total",
       .brief = "a shard's sum, for what the shard does next",
       .arg = {{"sum", ARG_TENSOR, NULL, "of its slices"}},
       .flags = OP_HIDDEN | OP_TOTAL,
-      .shape = shape_same_as_first,
-      .kernel = kernel_total},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_total},
      {.name = "batch_record",
       .brief = "the running averages follow the shards' statistics",
       .arg = {{"mean", ARG_TENSOR, NULL, "running mean"},
               {"moments", ARG_TENSOR, NULL, "of the batch"},
               {"var", ARG_TENSOR, NULL, "running variance"}},
       .flags = OP_HIDDEN | OP_UPDATE | OP_ROOT,
-      .shape = shape_same_as_first},
+      .shape = batch_norm_shape_same_as_first},
      {.name = "batch_norm_dw",
       .brief = "gradient of batch_norm for its scale",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
@@ -427,8 +428,8 @@ const Op op_batch_norm[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .half = HALF_USE_IN,
       .strided = 1 << 1,
-      .shape = shape_channels,
-      .kernel = kernel_dw},
+      .shape = batch_norm_shape_channels,
+      .kernel = batch_norm_kernel_dw},
      {.name = "batch_norm_dx",
       .brief = "gradient of batch_norm for its input",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
@@ -440,6 +441,6 @@ const Op op_batch_norm[] =
       .flags = OP_HIDDEN | OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
       .strided = 1 << 1,
-      .shape = shape_same_as_first,
-      .kernel = kernel_dx},
+      .shape = batch_norm_shape_same_as_first,
+      .kernel = batch_norm_kernel_dx},
      {0}};

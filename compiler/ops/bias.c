@@ -15,7 +15,7 @@ static int64_t width(const Shape *x)
     return x->dim[x->rank == 2];
 }
 
-static bool shape(Node *n, Diag *d)
+static bool bias_shape(Node *n, Diag *d)
 {
     if (!check_real(n, 0, d))
         return false;
@@ -35,7 +35,7 @@ static bool shape(Node *n, Diag *d)
 Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d)
 {
     Node probe = {.op = op_find("bias"), .nin = 1, .in = &x, .span = at};
-    if (!shape(&probe, d))
+    if (!bias_shape(&probe, d))
         return NULL;
     const int64_t dim = width(&x->shape);
     Node *b = graph_param(g, d, arena_printf(g->arena, "%s.bias", path),
@@ -46,12 +46,13 @@ Node *bias_build(Graph *g, Node *x, const char *path, Span at, Diag *d)
     return y;
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *bias_build_op(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                           Diag *d)
 {
     return nx == 1 ? bias_build(g, x[0], path, attrs->span, d) : NULL;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void bias_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node like = {.op = n->op, .span = n->span};
@@ -79,9 +80,9 @@ const Op op_bias[] =
       .epilogue = EPILOGUE_BIAS,
       .half = HALF_USE_IN_OUT,
       .layer = "bias",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
+      .shape = bias_shape,
+      .build = bias_build_op,
+      .gradient = bias_gradient,
       .example =
           "# A bias after the pooling: a quarter of the additions.\n"
           "model example(image: f32[1, 6, 6]) {\n"

@@ -8,7 +8,7 @@
 #include "ops/example.h"
 #include "ops/move.h"
 
-static int axis_of(const Node *n)
+static int concat_axis_of(const Node *n)
 {
     const int64_t a = node_int(n, "axis");
     return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
@@ -40,7 +40,7 @@ static bool check_fit(const Node *n, int i, int axis, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool concat_shape(Node *n, Diag *d)
 {
     int axis;
     if (!check_real(n, 0, d) || !check_axis(n, "axis", n->in[0]->shape.rank, &axis, d))
@@ -54,9 +54,9 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void concat_gradient(Grad *gr, Node *n, Node *dy)
 {
-    const int axis = axis_of(n);
+    const int axis = concat_axis_of(n);
     int64_t start = 0;
     for (int i = 0; i < n->nin; i++) {
         Node like = {.op = n->op, .span = n->span};
@@ -70,9 +70,9 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     }
 }
 
-static void move(const Node *n, int i, Move *m)
+static void concat_move(const Node *n, int i, Move *m)
 {
-    const int axis = axis_of(n);
+    const int axis = concat_axis_of(n);
     m->scatter = true;
     for (int k = 0; k < i; k++)
         m->start[axis] += n->in[k]->shape.dim[axis];
@@ -91,10 +91,10 @@ const Op op_concat[] =
                "the dimension, without the batch: 0 is the channels of images, -1 the last"}},
       .flags = OP_SPATIAL | OP_POSITION,
       .strided = STRIDED_OUT,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = concat_shape,
+      .gradient = concat_gradient,
       .price = move_price,
-      .move = move,
+      .move = concat_move,
       .example = "# Three branches over the same image, their channels side by side.\n"
                  "model example(image: f32[2, 5, 4]) {\n"
                  "    a = conv2d(image, 3, kernel = 1) |> tanh\n"

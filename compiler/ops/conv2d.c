@@ -63,7 +63,7 @@ static bool check_groups(const Node *n, const Shape *x, Diag *d)
 }
 
 /* y = conv2d(x, w, bias?).  w may be packed, and pass fuse may have fused a 2x2 max-pool. */
-static bool shape(Node *n, Diag *d)
+static bool conv2d_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d))
         return false;
@@ -79,11 +79,12 @@ static bool shape(Node *n, Diag *d)
                         d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *conv2d_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                          Diag *d)
 {
     Node probe = {.op = op_find("conv2d"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!conv2d_shape(&probe, d))
         return NULL;
     const Conv c = conv_of(&probe, x[0]->shape.dim);
     const int64_t dim[4] = {c.o, c.c / c.groups, c.v.kernel[0], c.v.kernel[1]};
@@ -96,7 +97,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return node_bool(attrs, "bias") ? bias_build(g, y, path, attrs->span, d) : y;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void conv2d_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     if (grad_wanted(gr, n->in[0]))
@@ -105,12 +106,12 @@ static void gradient(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[1], op_make_like(g, "conv2d_dw", n, 2, n->in[0], dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool conv2d_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, shape_make(true, "CHW", image_of(n), 3), d);
 }
 
-static bool shape_dw(Node *n, Diag *d)
+static bool conv2d_shape_dw(Node *n, Diag *d)
 {
     const Conv c = conv_of(n, image_of(n));
     const int64_t dim[4] = {c.o, c.c / c.groups, c.v.kernel[0], c.v.kernel[1]};
@@ -119,14 +120,14 @@ static bool shape_dw(Node *n, Diag *d)
 
 /* The packed copy has the shape of w until pass layout sets the attribute count, the number of
  * reals, which depends on the width of vectors. */
-static bool shape_pack(Node *n, Diag *d)
+static bool conv2d_shape_pack(Node *n, Diag *d)
 {
     const Attr *count = node_attr(n, "count");
     return check_result(n, count ? shape_make(false, NULL, &count->i, 1) : n->in[0]->shape, d);
 }
 
 /* A multiply-add counts as two, and all taps count; y, dx and dw have the same cost. */
-static Cost cost(const Node *n)
+static Cost conv2d_cost(const Node *n)
 {
     const Conv c = conv_of(n, image_of(n));
     const double y = (double)c.o * (double)c.v.out[0] * (double)c.v.out[1];
@@ -172,7 +173,7 @@ static void literal_winograd(const Node *n, Call *c)
         call_text(c, "%lld", (long long)m->i);
 }
 
-static void kernel(const Node *n, Call *c)
+static void conv2d_kernel(const Node *n, Call *c)
 {
     const bool pooled = node_attr(n, "pool") != NULL, winograd = node_attr(n, "winograd") != NULL;
     const char *direct = pooled ? "conv2d_pool" : "conv2d";
@@ -192,7 +193,7 @@ static void kernel(const Node *n, Call *c)
     c->variants = conv_variants(c->arena, n);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void conv2d_kernel_dx(const Node *n, Call *c)
 {
     call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dx" : "conv2d_dx");
     c->parts = true;
@@ -205,7 +206,7 @@ static void kernel_dx(const Node *n, Call *c)
     c->variants = conv_variants_dx(c->arena, n);
 }
 
-static void kernel_dw(const Node *n, Call *c)
+static void conv2d_kernel_dw(const Node *n, Call *c)
 {
     call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dw" : "conv2d_dw");
     c->parts = true;
@@ -216,7 +217,7 @@ static void kernel_dw(const Node *n, Call *c)
     c->variants = conv_variants_dw(c->arena, n);
 }
 
-static void kernel_pool_dx(const Node *n, Call *c)
+static void conv2d_kernel_pool_dx(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dx");
     c->parts = true;
@@ -227,7 +228,7 @@ static void kernel_pool_dx(const Node *n, Call *c)
     literal(n, c);
 }
 
-static void kernel_pool_dw(const Node *n, Call *c)
+static void conv2d_kernel_pool_dw(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dw");
     c->parts = true;
@@ -238,7 +239,7 @@ static void kernel_pool_dw(const Node *n, Call *c)
 }
 
 /* The emitter adds the last two arguments, unit and units, by which threads divide the packing. */
-static void kernel_pack(const Node *n, Call *c)
+static void conv2d_kernel_pack(const Node *n, Call *c)
 {
     const bool dx = node_int(n, "dx") != 0;
     if (node_attr(n, "winograd"))
@@ -289,12 +290,12 @@ const Op op_conv2d[] =
       .role = ROLE_Y,
       .takes = EPILOGUE_BIAS | EPILOGUE_ACT | EPILOGUE_POOL | EPILOGUE_NORM,
       .layer = "conv",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .cost = cost,
+      .shape = conv2d_shape,
+      .build = conv2d_build,
+      .gradient = conv2d_gradient,
+      .cost = conv2d_cost,
       .price = conv_price,
-      .kernel = kernel,
+      .kernel = conv2d_kernel,
       .example =
           "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
           "model example(image: f32[2, 7, 6]) {\n"
@@ -311,10 +312,10 @@ const Op op_conv2d[] =
       .product = PRODUCT_CONV,
       .role = ROLE_DX,
       .takes = EPILOGUE_MASK,
-      .shape = shape_dx,
-      .cost = cost,
+      .shape = conv2d_shape_dx,
+      .cost = conv2d_cost,
       .price = conv_price_dx,
-      .kernel = kernel_dx},
+      .kernel = conv2d_kernel_dx},
      {.name = "conv2d_dw",
       .brief = "gradient of conv2d for its filters, summed over the samples",
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
@@ -322,10 +323,10 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM | OP_FLOPS,
       .product = PRODUCT_CONV,
       .role = ROLE_DW,
-      .shape = shape_dw,
-      .cost = cost,
+      .shape = conv2d_shape_dw,
+      .cost = conv2d_cost,
       .price = conv_price_dw,
-      .kernel = kernel_dw},
+      .kernel = conv2d_kernel_dw},
      {.name = "conv2d_pool_dx",
       .brief = "conv2d_dx through a fused 2x2 max-pool",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},
@@ -336,10 +337,10 @@ const Op op_conv2d[] =
       .product = PRODUCT_POOLED,
       .role = ROLE_DX,
       .takes = EPILOGUE_MASK,
-      .shape = shape_dx,
-      .cost = cost,
+      .shape = conv2d_shape_dx,
+      .cost = conv2d_cost,
       .price = conv_price_pool_dx,
-      .kernel = kernel_pool_dx},
+      .kernel = conv2d_kernel_pool_dx},
      {.name = "conv2d_pool_dw",
       .brief = "conv2d_dw through a fused 2x2 max-pool",
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
@@ -348,15 +349,15 @@ const Op op_conv2d[] =
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM | OP_FLOPS,
       .product = PRODUCT_POOLED,
       .role = ROLE_DW,
-      .shape = shape_dw,
-      .cost = cost,
+      .shape = conv2d_shape_dw,
+      .cost = conv2d_cost,
       .price = conv_price_pool_dw,
-      .kernel = kernel_pool_dw},
+      .kernel = conv2d_kernel_pool_dw},
      {.name = "conv2d_pack",
       .brief = "filters in the order in which the fast kernels read them",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
       .flags = OP_HIDDEN | OP_PACK,
-      .shape = shape_pack,
+      .shape = conv2d_shape_pack,
       .price = conv_price_pack,
-      .kernel = kernel_pack},
+      .kernel = conv2d_kernel_pack},
      {0}};

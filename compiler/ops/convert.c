@@ -4,12 +4,12 @@
  */
 #include "ops/check.h"
 
-static bool shape(Node *n, Diag *d)
+static bool convert_shape(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void convert_kernel(const Node *n, Call *c)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1),
                   lanes = node_lanes(n);
@@ -25,6 +25,6 @@ const Op op_convert[] = {{.name = "convert",
                           .brief = "the same numbers, stored in another type",
                           .arg = {{"x", ARG_TENSOR, NULL, "any value"}},
                           .flags = OP_HIDDEN | OP_CAST | OP_KEEPS_LAYOUT,
-                          .shape = shape,
-                          .kernel = kernel},
+                          .shape = convert_shape,
+                          .kernel = convert_kernel},
                          {0}};

@@ -30,7 +30,7 @@ static void place(const Node *n, int64_t at[2])
         at[i] = given ? given->list[i] : (n->in[0]->shape.dim[i + 1] - size[i]) / 2;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool crop_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "size", 1, d) || !check_int(n, "at", 0, d))
         return false;
@@ -46,7 +46,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void crop_gradient(Grad *gr, Node *n, Node *dy)
 {
     int64_t start[3] = {0};
     Node like = {.op = n->op, .span = n->span};
@@ -56,7 +56,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "slice_dx", &like, 1, dy));
 }
 
-static void move(const Node *n, int i, Move *m)
+static void crop_move(const Node *n, int i, Move *m)
 {
     (void)i;
     for (int k = 0; k < 3; k++)
@@ -78,10 +78,10 @@ const Op op_crop[] =
                "first row and column of the window; default: in the middle"}},
       .flags = OP_SPATIAL,
       .strided = STRIDED_OUT,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = crop_shape,
+      .gradient = crop_gradient,
       .price = move_price,
-      .move = move,
+      .move = crop_move,
       .example =
           "# The shortcut of an unpadded layer.\n"
           "model example(image: f32[3, 7, 6]) {\n"

@@ -18,7 +18,7 @@
 #include "ops/example.h"
 #include "runtime/constants.h"
 
-static bool shape(Node *n, Diag *d)
+static bool dense_shape(Node *n, Diag *d)
 {
     if (!check_vectors(n, 0, d) || !check_int(n, "units", 1, d))
         return false;
@@ -31,11 +31,12 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *dense_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                         Diag *d)
 {
     Node probe = {.op = op_find("dense"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!dense_shape(&probe, d))
         return NULL;
     const int64_t dim[2] = {node_int(attrs, "units"), x[0]->shape.dim[x[0]->shape.rank - 1]};
     Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
@@ -47,7 +48,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return node_bool(attrs, "bias") ? bias_build(g, y, path, attrs->span, d) : y;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void dense_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     if (grad_wanted(gr, n->in[0]))
@@ -56,7 +57,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[1], op_make_like(g, "dense_dw", n, 2, n->in[0], dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool dense_shape_dx(Node *n, Diag *d)
 {
     const int64_t dim[2] = {dense_rows(n), node_attr(n, "x_shape")->list[0]};
     return check_result(n,
@@ -65,7 +66,7 @@ static bool shape_dx(Node *n, Diag *d)
                         d);
 }
 
-static bool shape_dw(Node *n, Diag *d)
+static bool dense_shape_dw(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t dim[2] = {node_int(n, "units"), node_attr(n, "x_shape")->list[0]};
@@ -75,7 +76,7 @@ static bool shape_dw(Node *n, Diag *d)
 }
 
 /* A multiply-add counts as two; y, dx and dw have the same cost. */
-static Cost cost(const Node *n)
+static Cost dense_cost(const Node *n)
 {
     const double k = (double)node_attr(n, "x_shape")->list[0], o = (double)node_int(n, "units"),
                  rows = (double)dense_rows(n);
@@ -84,7 +85,7 @@ static Cost cost(const Node *n)
 
 /* A product of the model with a weight that is not transposed is a dense_dx in the forward pass:
  * y = x w. */
-static void gradient_dx(Grad *gr, Node *n, Node *dy)
+static void dense_gradient_dx(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     if (grad_wanted(gr, n->in[1])) {
@@ -128,7 +129,7 @@ static void kernel_wide(const Node *n, Call *c, const char *name)
     call_given(c, CALL_UNIT);
 }
 
-static void kernel(const Node *n, Call *c)
+static void dense_kernel(const Node *n, Call *c)
 {
     if (node_attr(n, "wide")) {
         kernel_wide(n, c, "dense_wide");
@@ -151,14 +152,14 @@ static void kernel(const Node *n, Call *c)
 
 /* dense_sparse has on its stack the indices of inputs that are not zero, and the sums of four
  * panels (runtime/cpu/dense_sparse.h). */
-static int64_t stack_bytes(const Node *n, int64_t chunk)
+static int64_t dense_stack_bytes(const Node *n, int64_t chunk)
 {
     enum { SUMS = 512 };
     const int64_t words = (node_attr(n, "x_shape")->list[0] + RT_SPARSE_WORD - 1) / RT_SPARSE_WORD;
     return dense_seeks_zeros(n) ? chunk * dense_rows(n) * (8 * words + SUMS) : 0;
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void dense_kernel_dx(const Node *n, Call *c)
 {
     if (node_attr(n, "wide")) {
         kernel_wide(n, c, "dense_wide_dx");
@@ -177,7 +178,7 @@ static void kernel_dx(const Node *n, Call *c)
     literal(n, c, false);
 }
 
-static void kernel_dw(const Node *n, Call *c)
+static void dense_kernel_dw(const Node *n, Call *c)
 {
     call_product(c, "dense_dw");
     c->parts = true;
@@ -187,13 +188,13 @@ static void kernel_dw(const Node *n, Call *c)
     literal(n, c, false);
 }
 
-static bool shape_turn(Node *n, Diag *d)
+static bool dense_shape_turn(Node *n, Diag *d)
 {
     const int64_t count = node_int(n, "count");
     return check_result(n, shape_make(false, NULL, &count, 1), d);
 }
 
-static void kernel_turn(const Node *n, Call *c)
+static void dense_kernel_turn(const Node *n, Call *c)
 {
     call_fn(c, "dense_turn");
     call_out(c, n);
@@ -221,13 +222,13 @@ const Op op_dense[] = {
      .role = ROLE_Y,
      .takes = EPILOGUE_BIAS | EPILOGUE_ACT,
      .layer = "dense",
-     .shape = shape,
-     .build = build,
-     .gradient = gradient,
-     .cost = cost,
+     .shape = dense_shape,
+     .build = dense_build,
+     .gradient = dense_gradient,
+     .cost = dense_cost,
      .price = dense_price,
-     .kernel = kernel,
-     .stack_bytes = stack_bytes,
+     .kernel = dense_kernel,
+     .stack_bytes = dense_stack_bytes,
      .example = "model example(x: f32[6]) {\n"
                 "    h = dense(x, 5) |> tanh\n"
                 "    return dense(h, 3, bias = false)\n"
@@ -242,11 +243,11 @@ const Op op_dense[] = {
      .product = PRODUCT_DENSE,
      .role = ROLE_DX,
      .takes = EPILOGUE_MASK,
-     .shape = shape_dx,
-     .gradient = gradient_dx,
-     .cost = cost,
+     .shape = dense_shape_dx,
+     .gradient = dense_gradient_dx,
+     .cost = dense_cost,
      .price = dense_price_dx,
-     .kernel = kernel_dx},
+     .kernel = dense_kernel_dx},
     {.name = "dense_dw",
      .brief = "gradient of dense for its weights, summed over the samples",
      .arg = {{"x", ARG_TENSOR, NULL, "vectors (N, I)"},
@@ -254,15 +255,15 @@ const Op op_dense[] = {
      .flags = OP_HIDDEN | OP_SUM | OP_FLOPS,
      .product = PRODUCT_DENSE,
      .role = ROLE_DW,
-     .shape = shape_dw,
-     .cost = cost,
+     .shape = dense_shape_dw,
+     .cost = dense_cost,
      .price = dense_price_dw,
-     .kernel = kernel_dw},
+     .kernel = dense_kernel_dw},
     {.name = "dense_turn",
      .brief = "weights of dense in the order in which dense_dx reads them",
      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
      .flags = OP_HIDDEN | OP_PACK,
-     .shape = shape_turn,
+     .shape = dense_shape_turn,
      .price = dense_price_turn,
-     .kernel = kernel_turn},
+     .kernel = dense_kernel_turn},
     {0}};

@@ -15,7 +15,7 @@
 #include "ops/example.h"
 #include "ops/price.h"
 
-static bool shape(Node *n, Diag *d)
+static bool dropout_shape(Node *n, Diag *d)
 {
     const double rate = node_float(n, "rate");
     if (!check_real(n, 0, d))
@@ -27,18 +27,19 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-static bool shape_2d(Node *n, Diag *d)
+static bool dropout_shape_2d(Node *n, Diag *d)
 {
-    return check_image(n, 0, d) && shape(n, d);
+    return check_image(n, 0, d) && dropout_shape(n, d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *dropout_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                           Diag *d)
 {
     Node probe = {.op = op_find("dropout"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     int ordinal = 0;
     (void)path; /* dropout has no parameters */
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!dropout_shape(&probe, d))
         return NULL;
     if (!g->training || node_float(attrs, "rate") == 0)
         return x[0];
@@ -48,14 +49,14 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return op_make_like(g, "dropout", &probe, 1, x[0]);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void dropout_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "dropout_dx", n, 1, dy));
 }
 
 /* `r` and `first`, the batch index of the chunk's first sample, are variables of the generated
  * code. */
-static void call(const Node *n, Call *c, const char *fn)
+static void dropout_call(const Node *n, Call *c, const char *fn)
 {
     const bool last = node_attr(n, "last") != NULL;
     const int64_t *chw = n->shape.rank == 3 ? n->shape.dim : n->flat;
@@ -76,32 +77,32 @@ static void call(const Node *n, Call *c, const char *fn)
 }
 
 /* Ten rounds of Philox for four numbers: 13 cycles per number on x86-64-v4, 18 on x86-64-v3. */
-static void price(const Node *n, const Market *m, Price *p)
+static void dropout_price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 15);
 }
 
-static void kernel(const Node *n, Call *c)
+static void dropout_kernel(const Node *n, Call *c)
 {
-    call(n, c, call_version(c, "dropout"));
+    dropout_call(n, c, call_version(c, "dropout"));
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void dropout_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "dropout_dx");
+    dropout_call(n, c, "dropout_dx");
 }
 
 /* One factor for each sample and channel, 0 or the scale, multiplies the image. */
-static Node *build_2d(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
-                      Diag *d)
+static Node *dropout_build_2d(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                              Diag *d)
 {
     Node probe = {.op = op_find("dropout2d"), .nin = nx, .in = (Node **)x, .span = attrs->span};
     node_copy_attrs(g, &probe, attrs);
-    if (!shape_2d(&probe, d))
+    if (!dropout_shape_2d(&probe, d))
         return NULL;
     const int64_t dim[3] = {x[0]->shape.dim[0], 1, 1};
     Node *one = graph_const(g, 1, shape_make(true, "C", dim, 1), attrs->span);
-    Node *mask = build(g, &one, 1, attrs, path, d);
+    Node *mask = dropout_build(g, &one, 1, attrs, path, d);
     if (mask == one)
         return x[0];
     Node like = {.op = op_find("reshape"), .span = attrs->span};
@@ -126,11 +127,11 @@ const Op op_dropout[] =
               {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
       .flags = OP_INPLACE | OP_LITERAL | OP_KEEPS_LAYOUT | OP_TRAINING,
       .half = HALF_USE_IN_OUT,
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel,
+      .shape = dropout_shape,
+      .build = dropout_build,
+      .gradient = dropout_gradient,
+      .price = dropout_price,
+      .kernel = dropout_kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    h = dense(x, 8) |> tanh |> dropout(0.25)\n"
                  "    return dense(h, 3)\n"
@@ -143,8 +144,8 @@ const Op op_dropout[] =
       .note = "In test, predict and generate x stays as it is.",
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
               {"rate", ARG_FLOAT, NULL, "the probability, at least 0 and below 1"}},
-      .shape = shape_2d,
-      .build = build_2d,
+      .shape = dropout_shape_2d,
+      .build = dropout_build_2d,
       .example = "model example(image: f32[2, 5, 4]) {\n"
                  "    h = conv2d(image, 8, kernel = 2) |> tanh\n"
                  "    h = dropout2d(h, 0.25) |> conv2d(3, kernel = 2)\n"
@@ -155,7 +156,7 @@ const Op op_dropout[] =
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_INPLACE | OP_KEEPS_LAYOUT,
       .half = HALF_USE_IN_OUT,
-      .shape = shape,
-      .price = price,
-      .kernel = kernel_dx},
+      .shape = dropout_shape,
+      .price = dropout_price,
+      .kernel = dropout_kernel_dx},
      {0}};

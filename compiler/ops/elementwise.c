@@ -58,7 +58,7 @@ static int broadcast(Shape *y, const Shape *x)
     return 0;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool elementwise_shape(Node *n, Diag *d)
 {
     Shape y = n->in[0]->shape;
     int misfit = 0;
@@ -79,7 +79,7 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void elementwise_gradient(Grad *gr, Node *n, Node *dy)
 {
     const Row *r = row_of(n->op);
     for (int i = 0; i < n->nin; i++)
@@ -300,10 +300,10 @@ const Op op_elementwise[] = {
      .note = NOTE_##arity, .arg = {ARGS_##arity, __VA_ARGS__},                                     \
      .flags = EACH | ((flag)&COMMUTES ? OP_COMMUTES : 0),                                          \
      .half = (flag)&F32 ? HALF_USE_NONE : HALF_USE_IN_OUT,                                         \
-     .shape = shape, .gradient = gradient, .example = EXAMPLE_OF(use)},
+     .shape = elementwise_shape, .gradient = elementwise_gradient, .example = EXAMPLE_OF(use)},
 #define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
     {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN,         \
-     .half = HALF_USE_IN_OUT, .shape = shape},
+     .half = HALF_USE_IN_OUT, .shape = elementwise_shape},
 #include "ops/elementwise.def"
     {0}};
 /* clang-format on */

@@ -18,7 +18,7 @@
 #include "ops/price.h"
 #include "runtime/constants.h"
 
-static bool shape(Node *n, Diag *d)
+static bool embedding_shape(Node *n, Diag *d)
 {
     if (!check_numbers(n, 0, d) || !check_int(n, "vocab", 1, d) || !check_int(n, "width", 1, d) ||
         !check_vocab(n, 0, "vocab", d))
@@ -40,11 +40,12 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, shape_make(true, y.rank ? "TF" : "F", dim, y.rank + 1), d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *embedding_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                             Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!embedding_shape(&probe, d))
         return NULL;
     const int64_t dim[2] = {node_int(attrs, "vocab"), node_int(attrs, "width")};
     Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
@@ -59,20 +60,20 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return y;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void embedding_gradient(Grad *gr, Node *n, Node *dy)
 {
     if (grad_wanted(gr, n->in[1]))
         grad_add(gr, n->in[1],
                  op_make_like(grad_graph(gr), "embedding_dw", n, 3, n->in[0], dy, n->in[1]));
 }
 
-static bool shape_dw(Node *n, Diag *d)
+static bool embedding_shape_dw(Node *n, Diag *d)
 {
     return check_result(n, n->in[2]->shape, d);
 }
 
 /* The kernel copies or adds one row after another. */
-static void price(const Node *n, const Market *m, Price *p)
+static void embedding_price(const Node *n, const Market *m, Price *p)
 {
     const double numbers = (double)(shape_count(&n->in[0]->shape) * m->n * node_int(n, "width"));
     p->values = 2 * numbers * m->real;
@@ -109,7 +110,7 @@ static bool in_panels(const Param *p)
 }
 
 /* w is the table; its memory layout shows whether it lies in panels. */
-static void call(const Node *n, Call *c, const char *fn, const Node *w)
+static void embedding_call(const Node *n, Call *c, const char *fn, const Node *w)
 {
     const Param *p = w->param;
     const Attr *padding = node_attr(n, "padding");
@@ -126,17 +127,17 @@ static void call(const Node *n, Call *c, const char *fn, const Node *w)
     call_sizes(c, s);
 }
 
-static void kernel(const Node *n, Call *c)
+static void embedding_kernel(const Node *n, Call *c)
 {
-    call(n, c, "embedding", n->in[1]);
+    embedding_call(n, c, "embedding", n->in[1]);
 }
 
-static void kernel_dw(const Node *n, Call *c)
+static void embedding_kernel_dw(const Node *n, Call *c)
 {
-    call(n, c, "embedding_dw", n->in[2]);
+    embedding_call(n, c, "embedding_dw", n->in[2]);
 }
 
-static bool shape_position(Node *n, Diag *d)
+static bool embedding_shape_position(Node *n, Diag *d)
 {
     if (!check_real(n, 0, d))
         return false;
@@ -148,11 +149,11 @@ static bool shape_position(Node *n, Diag *d)
     return false;
 }
 
-static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
-                            Diag *d)
+static Node *embedding_build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
+                                      const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
-    if (!shape_position(&probe, d))
+    if (!embedding_shape_position(&probe, d))
         return NULL;
     Node *w = graph_param(g, d, arena_printf(g->arena, "%s.weight", path),
                           shape_make(false, "TF", x[0]->shape.dim, 2), NULL, attrs->span);
@@ -161,7 +162,7 @@ static Node *build_position(Graph *g, Node *const *x, int nx, const Node *attrs,
 
 /* The stack of embedding_dw_update (runtime/cpu/embedding.h) holds at least 16 rows for each level
  * of a tree if the table is narrow enough (passes/schedule.c), else one row. */
-static int64_t stack_bytes(const Node *n, int64_t chunk)
+static int64_t embedding_stack_bytes(const Node *n, int64_t chunk)
 {
     enum { WIDE = 1024 };
     const int64_t width = node_int(n, "width"), row = width * (int64_t)sizeof(double);
@@ -191,11 +192,11 @@ const Op op_embedding[] =
       .product = PRODUCT_TABLE,
       .role = ROLE_Y,
       .layer = "embedding",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel,
+      .shape = embedding_shape,
+      .build = embedding_build,
+      .gradient = embedding_gradient,
+      .price = embedding_price,
+      .kernel = embedding_kernel,
       .example = "# The table of the first layer is the weight of the last: tied weights.\n"
                  "model example(text: i32[5], vocab: int) {\n"
                  "    tokens = embedding(vocab, 6, padding = 0)\n"
@@ -222,10 +223,10 @@ const Op op_embedding[] =
       .flags = OP_HIDDEN | OP_SUM,
       .product = PRODUCT_TABLE,
       .role = ROLE_DW,
-      .shape = shape_dw,
-      .price = price,
-      .kernel = kernel_dw,
-      .stack_bytes = stack_bytes},
+      .shape = embedding_shape_dw,
+      .price = embedding_price,
+      .kernel = embedding_kernel_dw,
+      .stack_bytes = embedding_stack_bytes},
      {.name = "position",
       .brief = "adds a learned vector to each step of a sequence",
       .shapes = "x, y (N, T, F)   weight (T, F)",
@@ -234,8 +235,8 @@ const Op op_embedding[] =
                     "dweight[t] = sum over samples of dy[t]",
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"}},
       .layer = "position",
-      .shape = shape_position,
-      .build = build_position,
+      .shape = embedding_shape_position,
+      .build = embedding_build_position,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 4) |> position |> tanh\n"
                  "    return flatten(h) |> dense(3)\n"

@@ -3,14 +3,14 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-static bool shape(Node *n, Diag *d)
+static bool flatten_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t count = shape_count(x);
     return check_real(n, 0, d) && check_result(n, shape_make(x->batched, "F", &count, 1), d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void flatten_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node like = {.op = n->op, .span = n->span};
@@ -26,8 +26,8 @@ const Op op_flatten[] = {{.name = "flatten",
                           .derivative = "dx = dy",
                           .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
                           .flags = OP_VIEW,
-                          .shape = shape,
-                          .gradient = gradient,
+                          .shape = flatten_shape,
+                          .gradient = flatten_gradient,
                           .example = "model example(image: f32[2, 3, 3]) {\n"
                                      "    h = conv2d(image, 4, kernel = 2) |> flatten\n"
                                      "    return dense(h, 3)\n"

@@ -20,7 +20,7 @@
 
 /* ---- indices known at compile time */
 
-static bool shape(Node *n, Diag *d)
+static bool gather_shape(Node *n, Diag *d)
 {
     const Attr *index = node_attr(n, "index");
     Shape y = n->in[0]->shape;
@@ -104,7 +104,7 @@ static bool check_source(const Node *n, Diag *d)
 
 /* The dimensions of the index replace dimension `axis` of x.  If the index has one dimension, this
  * dimension keeps the letter of the old one. */
-static bool shape_at(Node *n, Diag *d)
+static bool gather_shape_at(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
     int axis;
@@ -129,7 +129,7 @@ static bool shape_at(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void gather_gradient(Grad *gr, Node *n, Node *dy)
 {
     const Shape *x = &n->in[0]->shape;
     Node like = {.op = n->op, .span = n->span};
@@ -140,14 +140,14 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "gather_at_dx", &like, 2, n->in[1], dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool gather_shape_dx(Node *n, Diag *d)
 {
     const Attr *x = node_attr(n, "x_shape");
     return check_result(n, shape_make(true, NULL, x->list, x->nlist), d);
 }
 
 /* The kernel copies or adds rows. */
-static void price(const Node *n, const Market *m, Price *p)
+static void gather_price(const Node *n, const Market *m, Price *p)
 {
     const Node *y = node_is(n, "gather_at") ? n : n->in[1];
     const double numbers = (double)(shape_count(&y->shape) * m->n);
@@ -160,7 +160,7 @@ static void price(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
-static void call(const Node *n, Call *c, const char *fn, const Shape *x, const Node *index)
+static void gather_call(const Node *n, Call *c, const char *fn, const Shape *x, const Node *index)
 {
     const int64_t a = node_int(n, "axis"), axis = a < 0 ? a + x->rank : a;
     int64_t outer = 1, inner = 1;
@@ -180,26 +180,27 @@ static void call(const Node *n, Call *c, const char *fn, const Shape *x, const N
     call_sizes(c, s);
 }
 
-static void kernel(const Node *n, Call *c)
+static void gather_kernel(const Node *n, Call *c)
 {
-    call(n, c, "gather", &n->in[0]->shape, n->in[1]);
+    gather_call(n, c, "gather", &n->in[0]->shape, n->in[1]);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void gather_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "gather_dx", &n->shape, n->in[0]);
+    gather_call(n, c, "gather_dx", &n->shape, n->in[0]);
 }
 
 /* ---- the choice between both */
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *gather_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                          Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     (void)path; /* gather has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (nx == 1)
-        return shape(&probe, d) ? of_slices(g, &probe) : NULL;
-    if (!shape_at(&probe, d))
+        return gather_shape(&probe, d) ? of_slices(g, &probe) : NULL;
+    if (!gather_shape_at(&probe, d))
         return NULL;
     node_drop_attr(g->arena, &probe, "index");
     return op_make_like(g, "gather_at", &probe, 2, x[0], x[1]);
@@ -223,8 +224,8 @@ const Op op_gather[] = {
               "the indices from 0, a list of at most 16; or a tensor (N, J) or (N), each sample's "
               "own"},
              {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
-     .shape = shape,
-     .build = build,
+     .shape = gather_shape,
+     .build = gather_build,
      .example = "# Steps of a sequence, one of them twice; features in another order; steps that "
                 "the network computes;\n"
                 "# in the loss, the number at the class of each sample.\n"
@@ -242,10 +243,10 @@ const Op op_gather[] = {
              {"index", ARG_TENSOR, NULL, "places (N, J) or (N)"},
              {"axis", ARG_INT, NULL, "the dimension"}},
      .flags = OP_HIDDEN,
-     .shape = shape_at,
-     .gradient = gradient,
-     .price = price,
-     .kernel = kernel},
+     .shape = gather_shape_at,
+     .gradient = gather_gradient,
+     .price = gather_price,
+     .kernel = gather_kernel},
     {.name = "gather_at_dx",
      .brief = "gradient of gather_at",
      .arg = {{"index", ARG_TENSOR, NULL, "as above"},
@@ -253,7 +254,7 @@ const Op op_gather[] = {
              {"axis", ARG_INT, NULL, "as above"},
              {"x_shape", ARG_INTS, NULL, "of x"}},
      .flags = OP_HIDDEN,
-     .shape = shape_dx,
-     .price = price,
-     .kernel = kernel_dx},
+     .shape = gather_shape_dx,
+     .price = gather_price,
+     .kernel = gather_kernel_dx},
     {0}};

@@ -7,7 +7,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-static bool shape(Node *n, Diag *d)
+static bool global_avg_pool_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d))
         return false;
@@ -16,17 +16,17 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, shape_make(x->batched, "C", x->dim, 1), d);
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool global_avg_pool_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, shape_make(true, "CHW", node_attr(n, "x_shape")->list, 3), d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void global_avg_pool_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "global_avg_pool_dx", n, 1, dy));
 }
 
-static void call(const Node *n, Call *c, const char *fn)
+static void global_avg_pool_call(const Node *n, Call *c, const char *fn)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
     call_fn(c, node_attr(n, "last") ? arena_printf(c->arena, "%s_last", fn) : fn);
@@ -36,14 +36,14 @@ static void call(const Node *n, Call *c, const char *fn)
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x[0], (long long)(x[1] * x[2]));
 }
 
-static void kernel(const Node *n, Call *c)
+static void global_avg_pool_kernel(const Node *n, Call *c)
 {
-    call(n, c, call_version(c, "global_avg_pool"));
+    global_avg_pool_call(n, c, call_version(c, "global_avg_pool"));
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void global_avg_pool_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, call_version(c, "global_avg_pool_dx"));
+    global_avg_pool_call(n, c, call_version(c, "global_avg_pool_dx"));
 }
 
 const Op op_global_avg_pool[] =
@@ -56,9 +56,9 @@ const Op op_global_avg_pool[] =
       .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"}},
       .flags = OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
-      .shape = shape,
-      .gradient = gradient,
-      .kernel = kernel,
+      .shape = global_avg_pool_shape,
+      .gradient = global_avg_pool_gradient,
+      .kernel = global_avg_pool_kernel,
       .example = "model example(image: f32[1, 6, 6]) {\n"
                  "    h = conv2d(image, 5, kernel = 3) |> tanh |> global_avg_pool\n"
                  "    return dense(h, 3)\n"
@@ -68,6 +68,6 @@ const Op op_global_avg_pool[] =
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
-      .shape = shape_dx,
-      .kernel = kernel_dx},
+      .shape = global_avg_pool_shape_dx,
+      .kernel = global_avg_pool_kernel_dx},
      {0}};

@@ -6,27 +6,27 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
-static bool shape(Node *n, Diag *d)
+static bool l2_shape(Node *n, Diag *d)
 {
     return check_real(n, 0, d) && loss_result(n, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void l2_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make(grad_graph(gr), "l2_dx", n->span, 2, n->in[0], dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool l2_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void l2_kernel(const Node *n, Call *c)
 {
     loss_call(n, c, "l2");
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void l2_kernel_dx(const Node *n, Call *c)
 {
     loss_call(n, c, "l2_dx");
 }
@@ -40,9 +40,9 @@ const Op op_l2[] =
       .note = "As a term of a loss it penalises large activations. The decay of weights is an "
               "argument of the optimizer.",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
-      .shape = shape,
-      .gradient = gradient,
-      .kernel = kernel,
+      .shape = l2_shape,
+      .gradient = l2_gradient,
+      .kernel = l2_kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    return dense(x, 3)\n"
                  "}\n" EXAMPLE_RECIPE("softmax_cross_entropy(output, label) + 0.01 * l2(output)")},
@@ -51,6 +51,6 @@ const Op op_l2[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .kernel = kernel_dx},
+      .shape = l2_shape_dx,
+      .kernel = l2_kernel_dx},
      {0}};

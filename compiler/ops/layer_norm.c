@@ -23,7 +23,7 @@ static int64_t width(const Shape *x)
     return x->dim[x->rank - 1];
 }
 
-static bool shape(Node *n, Diag *d)
+static bool layer_norm_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     if (!check_real(n, 0, d))
@@ -54,12 +54,13 @@ static Node *vector(Graph *g, Diag *d, const char *path, const char *name, int64
                    : graph_const(g, v, s, at);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *layer_norm_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                              Diag *d)
 {
     const bool center = attrs->op == op_find("layer_norm");
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!layer_norm_shape(&probe, d))
         return NULL;
     const int64_t count = width(&x[0]->shape);
     Node *w = vector(g, d, path, "weight", count, 1, node_bool(attrs, "scale"), attrs->span);
@@ -74,7 +75,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return y;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void layer_norm_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *x = n->in[0], *w = n->in[1], *b = n->nin > 2 ? n->in[2] : NULL;
@@ -93,26 +94,26 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, b, op_make_like(g, "sum_to", &sum, 1, dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool layer_norm_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static bool shape_dw(Node *n, Diag *d)
+static bool layer_norm_shape_dw(Node *n, Diag *d)
 {
     const int64_t count = width(&n->in[0]->shape);
     return check_result(n, shape_make(false, "F", &count, 1), d);
 }
 
 /* Two sums over the row, then the result: three passes over data in the first-level cache. */
-static void price(const Node *n, const Market *m, Price *p)
+static void layer_norm_price(const Node *n, const Market *m, Price *p)
 {
     const Shape *x = &n->in[0]->shape;
     price_each(p, m, n, 6.0 / m->lanes);
     p->cycles += 60 * (double)(shape_count(x) / width(x)) * (double)m->n;
 }
 
-static void call(const Node *n, Call *c, const char *fn, bool center)
+static void layer_norm_call(const Node *n, Call *c, const char *fn, bool center)
 {
     const Shape *x = &n->in[0]->shape;
     call_kernel(c, fn);
@@ -130,19 +131,19 @@ static void call(const Node *n, Call *c, const char *fn, bool center)
     call_sizes(c, s);
 }
 
-static void kernel(const Node *n, Call *c)
+static void layer_norm_kernel(const Node *n, Call *c)
 {
-    call(n, c, "layer_norm", node_is(n, "layer_norm"));
+    layer_norm_call(n, c, "layer_norm", node_is(n, "layer_norm"));
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void layer_norm_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "layer_norm_dx", node_int(n, "center"));
+    layer_norm_call(n, c, "layer_norm_dx", node_int(n, "center"));
 }
 
-static void kernel_dw(const Node *n, Call *c)
+static void layer_norm_kernel_dw(const Node *n, Call *c)
 {
-    call(n, c, "layer_norm_dw", node_int(n, "center"));
+    layer_norm_call(n, c, "layer_norm_dw", node_int(n, "center"));
 }
 
 #define SEQUENCES "vectors (N, F), sequences (N, T, F), or of any rank"
@@ -164,11 +165,11 @@ const Op op_layer_norm[] =
               {"shift", ARG_BOOL, "true", "add a learned number of each feature"}},
       .flags = OP_POSITION,
       .layer = "norm",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel,
+      .shape = layer_norm_shape,
+      .build = layer_norm_build,
+      .gradient = layer_norm_gradient,
+      .price = layer_norm_price,
+      .kernel = layer_norm_kernel,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 7) |> layer_norm |> tanh\n"
                  "    h = flatten(h) |> dense(9) |> layer_norm(epsilon = 1e-3, scale = false)\n"
@@ -187,11 +188,11 @@ const Op op_layer_norm[] =
               {"scale", ARG_BOOL, "true", "multiply by a learned number of each feature"}},
       .flags = OP_POSITION,
       .layer = "norm",
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel,
+      .shape = layer_norm_shape,
+      .build = layer_norm_build,
+      .gradient = layer_norm_gradient,
+      .price = layer_norm_price,
+      .kernel = layer_norm_kernel,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 7) |> rms_norm |> tanh\n"
                  "    h = flatten(h) |> dense(9) |> rms_norm(epsilon = 1e-3)\n"
@@ -203,15 +204,15 @@ const Op op_layer_norm[] =
               {"x", ARG_TENSOR, NULL, "the input"},
               {"w", ARG_TENSOR, NULL, "scale"}},
       .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .price = price,
-      .kernel = kernel_dx},
+      .shape = layer_norm_shape_dx,
+      .price = layer_norm_price,
+      .kernel = layer_norm_kernel_dx},
      {.name = "layer_norm_dw",
       .brief = "gradient of layer_norm and rms_norm for their scale, summed over rows",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
               {"x", ARG_TENSOR, NULL, "the input"}},
       .flags = OP_HIDDEN | OP_SUM,
-      .shape = shape_dw,
-      .price = price,
-      .kernel = kernel_dw},
+      .shape = layer_norm_shape_dw,
+      .price = layer_norm_price,
+      .kernel = layer_norm_kernel_dw},
      {0}};

@@ -10,12 +10,12 @@
  */
 #include "ops/check.h"
 
-static bool shape(Node *n, Diag *d)
+static bool loss_scale_shape(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void loss_scale_kernel(const Node *n, Call *c)
 {
     call_fn(c, "loss_scale");
     call_out(c, n);
@@ -28,6 +28,6 @@ const Op op_loss_scale[] = {{.name = "loss_scale",
                              .brief = "the loss's gradient, times the scale of a step in f16",
                              .arg = {{"x", ARG_TENSOR, NULL, "the gradient of the loss"}},
                              .flags = OP_HIDDEN,
-                             .shape = shape,
-                             .kernel = kernel},
+                             .shape = loss_scale_shape,
+                             .kernel = loss_scale_kernel},
                             {0}};

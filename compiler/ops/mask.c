@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-static bool shape(Node *n, Diag *d)
+static bool mask_shape(Node *n, Diag *d)
 {
     if (!check_numbers(n, 0, d) || !check_int(n, "padding", 0, d))
         return false;
@@ -21,7 +21,7 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-static void kernel(const Node *n, Call *c)
+static void mask_kernel(const Node *n, Call *c)
 {
     call_fn(c, "mask");
     call_out(c, n);
@@ -40,8 +40,8 @@ const Op op_mask[] =
               "1e9 to the scores.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T)"},
               {"padding", ARG_INT, "0", "the token that is padding, at least 0"}},
-      .shape = shape,
-      .kernel = kernel,
+      .shape = mask_shape,
+      .kernel = mask_kernel,
       .example = "# The mean of the states at the tokens that count.\n"
                  "model example(text: i32[5], vocab: int) {\n"
                  "    m = mask(text)\n"

@@ -59,7 +59,7 @@ static bool shared(const Node *n)
     return !n->in[1]->shape.batched;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool matmul_shape(Node *n, Diag *d)
 {
     if (!check_matrix(n, 0, d) || !check_matrix(n, 1, d))
         return false;
@@ -101,12 +101,13 @@ static Node *of_weights(Graph *g, const Node *n)
     return op_make_like(g, "dense_dx", &like, 2, n->in[1], n->in[0]);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *matmul_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                          Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     (void)path; /* matmul has no parameters */
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d))
+    if (!matmul_shape(&probe, d))
         return NULL;
     return shared(&probe) ? of_weights(g, &probe) : op_make_like(g, "matmul", attrs, 2, x[0], x[1]);
 }
@@ -121,7 +122,7 @@ static Node *product(Graph *g, const Node *n, Node *a, bool transpose_a, Node *b
     return op_make_like(g, "matmul", &like, 2, a, b);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void matmul_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *a = n->in[0], *b = n->in[1];
@@ -140,7 +141,7 @@ static int64_t matrices(const Node *n)
     return count;
 }
 
-static Cost cost(const Node *n)
+static Cost matmul_cost(const Node *n)
 {
     const double k = (double)columns_of(&n->in[0]->shape, transposed(n, 0));
     return (Cost){.flops = 2 * k * (double)shape_count(&n->shape),
@@ -150,18 +151,18 @@ static Cost cost(const Node *n)
 
 /* The kernel packs panels of b, and then computes tiles.  Packing takes 0.6 cycles for each number
  * if b is transposed, else 2 cycles for each vector. */
-static void price(const Node *n, const Market *m, Price *p)
+static void matmul_price(const Node *n, const Market *m, Price *p)
 {
     const Shape *c = &n->shape;
     const int64_t k = columns_of(&n->in[0]->shape, transposed(n, 0)), columns = c->dim[c->rank - 1];
     const double times = (double)(m->n * matrices(n));
     price_panels(p, m, times, c->dim[c->rank - 2], columns, (double)k);
     p->cycles += times * (double)(k * columns) * (transposed(n, 1) ? 0.6 : 2.0 / m->lanes);
-    p->values = cost(n).bytes / 4 * (double)(m->n * m->real);
+    p->values = matmul_cost(n).bytes / 4 * (double)(m->n * m->real);
     price_stream(p, m, p->values, p->values);
 }
 
-static void kernel(const Node *n, Call *c)
+static void matmul_kernel(const Node *n, Call *c)
 {
     const Shape *s = &n->shape;
     call_product(c, "matmul");
@@ -197,12 +198,12 @@ const Op op_matmul[] =
               {"transpose_b", ARG_BOOL, "false", "take b as (N, .., L, K)"}},
       .flags = OP_FLOPS,
       .product = PRODUCT_MATMUL,
-      .shape = shape,
-      .build = build,
-      .gradient = gradient,
-      .cost = cost,
-      .price = price,
-      .kernel = kernel,
+      .shape = matmul_shape,
+      .build = matmul_build,
+      .gradient = matmul_gradient,
+      .cost = matmul_cost,
+      .price = matmul_price,
+      .kernel = matmul_kernel,
       .example =
           "# Attention by hand: scores, softmax, mixture; then the way back through a layer's "
           "weight.\n"

@@ -8,12 +8,12 @@
 #include "ops/example.h"
 #include "ops/pooling.h"
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void max_pool_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "max_pool_dx", n, 2, n->in[0], dy));
 }
 
-static void kernel(const Node *n, Call *c)
+static void max_pool_kernel(const Node *n, Call *c)
 {
     call_kernel(c, "max_pool");
     c->parts = true;
@@ -22,7 +22,7 @@ static void kernel(const Node *n, Call *c)
     pooling_literal(n, n, c);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void max_pool_kernel_dx(const Node *n, Call *c)
 {
     call_kernel(c, "max_pool_dx");
     c->parts = true;
@@ -46,9 +46,9 @@ const Op op_max_pool[] =
       .half = HALF_USE_IN_OUT,
       .strided = STRIDED_OUT,
       .shape = pooling_shape,
-      .gradient = gradient,
+      .gradient = max_pool_gradient,
       .cost = pooling_cost,
-      .kernel = kernel,
+      .kernel = max_pool_kernel,
       .example = "# Overlapping windows, as in AlexNet.\n"
                  "model example(image: f32[1, 9, 8]) {\n"
                  "    h = conv2d(image, 3, kernel = 3) |> max_pool(3, stride = 2, pad = 1)\n"
@@ -63,5 +63,5 @@ const Op op_max_pool[] =
       .strided = 1 << 1,
       .shape = pooling_shape_dx,
       .cost = pooling_cost,
-      .kernel = kernel_dx},
+      .kernel = max_pool_kernel_dx},
      {0}};

@@ -20,7 +20,7 @@ static bool check_target(const Node *n, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool mse_shape(Node *n, Diag *d)
 {
     if (!check_real(n, 0, d) || !check_real(n, 1, d) || !check_target(n, d))
         return false;
@@ -35,7 +35,7 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void mse_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *dx = op_make(g, "mse_dx", n->span, 3, n->in[0], n->in[1], dy);
@@ -44,17 +44,17 @@ static void gradient(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[1], op_make(g, "neg", n->span, 1, dx));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool mse_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void mse_kernel(const Node *n, Call *c)
 {
     loss_call(n, c, "mse");
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void mse_kernel_dx(const Node *n, Call *c)
 {
     loss_call(n, c, "mse_dx");
 }
@@ -70,9 +70,9 @@ const Op op_mse[] =
               "needs two classes or more.",
       .arg = {{"x", ARG_TENSOR, NULL, "the output"},
               {"t", ARG_TENSOR, NULL, "the target, of the same shape"}},
-      .shape = shape,
-      .gradient = gradient,
-      .kernel = kernel,
+      .shape = mse_shape,
+      .gradient = mse_gradient,
+      .kernel = mse_kernel,
       .example = "# With class labels, the target is 1 at the class and 0 elsewhere.\n"
                  "model example(x: f32[6]) {\n"
                  "    return dense(x, 3) |> sigmoid\n"
@@ -83,6 +83,6 @@ const Op op_mse[] =
               {"t", ARG_TENSOR, NULL, "what it should say"},
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .kernel = kernel_dx},
+      .shape = mse_shape_dx,
+      .kernel = mse_kernel_dx},
      {0}};

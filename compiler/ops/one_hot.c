@@ -7,7 +7,7 @@
 #include "ops/example.h"
 #include "ops/loss.h"
 
-static bool shape(Node *n, Diag *d)
+static bool one_hot_shape(Node *n, Diag *d)
 {
     if (!check_numbers(n, 0, d) || !check_int(n, "classes", 1, d) ||
         !check_vocab(n, 0, "classes", d))
@@ -23,7 +23,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, s, d);
 }
 
-static void kernel(const Node *n, Call *c)
+static void one_hot_kernel(const Node *n, Call *c)
 {
     call_fn(c, "one_hot");
     call_out(c, n);
@@ -41,8 +41,8 @@ const Op op_one_hot[] = {{.name = "one_hot",
                           .arg = {{"label", ARG_TENSOR, NULL, "class numbers (N) or tokens (N, T)"},
                                   {"classes", ARG_INT, NULL, "number of classes, at least 1"}},
                           .flags = OP_POSITION,
-                          .shape = shape,
-                          .kernel = kernel,
+                          .shape = one_hot_shape,
+                          .kernel = one_hot_kernel,
                           .example =
                               "model example(x: f32[6]) {\n"
                               "    return dense(x, 4) |> tanh\n"

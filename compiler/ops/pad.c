@@ -16,7 +16,7 @@ static const int64_t *after(const Node *n)
     return a ? a->list : node_attr(n, "before")->list;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool pad_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "before", 0, d) || !check_int(n, "after", 0, d))
         return false;
@@ -26,7 +26,7 @@ static bool shape(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void pad_gradient(Grad *gr, Node *n, Node *dy)
 {
     Node like = {.op = n->op, .span = n->span};
     node_set_ints(grad_graph(gr), &like, "size", n->in[0]->shape.dim + 1, 2);
@@ -34,7 +34,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "crop", &like, 1, dy));
 }
 
-static void move(const Node *n, int i, Move *m)
+static void pad_move(const Node *n, int i, Move *m)
 {
     (void)i;
     m->scatter = m->filled = true;
@@ -57,10 +57,10 @@ const Op op_pad[] =
                "rows below and columns on the right, at least 0; default: those of `before`"},
               {"value", ARG_FLOAT, "0", "the value of the padding"}},
       .flags = OP_SPATIAL,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = pad_shape,
+      .gradient = pad_gradient,
       .price = move_price,
-      .move = move,
+      .move = pad_move,
       .example = "model example(image: f32[2, 4, 3]) {\n"
                  "    h = conv2d(image, 3, kernel = 2) |> tanh\n"
                  "    h = pad(h, 1) |> pad([0, 2], after = [1, 0], value = -0.5)\n"

@@ -108,13 +108,13 @@ static double bytes_of(const Node *n, const Market *m)
 
 /* Adds the operands of n, and its function for each number.  An operand that the loop computes
  * itself (attribute inline) adds its own function and operands. */
-static void move(Price *p, const Market *m, const Node *n, double numbers)
+static void price_move(Price *p, const Market *m, const Node *n, double numbers)
 {
     price_map(p, m, numbers, n->op->flags & OP_ELEMENTWISE ? n->op->name : NULL);
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
         if (node_attr(x, "inline"))
-            move(p, m, x, numbers);
+            price_move(p, m, x, numbers);
         else if (x->shape.batched)
             p->values += bytes_of(x, m);
         else
@@ -178,7 +178,7 @@ Price price_of(const Node *n, const Market *m)
     } else if (node_is(n, "sum_to") && !n->shape.batched) {
         add_rows(&p, m, n);
     } else {
-        move(&p, m, n, (double)shape_count(&n->shape) * (double)m->n);
+        price_move(&p, m, n, (double)shape_count(&n->shape) * (double)m->n);
         finish_move(&p, m, n);
     }
     if (m->textbook && p.textbook > 0)

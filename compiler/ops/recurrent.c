@@ -183,7 +183,7 @@ static Node *dropped(Layer *y)
 }
 
 /* A node of the layer for Loop.call: libraries compute the whole layer in one call. */
-static Node *call(Layer *y)
+static Node *loop_call(Layer *y)
 {
     Arena *a = y->g->arena;
     Node *n = arena_alloc(a, sizeof *n), *const in[] = {y->x, y->first[0], y->first[1]};
@@ -214,7 +214,7 @@ static bool run(Layer *y)
     if (!z || !c->open(y, u))
         return false;
     Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
-    l->call = y->mask ? NULL : call(y);
+    l->call = y->mask ? NULL : loop_call(y);
     l->every = node_attr(y->attrs, "recompute") ? node_int(y->attrs, "recompute") : 0;
     for (int i = 0; i < c->states; i++) {
         Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
@@ -251,7 +251,7 @@ static bool check_state(const Node *n, int i, Diag *d)
     return false;
 }
 
-static bool check_mask(const Node *n, int i, Diag *d)
+static bool recurrent_check_mask(const Node *n, int i, Diag *d)
 {
     const Shape *s = &n->in[i]->shape;
     if (s->batched && s->rank == 1 && s->dim[0] == n->in[0]->shape.dim[0] &&
@@ -304,7 +304,7 @@ static bool check(const Node *n, Diag *d)
     for (int i = 1; i < n->nin; i++)
         if (i != mask && !check_state(n, i, d))
             return false;
-    return mask == 0 || check_mask(n, mask, d);
+    return mask == 0 || recurrent_check_mask(n, mask, d);
 }
 
 /* Checks an argument that is one of two words. */
@@ -333,7 +333,8 @@ static Node *sequence(Graph *g, Node *mask, Span at)
     return op_make_like(g, "reshape", &like, 1, mask);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *recurrent_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                             Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     Node *all = x[0], *last = NULL;
@@ -420,7 +421,7 @@ const Op op_recurrent[] =
               {"c", ARG_TENSOR, "none", "first cell (N, H), only together with h; default: zeros"},
               MASK},
       .layer = "lstm",
-      .build = build,
+      .build = recurrent_build,
       .example = EXAMPLE("lstm(x, 3, layers = 2, bidirectional = true, all = true) |> lstm(4)")},
      {.name = "gru",
       .brief = "gated recurrent units over the steps of a sequence",
@@ -450,7 +451,7 @@ const Op op_recurrent[] =
                  "\"after\": the gate r multiplies the recurrent product; \"before\": its input"}),
            MASK},
       .layer = "gru",
-      .build = build,
+      .build = recurrent_build,
       .example = EXAMPLE("concat(gru(x, 4), gru(x, 3, reset = \"before\"))")},
      {.name = "rnn",
       .brief = "plain recurrent layer over the steps of a sequence",
@@ -467,6 +468,6 @@ const Op op_recurrent[] =
           "before. A recurrent layer cannot be used inside a scan.",
       .arg = {ARGS({"activation", ARG_STRING, "tanh", "\"tanh\" or \"relu\""}), MASK},
       .layer = "rnn",
-      .build = build,
+      .build = recurrent_build,
       .example = EXAMPLE("rnn(x, 4)")},
      {0}};

@@ -42,20 +42,21 @@ static bool reduced(const Node *n, Shape *ones, Shape *y, Diag *d)
     return true;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool reduce_shape(Node *n, Diag *d)
 {
     Shape ones, y;
     return reduced(n, &ones, &y, d) && check_result(n, node_bool(n, "keep") ? ones : y, d);
 }
 
-static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path, Diag *d)
+static Node *reduce_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
+                          Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     Node like = {.op = attrs->op, .span = attrs->span}, flat = like;
     Shape ones, y;
     (void)path; /* reductions have no parameters */
     node_copy_attrs(g, &probe, attrs);
-    if (!shape(&probe, d) || !reduced(&probe, &ones, &y, d))
+    if (!reduce_shape(&probe, d) || !reduced(&probe, &ones, &y, d))
         return NULL;
     node_set_ints(g, &like, "shape", ones.dim, ones.rank);
     node_set_int(g, &like, "batched", ones.batched);
@@ -69,7 +70,7 @@ static Node *build(Graph *g, Node *const *x, int nx, const Node *attrs, const ch
     return node_bool(attrs, "keep") ? n : op_make_like(g, "reshape", &flat, 1, n);
 }
 
-static bool shape_to(Node *n, Diag *d)
+static bool reduce_shape_to(Node *n, Diag *d)
 {
     const Attr *s = node_attr(n, "shape");
     Shape y = n->in[0]->shape;
@@ -78,7 +79,7 @@ static bool shape_to(Node *n, Diag *d)
     return check_result(n, y, d);
 }
 
-static void gradient_max(Grad *gr, Node *n, Node *dy)
+static void reduce_gradient_max(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node *x = n->in[0], *is = op_make(g, "ge", n->span, 2, x, n);
@@ -104,8 +105,8 @@ static void gradient_max(Grad *gr, Node *n, Node *dy)
     {                                                                                              \
         .name = what, .brief = about,                                                              \
         .shapes = "x (N, d_0, d_1, ..)   y (N, ..) without the dimensions axes; keep: they are 1", \
-        .formula = form, .derivative = slope, .arg = {ARGS}, .shape = shape, .build = build,       \
-        .example = EXAMPLE_OF(use)                                                                 \
+        .formula = form, .derivative = slope, .arg = {ARGS}, .shape = reduce_shape,                \
+        .build = reduce_build, .example = EXAMPLE_OF(use)                                          \
     }
 
 const Op op_reduce[] =
@@ -124,6 +125,6 @@ const Op op_reduce[] =
               {"shape", ARG_INTS, NULL, "of the result"},
               {"batched", ARG_INT, NULL, "the result has one value a sample"}},
       .flags = OP_HIDDEN | OP_REDUCE,
-      .shape = shape_to,
-      .gradient = gradient_max},
+      .shape = reduce_shape_to,
+      .gradient = reduce_gradient_max},
      {0}};

@@ -6,7 +6,7 @@
 #include "ops/scan.h"
 #include <string.h>
 
-static bool shape(Node *n, Diag *d)
+static bool relayout_shape(Node *n, Diag *d)
 {
     const DType dtype = n->in[0]->dtype;
     const bool fits = check_result(n, n->in[0]->shape, d);
@@ -15,7 +15,7 @@ static bool shape(Node *n, Diag *d)
 }
 
 /* A flattened image keeps its C, H, W in flat[]. */
-static void kernel(const Node *n, Call *c)
+static void relayout_kernel(const Node *n, Call *c)
 {
     const Shape *x = &n->in[0]->shape;
     if (n->layout == LAYOUT_TIME) {
@@ -42,6 +42,6 @@ const Op op_relayout[] = {{.name = "relayout",
                            .arg = {{"x", ARG_TENSOR, NULL, "images, or sequences"},
                                    {"to", ARG_STRING, NULL, "\"row\", \"last\" or \"time\""}},
                            .flags = OP_HIDDEN,
-                           .shape = shape,
-                           .kernel = kernel},
+                           .shape = relayout_shape,
+                           .kernel = relayout_kernel},
                           {0}};

@@ -46,7 +46,7 @@ static bool solve(const Node *n, int64_t count, Shape *y, Diag *d)
     return true;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool reshape_shape(Node *n, Diag *d)
 {
     static const char *const axes[] = {"", "F", "TF", "CHW"};
     const Shape *x = &n->in[0]->shape;
@@ -57,7 +57,7 @@ static bool shape(Node *n, Diag *d)
                         d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void reshape_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     Node like = {.op = n->op, .span = n->span};
@@ -77,8 +77,8 @@ const Op op_reshape[] =
            {"shape", ARG_INTS, NULL,
             "the new dimensions without the batch, 1 to 6 of them; one may be -1: what is left"}},
       .flags = OP_VIEW,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = reshape_shape,
+      .gradient = reshape_gradient,
       .example = "# A dense layer's result read as an image of two channels.\n"
                  "model example(x: f32[6]) {\n"
                  "    h = dense(x, 32) |> tanh |> reshape([2, 4, -1])\n"

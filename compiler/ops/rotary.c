@@ -40,7 +40,7 @@ static bool check_sequence(const Node *n, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool rotary_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     if (!check_sequence(n, d) || !check_int(n, "heads", 1, d) || !check_base(n, d))
@@ -55,29 +55,29 @@ static bool shape(Node *n, Diag *d)
     return false;
 }
 
-static bool shape_wave(Node *n, Diag *d)
+static bool rotary_shape_wave(Node *n, Diag *d)
 {
     return check_sequence(n, d) && check_base(n, d) && check_result(n, n->in[0]->shape, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void rotary_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "rotary_dx", n, 1, dy));
 }
 
-static void gradient_wave(Grad *gr, Node *n, Node *dy)
+static void rotary_gradient_wave(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], dy);
 }
 
 /* The kernel computes the angles of a step from those of the step before, once for all samples. */
-static void price(const Node *n, const Market *m, Price *p)
+static void rotary_price(const Node *n, const Market *m, Price *p)
 {
     price_each(p, m, n, 4.0 / m->lanes);
     p->cycles += 6 * (double)shape_count(&n->shape);
 }
 
-static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool back)
+static void rotary_call(const Node *n, Call *c, const char *fn, int64_t heads, bool back)
 {
     const Shape *x = &n->shape;
     call_kernel(c, fn);
@@ -94,24 +94,24 @@ static void call(const Node *n, Call *c, const char *fn, int64_t heads, bool bac
     call_sizes(c, s);
 }
 
-static void kernel(const Node *n, Call *c)
+static void rotary_kernel(const Node *n, Call *c)
 {
-    call(n, c, "rotary", node_int(n, "heads"), false);
+    rotary_call(n, c, "rotary", node_int(n, "heads"), false);
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void rotary_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "rotary", node_int(n, "heads"), true);
+    rotary_call(n, c, "rotary", node_int(n, "heads"), true);
 }
 
-static void kernel_wave(const Node *n, Call *c)
+static void rotary_kernel_wave(const Node *n, Call *c)
 {
-    call(n, c, "sinusoidal", 1, false);
+    rotary_call(n, c, "sinusoidal", 1, false);
 }
 
 /* The stack holds sine and cosine of each pair twice: for the rotation from step to step, and in
  * the order in which the kernel reads them. */
-static int64_t stack_bytes(const Node *n, int64_t chunk)
+static int64_t rotary_stack_bytes(const Node *n, int64_t chunk)
 {
     (void)chunk;
     return 3 * (int64_t)sizeof(double) * (n->shape.dim[1] + 1);
@@ -135,11 +135,11 @@ const Op op_rotary[] =
                "number of heads, at least 1; F is a multiple of twice this number"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .token = "token_rotary",
-      .shape = shape,
-      .gradient = gradient,
-      .price = price,
-      .kernel = kernel,
-      .stack_bytes = stack_bytes,
+      .shape = rotary_shape,
+      .gradient = rotary_gradient,
+      .price = rotary_price,
+      .kernel = rotary_kernel,
+      .stack_bytes = rotary_stack_bytes,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    p = dense(x, 24) |> split(3, axis = -1)\n"
                  "    q = rotary(p[0], heads = 2, base = 100.0)\n"
@@ -152,10 +152,10 @@ const Op op_rotary[] =
               {"heads", ARG_INT, NULL, "as above"},
               {"base", ARG_FLOAT, NULL, "as above"}},
       .flags = OP_HIDDEN,
-      .shape = shape,
-      .price = price,
-      .kernel = kernel_dx,
-      .stack_bytes = stack_bytes},
+      .shape = rotary_shape,
+      .price = rotary_price,
+      .kernel = rotary_kernel_dx,
+      .stack_bytes = rotary_stack_bytes},
      {.name = "sinusoidal",
       .brief = "adds sines and cosines of each step's index",
       .shapes = "x, y (N, T, F)",
@@ -167,11 +167,11 @@ const Op op_rotary[] =
       .arg = {{"x", ARG_TENSOR, NULL, "sequences (N, T, F)"},
               {"base", ARG_FLOAT, "10000", "base of the wave lengths, above 0"}},
       .token = "token_sinusoidal",
-      .shape = shape_wave,
-      .gradient = gradient_wave,
-      .price = price,
-      .kernel = kernel_wave,
-      .stack_bytes = stack_bytes,
+      .shape = rotary_shape_wave,
+      .gradient = rotary_gradient_wave,
+      .price = rotary_price,
+      .kernel = rotary_kernel_wave,
+      .stack_bytes = rotary_stack_bytes,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    h = dense(x, 7) |> sinusoidal |> tanh\n"
                  "    return flatten(h) |> dense(3)\n"

@@ -146,13 +146,13 @@ const char *scan_stretch(Arena *a, const Loop *l)
 
 /* ---- shapes */
 
-static bool shape_item(Node *n, Diag *d)
+static bool scan_shape_item(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     return x->rank > 0 && check_result(n, item_shape(x), d);
 }
 
-static bool shape_same_as(Node *n, Diag *d)
+static bool scan_shape_same_as(Node *n, Diag *d)
 {
     Shape s = n->in[0]->shape;
     s.batched = true;
@@ -171,30 +171,30 @@ static bool sequence(Node *n, int64_t steps, Diag *d)
     return check_result(n, shape_make(true, x->rank == 1 ? "TF" : NULL, dim, x->rank + 1), d);
 }
 
-static bool shape_stack(Node *n, Diag *d)
+static bool scan_shape_stack(Node *n, Diag *d)
 {
     const Loop *l = n->loop;
     return l && sequence(n, l->inside && l->every < l->steps ? l->every : l->steps, d);
 }
 
-static bool shape_save(Node *n, Diag *d)
+static bool scan_shape_save(Node *n, Diag *d)
 {
     return n->loop && n->loop->every > 0 && sequence(n, scan_stretches(n->loop), d);
 }
 
 /* ---- gradients; pass gradient makes those of scan_state and scan_next */
 
-static void gradient_item(Grad *gr, Node *n, Node *dy)
+static void scan_gradient_item(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], scan_stack(grad_graph(gr), dy));
 }
 
-static void gradient_stack(Grad *gr, Node *n, Node *dy)
+static void scan_gradient_stack(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], scan_item(grad_graph(gr), n->loop->mirror, dy, n->span));
 }
 
-static void gradient_pass(Grad *gr, Node *n, Node *dy)
+static void scan_gradient_pass(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], dy);
 }
@@ -206,7 +206,7 @@ static long long numbers(const Node *n, const Call *c)
     return (long long)(shape_count(&n->shape) * c->n);
 }
 
-static void kernel_copy(const Node *n, Call *c)
+static void scan_kernel_copy(const Node *n, Call *c)
 {
     call_fn(c, "scan_copy");
     c->parts = true;
@@ -236,18 +236,18 @@ static void strided(const Node *n, Call *c, const char *fn, const char *at, cons
     call_sizes(c, scan_sizes(c->arena, c->n, steps, shape_count(step)));
 }
 
-static void kernel_item(const Node *n, Call *c)
+static void scan_kernel_item(const Node *n, Call *c)
 {
     strided(n, c, "scan_item", scan_place(c->arena, n->in[0]), &n->shape, n->in[0]->shape.dim[0]);
 }
 
-static void kernel_resume(const Node *n, Call *c)
+static void scan_kernel_resume(const Node *n, Call *c)
 {
     strided(n, c, "scan_item", scan_stretch(c->arena, n->loop), &n->shape, n->in[0]->shape.dim[0]);
 }
 
 /* The kernel stores the state only at the first step of a stretch. */
-static void kernel_save(const Node *n, Call *c)
+static void scan_kernel_save(const Node *n, Call *c)
 {
     const Loop *l = n->loop;
     const char *at =
@@ -257,7 +257,7 @@ static void kernel_save(const Node *n, Call *c)
 }
 
 /* In layout TIME, all samples of a step are one element. */
-static void kernel_stack(const Node *n, Call *c)
+static void scan_kernel_stack(const Node *n, Call *c)
 {
     if (n->layout == LAYOUT_TIME) {
         call_fn(c, "scan_put");
@@ -272,7 +272,7 @@ static void kernel_stack(const Node *n, Call *c)
 }
 
 /* A call reads and writes the numbers of one step. */
-static void price(const Node *n, const Market *m, Price *p)
+static void scan_price(const Node *n, const Market *m, Price *p)
 {
     const Shape *s = n->op->flags & OP_LEAVES ? &n->in[0]->shape : &n->shape;
     const double numbers = 2 * (double)(shape_count(s) * m->n);
@@ -293,66 +293,66 @@ const Op op_scan[] = {{.name = "scan_item",
                        .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
                        .flags = OP_HIDDEN,
                        .scan = SCAN_ITEM,
-                       .shape = shape_item,
-                       .gradient = gradient_item,
-                       .price = price,
-                       .kernel = kernel_item},
+                       .shape = scan_shape_item,
+                       .gradient = scan_gradient_item,
+                       .price = scan_price,
+                       .kernel = scan_kernel_item},
                       {.name = "scan_state",
                        .brief = "what the step before has handed on",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LITERAL,
                        .scan = SCAN_STATE,
-                       .shape = shape_same_as,
-                       .price = price,
-                       .kernel = kernel_copy},
+                       .shape = scan_shape_same_as,
+                       .price = scan_price,
+                       .kernel = scan_kernel_copy},
                       {.name = "scan_next",
                        .brief = "what is handed on to the next step",
                        .arg = VALUE,
                        .flags = OP_HIDDEN,
                        .scan = SCAN_NEXT,
-                       .shape = shape_same_as,
-                       .gradient = gradient_pass,
-                       .price = price,
-                       .kernel = kernel_copy},
+                       .shape = scan_shape_same_as,
+                       .gradient = scan_gradient_pass,
+                       .price = scan_price,
+                       .kernel = scan_kernel_copy},
                       {.name = "scan_last",
                        .brief = "what the last step has handed on",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_VIEW,
                        .scan = SCAN_LAST,
-                       .shape = shape_same_as,
-                       .gradient = gradient_pass},
+                       .shape = scan_shape_same_as,
+                       .gradient = scan_gradient_pass},
                       {.name = "scan_stack",
                        .brief = "the sequence of a value of a scan",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LEAVES,
                        .scan = SCAN_STACK,
-                       .shape = shape_stack,
-                       .gradient = gradient_stack,
-                       .price = price,
-                       .kernel = kernel_stack},
+                       .shape = scan_shape_stack,
+                       .gradient = scan_gradient_stack,
+                       .price = scan_price,
+                       .kernel = scan_kernel_stack},
                       {.name = "scan_keep",
                        .brief = "a copy of a value in the loop of a scan",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LITERAL,
                        .scan = SCAN_KEEP,
-                       .shape = shape_same_as,
-                       .gradient = gradient_pass,
-                       .price = price,
-                       .kernel = kernel_copy},
+                       .shape = scan_shape_same_as,
+                       .gradient = scan_gradient_pass,
+                       .price = scan_price,
+                       .kernel = scan_kernel_copy},
                       {.name = "scan_save",
                        .brief = "the states that stretches of a scan begin with",
                        .arg = VALUE,
                        .flags = OP_HIDDEN | OP_LEAVES,
                        .scan = SCAN_SAVE,
-                       .shape = shape_save,
-                       .price = price,
-                       .kernel = kernel_save},
+                       .shape = scan_shape_save,
+                       .price = scan_price,
+                       .kernel = scan_kernel_save},
                       {.name = "scan_resume",
                        .brief = "scan_state that begins a stretch with what was saved",
                        .arg = {{"x", ARG_TENSOR, NULL, "a sequence (N, T, ...)"}},
                        .flags = OP_HIDDEN | OP_LITERAL,
                        .scan = SCAN_RESUME,
-                       .shape = shape_item,
-                       .price = price,
-                       .kernel = kernel_resume},
+                       .shape = scan_shape_item,
+                       .price = scan_price,
+                       .kernel = scan_kernel_resume},
                       {0}};

@@ -7,7 +7,7 @@
  */
 #include "ops/check.h"
 
-static bool shape(Node *n, Diag *d)
+static bool side_shape(Node *n, Diag *d)
 {
     enum { BITS = 128 }; /* cuBLASLt needs rows of a multiple of 128 bits */
     const Node *maker = n->in[0];
@@ -24,5 +24,5 @@ const Op op_side[] = {{.name = "side",
                        .brief = "what a node makes besides its value",
                        .arg = {{"maker", ARG_TENSOR, NULL, "the node"}},
                        .flags = OP_HIDDEN | OP_SIDE,
-                       .shape = shape},
+                       .shape = side_shape},
                       {0}};

@@ -39,24 +39,24 @@ static bool one_number(Node *n, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool sigmoid_cross_entropy_shape(Node *n, Diag *d)
 {
     return one_number(n, d) && loss_result(n, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void sigmoid_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0],
              op_make(grad_graph(gr), "sigmoid_cross_entropy_dx", n->span, 3, n->in[0], n->in[1],
                      dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool sigmoid_cross_entropy_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
-static void call(const Node *n, Call *c)
+static void sigmoid_cross_entropy_kernel(const Node *n, Call *c)
 {
     call_fn(c, n->op->name);
     call_out(c, n);
@@ -66,7 +66,7 @@ static void call(const Node *n, Call *c)
 }
 
 /* A division, an exponential and a logarithm of single numbers: 60 cycles. */
-static void price(const Node *n, const Market *m, Price *p)
+static void sigmoid_cross_entropy_price(const Node *n, const Market *m, Price *p)
 {
     (void)n;
     p->cycles += 60 * (double)m->n;
@@ -82,10 +82,10 @@ const Op op_sigmoid_cross_entropy[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each sample (N, 1)"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"}},
       .outputs = OUTPUTS_BINARY,
-      .shape = shape,
-      .gradient = gradient,
-      .price = price,
-      .kernel = call,
+      .shape = sigmoid_cross_entropy_shape,
+      .gradient = sigmoid_cross_entropy_gradient,
+      .price = sigmoid_cross_entropy_price,
+      .kernel = sigmoid_cross_entropy_kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    return dense(x, 1)\n"
                  "}\n" EXAMPLE_RECIPE("sigmoid_cross_entropy")},
@@ -95,9 +95,9 @@ const Op op_sigmoid_cross_entropy[] =
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"},
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
-      .shape = shape_dx,
-      .price = price,
-      .kernel = call},
+      .shape = sigmoid_cross_entropy_shape_dx,
+      .price = sigmoid_cross_entropy_price,
+      .kernel = sigmoid_cross_entropy_kernel},
      {.name = "binary_accuracy",
       .brief =
           "1 for each sample whose number is above 0 exactly when its label is 1, else 0; a metric",
@@ -108,9 +108,9 @@ const Op op_sigmoid_cross_entropy[] =
               "asked.",
       .arg = {{"x", ARG_TENSOR, NULL, "a number for each sample (N, 1)"},
               {"label", ARG_TENSOR, NULL, "the class of each sample, 0 or 1"}},
-      .shape = shape,
-      .price = price,
-      .kernel = call,
+      .shape = sigmoid_cross_entropy_shape,
+      .price = sigmoid_cross_entropy_price,
+      .kernel = sigmoid_cross_entropy_kernel,
       .example = "# The program reports it with this loss; a model does not name it.\n"
                  "model example(x: f32[6]) {\n"
                  "    return dense(x, 1)\n"

@@ -8,13 +8,13 @@
 #include "ops/move.h"
 #include <string.h>
 
-static int axis_of(const Node *n, int rank)
+static int slice_axis_of(const Node *n, int rank)
 {
     const int64_t a = node_int(n, "axis");
     return (int)(a < 0 ? a + rank : a);
 }
 
-static bool shape(Node *n, Diag *d)
+static bool slice_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     int axis;
@@ -35,33 +35,33 @@ static bool shape(Node *n, Diag *d)
 }
 
 /* Gives slice_dx the attributes x_shape and start, so that it knows where dx is 0. */
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void slice_gradient(Grad *gr, Node *n, Node *dy)
 {
     const Shape *x = &n->in[0]->shape;
     int64_t start[SHAPE_MAX] = {0};
     Node like = {.op = n->op, .span = n->span};
-    start[axis_of(n, x->rank)] = node_int(n, "start");
+    start[slice_axis_of(n, x->rank)] = node_int(n, "start");
     node_set_ints(grad_graph(gr), &like, "x_shape", x->dim, x->rank);
     node_set_ints(grad_graph(gr), &like, "start", start, x->rank);
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "slice_dx", &like, 1, dy));
 }
 
-static void move(const Node *n, int i, Move *m)
+static void slice_move(const Node *n, int i, Move *m)
 {
     (void)i;
     for (int k = 0; k < n->shape.rank; k++)
         m->axis[k] = k;
-    m->start[axis_of(n, n->shape.rank)] = node_int(n, "start");
+    m->start[slice_axis_of(n, n->shape.rank)] = node_int(n, "start");
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool slice_shape_dx(Node *n, Diag *d)
 {
     Shape x = n->in[0]->shape;
     memcpy(x.dim, node_attr(n, "x_shape")->list, (size_t)x.rank * sizeof *x.dim);
     return check_result(n, x, d);
 }
 
-static void move_dx(const Node *n, int i, Move *m)
+static void slice_move_dx(const Node *n, int i, Move *m)
 {
     (void)i;
     m->scatter = m->filled = true;
@@ -82,10 +82,10 @@ const Op op_slice[] =
               {"size", ARG_INT, NULL, "number of elements, at least 1"}},
       .flags = OP_SPATIAL | OP_POSITION,
       .strided = STRIDED_OUT,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = slice_shape,
+      .gradient = slice_gradient,
       .price = move_price,
-      .move = move,
+      .move = slice_move,
       .example = "# Half of the channels go through a layer of their own.\n"
                  "model example(image: f32[2, 5, 4]) {\n"
                  "    h = conv2d(image, 4, kernel = 1) |> tanh\n"
@@ -97,7 +97,7 @@ const Op op_slice[] =
       .brief = "gradient of slice and what is like it: dy in its place, 0 around",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
-      .shape = shape_dx,
+      .shape = slice_shape_dx,
       .price = move_price,
-      .move = move_dx},
+      .move = slice_move_dx},
      {0}};

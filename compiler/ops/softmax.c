@@ -11,7 +11,7 @@
 #include "ops/loss.h"
 #include <string.h>
 
-static int axis_of(const Node *n)
+static int softmax_axis_of(const Node *n)
 {
     const int64_t a = node_int(n, "axis");
     return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
@@ -23,7 +23,7 @@ static bool is_causal(const Node *n)
 }
 
 /* A causal mask needs a square matrix of scores: row i uses columns 0 to i. */
-static bool check_mask(const Node *n, int axis, Diag *d)
+static bool softmax_check_mask(const Node *n, int axis, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int r = x->rank;
@@ -42,24 +42,24 @@ static bool check_mask(const Node *n, int axis, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool softmax_shape(Node *n, Diag *d)
 {
     int axis;
     return check_real(n, 0, d) && check_axis(n, "axis", n->in[0]->shape.rank, &axis, d) &&
-           check_mask(n, axis, d) && check_result(n, n->in[0]->shape, d);
+           softmax_check_mask(n, axis, d) && check_result(n, n->in[0]->shape, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void softmax_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "softmax_dx", n, 2, n, dy));
 }
 
 /* The kernel takes rows of K adjacent numbers.  If `axis` is not the last dimension, the stride of
  * the numbers is `inner`. */
-static void call(const Node *n, Call *c, const char *fn)
+static void softmax_call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->shape;
-    const int axis = axis_of(n);
+    const int axis = softmax_axis_of(n);
     int64_t outer = c->n, inner = 1;
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
@@ -75,14 +75,14 @@ static void call(const Node *n, Call *c, const char *fn)
         call_text(c, "%lld", (long long)inner);
 }
 
-static void kernel(const Node *n, Call *c)
+static void softmax_kernel(const Node *n, Call *c)
 {
-    call(n, c, "softmax");
+    softmax_call(n, c, "softmax");
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void softmax_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "softmax_dx");
+    softmax_call(n, c, "softmax_dx");
 }
 
 const Op op_softmax[] =
@@ -102,10 +102,10 @@ const Op op_softmax[] =
               {"mask", ARG_STRING, "none",
                "\"causal\": in row i only the columns 0 to i count; default: all columns"}},
       .flags = OP_POSITION,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = softmax_shape,
+      .gradient = softmax_gradient,
       .price = loss_price,
-      .kernel = kernel,
+      .kernel = softmax_kernel,
       .example = "# A soft choice between features, another between the steps of a "
                  "sequence.\n"
                  "model example(x: f32[4, 6]) {\n"
@@ -121,7 +121,7 @@ const Op op_softmax[] =
               {"dy", ARG_TENSOR, NULL, "gradient of the result"},
               {"axis", ARG_INT, NULL, "as above"}},
       .flags = OP_HIDDEN,
-      .shape = shape,
+      .shape = softmax_shape,
       .price = loss_price,
-      .kernel = kernel_dx},
+      .kernel = softmax_kernel_dx},
      {0}};

@@ -45,26 +45,26 @@ static bool check_classes(const Node *n, Diag *d)
     return false;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool softmax_cross_entropy_shape(Node *n, Diag *d)
 {
     return check_labelled(n, d) && check_classes(n, d) && check_smoothing(n, d) &&
            loss_result(n, d);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void softmax_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
 {
     grad_add(gr, n->in[0],
              op_make_like(grad_graph(gr), "softmax_cross_entropy_dx", n, 3, n->in[0], n->in[1],
                           dy));
 }
 
-static bool shape_dx(Node *n, Diag *d)
+static bool softmax_cross_entropy_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, n->in[0]->shape, d);
 }
 
 /* Calls fn; with smoothing, calls fn_smooth, whose last argument is the smoothing. */
-static void call(const Node *n, Call *c, const char *fn)
+static void softmax_cross_entropy_call(const Node *n, Call *c, const char *fn)
 {
     const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;
 
@@ -73,14 +73,14 @@ static void call(const Node *n, Call *c, const char *fn)
         call_text(c, "%.17g", node_float(n, "smoothing"));
 }
 
-static void kernel(const Node *n, Call *c)
+static void softmax_cross_entropy_kernel(const Node *n, Call *c)
 {
-    call(n, c, "softmax_cross_entropy");
+    softmax_cross_entropy_call(n, c, "softmax_cross_entropy");
 }
 
-static void kernel_dx(const Node *n, Call *c)
+static void softmax_cross_entropy_kernel_dx(const Node *n, Call *c)
 {
-    call(n, c, "softmax_cross_entropy_dx");
+    softmax_cross_entropy_call(n, c, "softmax_cross_entropy_dx");
 }
 
 const Op op_softmax_cross_entropy[] = {
@@ -107,10 +107,10 @@ const Op op_softmax_cross_entropy[] = {
               "share of the true class that is spread over all classes, at least 0 and below 1; "
               "default: 0"}},
      .outputs = OUTPUTS_CLASSES,
-     .shape = shape,
-     .gradient = gradient,
+     .shape = softmax_cross_entropy_shape,
+     .gradient = softmax_cross_entropy_gradient,
      .price = loss_price,
-     .kernel = kernel,
+     .kernel = softmax_cross_entropy_kernel,
      .example = "# As a loss it may stand alone, as here, or in a sum: "
                 "softmax_cross_entropy(output, label) + ...\n"
                 "model example(x: f32[6]) {\n"
@@ -123,7 +123,7 @@ const Op op_softmax_cross_entropy[] = {
              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
              {"smoothing", ARG_FLOAT, "none", "as above"}},
      .flags = OP_HIDDEN,
-     .shape = shape_dx,
+     .shape = softmax_cross_entropy_shape_dx,
      .price = loss_price,
-     .kernel = kernel_dx},
+     .kernel = softmax_cross_entropy_kernel_dx},
     {0}};

@@ -9,7 +9,7 @@
 #include "ops/example.h"
 #include <string.h>
 
-static bool shape_split(Node *n, Diag *d)
+static bool split_shape_split(Node *n, Diag *d)
 {
     int axis;
     if (!check_real(n, 0, d) || !check_int(n, "parts", 1, d) ||
@@ -25,12 +25,12 @@ static bool shape_split(Node *n, Diag *d)
     return false;
 }
 
-static int parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***part)
+static int split_parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***part)
 {
     Node probe = {.op = attrs->op, .nin = 1, .in = (Node **)x, .span = attrs->span};
     int axis, n = 0;
     node_copy_attrs(g, &probe, attrs);
-    if (!shape_split(&probe, d) || !check_axis(&probe, "axis", x[0]->shape.rank, &axis, d))
+    if (!split_shape_split(&probe, d) || !check_axis(&probe, "axis", x[0]->shape.rank, &axis, d))
         return 0;
     const int64_t count = node_int(attrs, "parts"), size = x[0]->shape.dim[axis] / count;
     for (int64_t i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ static int parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Node ***p
 }
 
 /* The shape of the tensors, with their number as the new dimension. */
-static bool shape_stack(Node *n, Diag *d)
+static bool split_shape_stack(Node *n, Diag *d)
 {
     const Shape *a = &n->in[0]->shape;
     int axis;
@@ -71,8 +71,8 @@ static bool shape_stack(Node *n, Diag *d)
     return check_result(n, shape_make(a->batched, NULL, dim, a->rank + 1), d);
 }
 
-static Node *build_stack(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
-                         Diag *d)
+static Node *split_build_stack(Graph *g, Node *const *x, int nx, const Node *attrs,
+                               const char *path, Diag *d)
 {
     Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = attrs->span};
     Node *joined = graph_add(g, op_find("concat"), x, nx, attrs->span);
@@ -80,7 +80,7 @@ static Node *build_stack(Graph *g, Node *const *x, int nx, const Node *attrs, co
     int axis;
     (void)path; /* stack has no parameters */
     node_copy_attrs(g, &probe, attrs);
-    if (!shape_stack(&probe, d) || !check_axis(&probe, "axis", probe.shape.rank, &axis, d))
+    if (!split_shape_stack(&probe, d) || !check_axis(&probe, "axis", probe.shape.rank, &axis, d))
         return NULL;
     int64_t dim[SHAPE_MAX];
     memcpy(dim, probe.shape.dim, sizeof dim);
@@ -104,8 +104,8 @@ const Op op_split[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
               {"parts", ARG_INT, NULL, "number of parts, at least 1; it divides the dimension"},
               {"axis", ARG_INT, "0", "the dimension, without the batch; -1 is the last"}},
-      .shape = shape_split,
-      .parts = parts,
+      .shape = split_shape_split,
+      .parts = split_parts,
       .example = "model example(x: f32[5, 6]) {\n"
                  "    p = split(dense(x, 8), 2, axis = -1)\n"
                  "    h = p[0] * sigmoid(p[1])\n"
@@ -119,8 +119,8 @@ const Op op_split[] =
       .note = "The result has at most 6 dimensions.",
       .arg = {{"x", ARG_TENSORS, NULL, "the tensors to join"},
               {"axis", ARG_INT, "0", "the index of the new dimension, without the batch"}},
-      .shape = shape_stack,
-      .build = build_stack,
+      .shape = split_shape_stack,
+      .build = split_build_stack,
       .example = "# Two steps of two features, then the features first.\n"
                  "model example(x: f32[6]) {\n"
                  "    a = dense(x, 4) |> tanh\n"

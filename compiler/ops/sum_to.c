@@ -11,7 +11,7 @@
  */
 #include "ops/check.h"
 
-static bool shape(Node *n, Diag *d)
+static bool sum_to_shape(Node *n, Diag *d)
 {
     const Attr *s = node_attr(n, "shape");
     return s &&
@@ -19,7 +19,7 @@ static bool shape(Node *n, Diag *d)
 }
 
 /* Only a sum_to of a reduction has a gradient: its input and its result are batched. */
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void sum_to_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
     grad_add(gr, n->in[0],
@@ -35,6 +35,6 @@ const Op op_sum_to[] = {{.name = "sum_to",
                                   "\"first\": the result keeps the leading dimensions"}},
                          .flags = OP_HIDDEN | OP_SUM | OP_REDUCE,
                          .half = HALF_USE_IN,
-                         .shape = shape,
-                         .gradient = gradient},
+                         .shape = sum_to_shape,
+                         .gradient = sum_to_gradient},
                         {0}};

@@ -13,20 +13,20 @@
  */
 #include "ops/check.h"
 
-static bool shape_same_as(Node *n, Diag *d)
+static bool token_shape_same_as(Node *n, Diag *d)
 {
     Shape s = n->in[0]->shape;
     s.batched = true;
     return check_result(n, s, d);
 }
 
-static bool shape_row(Node *n, Diag *d)
+static bool token_shape_row(Node *n, Diag *d)
 {
     const Shape *w = &n->in[0]->shape;
     return check_result(n, shape_make(true, w->rank == 2 ? "F" : NULL, w->dim + 1, w->rank - 1), d);
 }
 
-static bool shape_attention(Node *n, Diag *d)
+static bool token_shape_attention(Node *n, Diag *d)
 {
     Shape s = n->in[0]->shape;
     s.dim[0] /= 3;
@@ -47,40 +47,40 @@ static long long count(const Node *n)
     return (long long)shape_count(&n->shape);
 }
 
-static void kernel_state(const Node *n, Call *c)
+static void token_kernel_state(const Node *n, Call *c)
 {
     open(n, c, "token_state");
     call_offset(c, node_int(n, "at"));
     call_text(c, "%lld, %.17g", count(n), node_float(n->in[0], "value"));
 }
 
-static void kernel_next(const Node *n, Call *c)
+static void token_kernel_next(const Node *n, Call *c)
 {
     open(n, c, "token_next");
     call_offset(c, node_int(n, "at"));
     call_text(c, "%lld", count(n));
 }
 
-static void kernel_row(const Node *n, Call *c)
+static void token_kernel_row(const Node *n, Call *c)
 {
     open(n, c, "token_row");
     call_text(c, "%lld", count(n));
 }
 
-static void kernel_rotary(const Node *n, Call *c)
+static void token_kernel_rotary(const Node *n, Call *c)
 {
     const long long heads = (long long)node_int(n, "heads");
     open(n, c, "token_rotary");
     call_text(c, "%lld, %lld, %.17g", heads, count(n) / heads, node_float(n, "base"));
 }
 
-static void kernel_wave(const Node *n, Call *c)
+static void token_kernel_wave(const Node *n, Call *c)
 {
     open(n, c, "token_sinusoidal");
     call_text(c, "%lld, %.17g", count(n), node_float(n, "base"));
 }
 
-static void kernel_attention(const Node *n, Call *c)
+static void token_kernel_attention(const Node *n, Call *c)
 {
     const long long heads = (long long)node_int(n, "heads");
     open(n, c, call_version(c, "token_attention"));
@@ -106,35 +106,35 @@ const Op op_token[] = {{.name = "token_state",
                         .brief = "a state as the token before has left it",
                         .arg = {{"first", ARG_TENSOR, NULL, "before the first token"}, AT},
                         .flags = OP_HIDDEN | OP_LITERAL,
-                        .shape = shape_same_as,
-                        .kernel = kernel_state},
+                        .shape = token_shape_same_as,
+                        .kernel = token_kernel_state},
                        {.name = "token_next",
                         .brief = "a state for the next token",
                         .arg = {{"x", ARG_TENSOR, NULL, "the state"}, AT},
                         .flags = OP_HIDDEN | OP_ROOT,
-                        .shape = shape_same_as,
-                        .kernel = kernel_next},
+                        .shape = token_shape_same_as,
+                        .kernel = token_kernel_next},
                        {.name = "token_row",
                         .brief = "what a table has for this token's position",
                         .arg = {{"w", ARG_TENSOR, NULL, "a row a position"}},
                         .flags = OP_HIDDEN,
-                        .shape = shape_row,
-                        .kernel = kernel_row},
+                        .shape = token_shape_row,
+                        .kernel = token_kernel_row},
                        {.name = "token_rotary",
                         .brief = "rotary at this token's position",
                         .arg = {{"x", ARG_TENSOR, NULL, "queries or keys"},
                                 HEADS,
                                 {"base", ARG_FLOAT, NULL, "of the wave lengths"}},
                         .flags = OP_HIDDEN,
-                        .shape = shape_same_as,
-                        .kernel = kernel_rotary},
+                        .shape = token_shape_same_as,
+                        .kernel = token_kernel_rotary},
                        {.name = "token_sinusoidal",
                         .brief = "sinusoidal at this token's position",
                         .arg = {{"x", ARG_TENSOR, NULL, "features"},
                                 {"base", ARG_FLOAT, NULL, "of the wave lengths"}},
                         .flags = OP_HIDDEN,
-                        .shape = shape_same_as,
-                        .kernel = kernel_wave},
+                        .shape = token_shape_same_as,
+                        .kernel = token_kernel_wave},
                        {.name = "token_attention",
                         .brief = "causal attention of this token to those before",
                         .arg = {{"x", ARG_TENSOR, NULL, "q, k and v side by side"},
@@ -143,6 +143,6 @@ const Op op_token[] = {{.name = "token_state",
                                 {"time", ARG_INT, NULL, "tokens that there is room for"},
                                 AT},
                         .flags = OP_HIDDEN,
-                        .shape = shape_attention,
-                        .kernel = kernel_attention},
+                        .shape = token_shape_attention,
+                        .kernel = token_kernel_attention},
                        {0}};

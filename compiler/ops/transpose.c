@@ -16,7 +16,7 @@ static const char *letters(int rank)
     return rank < 4 ? axes[rank] : NULL;
 }
 
-static bool shape(Node *n, Diag *d)
+static bool transpose_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const Attr *a = node_attr(n, "axes");
@@ -43,7 +43,7 @@ static void axes_of(const Node *n, int *axis)
         axis[i] = (int)(a->list[i] < 0 ? a->list[i] + a->nlist : a->list[i]);
 }
 
-static void gradient(Grad *gr, Node *n, Node *dy)
+static void transpose_gradient(Grad *gr, Node *n, Node *dy)
 {
     int axis[SHAPE_MAX];
     int64_t back[SHAPE_MAX];
@@ -55,7 +55,7 @@ static void gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "transpose", &like, 1, dy));
 }
 
-static void move(const Node *n, int i, Move *m)
+static void transpose_move(const Node *n, int i, Move *m)
 {
     (void)i;
     axes_of(n, m->axis);
@@ -72,10 +72,10 @@ const Op op_transpose[] =
                "the dimensions in their new order, each once, without the batch"}},
       .flags = OP_SPATIAL,
       .strided = STRIDED_OUT,
-      .shape = shape,
-      .gradient = gradient,
+      .shape = transpose_shape,
+      .gradient = transpose_gradient,
       .price = move_price,
-      .move = move,
+      .move = transpose_move,
       .example = "# Rows and columns change places, then channels and columns.\n"
                  "model example(image: f32[2, 5, 4]) {\n"
                  "    h = conv2d(image, 3, kernel = 2) |> tanh |> transpose([0, 2, 1])\n"

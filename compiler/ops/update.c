@@ -7,7 +7,7 @@
  */
 #include "ops/check.h"
 
-static bool shape(Node *n, Diag *d)
+static bool update_shape(Node *n, Diag *d)
 {
     return shape_same(&n->in[0]->shape, &n->in[1]->shape) && check_result(n, n->in[0]->shape, d);
 }
@@ -17,5 +17,5 @@ const Op op_update[] = {{.name = "update",
                          .arg = {{"w", ARG_TENSOR, NULL, "parameter"},
                                  {"dw", ARG_TENSOR, NULL, "gradient of the loss"}},
                          .flags = OP_HIDDEN | OP_UPDATE | OP_ROOT,
-                         .shape = shape},
+                         .shape = update_shape},
                         {0}};
