@@ -34,6 +34,7 @@ static void compare_requests(const Options *o, Comm *c)
                              o->loss_scale,
                              (double)o->loss_scale_steps,
                              (double)o->steps,
+                             o->seconds,
                              o->layers,
                              o->trace != NULL,
                              o->link,

@@ -1,8 +1,9 @@
 /* bench.c -- the command `bench`: training steps on samples in memory, synthetic ones or the first
  * ones of a data set, and the peak rate of the machine.
  *
- * A step contains the gathering of samples, forward, backward and update. With --layers or --trace,
- * a second round of steps has a clock after each call.
+ * A step contains the gathering of samples, forward, backward and update.  Without --steps, warm-up
+ * lasts until times settle, and measurement until the median is known to 1 %.  With --layers or
+ * --trace, a second round of steps has a clock after each call.
  */
 #include "commands/bench.h"
 #include "base/clock.h"
@@ -19,19 +20,11 @@
 #include "step/net.h"
 #include "train/init.h"
 #include "train/schedule.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    BATCHES = 4, /* largest number of different batches */
-    WARM = 5     /* number of steps before the measured ones */
-};
-
-static int ascending_steps(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+enum { BATCHES = 4 }; /* largest number of different batches */
 
 /* The batch `ahead` batches after the next one; ahead = 0: the next one. */
 static Batch bench_batch(const Bench *b, int64_t ahead)
@@ -62,10 +55,9 @@ double bench_step(Bench *b)
     return seconds;
 }
 
-/* Makes n steps, in one launch if the program can. time[] gets the time of each step; the steps of
- * a launch have equal times. */
-static void steps(Bench *b, int64_t n, double *time)
+void bench_steps(Bench *b, int64_t n, BenchSteps *to)
 {
+    double *time = to->time + to->n;
     Batch batch[RT_STEPS_MOST], ahead[RT_STEPS_MOST];
     Hyper h[RT_STEPS_MOST];
     for (int64_t i = 0, k; i < n; i += k) {
@@ -74,6 +66,7 @@ static void steps(Bench *b, int64_t n, double *time)
         for (int s = 0; s < next; s++)
             ahead[s] = bench_batch(b, k + s);
         net_ahead(b->net, ahead, next);
+        to->launches++;
         if (k == 1) {
             time[i] = bench_step(b);
             continue;
@@ -90,23 +83,16 @@ static void steps(Bench *b, int64_t n, double *time)
         if (done < k)
             init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
     }
+    to->n += n;
 }
 
-/* A graph of several steps runs as single launches the first time, and is recorded the second
- * time. */
-static void warm_up(Bench *b)
-{
-    const int most = net_steps_most(b->net), n = most > 1 && !b->p->steps ? 2 * most : WARM;
-    double time[2 * RT_STEPS_MOST];
-    steps(b, n, time);
-}
-
-/* A second round of steps, on all ranks, with a clock after each call. With --trace, the round has
- * at most TRACE_STEPS steps, so that the account and the trace have the same steps. */
-static void layers(Bench *b, double peak, Log *log)
+/* A second round of n steps, on all ranks, with a clock after each call.  With --trace, the round
+ * has at most TRACE_STEPS steps, so that the account and the trace have the same steps. */
+static void layers(Bench *b, int64_t n, double peak, Log *log)
 {
     const Options *o = b->o;
-    const int64_t n = o->trace && o->steps > TRACE_STEPS ? TRACE_STEPS : o->steps;
+    if (o->trace && n > TRACE_STEPS)
+        n = TRACE_STEPS;
     Ticks *t = ticks_new(b->p, pool_threads(b->pool), o->trace ? n : 0);
 
     b->net->ticks = t;
@@ -121,44 +107,47 @@ static void layers(Bench *b, double peak, Log *log)
     ticks_free(t);
 }
 
-/* Seconds. first: from the start of the process to the end of the first step. The others: of the
- * measured steps. */
-typedef struct Times {
-    double first, mean, median, least;
-    /* in the median step: waiting for other ranks, and all communication.  Their shares of the
-     * median step are those of the mean step. */
+/* Seconds.  In the median step: waiting for other ranks, and all communication.  Their shares of
+ * the median step are those of the mean step. */
+typedef struct Communication {
     double waited, sum;
-} Times;
+} Communication;
 
-static Times times_of(double *time, int64_t n, double first, double waited, double busy)
+/* "1024 steps in 2.1 s: the median is between 6.38 and 6.43 ms with a probability of 95 %" */
+static void print_error(const Bench *b, const BenchSteps *s)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += time[i];
-    qsort(time, (size_t)n, sizeof *time, ascending_steps);
-    return (Times){first,
-                   sum / (double)n,
-                   time[n / 2],
-                   time[0],
-                   waited / sum * time[n / 2],
-                   busy / sum * time[n / 2]};
+    printf("%lld step%s", (long long)s->n, s->n == 1 ? "" : "s");
+    if (s->launches < s->n)
+        printf(" by %lld launch%s", (long long)s->launches, s->launches == 1 ? "" : "es");
+    printf(" in %.1f s: ", s->seconds);
+    if (isfinite(s->median.high))
+        printf("the median is between %.3f and %.3f ms with a probability of 95 %%",
+               1e3 * s->median.low, 1e3 * s->median.high);
+    else
+        printf("too few to say how well the median is known");
+    puts(!b->o->steps && median_error(s->median) > BENCH_KNOWN
+             ? "; --seconds S measures for a longer time"
+             : "");
 }
 
-static void report_bench(const Bench *b, Log *log, Times t, double peak)
+static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communication c,
+                         double peak)
 {
     const RtProgram *p = b->p;
     const int threads = pool_threads(b->pool);
-    const double rate = p->batch / t.median, gflops = rate * p->flops_per_sample / 1e9;
+    const double median = s->median.median, least = s->time[0];
+    const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
     printf("%s, batch %d, %d thread%s: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
-           p->batch, threads, threads == 1 ? "" : "s", 1e3 * t.median, 1e3 * t.least, rate);
+           p->batch, threads, threads == 1 ? "" : "s", 1e3 * median, 1e3 * least, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,
                100 * gflops / peak);
     else
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
+    print_error(b, s);
     printf("threads: %s\n", place_text(b->o));
-    printf("first step %.1f ms after the start of the process\n", 1e3 * t.first);
+    printf("first step %.1f ms after the start of the process\n", 1e3 * s->first);
     log_open(log, b->o->log, true);
     if (b->o->log_ranks)
         log_keep_messages(log);
@@ -171,11 +160,15 @@ static void report_bench(const Bench *b, Log *log, Times t, double peak)
     log_count(log, FIELD(bench, cores), b->o->cores.cores);
     log_text(log, FIELD(bench, limit), place_limit(b->o));
     log_text(log, FIELD(bench, pin), place_pin(b->o));
-    log_count(log, FIELD(bench, steps), b->o->steps);
-    log_real(log, FIELD(bench, step_ms_mean), 1e3 * t.mean);
-    log_real(log, FIELD(bench, step_ms_median), 1e3 * t.median);
-    log_real(log, FIELD(bench, step_ms_min), 1e3 * t.least);
-    log_real(log, FIELD(bench, first_step_ms), 1e3 * t.first);
+    log_count(log, FIELD(bench, steps), s->n);
+    log_real(log, FIELD(bench, step_ms_mean), 1e3 * s->mean);
+    log_real(log, FIELD(bench, step_ms_median), 1e3 * median);
+    if (isfinite(s->median.high)) {
+        log_real(log, FIELD(bench, step_ms_low), 1e3 * s->median.low);
+        log_real(log, FIELD(bench, step_ms_high), 1e3 * s->median.high);
+    }
+    log_real(log, FIELD(bench, step_ms_min), 1e3 * least);
+    log_real(log, FIELD(bench, first_step_ms), 1e3 * s->first);
     log_real(log, FIELD(bench, samples_per_s), rate);
     log_real(log, FIELD(bench, gflops), gflops);
     if (peak > 0) {
@@ -184,8 +177,8 @@ static void report_bench(const Bench *b, Log *log, Times t, double peak)
     }
     if (b->o->comm->size > 1) {
         log_count(log, FIELD(bench, ranks), b->o->comm->size);
-        log_real(log, FIELD(bench, comm_ms), 1e3 * t.sum);
-        log_real(log, FIELD(bench, comm_wait_ms), 1e3 * t.waited);
+        log_real(log, FIELD(bench, comm_ms), 1e3 * c.sum);
+        log_real(log, FIELD(bench, comm_wait_ms), 1e3 * c.waited);
     }
     log_end(log);
 }
@@ -221,7 +214,6 @@ Bench bench_open(const RtProgram *p, const Options *o, Pool *pool)
 
 int bench_run(const RtProgram *p, const Options *o)
 {
-    const int64_t n = o->steps;
     Log log;
     if (o->scale > 0) {
         scale_print(p, o->scale / 1e3);
@@ -235,24 +227,16 @@ int bench_run(const RtProgram *p, const Options *o)
         rt_die("bench --comm measures sums over ranks and needs several of them: mpirun -n 2 PROG "
                "bench --comm");
     Bench b = bench_open(p, o, pool_on(&o->place));
-    double *time = rt_alloc(sizeof *time * (size_t)n);
-    double waited = o->comm->waited, busy = o->comm->busy;
-    time[0] = bench_step(&b);
-    const double first = clock_now() - clock_start();
-    if (n > 1)
-        warm_up(&b);
-    if (n > 1)
-        waited = o->comm->waited, busy = o->comm->busy;
-    if (n > 1)
-        steps(&b, n, time);
-    const Times times = times_of(time, n, first, o->comm->waited - waited, o->comm->busy - busy);
+    const BenchSteps s = bench_measure(&b);
+    const double share = s.median.median / s.mean / (double)s.n;
+    const Communication c = {s.waited * share, s.busy * share};
     /* All ranks measure at the same time; rank 0's peak stands for each.  A device's peak is not
      * measured. */
     const double peak = p->device ? 0 : fma_peak(p, b.pool) * o->comm->size;
-    report_bench(&b, &log, times, peak);
+    report_bench(&b, &log, &s, c, peak);
     if (o->link)
-        bench_comm(b.net, times.median, times.sum, times.waited, &log);
+        bench_comm(b.net, s.median.median, c.sum, c.waited, &log);
     if (o->layers || o->trace)
-        layers(&b, peak, &log);
+        layers(&b, s.n, peak, &log);
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

@@ -3,6 +3,8 @@
 #ifndef BENCH_H
 #define BENCH_H
 #include "data/data.h"
+#include "files/log.h"
+#include "measure/median.h"
 #include "options/options.h"
 #include "step/net.h"
 
@@ -19,6 +21,26 @@ typedef struct Bench {
 /* A net with initial weights, and a few batches: synthetic ones, or the first ones of --data. */
 Bench bench_open(const RtProgram *p, const Options *o, Pool *pool);
 double bench_step(Bench *b); /* makes a step, also gathers its batch; returns its seconds */
+
+/* Measured steps. */
+typedef struct BenchSteps {
+    /* [n] seconds of each step; the steps of a launch have equal times.  Sorted, once there is a
+     * median. */
+    double *time;
+    int64_t n, launches; /* number of steps; number of launches that made them */
+    double first;        /* from the start of the process to the end of its first step */
+    double seconds;      /* of the whole measurement */
+    double mean;         /* of a step */
+    double waited, busy; /* in all steps: waiting for other ranks; communication */
+    Median median;
+} BenchSteps;
+
+/* Makes n steps, in few launches if the program can, and adds their times to `to`. */
+void bench_steps(Bench *b, int64_t n, BenchSteps *to);
+
+/* bench_measure.c: without --steps, measurement ends when the median is known to this share. */
+#define BENCH_KNOWN 0.01
+BenchSteps bench_measure(Bench *b);
 
 /* simulate.c: `bench --simulate`; returns the exit code. */
 int bench_simulate(const RtProgram *p, const Options *o);

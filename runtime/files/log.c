@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -136,29 +137,47 @@ void log_end(Log *l)
     l->lost = true;
 }
 
-/* Shows the bar only on a terminal that has a size: mpirun gives each process a terminal, whose
- * size is 0 if the output of mpirun goes to a file. */
-void bar_open(Bar *b)
+/* The columns of the terminal; 0: standard output is no terminal, or it has no size.  mpirun gives
+ * each process a terminal, whose size is 0 if the output of mpirun goes to a file. */
+static int columns(void)
 {
     struct winsize size = {0};
-    *b = (Bar){.shown = isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0};
+    return isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void bar_open(Bar *b)
+{
+    *b = (Bar){.shown = columns() > 0};
+}
+
+/* The user can change the width at any time.  A text in the last column could wrap. */
+void bar_text(Bar *b, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    if (!b->shown || clock_now() - b->drawn < 0.1)
+        return;
+    b->drawn = clock_now();
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const int width = columns() - 1;
+    rt_print("\r\033[K%.*s", width > 0 ? width : 0, text);
 }
 
 void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
               double loss, double accuracy, double eta)
 {
-    enum { WIDTH = 24 };
+    enum { WIDTH = 24, OTHERS = 80 }; /* OTHERS: columns of a long text without the bar */
     static const char full[] = "########################", empty[] = "........................";
-    if (!b->shown || clock_now() - b->drawn < 0.1)
-        return;
-    b->drawn = clock_now();
-    const int done = (int)(share * WIDTH);
+    const int room = columns() - OTHERS, width = room < 0 ? 0 : room < WIDTH ? room : WIDTH;
+    const int done = (int)(share * width);
     char right[40] = "";
     if (accuracy >= 0)
         snprintf(right, sizeof right, "  accuracy %.4f", accuracy);
-    rt_print("\r\033[Kepoch %lld/%lld [%.*s%.*s] %7.0f samples/s  loss %.4f%s  ETA %d:%02d",
-             (long long)epoch, (long long)epochs, done, full, WIDTH - done, empty, samples_per_s,
-             loss, right, (int)eta / 60, (int)eta % 60);
+    bar_text(b, "epoch %lld/%lld %s%.*s%.*s%s%.0f samples/s  loss %.4f%s  ETA %d:%02d",
+             (long long)epoch, (long long)epochs, width ? "[" : "", done, full, width - done, empty,
+             width ? "] " : "", samples_per_s, loss, right, (int)eta / 60, (int)eta % 60);
 }
 
 void bar_clear(Bar *b)

@@ -32,6 +32,8 @@ typedef struct Bar {
 void bar_open(Bar *b);
 void bar_draw(Bar *b, int64_t epoch, int64_t epochs, double share, double samples_per_s,
               double loss, double accuracy, double eta); /* accuracy < 0: not shown */
+/* Another text in place of the bar.  All texts are cut off at the width of the terminal. */
+void bar_text(Bar *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bar_clear(Bar *b);
 
 #endif

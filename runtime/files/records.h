@@ -124,6 +124,10 @@
     ROW(bench, steps, "count", "steps", "", "measured steps")                                      \
     ROW(bench, step_ms_mean, "real", "ms", "", "mean time of a step")                              \
     ROW(bench, step_ms_median, "real", "ms", "", "median")                                         \
+    ROW(bench, step_ms_low, "real", "ms", "at least 6 launches",                                   \
+        "the true median is at least this, with a probability of 97.5 %")                          \
+    ROW(bench, step_ms_high, "real", "ms", "at least 6 launches",                                  \
+        "it is at most this, with the same probability")                                           \
     ROW(bench, step_ms_min, "real", "ms", "", "shortest")                                          \
     ROW(bench, first_step_ms, "real", "ms", "",                                                    \
         "from the start of the process to the end of "                                             \

@@ -271,6 +271,12 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--checkpoint-every needs --checkpoint DIR");
     if (o->machine && !o->simulate)
         rt_die("--machine needs --simulate THREADS");
+    if (o->steps && o->seconds > 0)
+        rt_die("--steps and --seconds are both given: bench measures either %lld steps or until "
+               "the median is known",
+               (long long)o->steps);
+    if (o->simulate && o->seconds > 0)
+        rt_die("--simulate takes medians of its own number of steps: leave out --seconds");
     if (o->simulate && o->steps)
         rt_die("--simulate takes medians of its own number of steps: leave out --steps");
     if (o->simulate && (o->threads_given || o->pin || o->trace || o->scale > 0))
@@ -327,7 +333,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
         set_option(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
     }
     complete(o, p);
-    o->steps = o->steps ? o->steps : 200;
+    o->seconds = o->seconds > 0 ? o->seconds : 20;
     if (o->timeout_start == 0)
         o->timeout_start = 3 * o->timeout;
 }

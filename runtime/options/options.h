@@ -45,7 +45,8 @@ typedef struct Options {
     bool resume, shuffle, strict, layers, link; /* link: bench --comm */
     double scale;              /* bench --scale: own step of a rank in milliseconds; 0: not given */
     double stop_at;            /* test accuracy; 0: none */
-    int64_t steps;             /* bench */
+    int64_t steps;             /* bench: measured steps; 0: until the median is known */
+    double seconds;            /* bench without --steps: longest time of the measured steps */
     int64_t simulate;          /* bench: number of simulated threads; 0: real ones */
     const char *machine;       /* bench --simulate: its name; NULL: by the number of threads */
     const char *text, *prompt; /* predict, generate */

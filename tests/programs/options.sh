@@ -204,8 +204,8 @@ refuses "program: unknown option" "--epochs" "$work/p" --epcohs 3
 refuses "program: unknown command" "predict" "$work/p" predcit
 refuses "program: not a number" "threads" "$work/p" --threads many
 refuses "program: one of several tasks" "--comm mpi" env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=1 "$work/p" --epochs 1
-succeeds "bench" "$work/p" bench --steps 3 --threads 2 --log "$work/bench.jsonl"
-for name in model batch threads step_ms_mean step_ms_median step_ms_min first_step_ms samples_per_s gflops fma_peak_gflops share_of_peak; do
+succeeds "bench" "$work/p" bench --steps 6 --threads 2 --log "$work/bench.jsonl"
+for name in model batch threads step_ms_mean step_ms_median step_ms_low step_ms_high step_ms_min first_step_ms samples_per_s gflops fma_peak_gflops share_of_peak; do
     [ -n "$(field "$work/bench.jsonl" bench $name)" ] && ok || bad "bench record without $name"
 done
 succeeds "bench on a data set" "$work/p" bench --steps 2 --data mnist

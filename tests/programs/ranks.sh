@@ -43,6 +43,7 @@ if part bits; then
     same "mlp, 2 ranks, buckets of 4 kB" "$(hash 2 "$work/small" | tail -n 1)" "$want"
     grep -q "waiting for ranks [0-9]* % of the time: [0-9]* % of the communication" "$work/out" && ok || bad "no word of the communication that was not hidden"
     [ "$(field "$work/log" epoch comm_wait_seconds | wc -w)" = 2 ] && ok || bad "the log does not say how long rank 0 waited"
+    succeeds "bench until the median is known, 2 ranks" ranks 2 "$work/mlp" bench --seconds 0.5 --threads 1 --timeout 20
     succeeds "bench --trace --layers, 2 ranks" ranks 2 "$work/mlp" bench --steps 3 --threads 1 --timeout 20 --layers --trace "$work/trace.json"
     grep -q '"ph":"X"' "$work/trace.json" && ok || bad "no trace of two ranks"
     succeeds "--trace, 2 ranks" ranks 2 "$work/mlp" --epochs 1 --limit-samples 256 --data "$work/mnist" --threads 1 --timeout 20 --trace "$work/trace.json"
@@ -195,6 +196,7 @@ some "a rank that does not resume" "rank 1 \(.*\) has other options than rank 0"
     mpirun $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/begun" --resume : $(one) "$work/mlp" "${quick[@]}" --checkpoint "$work/begun"
 some "a rank that tests" "rank 1 \(.*\) has another command than rank 0" \
     mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" test --weights x --data "$work/mnist"
+some "more seconds of bench" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/mlp" bench --seconds 1 : $(one) "$work/mlp" bench
 some "more steps of bench" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/mlp" bench --steps 1 : $(one) "$work/mlp" bench --steps 2
 "$work/mlp" --epochs 1 --data "$work/mnist" --save "$work/w1" > /dev/null
 "$work/mlp" --epochs 2 --data "$work/mnist" --save "$work/w2" > /dev/null

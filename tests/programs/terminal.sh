@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# terminal.sh -- the progress of `train` and `bench` on a terminal: every text fits the width, which can change during the run; bench
+# measures until the median is known, or until --seconds are over.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+
+small_mnist "$work/mnist" 640 100 || true
+"$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/mlp"
+
+# on_terminal COLUMNS COMMAND...: runs the command on a terminal of that width; prints each text of its progress on a line, without
+# the controls
+cat > "$work/on_terminal.py" << 'END'
+import fcntl, os, pty, struct, sys, termios
+
+columns = int(sys.argv[1])
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+said = b""
+while True:
+    try:
+        part = os.read(terminal, 65536)
+    except OSError:                                   # the terminal of a process that has ended
+        break
+    if not part:
+        break
+    said += part
+for line in said.decode().replace("\r\n", "\n").split("\n"):
+    for text in line.split("\r\033[K"):
+        print(text)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+on_terminal() { python3 -B "$work/on_terminal.py" "$@"; }
+longest() { grep -E "$1" "$work/shown" | awk '{ if (length > n) n = length } END { print n + 0 }'; }
+
+for columns in 40 60 200; do
+    succeeds "training on $columns columns" on_terminal $columns "$work/mlp" --data "$work/mnist" --epochs 300
+    cp "$work/out" "$work/shown"
+    n=$(longest '^epoch 1?[0-9]+/300 [^ ]')
+    [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a bar of $n on $columns columns: $(grep -m 3 '^epoch' "$work/shown")"
+    grep -qE '^epoch [0-9]+/300 \[#*\.*\] ' "$work/shown" && bar=1 || bar=0
+    same "a bar on $columns columns" $bar $((columns == 200))
+    succeeds "bench on $columns columns" on_terminal $columns "$work/mlp" bench --seconds 0.5
+    cp "$work/out" "$work/shown"
+    n=$(longest '^0 s of at most 0.5: ')
+    [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a line of $n of bench on $columns columns: $(head -n 3 "$work/shown")"
+done
+
+# With an unreachable or an easy goal: seconds end the measurement, or the median does.
+"$work/mlp" bench --seconds 0.05 --log "$work/log" > "$work/out"
+grep -qE "^[0-9]+ steps in 0\.[0-9] s: " "$work/out" && ok || bad "bench for 0.05 s: $(cat "$work/out")"
+low=$(field "$work/log" bench step_ms_low) median=$(field "$work/log" bench step_ms_median) high=$(field "$work/log" bench step_ms_high)
+awk -v low="$low" -v median="$median" -v high="$high" 'BEGIN { exit !(0 < low && low <= median && median <= high) }' && ok || bad "the median is not in its interval: $low $median $high"
+"$work/mlp" bench --steps 3 --log "$work/three" > "$work/out"
+grep -q "^3 steps in .*: too few to say how well the median is known$" "$work/out" && ok || bad "three steps: $(cat "$work/out")"
+same "measured steps" "$(field "$work/three" bench steps | tr -d ' ')" 3
+refuses "steps and seconds" "--steps and --seconds are both given" "$work/mlp" bench --steps 3 --seconds 3
+refuses "no time" "--seconds" "$work/mlp" bench --seconds 0
+finish
