@@ -1,4 +1,4 @@
-/* answers.c -- list, show, table, export: the content of the store, for people and for other programs. */
+/* answers.c -- list, show, table, best, export: the content of the store, for people and for other programs. */
 #include "sweep/results.h"
 #include "sweep/stats.h"
 #include <inttypes.h>
@@ -180,6 +180,93 @@ int results_table(Results *r)
                  "peak: share of the machine's FMA peak,\n"
                  "textbook's operations; planned: bytes of the memory plan; measured: the "
                  "process's, with its code and data\n");
+    return results_write(r, &t);
+}
+
+/* ---- best */
+
+/* What a group has learned: the median test accuracy of its runs, else the test loss. */
+typedef struct Learned {
+    const Group *group;
+    double accuracy, loss; /* NAN: the program has none */
+} Learned;
+
+static int by_data(const Run *a, const Run *b)
+{
+    return strcmp(a->data ? a->data : "", b->data ? b->data : "");
+}
+
+/* The most accurate groups first, then the smallest losses; groups of one model and data set stand
+ * together. */
+static int better(const void *a, const void *b)
+{
+    const Learned *x = a, *y = b;
+    const Run *f = x->group->first, *g = y->group->first;
+    const int model = strcmp(f->model, g->model);
+    const int data = by_data(f, g);
+    if (model || data)
+        return model ? model : data;
+    if (!isnan(x->accuracy) && !isnan(y->accuracy) && x->accuracy != y->accuracy)
+        return x->accuracy < y->accuracy ? 1 : -1;
+    if (isnan(x->accuracy) != isnan(y->accuracy))
+        return isnan(x->accuracy) ? 1 : -1;
+    return (x->loss > y->loss) - (x->loss < y->loss);
+}
+
+/* "0.9905 .. 0.9915": the range of a group's runs. */
+static const char *range_text(Arena *a, const Group *g, size_t field)
+{
+    double *v = arena_alloc(a, sizeof *v * (size_t)g->n);
+    for (int i = 0; i < g->n; i++)
+        v[i] = *(const double *)((const char *)g->run[i] + field);
+    return arena_printf(a, "%.4f .. %.4f", stats_least(v, g->n), stats_most(v, g->n));
+}
+
+static void best_row(Arena *a, const Learned *l, int label, Text *t)
+{
+    const Group *g = l->group;
+    const bool accuracy = !isnan(l->accuracy);
+    text_printf(t, "%9s %9s  %-18s %3d %6lld %9s %12s  %-*s  %s\n",
+                real_text(a, l->accuracy, "%.4f"), real_text(a, l->loss, "%.4f"),
+                range_text(a, g, accuracy ? offsetof(Run, accuracy) : offsetof(Run, loss)), g->n,
+                (long long)g->first->epochs,
+                real_text(a, group_median(g, offsetof(Run, epoch_s)), "%.3f"),
+                rate_text(a, g->median), label, g->first->label, group_where(a, g->first));
+}
+
+int results_best(Results *r)
+{
+    Arena *a = r->arena;
+    Text t = text_new(a);
+    Learned *all = NULL;
+    int n = 0, label = 5;
+    for (int i = 0; i < r->ngroup; i++) {
+        const Group *g = &r->group[i];
+        const Learned l = {g, group_median(g, offsetof(Run, accuracy)),
+                           group_median(g, offsetof(Run, loss))};
+        if (isnan(l.accuracy) && isnan(l.loss))
+            continue;
+        label = wider(label, g->first->label);
+        ARENA_PUSH(a, all, n, l);
+    }
+    if (n == 0) {
+        diag_error(r->diag, nowhere, "no run in %s has a test accuracy or a test loss",
+                   r->store_path);
+        diag_help(r->diag, "a sweep with --epochs trains; --steps measures the speed only");
+        return 1;
+    }
+    qsort(all, (size_t)n, sizeof *all, better);
+    for (int i = 0; i < n; i++) {
+        const Run *f = all[i].group->first, *before = i ? all[i - 1].group->first : NULL;
+        if (!before || strcmp(before->model, f->model) != 0 || by_data(before, f) != 0)
+            text_printf(&t, "%s%s%s%s\n%9s %9s  %-18s %3s %6s %9s %12s  %-*s  %s\n", i ? "\n" : "",
+                        f->model, f->data ? ", " : "", f->data ? f->data : "", "accuracy", "loss",
+                        "least .. most", "n", "epochs", "s/epoch", "samples/s", label, "label",
+                        "what");
+        best_row(a, &all[i], label, &t);
+    }
+    text_add(&t, "accuracy and loss: of the test split after the last epoch, median of the runs; "
+                 "the best configuration of a model is first\n");
     return results_write(r, &t);
 }
 

@@ -18,9 +18,10 @@ static void help(void)
     puts("tenon sweep MODEL.tn ... | FILE.sweep [options]\n"
          "build models at several settings, run each program several times, keep every run in a store\n\n"
          "  tenon sweep models/lenet.tn --batch 64,128 --threads 1,all\n"
-         "  tenon sweep models/lenet.tn --build \"\" --build \"--fast --set optimizer.lr=0.1\" --steps 100\n\n"
+         "  tenon sweep models/lenet.tn --build \"\" --build \"--fast\" --steps 100\n"
+         "  tenon sweep models/lenet.tn --set optimizer.lr=0.1,0.01 --set seed=1,2,3\n\n"
          "What to measure. After a FILE.sweep these options replace its settings. LIST: 64,128,256\n"
-         "The last value counts if a setting is given twice; each --build is one more build.");
+         "The last value counts if a setting is given twice; each --build is one more build, each --set one more key.");
     setting_help();
     puts("\nHow to measure:");
     for (const SweepOption *o = sweep_option_table; o->name; o++) {
@@ -107,7 +108,7 @@ typedef struct Given {
     int nfile;
 } Given;
 
-/* Several builds are combined; for another setting, the last one counts. */
+/* Several builds, and keys of --set, are combined; for another setting, the last one counts. */
 static bool take_setting(Sweep *s, Given *g, const Setting *t, const char *value)
 {
     bool again = false;

@@ -4,8 +4,6 @@
 #include "sweep/framework.h"
 #include <string.h>
 
-enum { RUNS_MAX = 20000 }; /* a limit, because some loops go over all pairs */
-
 static int program_for(Arena *a, Plan *p, const Config *c)
 {
     const bool mpi = c->ranks > 1;
@@ -80,9 +78,10 @@ static void add(Arena *a, Plan *p, Config c, int64_t processors, bool mpirun)
 
 static void expand(Arena *a, Plan *p, const Matrix *m, int64_t processors, bool mpirun)
 {
+    const Words build = axis_builds(a, m);
     EACH(f, m->file)
     EACH(w, m->framework)
-    EACH(o, m->build)
+    EACH(o, build)
     EACH(b, m->batch)
     EACH(g, m->gpus)
     EACH(r, m->ranks)
@@ -91,15 +90,15 @@ static void expand(Arena *a, Plan *p, const Matrix *m, int64_t processors, bool 
         (Config){.matrix = m,
                  .file = m->file.v[f],
                  .framework = m->framework.v[w],
-                 .build = m->build.v[o],
+                 .build = build.v[o],
                  .batch = m->batch.v[b],
                  .threads = m->threads.v[t],
                  .ranks = m->ranks.v[r],
                  .gpus = m->gpus.v[g],
                  .share =
-                     p->nshare + (((f * m->framework.n + w) * m->build.n + o) * m->batch.n + b)},
+                     p->nshare + (((f * m->framework.n + w) * build.n + o) * m->batch.n + b)},
         processors, mpirun);
-    p->nshare += m->file.n * m->framework.n * m->build.n * m->batch.n;
+    p->nshare += m->file.n * m->framework.n * build.n * m->batch.n;
 }
 
 void plan_part(Arena *a, Plan *p, int64_t part, int64_t parts)
@@ -117,9 +116,9 @@ void plan_part(Arena *a, Plan *p, int64_t part, int64_t parts)
     }
 }
 
-static double size(const Matrix *m)
+static double size(Arena *a, const Matrix *m)
 {
-    return (double)m->file.n * m->framework.n * m->build.n * m->gpus.n * m->batch.n * m->ranks.n *
+    return (double)m->file.n * m->framework.n * axis_builds(a, m).n * m->gpus.n * m->batch.n * m->ranks.n *
            m->threads.n * (double)m->repeat;
 }
 
@@ -127,7 +126,7 @@ bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d)
 {
     double runs = 0;
     for (int i = 0; i < p->nmatrix; i++)
-        runs += size(&p->matrix[i]);
+        runs += size(a, &p->matrix[i]);
     if (runs > RUNS_MAX) {
         diag_error(d, (Span){0}, "this sweep has %.0f runs; %d is the limit", runs, RUNS_MAX);
         diag_help(d, "cut it into several sweeps, into one store");

@@ -1,7 +1,7 @@
 /* plan.h -- the plan of a sweep: matrices of settings, and the configurations that they span.
  *
- * A matrix is a product: every file x framework x batch x threads x ranks x GPUs x build options,
- * each measured `repeat` times.  One table has the settings of sweep files and of the command line
+ * A matrix is a product: every file x framework x batch x threads x ranks x GPUs x build options
+ * x values of `set`, each measured `repeat` times.  One table has the settings of sweep files and of the command line
  * (limit_samples = 1000, --limit-samples 1000).
  */
 #ifndef SWEEP_PLAN_H
@@ -20,10 +20,13 @@ typedef struct Words {
     const Span *at; /* their place in a sweep file; NULL: on the command line */
 } Words;
 
+enum { RUNS_MAX = 20000 }; /* a limit, because some loops go over all pairs */
+
 typedef struct Matrix {
     Words file;      /* paths of model files, relative to the current directory */
     Words framework; /* "tenon" */
     Words build;     /* options of `tenon build`, one text each; "" = none */
+    Words set;       /* KEY=VALUE,VALUE: values of the model and the recipe (axis.c) */
     Counts batch;    /* 0 = the recipe's */
     Counts threads;  /* 0 = all processors */
     Counts ranks, gpus;
@@ -72,6 +75,9 @@ void setting_help(void); /* to stdout: as options of the command line */
 /* Reads a value, which must be the whole text of `source`, as after --NAME. */
 bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, bool again, Diag *d);
 void setting_copy(Matrix *to, const Matrix *from, const Setting *s);
+
+/* The options of all builds: each of m->build with each value of m->set. */
+Words axis_builds(Arena *a, const Matrix *m);
 
 /* The matrices of a sweep file.  Errors go to d, with their places. */
 bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d);

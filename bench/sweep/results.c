@@ -13,7 +13,8 @@
 static const Span nowhere;
 
 static int (*const run[])(Results *) = {
-    [RESULTS_LIST] = results_list,       [RESULTS_SHOW] = results_show,   [RESULTS_TABLE] = results_table, [RESULTS_EXPORT] = results_export,
+    [RESULTS_LIST] = results_list,       [RESULTS_SHOW] = results_show,   [RESULTS_TABLE] = results_table, [RESULTS_BEST] = results_best,
+    [RESULTS_EXPORT] = results_export,
     [RESULTS_COMPARE] = results_compare, [RESULTS_MERGE] = results_merge, [RESULTS_PLOT] = results_plot,   [RESULTS_REPORT] = results_report};
 
 static void help(void)

@@ -41,6 +41,7 @@ double group_median(const Group *g, size_t field);
 int results_list(Results *r);
 int results_show(Results *r);
 int results_table(Results *r);
+int results_best(Results *r);
 int results_export(Results *r);
 int results_compare(Results *r);
 int results_merge(Results *r); /* its store is open for writing, and no run is loaded */

@@ -64,8 +64,9 @@ void setting_copy(Matrix *to, const Matrix *from, const Setting *s)
 {
     static const size_t bytes[] =
         {[SETTING_COUNTS] = sizeof(Counts), [SETTING_WORDS] = sizeof(Words),
-         [SETTING_TEXTS] = sizeof(Words),   [SETTING_COUNT] = sizeof(int64_t),
-         [SETTING_TEXT] = sizeof(char *),   [SETTING_FLAG] = sizeof(bool)};
+         [SETTING_TEXTS] = sizeof(Words),   [SETTING_AXES] = sizeof(Words),
+         [SETTING_COUNT] = sizeof(int64_t), [SETTING_TEXT] = sizeof(char *),
+         [SETTING_FLAG] = sizeof(bool)};
     memcpy((char *)to + s->field, (const char *)from + s->field, bytes[s->kind]);
     if (strcmp(s->name, "epochs") == 0) /* epochs and steps replace each other */
         to->steps = 0;
@@ -153,8 +154,12 @@ static bool read_flag(Reader *r, bool *v)
     return true;
 }
 
-static bool read_item(Reader *r, const Setting *s, int64_t *count, const char **word)
+static bool read_item(Reader *r, const Setting *s, const Words *before, int64_t *count,
+                      const char **word)
 {
+    const Token t = r->now;
+    if (s->kind == SETTING_AXES)
+        return read_text(r, s, word) && axis_allowed(r->arena, before, t.text, t.at, r->diag);
     return s->kind == SETTING_COUNTS  ? read_count(r, s, count)
            : s->kind == SETTING_WORDS ? read_framework(r, word)
                                       : read_text(r, s, word);
@@ -170,7 +175,7 @@ static bool read_list(Reader *r, const Setting *s, void *field, bool open)
     const bool bracket = reader_sign(r, '[');
     do {
         const Span at = r->now.at;
-        if (!read_item(r, s, &c, &w))
+        if (!read_item(r, s, &(Words){.v = word, .n = m}, &c, &w))
             return false;
         ARENA_PUSH(r->arena, place, places, at);
         ARENA_PUSH(r->arena, count, n, c);
@@ -221,26 +226,34 @@ static bool is_list(const char *value)
     return false;
 }
 
-/* Adds the options of one build, unchanged, after the builds that were given before. */
-static bool add_build(Arena *a, Words *w, const Setting *s, const char *value, bool again, Diag *d)
+/* Whether the options of one build can be added. */
+static bool build_addable(const Words *before, const Setting *s, const char *value, Diag *d)
 {
-    const char **word = NULL;
-    int n = 0;
     if (is_list(value)) {
         diag_error(d, (Span){0}, "--%s takes the options of one build, not a list: %s", s->name,
                    value);
         diag_help(d, "give it again for each build: --%s \"\" --%s \"--fast\"", s->name, s->name);
         return false;
     }
-    if (!build_allowed(s, value, (Span){0}, d))
-        return false;
-    for (int i = 0; again && i < w->n; i++) {
-        if (strcmp(w->v[i], value) == 0) {
+    for (int i = 0; i < before->n; i++)
+        if (strcmp(before->v[i], value) == 0) {
             diag_error(d, (Span){0}, "--%s \"%s\" is given twice", s->name, value);
             return false;
         }
+    return build_allowed(s, value, (Span){0}, d);
+}
+
+/* Adds a build or an axis after those that were given before. */
+static bool add_text(Arena *a, Words *w, const Setting *s, const char *value, bool again, Diag *d)
+{
+    const char **word = NULL;
+    int n = 0;
+    for (int i = 0; again && i < w->n; i++)
         ARENA_PUSH(a, word, n, w->v[i]);
-    }
+    const Words before = {.v = word, .n = n};
+    if (!(s->kind == SETTING_AXES ? axis_allowed(a, &before, value, (Span){0}, d)
+                                  : build_addable(&before, s, value, d)))
+        return false;
     ARENA_PUSH(a, word, n, value);
     *w = (Words){.v = word, .n = n};
     return true;
@@ -251,8 +264,8 @@ bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, bo
     Matrix read = *m;
     if (s->kind == SETTING_TEXT) {
         *(const char **)((char *)&read + s->field) = value;
-    } else if (s->kind == SETTING_TEXTS) {
-        if (!add_build(a, (Words *)((char *)&read + s->field), s, value, again, d))
+    } else if (s->kind == SETTING_TEXTS || s->kind == SETTING_AXES) {
+        if (!add_text(a, (Words *)((char *)&read + s->field), s, value, again, d))
             return false;
     } else {
         Source *source = arena_alloc(a, sizeof *source);

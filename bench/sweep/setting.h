@@ -8,6 +8,7 @@ typedef enum {
     SETTING_COUNTS, /* Counts: a list of whole numbers */
     SETTING_WORDS,  /* Words: a list of frameworks */
     SETTING_TEXTS,  /* Words: a list of texts */
+    SETTING_AXES,   /* Words: a list of texts KEY=VALUE,VALUE (axis.c) */
     SETTING_COUNT,  /* int64_t */
     SETTING_TEXT,   /* const char * */
     SETTING_FLAG    /* bool: yes or no */
@@ -21,6 +22,9 @@ struct Setting {
     const char *all; /* a word for 0, or NULL */
     const char *help;
 };
+
+/* Whether a text can be a further axis; reports what is wrong with it. */
+bool axis_allowed(Arena *a, const Words *before, const char *axis, Span at, Diag *d);
 
 bool setting_read(Reader *r, Matrix *m, const Setting *s); /* after the '=' */
 

@@ -15,7 +15,7 @@ typedef struct SweepOption {
     const char *help;
 } SweepOption;
 
-typedef enum { RESULTS_LIST, RESULTS_SHOW, RESULTS_TABLE, RESULTS_EXPORT, RESULTS_COMPARE, RESULTS_MERGE, RESULTS_PLOT, RESULTS_REPORT } ResultsCommandKind;
+typedef enum { RESULTS_LIST, RESULTS_SHOW, RESULTS_TABLE, RESULTS_BEST, RESULTS_EXPORT, RESULTS_COMPARE, RESULTS_MERGE, RESULTS_PLOT, RESULTS_REPORT } ResultsCommandKind;
 
 typedef struct ResultsCommand {
     const char *name, *words; /* "compare", "A B" */

@@ -55,6 +55,17 @@ for line in 'samples_per_s +[0-9]' 'planned_bytes +[0-9]' 'peak_bytes +[0-9]' 'p
     '  algorithms: ' '  cpu: ' '  model mlp' 'weights_hash +[0-9a-f]{16}' '^ +2 .* [0-9a-f]{16}$' ' dense_1 .*mlp.tn:'; do
     grep -Eq -- "$line" show && ok || bad "show has no line '$line'"
 done
+# The best configuration is the one with the highest median of the test accuracies.
+results best > best
+grep -q "^mlp" best && ok || bad "no model in the list of the best: $(cat best)"
+same "rows of the best" "$(grep -c ' batch [0-9]*, [12] thread' best)" 4
+same "the order of the best" "$(awk '$1 ~ /^[01][.]/ { print $1 }' best)" "$(awk '$1 ~ /^[01][.]/ { print $1 }' best | sort -rn)"
+same "the best accuracy of all runs" "$(awk '$1 ~ /^[01][.]/ { print $1; exit }' best)" "$(awk -F, 'NR > 1 { printf "%.4f\n", $6 }' all.csv | sort -rn | head -n 1)"
+refuses "the best of measured steps" "no run in names.db has a test accuracy or a test loss" "$TENON" results best --store names.db
+succeeds "values of two keys" sweep mlp.tn --set optimizer.lr=0.1,0.01 --set seed=1,2,3 --dry-run
+same "all pairs of values" "$(grep -oE -- '--set optimizer.lr=0.0?1 --set seed=[123]:' out | sort -u | wc -l)" 6
+refuses "a key without values" "set: 'optimizer.lr' is not KEY=VALUE,VALUE" sweep mlp.tn --set optimizer.lr
+refuses "a key twice" "set: seed is given twice" sweep mlp.tn --set seed=1 --set seed=2
 results plot > plot
 same "a bar a configuration" "$(grep -c '[#=-]$' plot)" 4
 if command -v gnuplot > /dev/null; then

@@ -55,6 +55,52 @@ START_TEST(all_processors_and_their_number_are_one)
 }
 END_TEST
 
+/* Each build with each value of each key; commas inside of a value divide nothing. */
+START_TEST(keys_and_their_values)
+{
+    const char *const option[][2] = {{"build", "--fast"},
+                                     {"set", "optimizer.lr=0.1,0.01"},
+                                     {"set", "data=synthetic(samples=64,classes=5),[\"a,b\",c]"}};
+    static const char *const build[] = {
+        "--fast --set optimizer.lr=0.1 --set data=synthetic(samples=64,classes=5)",
+        "--fast --set optimizer.lr=0.1 --set data=[\"a,b\",c]",
+        "--fast --set optimizer.lr=0.01 --set data=synthetic(samples=64,classes=5)",
+        "--fast --set optimizer.lr=0.01 --set data=[\"a,b\",c]"};
+    static const char *const wrong[] = {"lr", "lr=", "=3", "lr=1,", "lr=1,,2", "lr=1, 2",
+                                        "optimizer.lr=3"};
+    const Setting *set = setting_find("set");
+    Matrix m;
+    matrix_default(&m);
+    for (int i = 0; i < 3; i++)
+        ck_assert(setting_option(arena, &m, setting_find(option[i][0]), option[i][1], i > 1, diag));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(!setting_option(arena, &m, set, wrong[i], true, diag), "%s", wrong[i]);
+    const Words all = axis_builds(arena, &m);
+    ck_assert_int_eq(all.n, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_str_eq(all.v[i], build[i]);
+    const Plan p = plan_of(option + 1, 1, 4, true);
+    ck_assert_int_eq(p.nconfig, 2);
+    ck_assert_int_eq(p.nprogram, 2);
+    ck_assert_int_eq(p.nshare, 2);
+}
+END_TEST
+
+/* A product that is too large is refused before it takes memory. */
+START_TEST(too_many_values)
+{
+    static const char *const file = "lenet.tn";
+    Matrix m;
+    Plan p = {.matrix = &m, .nmatrix = 1};
+    matrix_default(&m);
+    m.file = (Words){.v = &file, .n = 1};
+    for (int i = 0; i < 40; i++)
+        ck_assert(setting_option(arena, &m, setting_find("set"),
+                                 arena_printf(arena, "key%d=1,2,3,4,5,6,7,8,9", i), i > 0, diag));
+    ck_assert(!plan_expand(arena, &p, 4, true, diag));
+}
+END_TEST
+
 /* Parts of a job array: together they have each configuration once; a program is in one part only; parts are the same on a smaller machine. */
 START_TEST(parts_make_the_whole)
 {
@@ -172,6 +218,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, all_of_a_product);
     tcase_add_test(t, all_processors_and_their_number_are_one);
+    tcase_add_test(t, keys_and_their_values);
+    tcase_add_test(t, too_many_values);
     tcase_add_test(t, parts_make_the_whole);
     tcase_add_test(t, impossible_ones_are_said_and_skipped);
     tcase_add_test(t, steps_and_epochs_exclude_each_other);
