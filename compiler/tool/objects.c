@@ -84,7 +84,7 @@ static bool ask(Arena *a, const char *cc, const char *option, const char **outpu
     argv_add(a, &v, option);
     argv_end(a, &v);
     Process p = process_of(a, v);
-    process_run(&p);
+    process_run(&p, NULL);
     process_pass_on();
     *output = p.output.s ? p.output.s : "";
     *error = p.error;
@@ -467,7 +467,7 @@ static bool compile_units(Arena *a, const BuildInput *in, const Toolchain *t, Ca
     }
     if (!sources)
         return false;
-    const int bad = process_run_all(process, n, process_cores());
+    const int bad = process_run_all(process, n, process_cores(), "compiling");
     for (int i = 0; i < n; i++) {
         if (process[i].status == 0 && bad < 0 && !process_signal)
             to_cache(a, in, cache, &job[i]);
@@ -497,7 +497,7 @@ static const char *link_program(Arena *a, const BuildInput *in, const Toolchain 
     Process p = process_of(a, v);
     if (in->command->verbose)
         fprintf(stderr, "%s\n", argv_text(a, &v));
-    process_run(&p);
+    process_run(&p, "linking");
     if (p.status == 0 && !process_signal)
         return program;
     if (!process_signal)

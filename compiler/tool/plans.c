@@ -19,7 +19,8 @@ static const Span nowhere;
 
 /* Runs tenon-plan.  If a signal comes meanwhile (process_signal), the caller cleans up and calls
  * process_pass_on. */
-static Process run_planner(Arena *a, const char *path, const char *const *word, int n)
+static Process run_planner(Arena *a, const char *path, const char *const *word, int n,
+                           const char *what)
 {
     Argv v = {0};
     argv_add(a, &v, path);
@@ -27,7 +28,7 @@ static Process run_planner(Arena *a, const char *path, const char *const *word, 
         argv_add(a, &v, word[i]);
     argv_end(a, &v);
     Process p = process_of(a, v);
-    process_run(&p);
+    process_run(&p, what);
     return p;
 }
 
@@ -38,7 +39,7 @@ const char *plans_version(Arena *a, const char **why)
         *why = "this tenon was built without the CUDA toolkit or cuDNN's headers";
         return NULL;
     }
-    const Process p = run_planner(a, path, (const char *const[]){"--version"}, 1);
+    const Process p = run_planner(a, path, (const char *const[]){"--version"}, 1, NULL);
     process_pass_on();
     const char *text = arena_strndup(a, p.output.s, strcspn(p.output.s, "\n"));
     if (p.status == 0)
@@ -160,7 +161,9 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
                           w->driver, "--jobs", arena_printf(a, "%d", w->jobs),
                           "--out",   dir,      file,
                           "--exact"};
-    const Process run = run_planner(a, paths_program(a, "tenon-plan"), word, w->exact ? 10 : 9);
+    const Process run =
+        run_planner(a, paths_program(a, "tenon-plan"), word, w->exact ? 10 : 9,
+                    arena_printf(a, "planning %d graph%s of cuDNN", n, n == 1 ? "" : "s"));
     const bool ok =
         run.status == 0 ? read_answers(a, dir, &run, w, version, cache, p, n, d) : broken(d, &run);
     remove_dir(a, dir, n);

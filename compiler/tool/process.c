@@ -12,8 +12,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 volatile int process_signal;
@@ -155,7 +158,49 @@ static void release_signals(const struct sigaction *old, const sigset_t *mask)
         sigaction(caught[i], &old[i], NULL);
 }
 
-int process_run_all(Process *p, int n, int jobs)
+/* A line of progress on the terminal of stderr. */
+typedef struct Progress {
+    const char *what;
+    int columns; /* 0: no line is shown */
+    struct timespec began;
+    bool drawn;
+} Progress;
+
+static Progress progress_begin(const char *what)
+{
+    struct winsize size = {0};
+    Progress p = {.what = what};
+    if (what && isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
+        p.columns = size.ws_col;
+    clock_gettime(CLOCK_MONOTONIC, &p.began);
+    return p;
+}
+
+/* "compiling: 34 of 120, 12 s", from the first second on; cut off at the width of the terminal. */
+static void progress_draw(Progress *p, int done, int n)
+{
+    struct timespec now;
+    char text[256];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const long long seconds = (long long)(now.tv_sec - p->began.tv_sec);
+    if (!p->columns || seconds < 1)
+        return;
+    const int k = n > 1 ? snprintf(text, sizeof text, "%s: %d of %d, ", p->what, done, n)
+                        : snprintf(text, sizeof text, "%s: ", p->what);
+    if (k < (int)sizeof text)
+        snprintf(text + k, sizeof text - (size_t)k, "%lld s", seconds);
+    fprintf(stderr, "\r\033[K%.*s", p->columns - 1, text);
+    fflush(stderr);
+    p->drawn = true;
+}
+
+static void progress_end(const Progress *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+}
+
+int process_run_all(Process *p, int n, int jobs, const char *what)
 {
     enum { MOST = 256 };
     Child child[MOST];
@@ -163,6 +208,8 @@ int process_run_all(Process *p, int n, int jobs)
     sigset_t mask;
     int running = 0, next = 0, failed = -1;
     bool ending = false;
+    Progress progress = progress_begin(what);
+    static const struct timespec second = {1, 0};
 
     jobs = jobs < 1 ? 1 : jobs > MOST ? MOST : jobs;
     process_signal = 0;
@@ -183,7 +230,9 @@ int process_run_all(Process *p, int n, int jobs)
         struct pollfd ready[MOST];
         for (int i = 0; i < running; i++)
             ready[i] = (struct pollfd){.fd = child[i].fd, .events = POLLIN};
-        if (!running || ppoll(ready, (nfds_t)running, NULL, &mask) < 0)
+        progress_draw(&progress, next - running, n);
+        if (!running ||
+            ppoll(ready, (nfds_t)running, progress.columns ? &second : NULL, &mask) <= 0)
             continue;
         for (int i = running - 1; i >= 0; i--) {
             if (!ready[i].revents || !finished(&child[i]))
@@ -193,13 +242,14 @@ int process_run_all(Process *p, int n, int jobs)
             child[i] = child[--running];
         }
     }
+    progress_end(&progress);
     release_signals(old, &mask);
     return failed;
 }
 
-void process_run(Process *p)
+void process_run(Process *p, const char *what)
 {
-    process_run_all(p, 1, 1);
+    process_run_all(p, 1, 1, what);
 }
 
 void process_pass_on(void)

@@ -27,13 +27,16 @@ typedef struct Process {
 } Process;
 
 Process process_of(Arena *a, Argv command);
-void process_run(Process *p); /* runs p, and waits for its end */
+/* Runs p, and waits for its end.  what: of process_run_all */
+void process_run(Process *p, const char *what);
 
 /* Runs n programs, in their order, at most `jobs` at a time, and waits.  If one fails, ends the
  * running ones with all their children, and starts no other one.  Returns the index of the program
  * that failed, else -1.  A signal that would end the compiler (SIGINT, SIGTERM, SIGHUP) ends them,
- * too.  It is stored in process_signal; the caller cleans up and calls process_pass_on. */
-int process_run_all(Process *p, int n, int jobs);
+ * too.  It is stored in process_signal; the caller cleans up and calls process_pass_on.
+ * what: "compiling", for a line of progress on a terminal if the programs take longer than a
+ * second; NULL: no line. */
+int process_run_all(Process *p, int n, int jobs, const char *what);
 extern volatile int process_signal; /* 0 = none */
 void process_pass_on(void);         /* ends this process by the pending signal, if there is one */
 

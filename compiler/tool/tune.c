@@ -235,7 +235,7 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
     Process trials = process_of(a, v);
     const bool built = build_program(a, &in, d);
     if (built)
-        process_run(&trials);
+        process_run(&trials, "measuring algorithms");
     const char *output = trials.output.s;
     const int status = trials.status;
     const bool whole = tune_figure(output, "peak") > 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# terminal.sh -- the progress of `train` and `bench` on a terminal: every text fits the width, which can change during the run; bench
-# measures until the median is known, or until --seconds are over.
+# terminal.sh -- progress of `train`, `bench` and `tenon build` on a terminal: every text fits the width, and is removed at the end;
+# bench measures until the median is known, or until --seconds are over.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -46,6 +46,17 @@ for columns in 40 60 200; do
     n=$(longest '^0 s of at most 0.5: ')
     [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a line of $n of bench on $columns columns: $(head -n 3 "$work/shown")"
 done
+
+# A C compiler that takes a long time; without a terminal there is no progress.
+printf '#!/bin/sh\nsleep 0.4\nexec cc "$@"\n' > "$work/slow_cc"
+chmod +x "$work/slow_cc"
+build=("$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/slow" --no-cache)
+CC=$work/slow_cc TENON_CFLAGS=-O0 on_terminal 24 "${build[@]}" > "$work/shown"
+n=$(longest '^compiling: [0-9]+ of [0-9]+')
+[ "$n" -ge 20 ] && [ "$n" -lt 24 ] && ok || bad "a line of $n of tenon build on 24 columns: $(head -n 3 "$work/shown")"
+same "the terminal after a build" "$(tail -n 1 "$work/shown" | wc -c)" 1
+TENON_CFLAGS=-O0 "${build[@]}" > "$work/out" 2>&1
+same "output without a terminal" "$(wc -c < "$work/out")" 0
 
 # With an unreachable or an easy goal: seconds end the measurement, or the median does.
 "$work/mlp" bench --seconds 0.05 --log "$work/log" > "$work/out"
