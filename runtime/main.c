@@ -70,7 +70,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     static const bool shared[COMMANDS] = {[TRAIN] = true, [TEST] = true, [BENCH] = true};
     comm_open(c, p, o->timeout, o->timeout_start);
     if (c->size > 1 && !shared[o->command])
-        rt_die("only train, test and bench can run as several tasks: start one task of %s",
+        rt_die("only train, test and bench can run as several ranks: start one rank of %s",
                program_commands[o->command].name);
     compare_requests(o, c);
     c->bf16 = strcmp(o->wire, "bf16") == 0;
@@ -83,7 +83,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     if (c->rank > 0)
         be_silent(o);
     if (c->any_order && c->size > 1)
-        rt_print("--reduce nccl: NCCL chooses the order of sums, which are not equal to the bit to "
+        rt_print("--reduce nccl: NCCL chooses the order of sums, so their bits can differ from "
                  "those of one GPU\n");
 }
 

@@ -409,8 +409,7 @@ void steps_fields(const Writer *w, Text *t)
 static bool report_obstacle(Diag *d, Span at, const char *why)
 {
     diag_error(d, at,
-               "--kernels=persistent takes a training step that is one launch on one GPU, and %s",
-               why);
+               "--kernels=persistent needs a training step that is one launch on one GPU; %s", why);
     diag_help(d,
               "omit --kernels=persistent: a step then has one launch per kernel, in a CUDA graph");
     return false;
@@ -419,10 +418,10 @@ static bool report_obstacle(Diag *d, Span at, const char *why)
 bool steps_able(const EmitInput *in, Diag *d)
 {
     if (in->nccl)
-        return report_obstacle(d, (Span){0},
-                               "with --comm nccl GPUs add their gradients in the middle of it");
+        return report_obstacle(
+            d, (Span){0}, "with --comm nccl, GPUs add their gradients in the middle of a step");
     if (!in->train->step->fused_update)
         return report_obstacle(d, in->train->recipe.span,
-                               "this one's update waits for gradients that the host has asked for");
+                               "the update of this model waits for gradients that the host reads");
     return true;
 }

@@ -31,7 +31,7 @@ static void fixed_constants(Writer *w, Text *t)
 }
 
 /* Headings for the three graphs of a program, in the order of writer_graph(). */
-static const char *const heads[] = {"", "evaluation: ", "a token at a time: "};
+static const char *const heads[] = {"", "evaluation: ", "one token at a time: "};
 
 static void region_constants(Writer *w, Text *t, Place a, Place b, const char *about)
 {
@@ -47,9 +47,9 @@ static void region_constants(Writer *w, Text *t, Place a, Place b, const char *a
             text_printf(t, "enum { /* %s%s */\n", heads[writer_graph(w)], about);
         any = true;
         constant(w, t, n,
-                 n->place == PLACE_PARTIAL ? ", one a slice"
+                 n->place == PLACE_PARTIAL ? ", one per slice"
                  : n->place == PLACE_BATCH ? ", of all samples of a shard"
-                 : n->op->flags & OP_KNOWN ? ", one a shard of the batch"
+                 : n->op->flags & OP_KNOWN ? ", one per shard of the batch"
                                            : "");
     }
     if (any)
@@ -111,7 +111,7 @@ void program_head(Writer *w, Text *t)
     text_printf(t, "\n *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
                 text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
-    text_printf(t, " *           %s a shard (no plan below %s), %s %s (no plan below %s)%s%s\n",
+    text_printf(t, " *           %s a shard (lower bound %s), %s %s (lower bound %s)%s%s\n",
                 text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard),
                 text_bytes(a, s->thread_bytes), whole_shards ? "scratch" : "a thread",
                 text_bytes(a, s->bound_thread),

@@ -19,7 +19,7 @@
 #define DECAY(fallback, about)                                                                     \
     {"weight_decay", WANT_REAL, O(weight_decay), fallback, 0, INFINITY, false, NULL, 0, about}
 #define EPS(fallback)                                                                              \
-    {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0, "added to the root"}
+    {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0, "added to the square root"}
 #define L2 "weight decay, added to the gradient"
 const Form optimizer_forms[] = {
     {"sgd", OPT_SGD, {LR(REQUIRED),
@@ -65,7 +65,7 @@ const Form schedule_forms[] = {
     {"step", SCHED_STEP, {{"at", WANT_RISING, O(at), REQUIRED, 0, 1e6, false, NULL, O(nat),
                            "finished epochs after which the rate falls"},
                           {"factor", WANT_REAL, O(factor), 0.1, 0, INFINITY, false, NULL, 0,
-                           "the rate is multiplied by it at each"},
+                           "factor of the rate at each of these epochs"},
                           EPOCHS("warmup", 0)},
      "a rate that falls at given epochs",
      "lr factor^k   k = how many of the epochs in at are finished"},
@@ -156,10 +156,11 @@ const Form normalize_forms[] = {
     {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0, about}
 const Form augment_forms[] = {
     {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift, "largest distance in pixels")},
-     "move the image in each direction by a random number of pixels; 0 comes in", NULL},
+     "move the image in each direction by a random number of pixels; new pixels are 0", NULL},
     {"shift", AUGMENT_SHIFT, {PIXELS("pixels", shift, "largest distance in pixels")},
      "the same, but the edge of the image is repeated", NULL},
-    {"flip_horizontal", AUGMENT_FLIP, {{0}}, "mirror every second image, left to right", NULL},
+    {"flip_horizontal", AUGMENT_FLIP, {{0}}, "mirror an image left to right with probability 1/2",
+     NULL},
     {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout, "side of the square in pixels")},
      "set a square around a random pixel to 0", NULL},
     {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false,
@@ -179,8 +180,8 @@ static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
 #define VOCAB(about) {"vocab", WANT_INT, O(vocab), 0, 1, INT32_MAX, false, NULL, 0, about}
 #define TOKENS VOCAB("samples are tokens from 0 to vocab - 1; default: samples are numbers")
 #define ENTRIES                                                                                    \
-    VOCAB("largest size of the vocabulary, which the program makes of the training text. The "     \
-    "default is 256 for bytes; other units need a number. Words need 4 at least, byte pairs 256")
+    VOCAB("largest size of the vocabulary, which the program makes from the training text. The "   \
+    "default is 256 for bytes; other units need a number. Words need at least 4, byte pairs 256")
 #define COUNT(member, fallback, low, about)                                                        \
     {#member, WANT_INT, O(member), fallback, low, INT32_MAX, false, NULL, 0, about}
 #define UNIT(fallback)                                                                             \

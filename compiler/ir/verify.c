@@ -39,7 +39,7 @@ static bool check_shape(Verify *v, const Node *n)
     if (what)
         return fail(v, n, what);
     if (!op_infer(&copy, v->scratch))
-        return fail(v, n, "its own shape rule refuses it");
+        return fail(v, n, "its shape rule reports an error");
     if (!shape_same(&copy.shape, &n->shape) || copy.dtype != n->dtype)
         return fail(v, n,
                     arena_printf(v->g->arena, "its shape is %s, its rule says %s",

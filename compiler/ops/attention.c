@@ -59,7 +59,7 @@ static bool check_sequence(const Node *n, int i, Diag *d)
         return false;
     if (n->in[i]->shape.rank == 2 && n->in[i]->shape.batched)
         return true;
-    diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
                shape_text(diag_arena(d), &n->in[i]->shape));
     check_note(n, i, d);
     return false;

@@ -35,7 +35,7 @@ static bool check_input(const Node *n, Diag *d)
     const Shape *x = &n->in[0]->shape;
     if (x->batched && (x->rank == 1 || x->rank == 3))
         return true;
-    diag_error(d, n->span, "batch_norm wants images (N, C, H, W) or vectors (N, F), not %s",
+    diag_error(d, n->span, "batch_norm needs images (N, C, H, W) or vectors (N, F), not %s",
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
     return false;

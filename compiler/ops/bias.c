@@ -21,7 +21,7 @@ static bool bias_shape(Node *n, Diag *d)
         return false;
     const Shape *x = &n->in[0]->shape;
     if (x->rank < 1) {
-        diag_error(d, n->span, "bias wants vectors or images, got %s",
+        diag_error(d, n->span, "bias needs vectors or images, got %s",
                    shape_text(diag_arena(d), x));
         check_note(n, 0, d);
         diag_help(d, "reshape it first: reshape(x, [1])");

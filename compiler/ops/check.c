@@ -53,7 +53,7 @@ static bool check_rank(const Node *n, int i, int rank, const char *want, const c
     const Shape *s = &n->in[i]->shape;
     if (s->rank == rank)
         return true;
-    diag_error(d, n->span, "%s wants %s, got %s", n->op->name, want, shape_text(diag_arena(d), s));
+    diag_error(d, n->span, "%s needs %s, got %s", n->op->name, want, shape_text(diag_arena(d), s));
     check_note(n, i, d);
     diag_help(d, "%s", help);
     return false;
@@ -84,7 +84,7 @@ bool check_real(const Node *n, int i, Diag *d)
 {
     if (n->in[i]->dtype == DT_REAL)
         return true;
-    diag_error(d, n->span, "%s wants numbers, got %s", n->op->name,
+    diag_error(d, n->span, "%s needs numbers, got %s", n->op->name,
                n->in[i]->op->leaf == LEAF_INPUT ? "tokens" : "class numbers");
     check_note(n, i, d);
     diag_help(d, "one_hot(%s, %s) makes vectors of them", n->in[i]->name ? n->in[i]->name : "label",
@@ -97,7 +97,7 @@ bool check_label(const Node *n, int i, Diag *d)
     const Node *in = n->in[i];
     if (in->dtype == DT_I32 && in->shape.rank == 0 && in->shape.batched)
         return true;
-    diag_error(d, n->span, "%s wants one class number for each sample, got %s", n->op->name,
+    diag_error(d, n->span, "%s needs one class number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
     diag_help(d, "give it label");
@@ -123,7 +123,7 @@ bool check_numbers(const Node *n, int i, Diag *d)
     const Node *in = n->in[i];
     if (in->dtype == DT_I32 && in->shape.batched)
         return true;
-    diag_error(d, n->span, "%s wants class numbers or tokens, got numbers %s", n->op->name,
+    diag_error(d, n->span, "%s needs class numbers or tokens, got numbers %s", n->op->name,
                shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
     diag_help(d, "an input of tokens is declared i32[...]: text: i32[80]");
@@ -274,6 +274,6 @@ const char *op_complaint(const Node *n, Arena *a)
             return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
     }
     if (n->nin < least || (n->nin > most && !n->op->build))
-        return arena_printf(a, "%d inputs, wants %d", n->nin, least);
+        return arena_printf(a, "%d inputs, needs %d", n->nin, least);
     return NULL;
 }

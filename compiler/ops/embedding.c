@@ -31,7 +31,7 @@ static bool embedding_shape(Node *n, Diag *d)
     }
     Shape y = n->in[0]->shape;
     if (y.rank > 1) {
-        diag_error(d, n->span, "embedding wants tokens (N, T) or (N), got %s",
+        diag_error(d, n->span, "embedding needs tokens (N, T) or (N), got %s",
                    shape_text(diag_arena(d), &y));
         check_note(n, 0, d);
         return false;
@@ -143,7 +143,7 @@ static bool embedding_shape_position(Node *n, Diag *d)
         return false;
     if (n->in[0]->shape.rank == 2)
         return check_result(n, n->in[0]->shape, d);
-    diag_error(d, n->span, "position wants sequences (N, T, F), got %s",
+    diag_error(d, n->span, "position needs sequences (N, T, F), got %s",
                shape_text(diag_arena(d), &n->in[0]->shape));
     check_note(n, 0, d);
     return false;

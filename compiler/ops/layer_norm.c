@@ -29,7 +29,7 @@ static bool layer_norm_shape(Node *n, Diag *d)
     if (!check_real(n, 0, d))
         return false;
     if (x->rank < 1) {
-        diag_error(d, n->span, "%s wants vectors or sequences, got %s", n->op->name,
+        diag_error(d, n->span, "%s needs vectors or sequences, got %s", n->op->name,
                    shape_text(diag_arena(d), x));
         check_note(n, 0, d);
         return false;

@@ -42,7 +42,7 @@ const Op op_mask[] =
               {"padding", ARG_INT, "0", "the token that is padding, at least 0"}},
       .shape = mask_shape,
       .kernel = mask_kernel,
-      .example = "# The mean of the states at the tokens that count.\n"
+      .example = "# The mean of the states at the tokens that are not padding.\n"
                  "model example(text: i32[5], vocab: int) {\n"
                  "    m = mask(text)\n"
                  "    h = embedding(text, vocab, 6, padding = 0) |> gru(4, all = true, mask = m)\n"

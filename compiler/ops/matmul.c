@@ -35,7 +35,7 @@ static bool check_matrix(const Node *n, int i, Diag *d)
         return false;
     if (n->in[i]->shape.rank >= 2)
         return true;
-    diag_error(d, n->span, "matmul wants matrices (N, .., rows, columns), got %s",
+    diag_error(d, n->span, "matmul needs matrices (N, .., rows, columns), got %s",
                shape_text(diag_arena(d), &n->in[i]->shape));
     check_note(n, i, d);
     diag_help(d, "reshape it first: reshape(x, [1, -1])");
@@ -189,8 +189,8 @@ const Op op_matmul[] =
       .formula = "c[..][i][j] = sum over k of a[..][i][k] b[..][k][j]",
       .derivative = "da = dc b^T\n"
                     "db = a^T dc",
-      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) leads from "
-              "O numbers back to I. On a GPU the product is a kernel of Tenon, or cuBLASLt's with "
+      .note = "layer.weight of a dense layer is (O, I), so that matmul(h, layer.weight) maps O "
+              "features to I. On a GPU the product is a kernel of Tenon, or cuBLASLt's with "
               "--kernels=cudnn.",
       .arg = {{"a", ARG_TENSOR, NULL, "(N, .., M, K)"},
               {"b", ARG_TENSOR, NULL, "(N, .., K, L), or a weight (K, L)"},

@@ -286,7 +286,7 @@ static bool check(const Node *n, Diag *d)
         return false;
     }
     if (n->in[0]->shape.rank != 2) {
-        diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+        diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
                    shape_text(diag_arena(d), &n->in[0]->shape));
         check_note(n, 0, d);
         return false;

@@ -34,7 +34,7 @@ static bool check_sequence(const Node *n, Diag *d)
         return false;
     if (x->rank == 2)
         return true;
-    diag_error(d, n->span, "%s wants sequences (N, T, F), got %s", n->op->name,
+    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
     return false;

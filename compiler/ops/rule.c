@@ -61,7 +61,7 @@ static Node *call(Rule *r, const char *name)
     if (nin == 2)
         in[1] = sum(r);
     if (!accept(r, ')'))
-        bad(r, "wants )");
+        bad(r, "needs )");
     return nin == 1 ? op_make_like(r->graph, name, r->node, 1, in[0])
                     : op_make_like(r->graph, name, r->node, 2, in[0], in[1]);
 }
@@ -74,7 +74,7 @@ static Node *name(Rule *r)
         if (n + 1 == sizeof word)
             bad(r, "long name");
     if (!n)
-        bad(r, "wants a name");
+        bad(r, "needs a name");
     memcpy(word, r->at, n);
     word[n] = 0;
     r->at += n;
@@ -89,7 +89,7 @@ static Node *factor(Rule *r)
     if (accept(r, '(')) {
         Node *n = sum(r);
         if (!accept(r, ')'))
-            bad(r, "wants )");
+            bad(r, "needs )");
         return n;
     }
     if (!isdigit((unsigned char)*r->at))
@@ -134,6 +134,6 @@ Node *rule_eval(Graph *g, Node *node, Node *dy, const char *text)
     Rule r = {.graph = g, .node = node, .dy = dy, .at = text};
     Node *n = sum(&r);
     if (*r.at)
-        bad(&r, "wants the end");
+        bad(&r, "needs the end");
     return n;
 }

@@ -16,7 +16,7 @@ static bool is_sequence(const Node *n, Diag *d)
     const Shape *x = &n->in[0]->shape;
     if (x->rank != 2 || n->in[0]->dtype != DT_REAL)
         return false;
-    diag_error(d, n->span, "%s wants one number for each sample, got %s", n->op->name,
+    diag_error(d, n->span, "%s needs one number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
     diag_help(d, "for every position, use softmax_cross_entropy, with two outputs for a yes or no: "
@@ -32,7 +32,7 @@ static bool one_number(Node *n, Diag *d)
         return false;
     if (n->in[0]->shape.dim[0] == 1)
         return true;
-    diag_error(d, n->span, "%s wants one number for each sample, got %s", n->op->name,
+    diag_error(d, n->span, "%s needs one number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), &n->in[0]->shape));
     check_note(n, 0, d);
     diag_help(d, "end the model with dense(1), or take softmax_cross_entropy");

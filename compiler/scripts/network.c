@@ -283,8 +283,10 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
         (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0))) {
         diag_error(p->d, n->span, "--to %s has no form for a table that is read as numbers: %s",
                    p->dialect->to, n->param->name);
-        diag_help(p->d, "position and an output that shares its table do that%s",
-                  p->dialect->table ? "" : "; --to pytorch has a form for them");
+        diag_help(p->d,
+                  "op position, and an output layer with the table of an embedding, read a table "
+                  "as numbers%s",
+                  p->dialect->table ? "" : "; --to pytorch has a form for both");
         return (PyValue){"", PY_ATOM};
     }
     if (!embedding)

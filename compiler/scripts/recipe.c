@@ -163,7 +163,7 @@ static const char *data_help(Arena *a, const char *name)
     text_add(&t, "directory of the data set; default: ");
     for (; *name; name++)
         text_addn(&t, *name == '%' ? "%%" : name, *name == '%' ? 2 : 1);
-    text_add(&t, " in $TENON_DATA, in models/data, or here");
+    text_add(&t, " in $TENON_DATA, in models/data, or in the current directory");
     return t.s;
 }
 

@@ -112,7 +112,7 @@ static bool broken(Diag *d, const Process *p)
     diag_error(d, nowhere, "tenon-plan failed: %s",
                n          ? line ? line + 1 : said
                : p->error ? strerror(p->error)
-                          : "without a message");
+                          : "it printed no message");
     diag_help(d, "run it by hand: %s", argv_text(a, &p->command));
     return false;
 }

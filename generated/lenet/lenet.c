@@ -3,7 +3,7 @@
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 8 shards of 16 samples; a shard = 1 slice of 16, a slice = 1 chunk of 16
  *   memory: parameters 1.78 MB, optimizer states 1.78 MB, packed weights 312 kB,
- *           566 kB a shard (no plan below 566 kB), 281 kB a thread (no plan below 281 kB)
+ *           566 kB a shard (lower bound 566 kB), 281 kB a thread (lower bound 281 kB)
  */
 #include "rt.h"
 
@@ -50,14 +50,14 @@ enum { /* offsets into the region of a shard: values that a later phase reads */
     CONV2_INDEX                  =     547520,   /* (N, 50, 4, 4), of all samples of a shard */
     DENSE1                       =     483392,   /* (N, 500), of all samples of a shard */
     DDENSE2                      =     564608,   /* (N, 10), of all samples of a shard */
-    DDENSE2_BIAS                 =     565824,   /* (10), one a slice */
+    DDENSE2_BIAS                 =     565824,   /* (10), one per slice */
     DH                           =     515456,   /* (N, 500), of all samples of a shard */
-    DDENSE1_BIAS                 =     560384,   /* (500), one a slice */
+    DDENSE1_BIAS                 =     560384,   /* (500), one per slice */
     D_DENSE_DX                   =     335744,   /* (N, 800), of all samples of a shard */
-    DCONV2_BIAS                  =     565312,   /* (50), one a slice */
-    DCONV2_WEIGHT                =     184384,   /* (50, 20, 5, 5), one a slice */
-    DCONV1_BIAS                  =     565632,   /* (20), one a slice */
-    DCONV1_WEIGHT                =     562496,   /* (20, 1, 5, 5), one a slice */
+    DCONV2_BIAS                  =     565312,   /* (50), one per slice */
+    DCONV2_WEIGHT                =     184384,   /* (50, 20, 5, 5), one per slice */
+    DCONV1_BIAS                  =     565632,   /* (20), one per slice */
+    DCONV1_WEIGHT                =     562496,   /* (20, 1, 5, 5), one per slice */
 };
 
 enum { /* offsets into the region of a thread: values of one chunk */

@@ -3,7 +3,7 @@
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
- *           1.73 MB a shard (no plan below 1.73 MB), 18.4 MB scratch (no plan below 18.4 MB), workspace 3.20 MB
+ *           1.73 MB a shard (lower bound 1.73 MB), 18.4 MB scratch (lower bound 18.4 MB), workspace 3.20 MB
  *   for sm_90; a step takes 16 launches; each library call counts as one
  */
 #include "rt.h"
@@ -37,14 +37,14 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
 };
 
 enum { /* offsets into the region of a shard: values that a later phase reads */
-    DDENSE2_BIAS                 =    1724992,   /* (10), one a slice */
-    DDENSE2_WEIGHT               =    1700160,   /* (10, 500), one a slice */
-    DDENSE1_BIAS                 =    1720256,   /* (500), one a slice */
-    DDENSE1_WEIGHT               =          0,   /* (500, 800), one a slice */
-    DCONV2_BIAS                  =    1724480,   /* (50), one a slice */
-    DCONV2_WEIGHT                =    1600064,   /* (50, 20, 5, 5), one a slice */
-    DCONV1_BIAS                  =    1724800,   /* (20), one a slice */
-    DCONV1_WEIGHT                =    1722368,   /* (20, 1, 5, 5), one a slice */
+    DDENSE2_BIAS                 =    1724992,   /* (10), one per slice */
+    DDENSE2_WEIGHT               =    1700160,   /* (10, 500), one per slice */
+    DDENSE1_BIAS                 =    1720256,   /* (500), one per slice */
+    DDENSE1_WEIGHT               =          0,   /* (500, 800), one per slice */
+    DCONV2_BIAS                  =    1724480,   /* (50), one per slice */
+    DCONV2_WEIGHT                =    1600064,   /* (50, 20, 5, 5), one per slice */
+    DCONV1_BIAS                  =    1724800,   /* (20), one per slice */
+    DCONV1_WEIGHT                =    1722368,   /* (20, 1, 5, 5), one per slice */
 };
 
 enum { /* offsets into the region of a thread: values of one chunk */

@@ -3,7 +3,7 @@
  *   109,386 parameters, 454.4 kFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
- *           438 kB a shard (no plan below 438 kB), 610 kB scratch (no plan below 610 kB),
+ *           438 kB a shard (lower bound 438 kB), 610 kB scratch (lower bound 610 kB),
  *           samples of two steps 803 kB
  *   for sm_90; a step takes 9 launches; each library call counts as one
  */
@@ -37,12 +37,12 @@ enum { /* offsets into `fixed`: parameters and optimizer states */
 };
 
 enum { /* offsets into the region of a shard: values that a later phase reads */
-    DDENSE3_BIAS                 =     437824,   /* (10), one a slice */
-    DDENSE3_WEIGHT               =     434304,   /* (10, 64), one a slice */
-    DDENSE2_BIAS                 =     437504,   /* (64), one a slice */
-    DDENSE2_WEIGHT               =     401472,   /* (64, 128), one a slice */
-    DDENSE1_BIAS                 =     436928,   /* (128), one a slice */
-    DDENSE1_WEIGHT               =          0,   /* (128, 784), one a slice */
+    DDENSE3_BIAS                 =     437824,   /* (10), one per slice */
+    DDENSE3_WEIGHT               =     434304,   /* (10, 64), one per slice */
+    DDENSE2_BIAS                 =     437504,   /* (64), one per slice */
+    DDENSE2_WEIGHT               =     401472,   /* (64, 128), one per slice */
+    DDENSE1_BIAS                 =     436928,   /* (128), one per slice */
+    DDENSE1_WEIGHT               =          0,   /* (128, 784), one per slice */
 };
 
 enum { /* offsets into the region of a thread: values of one chunk */

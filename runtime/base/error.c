@@ -202,7 +202,7 @@ void rt_follow(int code, int rank)
 {
     code = code > 0 && code < 126 ? code : EXIT_LOST;
     die_once(code);
-    rt_note("ended because of rank %d, whose message says why", rank);
+    rt_note("ended because rank %d failed; its message has the reason", rank);
     end_process(code);
 }
 

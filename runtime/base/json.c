@@ -57,7 +57,7 @@ static int hex4(Json *j)
         const char *digits = "0123456789abcdef0123456789ABCDEF";
         const char *d = j->at < j->end && *j->at ? strchr(digits, *j->at) : NULL;
         if (!d) {
-            json_fail(j, "\\u wants four hex digits");
+            json_fail(j, "\\u needs four hex digits");
             return 0;
         }
         v = v * 16 + (int)(d - digits) % 16;

@@ -107,8 +107,8 @@ int threads_run(int (*run)(void *), void *arg)
     pthread_sigmask(SIG_SETMASK, &all, &c.mask); /* signals go to the other thread */
     const int error = threads_start(&id, call_on_stack, &c);
     if (error)
-        rt_die("a thread with a stack of %lld bytes could not be started (%s), and this one's has "
-               "%lld (ulimit -s): raise that limit",
+        rt_die("a thread with a stack of %lld bytes could not be started (%s), and the stack of "
+               "this thread has %lld (ulimit -s): raise this limit",
                (long long)stack_bytes, strerror(error), (long long)limit.rlim_cur);
     pthread_join(id, NULL);
     return c.result;

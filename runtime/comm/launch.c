@@ -139,7 +139,7 @@ void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job)
         hash_word(&h, place);
         *job = hash_end(&h) + (uint64_t)l->size;
         if (!split_place(place, host, port))
-            rt_die("TENON_MEET wants HOST:PORT, where rank 0 waits for the others, or "
+            rt_die("TENON_MEET needs HOST:PORT, where rank 0 waits for the others, or "
                    "[ADDRESS]:PORT with an address of IPv6, not '%s'",
                    place);
         return;

@@ -262,7 +262,7 @@ static void receive_answerer_proof(Meeting *m, Greeting *g, double now)
     if (greet_proof_holds(&m->secret.key, "answerer", &g->hello, &g->challenge, &g->in.proof))
         keep_connection(m, g, true);
     else if (memcmp(&g->in.proof, &greet_refusal, sizeof greet_refusal) == 0)
-        rt_die("rank %d at %s has another secret than this one, which is that of %s: set "
+        rt_die("rank %d at %s has a different secret; this rank uses the secret from %s: set "
                "TENON_SECRET_FILE=FILE for all ranks, with the same bytes in FILE on all hosts",
                g->rank, address_text(join_address(m, g), text), m->secret.source);
     else
@@ -305,9 +305,9 @@ static void __attribute__((noreturn)) die_of_missing_rank(const Meeting *m)
                     g->rank == 0 ? m->text : address_text(join_address(m, g), text), m->limit,
                     m->trouble ? m->trouble : "it does not answer");
     if (m->refused > 0)
-        snprintf(why, sizeof why, "; %d others were sent away, the last one from %s", m->refused,
+        snprintf(why, sizeof why, "; %d others were refused, the last one from %s", m->refused,
                  m->stranger);
-    rt_lost("ranks %s of %d (%s) have not come to %s in %.0f s, --timeout%s",
+    rt_lost("ranks %s of %d (%s) have not connected to %s in %.0f s, --timeout%s",
             missing_ranks(m, text), m->l->size, m->l->word, m->text, m->limit, why);
 }
 

@@ -150,7 +150,7 @@ Data *data_open_file(const RtProgram *p, const char *path)
                "with data = imagefolder(...), as --set 'data=imagefolder(\"DIR\")'",
                path, p->model);
     else
-        rt_die("%s: input is a .npy or a .csv file", path);
+        rt_die("%s: the input must be a .npy or .csv file", path);
     check_finite(p, d);
     return d;
 }

@@ -73,7 +73,7 @@ void text_check_utf8(const Text *t)
     for (const char *c = t->bytes; c < end;) {
         const int n = utf8_length(c, end);
         if (n == 0)
-            rt_die("%s, 0x%02X, is no UTF-8: convert the text (iconv -t UTF-8), or take unit = "
+            rt_die("%s, 0x%02X, is not UTF-8: convert the text (iconv -t UTF-8), or take unit = "
                    "\"byte\"",
                    place_in_text(t, c), (unsigned char)*c);
         c += n;

@@ -21,7 +21,7 @@ static const char *text(lzma_ret r)
     return r == LZMA_MEM_ERROR ? "no memory is left to unpack it"
            : r == LZMA_MEMLIMIT_ERROR
                ? "it takes more than 256 MiB of memory to unpack it: pack it with xz -9"
-           : r == LZMA_FORMAT_ERROR ? "this is no .xz file"
+           : r == LZMA_FORMAT_ERROR ? "this is not an .xz file"
            : r == LZMA_DATA_ERROR   ? "its compressed data are corrupt"
                                     : "it cannot be unpacked";
 }

@@ -172,7 +172,7 @@ void lease_check(Lease *l)
     if (l->fd < 0 || !is_lost(l))
         return;
     rt_finished(l->path); /* the file belongs to another run, or is gone */
-    rt_die("another run has taken %s, because this one stood still for more than %d s, or its "
+    rt_die("another run has taken %s, because this run was stopped for more than %d s, or its "
            "lease was removed: this run ends and saves nothing more there",
            l->directory, LEASE_SILENT_MS / 1000);
 }

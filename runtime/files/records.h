@@ -152,7 +152,7 @@
     ROW(simulate, step_ms_one, "real", "ms", "", "the same with one thread")                       \
     ROW(simulate, samples_per_s, "real", "samples/s", "", "`batch` / `step_ms`")                   \
     ROW(simulate, efficiency, "real", "", "", "`step_ms_one` / (`threads` x `step_ms`)")           \
-    ROW(simulate, barriers, "count", "", "", "barriers of a step that follow each other")          \
+    ROW(simulate, barriers, "count", "", "", "consecutive barriers of a step")                     \
     ROW(simulate, units_min, "count", "threads", "",                                               \
         "fewest threads with work in a phase of at least 1 % of the step")                         \
     ROW(simulate, fma_peak_gflops, "real", "GFLOP/s", "", "peak of a core of this machine")        \

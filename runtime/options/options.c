@@ -141,7 +141,7 @@ static const ProgramOption *find_option(const RtProgram *p, const char *word, si
             best = d, nearest = t->name;
     }
     if (elsewhere)
-        rt_die("--%s is no option of %s: `%s %s --help` lists them", name, of,
+        rt_die("--%s is not an option of %s: `%s %s --help` lists them", name, of,
                program_invocation_short_name, of);
     if (nearest)
         rt_die("unknown option --%s, did you mean --%s?", name, nearest);
@@ -176,7 +176,7 @@ static double option_number(const ProgramOption *t, const char *value, const cha
     const double v = strtod(value, &end);
     if (end == value || strcmp(end, end_with) != 0 || errno || !(v >= low && v <= high) ||
         (t->kind != OPTION_REAL && v != floor(v)))
-        rt_die("--%s wants %s from %.15g to %.15g, not '%s'", t->name,
+        rt_die("--%s needs %s from %.15g to %.15g, not '%s'", t->name,
                t->kind == OPTION_REAL ? "a number" : "a whole number", low, high, value);
     return v;
 }
@@ -190,7 +190,7 @@ static uint64_t seed_of(const char *value)
     errno = 0;
     const uint64_t v = strtoull(value, &end, hex ? 16 : 10);
     if (*value < '0' || *value > '9' || *end || errno)
-        rt_die("--seed wants a whole number from 0 to 2^64 - 1, not '%s'", value);
+        rt_die("--seed needs a whole number from 0 to 2^64 - 1, not '%s'", value);
     return v;
 }
 
@@ -221,7 +221,7 @@ static void set_option(Options *o, const ProgramOption *t, const char *value)
         if (!*value && t->at == AT(text))
             rt_die("--text is empty: there is nothing to predict from");
         if (!*value && t->at != AT(prompt))
-            rt_die("--%s wants %s", t->name, t->arg);
+            rt_die("--%s needs %s", t->name, t->arg);
         *(const char **)field = value;
         break;
     case OPTION_FLAG:
@@ -262,7 +262,7 @@ static void complete(const Options *o, const RtProgram *p)
                program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
                rt_format(sample_kind(p)->input, arrays_of(p)));
     if (o->input && o->text)
-        rt_die("--input and --text are given: predict takes one of the two");
+        rt_die("--input and --text are both given: predict takes one of them");
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
     if (o->resume && !o->checkpoint)
@@ -321,7 +321,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
             exit(0);
         }
         if (strncmp(word, "--", 2) != 0 || !word[2])
-            rt_die("'%s' is no option: `%s --help` lists them", word,
+            rt_die("'%s' is not an option: `%s --help` lists them", word,
                    program_invocation_short_name);
         const char *equals = strchr(word, '=');
         const size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
@@ -329,7 +329,7 @@ void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
         if (!t->arg && equals)
             rt_die("--%s takes no value", t->name);
         if (t->arg && !equals && i + 1 == argc)
-            rt_die("--%s wants %s", t->name, t->arg);
+            rt_die("--%s needs %s", t->name, t->arg);
         set_option(o, t, !t->arg ? "" : equals ? equals + 1 : argv[++i]);
     }
     complete(o, p);

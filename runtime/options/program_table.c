@@ -159,7 +159,7 @@ const ProgramOption program_options[] = {
     {"top-k", "K", OPTION_COUNT, AT(top_k), 1, 1e9, G, 0, "draw from the K likeliest tokens only",
      "all tokens", NULL},
     {"anew", NULL, OPTION_FLAG, AT(anew), 0, 0, G, 0,
-     "compute the whole window for each token, also where the new token alone would do", NULL,
+     "compute the whole window for each token, even where computing the new token is enough", NULL,
      NULL},
     {"threads", "T", OPTION_COUNT, AT(threads), 1, RT_THREADS_MOST, RUNS | I, 0,
      "number of threads; no result depends on it",
@@ -178,11 +178,11 @@ const ProgramOption program_options[] = {
      "3 times --timeout", NULL},
     {"wire", "f32|bf16", OPTION_CHOICE, AT(wire), 0, 0, T | B, NEED_MPI,
      "number format of gradients between ranks; bf16 halves the bytes, and the result then depends "
-     "on the ranks",
+     "on the number of ranks",
      "f32", NULL},
     {"reduce", "tree|nccl", OPTION_CHOICE, AT(reduce), 0, 0, T | B, NEED_NCCL,
      "what adds the gradients of several GPUs; nccl leaves the order to NCCL, and the result then "
-     "depends on the GPUs",
+     "depends on the number of GPUs",
      "tree", NULL},
     {"loss-scale", "N", OPTION_REAL, AT(loss_scale), 1, RT_SCALE_MOST, T | B | D, NEED_F16,
      "initial loss scale: the factor on the gradient of the loss", "65536", NULL},

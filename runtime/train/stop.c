@@ -113,7 +113,7 @@ void stop_nonfinite(Trainer *t, const Batch *b)
                  p->layer[layer]);
     const size_t n = strlen(where);
     if (bad)
-        snprintf(where + n, sizeof where - n, "; the update before it broke the parameter %s",
+        snprintf(where + n, sizeof where - n, "; the previous update made parameter %s non-finite",
                  bad->name);
     rt_die("the loss is not finite in epoch %lld, step %lld of %lld%s; try a smaller learning "
            "rate, warm-up or clipping",

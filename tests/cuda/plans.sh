@@ -13,7 +13,7 @@ plan() { "$bin/tenon-plan" --jobs 2 "$@"; }
 
 refuses "an unknown architecture" "'sm_91'.*sm_80, sm_90 and sm_100" plan --arch sm_91 "$graphs"
 refuses "an unknown driver" "CUDA version of a driver, such as 13.0" plan --driver 580 "$graphs"
-refuses "no graphs" "which graphs" plan
+refuses "no graphs" "no file of graphs is given" plan
 refuses "an option without its value" "needs a value" plan "$graphs" --arch
 
 # A wrong graph is reported with the reason; the other graphs are planned.

@@ -11,7 +11,7 @@ cuda=$TENON_ROOT/tests/cuda
 
 # ---- options that it excludes
 refuses "the processor" "--kernels=persistent runs many steps in one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
-refuses "several GPUs" "--kernels=persistent takes a training step that is one launch on one GPU, and with --comm nccl" \
+refuses "several GPUs" "--kernels=persistent needs a training step that is one launch on one GPU; with --comm nccl" \
     "$TENON" build models/mlp.tn --target cuda --comm nccl --kernels=persistent -o "$work/p"
 for type in tf32 bf16 f16; do
     refuses "$type" "$type needs NVIDIA's libraries, and this program uses Tenon's own kernels" "$TENON" build models/mlp.tn --target cuda --dtype $type --kernels=persistent -o "$work/p"

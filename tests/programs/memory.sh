@@ -70,13 +70,13 @@ planned=$(field "$work/small.log" start planned_bytes | tr -d ' ')
 [ "$planned" -le $((all * 60 / 100)) ] && ok || bad "planned $planned bytes, more than 60 % of $all"
 before=$(field "$work/whole.log" epoch peak_bytes | tr -d ' ') after=$(field "$work/small.log" epoch peak_bytes | tr -d ' ')
 [ $((before - after)) -ge $((all * 35 / 100)) ] && ok || bad "the peak fell from $before to $after only, with a plan of $planned instead of $all"
-bytes --memory-limit 1G | grep -q 'not kept' && bad "values made again where memory suffices" || ok
+bytes --memory-limit 1G | grep -q 'recomputed' && bad "values made again where memory suffices" || ok
 
 # ---- large networks: cheap values are recomputed by default, and --keep-all keeps them; the memory of a dense block
 large() { # NAME MODEL OPTIONS...: builds a program with and one without; compares the bits, and prints the bytes of both
     local name=$1 show=("$TENON" show "$TENON_ROOT/models/$2.tn" --set augment=[] --set "data=synthetic(samples=256,test_samples=64)" "${@:3}")
-    "${show[@]}" | grep -q 'not kept' && ok || bad "$name: nothing made again"
-    "${show[@]}" --keep-all | grep -q 'not kept' && bad "$name: made again under --keep-all" || ok
+    "${show[@]}" | grep -q 'recomputed' && ok || bad "$name: nothing made again"
+    "${show[@]}" --keep-all | grep -q 'recomputed' && bad "$name: made again under --keep-all" || ok
     build "$2" "$work/kept" "${show[@]:3}" --keep-all
     build "$2" "$work/again" "${show[@]:3}"
     for p in kept again; do
@@ -92,7 +92,7 @@ if deep "values of a ResNet and a densenet made again without being asked"; then
     large "resnet20 of 256" resnet56_cifar10 --set model.depth=20 --batch 256
     large "densenet of 22 layers" densenet_bc_100_12 --set model.depth=22 --batch 128
 fi
-bytes | grep -q 'not kept' && bad "values of a small network made again" || ok
+bytes | grep -q 'recomputed' && bad "values of a small network made again" || ok
 
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
 grep -q "a smaller --batch needs less" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"

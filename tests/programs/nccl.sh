@@ -152,7 +152,7 @@ same "steps in f16, 4 ranks, and one" "$(hash 4 "${halves[@]}")" "$alone"
 rm -f "$work/log"
 start 4 "${mlp[@]}" --reduce nccl --log "$work/log"
 ended
-grep -q "not equal to the bit" "$work/out.0" && ok || bad "--reduce nccl does not say what it costs"
+grep -q "bits can differ from those of one GPU" "$work/out.0" && ok || bad "--reduce nccl does not say what it costs"
 [ "$(grep -c "^sum of" "$work/asked.0")" = $((6 * buckets)) ] && ok || bad "--reduce nccl does not leave the sums to NCCL"
 [ -n "$(hashes "$work/log")" ] && [ "$(hashes "$work/log")" != "$want" ] && ok || bad "four numbers added in two orders are equal to the bit: $(hashes "$work/log")"
 refuses "--reduce of something else" "tree or nccl, not 'ring'" "${mlp[@]}" --reduce ring
@@ -176,10 +176,10 @@ FAKE_NCCL=never ends 2 76 "[0-9]+ s at the start of the GPUs' link in step 1, lo
 FAKE_NCCL=error ends 2 76 "NCCL failed at a sum of gradients: remote process exited" "${mlp[@]}"
 FAKE_NCCL=error ends 2 76 "NCCL failed at the statistics of the batch: remote process exited" "${sync[@]}"
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --launch-steps "$((TENON_RANK + 1))"' - "${mlp[@]}"
-ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not come to 127.0.0.1:[0-9]* in 2 s" \
+ends 3 76 "ranks 1, 2 of 3 .TENON_RANKS. have not connected to 127.0.0.1:[0-9]* in 2 s" \
     bash -c '[ "$TENON_RANK" != 0 ] || exec "$@"; exit 76' - "${mlp[@]}" --timeout 2
 # shellcheck disable=SC2016
-ends 2 76 "ranks 1 of 2 .* in 3 s, --timeout; 1 others were sent away, the last one from 127.0.0.1:[0-9]*, does not know the job's secret" \
+ends 2 76 "ranks 1 of 2 .* in 3 s, --timeout; 1 others were refused, the last one from 127.0.0.1:[0-9]*, does not know the job's secret" \
     env -u XDG_CONFIG_HOME bash -c 'TENON_SECRET="a secret of rank $TENON_RANK" exec "$@"' - "${mlp[@]}" --timeout 3
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --seed "$((TENON_RANK + 1))"' - "${mlp[@]}"
 ends 2 1 "rank 1 .* has other options than rank 0" bash -c 'exec "$@" --loss-scale-steps "$((TENON_RANK + 1))"' - "${halves[@]}"

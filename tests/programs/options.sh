@@ -54,7 +54,7 @@ refuses "--dtype f16 of our own kernels" "f16 needs NVIDIA.s libraries, and this
 succeeds "check in a type of NVIDIA's libraries" "$TENON" check "$lenet" --dtype bf16
 refuses "--to c of a GPU" "--to c writes a program for the processor, and --target cuda is for a GPU" "$TENON" emit "$lenet" --to c --target cuda
 refuses "--to cuda of a processor" "--to cuda writes a program for a GPU, and --target cpu is for the processor" "$TENON" emit "$lenet" --to cuda --target cpu
-refuses "what no program for a GPU does, written" "with --comm nccl GPUs add their gradients in the middle" "$TENON" emit "$lenet" --target cuda --kernels=persistent --comm nccl
+refuses "what no program for a GPU does, written" "with --comm nccl, GPUs add their gradients in the middle" "$TENON" emit "$lenet" --target cuda --kernels=persistent --comm nccl
 same "emit --target cuda" "$("$TENON" emit "$mlp" --to cuda | sed "s/flags = \"[^\"]*\"//" | cksum)" "$("$TENON" emit "$mlp" --target cuda | sed "s/flags = \"[^\"]*\"//" | cksum)"
 for option in "--memory $work/plan.svg" "--ranks 2"; do
     # shellcheck disable=SC2086
@@ -102,8 +102,8 @@ same "what the job asks for" "$(job SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=3)" cpus-
 "$TENON" emit "$mlp" --to slurm --shards 3 --batch 60 > "$work/odd"
 grep -q "^#SBATCH --ntasks=1 .* 1 or 3, which divide the 3 shards" "$work/odd" && ok || bad "two ranks of three shards: $(grep ntasks "$work/odd")"
 
-refuses "a job whose number is forgotten" "^--max-restarts wants a number, not '--data'" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts --data x
-refuses "a job whose number is the end" "^--max-restarts wants a number, not ''" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts
+refuses "a job whose number is forgotten" "^--max-restarts needs a number, not '--data'" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts --data x
+refuses "a job whose number is the end" "^--max-restarts needs a number, not ''" env SLURM_JOB_ID=1 bash "$work/slurm/mlp.sbatch" --max-restarts
 succeeds "a job for GPUs" "$TENON" emit "$mlp" --to slurm --target cuda --shards 6 --batch 60 -o "$work/slurm-gpu"
 succeeds "it is a script" bash -n "$work/slurm-gpu/mlp.sbatch"
 grep -q "^#SBATCH --ntasks=6 .* 1, 3 or 6, which divide the 6 shards" "$work/slurm-gpu/mlp.sbatch" && grep -q "^#SBATCH --gpus-per-task=1" "$work/slurm-gpu/mlp.sbatch" &&

@@ -210,7 +210,7 @@ some "data missing on one" "rank 1 .*nowhere" mpirun $(one) "$work/mlp" "${quick
 build_mpi mlp "$work/hot" --set optimizer.lr=1e20
 some "a loss that is not finite" "rank [01] .*the loss is not finite" mpirun -n 2 "$work/hot" "${quick[@]}"
 some "bf16 by three" "power of two" mpirun -n 3 "$work/six" --wire bf16 "${quick[@]}"
-some "predict by two" "start one task" mpirun -n 2 "$work/mlp" predict --weights x --input y.csv
+some "predict by two" "start one rank" mpirun -n 2 "$work/mlp" predict --weights x --input y.csv
 refuses "a number of ranks that is none" "TENON_RANKS=abc in the environment" env TENON_RANKS=abc "$work/alone" "${quick[@]}"
 refuses "a launcher that this MPI does not know" "srun --mpi=pmix" env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$work/mlp" "${quick[@]}"
 

@@ -61,6 +61,6 @@ if part rotary; then
     echo "model m(x: f32[2, 8]) { h = dense(x, 400000) |> rotary |> flatten; $tail" > "$work/rotary.tn"
     same_result "wide rotary" "$work/rotary.tn"
     # If a thread cannot be created, the error names both numbers.
-    refuses "no memory for a stack" "stack of [0-9]+ bytes.*this one's has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 12000; exec '$work/p' info"
+    refuses "no memory for a stack" "stack of [0-9]+ bytes.*the stack of this thread has 131072 \(ulimit -s\)" bash -c "ulimit -s 128; ulimit -v 12000; exec '$work/p' info"
 fi
 finish

@@ -523,12 +523,12 @@ START_TEST(wrong_words_have_an_answer)
 {
     refuses("did you mean --epochs", "--epoch 3");
     refuses("did you mean predict", "predcit");
-    refuses("is no option of info", "info --epochs 3");
+    refuses("is not an option of info", "info --epochs 3");
     refuses("whole number from 1 to 1024", "--threads many");
     refuses("whole number", "--epochs 1.5");
-    refuses("--seed wants", "--seed -1");
+    refuses("--seed needs", "--seed -1");
     refuses("on or off", "--shuffle maybe");
-    refuses("--epochs wants N", "--epochs");
+    refuses("--epochs needs N", "--epochs");
     refuses("takes no value", "--strict=3");
     refuses("needs --checkpoint", "--resume");
     refuses("needs --checkpoint", "--checkpoint-every 5");

@@ -313,7 +313,7 @@ START_TEST(a_rank_with_another_secret_is_refused)
     Child zero = start(0, 2, 10);
     setenv("TENON_SECRET", "not the secret of the job", 1);
     for (int i = 0; i < 2; i++)
-        ends(start(1, 2, 5), 1, "has another secret than this one, which is that of TENON_SECRET");
+        ends(start(1, 2, 5), 1, "has a different secret; this rank uses the secret from TENON_SECRET");
     setenv("TENON_SECRET", SECRET, 1);
     Child one = start(1, 2, 5);
     ends(one, 0, NULL);
@@ -335,7 +335,7 @@ START_TEST(nobody_but_a_rank_ends_the_run)
         put(fd, &said.hello, sizeof said.hello);
         put(fd, end, sizeof end);
     }
-    ends(zero, 76, "ranks 1 of 2 (TENON_RANKS) have not come to 127.0.0.1:");
+    ends(zero, 76, "ranks 1 of 2 (TENON_RANKS) have not connected to 127.0.0.1:");
 }
 END_TEST
 
@@ -346,7 +346,7 @@ START_TEST(strangers_are_named)
     Seal seal;
     Record said;
     ck_assert(!greet("not the secret of the job", 2, TCP_DATA, &fd, &seal, &said));
-    ends(zero, 76, "; 1 others were sent away, the last one from 127.0.0.1:");
+    ends(zero, 76, "; 1 others were refused, the last one from 127.0.0.1:");
 }
 END_TEST
 
@@ -559,7 +559,7 @@ START_TEST(a_flood_changes_nothing)
         ends(start(1, 2, 10), 0, NULL);
         ends(zero, 0, NULL);
     } else {
-        ends(zero, 76, "ranks 1 of 2 (TENON_RANKS) have not come");
+        ends(zero, 76, "ranks 1 of 2 (TENON_RANKS) have not connected");
     }
     ck_assert_double_lt(clock_now() - began, 4);
     kill(flood, SIGKILL);
@@ -647,7 +647,7 @@ START_TEST(mpirun_has_a_secret)
     all_meet(2);
     const Child zero = start(0, 2, 1);
     setenv("OMPI_MCA_orte_precondition_transports", "92878d7a51d69cfe-b532a4560fc3c552", 1);
-    ends(start(1, 2, 1), 1, "which is that of OMPI_MCA_orte_precondition_transports");
+    ends(start(1, 2, 1), 1, "this rank uses the secret from OMPI_MCA_orte_precondition_transports");
     ends(zero, 76, "does not know the job's secret");
     setenv("OMPI_MCA_orte_precondition_transports", "0000000000000000-0000000000000000", 1);
     ends(start(0, 2, 1), 1, "no file for it can be made");

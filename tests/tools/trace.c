@@ -54,7 +54,7 @@ static void string(char to[TEXT])
             if (*at == 'u')
                 for (int k = 0; k < 4; k++)
                     if (++at == end || !strchr("0123456789abcdefABCDEF", *at))
-                        die("\\u wants four hex digits");
+                        die("\\u needs four hex digits");
         }
         if (n < TEXT - 1)
             to[n++] = *at;

@@ -178,7 +178,7 @@ START_TEST(verify_finds_damage)
     y->nin = 1;
     Node *flat = call1(&b, args(&b, "flatten"), y, "");
     flat->nin = 0;
-    ck_contains(graph_verify(b.g, b.d), "0 inputs, wants 1");
+    ck_contains(graph_verify(b.g, b.d), "0 inputs, needs 1");
     flat->nin = 1;
     ck_verify(&b);
     flat->layout = LAYOUT_LAST;

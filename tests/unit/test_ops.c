@@ -186,10 +186,10 @@ START_TEST(message_names_numbers_and_way_out)
     ck_contains(text, "use kernel <= 5, or a larger pad");
     ck_assert_ptr_null(dense(&b, h, 10, "d"));
     text = MESSAGES(&b);
-    ck_contains(text, "dense wants vectors (N, F), got (N, 16, 5, 5)");
+    ck_contains(text, "dense needs vectors (N, F), got (N, 16, 5, 5)");
     ck_contains(text, "flatten it first");
     ck_assert_ptr_null(conv(&b, call1(&b, args(&b, "flatten"), h, ""), 4, 1, "c"));
-    ck_contains(MESSAGES(&b), "conv2d wants images (N, C, H, W), got (N, 400)");
+    ck_contains(MESSAGES(&b), "conv2d needs images (N, C, H, W), got (N, 400)");
     ck_assert_int_eq(b.g->nparam, 0);
     arena_free(b.a);
 }
@@ -237,9 +237,9 @@ START_TEST(losses)
     ck_assert_str_eq(call_of(&b, y, true), "mse_plain(out, %0, %3, 16, 10)");
     ck_assert_ptr_null(call2(&b, "softmax_cross_entropy", x, target));
     ck_contains(MESSAGES(&b),
-                "softmax_cross_entropy wants one class number for each sample, got (N, 10)");
+                "softmax_cross_entropy needs one class number for each sample, got (N, 10)");
     ck_assert_ptr_null(call2(&b, "add", x, t));
-    ck_contains(MESSAGES(&b), "add wants numbers, got class numbers");
+    ck_contains(MESSAGES(&b), "add needs numbers, got class numbers");
     ck_assert_ptr_null(call2(&b, "mse", x, y));
     ck_contains(MESSAGES(&b), "mse of (N, 10) and (N): the shapes differ");
     arena_free(b.a);

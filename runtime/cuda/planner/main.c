@@ -269,7 +269,7 @@ static bool read_arguments(Planner *p, int argc, char **argv)
                 w);
     }
     if (!p->file)
-        die("which graphs? tenon-plan [options] FILE");
+        die("no file of graphs is given: tenon-plan [options] FILE");
     p->jobs = p->jobs < 1 ? 1 : p->jobs > JOBS ? JOBS : p->jobs;
     return false;
 }
