@@ -1,4 +1,4 @@
-# compiler.cmake -- the compiler: main.c, and a library of all rooms, which unit tests link, too.
+# compiler.cmake -- the compiler: main.c, and a library of all directories, which unit tests link, too.
 find_package(FLEX 2.6 REQUIRED)
 find_package(BISON 3.8 REQUIRED)
 
@@ -10,7 +10,7 @@ flex_target(lexer ${CMAKE_SOURCE_DIR}/grammar/lexer.l ${grammar}/lexer.c
             DEFINES_FILE ${grammar}/lexer.h)
 add_flex_bison_dependency(lexer parser)
 
-file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      compiler/base/*.c compiler/ir/*.c compiler/ops/*.c compiler/front/*.c
      compiler/passes/*.c compiler/emit/*.c compiler/cpu/*.c compiler/cuda/*.c compiler/scripts/*.c compiler/pictures/*.c
      compiler/tool/*.c)
@@ -27,7 +27,7 @@ foreach(template ${templates})
     list(APPEND arrays ${array})
 endforeach()
 
-add_library(tenoncore STATIC ${rooms} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
+add_library(tenoncore STATIC ${sources} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
 # The root of the sources is for "runtime/constants.h", the one header that the compiler shares with programs.
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar} ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")

@@ -1,6 +1,6 @@
 # tests.cmake -- one executable for each C file under tests/; ./check and ctest run them.
 #
-#   tests/unit     the rooms of the compiler
+#   tests/unit     the directories of the compiler
 #   tests/sweep    tenon-bench
 #   tests/kernels  each file for each instruction set of this machine, in f32 and f64
 #   tests/runtime  the runtime, with small programs that are written by hand

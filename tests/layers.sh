@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layers.sh -- fails on an include against the order of the rooms, on memory that does not come from the arena, on a CUDA
+# layers.sh -- fails on an include against the order of the directories, on memory that does not come from the arena, on a CUDA
 # emitter that scans the text that it has printed, on a pass that calls another pass, on a pass, operation or shared
 # emitter that asks which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
 # row in the table of headers (compiler/cpu/unit.c), and on an elementwise operation that two tests do not have.
@@ -36,7 +36,7 @@ scan() {
 comment='^[^:]*:[0-9]+:[[:space:]]*(\*|/\*|//)'
 close() { if [ $fine = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
 
-# compiler/ROOM/FILE may include its own room and the rooms below it; the grammar's outputs belong to front.
+# compiler/ROOM/FILE may include its own directory and those below it; the grammar's outputs belong to front.
 check_compiler() {
     local file=$1 room=$2 header to
     while read -r header; do
@@ -44,15 +44,15 @@ check_compiler() {
         '' | runtime/constants.h) continue ;;
         parser.h | lexer.h | grammar/*) to=grammar ;;
         */*) to=${header%%/*} ;;
-        *) [ -e "${file%/*}/$header" ] || bad "$file" "includes \"$header\" without its room"; continue ;;
+        *) [ -e "${file%/*}/$header" ] || bad "$file" "includes \"$header\" without its directory"; continue ;;
         esac
         if [ -z "${level[$to]:-}" ]; then
-            bad "$file" "includes \"$header\", which is no room of the compiler"
+            bad "$file" "includes \"$header\", which is no directory of the compiler"
         elif [ $to != grammar ] && [ ! -e "compiler/$header" ]; then
             bad "$file" "includes \"$header\", which is not there"
         elif [ $to = grammar ] || [ $room = grammar ]; then
             case $room,$to in front,* | grammar,grammar | grammar,front) ;; *,grammar) bad "$file" "includes \"$header\" of the grammar" ;;
-            *) [ "${level[$to]}" -lt "${level[$room]}" ] || bad "$file" "includes \"$header\": rooms of one level do not include each other" ;; esac
+            *) [ "${level[$to]}" -lt "${level[$room]}" ] || bad "$file" "includes \"$header\": directories of one level do not include each other" ;; esac
         elif [ "$to" != "$room" ] && [ "${level[$to]}" -ge "${level[$room]}" ]; then
             bad "$file" "includes \"$header\": $room may not look into $to"
         fi
@@ -120,7 +120,7 @@ check_elementwise() {
     done
 }
 
-# runtime/ROOM/FILE may include rt.h, its own room and the rooms below it; cpu/ is for generated code and for device code.
+# runtime/ROOM/FILE may include rt.h, its own directory and those below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
     while read -r header; do
@@ -128,7 +128,7 @@ check_runtime() {
         if [ -z "$header" ]; then
             continue
         elif [ -z "${rank[$to]:-}" ]; then
-            bad "$file" "includes \"$header\", which is no room of the runtime: paths start at runtime/"
+            bad "$file" "includes \"$header\", which is no directory of the runtime: paths start at runtime/"
         elif [ ! -e "runtime/$header" ]; then
             bad "$file" "includes \"$header\", which is not there"
         elif [ "$room" = cpu ] || [ "$room" = rt.h ]; then
@@ -202,13 +202,13 @@ for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done
 printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
 scan "$self"/*.[ch]
 expect() { if [ $fine = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL layers.sh does not see $1"; fi; }
-fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher room"
-fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a room of the same level"
+fine=1; check_compiler "$self/up.h" ir > /dev/null; expect "an include of a higher directory"
+fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of a directory of the same level"
 fine=1; check_compiler "$self/other.c" cpu > /dev/null; expect "a target that looks into another one"
 fine=1; check_cycles "$self"/circle*.c > /dev/null; expect "five files that call each other in a circle"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
-fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher room of the runtime"
-fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a room of the same level in the runtime"
+fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher directory of the runtime"
+fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a directory of the same level in the runtime"
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
