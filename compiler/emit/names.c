@@ -120,7 +120,7 @@ const char *name_of(Writer *w, const Node *n)
     else if (node_is(n, "conv2d_pack"))
         stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
                             node_int(n, "dx") ? "packed_dx" : "packed");
-    else if (node_is(n, "dense_turn"))
+    else if (node_is(n, "dense_transpose"))
         stem = arena_printf(w->arena, "%s_transposed", n->in[0]->name);
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);

@@ -8,8 +8,8 @@
  * rows (attribute rows = T).
  *
  * The bias is a separate op until pass fuse joins both: dense(x, w, bias?) with attribute act,
- * dense_dx(w, dy, y?) with attribute mask.  Pass layout puts a dense_turn, which transposes the
- * weights, before dense_dx when this is faster.
+ * dense_dx(w, dy, y?) with attribute mask.  If this is faster, pass layout puts a
+ * dense_transpose of the weights before dense_dx.
  */
 #include "ops/bias.h"
 #include "ops/check.h"
@@ -165,7 +165,7 @@ static void dense_kernel_dx(const Node *n, Call *c)
         kernel_wide(n, c, "dense_wide_dx");
         return;
     }
-    if (node_is(n->in[0], "dense_turn"))
+    if (node_is(n->in[0], "dense_transpose"))
         call_fn(c, "dense_dx_transposed");
     else
         call_product(c, "dense_dx");
@@ -196,7 +196,7 @@ static bool dense_shape_turn(Node *n, Diag *d)
 
 static void dense_kernel_turn(const Node *n, Call *c)
 {
-    call_fn(c, "dense_turn");
+    call_fn(c, "dense_transpose");
     call_out(c, n);
     call_in(c, n->in[0]);
     literal(n, c, false);
@@ -259,7 +259,7 @@ const Op op_dense[] = {
      .cost = dense_cost,
      .price = dense_price_dw,
      .kernel = dense_kernel_dw},
-    {.name = "dense_turn",
+    {.name = "dense_transpose",
      .brief = "weights of dense in the order in which dense_dx reads them",
      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
      .flags = OP_HIDDEN | OP_PACK,

@@ -63,7 +63,7 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
 
     if (node_attr(n, "wide"))
         p->algorithm = "all samples at once";
-    if (node_is(n->in[0], "dense_turn") || node_attr(n, "wide")) {
+    if (node_is(n->in[0], "dense_transpose") || node_attr(n, "wide")) {
         price_panels(p, m, 1, all, k, (double)o);
     } else {
         const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows,

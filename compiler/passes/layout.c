@@ -217,7 +217,7 @@ static Node *transposed(Graph *g, Node *w, const Node *dx, const Options *o)
     const int64_t count =
         round_up(node_attr(dx, "x_shape")->list[0], 2 * o->vector) * node_int(dx, "units");
 
-    const Op *op = op_find("dense_turn");
+    const Op *op = op_find("dense_transpose");
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->op == op && g->node[i]->in[0] == w)
             return g->node[i];

@@ -98,9 +98,9 @@ static KERNEL void wino_pack_1(real *y, const real *a, int unit)
     wino_pack(y, a, (Conv){ .n = 16, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8, .pool = 2 }, 2, unit, 64);
 }
 
-static KERNEL void dense_turn_1(real *y, const real *a, int unit)
+static KERNEL void dense_transpose_1(real *y, const real *a, int unit)
 {
-    dense_turn(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 64);
+    dense_transpose(y, a, (Dense){ .n = 16, .k = 500, .o = 10 }, unit, 64);
 }
 
 static KERNEL void conv2d_pack_dx_1(real *y, const real *a, int unit)
@@ -241,7 +241,8 @@ static void train_prepare(const Rt *r, char *t, int unit)
 
     /* lenet.tn:11  return dense(h, classes) */
     /* (5120) */
-    dense_turn_1(FIXED(real, DENSE2_WEIGHT_TRANSPOSED), FIXED(real, DENSE2_WEIGHT), unit); TICK(2);
+    dense_transpose_1(FIXED(real, DENSE2_WEIGHT_TRANSPOSED), FIXED(real, DENSE2_WEIGHT),
+        unit); TICK(2);
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* (26000) */
@@ -672,7 +673,7 @@ static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {nonfinite_0, 
 static const RtCall calls[] = {
     {"conv1", "conv2d_pack_1", "lenet.tn:8", 0, "", 0, 0.3097, 5200},
     {"conv2", "wino_pack_1", "lenet.tn:9", 0, "", 0, 11.93, 2.843e+05},
-    {"dense2", "dense_turn_1", "lenet.tn:11", 0, "", 0, 1.183, 4e+04},
+    {"dense2", "dense_transpose_1", "lenet.tn:11", 0, "", 0, 1.183, 4e+04},
     {"conv2", "conv2d_pack_dx_1", "lenet.tn:9", 0, "", 0, 2.669, 2.04e+05},
     {"image", "rt_input", "lenet.tn:7", 0, "", 0, 32.37, 8.028e+05},
     {"conv1", "conv2d_pool_1", "lenet.tn:8", 576000, "samples in lanes, pooled before tanh", 5.76e+05, 1232, 2.27e+06},

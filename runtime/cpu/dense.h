@@ -218,7 +218,7 @@ RT_INLINE void dense_dx(real *restrict dx, const real *restrict w, const real *r
 
 /* Transposes V inputs by V outputs to rows of P reals.  Elements outside of W are 0; elements
  * outside of the copy are not stored. */
-RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
+RT_INLINE void dense_transpose_square(real *to, const real *w, Dense d, int k, int o)
 {
     vec x[V];
     RT_UNROLL
@@ -232,17 +232,17 @@ RT_INLINE void dense_turn_square(real *to, const real *w, Dense d, int k, int o)
 }
 
 /* This unit of `units` transposes its share: some of the halves of panels. */
-RT_INLINE void dense_turn(real *restrict transposed, const real *restrict w, Dense d, int unit,
-                          int units)
+RT_INLINE void dense_transpose(real *restrict transposed, const real *restrict w, Dense d, int unit,
+                               int units)
 {
     const int halves = 2 * DENSE_PANELS(d.k);
     for (int h = halves * unit / units; h < halves * (unit + 1) / units; h++)
         for (int o = 0; o < d.o; o += V)
-            dense_turn_square(transposed + ((int64_t)(h / 2) * d.o + o) * P + h % 2 * V, w, d,
-                              h * V, o);
+            dense_transpose_square(transposed + ((int64_t)(h / 2) * d.o + o) * P + h % 2 * V, w, d,
+                                   h * V, o);
 }
 
-/* dense_dx with the copy of dense_turn. */
+/* dense_dx with the copy of dense_transpose. */
 RT_INLINE void dense_dx_transposed(real *restrict dx, const real *restrict transposed,
                                    const real *restrict dy, Mask mask, const real *restrict y,
                                    Dense d)

@@ -70,7 +70,7 @@ RT_INLINE void dense_wide_dx(real *dx, const real *restrict w, const real *dy, M
     real transposed[d.o * P] __attribute__((aligned(64)));
     for (int h = 0; h < 2; h++)
         for (int o = 0; o < d.o; o += V)
-            dense_turn_square(transposed + o * P + h * V, w, d, unit * P + h * V, o);
+            dense_transpose_square(transposed + o * P + h * V, w, d, unit * P + h * V, o);
     for (int s = 0; s < r->shards; s++) {
         real *to = (real *)dense_wide_at(dx, r, s);
         const real *from = dense_wide_at(dy, r, s), *seen = y ? dense_wide_at(y, r, s) : NULL;

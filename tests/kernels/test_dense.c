@@ -57,8 +57,8 @@ START_TEST(products)
 
     real *transposed = buffer(DENSE_TRANSPOSED(d.k, d.o));
     for (int unit = 0; unit < 3; unit++)
-        dense_turn(transposed, p, d, unit, 3);
-    check_guard(transposed, DENSE_TRANSPOSED(d.k, d.o) * (int64_t)sizeof(real), "dense_turn");
+        dense_transpose(transposed, p, d, unit, 3);
+    check_guard(transposed, DENSE_TRANSPOSED(d.k, d.o) * (int64_t)sizeof(real), "dense_transpose");
     dense_dx_transposed(dx, transposed, dy, d_relu, x, d);
     check_close(dx, expect_dx, nx, "dense_dx_transposed");
     check_guard(dx, nx * (int64_t)sizeof(real), "dense_dx_transposed");
@@ -123,7 +123,7 @@ START_TEST(teams)
                         buffer(nx),
                         buffer(nx),
                         random_buffer(DENSE_COUNT(d.k, d.o), 5)};
-        dense_turn(s[i].transposed, s[i].p, d, 0, 1);
+        dense_transpose(s[i].transposed, s[i].p, d, 0, 1);
     }
     share_dense(&s[0]);
     as_team(_i % 2 ? 3 : 7, share_dense, &s[1]);
@@ -133,8 +133,8 @@ START_TEST(teams)
     check_same(s[1].dx_transposed, s[0].dx_transposed, nx * each, "dense_dx_transposed by a team");
     check_same(s[1].dw, s[0].dw, DENSE_COUNT(d.k, d.o) * each, "dense_dw by a team");
     for (int i = 0; i < 2; i++)
-        release(10, s[i].x, s[i].p, s[i].transposed, s[i].bias, s[i].dy, s[i].y, s[i].sparse, s[i].dx,
-                s[i].dx_transposed, s[i].dw);
+        release(10, s[i].x, s[i].p, s[i].transposed, s[i].bias, s[i].dy, s[i].y, s[i].sparse,
+                s[i].dx, s[i].dx_transposed, s[i].dw);
     release(1, w);
 }
 END_TEST
@@ -206,11 +206,11 @@ START_TEST(wide)
     const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o;
     Layer l = layer_of(d, 3), out = layer_of(d, 3);
     real *w = random_buffer((int64_t)d.o * d.k, 2), *p = panels(w, d),
-         *bias = random_buffer(d.o, 3), *transposed = buffer(DENSE_TRANSPOSED(d.k, d.o)), *y = buffer(ny),
-         *dx = buffer(nx), *expect = buffer(nx);
+         *bias = random_buffer(d.o, 3), *transposed = buffer(DENSE_TRANSPOSED(d.k, d.o)),
+         *y = buffer(ny), *dx = buffer(nx), *expect = buffer(nx);
     const Rt r = {.shard = l.memory, .shard_bytes = l.shard_bytes, .shards = l.shards};
 
-    dense_turn(transposed, p, d, 0, 1);
+    dense_transpose(transposed, p, d, 0, 1);
     for (int unit = 0; unit < DENSE_WIDE_UNITS(d.o); unit++)
         dense_wide((real *)(out.memory + out.dy), (real *)(l.memory + l.x), p, bias, v_relu, d, &r,
                    unit);

@@ -45,7 +45,7 @@ if part prices; then
     "$TENON" emit $convs --cpu x86-64-v3 | sed -n 's/^    {"\([^"]*\)", "\([a-z][^"]*\)", "convs.tn:.*/\1 \2/p' > "$work/rows"
     unnamed=$(grep -E ' (conv2d|wino|dense)' "$work/rows" | grep -vE '^(d?conv[0-9]|d?dense[0-9]|dh )' || true)
     same "rows of the account that name no layer" "none $unnamed" "none "
-    for row in 'conv1 (conv2d|wino)_pack' 'conv3 (conv2d|wino)_pack' 'dense1 dense_turn' 'dense1 dense_dx'; do
+    for row in 'conv1 (conv2d|wino)_pack' 'conv3 (conv2d|wino)_pack' 'dense1 dense_transpose' 'dense1 dense_dx'; do
         grep -Eq "^$row" "$work/rows" && ok || bad "the account has no row $row: $(cat "$work/rows")"
     done
     # The step of more threads than this machine has, predicted by tenon.
