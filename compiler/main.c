@@ -1,9 +1,10 @@
 /* main.c -- tenon: from a model file to a program that trains it.
  *
- *   front   text -> graphs            front/, grammar/
- *   passes  graphs -> planned step    passes/, ops/
- *   emit    step -> C or CUDA         emit/ with cpu/ or cuda/
- *   tool    C or CUDA -> executable   tool/
+ *   front   text -> graphs                       front/, grammar/
+ *   passes  graphs -> planned step               passes/, ops/
+ *   emit    step -> C (cpu/target.c)             emit/ with cpu/ or cuda/
+ *           step -> calls -> launches -> CUDA    (cuda/target.c)
+ *   tool    C or CUDA -> executable              tool/
  */
 #include "ir/target.h"
 #include "tool/process.h"
@@ -32,9 +33,16 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return false;
     if (c->kind == COMMAND_CHECK)
         return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
-    if (!tool_begin(c, &f, d))
+    if (!tool_begin(c, &f, d) || !plan(&f, &c->options, d) || !tool_targets(c, &f, d))
         return false;
-    return plan(&f, &c->options, d) && tool_finish(c, &f, d);
+    switch (c->kind) {
+    case COMMAND_SHOW:
+        return tool_show(c, &f, d);
+    case COMMAND_EMIT:
+        return tool_emit(c, &f, d);
+    default:
+        return tool_build(c, &f, d);
+    }
 }
 
 typedef struct Words {

@@ -212,8 +212,9 @@ static bool write_emitted(Arena *a, const Command *c, const char *name, const ch
     return !error;
 }
 
-static bool emit(Arena *a, const Command *c, const Front *f, Diag *d)
+bool tool_emit(const Command *c, const Front *f, Diag *d)
 {
+    Arena *a = diag_arena(d);
     const Graph *g = f->train ? f->train : f->test;
     const EmitInput in = tool_emit_input(c, f);
     if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
@@ -272,8 +273,9 @@ static const char *built_with(Arena *a, const Command *c)
                                : c->flags;
 }
 
-static bool build_command(Arena *a, const Command *c, const Front *f, Diag *d)
+bool tool_build(const Command *c, const Front *f, Diag *d)
 {
+    Arena *a = diag_arena(d);
     Paths paths;
     if (!paths_find(a, &paths, d))
         return false;
@@ -323,9 +325,12 @@ static bool show_cuda(Arena *a, const Command *c, const Front *f, Diag *d)
     return plan_graphs(a, c, &emit, &plan, &n, d) && show_gpu(a, &emit, d);
 }
 
-static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
+bool tool_show(const Command *c, const Front *f, Diag *d)
 {
+    Arena *a = diag_arena(d);
     Graph *g = f->train;
+    if (!g)
+        return true;
     if (c->options.cuda)
         return show_cuda(a, c, f, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))
@@ -343,9 +348,8 @@ static bool show(Arena *a, const Command *c, const Front *f, Diag *d)
     return true;
 }
 
-bool tool_finish(const Command *c, const Front *f, Diag *d)
+bool tool_targets(const Command *c, const Front *f, Diag *d)
 {
-    Arena *a = diag_arena(d);
     const EmitTarget *t = target(&c->options);
     const EmitInput in = tool_emit_input(c, f);
     const bool shows = c->kind == COMMAND_SHOW && f->train;
@@ -353,18 +357,11 @@ bool tool_finish(const Command *c, const Front *f, Diag *d)
     if ((tool_makes_program(c) || shows || dumps_calls(c)) && t->able && !t->able(&in, d))
         return false;
     if (dumps_calls(c)) {
-        Text calls = text_new(a);
+        Text calls = text_new(diag_arena(d));
         t->calls(&in, &calls);
         fputs(calls.s, stderr);
     }
-    switch (c->kind) {
-    case COMMAND_SHOW:
-        return !f->train || show(a, c, f, d);
-    case COMMAND_EMIT:
-        return emit(a, c, f, d);
-    default:
-        return build_command(a, c, f, d);
-    }
+    return true;
 }
 
 bool tool_flush(Diag *d)

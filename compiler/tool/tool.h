@@ -8,8 +8,12 @@
 bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
 /* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
-/* After the passes: emits, compiles, prints or runs, as the command says. */
-bool tool_finish(const Command *c, const Front *f, Diag *d);
+/* After the passes: reports what the target cannot do; prints --dump=calls. */
+bool tool_targets(const Command *c, const Front *f, Diag *d);
+bool tool_show(const Command *c, const Front *f, Diag *d);  /* tables of the planned step */
+bool tool_emit(const Command *c, const Front *f, Diag *d);  /* text to a file or to stdout */
+bool tool_build(const Command *c, const Front *f, Diag *d); /* text to a program; `run` starts it */
+
 bool tool_makes_program(const Command *c); /* build, run, and emit of C or CUDA */
 EmitInput tool_emit_input(const Command *c, const Front *f);
 bool tool_flush(Diag *d); /* flushes stdout; false, with an error, if stdout is full or closed */
