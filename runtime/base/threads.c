@@ -77,6 +77,26 @@ int threads_start(pthread_t *id, void *(*run)(void *), void *arg)
     return error;
 }
 
+void threads_condition(pthread_cond_t *c)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+struct timespec threads_after(double seconds)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)seconds;
+    t.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
 typedef struct Call {
     int (*run)(void *);
     void *arg;

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  The default
  * would be the shell's limit (ulimit -s), and only 2 MB if that limit is "unlimited". */
@@ -23,6 +24,10 @@ int threads_start(pthread_t *id, void *(*run)(void *),
 /* Calls run(arg) on this thread, the program's first, if its stack is large enough; else on another
  * thread, while this thread waits and blocks signals. */
 int threads_run(int (*run)(void *), void *arg);
+/* A condition with time limits by threads_after.  They count on CLOCK_MONOTONIC: the default,
+ * CLOCK_REALTIME, can be set, and a wait would last longer by the seconds that it is set back. */
+void threads_condition(pthread_cond_t *c);
+struct timespec threads_after(double seconds); /* from now */
 /* Threads that are started from now on have this affinity mask (a cpu_set_t, which must stay
  * valid); NULL: the mask of the thread that starts them. */
 void threads_mask(const void *set, size_t size);

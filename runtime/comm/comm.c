@@ -191,9 +191,7 @@ typedef struct Guard {
 static void *count_seconds(void *arg)
 {
     Guard *g = arg;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)g->limit + 1;
+    const struct timespec until = threads_after(g->limit + 1);
     pthread_mutex_lock(&g->lock);
     for (int rc = 0; !g->done && rc == 0;)
         rc = pthread_cond_timedwait(&g->over, &g->lock, &until);
@@ -207,12 +205,9 @@ static void *count_seconds(void *arg)
 
 static void guard_begin(Guard *g, double limit, int speaks, const char *late)
 {
-    pthread_condattr_t monotonic;
     *g = (Guard){.limit = limit, .speaks = speaks, .late = late};
     pthread_mutex_init(&g->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&g->over, &monotonic);
+    threads_condition(&g->over);
     if (threads_start(&g->thread, count_seconds, g) != 0)
         rt_die("no thread could be started");
 }

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "files/lease.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "files/file.h"
 #include "files/names.h"
 #include "files/owner.h"
@@ -181,11 +182,9 @@ static void *lease_thread(void *arg)
 {
     Lease *l = arg;
     char text[TEXT];
-    struct timespec next;
-    clock_gettime(CLOCK_REALTIME, &next);
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
-        next.tv_sec += LEASE_BEAT_MS / 1000;
+        const struct timespec next = threads_after(1e-3 * LEASE_BEAT_MS);
         while (!l->end && pthread_cond_timedwait(&l->ends, &l->lock, &next) != ETIMEDOUT)
             ;
         if (l->end)
@@ -196,7 +195,6 @@ static void *lease_thread(void *arg)
         /* After a failed write, other runs see no heartbeat; lease_check finds a new owner. */
         if (pwrite(l->fd, text, (size_t)n, 0) == n)
             fdatasync(l->fd);
-        clock_gettime(CLOCK_REALTIME, &next);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -208,7 +206,7 @@ static void start_beat(Lease *l)
     sigset_t all, old;
     sigfillset(&all);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->ends, NULL);
+    threads_condition(&l->ends);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     const int error = pthread_create(&l->thread, NULL, lease_thread, l);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

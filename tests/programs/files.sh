@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # files.sh -- files that runs write are complete, readable, and never those of another run.  Tested with long names and flags, two runs
 # that write one file, links and pipes at the path, runs that are killed while they write, disks that lose a bit, and file systems
-# without locks.
+# without locks or with a clock that is set back.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -122,8 +122,16 @@ lease 0123456789abcdef-7-7 0000000003 > "$work/silent/.tenon-lease"
 lease 0123456789abcdef-7-7 0000000003 > "$work/alive/.tenon-lease"
 "${lockless[@]}" "${p[@]}" --checkpoint "$work/silent" > "$work/silent.out" 2>&1 & silent=$!
 "${lockless[@]}" "${p[@]}" --checkpoint "$work/alive" > "$work/alive.out" 2>&1 & alive=$!
+# The system clock steps back by 1000 s before the first heartbeat: the heartbeat goes on.
+set_back=$SECONDS
+env FAULT_CLOCK=1000 "${lockless[@]}" "${forever[@]}" --checkpoint "$work/set-back" > /dev/null 2>&1 & stepped=$!
 sleep 1
 lease 0123456789abcdef-7-7 0000000004 > "$work/alive/.tenon-lease"
+beat() { sed -n 's/.* beat 0*\([1-9][0-9]*\) .*/\1/p' "$work/set-back/.tenon-lease" 2> /dev/null || true; }
+for ((i = 0; i < 600; i++)); do [ "$(beat)" ] && break; sleep 0.05; done
+beats=$(beat)
+[ -n "$beats" ] && [ $((2 * beats)) -le $((SECONDS - set_back + 1)) ] && ok || bad "${beats:-no} heartbeats in $((SECONDS - set_back)) s after the clock was set back"
+kill -TERM $stepped; wait $stepped 2> /dev/null || true
 
 for error in 9 38 95; do                                 # EBADF, ENOSYS, ENOTSUP
     dir=$work/lease-$error

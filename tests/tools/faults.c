@@ -1,7 +1,9 @@
-/* faults.c -- LD_PRELOAD: a machine whose files fail as the environment says.
+/* faults.c -- LD_PRELOAD: a machine whose files or clock fail as the environment says.
  *
  *   FAULT_FLOCK=ERRNO     flock fails with this number, as on file systems without locks
  *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
+ *   FAULT_CLOCK=SECONDS   the system clock, as the program reads it, is ahead of the clock on which the kernel
+ *                         ends waits: so it is after a step back
  *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
  */
 #define _GNU_SOURCE
@@ -12,6 +14,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 int flock(int fd, int how)
@@ -36,6 +40,15 @@ ssize_t write(int fd, const void *bytes, size_t n)
     memcpy(copy, bytes, n);
     copy[n / 2] ^= 4;
     return real(fd, copy, n);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    const char *seconds = getenv("FAULT_CLOCK");
+    const int rc = (int)syscall(SYS_clock_gettime, clock, t);
+    if (rc == 0 && seconds && clock == CLOCK_REALTIME)
+        t->tv_sec += atoi(seconds);
+    return rc;
 }
 
 int fsync(int fd)
