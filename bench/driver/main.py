@@ -92,7 +92,7 @@ def summary(bench, results, out, o, began):
     extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if not o.quick and re.search(o.work, "convolutions") else []}
     accounts(bench, results, v3)
     facts = machine(bench)
-    facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.time() - began) / 60:.0f} minutes in all"
+    facts["measured"] = f"{o.rounds} rounds of bursts of {o.seconds:g} s, {(time.monotonic() - began) / 60:.0f} minutes in all"
     how = "bench/run" + (" --quick" if o.quick else "") + (" --isa avx2" if o.isa == "avx2" else "") + (f" --work '{o.work}'" if o.work else "") + (f" --peer '{o.peer}'" if o.peer else "")
     how += (f" --rounds {o.rounds}" if o.rounds != 5 else "") + (f" --seconds {o.seconds:g}" if o.seconds != 0.5 else "")
     how += f" --out {o.out}" if o.out else ""
@@ -117,7 +117,7 @@ def main():
         return re.search(o.peer, p.name) and (p.quick or not o.quick)
     if not works or not any(map(chosen, PEERS)):
         sys.exit("run: nothing of that name: " + "; ".join([w.name for w in WORKS] + [p.name for p in PEERS]))
-    began = time.time()
+    began = time.monotonic()
     try:
         bench.build_tenon()
         absent, results = Absent(bench), []

@@ -26,7 +26,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-static const long QUARTER = 250000000; /* nanoseconds between two checks for questions */
+static const double QUARTER = 0.25; /* seconds between two checks for questions */
 
 static Post *post_of(const Posts *q, int64_t number)
 {
@@ -102,11 +102,7 @@ static bool advance_posts(CommState *s, int64_t next)
 /* Waits until something is posted, at most a quarter of a second. */
 static void wait_for_post(Posts *q)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += QUARTER;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
+    const struct timespec t = threads_after(QUARTER);
     pthread_cond_timedwait(&q->posted, &q->lock, &t);
 }
 
@@ -163,7 +159,7 @@ void comm_start(CommState *s)
     Posts *q = &s->posts;
     s->since = clock_now();
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->posted, NULL);
+    threads_condition(&q->posted);
     pthread_cond_init(&q->finished, NULL);
     if (threads_start(&q->thread, post_thread, s) != 0)
         rt_die("no thread could be started");

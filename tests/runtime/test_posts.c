@@ -6,6 +6,8 @@
  * 4.
  */
 #include "mailbox.h"
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -161,6 +163,45 @@ START_TEST(in_order_over_slow_links)
 }
 END_TEST
 
+/* ---- the clock of the system */
+
+static time_t ahead;                                  /* seconds by which CLOCK_REALTIME was set back since it was read */
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    const int rc = (int)syscall(SYS_clock_gettime, clock, t);
+    if (rc == 0 && clock == CLOCK_REALTIME)
+        t->tv_sec += ahead;
+    return rc;
+}
+
+static atomic_int looks;
+
+static int look(int tag)
+{
+    atomic_fetch_add(&looks, tag == TAG_ASK);
+    return -1;
+}
+
+/* A rank that computes looks for questions a few times a second, also after the clock was set back.  A rank that asks
+ * waits 3 seconds for the answer. */
+START_TEST(a_rank_that_computes_answers)
+{
+    static const RtTransport idle = {.name = "idle", .waiting = look};
+    Rank *x = &rank[0];
+    ahead = 1000;
+    x->comm = (Comm){.size = 2, .state = &x->state};
+    x->state = (CommState){.t = &idle, .comm = &x->comm};
+    pthread_mutex_init(&x->state.lock, NULL);
+    const double began = clock_now();
+    comm_start(&x->state);
+    while (atomic_load(&looks) < 3 && clock_now() - began < 60)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(&looks), 3);
+    ck_assert_double_ge(clock_now() - began, 0.7);     /* it sleeps between two looks */
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts");
@@ -169,6 +210,7 @@ int main(void)
     tcase_add_loop_test(t, the_last_first, 0, MANY);
     tcase_add_loop_test(t, the_last_first_over_slow_links, 0, MANY);
     tcase_add_loop_test(t, in_order_over_slow_links, 0, MANY);
+    tcase_add_test(t, a_rank_that_computes_answers);
     suite_add_tcase(s, t);
     return mailbox_run(s);
 }
