@@ -20,7 +20,7 @@ HostShare place_share(const RankCores *rank, int ranks, int own)
                 s.index += k < own;
         }
         if (rank[r].cores < rank[r].machine / here)
-            s.bound = r;
+            s.bound = r, s.part = rank[r].machine / here;
         if (r == own)
             s.here = here, s.sharing = sharing;
     }
@@ -53,15 +53,14 @@ static void note_binding(const RankCores *all, const HostShare *s, const Options
     if (s->bound < 0 || o->threads_given || (c->size == 1 && !mpirun))
         return;
     const RankCores *r = &all[s->bound];
-    const int part = r->machine / s->here;
     const char *who =
         c->size > 1 ? rt_format("rank %d (%s)", s->bound, comm_host(c, s->bound)) : "this process";
     rt_note("%s is bound to %d of %d cores: %s", who, r->cores, r->machine,
             mpirun ? rt_format("mpirun --bind-to none, or --map-by slot:PE=%d --bind-to core, "
                                "gives it %d",
-                               part, part)
-            : srun ? rt_format("srun --cpus-per-task with %d cores gives it more", part)
-                   : rt_format("bind it to %d cores, or to none", part));
+                               s->part, s->part)
+            : srun ? rt_format("srun --cpus-per-task with %d cores gives it more", s->part)
+                   : rt_format("bind it to %d cores, or to none", s->part));
 }
 
 static void note_threads(const Options *o, int cores, double quota)

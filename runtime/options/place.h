@@ -23,6 +23,7 @@ typedef struct HostShare {
     int here;           /* ranks of the host */
     int sharing, index; /* number of these with the same mask; index of this rank among them */
     int bound; /* the first rank of the run with fewer cores than its part of its host; -1: none */
+    int part;  /* the cores of that host for each of its ranks */
 } HostShare;
 HostShare place_share(const RankCores *rank, int ranks, int own);
 

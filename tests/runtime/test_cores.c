@@ -334,6 +334,11 @@ START_TEST(ranks_share_a_host)
     ck_assert_int_eq(place_share(small, 2, 1).bound, -1);
     const RankCores many[] = {{1, 0, 1, 2}, {1, 0, 1, 2}, {1, 0, 1, 2}};
     ck_assert_int_eq(place_share(many, 3, 1).bound, -1);
+    const RankCores uneven[] = {{7, 0, 16, 16}, {1, 1, 1, 16}, {2, 1, 1, 16}, {4, 1, 1, 16}, {8, 1, 1, 16}};
+    s = place_share(uneven, 5, 0); /* alone on its host; the bound rank is one of four */
+    ck_assert_int_eq(s.here, 1);
+    ck_assert_int_eq(s.bound, 1);
+    ck_assert_int_eq(s.part, 4);
 }
 END_TEST
 
