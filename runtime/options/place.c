@@ -145,9 +145,9 @@ const char *place_text(const Options *o)
     int i = 0;
     while (strcmp(words[i].limit, o->limited_by) != 0)
         i++;
-    const char *of = strcmp(o->limited_by, "affinity") == 0
-                         ? rt_format("%d of %d", o->cores.cores, o->cores.machine)
-                         : rt_format("%d", o->cores.cores);
-    return rt_format("%d on %s core%s%s; %s", o->threads, of, o->cores.machine == 1 ? "" : "s",
+    const bool affinity = strcmp(o->limited_by, "affinity") == 0;
+    const int cores = affinity ? o->cores.machine : o->cores.cores;
+    const char *some = affinity ? rt_format("%d of ", o->cores.cores) : "";
+    return rt_format("%d on %s%d core%s%s; %s", o->threads, some, cores, cores == 1 ? "" : "s",
                      words[i].text, o->place.pin && o->cores.real ? "pinned" : "not pinned");
 }

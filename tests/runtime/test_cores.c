@@ -374,6 +374,11 @@ START_TEST(threads_follow_cores_and_options)
     mask("0-2,8");
     o = place(NULL, NULL);
     ck_assert_str_eq(place_text(&o), "3 on 3 of 8 cores, limited by the affinity mask; not pinned");
+    mask("3");
+    o = place(NULL, NULL);
+    ck_assert_str_eq(place_text(&o), "1 on 1 of 8 cores, limited by the affinity mask; not pinned");
+    o = place("1", NULL);
+    ck_assert_str_eq(place_text(&o), "1 on 1 core, set by --threads; not pinned");
     mask("0-1,4-5");
     o = place(NULL, NULL);
     ck_assert_str_eq(place_text(&o), "4 on 4 of 8 cores, limited by the affinity mask; pinned");
