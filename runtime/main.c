@@ -21,8 +21,7 @@
  * they are read. */
 static void compare_requests(const Options *o, Comm *c)
 {
-    const double option[] = {(double)o->seed,
-                             (double)o->epochs,
+    const double option[] = {(double)o->epochs,
                              (double)o->limit,
                              o->shuffle,
                              o->stop_at,
@@ -40,6 +39,7 @@ static void compare_requests(const Options *o, Comm *c)
                              o->link,
                              o->scale};
     Hash h = hash_new();
+    hash_add(&h, &o->seed, sizeof o->seed); /* all 64 bits: a double has 53 */
     hash_add(&h, option, sizeof option);
     comm_same(c, (uint64_t)o->command, "another command");
     comm_same(c, hash_end(&h), "other options");

@@ -185,6 +185,8 @@ some "3 ranks, 8 shards" "number of ranks 3 does not fit 8 shards: possible are 
 # shellcheck disable=SC2046
 {
 some "other seeds" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" "${quick[@]}" --seed 7
+some "other seeds that are equal as double" "rank 1 \(.*\) has other options than rank 0" \
+    mpirun $(one) "$work/mlp" "${quick[@]}" --seed 9007199254740992 : $(one) "$work/mlp" "${quick[@]}" --seed 9007199254740993
 some "other programs" "rank 1 \(.*\) has another program" mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/six" "${quick[@]}"
 small_mnist "$work/other" 641 300 || true
 some "other data" "rank 1 \(.*\) has other training data" mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" --epochs 1 --data "$work/other"
