@@ -96,6 +96,13 @@ void log_count(Log *l, const char *name, int64_t value)
     l->n += snprintf(l->line + l->n, sizeof l->line - (size_t)l->n, "%lld", (long long)value);
 }
 
+void log_unsigned(Log *l, const char *name, uint64_t value)
+{
+    key(l, name);
+    l->n +=
+        snprintf(l->line + l->n, sizeof l->line - (size_t)l->n, "%llu", (unsigned long long)value);
+}
+
 void log_real(Log *l, const char *name, double value)
 {
     key(l, name);

@@ -21,6 +21,7 @@ void log_keep_messages(const Log *l); /* records each message of this process (e
 void log_begin(Log *l, const char *event);
 void log_text(Log *l, const char *key, const char *value);
 void log_count(Log *l, const char *key, int64_t value);
+void log_unsigned(Log *l, const char *key, uint64_t value);
 void log_real(Log *l, const char *key, double value); /* NaN and infinity become null */
 void log_end(Log *l); /* writes the line in one write; if the write fails, the record is lost */
 

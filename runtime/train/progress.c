@@ -50,7 +50,7 @@ void progress_start(Trainer *t)
     log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
     log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));
     log_count(l, FIELD(start, samples), t->data->n);
-    log_count(l, FIELD(start, seed), (int64_t)t->o->seed);
+    log_unsigned(l, FIELD(start, seed), t->o->seed);
     log_count(l, FIELD(start, epochs), t->o->epochs);
     log_count(l, FIELD(start, epoch), t->at.epoch);
     log_count(l, FIELD(start, step), t->at.step);

@@ -89,10 +89,11 @@ head -n 3 < gone > /dev/null &
 same "exit code without the log's reader" 0 $?
 same "a note of the log's reader" 1 "$(grep -c "the log gone cannot be written: Broken pipe" err)"
 [ -s w.safetensors ] && compgen -G "c5/step-*.safetensors" > /dev/null && ok || bad "no weights without the log's reader"
-{ "$work/p" --log closed.jsonl --epochs 200 --save w2.safetensors 2> err; echo $? > code; } | head -n 1 > /dev/null
+{ "$work/p" --log closed.jsonl --epochs 200 --seed 18446744073709551615 --save w2.safetensors 2> err; echo $? > code; } | head -n 1 > /dev/null
 same "exit code without a pager" 0 "$(cat code)"
 same "a note of the pager" 1 "$(grep -c "standard output cannot be written: Broken pipe; the run goes on" err)"
 records "without a pager" closed.jsonl 200
+same "a seed of 64 bits in the log" "18446744073709551615 " "$(field closed.jsonl start seed)"
 [ -s w2.safetensors ] && ok || bad "no weights without a pager"
 { sleep 0.2; "$work/p" --log closed.jsonl > /dev/full 2>&1; echo $? > code; } | true
 same "exit code without standard output and stderr" 0 "$(cat code)"
