@@ -31,6 +31,30 @@ expect 6 "^plan 0 "
 expect 7 "^plan 1 "
 expect 8 "^none .*tensor x has a size of 4000000000"
 
+# A process that ends takes only its current line with it.
+cat > "$work/ends.c" << 'END'
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+char *strdup(const char *s)
+{
+    const size_t n = strlen(s) + 1;
+    if (strcmp(s, "exits") == 0)
+        _exit(3);
+    if (strcmp(s, "killed") == 0)
+        raise(SIGKILL);
+    return memcpy(malloc(n), s, n);
+}
+END
+cc -shared -fPIC "$work/ends.c" -o "$work/ends.so"
+printf '%s\n' exits killed "conv x" > "$work/graphs"
+LD_PRELOAD="$work/ends.so" plan "$work/graphs" > "$work/answers"
+expect 1 "^none .*planner ended with exit code 3$"
+expect 2 "^none .*planner ended by signal 9$"
+expect 3 "^none .*conv x"
+
 # A stored plan is loaded in milliseconds for the same GPU, driver and cuDNN.  For another one it is not used: the
 # plan is made again and stored.
 load() { "$bin/tests/tenon-load" "$@" 2>&1 | tr '\n' ' '; }

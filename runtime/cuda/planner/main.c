@@ -118,8 +118,10 @@ static void plan_line(const Planner *p, int i)
 {
     Answer *a = &p->answer[i];
     const double start = now_ms();
+    a->by = getpid(), a->state = AT_WORK, a->plan.api = &p->api;
     char *line = strdup(p->line[i]), *rest = line;
-    a->state = AT_WORK, a->by = getpid(), a->plan.api = &p->api;
+    if (!line)
+        die("out of memory");
     for (a->variant = 0; a->state == AT_WORK && rest; a->variant++) {
         char *graph = strsep(&rest, "|");
         graph += strspn(graph, " ");
@@ -161,9 +163,9 @@ static void note_death(const Planner *p, pid_t pid, int status)
     for (int i = 0; i < p->n; i++)
         if (p->answer[i].state == AT_WORK && p->answer[i].by == pid) {
             p->answer[i].state = NONE;
-            snprintf(p->answer[i].why, sizeof p->answer[i].why,
-                     "cuDNN's planner ended by signal %d",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+            snprintf(p->answer[i].why, sizeof p->answer[i].why, "cuDNN's planner ended %s %d",
+                     WIFSIGNALED(status) ? "by signal" : "with exit code",
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         }
 }
 
