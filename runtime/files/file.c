@@ -312,8 +312,10 @@ void file_abandon(File *f)
     errno = error;
 }
 
-bool file_try_commit(File *f)
+/* False: errno is set, and the file has been abandoned. */
+static bool finish(File *f)
 {
+    flush(f);
     bool ok = fsync(f->fd) == 0 || errno == EINVAL;
     if (ok) {
         ok = close(f->fd) == 0;
@@ -330,7 +332,6 @@ bool file_try_commit(File *f)
 
 void file_commit(File *f)
 {
-    flush(f);
-    if (!file_try_commit(f))
+    if (!finish(f))
         file_fail(f);
 }

@@ -31,9 +31,8 @@ void file_read(File *f, int64_t at, void *to, int64_t bytes);          /* reads 
 void file_sync(File *f);
 void file_commit(File *f); /* fsync, rename, fsync of the directory */
 
-/* For optional files: returns false and sets errno, instead of ending the program. */
+/* file_create for an optional file: returns false and sets errno, instead of ending the program. */
 bool file_try(File *f, const char *path);
-bool file_try_commit(File *f); /* false: the file has also been abandoned */
 void file_abandon(File *f);
 
 /* Removes the temporary files that killed runs have left of this file. Returns true if a run that
