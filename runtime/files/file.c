@@ -230,17 +230,22 @@ void file_create(File *f, const char *path)
         file_fail(f);
 }
 
+/* The bytes that a write has written, which can be fewer than it should; dies if it has failed. */
+static ssize_t written(const File *f, ssize_t n)
+{
+    if (n < 0 && errno == EINTR)
+        return 0;
+    if (n == 0)
+        errno = ENOSPC; /* a device that takes nothing */
+    if (n <= 0)
+        file_fail(f);
+    return n;
+}
+
 static void file_put(File *f, const char *data, int64_t bytes)
 {
-    while (bytes > 0) {
-        const ssize_t n = write(f->fd, data, (size_t)bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            file_fail(f);
-        data += n;
-        bytes -= n;
-    }
+    for (ssize_t n; bytes > 0; data += n, bytes -= n)
+        n = written(f, write(f->fd, data, (size_t)bytes));
 }
 
 static void flush(File *f)
@@ -265,8 +270,8 @@ void file_write(File *f, const void *data, int64_t bytes)
 void file_patch(File *f, int64_t at, const void *data, int64_t bytes)
 {
     flush(f);
-    if (pwrite(f->fd, data, (size_t)bytes, at) != bytes)
-        file_fail(f);
+    for (ssize_t n; bytes > 0; data = (const char *)data + n, at += n, bytes -= n)
+        n = written(f, pwrite(f->fd, data, (size_t)bytes, at));
 }
 
 void file_read(File *f, int64_t at, void *to, int64_t bytes)

@@ -54,9 +54,14 @@ typedef enum Found { GONE, READ, UNREADABLE } Found;
 static Found read_lease(const Lease *l, char text[TEXT])
 {
     const int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    const ssize_t n = fd >= 0 ? read(fd, text, TEXT - 1) : -1;
+    ssize_t n = fd >= 0 ? 1 : -1;
+    size_t have = 0;
+    while ((n > 0 && have < TEXT - 1) || (n < 0 && fd >= 0 && errno == EINTR)) {
+        n = read(fd, text + have, TEXT - 1 - have);
+        have += n > 0 ? (size_t)n : 0;
+    }
     const int error = errno;
-    text[n > 0 ? n : 0] = '\0';
+    text[have] = '\0';
     if (fd >= 0)
         close(fd);
     errno = error;
@@ -66,6 +71,24 @@ static Found read_lease(const Lease *l, char text[TEXT])
 static int write_lease(Lease *l, char text[TEXT])
 {
     return snprintf(text, TEXT, "%s%0*u host %s\n", l->head, BEAT_DIGITS, l->beat, l->host);
+}
+
+/* Writes the text into the file of this run; false: errno says why. */
+static bool put_lease(Lease *l)
+{
+    char text[TEXT];
+    const int n = write_lease(l, text);
+    for (int at = 0; at < n;) {
+        const ssize_t some = pwrite(l->fd, text + at, (size_t)(n - at), at);
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some == 0)
+            errno = ENOSPC;
+        if (some <= 0)
+            return false;
+        at += (int)some;
+    }
+    return true;
 }
 
 static const char *owner_of(const char *text)
@@ -160,8 +183,7 @@ static void take_file(Lease *l)
         if (found == READ && outlive(l, text))
             replace(l, text);
     }
-    const int n = write_lease(l, text);
-    if (pwrite(l->fd, text, (size_t)n, 0) != n || fsync(l->fd) != 0)
+    if (!put_lease(l) || fsync(l->fd) != 0)
         lease_fail(l);
     rt_unfinished_shared(l->path, l->fd);
 }
@@ -181,7 +203,6 @@ void lease_check(Lease *l)
 static void *lease_thread(void *arg)
 {
     Lease *l = arg;
-    char text[TEXT];
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
         const struct timespec next = threads_after(1e-3 * LEASE_BEAT_MS);
@@ -191,9 +212,8 @@ static void *lease_thread(void *arg)
             break;
         lease_check(l);
         l->beat++;
-        const int n = write_lease(l, text);
         /* After a failed write, other runs see no heartbeat; lease_check finds a new owner. */
-        if (pwrite(l->fd, text, (size_t)n, 0) == n)
+        if (put_lease(l))
             fdatasync(l->fd);
     }
     pthread_mutex_unlock(&l->lock);

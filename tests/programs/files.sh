@@ -60,6 +60,12 @@ cp "$work/w" "$work/wrong"
 printf '\x55\xaa' | dd of="$work/wrong" bs=1 seek=$((size - 9)) conv=notrunc status=none
 refuses "weights with a wrong byte" "is damaged: its content does not match its checksum" "$work/p" test --weights "$work/wrong"
 
+# Each read and write transfers a part of its bytes.
+succeeds "short reads and writes" faulty FAULT_SHORT=1 FAULT_FLOCK=95 "${p[@]}" --save "$work/parts" --checkpoint "$work/parts.d"
+same "the weights" "$(sha256sum < "$work/w")" "$(sha256sum < "$work/parts")"
+succeeds "weights that are read in parts" faulty FAULT_SHORT=1 "${p[@]}" --checkpoint "$work/parts.d" --resume --epochs 3
+grep -q "resumed from" "$work/out" && ! grep -q damaged "$work/out" && ok || bad "checkpoints in parts: $(cat "$work/out")"
+
 # --- two runs with the same --save: both end without an error, and the file is one of the two, complete
 
 pairs=6

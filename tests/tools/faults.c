@@ -2,6 +2,7 @@
  *
  *   FAULT_FLOCK=ERRNO     flock fails with this number, as on file systems without locks
  *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
+ *   FAULT_SHORT=1         each read and write of a file transfers one half, as a signal can cause
  *   FAULT_CLOCK=SECONDS   the system clock, as the program reads it, is ahead of the clock on which the kernel
  *                         ends waits: so it is after a step back
  *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
@@ -28,6 +29,28 @@ int flock(int fd, int how)
     return -1;
 }
 
+/* What a short read or write transfers of n bytes. */
+static size_t some(int fd, size_t n)
+{
+    struct stat s;
+    return n > 1 && getenv("FAULT_SHORT") && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? n / 2 : n;
+}
+
+ssize_t read(int fd, void *bytes, size_t n)
+{
+    return syscall(SYS_read, fd, bytes, some(fd, n));
+}
+
+ssize_t pread(int fd, void *bytes, size_t n, off_t at)
+{
+    return syscall(SYS_pread64, fd, bytes, some(fd, n), at);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+    return syscall(SYS_pwrite64, fd, bytes, some(fd, n), at);
+}
+
 /* Large ones only: a small model's weights come in one piece, a line of a log is not meant. */
 ssize_t write(int fd, const void *bytes, size_t n)
 {
@@ -36,7 +59,7 @@ ssize_t write(int fd, const void *bytes, size_t n)
     const char *file = getenv("FAULT_WRITE");
     ssize_t (*const real)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
     if (!file || access(file, F_OK) != 0 || n < 500 || n > sizeof copy || fd < 3 || ++writes != 1)
-        return real(fd, bytes, n);
+        return real(fd, bytes, some(fd, n));
     memcpy(copy, bytes, n);
     copy[n / 2] ^= 4;
     return real(fd, copy, n);
