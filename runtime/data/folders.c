@@ -69,6 +69,13 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
     return true;
 }
 
+/* list() of a directory that was there a moment ago. */
+static void must_list(const char *directory, bool folders, Names *s, int64_t *others)
+{
+    if (!list(directory, folders, s, others))
+        rt_die("%s cannot be read: %s", directory, strerror(errno));
+}
+
 /* "cat, dog, ..." */
 static char *list_names(const Names *s)
 {
@@ -134,7 +141,7 @@ static void check_folders(const Names *class, const char *path)
 {
     Names here;
     int64_t others = 0;
-    list(path, true, &here, &others);
+    must_list(path, true, &here, &others);
     for (int64_t i = 0; i < here.n; i++)
         if (!bsearch(&here.name[i], class->name, (size_t) class->n, sizeof *class->name, by_name))
             rt_die("%s/%s: there is no class '%s' among the folders to train on (%s)", path,
@@ -196,7 +203,7 @@ void folders_input(const char *path, Folders *out)
         out->image[0].path = rt_format("%s", path);
         return;
     }
-    list(path, false, &file, &others);
+    must_list(path, false, &file, &others);
     if (file.n == 0)
         rt_die("%s holds no image: no file in it ends in .png, .jpg or .jpeg%s", path,
                others ? ", and folders in it are not looked into" : "");

@@ -218,6 +218,11 @@ fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/gree
 fresh; mv "$work/d/test/red" "$work/d/test/green";     wrong "another class to test" "d/test/green: there is no class 'green' among the folders to train on .blue, red."
 fresh; rm -r "$work/d/test/red";                       wrong "a class missing in the test" "d/test/red is missing"
 fresh; rm -r "$work/d/test";                           wrong "nothing to test" "no test data.*nor a folder test"
+# Another program removes a directory between two looks at it.
+cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
+gone=(env LD_PRELOAD="$work/faults.so" FAULT_GONE="$work/d/test")
+fresh; refuses "a split that disappears" "d/test cannot be read: No such file" "${gone[@]}" "${run[@]}" --data "$work/d"
+refuses "a folder to predict that disappears" "d/test cannot be read: No such file" "${gone[@]}" "$work/p" predict "${w[@]}" --input "$work/d/test"
 fresh; rm -r "$work/d";                                refuses "no directory" "data directory .*/d does not exist" "${run[@]}" --data "$work/d"
 refuses "images for vectors" "small.tn:.*error: imagefolder gives images" "$TENON" check "$work/small.tn" --set model.channels=2
 refuses "imagefolder of nothing" "missing its argument 'directory'" "$TENON" check "$work/small.tn" --set 'data=imagefolder()'

@@ -2,12 +2,14 @@
  *
  *   FAULT_FLOCK=ERRNO     flock fails with this number, as on file systems without locks
  *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
+ *   FAULT_GONE=DIRECTORY  opendir finds no such directory: another program has removed it after a look at it
  *   FAULT_SHORT=1         each read and write of a file transfers one half, as a signal can cause
  *   FAULT_CLOCK=SECONDS   the system clock, as the program reads it, is ahead of the clock on which the kernel
  *                         ends waits: so it is after a step back
  *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,16 @@ int flock(int fd, int how)
         return real(fd, how);
     errno = atoi(number);
     return -1;
+}
+
+DIR *opendir(const char *path)
+{
+    const char *gone = getenv("FAULT_GONE");
+    DIR *(*const real)(const char *) = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+    if (!gone || strcmp(path, gone) != 0)
+        return real(path);
+    errno = ENOENT;
+    return NULL;
 }
 
 /* What a short read or write transfers of n bytes. */
