@@ -40,10 +40,12 @@ struct Lease {
     pthread_cond_t ends;
 };
 
+/* A signal, such as SIGTERM or those of a profiler, does not shorten the wait. */
 static void wait_ms(int ms)
 {
-    const struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL);
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
 }
 
 /* ---- the file */

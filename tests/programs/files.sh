@@ -120,23 +120,24 @@ lockless=(env LD_PRELOAD="$work/faults.so" FAULT_FLOCK=95)
 lease() { echo "tenon lease $1 beat $2 host elsewhere"; }
 none() { [ ! -e "$1/.tenon-lease" ] && ok || bad "$2: the lease stays: $(cat "$1/.tenon-lease")"; }
 forever=("${p[@]}" --epochs 100000000 --checkpoint-every 50)
+alive() { local job; for job; do ! kill -0 "$job" 2> /dev/null || echo "$job"; done; }
 
 # A lease of a host that has been silent for 20 s, and one of a host that continues: both are waited for while the
-# tests below run.
+# tests below run.  Signals do not shorten the 20 s.
 mkdir "$work/silent" "$work/alive"
+began=$SECONDS
 lease 0123456789abcdef-7-7 0000000003 > "$work/silent/.tenon-lease"
 lease 0123456789abcdef-7-7 0000000003 > "$work/alive/.tenon-lease"
-"${lockless[@]}" "${p[@]}" --checkpoint "$work/silent" > "$work/silent.out" 2>&1 & silent=$!
+(rc=0; "${lockless[@]}" FAULT_SIGNALS=1 "${p[@]}" --checkpoint "$work/silent" > "$work/silent.out" 2>&1 || rc=$?; echo $((SECONDS - began)) > "$work/silent.seconds"; exit $rc) & silent=$!
 "${lockless[@]}" "${p[@]}" --checkpoint "$work/alive" > "$work/alive.out" 2>&1 & alive=$!
 # The system clock steps back by 1000 s before the first heartbeat: the heartbeat goes on.
-set_back=$SECONDS
 env FAULT_CLOCK=1000 "${lockless[@]}" "${forever[@]}" --checkpoint "$work/set-back" > /dev/null 2>&1 & stepped=$!
-sleep 1
+for ((i = 0; i < 1200; i++)); do grep -q "waiting 20 s" "$work/alive.out" && break; sleep 0.05; done
 lease 0123456789abcdef-7-7 0000000004 > "$work/alive/.tenon-lease"
 beat() { sed -n 's/.* beat 0*\([1-9][0-9]*\) .*/\1/p' "$work/set-back/.tenon-lease" 2> /dev/null || true; }
 for ((i = 0; i < 600; i++)); do [ "$(beat)" ] && break; sleep 0.05; done
 beats=$(beat)
-[ -n "$beats" ] && [ $((2 * beats)) -le $((SECONDS - set_back + 1)) ] && ok || bad "${beats:-no} heartbeats in $((SECONDS - set_back)) s after the clock was set back"
+[ -n "$beats" ] && [ $((2 * beats)) -le $((SECONDS - began + 1)) ] && ok || bad "${beats:-no} heartbeats in $((SECONDS - began)) s after the clock was set back"
 kill -TERM $stepped; wait $stepped 2> /dev/null || true
 
 for error in 9 38 95; do                                 # EBADF, ENOSYS, ENOTSUP
@@ -152,16 +153,17 @@ for error in 9 38 95; do                                 # EBADF, ENOSYS, ENOTSU
     rc=0; wait $one 2> /dev/null || rc=$?
     [ $error != 38 ] || none "$dir" "SIGTERM"
     jobs=()
+    rm -f "$work"/run-[1-4]
     for i in 1 2 3 4; do                                 # one of four runs takes the place of the dead one
         "${lockless[@]}" "${p[@]}" --epochs 100000000 --checkpoint-every 50 --checkpoint "$dir" --resume > "$work/run-$i" 2>&1 & jobs+=($!)
     done
-    for ((i = 0; i < 300; i++)); do [ "$(grep -l "another run" "$work"/run-[1-4] | wc -l)" = 3 ] && break; sleep 0.05; done
-    sleep 0.2
-    left=0
-    for job in "${jobs[@]}"; do kill -0 "$job" 2> /dev/null && left=$((left + 1)) && kill -TERM "$job"; done
+    for ((i = 0; i < 2400; i++)); do left=$(alive "${jobs[@]}"); [ "$(wc -w <<< "$left")" -gt 1 ] || break; sleep 0.05; done
+    same "errno $error: runs that say why they end" 3 "$(grep -l "error: another run" "$work"/run-[1-4] | wc -l)"
+    # shellcheck disable=SC2086
+    [ -z "$left" ] || kill -TERM $left
     codes=
     for job in "${jobs[@]}"; do rc=0; wait "$job" || rc=$?; codes+="$rc "; done
-    same "errno $error: runs that go on" "1: 1 1 1 75" "$left: $(tr ' ' '\n' <<< "$codes" | grep . | sort | xargs)"
+    same "errno $error: runs that go on" "1: 1 1 1 75" "$(wc -w <<< "$left"): $(tr ' ' '\n' <<< "$codes" | grep . | sort | xargs)"
     none "$dir" "errno $error"
 done
 succeeds "a run that ends" "${lockless[@]}" "${p[@]}" --checkpoint "$work/ends"
@@ -186,6 +188,7 @@ rc=0; wait $alive || rc=$?
 same "a run on another host that lives" "1 1" "$rc $(grep -c "another run (process 7 on elsewhere)" "$work/alive.out")"
 rc=0; wait $silent || rc=$?
 same "a run on another host that is silent" "0 1" "$rc $(grep -c "may belong to a run on another host" "$work/silent.out")"
+[ "$(cat "$work/silent.seconds")" -ge 19 ] && ok || bad "a silent host was waited for for $(cat "$work/silent.seconds") s"
 none "$work/silent" "a silent host"
 
 # --- obstacles at the path of a file

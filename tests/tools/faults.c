@@ -4,6 +4,7 @@
  *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
  *   FAULT_GONE=DIRECTORY  opendir finds no such directory: another program has removed it after a look at it
  *   FAULT_SHORT=1         each read and write of a file transfers one half, as a signal can cause
+ *   FAULT_SIGNALS=1       a signal interrupts each sleep after a millisecond
  *   FAULT_CLOCK=SECONDS   the system clock, as the program reads it, is ahead of the clock on which the kernel
  *                         ends waits: so it is after a step back
  *   FAULT_FSYNC=FILE      the first fsync of a file makes FILE and waits for a signal
@@ -13,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -75,6 +77,20 @@ ssize_t write(int fd, const void *bytes, size_t n)
     memcpy(copy, bytes, n);
     copy[n / 2] ^= 4;
     return real(fd, copy, n);
+}
+
+int nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+    const struct timespec t = *wanted, piece = {.tv_nsec = 1000000};
+    const bool whole = !getenv("FAULT_SIGNALS") || (t.tv_sec == 0 && t.tv_nsec <= piece.tv_nsec);
+    const int rc = (int)syscall(SYS_nanosleep, whole ? &t : &piece, left);
+    if (whole || rc != 0)
+        return rc;
+    const long n = t.tv_nsec - piece.tv_nsec;
+    if (left)
+        *left = (struct timespec){n < 0 ? t.tv_sec - 1 : t.tv_sec, n < 0 ? n + 1000000000 : n};
+    errno = EINTR;
+    return -1;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *t)
