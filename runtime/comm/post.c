@@ -38,10 +38,15 @@ static bool is_done(const Posts *q, int64_t number)
     return number < q->oldest || post_of(q, number)->done;
 }
 
-/* After this, another post can take the place of p. */
-static void finish_post(Posts *q, Post *p)
+/* After this, another post can take the place of p.  The time of p counts before a thread that
+ * waits for p continues: other posts can keep this thread at work across steps. */
+static void finish_post(CommState *s, Post *p)
 {
+    Posts *q = &s->posts;
+    const double now = clock_now();
     pthread_mutex_lock(&q->lock);
+    s->comm->busy += now - q->counted;
+    q->counted = now;
     p->done = true;
     if (q->awaited == p->number + 1)
         pthread_cond_signal(&q->finished);
@@ -60,7 +65,7 @@ static void do_post(CommState *s, Post *p)
         comm_sum_now(s->comm, p->sum, p->from, p->n);
     else
         comm_gather_now(s->comm, &(CommPart){p->all, p->each}, 1);
-    finish_post(&s->posts, p);
+    finish_post(s, p);
 }
 
 /* Advances a sum in halves.  True: this sum has the link, and less urgent sums wait. */
@@ -74,7 +79,7 @@ static bool advance_post(CommState *s, Post *p, bool *moved)
     *moved |= comm_sum_go_on(s->comm, p->sum, p->place);
     if (!comm_sum_done(p->sum, p->place))
         return comm_sum_fills(p->sum, p->place);
-    finish_post(&s->posts, p);
+    finish_post(s, p);
     return false;
 }
 
@@ -118,7 +123,7 @@ static void try_answer(CommState *s)
 static void do_posts(CommState *s)
 {
     Posts *q = &s->posts;
-    const double began = clock_now();
+    q->counted = clock_now();
     comm_begin(s, post_of(q, q->oldest)->during);
     s->background = true;
     Wait w = comm_wait_from_now();
@@ -130,7 +135,6 @@ static void do_posts(CommState *s)
             comm_rest(s, &w);
         }
     s->background = false;
-    s->comm->busy += clock_now() - began;
     comm_end(s);
 }
 

@@ -36,6 +36,7 @@ typedef struct Posts {
     Post *post;
     int most;             /* post number k is at index k % most */
     int64_t next, oldest; /* number of the next post; all posts below `oldest` are done */
+    double counted;       /* time up to which the posts count in Comm.busy */
     int64_t awaited;      /* 1 + number of the post that a thread waits for; 0: none */
 } Posts;
 

@@ -124,7 +124,7 @@ static void all_ranks(void *(*run_one)(void *))
         pthread_join(rank[r].main, NULL);
 }
 
-static void train(int size, double slow, bool fifo)
+static void open_ranks(int size, double slow, bool fifo)
 {
     ranks = size;
     mailbox_who = whose_thread;
@@ -138,6 +138,11 @@ static void train(int size, double slow, bool fifo)
         comm_start(&x->state);
     }
     all_ranks(open_rank);
+}
+
+static void train(int size, double slow, bool fifo)
+{
+    open_ranks(size, slow, fifo);
     all_ranks(run);
     mailbox_empty(size);
 }
@@ -160,6 +165,47 @@ END_TEST
 START_TEST(in_order_over_slow_links)
 {
     train(many[_i], 3e-3, true);
+}
+END_TEST
+
+/* ---- the time of communication */
+
+static atomic_bool both, counted;                     /* rank 0 has posted both sums, and has looked at its time */
+
+static int64_t post(Rank *x, int b)
+{
+    return comm_post_sum(&x->comm, &x->sum, b, bucket_end[b], bucket_end[b + 1] - bucket_end[b], "a bucket");
+}
+
+/* A sum that is done counts, although rank 0 still waits for the others' part of the next one. */
+static void *run_two(void *arg)
+{
+    Rank *x = arg;
+    mailbox_here = x->comm.rank;
+    while (x->comm.rank > 0 && !atomic_load(&both))
+        usleep(100);
+    const double before = x->comm.busy;
+    const int64_t first = post(x, 0);
+    if (x->comm.rank == 0) {
+        post(x, 2);
+        atomic_store(&both, true);
+        comm_await(&x->comm, first);
+        ck_assert_double_gt(x->comm.busy, before);
+        atomic_store(&counted, true);
+    } else {
+        while (!atomic_load(&counted))
+            usleep(100);
+        post(x, 2);
+    }
+    comm_await_all(&x->comm);
+    return NULL;
+}
+
+START_TEST(a_sum_counts_when_it_is_done)
+{
+    open_ranks(many[_i], 0, false);
+    all_ranks(run_two);
+    mailbox_empty(ranks);
 }
 END_TEST
 
@@ -210,6 +256,7 @@ int main(void)
     tcase_add_loop_test(t, the_last_first, 0, MANY);
     tcase_add_loop_test(t, the_last_first_over_slow_links, 0, MANY);
     tcase_add_loop_test(t, in_order_over_slow_links, 0, MANY);
+    tcase_add_loop_test(t, a_sum_counts_when_it_is_done, 0, 2);
     tcase_add_test(t, a_rank_that_computes_answers);
     suite_add_tcase(s, t);
     return mailbox_run(s);
