@@ -3,6 +3,7 @@
 #include "comm/secret.h"
 #include "base/error.h"
 #include "base/variables.h"
+#include "base/whole.h"
 #include "files/names.h"
 #include <ctype.h>
 #include <errno.h>
@@ -56,7 +57,7 @@ static bool read_secret(Secret *s, const char *path, int flags)
         rt_die("%s, the secret of the job, can be read by others (mode %03o): chmod 600 %s, or "
                "make another one",
                path, (unsigned)st.st_mode & 0777, path);
-    const ssize_t n = read(fd, bytes, sizeof bytes);
+    const int64_t n = whole_read(fd, bytes, sizeof bytes, 0);
     close(fd);
     if (n < 0)
         rt_die("%s, the secret of the job, cannot be read: %s", path, strerror(errno));
@@ -86,8 +87,8 @@ static bool make_file(const char *path)
     const int fd = mkostemp(own, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
         return false;
-    const bool written = write(fd, text, 2 * RANDOM + 1) == 2 * RANDOM + 1 && fsync(fd) == 0 &&
-                         fchmod(fd, 0600) == 0;
+    const bool written =
+        whole_write(fd, text, 2 * RANDOM + 1, 0) && fsync(fd) == 0 && fchmod(fd, 0600) == 0;
     bool made = written && link(own, path) == 0;
     made |= written && errno == EEXIST;
     const int error = errno;

@@ -14,6 +14,7 @@
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "base/variables.h"
+#include "base/whole.h"
 #include "data/data.h"
 #include "data/decode.h"
 #include "data/folders.h"
@@ -73,7 +74,7 @@ static bool map_packed(Images *m, const char *path)
     struct stat info;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const bool good = fd >= 0 && fstat(fd, &info) == 0 && info.st_size == m->bytes &&
-                      pread(fd, &have, sizeof have, 0) == sizeof have &&
+                      whole_read(fd, &have, sizeof have, 0) == sizeof have &&
                       memcmp(&have, &m->head, offsetof(Head, sums)) == 0;
     if (good)
         m->map = memory_map_file(fd, m->bytes, false, path);

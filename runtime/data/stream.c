@@ -2,6 +2,7 @@
 #include "data/stream.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/whole.h"
 #include "data/unpack.h"
 #include "files/names.h"
 #include <ctype.h>
@@ -175,7 +176,7 @@ static int64_t gzip_content(const Stream *s)
         return s->xz->content(s->fd, s->bytes);
     if (!s->gz)
         return s->bytes;
-    if (s->bytes < 18 || pread(s->fd, b, 4, s->bytes - 4) != 4)
+    if (s->bytes < 18 || whole_read(s->fd, b, 4, s->bytes - 4) != 4)
         rt_die("%s is truncated: a gzip file has more than %lld bytes; fetch it again", s->path,
                (long long)s->bytes);
     return (int64_t)b[3] << 24 | b[2] << 16 | b[1] << 8 | b[0];

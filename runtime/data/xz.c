@@ -5,12 +5,12 @@
  * time, each use ends with a message.
  */
 #include "base/error.h"
+#include "base/whole.h"
 #include "data/unpack.h"
 
 #ifdef TENON_LZMA
 #include <lzma.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Limit for the dictionary of a file and for its index: xz -9 needs 65 MiB, and a file can request
  * 4 GiB. */
@@ -33,7 +33,7 @@ static lzma_index *read_index(int fd, int64_t bytes)
     lzma_stream_flags flags;
     const int64_t at = bytes - LZMA_STREAM_HEADER_SIZE;
     if (at < LZMA_STREAM_HEADER_SIZE ||
-        pread(fd, footer, sizeof footer, at) != (ssize_t)sizeof footer ||
+        whole_read(fd, footer, sizeof footer, at) != (int64_t)sizeof footer ||
         lzma_stream_footer_decode(&flags, footer) != LZMA_OK ||
         (int64_t)flags.backward_size > at - LZMA_STREAM_HEADER_SIZE)
         return NULL;
@@ -42,7 +42,7 @@ static lzma_index *read_index(int fd, int64_t bytes)
     lzma_index *index = NULL;
     uint64_t memory = MEMORY;
     size_t pos = 0;
-    if (pread(fd, packed, size, at - (int64_t)size) != (ssize_t)size ||
+    if (whole_read(fd, packed, (int64_t)size, at - (int64_t)size) != (int64_t)size ||
         lzma_index_buffer_decode(&index, &memory, NULL, packed, &pos, size) != LZMA_OK)
         index = NULL;
     free(packed);

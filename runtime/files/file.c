@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "files/file.h"
 #include "base/error.h"
+#include "base/whole.h"
 #include "files/names.h"
 #include "files/owner.h"
 #include <dirent.h>
@@ -230,22 +231,19 @@ void file_create(File *f, const char *path)
         file_fail(f);
 }
 
-/* The bytes that a write has written, which can be fewer than it should; dies if it has failed. */
-static ssize_t written(const File *f, ssize_t n)
-{
-    if (n < 0 && errno == EINTR)
-        return 0;
-    if (n == 0)
-        errno = ENOSPC; /* a device that takes nothing */
-    if (n <= 0)
-        file_fail(f);
-    return n;
-}
-
 static void file_put(File *f, const char *data, int64_t bytes)
 {
-    for (ssize_t n; bytes > 0; data += n, bytes -= n)
-        n = written(f, write(f->fd, data, (size_t)bytes));
+    while (bytes > 0) {
+        const ssize_t n = write(f->fd, data, (size_t)bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC; /* a device that takes nothing */
+        if (n <= 0)
+            file_fail(f);
+        data += n;
+        bytes -= n;
+    }
 }
 
 static void flush(File *f)
@@ -270,21 +268,16 @@ void file_write(File *f, const void *data, int64_t bytes)
 void file_patch(File *f, int64_t at, const void *data, int64_t bytes)
 {
     flush(f);
-    for (ssize_t n; bytes > 0; data = (const char *)data + n, at += n, bytes -= n)
-        n = written(f, pwrite(f->fd, data, (size_t)bytes, at));
+    if (!whole_write(f->fd, data, bytes, at))
+        file_fail(f);
 }
 
 void file_read(File *f, int64_t at, void *to, int64_t bytes)
 {
     flush(f);
-    for (ssize_t n; bytes > 0; to = (char *)to + n, at += n, bytes -= n) {
-        n = pread(f->fd, to, (size_t)bytes, at);
-        if (n < 0 && errno == EINTR)
-            n = 0;
-        else if (n <= 0)
-            rt_die("%s cannot be read back: %s", f->path,
-                   n < 0 ? strerror(errno) : "it is cut short");
-    }
+    const int64_t n = whole_read(f->fd, to, bytes, at);
+    if (n != bytes)
+        rt_die("%s cannot be read back: %s", f->path, n < 0 ? strerror(errno) : "it is cut short");
 }
 
 void file_sync(File *f)

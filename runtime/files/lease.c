@@ -8,6 +8,7 @@
 #include "files/lease.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "base/whole.h"
 #include "files/file.h"
 #include "files/names.h"
 #include "files/owner.h"
@@ -56,14 +57,9 @@ typedef enum Found { GONE, READ, UNREADABLE } Found;
 static Found read_lease(const Lease *l, char text[TEXT])
 {
     const int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    ssize_t n = fd >= 0 ? 1 : -1;
-    size_t have = 0;
-    while ((n > 0 && have < TEXT - 1) || (n < 0 && fd >= 0 && errno == EINTR)) {
-        n = read(fd, text + have, TEXT - 1 - have);
-        have += n > 0 ? (size_t)n : 0;
-    }
+    const int64_t n = fd >= 0 ? whole_read(fd, text, TEXT - 1, 0) : -1;
     const int error = errno;
-    text[have] = '\0';
+    text[n > 0 ? n : 0] = '\0';
     if (fd >= 0)
         close(fd);
     errno = error;
@@ -79,18 +75,7 @@ static int write_lease(Lease *l, char text[TEXT])
 static bool put_lease(Lease *l)
 {
     char text[TEXT];
-    const int n = write_lease(l, text);
-    for (int at = 0; at < n;) {
-        const ssize_t some = pwrite(l->fd, text + at, (size_t)(n - at), at);
-        if (some < 0 && errno == EINTR)
-            continue;
-        if (some == 0)
-            errno = ENOSPC;
-        if (some <= 0)
-            return false;
-        at += (int)some;
-    }
-    return true;
+    return whole_write(l->fd, text, write_lease(l, text), 0);
 }
 
 static const char *owner_of(const char *text)

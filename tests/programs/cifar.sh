@@ -41,6 +41,11 @@ else
     fresh; xz "$work"/d/*.bin
     succeeds "batches packed with xz" "${run[@]}" --data "$work/d" --log "$work/xz.log"
     same "the weights after .xz" "$(hashes "$work/plain.log")" "$(hashes "$work/xz.log")"
+    cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
+    parts=(env LD_PRELOAD="$work/faults.so" FAULT_SHORT=1)  # each read transfers a part of its bytes
+    succeeds "batches packed with xz, read in parts" "${parts[@]}" "${run[@]}" --data "$work/d"
+    fresh; gzip "$work"/d/*.bin
+    succeeds "batches packed with gzip, read in parts" "${parts[@]}" "${run[@]}" --data "$work/d"
     fresh; xz --block-size=4096 "$work"/d/*.bin
     succeeds "batches packed with xz in many blocks" "${run[@]}" --data "$work/d"
     truncate -s -100 "$work/d/data_batch_2.bin.xz"

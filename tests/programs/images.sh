@@ -54,6 +54,9 @@ same "both splits are decoded" "$(decoded)" 2
 same "the weights of both" "$(hashes "$work/npy.log")" "$(hashes "$work/first.log")"
 succeeds "the packed files" "${run[@]}" --data "$work/exact" --log "$work/second.log"
 same "nothing is decoded twice" "$(decoded)" 0
+cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
+succeeds "the packed files, read in parts" env LD_PRELOAD="$work/faults.so" FAULT_SHORT=1 "${run[@]}" --data "$work/exact" --epochs 1
+same "nothing is decoded again" "$(decoded)" 0
 same "the weights after packing" "$(hashes "$work/second.log")" "$(hashes "$work/first.log")"
 same "two packed files and no other" "$(find "$work/exact" -name '.tenon*' | wc -l)" 2
 succeeds "the first images are of all classes" "${run[@]}" --data "$work/exact" --limit-samples 8 --epochs 1
@@ -219,7 +222,6 @@ fresh; mv "$work/d/test/red" "$work/d/test/green";     wrong "another class to t
 fresh; rm -r "$work/d/test/red";                       wrong "a class missing in the test" "d/test/red is missing"
 fresh; rm -r "$work/d/test";                           wrong "nothing to test" "no test data.*nor a folder test"
 # Another program removes a directory between two looks at it.
-cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl
 gone=(env LD_PRELOAD="$work/faults.so" FAULT_GONE="$work/d/test")
 fresh; refuses "a split that disappears" "d/test cannot be read: No such file" "${gone[@]}" "${run[@]}" --data "$work/d"
 refuses "a folder to predict that disappears" "d/test cannot be read: No such file" "${gone[@]}" "$work/p" predict "${w[@]}" --input "$work/d/test"
