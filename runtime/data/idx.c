@@ -31,8 +31,8 @@ static int read_idx_header(Stream *s, int least, int64_t dim[4])
         dim[i] = read_word(s, "header");
     int64_t bytes = 4 + 4 * rank, content = 1;
     for (int i = 0; i < rank; i++)
-        if (__builtin_mul_overflow(content, dim[i], &content))
-            content = INT64_MAX / 2;
+        if (__builtin_mul_overflow(content, dim[i], &content) || content > INT64_MAX / 2)
+            content = INT64_MAX / 2; /* the header is added below */
     bytes += content;
     if (bytes > stream_room(s))
         rt_die("%s is truncated: its header promises %lld bytes, more than the %lld that a file of "

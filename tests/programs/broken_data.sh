@@ -36,6 +36,8 @@ for f in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte 
     fresh; rm "$work/d/$f.gz"; mkdir "$work/d/$f.gz"
     refuses "$f.gz is a directory" "$f" "${run[@]}" --data "$work/d"
 done
+fresh; plain train-images-idx3-ubyte; poke "$work/d/train-images-idx3-ubyte" 4 '\000\011\351\271\000\001\152\101\011\037\377\267' # 2^63 - 1
+refuses "sizes whose product is the largest number" "train-images-idx3-ubyte is truncated: its header promises" "${run[@]}" --data "$work/d"
 fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 20 '\013'
 refuses "a label that is no class" "11|label" "${run[@]}" --data "$work/d"
 fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 6 '\001'
