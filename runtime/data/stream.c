@@ -55,12 +55,16 @@ static void find_checksum(Stream *s, const char *directory)
     const char *name = strrchr(s->path, '/') + 1;
     char *list = rt_format("%s/" FILE_SUMS, directory), line[512];
     FILE *f = fopen(list, "re");
+    if (!f && errno != ENOENT)
+        rt_die("%s cannot be opened: %s", list, strerror(errno));
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\r\n")] = 0;
         if (strlen(line) > 66 && isspace((unsigned char)line[64]) && strcmp(line + 66, name) == 0)
             for (int i = 0; i < 64; i++)
                 s->expected[i] = (char)tolower((unsigned char)line[i]);
     }
+    if (f && ferror(f))
+        rt_die("%s cannot be read: %s", list, strerror(errno));
     if (f)
         fclose(f);
 }

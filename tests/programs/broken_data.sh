@@ -46,6 +46,8 @@ fresh; cp "$mnist/SHA256SUMS" "$work/d"
 succeeds "checksums that fit" "${run[@]}" --data "$work/d"
 cp "$mnist/t10k-labels-idx1-ubyte.gz" "$work/d/train-labels-idx1-ubyte.gz"
 refuses "a checksum that does not fit" "train-labels-idx1-ubyte" "${run[@]}" --data "$work/d"
+fresh; mkdir "$work/d/SHA256SUMS"
+refuses "checksums that cannot be read" "SHA256SUMS cannot be read: Is a directory" "${run[@]}" --data "$work/d"
 if [ "$(id -u)" != 0 ]; then
     fresh; chmod 000 "$work/d/train-images-idx3-ubyte.gz"
     refuses "a file that may not be read" "train-images-idx3-ubyte.gz" "${run[@]}" --data "$work/d"
