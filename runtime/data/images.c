@@ -146,17 +146,16 @@ static uint8_t *read_image(const ImageFile *f)
 {
     uint8_t *data = malloc((size_t)f->bytes + 1);
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int64_t have = 0;
-    for (ssize_t n = 1; data && fd >= 0 && n > 0 && have <= f->bytes; have += n > 0 ? n : 0)
-        n = read(fd, data + have, (size_t)(f->bytes + 1 - have));
+    const int64_t have = data && fd >= 0 ? whole_read(fd, data, f->bytes + 1, 0) : 0;
+    const int error = errno;
     if (fd >= 0)
         close(fd);
     if (data && fd >= 0 && have == f->bytes)
         return data;
+    if (fd < 0 || have < 0)
+        rt_die("%s cannot be %s: %s", f->path, fd < 0 ? "opened" : "read", strerror(error));
     rt_die("%s %s", f->path,
-           fd < 0  ? "cannot be opened"
-           : !data ? "is too large for the memory that is left"
-                   : "changed while it was read");
+           !data ? "is too large for the memory that is left" : "changed while it was read");
 }
 
 static void decode(void *arg, int thread, int unit)

@@ -225,6 +225,7 @@ fresh; rm -r "$work/d/test";                           wrong "nothing to test" "
 gone=(env LD_PRELOAD="$work/faults.so" FAULT_GONE="$work/d/test")
 fresh; refuses "a split that disappears" "d/test cannot be read: No such file" "${gone[@]}" "${run[@]}" --data "$work/d"
 refuses "a folder to predict that disappears" "d/test cannot be read: No such file" "${gone[@]}" "$work/p" predict "${w[@]}" --input "$work/d/test"
+fresh; refuses "a disk that fails" "cannot be read: Input/output error" env LD_PRELOAD="$work/faults.so" FAULT_READ=5 "${run[@]}" --data "$work/d"
 fresh; rm -r "$work/d";                                refuses "no directory" "data directory .*/d does not exist" "${run[@]}" --data "$work/d"
 refuses "images for vectors" "small.tn:.*error: imagefolder gives images" "$TENON" check "$work/small.tn" --set model.channels=2
 refuses "imagefolder of nothing" "missing its argument 'directory'" "$TENON" check "$work/small.tn" --set 'data=imagefolder()'

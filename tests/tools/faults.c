@@ -3,6 +3,7 @@
  *   FAULT_FLOCK=ERRNO     flock fails with this number, as on file systems without locks
  *   FAULT_WRITE=FILE      once FILE exists, one bit of the first large write is changed
  *   FAULT_GONE=DIRECTORY  opendir finds no such directory: another program has removed it after a look at it
+ *   FAULT_READ=ERRNO      pread of a file fails with this number
  *   FAULT_SHORT=1         each read and write of a file transfers one half, as a signal can cause
  *   FAULT_SIGNALS=1       a signal interrupts each sleep after a millisecond
  *   FAULT_CLOCK=SECONDS   the system clock, as the program reads it, is ahead of the clock on which the kernel
@@ -57,7 +58,12 @@ ssize_t read(int fd, void *bytes, size_t n)
 
 ssize_t pread(int fd, void *bytes, size_t n, off_t at)
 {
-    return syscall(SYS_pread64, fd, bytes, some(fd, n), at);
+    struct stat s;
+    const char *number = getenv("FAULT_READ");
+    if (!number || fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        return syscall(SYS_pread64, fd, bytes, some(fd, n), at);
+    errno = atoi(number);
+    return -1;
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
