@@ -2,7 +2,7 @@
  *
  *   lowering   nodes to calls with form, sizes, operands and order of the results: lower.c,
  *              loop.c, move.c, library.c, graph.c, columns.c, update.c
- *   passes     launch.c: which calls share a launch; stage.c and own.c: barriers and
+ *   passes     launch.c: which calls share a launch or a loop; stage.c and own.c: barriers and
  *              updates of --kernels=persistent; price.c: counts and prices
  *   spelling   calls to C++, once, when all passes have run: spell.c, steps.c
  *
@@ -93,6 +93,7 @@ typedef struct CudaCall {
     /* the order of its results, if it follows no other call; NULL: not known */
     const Order *natural;
     bool last;          /* it takes the last blocks of its launch (FOR_BLOCKS_LAST) */
+    bool has_at;        /* a function NAME_at(i, ...) computes number i of its natural order */
     bool follows;       /* a loop over numbers, which can take the order of another call */
     const Sizes *pool;  /* sizes of a pooling gradient, which can take the order of dy; or NULL */
     int metric;         /* the metric that it writes, -1: none */
@@ -110,6 +111,7 @@ typedef struct CudaCall {
     const Order *order;
     const Order *taken_order; /* the order that it takes over from another call; NULL: none */
     int launch;               /* calls with the same number share a launch */
+    int loop;                 /* calls with the same number share a loop; 0: a call alone */
     bool barrier;             /* a barrier of all blocks precedes it */
     /* a call that can replace this one: the same product, which also updates its weights */
     struct CudaCall *with_update;

@@ -1,9 +1,10 @@
 /* dump.c -- prints the calls of a GPU program as text: --dump=calls.
  *
  *  4  launch 3  dense Dense{ ... }  as dense  w scratch[0,256) %5 as dense, r fixed[0,8) %5 a.tn:9
+ *  5  launch 4  loop 1  tanh  as each  ...
  *
- * Index, launch or barrier, form and sizes, order of the results, operands with their bytes,
- * node and line of the model. */
+ * Index, launch or barrier, loop that calls share, form and sizes, order of the results, operands
+ * with their bytes, node and line of the model. */
 #include "cuda/spell.h"
 #include <string.h>
 
@@ -58,6 +59,8 @@ static void dump_call(Text *t, const CudaCalls *l, const CudaCall *c, int index)
 {
     text_printf(t, "%5d  ", index);
     dump_start(t, l, c);
+    if (c->loop)
+        text_printf(t, "  loop %d", c->loop);
     text_add(t, "  ");
     dump_form(t, c);
     if (c->order)

@@ -156,7 +156,7 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
         return;
     set_order(w, c, (Order){.walk = WALK_EACH, .count = cuda_numbers(w, put ? x : n)},
               (unsigned)!put | (unsigned)!item << 1);
-    c->follows = true;
+    c->follows = c->has_at = true;
 }
 
 /* Sets the order of a kernel of runtime/cuda.  `walked` has a bit for each operand that the order
@@ -192,6 +192,7 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
     if (o.walk == WALK_CHANNELS) /* a mean and a variance for each channel */
         o.count = 2 * n->shape.dim[n->shape.rank - 1];
     set_order(w, c, o, orders[i].walked);
+    c->has_at = pool;
     c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
 }
 

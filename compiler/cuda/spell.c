@@ -12,15 +12,14 @@
 typedef struct Body {
     Text text;
     const Sizes *sizes; /* the first struct of literals in the text */
-    size_t at, end;     /* range of the bytes of this struct */
+    const char *named;  /* what the text has in place of this struct; NULL: the struct */
 } Body;
 
 static void body_sizes(Body *b, const Sizes *s)
 {
-    const size_t at = b->text.len;
-    text_add(&b->text, sizes_text(b->text.arena, s, true));
-    if (!b->sizes)
-        b->sizes = s, b->at = at, b->end = b->text.len;
+    const bool named = b->named && !b->sizes;
+    text_add(&b->text, named ? b->named : sizes_text(b->text.arena, s, true));
+    b->sizes = b->sizes ? b->sizes : s;
 }
 
 static void separate(Text *t, const char *next)
@@ -28,13 +27,13 @@ static void separate(Text *t, const char *next)
     text_add(t, *next == '\n' ? "," : ", ");
 }
 
-/* "    conv2d(y, a, b, Conv{ ... });": if the call takes over the order of another call, the
+/* "    conv2d(y, a, b, Conv{ ... });": the device function of the call, with `suffix` after its
+ * name and `before` before its arguments.  If the call takes over the order of another call, the
  * results of that call are the last argument. */
-static void spell_device(Body *b, const CudaCall *c)
+static void spell_device(Body *b, const CudaCall *c, const char *suffix, const char *before)
 {
     Arena *a = b->text.arena;
-    text_printf(&b->text, "    %s%s(", c->device ? c->device : c->form,
-                c->taken_order ? "_in_order" : "");
+    text_printf(&b->text, "    %s%s(%s", c->device ? c->device : c->form, suffix, before);
     for (int i = 0; i < c->narg; i++) {
         const Argument *g = &c->arg[i];
         const char *inner = g->inner ? g->inner : g->name;
@@ -73,15 +72,15 @@ static void spell_loop(Body *b, const CudaCall *c)
     text_printf(t, ", [=](unsigned %s, int) {\n%s    });\n", c->index, c->code);
 }
 
-static Body body_of(Arena *a, const CudaCall *c)
+static Body body_of(Arena *a, const CudaCall *c, const char *named)
 {
-    Body b = {.text = text_new(a)};
+    Body b = {.text = text_new(a), .named = named};
     if (c->index)
         spell_loop(&b, c);
     else if (c->code)
         text_add(&b.text, c->code);
     else
-        spell_device(&b, c);
+        spell_device(&b, c, c->taken_order ? "_in_order" : "", "");
     return b;
 }
 
@@ -113,7 +112,7 @@ static Blocks *blocks_of(Arena *a, const CudaCall *c)
 
 /* Returns the index of the kernel in Writer.kernel. */
 static int kernel_add(Writer *w, const char *base, const Signature *s, const Body *body,
-                      Blocks *blocks)
+                      Blocks *blocks, const CudaCall *call)
 {
     const int before = w->nkernel;
     const char *name = kernel_define(w, base, s->params.s, body->text.s);
@@ -124,35 +123,25 @@ static int kernel_add(Writer *w, const char *base, const Signature *s, const Bod
     if (i == before) {
         Kernel *k = &w->kernel[i];
         k->blocks = blocks, k->names = s->names.s;
-        k->sizes = body->sizes, k->size_at = body->at, k->size_end = body->end;
+        k->sizes = body->sizes, k->call = call;
     }
     return i;
 }
 
-/* Whether a thread computes numbers i, i plus the number of threads ... one after another, by a
- * loop or by a function NAME_at(i, ...). */
-static bool is_each(const CudaCall *c)
+static CudaCall *call_copy(Arena *a, const CudaCall *c)
 {
-    static const char *const with_at[] = {"max_pool_dx", "avg_pool_dx", "scan_item", "scan_put",
-                                          "scan_copy"};
-    bool any = c->index;
-    for (size_t i = 0; i < sizeof with_at / sizeof *with_at; i++)
-        any |= !strcmp(c->form, with_at[i]);
-    return any && c->kind == KIND_KERNEL && !c->taken_order && c->natural &&
-           c->natural->walk == WALK_EACH;
+    CudaCall *copy = arena_alloc(a, sizeof *copy);
+    *copy = *c;
+    return copy;
 }
 
 static int kernel_of(Writer *w, const CudaCall *c)
 {
-    const Body b = body_of(w->arena, c);
+    const Body b = body_of(w->arena, c, NULL);
     const bool in_order = c->taken_order && !c->index;
     const char *base = in_order ? arena_printf(w->arena, "%s_in_order", c->form) : c->form;
     const Signature s = kernel_signature(w->arena, c->arg, c->narg, false);
-    const int i = kernel_add(w, base, &s, &b, blocks_of(w->arena, c));
-    if (is_each(c))
-        w->kernel[i].index = c->index ? c->index : "at", w->kernel[i].code = c->code,
-        w->kernel[i].function = c->device ? c->device : c->form;
-    return i;
+    return kernel_add(w, base, &s, &b, blocks_of(w->arena, c), call_copy(w->arena, c));
 }
 
 void spell_define(Writer *w, CudaCall *const *call, int n)
@@ -300,11 +289,11 @@ static void member_call(Writer *w, Text *t, Parameters *p, const char *function,
     text_add(t, ");\n");
 }
 
-/* The number of calls, from the first on, that one loop over numbers can compute. */
+/* The number of calls, from the first on, that share one loop over numbers; 0: it has no loop. */
 static int loop_length(CudaCall *const *call, int n)
 {
     int k = 0;
-    while (k < n && is_each(call[k]) && call[k]->natural->count == call[0]->natural->count)
+    while (k < n && call[k]->loop && call[k]->loop == call[0]->loop)
         k++;
     return k;
 }
@@ -320,7 +309,7 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
         member[i] = kernel_of(w, call[i]);
     for (int i = 0; i < n;) {
         const int length = loop_length(call + i, n - i);
-        if (length < 2) {
+        if (!length) {
             Kernel *k = &w->kernel[member[i]];
             k->member = true;
             member_call(w, &body.text, &p, arena_printf(a, "    %s_body(", k->name), call[i++]);
@@ -336,7 +325,7 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
     }
     const Signature s = kernel_signature(a, p.arg, p.n, false);
     const int i =
-        kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, call, member, n));
+        kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, call, member, n), NULL);
     Kernel *k = &w->kernel[i];
     k->launched = true;
     return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
@@ -458,16 +447,19 @@ static const char *blocks_text(Arena *a, const Kernel *k)
 }
 
 /* Writes the function of one number of a loop: the statements of the loop, or "max_pool_dx_at(at,
- * ...". */
-static void spell_number(Text *t, const Kernel *k, const char *body)
+ * ...".  sizes: the name of the sizes, or NULL. */
+static void spell_number(Text *t, const Kernel *k, const char *sizes)
 {
-    text_printf(t, "DEVICE void %s_at(unsigned %s, %s)\n{\n", k->name, k->index, k->params);
-    if (k->code)
-        text_shifted(t, k->code, -4);
-    else /* the body is "    FUNCTION(...);" */
-        text_printf(t, "    %s_at(at, %s", k->function,
-                    body + strlen("    (") + strlen(k->function));
-    text_add(t, "}\n");
+    const CudaCall *c = k->call;
+    Body b = {.text = text_new(t->arena), .named = sizes};
+
+    text_printf(t, "DEVICE void %s_at(unsigned %s, %s)\n{\n", k->name, c->index ? c->index : "at",
+                k->params);
+    if (c->code)
+        text_shifted(&b.text, c->code, -4);
+    else
+        spell_device(&b, c, "_at", "at, ");
+    text_printf(t, "%s}\n", b.text.s);
 }
 
 /* Writes the function of the literal sizes, the number of blocks, and the kernel.  The sizes and
@@ -475,19 +467,19 @@ static void spell_number(Text *t, const Kernel *k, const char *body)
 static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 {
     Arena *a = w->arena;
-    const char *body = k->body;
+    const char *body = k->body, *sizes = NULL;
 
     if (k->sizes) {
         text_printf(t, "SIZE %s %s_size()\n{\n", k->sizes->type, k->name);
         statement_wrapped(t, arena_printf(a, "return %s;", sizes_text(a, k->sizes, true)), "    ");
         text_add(t, "}\n");
-        body = arena_printf(a, "%.*s%s_size()%s", (int)k->size_at, k->body, k->name,
-                            k->body + k->size_end);
+        sizes = arena_printf(a, "%s_size()", k->name);
+        body = body_of(a, k->call, sizes).text.s;
     }
     if (k->launched || k->member || k->looped)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
     if (k->looped)
-        spell_number(t, k, body);
+        spell_number(t, k, sizes);
     if (k->member || (k->staged && k->launched)) {
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
         body = arena_printf(a, "    %s_body(%s);\n", k->name, k->names);

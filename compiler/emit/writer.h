@@ -16,14 +16,12 @@ typedef struct Kernel {
     const char *base, *params, *body; /* "dense", "real *y, const real *a", the statements */
     unsigned uses;                    /* USES_SLICES, USES_SHARD: constants in the body */
     const char *variants;             /* RT_VARIANTS for a file with only this kernel, or NULL */
-    /* CUDA only: names of the parameters ("y, a"); literal sizes, which are bytes size_at to
-     * size_end of the body; number of blocks */
+    /* CUDA only: names of the parameters ("y, a"); the first struct of literal sizes, or NULL;
+     * number of blocks; the call that it computes (cuda/call.h), NULL: several calls */
     const char *names;
     const Sizes *sizes;
-    size_t size_at, size_end;
     struct Blocks *blocks;
-    /* of a loop over numbers: its index, and its statements; NULL: FUNCTION_at computes a number */
-    const char *index, *code, *function;
+    const struct CudaCall *call;
     bool launched; /* has a launch of its own */
     bool member;   /* shares a launch with other kernels */
     bool looped;   /* shares a loop with other kernels */
