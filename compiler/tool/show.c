@@ -271,15 +271,26 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 
 /* ---- prices */
 
+/* A part of the table of prices. */
+typedef struct Part {
+    const char *heading; /* above its calls */
+    const char *total;   /* the row of its sum, below "all" */
+} Part;
+static const Part part_prepare = {"prepare", "prepare"}, part_forward = {"forward", "forward"},
+                  part_backward = {"backward", "backward"},
+                  part_sums = {"sums over samples", "sums"},
+                  part_sums_update = {"sums over samples, update", "sums, update"},
+                  part_update = {"update", "update"};
+
 typedef struct PriceTable {
     Arena *arena;
     const Graph *graph;
     const Options *options;
     Market market;
     Price total;
-    const char *part; /* the part that the last heading names */
+    const Part *part; /* the part that the last heading names */
     struct {
-        const char *name;
+        const Part *part;
         Price price;
     } sum[8]; /* sums of each part */
     int nsum;
@@ -315,21 +326,21 @@ static void add_price(Price *sum, const Price *p)
 
 /* Adds p to the sum of a part.  A network with batch_norm has many forward and backward phases,
  * which share one heading and one sum. */
-static void add_to_part(PriceTable *b, const char *part, const Price *p)
+static void add_to_part(PriceTable *b, const Part *part, const Price *p)
 {
-    if (!b->part || strcmp(b->part, part) != 0)
-        printf("%s\n", part);
+    if (b->part != part)
+        printf("%s\n", part->heading);
     b->part = part;
     int i = 0;
-    while (i < b->nsum && strcmp(b->sum[i].name, part) != 0)
+    while (i < b->nsum && b->sum[i].part != part)
         i++;
     if (i == b->nsum)
-        b->sum[b->nsum++].name = part;
+        b->sum[b->nsum++].part = part;
     add_price(&b->sum[i].price, p);
 }
 
 /* Prints the row of a call; n is its node, or NULL. */
-static void add_call(PriceTable *b, const char *part, const Node *n, const char *name,
+static void add_call(PriceTable *b, const Part *part, const Node *n, const char *name,
                      const char *op, Price p)
 {
     add_to_part(b, part, &p);
@@ -347,7 +358,7 @@ static bool begins_backward(const Phase *p)
 }
 
 /* Prints the calls of a phase that belong to the forward pass, or to the backward pass. */
-static void add_phase(PriceTable *b, const char *part, int phase, bool backward)
+static void add_phase(PriceTable *b, const Part *part, int phase, bool backward)
 {
     const Phase *p = &b->graph->step->phase[phase];
     const Price zero = step_price_zero(b->graph, phase, b->options);
@@ -365,7 +376,7 @@ static void add_phase(PriceTable *b, const char *part, int phase, bool backward)
                      p->known[i]->op->name, step_price(b->graph, p->known[i], b->options));
 }
 
-static void add_sums(PriceTable *b, const char *part, bool from_grad)
+static void add_sums(PriceTable *b, const Part *part, bool from_grad)
 {
     const Step *s = b->graph->step;
     for (int i = 0; i < s->nsum; i++) {
@@ -393,21 +404,17 @@ void show_price(Arena *a, const Graph *g, const Options *o)
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
         if (p->kind == PHASE_PREPARE)
-            add_phase(&b, "prepare", i, false), add_phase(&b, "prepare", i, true);
+            add_phase(&b, &part_prepare, i, false), add_phase(&b, &part_prepare, i, true);
         else if (p->kind == PHASE_SLICE || p->kind == PHASE_WIDE)
-            add_phase(&b, "forward", i, false), add_phase(&b, "backward", i, true);
+            add_phase(&b, &part_forward, i, false), add_phase(&b, &part_backward, i, true);
         else if (p->kind == PHASE_GRADIENT)
-            add_sums(&b, s->fused_update ? "sums over samples, update" : "sums over samples",
-                     false);
+            add_sums(&b, s->fused_update ? &part_sums_update : &part_sums, false);
         else if (!s->fused_update)
-            add_sums(&b, "update", true);
+            add_sums(&b, &part_update, true);
     }
     puts("all");
-    for (int i = 0; i < b.nsum; i++) {
-        const char *part = b.sum[i].name, *sums = strstr(part, " over samples");
-        print_price(&b, "", sums ? arena_printf(a, "sums%s", sums + strlen(" over samples")) : part,
-                    "", "", &b.sum[i].price);
-    }
+    for (int i = 0; i < b.nsum; i++)
+        print_price(&b, "", b.sum[i].part->total, "", "", &b.sum[i].price);
     print_price(&b, "", "total", "", "", &b.total);
     printf("      %s samples/s on one core without waiting; executed: includes the padding of "
            "tiles, excludes known zeros\n"
