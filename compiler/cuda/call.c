@@ -43,7 +43,7 @@ void cuda_metrics_here(Writer *w)
 
 int cuda_real_bytes(const Writer *w)
 {
-    return strcmp(w->in->dtype, "f64") ? 4 : 8;
+    return dtype_bytes(w->in->dtype);
 }
 
 void cuda_keep_apart(Writer *w, int64_t bytes)
