@@ -132,11 +132,14 @@ static void clear_sums_here(Writer *w, int phase)
     w->list = NULL;
 }
 
-/* Writes the calls that compute n, without shared launches; false: there are none. */
-static bool write_alone(Writer *w, const Node *n, const char *indent)
+/* Writes the calls that compute n, without shared launches, below a comment about n; false: there
+ * are none. */
+static bool write_alone(Writer *w, const Node *n, int *line, const char *indent)
 {
     const char *test, *s = cuda_statement(w, n, &test);
 
+    if (*s)
+        text_add(&w->body, statement_about(w, n, line, indent));
     if (*s && test)
         statement_guarded(&w->body, test, s, indent);
     else if (*s)
@@ -149,8 +152,7 @@ static void check_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
 
-    (void)line;
-    if (n->backward || !kernel_needed(n) || !write_alone(w, n, indent))
+    if (n->backward || !kernel_needed(n) || !write_alone(w, n, line, indent))
         return;
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
@@ -169,6 +171,7 @@ static void write_nonfinite(Writer *w, int phase)
 {
     Text *t = &w->body;
     const Phase *p = &w->g->step->phase[phase];
+    int line = 0;
 
     if (!phase_goes_forward(p))
         return;
@@ -177,7 +180,7 @@ static void write_nonfinite(Writer *w, int phase)
                "that is not.",
                true);
     clear_sums_here(w, phase);
-    phase_calls(w, p, check_node, NULL, true, "    ");
+    phase_calls(w, p, check_node, &line, true, "    ");
     text_add(t, "    return -1;\n}\n\n");
 }
 
@@ -217,8 +220,7 @@ static void bucket_units(Writer *w, const Step *s)
 
 static void write_known(Writer *w, const Node *n, int *line, const char *indent)
 {
-    text_add(&w->body, statement_about(w, n, line, indent));
-    write_alone(w, n, indent);
+    write_alone(w, n, line, indent);
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)

@@ -726,44 +726,70 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
     const int first = (r->first_shard + unit) * SHARD;
 
     (void)shard, (void)first, (void)t;
+
+    /* lenet.tn:7  model lenet(image: f32[1, 28, 28], classes: int = 10) { */
+    /* input image: (N, 1, 28, 28) */
     LAUNCH(rt_input_1, LOCAL(real, IMAGE), r->there, first);
     if (!rt_cuda_finite(LOCAL(real, IMAGE), 100352))
         return 0;
+
+    /* lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
+    /* conv2d conv1: (N, 1, 28, 28) -> (N, 20, 24, 24)   576.0 kFLOP a sample */
     LAUNCH(conv2d_1, LOCAL(real, CONV1), LOCAL(real, IMAGE), FIXED(real, CONV1_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, CONV1), 1474560))
         return 1;
+    /* tanh conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     LAUNCH(tanh_4, LOCAL(real, CONV1), LOCAL(real, CONV1), FIXED(real, CONV1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, CONV1), 1474560))
         return 2;
+    /* max_pool h: (N, 20, 24, 24) -> (N, 20, 12, 12) */
     LAUNCH(max_pool_1, LOCAL(real, H), LOCAL(real, CONV1));
     if (!rt_cuda_finite(LOCAL(real, H), 368640))
         return 3;
+
+    /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
+    /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
     LAUNCH(conv2d_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 4;
+    /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
     LAUNCH(tanh_5, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 5;
+    /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, H_2), LOCAL(real, CONV2));
     if (!rt_cuda_finite(LOCAL(real, H_2), 102400))
         return 6;
+
+    /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
+    /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
     LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 7;
+    /* tanh h: (N, 500) -> (N, 500) */
     LAUNCH(tanh_6, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 8;
+
+    /* lenet.tn:11  return dense(h, classes) */
+    /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
     LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 9;
+    /* bias dense2: (N, 10) -> (N, 10) */
     LAUNCH(bias_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 10;
+
+    /* lenet.tn:16  loss      = softmax_cross_entropy */
+    /* label label: (N) */
     LAUNCH(rt_labels_1, LOCAL(int32_t, LABEL), r->there, first);
+    /* softmax_cross_entropy dense2: (N, 10) -> (N) */
     LAUNCH(softmax_cross_entropy_1, LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
         LOCAL(int32_t, LABEL));
     if (!rt_cuda_finite(LOCAL(real, SOFTMAX_CROSS_ENTROPY), 128))
         return 11;
+    /* accuracy dense2: (N, 10) -> (N) */
     LAUNCH(accuracy_1, LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL));
     if (!rt_cuda_finite(LOCAL(real, ACCURACY), 128))
         return 12;
