@@ -14,11 +14,13 @@
 #include "emit/nest.h"
 #include "emit/writer.h"
 
-/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  GRADIENT: the
- * buffer that ranks add.  APART: parts of sums, after the scratch.  SAMPLES and NEXT: the two
- * buffers of samples of --kernels=persistent, of this step and of the next one. */
+/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  HOST: what no
+ * kernel writes, such as the data set and the seed.  GRADIENT: the buffer that ranks add.  APART:
+ * parts of sums, after the scratch.  SAMPLES and NEXT: the two buffers of samples of
+ * --kernels=persistent, of this step and of the next one. */
 typedef enum {
     MEMORY_UNKNOWN,
+    MEMORY_HOST,
     MEMORY_FIXED,
     MEMORY_SCRATCH,
     MEMORY_SHARD,
@@ -180,8 +182,16 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 /* A number: "int ", "first", "first". */
 #define PARAM(type_, n_, at_) ARGUMENT(.type = type_, .name = n_, .value = at_)
 #define FIRST                 PARAM("int ", "first", "first")
-/* The state of the program. */
-#define RT ARGUMENT(.type = "const Rt *", .name = "r", .value = "r->there", .rt = true)
+/* The state of the program, with an access through it: to bytes of a region, or (RT_HOST) only to
+ * what the host writes.  Further accesses follow as ACCESS or VALUE.  Without a region, give() adds
+ * an UNKNOWN operand. */
+#define RT_ACCESS(m_, from_, to_, writes_)                                                         \
+    ((Given){.kind = GIVEN_ADDRESS,                                                                \
+             .arg = {.type = "const Rt *", .name = "r", .value = "r->there", .rt = true},          \
+             .operand = {.memory = m_, .from = from_, .to = to_, .writes = writes_}})
+#define RT_READS(m_, from_, to_)  RT_ACCESS(m_, from_, to_, false)
+#define RT_WRITES(m_, from_, to_) RT_ACCESS(m_, from_, to_, true)
+#define RT_HOST                   RT_READS(MEMORY_HOST, 0, INT64_MAX)
 /* Literals.  DIRECT is a pointer to a value, in a call of a library. */
 #define TEXT(text_) ARGUMENT(.inner = text_)
 #define BOOL(yes_)  TEXT((yes_) ? "true" : "false")

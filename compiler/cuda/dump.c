@@ -22,8 +22,9 @@ static void dump_order(Text *t, const Order *o)
 
 static void dump_operand(Text *t, const Operand *o)
 {
-    static const char *const memory[] = {"unknown", "fixed",  "scratch", "shard",   "gradient",
-                                         "apart",   "metric", "output",  "samples", "next"};
+    static const char *const memory[] = {"unknown", "host",     "fixed", "scratch",
+                                         "shard",   "gradient", "apart", "metric",
+                                         "output",  "samples",  "next"};
     text_printf(t, "%s %s[%lld,", o->writes ? "w" : "r", memory[o->memory], (long long)o->from);
     if (o->to == INT64_MAX)
         text_add(t, "end)");

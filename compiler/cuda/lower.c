@@ -72,7 +72,9 @@ static void lower_sums(Writer *w, CudaCall *c, const Node *n)
 static void lower_given(Writer *w, CudaCall *c, const CallArg *arg)
 {
     const bool scored = arg->kind == CALL_SCORED, step = arg->kind == CALL_STEP;
-    const Given param = arg->kind == CALL_FIRST ? FIRST : step ? PARAM("int ", "step", "step") : RT;
+    const Given param = arg->kind == CALL_FIRST ? FIRST
+                        : step                  ? PARAM("int ", "step", "step")
+                                                : RT_HOST;
     const char *inner = scored ? "r->scored" : step ? arg->text : param.arg.name;
     bool seen = false;
 
@@ -269,9 +271,9 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
     if (node_lanes(n))
         sizes_int(image, "lanes", node_lanes(n));
     CudaCall *c =
-        cuda_call(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n, OUT("y", n), RT,
-                  FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL), SIZES(image),
-                  EACH(chunk * node_reals(n)));
+        cuda_call(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n, OUT("y", n),
+                  RT_HOST, FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL),
+                  SIZES(image), EACH(chunk * node_reals(n)));
     if (augmented)
         cuda_give(w, c,
                   TEXT(arena_printf(w->arena, "\n        %s",
@@ -299,7 +301,7 @@ static void lower_input(Writer *w, const Node *n)
                   : lanes  ? "rt_input_padded"
                   : last   ? "rt_input_last"
                            : "rt_input",
-                  n, OUT("y", n), RT, FIRST, NUMBER(chunk),
+                  n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
                   NUMBER(last ? dim[0] : shape_count(&n->shape)), EACH(node_reals(n) * chunk));
     if (last)
         cuda_give(w, c, NUMBER(dim[1] * dim[2]));
@@ -333,10 +335,10 @@ void cuda_lower(Writer *w, const Node *n)
 static void lower_metric(Writer *w, int i)
 {
     const Metric *m = &w->g->metric[i];
-    CudaCall *c = cuda_call(w, "rt_metric", NULL, RT, PARAM("int ", "unit", "unit"),
+    CudaCall *c = cuda_call(w, "rt_metric", NULL, RT_WRITES(MEMORY_METRIC, i, i + 1),
+                            PARAM("int ", "unit", "unit"),
                             PARAM("int ", "metric", arena_printf(w->arena, "%d", i)), FIRST,
-                            NUMBER(w->g->step->chunk), IN("a", m->node),
-                            ACCESS(MEMORY_METRIC, i, i + 1, true), BLOCKS(1));
+                            NUMBER(w->g->step->chunk), IN("a", m->node), BLOCKS(1));
     c->metric = i, c->comment = m->name;
     w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
 }

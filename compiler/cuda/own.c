@@ -150,12 +150,12 @@ static const Sizes *own_sizes(Writer *w, const Order *o)
 static CudaCall *lower_own(Writer *w, int sum, const char *what)
 {
     const Step *step = w->g->step;
-    CudaCall *c = cuda_call(w, "own", NULL, PARAM("OwnWhat ", "what", what), RT);
+    CudaCall *c = cuda_call(w, "own", NULL, PARAM("OwnWhat ", "what", what),
+                            RT_READS(MEMORY_METRIC, 0, INT64_MAX));
 
     give_row(w, c, sum);
     cuda_give(w, c, NUMBER(step->shards), NUMBER(update_loss(w->g)),
-              SIZES(own_sizes(w, w->owned[sum])), TEXT(update_rule(w->g)),
-              ACCESS(MEMORY_METRIC, 0, INT64_MAX, false));
+              SIZES(own_sizes(w, w->owned[sum])), TEXT(update_rule(w->g)));
     update_access(w, c, sum, false);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
     c->natural = w->owned[sum];
@@ -197,12 +197,11 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
         step->shards > 1 || n->loop || !step_writes_sum(w->g, n, w->in->options))
         return;
     const Param *p = step->sum[sum].param;
-    CudaCall *u = cuda_call(w, "dense_dw_own", n, RT);
+    CudaCall *u = cuda_call(w, "dense_dw_own", n, RT_READS(MEMORY_METRIC, 0, INT64_MAX));
     w->list->n--; /* u is not in the list, because it can only replace c */
     give_row(w, u, sum);
     cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
               SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),
-              ACCESS(MEMORY_METRIC, 0, INT64_MAX, false),
               ACCESS(MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
                      true));
     u->operand[u->noperand - 1].param = p;

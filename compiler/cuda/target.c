@@ -77,8 +77,8 @@ static void lower_output(Writer *w)
     const Graph *g = w->g;
     const int64_t n = g->step->chunk, outputs = shape_count(&g->output->shape);
 
-    cuda_call(w, "rt_output", NULL, RT, FIRST, NUMBER(n), NUMBER(outputs), IN("a", g->output),
-              ACCESS(MEMORY_OUTPUT, 0, INT64_MAX, true), EACH(n * outputs));
+    cuda_call(w, "rt_output", NULL, RT_WRITES(MEMORY_OUTPUT, 0, INT64_MAX), FIRST, NUMBER(n),
+              NUMBER(outputs), IN("a", g->output), EACH(n * outputs));
 }
 
 static void close_phase(Writer *w)

@@ -109,11 +109,15 @@ static void give_rows(Writer *w, CudaCall *c, const Part *p)
 
 /* ---------------------------------------- accesses */
 
-/* Adds an access to the bytes of a sum in the gradient buffer, which ranks add. */
+/* The end of a sum in the gradient buffer, which ranks add. */
+static int64_t gradient_end(const Writer *w, const Sum *s)
+{
+    return s->offset + s->count * cuda_real_bytes(w);
+}
+
 static void give_gradient(Writer *w, CudaCall *c, const Sum *s, bool writes)
 {
-    const int64_t end = s->offset + s->count * cuda_real_bytes(w);
-    cuda_give(w, c, ACCESS(MEMORY_GRADIENT, s->offset, end, writes));
+    cuda_give(w, c, ACCESS(MEMORY_GRADIENT, s->offset, gradient_end(w, s), writes));
 }
 
 static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p)
@@ -152,12 +156,12 @@ static void access_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
     }
 }
 
-/* Adds the access to the loss: nothing is updated if the loss is not finite. */
-static void access_loss(Writer *w, CudaCall *c)
+/* The state of the program for an update, which reads the loss: nothing is updated if the loss is
+ * not finite. */
+static Given rt_loss(const Writer *w)
 {
     const int loss = update_loss(w->g);
-    if (loss >= 0)
-        cuda_give(w, c, ACCESS(MEMORY_METRIC, loss, loss + 1, false));
+    return loss >= 0 ? RT_READS(MEMORY_METRIC, loss, loss + 1) : RT_HOST;
 }
 
 /* Adds an access to RtScaling (runtime/rt.h), the scale of the loss with --dtype f16. */
@@ -185,11 +189,12 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
                   rows = samples * shape_count(&s->root->in[0]->shape) / channels;
     const bool added = from_grad && !s->known; /* by ranks */
     enum { RECORD_BLOCKS = 64 };               /* enough for many layers in one launch */
+    const Given rt = added ? RT_READS(MEMORY_GRADIENT, s->offset, gradient_end(w, s)) : rt_loss(w);
     CudaCall *c = cuda_call(w,
                             s->known    ? "batch_record_known"
                             : from_grad ? "batch_record_grad"
                                         : "batch_record",
-                            NULL, RT, OUT("mean", n->in[0]), OUT("var", n->in[2]),
+                            NULL, rt, OUT("mean", n->in[0]), OUT("var", n->in[2]),
                             s->known || from_grad ? EACH(channels) : BLOCKS(RECORD_BLOCKS));
 
     c->comment = arena_printf(w->arena, "running averages of batch_norm %s",
@@ -201,13 +206,11 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
     else if (!from_grad)
         cuda_give(w, c, PARAM("int64_t ", "moments", name_of(w, node_root(s->root))),
                   VALUE(s->root, false));
-    if (!added)
-        access_loss(w, c);
-    if (!s->known) {
+    if (!s->known)
         cuda_give(w, c,
                   PARAM("int64_t ", "grad", arena_printf(w->arena, "%lld", (long long)s->offset)));
-        give_gradient(w, c, s, !from_grad);
-    }
+    if (!s->known && !from_grad)
+        give_gradient(w, c, s, true);
     if (!added)
         cuda_give(w, c, NUMBER(update_loss(w->g)), NUMBER(rows));
     cuda_give(w, c, NUMBER(step->shards),
@@ -272,12 +275,11 @@ static CudaCall *open_update(Writer *w, const char *form)
 /* Adds the update of all parameters of a part, in one launch. */
 static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
 {
-    CudaCall *c = cuda_give(w, open_update(w, "update"), RT);
+    CudaCall *c = cuda_give(w, open_update(w, "update"), rt_loss(w));
     give_rows(w, c, p);
     cuda_give(w, c, PARAM("bool ", "from_grad", from_grad ? "true" : "false"),
               NUMBER(update_loss(w->g)), TEXT(update_rule(w->g)));
     access_part(w, c, p, from_grad);
-    access_loss(w, c);
     return c;
 }
 
@@ -286,7 +288,7 @@ static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
 static CudaCall *lower_sums(Writer *w, const Part *p)
 {
     CudaCall *c =
-        cuda_give(w, open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums"), RT);
+        cuda_give(w, open_update(w, is_scaled(w) ? "update_sums_scaled" : "update_sums"), RT_HOST);
     give_rows(w, c, p);
     cuda_give(w, c, GRADIENTS("char *", "grad", true));
     for (int i = 0; i < p->n; i++)
@@ -316,14 +318,13 @@ static void lower_clipped(Writer *w)
     give_rows(w, squares, &p);
     squares->blocks.number = "CLIP_PARTS";
     CudaCall *c =
-        cuda_give(w, open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped"), RT);
+        cuda_give(w, open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped"), rt_loss(w));
     give_rows(w, c, &p);
     cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
               TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
               NUMBER(update_loss(g)), TEXT(update_rule(g)));
     access_part(w, c, &p, true);
     update_access_scaling(w, c, true);
-    access_loss(w, c);
     squares->inner_barrier = c->inner_barrier = true;
 }
 
