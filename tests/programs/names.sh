@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # names.sh -- any name that the language accepts gives a program that compiles: names that differ only in case or in a dot, names of the
-# generated file's own constants, and every word in capitals of the headers that it includes.  Names of files and data sets can
+# generated file's own constants, and every word in capitals of the headers that it includes, on a GPU, too.  Names of files and data sets can
 # contain any characters: they change no code in any generated language.
 #
-# Parts: programs words files
+# Parts: programs words gpu files
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -39,6 +39,28 @@ if part words; then
     { echo 'model m(x: f32[4]) {'; echo 'h = x'; sed 's/.*/& = dense(h, 4); h = tanh(&)/' "$work/words"; echo 'return dense(h, 3)'; echo '}'; echo "$recipe"; } > "$work/m.tn"
     succeeds "emit all words" "$TENON" emit "$work/m.tn" -o "$work/c"
     succeeds "C takes all words" cc -std=gnu11 -DRT_KERNELS -I "$runtime" -fsyntax-only "$work/c/m.c"
+fi
+
+if part gpu; then
+    # The same for a GPU: words of the headers of runtime/cuda without comments and strings, whatever their #if, and the macros of a
+    # generated file.  A C++ compiler reads the file as in cuda.sh.
+    runtime=$TENON_ROOT/runtime shim=$TENON_ROOT/tests/cuda
+    printf 'model m(x: f32[4]) { return dense(x, 3) }\n%s\n' "$recipe" > "$work/m.tn"
+    "$TENON" emit "$work/m.tn" --to cuda --kernels=persistent -o "$work/cu"
+    cat "$runtime"/cuda/*.cuh "$work/cu/m.cu" | gcc -fpreprocessed -dD -E -P -x c++ - 2> /dev/null | sed -E 's/"([^"\\]|\\.)*"//g' > "$work/headers"
+    grep -oE '\b[A-Z][A-Z0-9_]*\b' "$work/headers" | sort -u | tr 'A-Z' 'a-z' | grep -vxE 'h|x' > "$work/words"
+    [ "$(wc -l < "$work/words")" -gt 100 ] && ok || bad "the headers for a GPU have hardly any words: $(wc -l < "$work/words")"
+    { echo 'model m(x: f32[4]) {'; echo 'h = x'; sed 's/.*/& = dense(h, 4); h = tanh(&)/' "$work/words"; echo 'return dense(h, 3)'; echo '}'; echo "$recipe"; } > "$work/m.tn"
+    for kernels in own persistent; do
+        succeeds "emit all words for a GPU, --kernels=$kernels" "$TENON" emit "$work/m.tn" --to cuda --kernels=$kernels -o "$work/cu"
+        succeeds "C++ takes all words, --kernels=$kernels" g++ -std=c++20 -x c++ -DRT_SHIM -include "$shim/shim.h" -I "$shim/include" -I "$runtime" -fsyntax-only "$work/cu/m.cu"
+        # a macro that the C++ compiler does not see, because nvcc defines it, or that no text uses before the constant
+        grep -hoE '^ *# *define [A-Z][A-Z0-9_]*' "$runtime"/cuda/*.cuh "$work/cu/m.cu" | awk '{ print $NF }' | sort -u > "$work/macros"
+        grep -oE '^    [A-Z][A-Z0-9_]* *= +[0-9]+,' "$work/cu/m.cu" | awk '{ print $1 }' | sort -u > "$work/constants"
+        [ "$(wc -l < "$work/macros")" -gt 10 ] && [ "$(wc -l < "$work/constants")" -gt 100 ] && ok || bad "hardly any macros or constants"
+        found=$(comm -12 "$work/macros" "$work/constants" | tr '\n' ' ')
+        [ -z "$found" ] && ok || bad "constants with the name of a macro, --kernels=$kernels: $found"
+    done
 fi
 
 part files || { finish; exit; }
