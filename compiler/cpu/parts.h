@@ -81,7 +81,7 @@ void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, 
 const char *isa_name(const char *cpu); /* "RT_ISA_X86_V4" */
 /* Writes all parts of the file, which defines its kernels. */
 void program_open(Writer *w, const EmitInput *in, Arena *a);
-/* Puts the parts together: `includes` come after rt.h, `kernels` is the section of kernels. */
-void program_text(Writer *w, const char *includes, const char *kernels, Text *out);
+/* Puts the parts together: n headers follow rt.h, `kernels` is the section of kernels. */
+EmitUnit program_unit(Writer *w, const char *const *header, int n, const char *kernels);
 
 #endif

@@ -17,13 +17,16 @@ static const struct {
              {"test", "TEST_", "Forward of one slice of an evaluation batch"},
              {"token", "TOKEN_", "Forward of one token, with the states that earlier tokens left"}};
 
-static void write_head(Writer *w, const char *includes, Text *t)
+static void write_head(Writer *w, const char *const *header, int n, EmitHeaders *h, Text *t)
 {
     const Step *s = w->in->train->step;
 
     program_head(w, t);
-    text_printf(t, " */\n#include \"rt.h\"\n%s\n", includes);
-    text_printf(t, "enum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
+    text_add(t, " */\n");
+    emit_include(t, h, "rt.h");
+    for (int i = 0; i < n; i++)
+        emit_include(t, h, header[i]);
+    text_printf(t, "\nenum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
                 (long long)s->shard);
     text_add(t, "#define KERNEL __attribute__((noinline))               /* compiled once "
@@ -189,29 +192,34 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
     program_offsets(w, false);
 }
 
-void program_text(Writer *w, const char *includes, const char *kernels, Text *out)
+EmitUnit program_unit(Writer *w, const char *const *header, int n, const char *kernels)
 {
-    write_head(w, includes, out);
-    text_add(out, w->offsets.s);
-    text_add(out, kernels);
-    text_printf(out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
+    EmitUnit u = {.name = w->in->train->name};
+    Text out = text_new(w->arena);
+
+    write_head(w, header, n, &u.headers, &out);
+    text_add(&out, w->offsets.s);
+    text_add(&out, kernels);
+    text_printf(&out, "/* ---- the step: phases with a barrier between two ---- */\n\n%s",
                 w->body.s);
-    program_end(w, out);
+    program_end(w, &out);
+    u.text = out.s;
+    return u;
 }
 
-static void write_text(const EmitInput *in, Text *out)
+static EmitUnit write_whole(const EmitInput *in, Arena *a)
 {
     Writer w;
-    Text kernels = text_new(out->arena);
+    Text kernels = text_new(a);
 
-    program_open(&w, in, out->arena);
+    program_open(&w, in, a);
     text_add(&kernels,
              "/* ---- kernels: sizes are literals, so the C compiler specialises each ---- "
              "*/\n\n");
     for (int i = 0; i < w.nkernel; i++)
         text_printf(&kernels, "static KERNEL void %s(%s)\n{\n%s}\n\n", w.kernel[i].name,
                     w.kernel[i].params, w.kernel[i].body);
-    program_text(&w, "", kernels.s, out);
+    return program_unit(&w, NULL, 0, kernels.s);
 }
 
 static const EmitPhase *list_phases(const EmitInput *in, Arena *a, int *n)
@@ -262,7 +270,7 @@ static void memory_fields(const Graph *g, Text *t)
 }
 
 const EmitTarget cpu_target = {.suffix = "c",
-                               .text = write_text,
+                               .whole = write_whole,
                                .phases = list_phases,
                                .title = price_title,
                                .cost = price_cost,

@@ -92,32 +92,50 @@ int trials_add(Trials *t, const Node *n)
 }
 
 /* Only convolutions have alternatives, so their headers suffice. */
-static const char HEAD[] =
-    "/* made by tenon --tune: kernels to be timed side by side */\n"
-    "#include \"rt.h\"\n#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n"
-    "#include \"cpu/conv_pool_dw.h\"\n#include \"cpu/conv_pool_dx.h\"\n"
-    "#include \"cpu/conv_pool_forward.h\"\n#include \"cpu/winograd_dw.h\"\n\n"
-    "#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
-    "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n#endif\n";
-
-const char *trials_head(void)
+static void add_includes(Text *t, EmitHeaders *h)
 {
-    return HEAD;
+    static const char *const header[] = {"rt.h",
+                                         "cpu/vec.h",
+                                         "cpu/math.h",
+                                         "cpu/conv_pool_dw.h",
+                                         "cpu/conv_pool_dx.h",
+                                         "cpu/conv_pool_forward.h",
+                                         "cpu/winograd_dw.h"};
+    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
+        emit_include(t, h, header[i]);
 }
+
+EmitHeaders trials_headers(Arena *a)
+{
+    Text t = text_new(a);
+    EmitHeaders h = {0};
+    add_includes(&t, &h);
+    return h;
+}
+
+static const char KERNELS[] =
+    "\n#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
+    "#define KERNEL __attribute__((noipa)) /* it knows no caller */\n"
+    "#endif\n";
 
 /* Written memory begins half a page away from read memory.  If a load and an earlier store have the
  * same offset in a page, the load waits for the store, also without an overlap (4 KB aliasing).
  * This doubled the time of F(2x2, 3x3) backward on x86-64-v3. */
-const char *trials_text(const Trials *t)
+EmitUnit trials_unit(const Trials *t)
 {
     const int64_t written = (t->read + 4095) / 4096 * 4096 + 2048;
+    EmitUnit u = {.name = "tune"};
+    Text includes = text_new(t->functions.arena);
 
-    return arena_printf(t->functions.arena,
-                        "%senum { WRITTEN = %lld };\n\n%s"
-                        "static const RtTrial trial[] = {%s};\n\n"
-                        "int main(void)\n{\n"
-                        "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"
-                        "    return rt_tune(&p, trial, %d, WRITTEN + %lld);\n}\n",
-                        HEAD, (long long)written, t->functions.s, t->table.s,
-                        isa_name(t->options->cpu), t->n, (long long)t->written);
+    add_includes(&includes, &u.headers);
+    u.text = arena_printf(t->functions.arena,
+                          "/* made by tenon --tune: kernels to be timed side by side */\n"
+                          "%s%senum { WRITTEN = %lld };\n\n%s"
+                          "static const RtTrial trial[] = {%s};\n\n"
+                          "int main(void)\n{\n"
+                          "    const RtProgram p = {.isa = %s, .real_bytes = sizeof(real)};\n"
+                          "    return rt_tune(&p, trial, %d, WRITTEN + %lld);\n}\n",
+                          includes.s, KERNELS, (long long)written, t->functions.s, t->table.s,
+                          isa_name(t->options->cpu), t->n, (long long)t->written);
+    return u;
 }

@@ -1,7 +1,7 @@
 /* trial.h -- the C file that times alternatives of kernels for --tune. */
 #ifndef TRIAL_H
 #define TRIAL_H
-#include "base/text.h"
+#include "emit/emit.h"
 #include "ir/graph.h"
 #include "ir/options.h"
 
@@ -19,7 +19,7 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk);
  * or conv2d_pack before pass layout. */
 int trials_add(Trials *t, const Node *n);
 
-const char *trials_text(const Trials *t);
-const char *trials_head(void); /* the first lines of the text, which include all headers */
+EmitUnit trials_unit(const Trials *t);
+EmitHeaders trials_headers(Arena *a); /* the headers that the unit includes */
 
 #endif

@@ -107,11 +107,13 @@ typedef struct Part {
     uint64_t hash;
 } Part;
 
-static void add_includes(Text *t, const Home *h)
+static void add_includes(Text *t, EmitHeaders *headers, const Home *h)
 {
-    text_add(t, "#include \"rt.h\"\n#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n");
+    emit_include(t, headers, "rt.h");
+    emit_include(t, headers, "cpu/vec.h");
+    emit_include(t, headers, "cpu/math.h");
     if (strcmp(h->header, "cpu/math.h") != 0)
-        text_printf(t, "#include \"%s\"\n", h->header);
+        emit_include(t, headers, h->header);
 }
 
 static void add_variants(Text *t, const Kernel *k)
@@ -125,9 +127,10 @@ static Part part_of(const Writer *w, const Kernel *k)
     Arena *a = w->arena;
     const Home *h = home_of(w, k->base);
     Text key = text_new(a);
+    EmitHeaders headers = {0};
 
     add_variants(&key, k);
-    add_includes(&key, h);
+    add_includes(&key, &headers, h);
     add_constants(w, &key, k->uses);
     text_add(&key, k->key);
     const uint64_t hash = text_hash(key.s, strlen(key.s), 0);
@@ -143,15 +146,16 @@ static void add_function(Text *t, const Part *p)
 static EmitUnit large_unit(const Writer *w, const Part *p)
 {
     Text text = text_new(w->arena);
+    EmitHeaders headers = {0};
     /* a name of a model never contains '-' */
     const char *name = arena_printf(w->arena, "%s-%08x", p->kernel->base, (unsigned)p->hash);
 
     text_printf(&text, "/* %s.c -- made by tenon: one kernel of a program. */\n", name);
     add_variants(&text, p->kernel);
-    add_includes(&text, p->home);
+    add_includes(&text, &headers, p->home);
     add_constants(w, &text, p->kernel->uses);
     add_function(&text, p);
-    return (EmitUnit){.name = name, .text = text.s};
+    return (EmitUnit){.name = name, .text = text.s, .headers = headers};
 }
 
 /* Number of units for n small kernels of one header. */
@@ -174,6 +178,7 @@ static int add_small_units(const Writer *w, const Part *part, int n, const char 
         count += !part[i].home->large && strcmp(part[i].home->header, header) == 0;
     for (uint64_t u = 0; u < small_units(count); u++) {
         Text functions = text_new(a), text = text_new(a);
+        EmitHeaders headers = {0};
         unsigned uses = 0;
         const Home *home = NULL;
         for (int i = 0; i < n; i++)
@@ -187,23 +192,29 @@ static int add_small_units(const Writer *w, const Part *part, int n, const char 
             continue;
         const char *name = arena_printf(a, "%.*s-%d", (int)strcspn(base, "."), base, (int)u);
         text_printf(&text, "/* %s.c -- made by tenon: small kernels of a program. */\n", name);
-        add_includes(&text, home);
+        add_includes(&text, &headers, home);
         add_constants(w, &text, uses);
         text_add(&text, functions.s);
-        unit[made++] = (EmitUnit){.name = name, .text = text.s};
+        unit[made++] = (EmitUnit){.name = name, .text = text.s, .headers = headers};
     }
     return made;
 }
 
 /* The register tiles that direct convolutions call.  They have no literal sizes, so all programs
  * share them. */
-static EmitUnit tiles_unit(void)
+static EmitUnit tiles_unit(Arena *a)
 {
-    return (EmitUnit){.name = "conv-tiles",
-                      .text = "/* conv-tiles.c -- made by tenon: what the convolutions of a "
-                              "program call. */\n"
-                              "#define RT_TILES_HERE\n#include \"rt.h\"\n"
-                              "#include \"cpu/vec.h\"\n#include \"cpu/conv_sum.h\"\n"};
+    EmitUnit u = {.name = "conv-tiles"};
+    Text text = text_new(a);
+
+    text_add(&text,
+             "/* conv-tiles.c -- made by tenon: what the convolutions of a program call. */\n"
+             "#define RT_TILES_HERE\n");
+    emit_include(&text, &u.headers, "rt.h");
+    emit_include(&text, &u.headers, "cpu/vec.h");
+    emit_include(&text, &u.headers, "cpu/conv_sum.h");
+    u.text = text.s;
+    return u;
 }
 
 static bool calls_tiles(const Writer *w)
@@ -216,16 +227,20 @@ static bool calls_tiles(const Writer *w)
 
 int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
 {
+    static const char *const header[] = {"cpu/vec.h",          "cpu/math.h",
+                                         "cpu/input.h",        "cpu/output.h",
+                                         "cpu/dense_input.h",  "cpu/dense_wide.h",
+                                         "cpu/conv_dw_units.h"};
     Writer w;
     int n = 0;
-    Text kernels = text_new(a), step = text_new(a);
+    Text kernels = text_new(a);
 
     program_open(&w, in, a);
     EmitUnit *all = arena_alloc(a, (size_t)(w.nkernel + 2) * sizeof *all), *own = &all[n++];
     Part *part = arena_alloc(a, (size_t)(w.nkernel + 1) * sizeof *part);
     text_add(&kernels, "/* ---- kernels: in files of their own ---- */\n\n");
     if (calls_tiles(&w))
-        all[n++] = tiles_unit();
+        all[n++] = tiles_unit(a);
     for (int i = 0; i < w.nkernel; i++) {
         const Kernel *k = &w.kernel[i];
         part[i] = part_of(&w, k);
@@ -243,13 +258,8 @@ int emit_units(const EmitInput *in, Arena *a, EmitUnit **unit)
             n += add_small_units(&w, part, w.nkernel, part[i].home->header, &all[n]);
     }
     text_add(&kernels, "\n");
-    program_text(&w,
-                 "#include \"cpu/vec.h\"\n#include \"cpu/math.h\"\n"
-                 "#include \"cpu/input.h\"\n#include \"cpu/output.h\"\n"
-                 "#include \"cpu/dense_input.h\"\n#include \"cpu/dense_wide.h\"\n"
-                 "#include \"cpu/conv_dw_units.h\"\n",
-                 kernels.s, &step);
-    *own = (EmitUnit){.name = in->train->name, .text = step.s, .once = true};
+    *own = program_unit(&w, header, sizeof header / sizeof *header, kernels.s);
+    own->once = true;
     *unit = all;
     return n;
 }

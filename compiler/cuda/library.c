@@ -267,12 +267,12 @@ int64_t library_workspace(const Writer *w)
     return bytes ? aligned(before_workspace(w)) - before_workspace(w) + bytes : 0;
 }
 
-void library_includes(const Writer *w, Text *t)
+void library_includes(const Writer *w, Text *t, EmitHeaders *h)
 {
     if (w->products.n)
-        text_add(t, "#include \"cuda/cublas.h\"\n");
+        emit_include(t, h, "cuda/cublas.h");
     if (w->graphs.n)
-        text_add(t, "#include \"cuda/cudnn_run.h\"\n");
+        emit_include(t, h, "cuda/cudnn_run.h");
 }
 
 static void product_table(const Writer *w, Text *t)

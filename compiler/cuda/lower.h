@@ -55,7 +55,8 @@ const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 /* Bytes after the scratch: the workspace of the libraries, then parts of sums (Writer.apart_bytes).
  * Called when all calls are written. */
 int64_t library_workspace(const Writer *w);
-void library_includes(const Writer *w, Text *t); /* writes the headers */
+/* writes the headers */
+void library_includes(const Writer *w, Text *t, EmitHeaders *h);
 /* Writes the tables, and the function that opens the libraries. */
 void library_tables(const Writer *w, Text *t);
 void library_fields(const Writer *w, Text *t); /* writes fields of RtProgram */

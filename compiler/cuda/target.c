@@ -13,7 +13,7 @@
 #include "ops/step_price.h"
 #include <string.h>
 
-static void write_head(Writer *w, Text *t)
+static void write_head(Writer *w, Text *t, EmitHeaders *h)
 {
     const Step *s = w->in->train->step;
 
@@ -28,10 +28,11 @@ static void write_head(Writer *w, Text *t)
                     "#define RT_OWNED %d /* rows of update_rows: parameters that can stay on the "
                     "chip */\n",
                     update_parameters(w, s->nsum));
-    text_add(t, "#include \"rt.h\"\n#include \"cuda/kernels.cuh\"\n");
+    emit_include(t, h, "rt.h");
+    emit_include(t, h, "cuda/kernels.cuh");
     if (w->in->options->persistent)
-        text_add(t, "#include \"cuda/persistent.cuh\"\n");
-    library_includes(w, t);
+        emit_include(t, h, "cuda/persistent.cuh");
+    library_includes(w, t, h);
     text_printf(t, "\nenum { SHARD = %lld, CHUNK = SHARD, SLICES = 1 };\n\n", (long long)s->shard);
     text_add(t, "/* Addresses in GPU memory: parameters, scratch, values of a shard, sums of a "
                 "shard. */\n");
@@ -284,14 +285,16 @@ static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
     return rows;
 }
 
-static void write_text(const EmitInput *in, Text *out)
+static EmitUnit write_whole(const EmitInput *in, Arena *a)
 {
     EmitInput windows = *in;
+    EmitUnit u = {.name = in->train->name, .cuda = true};
+    Text text = text_new(a), *const out = &text;
     Writer w;
 
     windows.token = NULL;
-    const Text rows = write_parts(&w, &windows, out->arena);
-    write_head(&w, out);
+    const Text rows = write_parts(&w, &windows, a);
+    write_head(&w, out, &u.headers);
     text_add(out, w.offsets.s);
     text_add(out, rows.s);
     text_add(out, "/* ---- kernels: sizes are literals, so nvcc specialises each ---- */\n\n");
@@ -303,6 +306,8 @@ static void write_text(const EmitInput *in, Text *out)
                 w.body.s);
     text_add(out, w.steps.s);
     program_end(&w, out);
+    u.text = text.s, u.products = w.products.n > 0;
+    return u;
 }
 
 static void write_calls(const EmitInput *in, Text *out)
@@ -383,7 +388,7 @@ static void device_fields(const Writer *w, Text *t)
 
 const EmitTarget cuda_target = {.suffix = "cu",
                                 .able = able,
-                                .text = write_text,
+                                .whole = write_whole,
                                 .calls = write_calls,
                                 .title = call_title,
                                 .cost = call_cost,

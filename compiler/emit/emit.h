@@ -55,6 +55,29 @@ typedef struct EmitPhase {
     double bytes, local_bytes;
 } EmitPhase;
 
+/* The headers that a text includes, without those that the headers include. */
+typedef struct EmitHeaders {
+    const char **name;
+    int n;
+} EmitHeaders;
+/* Writes #include "NAME", and adds the header to *h. */
+void emit_include(Text *t, EmitHeaders *h, const char *name);
+
+/* A file of the program that compiles separately: the step, or kernels.  The text of a kernel
+ * does not contain the model, and the name of its function ends in a hash of the text.  So equal
+ * kernels of two models are equal files. */
+typedef struct EmitUnit {
+    /* of the file: "conv2d_pool-5bdae5c3", "loss-0"; "lenet" for the step */
+    const char *name;
+    const char *text;
+    EmitHeaders headers; /* of the runtime, which the text includes */
+    bool products;       /* it calls products of cuBLASLt (runtime/cuda/cublas.h) */
+    bool cuda;           /* for nvcc; the name of the file ends in .cu */
+    bool mpi;            /* for mpicc: it includes mpi.h */
+    /* the code of the file runs only once for each slice, so a low optimisation level is enough */
+    bool once;
+} EmitUnit;
+
 struct Writer;
 /* The functions of a target: cpu_target (cpu/cpu.h), cuda_target (cuda/cuda.h).  ir/target.c has
  * the properties of targets, and passes/pipeline.c has their passes. */
@@ -62,7 +85,7 @@ typedef struct EmitTarget {
     const char *suffix; /* of the file of a program: "c", "cu" */
     /* Whether the program can be written; reports each obstacle at its line.  NULL: always */
     bool (*able)(const EmitInput *in, Diag *d);
-    void (*text)(const EmitInput *in, Text *out);  /* the whole file */
+    EmitUnit (*whole)(const EmitInput *in, Arena *a); /* the whole program in one file */
     void (*calls)(const EmitInput *in, Text *out); /* --dump=calls: one call per line; NULL: none */
     /* the phases of a step, for `tenon show --threads`; *n: their number; NULL: none */
     const EmitPhase *(*phases)(const EmitInput *in, Arena *a, int *n);
@@ -80,18 +103,6 @@ typedef struct EmitTarget {
     void (*device_fields)(const struct Writer *w, Text *t);
 } EmitTarget;
 
-/* A file of the program that compiles separately: the step, or kernels.  The text of a kernel
- * does not contain the model, and the name of its function ends in a hash of the text.  So equal
- * kernels of two models are equal files. */
-typedef struct EmitUnit {
-    /* of the file: "conv2d_pool-5bdae5c3", "loss-0"; "lenet" for the step */
-    const char *name;
-    const char *text;
-    bool cuda; /* for nvcc; the name of the file ends in .cu */
-    bool mpi;  /* for mpicc: it includes mpi.h */
-    /* the code of the file runs only once for each slice, so a low optimisation level is enough */
-    bool once;
-} EmitUnit;
 /* A hash of the definition of a training run, which checkpoints store: 16 hex digits.  It covers
  * network, recipe, batch, shards and dtype, but not the data set, the seed, lines of the file or
  * kernels.  It covers the number of epochs only if the schedule depends on this number. */

@@ -158,11 +158,12 @@ typedef struct Closure {
     Key *key;
 } Closure;
 
-/* Adds the headers that `text` includes, and those that they include, each once.  Lines under
- * #ifdef RT_KERNELS are for programs in one file. */
-static void add_headers(Closure *c, const char *text)
+/* The headers that a file of the runtime includes, read from the file on disk; units that Tenon
+ * writes state theirs (EmitUnit).  Lines under #ifdef RT_KERNELS are for programs in one file. */
+static EmitHeaders headers_on_disk(Arena *a, const char *text)
 {
     static const char include[] = "#include \"";
+    EmitHeaders h = {0};
     bool skip = false;
     for (const char *s = text; s; s = strchr(s, '\n')) {
         s += *s == '\n';
@@ -170,7 +171,16 @@ static void add_headers(Closure *c, const char *text)
         if (skip || strncmp(s, include, sizeof include - 1) != 0)
             continue;
         s += sizeof include - 1;
-        const char *name = arena_strndup(c->arena, s, strcspn(s, "\"\n"));
+        ARENA_PUSH(a, h.name, h.n, arena_strndup(a, s, strcspn(s, "\"\n")));
+    }
+    return h;
+}
+
+/* Adds the headers, and those that they include, each once. */
+static void add_headers(Closure *c, const EmitHeaders *h)
+{
+    for (int k = 0; k < h->n; k++) {
+        const char *name = h->name[k];
         bool known = false;
         for (int i = 0; i < c->n; i++)
             known |= strcmp(c->name[i], name) == 0;
@@ -181,14 +191,15 @@ static void add_headers(Closure *c, const char *text)
         const char *header = file_read(c->arena, path_join(c->arena, c->dir, name), &len);
         key_text(c->key, name);
         key_text(c->key, header ? header : "");
-        add_headers(c, header ? header : "");
+        const EmitHeaders inner = headers_on_disk(c->arena, header ? header : "");
+        add_headers(c, &inner);
     }
 }
 
-void key_headers(Arena *a, const Paths *p, const char *text, Key *k)
+void key_headers(Arena *a, const Paths *p, const EmitHeaders *h, Key *k)
 {
     Closure c = {.arena = a, .dir = p->runtime, .key = k};
-    add_headers(&c, text);
+    add_headers(&c, h);
 }
 
 Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u)
@@ -205,7 +216,7 @@ Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUni
     if (u->once)
         key_text(&k, t->once);
     key_text(&k, u->text);
-    key_headers(a, in->paths, u->text, &k);
+    key_headers(a, in->paths, &u->headers, &k);
     return k;
 }
 
@@ -290,13 +301,14 @@ static bool add_runtime(Arena *a, BuildInput *in, const char *file, const char *
 {
     size_t len = 0;
     const char *path = path_join(a, in->paths->runtime, file);
-    const EmitUnit u = {.name = name,
-                        .text = file_read(a, path, &len),
-                        .cuda = strstr(file, ".cu") != NULL};
+    EmitUnit u = {.name = name,
+                  .text = file_read(a, path, &len),
+                  .cuda = strstr(file, ".cu") != NULL};
     if (!u.text) {
         diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
         return false;
     }
+    u.headers = headers_on_disk(a, u.text);
     ARENA_PUSH(a, in->unit, in->nunit, u);
     return true;
 }
@@ -332,13 +344,11 @@ bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d)
            add_runtime(a, in, "cuda/rank_sum.cu", "cuda-rank-sum", d);
 }
 
-bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d)
+bool objects_add_cuda(Arena *a, BuildInput *in, EmitUnit program, Diag *d)
 {
-    ARENA_PUSH(a, in->unit, in->nunit,
-               ((EmitUnit){.name = in->name, .text = program, .cuda = true}));
+    ARENA_PUSH(a, in->unit, in->nunit, program);
     return add_runtime(a, in, "cuda/gpu.c", "cuda-gpu", d) &&
-           (!strstr(program, "cuda/cublas.h") ||
-            add_runtime(a, in, "cuda/cublas.c", "cuda-cublas", d));
+           (!program.products || add_runtime(a, in, "cuda/cublas.c", "cuda-cublas", d));
 }
 
 /* ---- messages */

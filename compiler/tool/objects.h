@@ -12,8 +12,8 @@ typedef struct Toolchain {
 } Toolchain;
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
-/* Adds the headers of the runtime that `text` includes, and those that they include. */
-void key_headers(Arena *a, const Paths *p, const char *text, Key *k);
+/* Adds headers of the runtime, and those that they include. */
+void key_headers(Arena *a, const Paths *p, const EmitHeaders *h, Key *k);
 Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u);
 Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 
@@ -29,7 +29,7 @@ bool objects_add_mpi(Arena *a, BuildInput *in, Diag *d);
 bool objects_add_nccl(Arena *a, BuildInput *in, Diag *d);
 /* Adds the units of a program for a GPU: its generated file, and the part of the runtime that calls
  * CUDA. */
-bool objects_add_cuda(Arena *a, BuildInput *in, const char *program, Diag *d);
+bool objects_add_cuda(Arena *a, BuildInput *in, EmitUnit program, Diag *d);
 /* Adds what convolutions through cuDNN need: Tenon's library for cuDNN, and a file with the text
  * `plans`; "": no file. */
 bool objects_add_plans(Arena *a, BuildInput *in, const char *plans, Diag *d);

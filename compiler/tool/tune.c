@@ -207,7 +207,7 @@ static double tune_figure(const char *text, const char *key)
 
 /* Compiles and runs the trials, with the flags of the program that is being built, in a temporary
  * directory. */
-static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
+static const char *run_trials(const TuneTool *t, EmitUnit unit, Diag *d)
 {
     Arena *a = t->arena;
     Paths paths;
@@ -221,7 +221,6 @@ static const char *run_trials(const TuneTool *t, const char *text, Diag *d)
     command.output = path_join(a, dir, "tune");
     command.keep = NULL;
     command.options.plain = command.options.blas = false;
-    EmitUnit unit = {.name = "tune", .text = text};
     const BuildInput in = {.name = "tune",
                            .unit = &unit,
                            .nunit = 1,
@@ -296,7 +295,7 @@ static void settle(Tuner *tuner, const Graph *g, Choice *choice, int n, Diag *d)
         if (!c[i].known && !same_shape(c, i))
             add_trials(&trials, g, &c[i]);
     }
-    if (trials.n && !(measured = run_trials(t, trials_text(&trials), d)))
+    if (trials.n && !(measured = run_trials(t, trials_unit(&trials), d)))
         return;
     Text lines = text_new(a);
     for (int i = 0; i < n; i++) {
@@ -324,7 +323,8 @@ static const char *kernels_id(const TuneTool *t, const Paths *p)
     key_text(&k, cc ? cc : "");
     key_text(&k, more ? more : "");
     key_text(&k, t->command->options.cpu ? t->command->options.cpu : "");
-    key_headers(a, p, trials_head(), &k);
+    const EmitHeaders headers = trials_headers(a);
+    key_headers(a, p, &headers, &k);
     return arena_printf(a, "%016llx", (unsigned long long)k.a);
 }
 
