@@ -570,11 +570,7 @@ static bool write_loss(Py *p)
     text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n",
                 p->dialect->losses);
     /* lines of a function have less indentation than those of a method */
-    for (const char *line = s.body.s; *line;) {
-        const size_t length = strcspn(line, "\n");
-        text_printf(p->out, "%.*s\n", (int)length - 4, line + 4);
-        line += length + 1;
-    }
+    text_shifted(p->out, s.body.s, -4);
     text_printf(p->out, "    return %s\n", s.value[p->g->loss->id].s);
     return true;
 }
