@@ -180,15 +180,14 @@ static Progress progress_begin(const char *what)
 static void progress_draw(Progress *p, int done, int n)
 {
     struct timespec now;
-    char text[256];
+    char text[256], share[32] = "";
     clock_gettime(CLOCK_MONOTONIC, &now);
     const long long seconds = (long long)(now.tv_sec - p->began.tv_sec);
     if (!p->columns || seconds < 1)
         return;
-    const int k = n > 1 ? snprintf(text, sizeof text, "%s: %d of %d, ", p->what, done, n)
-                        : snprintf(text, sizeof text, "%s: ", p->what);
-    if (k < (int)sizeof text)
-        snprintf(text + k, sizeof text - (size_t)k, "%lld s", seconds);
+    if (n > 1)
+        snprintf(share, sizeof share, "%d of %d, ", done, n);
+    snprintf(text, sizeof text, "%s: %s%lld s", p->what, share, seconds);
     fprintf(stderr, "\r\033[K%.*s", p->columns - 1, text);
     fflush(stderr);
     p->drawn = true;
