@@ -123,6 +123,28 @@ static bool below(const char *path, const Node *n)
 
 /* ---- names */
 
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *w = words; (w = strstr(w, word)); w += n)
+        if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n]))
+            return true;
+    return false;
+}
+
+/* Python's keywords, which cannot be names of anything; keyword.kwlist of Python 3.13. */
+static const char keywords[] =
+    "False None True and as assert async await break class continue def del elif else except "
+    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
+    "with yield";
+/* Classes and names in capitals that the scripts of some framework use. */
+static const char classes[] = "Batches Bias DTYPE Draw F GRUCell Log Optimizer PaddedEmbedding "
+                              "SystemExit Table";
+/* Names that expressions in a method or in the function of losses use. */
+static const char variables[] =
+    "attention average_pool binary_cross_entropy causal float gluon keras label layers math "
+    "max_pool mx nd nn np ops output rnn self smoothed torch training";
+
 const char *python_class(Arena *a, const char *name)
 {
     char *s = arena_strdup(a, name), *to = s;
@@ -130,7 +152,7 @@ const char *python_class(Arena *a, const char *name)
         if (*from != '_')
             *to++ = (char)(from == s || from[-1] == '_' ? toupper((unsigned char)*from) : *from);
     *to = 0;
-    return s;
+    return has_word(keywords, s) || has_word(classes, s) ? arena_printf(a, "%s_", s) : s;
 }
 
 /* "stage1.basic12" -> "Basic" */
@@ -149,19 +171,10 @@ static const char *last_word(const char *name)
     return dot ? dot + 1 : name;
 }
 
+/* Whether a variable cannot have this name. */
 static bool python_word(const char *s)
 {
-    static const char *const words[] = {"and",   "as",    "assert", "async",   "await",    "class",
-                                        "def",   "del",   "except", "finally", "from",     "global",
-                                        "in",    "is",    "lambda", "None",    "nonlocal", "not",
-                                        "or",    "pass",  "raise",  "try",     "while",    "with",
-                                        "yield", "self",  "torch",  "nn",      "F",        "output",
-                                        "label", "keras", "layers", "ops",     "mx",       "np",
-                                        "gluon", "nd",    "rnn"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(s, words[i]) == 0)
-            return true;
-    return false;
+    return has_word(keywords, s) || has_word(classes, s) || has_word(variables, s);
 }
 
 static bool in_word(char c)
@@ -225,15 +238,6 @@ static Scope scope_new(Py *p, const char *path)
     return s;
 }
 
-static bool has_word(const char *words, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *w = words; (w = strstr(w, word)); w += n)
-        if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n]))
-            return true;
-    return false;
-}
-
 /* Adds self.name = constructor to __init__, once; `at` is the node that needs it. */
 static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
                            const char *constructor)
@@ -241,9 +245,14 @@ static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
     for (int i = 0; i < s->nlayer; i++)
         if (strcmp(s->layer[i], name) == 0)
             return;
-    if (has_word(p->dialect->taken, name)) {
-        diag_error(p->d, at->span, "--to %s has another meaning for '%s' in a class",
-                   p->dialect->to, name);
+    const bool keyword = has_word(keywords, name);
+    if (keyword || has_word(p->dialect->taken, name)) {
+        if (keyword)
+            diag_error(p->d, at->span, "--to %s cannot write '%s', a keyword of Python",
+                       p->dialect->to, name);
+        else
+            diag_error(p->d, at->span, "--to %s has another meaning for '%s' in a class",
+                       p->dialect->to, name);
         diag_help(p->d, "give the layer or block another name in the model file");
     }
     ARENA_PUSH(p->a, s->layer, s->nlayer, name);
@@ -514,21 +523,27 @@ static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
     return true;
 }
 
-/* The name of the class with this text; a new class is written. */
-static const char *class_of(Py *p, const char *kind, const char *text)
+static const char *write_class(Py *p, const char *name, const char *text)
 {
-    int same = 0;
-    for (int i = 0; i < p->nclass; i++) {
-        if (strcmp(p->class[i].text, text) == 0)
-            return p->class[i].name;
-        const size_t n = strlen(kind);
-        same += strncmp(p->class[i].name, kind, n) == 0 &&
-                strspn(p->class[i].name + n, "0123456789") == strlen(p->class[i].name + n);
-    }
-    const char *name = same ? arena_printf(p->a, "%s%d", kind, same + 1) : kind;
-    ARENA_PUSH(p->a, p->class, p->nclass, ((Class){name, text}));
     text_printf(p->out, "\n\nclass %s%s", name, text);
     return name;
+}
+
+/* The name of the class with the text of a block; a new class is written.  Its name is `kind`, with
+ * a number if another block or the model has this name. */
+static const char *class_of(Py *p, const char *kind, const char *text)
+{
+    const char *const model = python_class(p->a, p->g->name), *name = kind;
+    for (int i = 0; i < p->nclass; i++)
+        if (strcmp(p->class[i].text, text) == 0)
+            return p->class[i].name;
+    for (int k = 2, i = 0; i < p->nclass || strcmp(name, model) == 0;)
+        if (i < p->nclass && strcmp(p->class[i].name, name) != 0)
+            i++;
+        else
+            name = arena_printf(p->a, "%s%d", kind, k++), i = 0;
+    ARENA_PUSH(p->a, p->class, p->nclass, ((Class){name, text}));
+    return write_class(p, name, text);
 }
 
 static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
@@ -545,7 +560,8 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
     text_printf(&t, "%s):\n%s        return %s\n", p->dialect->more, s->body.s,
                 s->value[result->id].s);
-    *class = class_of(p, *path ? block_class(p, path) : python_class(p->a, p->g->name), t.s);
+    *class = *path ? class_of(p, block_class(p, path), t.s)
+                   : write_class(p, python_class(p->a, p->g->name), t.s);
     return true;
 }
 

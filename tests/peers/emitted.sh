@@ -56,6 +56,29 @@ grep -qF "self.dropout2 = nn.Dropout(0.3)" "$work/script" && ok || bad "the name
 refuses "a layer called half for pytorch" "names.tn:4:[0-9]+: error: --to pytorch has another meaning for 'half'" "$TENON" emit "$work/names.tn" --to pytorch
 refuses "a layer called output for keras" "names.tn:3:[0-9]+: error: --to keras has another meaning for 'output'" "$TENON" emit "$work/names.tn" --to keras
 
+# Names that Python cannot have: variables and classes get another name, layers and blocks are refused.
+python=$(python3 -c 'import keyword; print(*keyword.kwlist)' 2> /dev/null || echo False None True and as assert async await break class continue def \
+    del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield)
+for word in $python; do
+    printf 'model none(x: f32[6]) { %s = x * 2; y = dense(%s + tanh(%s), 4); f = dense(y, 4); return bias(f) }\n' "$word" "$word" "$word" > "$work/word.tn"
+    "$TENON" check "$work/word.tn" > /dev/null 2>&1 || continue         # a keyword of Tenon, too
+    printf 'train none { data = synthetic(samples = 64, classes = 4); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }\n' >> "$work/word.tn"
+    "$TENON" emit "$work/word.tn" --to pytorch > "$work/script"
+    grep -Eq "^ *(class )?$word( =|\()" "$work/script" && bad "$word is a variable of Python" || ok
+    grep -qF 'model = None_()' "$work/script" && ok || bad "the class of the model none: $(grep 'model = ' "$work/script")"
+    sed -i "s/ y = dense/ h = x * 2; $word = dense/; s/dense(y/dense($word/; s/{ $word = x/{ z = x/; s/($word + tanh($word)/(z + tanh(z)/" "$work/word.tn"
+    for to in pytorch keras mxnet; do
+        refuses "a layer called $word for $to" "word.tn:1:[0-9]+: error: --to $to cannot write '$word', a keyword of Python" "$TENON" emit "$work/word.tn" --to $to
+    done
+done
+cat > "$work/net.tn" <<'TN'
+block net1(x) { a = dense(x, 4); return a * 2 }
+model net(x: f32[6]) { net = net1(x); return dense(net, 3) }
+train net { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+"$TENON" emit "$work/net.tn" --to pytorch > "$work/script"
+grep -A 6 '^class Net(' "$work/script" | grep -q 'self.net = Net2()' && ok || bad "a block with the name of its model: $(grep Net "$work/script")"
+
 # A pooling whose padding no framework has, with padded rows not counted.
 cat > "$work/pool.tn" <<'TN'
 model pool(x: f32[2, 9, 9]) { return avg_pool(x, 2, pad = "same") |> flatten |> dense(3) }
