@@ -32,14 +32,15 @@ static Value eval_binary(Lower *l, Expr *e)
     static const char *const tensor_op[] =
         {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul", [DO_DIV] = "div", [DO_POW] = "pow"};
     const char *why = NULL, *help = NULL;
+    int64_t steps = 0;
     const Value a = lower_eval(l, e->a), b = lower_eval(l, e->b);
     const bool tensor = a.kind == V_TENSOR || b.kind == V_TENSOR;
     const bool other =
         (a.kind == V_TENSOR || value_number(a)) && (b.kind == V_TENSOR || value_number(b));
     if (tensor && other && e->op <= DO_POW && e->op != DO_FLOOR && e->op != DO_MOD)
         return node_elementwise(l, tensor_op[e->op], a, b, e);
-    const Value v = value_binary(l->arena, e->op, a, b, &why, &help);
-    if (v.kind == V_LIST && !lower_step(l, e->span, v.n))
+    const Value v = value_binary(l->arena, e->op, a, b, &why, &help, &steps);
+    if (steps && !lower_step(l, e->span, steps))
         return value_poison();
     if (why) {
         lower_fail(l, e, strcmp(why, "division by zero") == 0 ? e->b->span : e->span, "%s", why);

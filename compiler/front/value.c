@@ -137,9 +137,8 @@ static bool truth(Operator op, int order) /* order: -1, 0 or 1 */
     }
 }
 
-/* Whether two values of one kind are equal; compares lists item by item.  The recursion is as deep
- * as the nesting of the lists. */
-static bool values_equal(Value x, Value y)
+/* Whether two values other than lists are equal. */
+static bool items_equal(Value x, Value y)
 {
     if (value_number(x) && value_number(y))
         return x.kind == V_INT && y.kind == V_INT ? x.i == y.i : value_real(x) == value_real(y);
@@ -149,15 +148,45 @@ static bool values_equal(Value x, Value y)
         return x.i == y.i;
     if (x.kind == V_STRING)
         return strcmp(x.s, y.s) == 0;
-    if (x.kind != V_LIST)
-        return x.node == y.node;
-    bool same = x.n == y.n;
-    for (int i = 0; same && i < x.n; i++)
-        same = values_equal(x.item[i], y.item[i]);
-    return same;
+    return x.node == y.node;
 }
 
-static Value compare(Arena *a, Operator op, Value x, Value y, const char **why)
+/* Whether two lists are equal, item by item.  Keeps its place in each list that is open: lists nest
+ * as deep as a loop of the model makes them.  Adds the number of compared items to *steps, and
+ * stops after STEPS_MAX: lists in lists can contain the same list many times. */
+static bool lists_equal(Arena *a, Value x, Value y, int64_t *steps)
+{
+    struct Place {
+        const Value *x, *y;
+        int left;
+    } first[16] = {{x.item, y.item, x.n}}, *open = first;
+    int n = 1, room = 16;
+    if (x.n != y.n)
+        return false;
+    while (n > 0 && *steps <= STEPS_MAX) {
+        struct Place *p = &open[n - 1];
+        if (p->left-- == 0) {
+            n--;
+            continue;
+        }
+        const Value u = *p->x++, v = *p->y++;
+        ++*steps;
+        if (u.kind != V_LIST || v.kind != V_LIST ? !items_equal(u, v) : u.n != v.n)
+            return false;
+        n -= p->left == 0;
+        if (u.kind != V_LIST)
+            continue;
+        if (n == room) {
+            struct Place *more = arena_alloc(a, 2 * (size_t)room * sizeof *more);
+            memcpy(more, open, (size_t)room * sizeof *more);
+            open = more, room *= 2;
+        }
+        open[n++] = (struct Place){u.item, v.item, u.n};
+    }
+    return true;
+}
+
+static Value compare(Arena *a, Operator op, Value x, Value y, const char **why, int64_t *steps)
 {
     const bool only_equal = op == DO_EQ || op == DO_NE;
     if (value_number(x) && value_number(y)) {
@@ -168,15 +197,17 @@ static Value compare(Arena *a, Operator op, Value x, Value y, const char **why)
     }
     if (x.kind == V_TENSOR || y.kind == V_TENSOR)
         *why = "tensors have no values at compile time and cannot be compared";
+    else if (x.kind == V_LIST && y.kind == V_LIST && only_equal)
+        return value_bool(lists_equal(a, x, y, steps) == (op == DO_EQ));
     else if (x.kind == y.kind && only_equal)
-        return value_bool(values_equal(x, y) == (op == DO_EQ));
+        return value_bool(items_equal(x, y) == (op == DO_EQ));
     else
         *why = arena_printf(a, "'%s' cannot compare %s with %s", operator_text(op), value_kind(x),
                             value_kind(y));
     return value_poison();
 }
 
-static Value join_values(Arena *a, Value x, Value y, const char **why)
+static Value join_values(Arena *a, Value x, Value y, const char **why, int64_t *steps)
 {
     if (x.n + y.n > LIST_MAX) {
         *why = arena_printf(a, "the list would have %d items, more than %d", x.n + y.n, LIST_MAX);
@@ -187,17 +218,19 @@ static Value join_values(Arena *a, Value x, Value y, const char **why)
         memcpy(item, x.item, (size_t)x.n * sizeof *item);
     if (y.n)
         memcpy(item + x.n, y.item, (size_t)y.n * sizeof *item);
+    *steps += x.n + y.n;
     return (Value){.kind = V_LIST, .item = item, .n = x.n + y.n};
 }
 
-Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help)
+Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help,
+                   int64_t *steps)
 {
     if (x.kind == V_POISON || y.kind == V_POISON)
         return value_poison();
     if (op >= DO_EQ && op <= DO_GE)
-        return compare(a, op, x, y, why);
+        return compare(a, op, x, y, why, steps);
     if (x.kind == V_LIST && y.kind == V_LIST && op == DO_ADD)
-        return join_values(a, x, y, why);
+        return join_values(a, x, y, why, steps);
     if (!value_number(x) || !value_number(y)) {
         *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x),
                             value_kind(y));

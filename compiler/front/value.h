@@ -60,8 +60,11 @@ const char *value_kind(Value v); /* "an int", "a tensor": for messages */
 const char *type_kind(Type t);
 
 /* The result of an operator on numbers, booleans, strings and lists.  If there is none: poison,
- * with the reason in *why and perhaps *help.  An operand that is poison gives poison only. */
-Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help);
+ * with the reason in *why and perhaps *help.  An operand that is poison gives poison only.
+ * Adds the number of items of lists that it copies or compares to *steps; more than STEPS_MAX: the
+ * result is wrong. */
+Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, const char **help,
+                   int64_t *steps);
 Value value_unary(Arena *a, Operator op, Value x, const char **why);
 
 /* Converts v to type t; an int also fits a float.  Returns false if v does not fit. */
