@@ -226,9 +226,8 @@ static Value eval(Lower *l, Expr *e)
 
 Value lower_eval(Lower *l, Expr *e)
 {
-    if (!lower_step(l, e->span, l->depth < DEPTH_EVAL ? 1 : STEPS_MAX))
+    if (!lower_step(l, e->span, 1) || !lower_enter(l, e->span))
         return value_poison();
-    l->depth++;
     const Value v = eval(l, e);
     l->depth--;
     return v;

@@ -52,7 +52,7 @@ typedef struct Lower {
     Scope *scope;
     int depth, calls;
     int64_t steps;
-    bool stop;            /* the budget of steps is spent, and an error is reported */
+    bool stop;            /* a budget is spent, and an error is reported */
     struct Scanned *scan; /* scan.c: the scan whose body runs now */
     const Stmt *loop;     /* outermost loop that runs now */
     const Decl *model;
@@ -86,6 +86,8 @@ Value lower_const(Unit *u, Expr *e);
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spent */
+/* Adds a level to l->depth; reports, and returns false, if the evaluation is too deep. */
+bool lower_enter(Lower *l, Span at);
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
 /* a new variable, in scope until lower_leave */

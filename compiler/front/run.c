@@ -109,11 +109,8 @@ static void run_bind(Lower *l, const Stmt *t)
 
 void lower_run(Lower *l, const Body *body)
 {
-    if (++l->depth > DEPTH_EVAL) {
-        lower_step(l, (Span){0}, STEPS_MAX + 1); /* reports an exceeded budget */
-        l->depth--;
+    if (body->n == 0 || !lower_enter(l, body->v[0]->span))
         return;
-    }
     for (int i = 0; i < body->n && !l->scope->returned && !l->stop; i++) {
         Stmt *t = body->v[i];
         switch (t->kind) {

@@ -35,6 +35,19 @@ bool lower_step(Lower *l, Span at, int64_t steps)
     return false;
 }
 
+bool lower_enter(Lower *l, Span at)
+{
+    if (l->depth < DEPTH_EVAL) {
+        l->depth++;
+        return true;
+    }
+    l->stop = true;
+    diag_error(l->diag, at, "expressions and blocks are nested more than %s deep here",
+               text_commas(l->arena, DEPTH_EVAL));
+    diag_help(l->diag, "give parts of long expressions a name: h = ...");
+    return false;
+}
+
 /* ---- variables */
 
 Var *lower_find(const Lower *l, const char *name)
