@@ -107,6 +107,7 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
 
 void lower_scan(Lower *l, Stmt *t);
 void lower_yield(Lower *l, Stmt *t);
+void lower_yield_poison(Lower *l, const Stmt *t);     /* a yield that perhaps does not run */
 Value lower_zeros(Lower *l, Expr *e, const Value *v); /* zeros(128): a tensor */
 
 /* ---- eval.c */

@@ -7,9 +7,11 @@ static void poison_body(Lower *l, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
         const Stmt *t = body->v[i];
-        Var *var = t->kind == ST_BIND ? lower_find(l, t->name) : NULL;
+        Var *var = t->kind == ST_BIND || t->kind == ST_YIELD ? lower_find(l, t->name) : NULL;
         if (var)
             var->v = value_poison();
+        if (t->kind == ST_YIELD)
+            lower_yield_poison(l, t);
         if (t->kind == ST_FOR || t->kind == ST_SCAN)
             poison_body(l, &t->body);
         for (int k = 0; t->kind == ST_IF && k < t->branches.n; k++)

@@ -188,7 +188,7 @@ void lower_yield(Lower *l, Stmt *t)
     l->scope->leaf = NULL;
     const Value v = lower_eval(l, t->value);
     for (int i = 0; s && i < s->nyield; i++)
-        if (!strcmp(s->yield[i].name, t->name)) {
+        if (s->yield[i].value && !strcmp(s->yield[i].name, t->name)) {
             diag_error(l->diag, t->name_span, "'%s' is yielded twice", t->name);
             return;
         }
@@ -197,6 +197,13 @@ void lower_yield(Lower *l, Stmt *t)
     if (s)
         ARENA_PUSH(l->arena, s->yield, s->nyield,
                    ((Yield){t->name, v.kind == V_TENSOR ? v.node : NULL}));
+}
+
+void lower_yield_poison(Lower *l, const Stmt *t)
+{
+    struct Scanned *s = l->scan;
+    if (s)
+        ARENA_PUSH(l->arena, s->yield, s->nyield, ((Yield){t->name, NULL}));
 }
 
 /* The sequence that a yield collects. */
