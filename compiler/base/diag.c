@@ -30,6 +30,7 @@ struct Diag {
     Arena *arena;
     DiagColor color;
     Message **message;
+    Message *last; /* to which notes and helps belong; NULL: it was not stored */
     int n, errors, dropped;
 };
 
@@ -54,6 +55,7 @@ int diag_errors(const Diag *d)
 static void add(Diag *d, bool error, Span at, const char *fmt, va_list ap)
 {
     d->errors += error;
+    d->last = NULL;
     if (d->n >= KEPT) {
         d->dropped += error;
         return;
@@ -62,6 +64,7 @@ static void add(Diag *d, bool error, Span at, const char *fmt, va_list ap)
     *m = (Message){.error = error, .at = at, .serial = d->n};
     m->text = arena_vprintf(d->arena, fmt, ap);
     ARENA_PUSH(d->arena, d->message, d->n, m);
+    d->last = m;
 }
 
 void diag_error(Diag *d, Span at, const char *fmt, ...)
@@ -82,9 +85,9 @@ void diag_warn(Diag *d, Span at, const char *fmt, ...)
 
 static void attach(Diag *d, const char *kind, const char *fmt, va_list ap)
 {
-    if (d->n == 0 || d->dropped)
+    Message *const m = d->last;
+    if (!m)
         return;
-    Message *m = d->message[d->n - 1];
     const Extra e = {kind, arena_vprintf(d->arena, fmt, ap)};
     ARENA_PUSH(d->arena, m->extra, m->nextra, e);
 }
@@ -212,6 +215,6 @@ void diag_print(Diag *d, FILE *f)
     }
     if (more)
         fprintf(f, "... and %d more error%s\n", more, more == 1 ? "" : "s");
-    d->message = NULL;
+    d->message = NULL, d->last = NULL;
     d->n = d->dropped = 0;
 }

@@ -1,6 +1,8 @@
-/* test_text.c -- patterns of names; user text inside generated text. */
+/* test_text.c -- patterns of names; user text inside generated text; messages. */
+#include "base/diag.h"
 #include "base/quote.h"
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +84,33 @@ START_TEST(quoted)
 }
 END_TEST
 
+/* A message that is not stored takes its notes with it, also a warning. */
+START_TEST(too_many_messages)
+{
+    Arena *a = arena_new();
+    Diag *d = diag_new(a, DIAG_NEVER);
+    char *text;
+    size_t length;
+    diag_error(d, (Span){0}, "the first");
+    for (int i = 2; i < 20000; i++)
+        diag_warn(d, (Span){0}, "the same");
+    diag_warn(d, (Span){0}, "the last that is stored");
+    diag_warn(d, (Span){0}, "a lost warning");
+    diag_note(d, "of a lost warning");
+    diag_error(d, (Span){0}, "a lost error");
+    diag_note(d, "of a lost error");
+    FILE *f = open_memstream(&text, &length);
+    diag_print(d, f);
+    fclose(f);
+    ck_assert_str_eq(text, "tenon: error: the first\n"
+                           "tenon: warning: the same\n"
+                           "tenon: warning: the last that is stored\n"
+                           "... and 1 more error\n");
+    free(text);
+    arena_free(a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("text");
@@ -89,6 +118,7 @@ int main(void)
     tcase_add_test(tests, patterns);
     tcase_add_test(tests, shifted);
     tcase_add_test(tests, quoted);
+    tcase_add_test(tests, too_many_messages);
     suite_add_tcase(s, tests);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);
