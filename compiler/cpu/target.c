@@ -39,8 +39,8 @@ static void write_head(Writer *w, const char *const *header, int n, EmitHeaders 
                 "(bytes)))\n\n");
 }
 
-/* Records a phase of the training step, except a phase that only updates: it runs only after a
- * reduction over ranks or clipping by norm. */
+/* Records a phase of the training step.  A phase that only updates counts if it runs in each step
+ * of one rank: with clipping by norm. */
 static void record_phase(Writer *w, int phase, const char *what, double kept, double local)
 {
     const Step *s = w->g->step;
@@ -61,7 +61,7 @@ static void record_phase(Writer *w, int phase, const char *what, double kept, do
          .barriers = slices ? w->barriers / units : 0,
          .bytes = kept,
          .local_bytes = local};
-    if (kind != PHASE_UPDATE)
+    if (kind != PHASE_UPDATE || !s->fused_update)
         ARENA_PUSH(w->arena, w->phase, w->nphase, p);
 }
 

@@ -93,11 +93,13 @@ Price step_price_phase(const Graph *g, int phase, const Options *o)
     const Step *s = g->step;
     const Phase *p = &s->phase[phase];
     Price all = {0};
-    for (int i = 0; i < p->nnode && p->kind != PHASE_GRADIENT; i++)
+    const bool update = p->kind == PHASE_UPDATE, sums = update || p->kind == PHASE_GRADIENT;
+    for (int i = 0; i < p->nnode && !sums; i++)
         if (kernel_needed(p->node[i]))
             all.cycles += step_price(g, p->node[i], o).cycles;
-    for (int i = 0; i < s->nsum && p->kind == PHASE_GRADIENT; i++)
-        all.cycles += step_price_sum(g, &s->sum[i], false, o).cycles;
+    for (int i = 0; i < s->nsum && sums; i++)
+        if (!update || s->sum[i].update)
+            all.cycles += step_price_sum(g, &s->sum[i], update, o).cycles;
     return all;
 }
 

@@ -61,6 +61,10 @@ if part prices; then
     done
     grep -q '8 units, 8 teams of 7$' "$work/shown" && ok || bad "56 threads: $(grep slice "$work/shown")"
     awk '/ in all$/ { exit !($1 > 30 * $3 && $1 < 56 * $3) }' "$work/shown" && ok || bad "56 threads: $(tail -n 2 "$work/shown")"
+    # The update has a phase of its own, in each step, if gradients are clipped by norm.
+    grep -qE '  update +1 phase' "$work/shown" && bad "an update that does not run: $(grep update "$work/shown")" || ok
+    "$TENON" show models/lenet.tn --cpu x86-64-v4 --threads 8 --set 'clip=norm(1)' > "$work/shown"
+    awk '/  update +1 phase/ { found = $1 > 0 } END { exit !found }' "$work/shown" && ok || bad "clip = norm: $(grep update "$work/shown")"
 fi
 
 if part program; then
