@@ -87,8 +87,8 @@ typedef struct Step {
     int64_t parameter_bytes, state_bytes; /* parts of fixed_bytes */
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
     int64_t offset_scaling;
-    int again;             /* number of values that the backward pass recomputes (pass recompute) */
-    int64_t bytes_without; /* bytes of the program if it stored these values instead */
+    int again; /* number of values that the backward pass recomputes (pass recompute) */
+    const struct Step *without;        /* the plan of memory that stores these values instead */
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 

@@ -455,7 +455,12 @@ void pass_recompute(Graph *g, const Options *o, Diag *d)
     if (!cheaply && (!limit || first <= limit))
         return;
     const int made = s.g->step->again;
-    const int64_t without = made ? s.g->step->bytes_without : first;
+    const Step *without = s.g->step->without;
+    if (!made) {
+        Step *copy = arena_alloc(g->arena, sizeof *copy);
+        *copy = *s.g->step;
+        without = copy;
+    }
     int64_t least = first;
     s.ids = s.g->next_id;
     s.tried = arena_alloc(g->arena, (size_t)s.ids + 1);
@@ -466,6 +471,6 @@ void pass_recompute(Graph *g, const Options *o, Diag *d)
     if (limit && t && !g->token)
         least = fit(&s, d);
     if (limit && least > limit)
-        refuse(&s, without, least, d);
-    s.g->step->again = made + s.nagain, s.g->step->bytes_without = without;
+        refuse(&s, step_bytes(without, o->threads), least, d);
+    s.g->step->again = made + s.nagain, s.g->step->without = without;
 }

@@ -473,8 +473,10 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, Diag *d)
                                                      text_bytes(a, s->scratch_bytes))));
     if (!mine.fused_update)
         print_memory_row(a, "gradients", s->grad_bytes, "one copy, reduced before the update");
+    Step keeps = s->again ? *s->without : mine;
+    keeps.shards = mine.shards, keeps.fused_update = mine.fused_update;
     if (s->again)
-        print_memory_row(a, "recomputed", s->bytes_without - step_bytes(s, threads),
+        print_memory_row(a, "recomputed", step_bytes(&keeps, threads) - step_bytes(&mine, threads),
                          arena_printf(a, "%d value%s, which the backward pass computes again",
                                       s->again, s->again == 1 ? "" : "s"));
     print_memory_row(a, "planned", step_bytes(&mine, threads),

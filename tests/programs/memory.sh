@@ -94,6 +94,11 @@ if deep "values of a ResNet and a densenet made again without being asked"; then
 fi
 bytes | grep -q 'recomputed' && bad "values of a small network made again" || ok
 
+# With several ranks, all rows are for one of them: it cannot save more than the whole plan with all values would take.
+of_one() { bytes --shards 2 --ranks 2 "${@:2}" | sed -n "s/^  $1 *\([0-9.]*\) MB .*/\1/p"; }
+awk -v left="$(of_one 'recomputed' --memory-limit 50M)" -v kept="$(of_one planned --keep-all)" -v less="$(of_one planned --memory-limit 50M)" \
+    'BEGIN { exit !(left > 0 && left < kept - less + 0.1) }' && ok || bad "the row 'recomputed' of one of two ranks"
+
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
 grep -q "a smaller --batch needs less" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"
 refuses "a limit below the parameters" "which do not depend on --batch" bytes --memory-limit 1M
