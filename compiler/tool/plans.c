@@ -155,6 +155,8 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
     const int error = made ? file_write(a, file, graphs.s, graphs.len, 0666) : errno;
     if (error) {
         diag_error(d, nowhere, "cannot write the graphs to plan to %s: %s", dir, strerror(error));
+        if (made)
+            remove_dir(a, dir, 0);
         return false;
     }
     const char *word[] = {"--arch",  w->arch,  "--driver",

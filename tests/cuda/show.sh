@@ -69,5 +69,9 @@ for ((i = 0; i < 100; i++)); do [ -z "$(ls "$work/tmp")" ] || break; sleep .1; d
 [ -n "$(ls "$work/tmp")" ] && ok || bad "planning wrote no graphs within 10 s"
 kill -TERM $pid; wait $pid && bad "it went on after SIGTERM" || ok
 [ -z "$(ls "$work/tmp")" ] && ok || bad "left behind: $(ls "$work/tmp")"
+# Nor does a command that cannot write the graphs.
+said=$(trap '' XFSZ; ulimit -f 0; TMPDIR=$work/tmp "$TENON" show "$models/lenet.tn" --target cuda --kernels=cudnn --no-cache 2>&1) && bad "no graphs, and no error" || ok
+case $said in *"cannot write the graphs to plan"*) ok ;; *) bad "graphs without room: $said" ;; esac
+[ -z "$(ls "$work/tmp")" ] && ok || bad "left behind: $(ls "$work/tmp")"
 
 finish
