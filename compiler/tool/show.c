@@ -61,7 +61,7 @@ static int64_t new_parameters(Graph *g, const Node *n)
 
 typedef struct Row {
     const char *name, *op, *shape, *place;
-    const char *file; /* the file of the line, if it is not the model file */
+    const Source *file; /* the file of the line, if it is not the model file */
     int64_t parameters;
     Cost cost;
     double macs;
@@ -80,6 +80,15 @@ static Cost plain_cost(const Node *n)
     return c;
 }
 
+/* "a" for the first imported file, "z" for file 26, then "aa", "ab" and so on: IMPORTS_MAX files
+ * need at most two letters. */
+static const char *letters(Arena *a, int order)
+{
+    const int at = order - 1;
+    return at < 26 ? arena_printf(a, "%c", 'a' + at)
+                   : arena_printf(a, "%c%c", 'a' + at / 26 - 1, 'a' + at % 26);
+}
+
 /* "13", or "13a" for a line of the first imported file; print_files explains the letters below the
  * table. */
 static const char *place_of(Arena *a, const Node *n)
@@ -87,7 +96,7 @@ static const char *place_of(Arena *a, const Node *n)
     const Source *s = n ? n->span.source : NULL;
     if (!s)
         return "";
-    return s->order ? arena_printf(a, "%d%c", n->span.line, 'a' + (s->order - 1) % 26)
+    return s->order ? arena_printf(a, "%d%s", n->span.line, letters(a, s->order))
                     : arena_printf(a, "%d", n->span.line);
 }
 
@@ -103,7 +112,7 @@ static Row layer_row(Arena *a, Graph *g, const Node *n)
     if (n->op->layer && !is_bias(n))
         r.macs = r.cost.flops / 2;
     r.place = place_of(a, n);
-    r.file = n->span.source && n->span.source->order ? n->span.source->name : NULL;
+    r.file = n->span.source && n->span.source->order ? n->span.source : NULL;
     return r;
 }
 
@@ -238,12 +247,12 @@ static void fold_blocks(Table *t, bool all)
 /* Prints the files that the letters of the table stand for. */
 static void print_files(const Table *t)
 {
-    for (char letter = 'a'; letter <= 'z'; letter++)
+    for (int order = 1; order <= IMPORTS_MAX; order++)
         for (int i = 0; i < t->nrow; i++) {
             const Row *r = &t->row[i];
-            if (!r->file || !strchr(r->place, letter))
+            if (!r->file || !*r->place || r->file->order != order)
                 continue;
-            printf("      lines with %c are in %s\n", letter, r->file);
+            printf("      lines with %s are in %s\n", letters(t->arena, order), r->file->name);
             break;
         }
 }

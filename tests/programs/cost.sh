@@ -48,6 +48,19 @@ if part prices; then
     for row in 'conv1 (conv2d|wino)_pack' 'conv3 (conv2d|wino)_pack' 'dense1 dense_transpose' 'dense1 dense_dx'; do
         grep -Eq "^$row" "$work/rows" && ok || bad "the account has no row $row: $(cat "$work/rows")"
     done
+    # Lines of imported files have letters, which the table explains: 27 files have different ones.
+    { for i in $(seq 27); do
+          echo "block part$i(x) { return dense(x, 4) }" > "$work/part$i.tn"
+          echo "import \"part$i.tn\""
+      done
+      echo "model parts(x: f32[4]) { h = x"
+      for i in $(seq 27); do echo "h = part$i(h)"; done
+      echo "return h }"; } > "$work/parts.tn"
+    "$TENON" show --all "$work/parts.tn" > "$work/shown"
+    for row in ' 1a +part11' ' 1z +part261' '1aa +part271' ' +lines with a are in .*part1.tn$' ' +lines with aa are in .*part27.tn$'; do
+        grep -Eq "^ *$row" "$work/shown" && ok || bad "lines of 27 files: no row $row"
+    done
+
     # The step of more threads than this machine has, predicted by tenon.
     shown() { "$TENON" show models/lenet.tn --cpu x86-64-v4 --threads "$1" > "$work/shown"; }
     shown 8
