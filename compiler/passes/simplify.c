@@ -18,6 +18,7 @@
 #include "ops/scan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +28,19 @@ static bool is_const(const Node *n, double v)
 }
 
 /* ---- constants */
+
+/* Whether v is finite in the type of the program.  bf16 and f16 programs compute with f32. */
+static bool is_finite(const Graph *g, double v)
+{
+    return isfinite(dtype_bytes(g->recipe.dtype) == 8 ? v : (double)(float)v);
+}
+
+/* Whether v is also zero, or not so small that a program flushes it to zero. */
+static bool is_normal(const Graph *g, double v)
+{
+    const double least = dtype_bytes(g->recipe.dtype) == 8 ? DBL_MIN : FLT_MIN;
+    return is_finite(g, v) && (v == 0 || fabs(v) >= least);
+}
 
 /* Folds an op of constants.  An op whose result is not finite stays, so that the program reports
  * the op with its line. */
@@ -40,7 +54,7 @@ static Node *fold(Graph *g, Node *n)
     if (!all || !elementwise_value(n->op, node_float(n->in[0], "value"),
                                    node_float(n->in[n->nin - 1], "value"), &v))
         return NULL;
-    return isfinite(v) ? graph_const(g, v, n->shape, n->span) : NULL;
+    return is_finite(g, v) ? graph_const(g, v, n->shape, n->span) : NULL;
 }
 
 /* ---- the rules: each returns the value to use instead of n, or NULL */
@@ -127,16 +141,19 @@ static Node *simplify_sub(Graph *g, Node *n)
     return node_is(b, "neg") ? op_make(g, "add", n->span, 2, a, b->in[0]) : NULL;
 }
 
-/* Replaces (x * a) * b with constants a and b by x * (a b). */
+/* Replaces (x * a) * b with constants a and b by x * (a b), unless the type of the program cannot
+ * hold a b: x * 1e30 * 1e30 is 0 for x = 0. */
 static Node *join_factors(Graph *g, Node *n, Node *x, const Node *b)
 {
     if (b->op->leaf != LEAF_CONST || !node_is(x, "mul"))
         return NULL;
     for (int i = 0; i < 2; i++)
         if (x->in[i]->op->leaf == LEAF_CONST) {
-            const double v = node_float(x->in[i], "value") * node_float(b, "value");
+            const double f = node_float(x->in[i], "value"), v = f * node_float(b, "value");
+            if (!is_normal(g, v) || (v == 0 && f != 0 && node_float(b, "value") != 0))
+                return NULL;
             Node *ab = graph_const(g, v, shape_make(false, NULL, NULL, 0), n->span);
-            return isfinite(v) ? op_make(g, "mul", n->span, 2, x->in[1 - i], ab) : NULL;
+            return op_make(g, "mul", n->span, 2, x->in[1 - i], ab);
         }
     return NULL;
 }

@@ -326,6 +326,21 @@ static Node *factors(Bench *b, Node *x)
 {
     return call2(b, "mul", number(b, 2), call2(b, "mul", x, number(b, 3)));
 }
+static Node *scaled_twice(Bench *b, Node *x, double by)
+{
+    return call2(b, "mul", number(b, by), call2(b, "mul", x, number(b, by)));
+}
+static Node *large_factors(Bench *b, Node *x) { return scaled_twice(b, x, 1e30); }
+static Node *small_factors(Bench *b, Node *x) { return scaled_twice(b, x, 1e-30); }
+static Node *large_number(Bench *b, Node *x)
+{
+    return call2(b, "add", x, call2(b, "mul", number(b, 1e30), number(b, 1e30)));
+}
+static Node *large_double(Bench *b, Node *x)
+{
+    b->g->recipe.dtype = "f64";
+    return large_factors(b, x);
+}
 static Node *numbers(Bench *b, Node *x)
 {
     return call2(b, "add", x, each(b, "sqrt", call2(b, "mul", number(b, 8), number(b, 2))));
@@ -380,6 +395,10 @@ START_TEST(algebra)
                {pow_half, "pow(x, 0.5)", "sqrt(x)"},
                {pow_3, "pow(x, 3)", "pow(x, 3)"},
                {factors, "mul(2, mul(x, 3))", "mul(x, 6)"},
+               {large_factors, "mul(1e+30, mul(x, 1e+30))", "mul(1e+30, mul(x, 1e+30))"},
+               {small_factors, "mul(1e-30, mul(x, 1e-30))", "mul(1e-30, mul(x, 1e-30))"},
+               {large_number, "add(x, mul(1e+30, 1e+30))", "add(x, mul(1e+30, 1e+30))"},
+               {large_double, "mul(1e+30, mul(x, 1e+30))", "mul(x, 1e+60)"},
                {numbers, "add(x, sqrt(mul(8, 2)))", "add(x, 4)"},
                {no_number, "add(x, log(-1))", "add(x, log(-1))"},
                {times_zero, "mul(x, 0)", "mul(x, 0)"},
