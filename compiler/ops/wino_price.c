@@ -104,8 +104,10 @@ void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
                   in = vectors * k->lanes < most ? vectors * k->lanes : most,
                   tall = price_ceil(c->outputs, rows), fit_tall = sums / (in * rows),
                   out = (tall < fit_tall ? tall : fit_tall) * rows;
-    const int64_t tiles = tiles_of(k, c->oh, c->ow, m), fit = (scratch - out * in) / (in + out),
-                  times = price_ceil(tiles, fit);
+    /* rows of whole vectors, and a line of 64 bytes between points */
+    const int64_t row = conv_round_up(out, k->lanes), gap = 64 / k->real;
+    const int64_t tiles = tiles_of(k, c->oh, c->ow, m),
+                  fit = (scratch - out * in - 3 * gap) / (in + row), times = price_ceil(tiles, fit);
     const double ins = (double)price_ceil(c->inputs, in),
                  outs = (double)price_ceil(c->outputs, out);
     const double rests = (double)price_ceil(c->outputs, k->lanes), all = (double)vectors;

@@ -97,6 +97,23 @@ START_TEST(winograd_executes_less)
 }
 END_TEST
 
+/* 64 channels of 4 x 4: the scratch of dw holds 55 tiles (wino_dw_block), so 52 tiles of 13 samples
+ * are one product, and 56 tiles are two. */
+START_TEST(winograd_dw_counts_the_gaps)
+{
+    Bench b = bench_new();
+    double cycles[3];
+    Node *n = conv_of(&b, 64, 4, 64, 3);
+    n = op_make_like(b.g, "conv2d_dw", n, 2, n->in[0], n);
+    for (int i = 0; i < 3; i++) {
+        const Market m = market("x86-64-v4", 16, 12 + i);
+        cycles[i] = price_with(&b, n, 2, &m).cycles;
+    }
+    ck_assert_double_gt(cycles[2] - cycles[1], 1.5 * (cycles[1] - cycles[0]));
+    arena_free(b.a);
+}
+END_TEST
+
 /* The price of the convolution, or of the gradient of its filters. */
 static int64_t chosen_for(int64_t in, int64_t side, int64_t out, int64_t kernel, bool fast, bool dw)
 {
@@ -210,6 +227,7 @@ int main(void)
     tcase_add_test(t, padding_is_executed);
     tcase_add_test(t, memory_is_dearer_the_farther_it_lies);
     tcase_add_test(t, winograd_executes_less);
+    tcase_add_test(t, winograd_dw_counts_the_gaps);
     tcase_add_test(t, choices_are_those_of_measurements);
     tcase_add_test(t, choices_for_gradients_of_filters);
     tcase_add_test(t, a_tuner_decides);
