@@ -8,6 +8,8 @@ static Value extreme(Lower *l, Expr *e, const Value *v, int n, bool max)
     if (n == 1 && v[0].kind == V_LIST) {
         n = v[0].n;
         v = v[0].item;
+        if (!lower_step(l, e->span, n))
+            return value_poison();
     }
     for (int i = 0; i < n; i++) {
         if (!value_number(v[i]))
