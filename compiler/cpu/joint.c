@@ -81,18 +81,18 @@ bool joint_goes_on(Writer *w, const Phase *p, const Node *n, const Statement *s)
 {
     const Node *next = s->noperand ? next_call(p, n) : NULL;
     const Statement after = next ? kernel_statement(w, next) : (Statement){0};
-    const int before = w->njoint;
-    w->njoint = 0;
+    const int before = w->cpu->njoint;
+    w->cpu->njoint = 0;
     if (!after.noperand)
         return false;
     JointOperand *group = arena_alloc(w->arena, sizeof *group * (size_t)(before + s->noperand + 1));
     const JointOperand *own = operands_of(w, s), *others = operands_of(w, &after);
     for (int i = 0; i < before + s->noperand; i++) {
-        group[i] = i < before ? w->joint[i] : own[i - before];
+        group[i] = i < before ? w->cpu->joint[i] : own[i - before];
         for (int k = 0; k < after.noperand; k++)
             if (conflicts(w->g, &group[i], &others[k]))
                 return false;
     }
-    w->joint = group, w->njoint = before + s->noperand;
+    w->cpu->joint = group, w->cpu->njoint = before + s->noperand;
     return true;
 }

@@ -3,6 +3,21 @@
 #define PARTS_H
 #include "emit/writer.h"
 
+/* What only programs for processors need while they are written (Writer.cpu). */
+typedef struct CpuState {
+    int ncall;  /* number of rows of `calls`, the clocks of bench --layers */
+    bool teams; /* whether a slice phase is written, in which teams of threads can share units */
+    /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
+     * calls; number of team barriers of a step */
+    double slice_us, alone_us, barriers;
+    EmitPhase *phase; /* [nphase]: phases of the training step that are written */
+    int nphase;
+    const Phase *slice; /* this phase */
+    /* operands of the calls since the last barrier of a team, and whether each is written */
+    const struct JointOperand *joint;
+    int njoint;
+} CpuState;
+
 /* Number of units of the prepare phase: more for more bytes of packed weights, so that
  * many threads get equal shares.  Kernels that cannot be divided run in the first unit. */
 int kernel_prepare_units(const Writer *w);

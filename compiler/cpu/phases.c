@@ -21,11 +21,12 @@ static void count_call(Writer *w, const Node *n, const Price *cost, bool alone, 
     const Step *s = w->g->step;
     const Market m = market_of(w->g, w->in->options, s->chunk);
     const double us = 1e6 * market_seconds(&m, cost->cycles);
-    w->slice_us += us;
-    w->alone_us += alone ? us : 0;
+    w->cpu->slice_us += us;
+    w->cpu->alone_us += alone ? us : 0;
     if (barrier)
-        w->barriers += (double)(before_chunks(n) ? s->shards * s->slices : s->batch / s->chunk) *
-                       (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
+        w->cpu->barriers +=
+            (double)(before_chunks(n) ? s->shards * s->slices : s->batch / s->chunk) *
+            (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
 }
 
 void phase_call(Writer *w, const Node *n, int *line, const char *indent)
@@ -37,9 +38,9 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
         return;
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
-    const bool alone = w->teams && !s.parts,
-               barrier = w->teams && !joint_goes_on(w, w->slice, n, &s);
-    if (w->teams)
+    const bool alone = w->cpu->teams && !s.parts,
+               barrier = w->cpu->teams && !joint_goes_on(w, w->cpu->slice, n, &s);
+    if (w->cpu->teams)
         count_call(w, n, &cost, alone, barrier);
     text_add(t, statement_about(w, n, line, indent));
     statement_wrapped(t,
@@ -86,11 +87,12 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
         if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
             !step_writes_sum(w->g, b->node, w->in->options))
             text_printf(t,
-                        w->teams ? "    rt_team_clear(%s, %lld);\n" : "    memset(%s, 0, %lld);\n",
+                        w->cpu->teams ? "    rt_team_clear(%s, %lld);\n"
+                                      : "    memset(%s, 0, %lld);\n",
                         pointer_to(w, b->node), (long long)(b->bytes / s->slices)),
                 any = true;
     }
-    if (any && w->teams)
+    if (any && w->cpu->teams)
         text_add(t, "    TEAM_BARRIER;\n");
     const Price p = step_price_zero(w->g, phase, w->in->options);
     if (p.cycles > 0 && w->g->training && backward)
@@ -165,9 +167,9 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     const Phase *p = &g->step->phase[phase];
     int line = 0;
 
-    w->teams = true;
-    w->slice_us = w->alone_us = w->barriers = 0;
-    w->slice = p, w->njoint = 0;
+    w->cpu->teams = true;
+    w->cpu->slice_us = w->cpu->alone_us = w->cpu->barriers = 0;
+    w->cpu->slice = p, w->cpu->njoint = 0;
     open_slice(w, "void", fn, about);
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)
@@ -177,7 +179,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     phase_calls(w, p, call_in_chunk, &line, false, "        ");
     write_results(w, phase);
     text_add(t, "    }\n}\n\n");
-    w->teams = false;
+    w->cpu->teams = false;
 }
 
 static const char *wide_units(Writer *w, const Node *n)

@@ -46,5 +46,5 @@ const char *price_tick(Writer *w, const char *what, const char *fn, Span at, dou
                 quote_c(w->arena, what), fn, quote_c(w->arena, place), flops, algorithm,
                 p.executed / (double)w->g->step->batch, 1e6 * market_seconds(&m, p.cycles),
                 p.weights + p.values);
-    return arena_printf(w->arena, " TICK(%d);", w->ncall++);
+    return arena_printf(w->arena, " TICK(%d);", w->cpu->ncall++);
 }

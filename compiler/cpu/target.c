@@ -55,14 +55,14 @@ static void record_phase(Writer *w, int phase, const char *what, double kept, do
                   : kind == PHASE_PREPARE ? kernel_prepare_units(w)
                                           : 0,
          .us = slices
-                   ? w->slice_us
+                   ? w->cpu->slice_us
                    : 1e6 * market_seconds(&m, step_price_phase(w->g, phase, w->in->options).cycles),
-         .alone_us = slices ? w->alone_us / units : 0,
-         .barriers = slices ? w->barriers / units : 0,
+         .alone_us = slices ? w->cpu->alone_us / units : 0,
+         .barriers = slices ? w->cpu->barriers / units : 0,
          .bytes = kept,
          .local_bytes = local};
     if (kind != PHASE_UPDATE || !s->fused_update)
-        ARENA_PUSH(w->arena, w->phase, w->nphase, p);
+        ARENA_PUSH(w->arena, w->cpu->phase, w->cpu->nphase, p);
 }
 
 /* Writes a row of RtPhase; `more` has further fields. */
@@ -120,9 +120,10 @@ static void slice_phase(Writer *w, const Graph *g, int phase, int number, Text *
 
     phase_slice(w, phase, fn, arena_printf(a, "%s%s", about, buckets));
     const double units = (double)(g->step->shards * g->step->slices);
-    const char *known = arena_printf(a, "%s, .unit_us = %.4g, .alone_us = %.4g, .barriers = %.4g",
-                                     phase_known_fields(w, phase, word, number, phase_call),
-                                     w->slice_us / units, w->alone_us / units, w->barriers / units);
+    const char *known =
+        arena_printf(a, "%s, .unit_us = %.4g, .alone_us = %.4g, .barriers = %.4g",
+                     phase_known_fields(w, phase, word, number, phase_call),
+                     w->cpu->slice_us / units, w->cpu->alone_us / units, w->cpu->barriers / units);
     if (g->training)
         phase_nonfinite(w, phase);
     phase_row(w, table, fn, phase, "0",
@@ -182,6 +183,7 @@ static void write_phases(Writer *w, const Graph *g, Text *table)
 void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
     program_begin(w, &cpu_target, in, a);
+    w->cpu = arena_alloc(a, sizeof *w->cpu);
     write_phases(w, in->train, &w->train);
     program_offsets(w, true);
     write_phases(w, in->test, &w->test);
@@ -226,8 +228,8 @@ static const EmitPhase *list_phases(const EmitInput *in, Arena *a, int *n)
 {
     Writer w;
     program_open(&w, in, a);
-    *n = w.nphase;
-    return w.phase;
+    *n = w.cpu->nphase;
+    return w.cpu->phase;
 }
 
 /* ---------------------------------------------------------------------- fields of RtProgram */

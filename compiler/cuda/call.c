@@ -8,13 +8,13 @@
 
 void cuda_list(Writer *w, int phase, int64_t times)
 {
-    w->list = arena_alloc(w->arena, sizeof *w->list);
-    *w->list = (CudaCalls){.indent = "    ", .phase = phase, .times = times};
+    w->cuda->list = arena_alloc(w->arena, sizeof *w->cuda->list);
+    *w->cuda->list = (CudaCalls){.indent = "    ", .phase = phase, .times = times};
 }
 
 static CudaCall *push_call(Writer *w, CudaCall call)
 {
-    CudaCalls *l = w->list;
+    CudaCalls *l = w->cuda->list;
     CudaCall *c = arena_alloc(w->arena, sizeof *c);
     *c = call;
     c->indent = l->indent, c->phase = l->phase, c->metric = c->owned = -1;
@@ -27,13 +27,13 @@ static CudaCall *push_call(Writer *w, CudaCall call)
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n)
 {
     const bool once = !n || node_is(n, "scan_state"); /* a state is set before its loop */
-    const int64_t times = w->list->times * (once ? 1 : node_steps(n));
+    const int64_t times = w->cuda->list->times * (once ? 1 : node_steps(n));
     return push_call(w, (CudaCall){.form = form, .node = n, .times = times});
 }
 
 void cuda_line(Writer *w, const char *text)
 {
-    push_call(w, (CudaCall){.kind = KIND_LINE, .form = text, .times = w->list->times});
+    push_call(w, (CudaCall){.kind = KIND_LINE, .form = text, .times = w->cuda->list->times});
 }
 
 void cuda_metrics_here(Writer *w)
@@ -48,7 +48,7 @@ int cuda_real_bytes(const Writer *w)
 
 void cuda_keep_apart(Writer *w, int64_t bytes)
 {
-    w->apart_bytes = bytes > w->apart_bytes ? bytes : w->apart_bytes;
+    w->cuda->apart_bytes = bytes > w->cuda->apart_bytes ? bytes : w->cuda->apart_bytes;
 }
 
 int64_t cuda_numbers(const Writer *w, const Node *n)

@@ -133,6 +133,37 @@ typedef struct CudaCalls {
     int nwaiting;
 } CudaCalls;
 
+/* What only programs for GPUs need while they are written (Writer.cuda). */
+typedef struct CudaState {
+    int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
+    Rows products, graphs, graph_calls; /* calls of libraries: library.c, graph.c */
+    CudaCalls *list;                    /* new calls are added to this list */
+    /* the calls of each function, and of the steps of --kernels=persistent */
+    CudaCalls **function;
+    int nfunction;
+    int64_t launches; /* of a training step: launch.c */
+    Text steps;       /* --kernels=persistent: the kernel of many steps */
+    /* the order of the threads that update each sum of the step (own.c), or NULL */
+    const Order **owned;
+    int nowned;
+    double step_seconds;   /* predicted time of a step, with many steps in one launch */
+    int steps_most;        /* largest number of steps in a launch; 0: no launch has a whole step */
+    const char *steps_how; /* how such a launch runs: "one cluster of 16 blocks", "a CUDA graph" */
+    const char *steps_said[4]; /* the prediction in words */
+} CudaState;
+
+/* What spell.c needs of a kernel (Kernel.cuda). */
+typedef struct CudaKernel {
+    const char *names;  /* of the parameters: "y, a" */
+    const Sizes *sizes; /* the first struct of literal sizes, or NULL */
+    struct Blocks *blocks;
+    const CudaCall *call; /* that it computes; NULL: several calls */
+    bool launched;        /* has a launch of its own */
+    bool member;          /* shares a launch with other kernels */
+    bool looped;          /* shares a loop with other kernels */
+    bool staged;          /* is a stage of --kernels=persistent */
+} CudaKernel;
+
 /* ---- making calls, at the end of Writer.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);

@@ -372,9 +372,11 @@ bool graph_lower(Writer *w, const Node *n)
     const Tail t = tail_of(w->g, n, w->in->options);
     EmitPlan *p = arena_alloc(w->arena, sizeof *p);
     *p = plan_for(w, n);
-    const int inside = t.n - p->variant, graph = library_row(w, &w->graphs, p->graph[p->variant]);
+    const int inside = t.n - p->variant,
+              graph = library_row(w, &w->cuda->graphs, p->graph[p->variant]);
     const char *row = call_row(w, p, n, graph);
-    CudaCall *c = library_call(w, "rt_graph", "cuDNN", n, library_row(w, &w->graph_calls, row));
+    CudaCall *c =
+        library_call(w, "rt_graph", "cuDNN", n, library_row(w, &w->cuda->graph_calls, row));
 
     c->graph = p;
     cuda_give(w, c, DIRECT(n->in[!y], false), DIRECT(n->in[y], false),
@@ -390,30 +392,30 @@ int64_t graph_workspace(const Writer *w)
     int64_t most = 0;
     for (int i = 0; i < w->in->nplan; i++)
         most = w->in->plan[i].workspace > most ? w->in->plan[i].workspace : most;
-    return w->graphs.n ? most : 0;
+    return w->cuda->graphs.n ? most : 0;
 }
 
 void graph_tables(const Writer *w, Text *t)
 {
-    if (!w->graphs.n)
+    if (!w->cuda->graphs.n)
         return;
     text_add(t, "/* ---- convolutions through cuDNN: graphs without duplicates, and a row a call "
                 "---- */\n\n");
-    for (int i = 0; i < w->graphs.n; i++)
-        if (plan_index(w, w->graphs.row[i]) >= 0)
+    for (int i = 0; i < w->cuda->graphs.n; i++)
+        if (plan_index(w, w->cuda->graphs.row[i]) >= 0)
             text_printf(t, "extern \"C\" const char rt_plan_%d[];\n",
-                        plan_index(w, w->graphs.row[i]));
+                        plan_index(w, w->cuda->graphs.row[i]));
     text_add(t, "static const RtGraph graphs[] = {\n");
-    for (int i = 0; i < w->graphs.n; i++) {
-        const int plan = plan_index(w, w->graphs.row[i]);
-        text_printf(t, "    {\"%s\",\n        ", w->graphs.row[i]);
+    for (int i = 0; i < w->cuda->graphs.n; i++) {
+        const int plan = plan_index(w, w->cuda->graphs.row[i]);
+        text_printf(t, "    {\"%s\",\n        ", w->cuda->graphs.row[i]);
         if (plan >= 0)
             text_printf(t, "rt_plan_%d, %zu},\n", plan, w->in->plan[plan].bytes);
         else
             text_add(t, "nullptr, 0},\n");
     }
     text_add(t, "};\nstatic const RtGraphCall graph_calls[] = {\n");
-    for (int i = 0; i < w->graph_calls.n; i++)
-        text_printf(t, "    %s\n", w->graph_calls.row[i]);
+    for (int i = 0; i < w->cuda->graph_calls.n; i++)
+        text_printf(t, "    %s\n", w->cuda->graph_calls.row[i]);
     text_add(t, "};\n\n");
 }

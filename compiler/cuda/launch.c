@@ -42,7 +42,7 @@ static bool reads_value(const Node *n, const Node *x)
 
 void launch_node(Writer *w, const Node *n, int *line, const char *indent)
 {
-    CudaCalls *l = w->list;
+    CudaCalls *l = w->cuda->list;
     int left = 0;
 
     (void)line;
@@ -180,7 +180,7 @@ static void share_loops(CudaCalls *l)
 
 CudaCalls *launch_share(Writer *w)
 {
-    const CudaCalls *l = w->list;
+    const CudaCalls *l = w->cuda->list;
     Launches s = {.w = w, .out = arena_alloc(w->arena, sizeof *s.out), .number = 1};
 
     for (int i = 0; i < l->n; i++)

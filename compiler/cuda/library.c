@@ -198,7 +198,7 @@ static const char *product_row(Writer *w, const Node *n, const Product *p)
 static int row_of(Writer *w, const Node *n)
 {
     const Product p = product_of(w, n);
-    return library_row(w, &w->products, product_row(w, n, &p));
+    return library_row(w, &w->cuda->products, product_row(w, n, &p));
 }
 
 CudaCall *library_call(Writer *w, const char *fn, const char *library, const Node *n, int row)
@@ -236,7 +236,7 @@ bool library_lower(Writer *w, const Node *n)
 
 static bool uses_libraries(const Writer *w)
 {
-    return w->products.n || w->graphs.n;
+    return w->cuda->products.n || w->cuda->graphs.n;
 }
 
 /* cuBLASLt wants a workspace that is aligned to 256 bytes (cublasLtMatmul in CUDA's manual), as
@@ -250,7 +250,7 @@ static int64_t aligned(int64_t bytes)
 /* Bytes of the workspace of the libraries, without the memory after it. */
 static int64_t workspace_of(const Writer *w)
 {
-    const int64_t product = w->products.n ? product_workspace(w->in->options) : 0,
+    const int64_t product = w->cuda->products.n ? product_workspace(w->in->options) : 0,
                   graph = graph_workspace(w);
     return aligned(product > graph ? product : graph);
 }
@@ -263,26 +263,26 @@ static int64_t before_workspace(const Writer *w)
 
 int64_t library_workspace(const Writer *w)
 {
-    const int64_t bytes = workspace_of(w) + w->apart_bytes;
+    const int64_t bytes = workspace_of(w) + w->cuda->apart_bytes;
     return bytes ? aligned(before_workspace(w)) - before_workspace(w) + bytes : 0;
 }
 
 void library_includes(const Writer *w, Text *t, EmitHeaders *h)
 {
-    if (w->products.n)
+    if (w->cuda->products.n)
         emit_include(t, h, "cuda/cublas.h");
-    if (w->graphs.n)
+    if (w->cuda->graphs.n)
         emit_include(t, h, "cuda/cudnn_run.h");
 }
 
 static void product_table(const Writer *w, Text *t)
 {
-    if (!w->products.n)
+    if (!w->cuda->products.n)
         return;
     text_add(t, "/* ---- products through cuBLASLt: a row a call ---- */\n\nstatic const RtProduct "
                 "products[] = {\n");
-    for (int i = 0; i < w->products.n; i++)
-        statement_wrapped(t, arena_printf(w->arena, "%s,", w->products.row[i]), "    ");
+    for (int i = 0; i < w->cuda->products.n; i++)
+        statement_wrapped(t, arena_printf(w->arena, "%s,", w->cuda->products.row[i]), "    ");
     text_add(t, "};\n\n");
 }
 
@@ -291,13 +291,13 @@ void library_tables(const Writer *w, Text *t)
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
-    if (!uses_libraries(w) && !w->apart_bytes)
+    if (!uses_libraries(w) && !w->cuda->apart_bytes)
         return;
     product_table(w, t);
     graph_tables(w, t);
     text_printf(t, "#define WORKSPACE (t + %lld) /* of the libraries: the end of the scratch */\n",
                 (long long)aligned(before_workspace(w)));
-    if (w->apart_bytes)
+    if (w->cuda->apart_bytes)
         text_printf(t,
                     "#define APART(type) ((type *)(WORKSPACE + %lld)) /* gradients of filters "
                     "before "
@@ -309,16 +309,17 @@ void library_tables(const Writer *w, Text *t)
     }
     text_add(t, "\n/* Called once, when the GPU has been opened. */\nstatic void "
                 "libraries(void)\n{\n");
-    if (w->products.n)
-        text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->products.n,
+    if (w->cuda->products.n)
+        text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->cuda->products.n,
                     o->tf32                ? "RT_TF32"
                     : o->half == HALF_BF16 ? "RT_BF16"
                     : o->half == HALF_F16  ? "RT_F16"
                                            : "RT_EXACT",
                     workspace);
-    if (w->graphs.n)
-        text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n", w->graphs.n,
-                    w->graph_calls.n, o->tf32 || o->half ? "false" : "true", workspace);
+    if (w->cuda->graphs.n)
+        text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n",
+                    w->cuda->graphs.n, w->cuda->graph_calls.n,
+                    o->tf32 || o->half ? "false" : "true", workspace);
     text_add(t, "}\n\n");
 }
 

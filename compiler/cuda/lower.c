@@ -154,7 +154,7 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
                copy = !strcmp(c->form, "scan_copy");
     const Node *x = n->in[0];
 
-    if (w->list->persistent || !(item || put || copy) || node_is(x, "const"))
+    if (w->cuda->list->persistent || !(item || put || copy) || node_is(x, "const"))
         return;
     set_order(w, c, (Order){.walk = WALK_EACH, .count = cuda_numbers(w, put ? x : n)},
               (unsigned)!put | (unsigned)!item << 1);
@@ -313,7 +313,7 @@ static void lower_input(Writer *w, const Node *n)
 
 void cuda_lower(Writer *w, const Node *n)
 {
-    const int before = w->list->n;
+    const int before = w->cuda->list->n;
 
     if (!kernel_needed(n) || library_brings(w, n))
         return;
@@ -327,8 +327,8 @@ void cuda_lower(Writer *w, const Node *n)
         move_lower(w, n);
     else if (n->op->kernel)
         lower_call(w, n);
-    if (w->list->n > before)
-        w->list->call[before]->first = true;
+    if (w->cuda->list->n > before)
+        w->cuda->list->call[before]->first = true;
 }
 
 /* Adds the call that copies metric i to the host. */
@@ -340,7 +340,7 @@ static void lower_metric(Writer *w, int i)
                             PARAM("int ", "metric", arena_printf(w->arena, "%d", i)), FIRST,
                             NUMBER(w->g->step->chunk), IN("a", m->node), BLOCKS(1));
     c->metric = i, c->comment = m->name;
-    w->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
+    w->cuda->list->needs_barrier = c->needs_barrier, c->needs_barrier = false;
 }
 
 void cuda_lower_node(Writer *w, const Node *n)
@@ -363,10 +363,10 @@ void cuda_clear_sums(Writer *w, int phase, bool backward)
             step_writes_sum(w->g, b->node, w->in->options))
             continue;
         CudaCall *c =
-            cuda_call(w, w->list->persistent ? "clear_stage" : "rt_cuda_clear", NULL,
+            cuda_call(w, w->cuda->list->persistent ? "clear_stage" : "rt_cuda_clear", NULL,
                       DIRECT(b->node, true), NUMBER(b->bytes), EACH(b->bytes / cuda_real_bytes(w)));
         c->kind = KIND_LIBRARY;
-        if (!w->list->persistent)
+        if (!w->cuda->list->persistent)
             c->times = 0; /* it is not a launch of a kernel of Tenon */
     }
 }

@@ -33,19 +33,19 @@ static void choose_owner(const Writer *w, const CudaCall *c)
     for (int i = 0; i < step->nsum; i++)
         if (step->sum[i].param && step->sum[i].root == c->node &&
             step->sum[i].count == c->natural->count)
-            w->owned[i] = c->natural;
+            w->cuda->owned[i] = c->natural;
 }
 
 void own_choose(Writer *w, const CudaCalls *l)
 {
     const Step *step = w->g->step;
-    w->owned = arena_alloc(w->arena, sizeof *w->owned * (size_t)(step->nsum + 1));
-    w->nowned = 0;
+    w->cuda->owned = arena_alloc(w->arena, sizeof *w->cuda->owned * (size_t)(step->nsum + 1));
+    w->cuda->nowned = 0;
     for (int i = 0; i < l->n && w->g->recipe.clip_norm <= 0; i++)
         if (l->call[i]->kind == KIND_KERNEL)
             choose_owner(w, l->call[i]);
     for (int i = 0; i < step->nsum; i++)
-        w->nowned += w->owned[i] != NULL;
+        w->cuda->nowned += w->cuda->owned[i] != NULL;
 }
 
 /* ------------------------------------------------------------------------------- shared memory */
@@ -71,7 +71,7 @@ static OwnLayout layout_of(const Writer *w, int sum)
 {
     const Step *step = w->g->step;
     const Shape *shape = &step->sum[sum].root->shape;
-    switch (kind_of(w->owned[sum])) {
+    switch (kind_of(w->cuda->owned[sum])) {
     case DENSE:
         return layout_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
@@ -100,7 +100,7 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {
-        if (!w->owned[i])
+        if (!w->cuda->owned[i])
             continue;
         const OwnLayout r = layout_of(w, i);
         const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * cuda_real_bytes(w);
@@ -155,17 +155,17 @@ static CudaCall *lower_own(Writer *w, int sum, const char *what)
 
     give_row(w, c, sum);
     cuda_give(w, c, NUMBER(step->shards), NUMBER(update_loss(w->g)),
-              SIZES(own_sizes(w, w->owned[sum])), TEXT(update_rule(w->g)));
+              SIZES(own_sizes(w, w->cuda->owned[sum])), TEXT(update_rule(w->g)));
     update_access(w, c, sum, false);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
-    c->natural = w->owned[sum];
+    c->natural = w->cuda->owned[sum];
     return c;
 }
 
 void own_lower(Writer *w)
 {
     for (int i = 0; i < w->g->step->nsum; i++)
-        if (w->owned[i])
+        if (w->cuda->owned[i])
             lower_own(w, i, "OWN_UPDATE");
 }
 
@@ -198,7 +198,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
         return;
     const Param *p = step->sum[sum].param;
     CudaCall *u = cuda_call(w, "dense_dw_own", n, RT_READS(MEMORY_METRIC, 0, INT64_MAX));
-    w->list->n--; /* u is not in the list, because it can only replace c */
+    w->cuda->list->n--; /* u is not in the list, because it can only replace c */
     give_row(w, u, sum);
     cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
               SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),
@@ -234,9 +234,9 @@ void own_spell(Writer *w, Text *t)
     cuda_list(w, 0, 1);
     for (int i = 0; i < step->nsum; i++) {
         const Param *p = step->sum[i].param;
-        if (!w->owned[i] && p)
+        if (!w->cuda->owned[i] && p)
             text_printf(&layouts, "    {}, /* %s */\n", p->name);
-        if (!w->owned[i])
+        if (!w->cuda->owned[i])
             continue;
         const CudaCall *c = lower_own(w, i, "what");
         const char *call = spell_stage(w, c);
@@ -244,7 +244,7 @@ void own_spell(Writer *w, Text *t)
                     p->name);
         text_printf(&calls, "    %s\n", call);
     }
-    w->list = NULL;
+    w->cuda->list = NULL;
     text_printf(t,
                 "/* Weights and states that stay on the chip during a launch if there is room: a "
                 "row for each row of update_rows. */\n"

@@ -142,8 +142,8 @@ int price_launches(const Writer *w, EmitLaunch **row)
 {
     int n = 0;
     *row = NULL;
-    for (int i = 0; i < w->nfunction; i++)
-        if (w->function[i]->graph == w->in->train && !w->function[i]->persistent)
-            n = launch_rows(w, w->function[i], row, n);
+    for (int i = 0; i < w->cuda->nfunction; i++)
+        if (w->cuda->function[i]->graph == w->in->train && !w->cuda->function[i]->persistent)
+            n = launch_rows(w, w->cuda->function[i], row, n);
     return n;
 }

@@ -121,7 +121,7 @@ static int kernel_add(Writer *w, const char *base, const Signature *s, const Bod
     while (w->kernel[i].name != name)
         i++;
     if (i == before) {
-        Kernel *k = &w->kernel[i];
+        CudaKernel *k = w->kernel[i].cuda = arena_alloc(w->arena, sizeof *k);
         k->blocks = blocks, k->names = s->names.s;
         k->sizes = body->sizes, k->call = call;
     }
@@ -157,7 +157,7 @@ const char *spell_stage(Writer *w, const CudaCall *c)
 {
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
-    k->staged = true;
+    k->cuda->staged = true;
     return arena_printf(w->arena, "%s_stage(%s);", k->name,
                         kernel_signature(w->arena, c->arg, c->narg, true).values.s);
 }
@@ -182,7 +182,7 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
 {
     const int i = kernel_of(w, c);
     Kernel *k = &w->kernel[i];
-    k->launched = true;
+    k->cuda->launched = true;
     return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name,
                         kernel_signature(w->arena, c->arg, c->narg, false).values.s);
 }
@@ -311,14 +311,14 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
         const int length = loop_length(call + i, n - i);
         if (!length) {
             Kernel *k = &w->kernel[member[i]];
-            k->member = true;
+            k->cuda->member = true;
             member_call(w, &body.text, &p, arena_printf(a, "    %s_body(", k->name), call[i++]);
             continue;
         }
         text_printf(&body.text, "    FOR_EACH(at, %lld) {\n", (long long)call[i]->natural->count);
         for (const int end = i + length; i < end; i++) {
             Kernel *k = &w->kernel[member[i]];
-            k->looped = true;
+            k->cuda->looped = true;
             member_call(w, &body.text, &p, arena_printf(a, "        %s_at(at, ", k->name), call[i]);
         }
         text_add(&body.text, "    }\n");
@@ -327,7 +327,7 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
     const int i =
         kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, call, member, n), NULL);
     Kernel *k = &w->kernel[i];
-    k->launched = true;
+    k->cuda->launched = true;
     return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
 }
 
@@ -389,7 +389,7 @@ void spell_function(Writer *w, CudaCalls *l)
 {
     int line = 0;
     l->graph = w->g;
-    ARENA_PUSH(w->arena, w->function, w->nfunction, l);
+    ARENA_PUSH(w->arena, w->cuda->function, w->cuda->nfunction, l);
     for (int i = 0; i < l->n;)
         if (l->call[i]->kind == KIND_LINE)
             text_add(&w->body, l->call[i++]->form);
@@ -399,26 +399,26 @@ void spell_function(Writer *w, CudaCalls *l)
 
 const char *cuda_statement(Writer *w, const Node *n, const char **test)
 {
-    CudaCalls *const outer = w->list;
+    CudaCalls *const outer = w->cuda->list;
     Text t = text_new(w->arena);
 
     cuda_list(w, n->phase, 0);
     cuda_lower(w, n);
     *test = NULL;
-    for (int i = 0; i < w->list->n;) {
+    for (int i = 0; i < w->cuda->list->n;) {
         const char *fails = NULL, *statement = NULL;
         const bool first = i == 0;
-        if (w->list->call[i]->kind == KIND_LIBRARY)
-            i += library_statement(w, w->list, i, &fails, &statement);
+        if (w->cuda->list->call[i]->kind == KIND_LIBRARY)
+            i += library_statement(w, w->cuda->list, i, &fails, &statement);
         else
-            statement = launch_alone(w, w->list->call[i++]);
+            statement = launch_alone(w, w->cuda->list->call[i++]);
         if (first)
             *test = fails;
         else
             text_add(&t, fails ? arena_printf(w->arena, " if (!%s) ", fails) : " ");
         text_add(&t, statement);
     }
-    w->list = outer;
+    w->cuda->list = outer;
     return t.s;
 }
 
@@ -426,7 +426,7 @@ const char *cuda_statement(Writer *w, const Node *n, const char **test)
 
 static const char *blocks_text(Arena *a, const Kernel *k)
 {
-    const Blocks *b = k->blocks;
+    const Blocks *b = k->cuda->blocks;
     Text t = text_new(a);
     bool named = false;
 
@@ -435,7 +435,7 @@ static const char *blocks_text(Arena *a, const Kernel *k)
     text_printf(&t, "%s_blocks(", b->form);
     for (int i = 0; i < b->narg; i++) {
         const Sizes *s = b->arg[i].sizes;
-        const bool same = s && !named && k->sizes && sizes_same(s, k->sizes);
+        const bool same = s && !named && k->cuda->sizes && sizes_same(s, k->cuda->sizes);
         named |= same;
         text_printf(&t, "%s%s", i ? ", " : "",
                     !s     ? b->arg[i].inner
@@ -450,7 +450,7 @@ static const char *blocks_text(Arena *a, const Kernel *k)
  * ...".  sizes: the name of the sizes, or NULL. */
 static void spell_number(Text *t, const Kernel *k, const char *sizes)
 {
-    const CudaCall *c = k->call;
+    const CudaCall *c = k->cuda->call;
     Body b = {.text = text_new(t->arena), .named = sizes};
 
     text_printf(t, "DEVICE void %s_at(unsigned %s, %s)\n{\n", k->name, c->index ? c->index : "at",
@@ -469,24 +469,25 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
     Arena *a = w->arena;
     const char *body = k->body, *sizes = NULL;
 
-    if (k->sizes) {
-        text_printf(t, "SIZE %s %s_size()\n{\n", k->sizes->type, k->name);
-        statement_wrapped(t, arena_printf(a, "return %s;", sizes_text(a, k->sizes, true)), "    ");
+    if (k->cuda->sizes) {
+        text_printf(t, "SIZE %s %s_size()\n{\n", k->cuda->sizes->type, k->name);
+        statement_wrapped(t, arena_printf(a, "return %s;", sizes_text(a, k->cuda->sizes, true)),
+                          "    ");
         text_add(t, "}\n");
         sizes = arena_printf(a, "%s_size()", k->name);
-        body = body_of(a, k->call, sizes).text.s;
+        body = body_of(a, k->cuda->call, sizes).text.s;
     }
-    if (k->launched || k->member || k->looped)
+    if (k->cuda->launched || k->cuda->member || k->cuda->looped)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
-    if (k->looped)
+    if (k->cuda->looped)
         spell_number(t, k, sizes);
-    if (k->member || (k->staged && k->launched)) {
+    if (k->cuda->member || (k->cuda->staged && k->cuda->launched)) {
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
-        body = arena_printf(a, "    %s_body(%s);\n", k->name, k->names);
+        body = arena_printf(a, "    %s_body(%s);\n", k->name, k->cuda->names);
     }
-    if (k->staged)
+    if (k->cuda->staged)
         text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
-    if (k->launched)
+    if (k->cuda->launched)
         text_printf(t, "KERNEL %s(%s)\n{\n%s}\n", k->name, k->params, body);
     text_add(t, "\n");
 }
@@ -494,7 +495,7 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
 void spell_kernels(const Writer *w, Text *t)
 {
     for (int i = 0; i < w->nkernel; i++)
-        if (w->kernel[i].launched || w->kernel[i].staged || w->kernel[i].member ||
-            w->kernel[i].looped)
+        if (w->kernel[i].cuda->launched || w->kernel[i].cuda->staged || w->kernel[i].cuda->member ||
+            w->kernel[i].cuda->looped)
             spell_kernel(w, t, &w->kernel[i]);
 }

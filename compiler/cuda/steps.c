@@ -23,7 +23,7 @@ enum {
 /* Adds the calls of n.  In loops over time, there is a barrier before and after each stage. */
 static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
 {
-    CudaCalls *l = w->list;
+    CudaCalls *l = w->cuda->list;
     const int before = l->n;
 
     (void)line;
@@ -41,7 +41,7 @@ static void lower_node(Writer *w, const Node *n, int *line, const char *indent)
 static void lower_slice(Writer *w, int phase)
 {
     const Phase *p = &w->g->step->phase[phase];
-    CudaCalls *l = w->list;
+    CudaCalls *l = w->cuda->list;
 
     l->needs_barrier |= w->g->step->shards > 1;
     l->times = w->g->step->shards;
@@ -68,20 +68,20 @@ static void choose_samples(Writer *w)
 
 static void lower_gather(Writer *w)
 {
-    const int i = w->list->n;
+    const int i = w->cuda->list->n;
 
     if (!w->samples)
         return;
     cuda_lower(w, w->samples);
-    w->list->call[i]->operand[0].memory = MEMORY_NEXT;
+    w->cuda->list->call[i]->operand[0].memory = MEMORY_NEXT;
 }
 
 static void lower_gradient(Writer *w)
 {
-    w->list->needs_barrier |= w->g->step->shards > 1;
+    w->cuda->list->needs_barrier |= w->g->step->shards > 1;
     cuda_line(w,
               "\n    /* sums over shards in the fixed tree, and the update of all parameters */\n");
-    own_choose(w, w->list);
+    own_choose(w, w->cuda->list);
     own_lower(w);
     update_lower(w, false);
     lower_gather(w);
@@ -92,10 +92,10 @@ static void lower_step(Writer *w)
     const Step *s = w->g->step;
 
     cuda_list(w, 0, 1);
-    w->list->persistent = true;
+    w->cuda->list->persistent = true;
     for (int i = 0; i < s->nphase; i++) {
         const Phase *p = &s->phase[i];
-        w->list->phase = i;
+        w->cuda->list->phase = i;
         for (int k = 0; p->kind == PHASE_PREPARE && k < p->nnode; k++)
             lower_node(w, p->node[k], NULL, "    ");
         if (p->kind == PHASE_SLICE)
@@ -124,9 +124,9 @@ static bool same_pending(const Pending *a, const Pending *b)
 static void schedule_step(Writer *w, Stages *s)
 {
     enum { TRIES = 6 };
-    const CudaCalls *list = w->list;
+    const CudaCalls *list = w->cuda->list;
 
-    w->list = NULL;
+    w->cuda->list = NULL;
     stage_schedule(w, list, NULL, s);
     for (int i = 0; i < TRIES; i++) {
         const Pending last = s->pending;
@@ -226,7 +226,7 @@ static Functions spell_step(Writer *w, CudaCalls *l, int cluster)
     Functions f = {text_new(w->arena), text_new(w->arena)};
     int line = 0, number = 0, of = 0;
 
-    ARENA_PUSH(w->arena, w->function, w->nfunction, l);
+    ARENA_PUSH(w->arena, w->cuda->function, w->cuda->nfunction, l);
     l->persistent = true, l->graph = w->g;
     for (int i = 0; i < s->nphase; i++)
         of += s->phase[i].kind == PHASE_SLICE;
@@ -244,8 +244,8 @@ static void spell_gather(Writer *w, Text *t)
     cuda_list(w, 0, 1);
     if (w->samples)
         cuda_lower(w, w->samples);
-    const CudaCalls *l = w->list;
-    w->list = NULL;
+    const CudaCalls *l = w->cuda->list;
+    w->cuda->list = NULL;
     if (l->n)
         text_printf(t,
                     "/* Samples have two buffers after the scratch, used in turn: those of a step "
@@ -282,19 +282,20 @@ static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
 {
     Arena *a = w->arena;
 
-    w->steps_said[0] =
+    w->cuda->steps_said[0] =
         arena_printf(a, "%lld stages and %lld barriers a step, up to %d steps a launch",
-                     (long long)s->stages, (long long)s->barriers, w->steps_most);
-    w->steps_said[1] =
+                     (long long)s->stages, (long long)s->barriers, w->cuda->steps_most);
+    w->cuda->steps_said[1] =
         arena_printf(a,
                      "Predicted for an %s, not measured: %.0f us as %lld launches; "
                      "as one launch %.0f us by all blocks that fit,",
-                     g->name, 1e6 * seconds_of_launches(w), (long long)w->launches, 1e6 * s->all);
-    w->steps_said[2] = g->clusters
-                           ? arena_printf(a, "%.0f us by one cluster of %d; the program uses %s.",
-                                          1e6 * s->few, CLUSTER, w->steps_how)
-                           : "and this GPU has no clusters.";
-    w->steps_said[3] = own_said(w, cluster);
+                     g->name, 1e6 * seconds_of_launches(w), (long long)w->cuda->launches,
+                     1e6 * s->all);
+    w->cuda->steps_said[2] =
+        g->clusters ? arena_printf(a, "%.0f us by one cluster of %d; the program uses %s.",
+                                   1e6 * s->few, CLUSTER, w->cuda->steps_how)
+                    : "and this GPU has no clusters.";
+    w->cuda->steps_said[3] = own_said(w, cluster);
 }
 
 /* Plans the step; returns the number of blocks of a cluster, or 0 for all blocks of the GPU. */
@@ -307,10 +308,10 @@ static int plan_steps(Writer *w, Stages *s)
     schedule_step(w, s);
     s->all += s->barriers * g->barrier_all, s->few += s->barriers * g->barrier_cluster;
     const int cluster = g->clusters && s->few < s->all ? CLUSTER : 0;
-    w->step_seconds = cluster ? s->few : s->all;
-    w->steps_most = steps_of_launch(w->step_seconds);
-    w->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster)
-                           : "all blocks that fit on the GPU";
+    w->cuda->step_seconds = cluster ? s->few : s->all;
+    w->cuda->steps_most = steps_of_launch(w->cuda->step_seconds);
+    w->cuda->steps_how = cluster ? arena_printf(w->arena, "one cluster of %d blocks", cluster)
+                                 : "all blocks that fit on the GPU";
     say_step(w, s, g, cluster);
     return cluster;
 }
@@ -322,7 +323,8 @@ void steps_write(Writer *w)
     const int cluster = plan_steps(w, &s);
 
     text_printf(&t, "/* ---- many steps in one launch: %s ----\n *\n * %s\n * %s\n * %s\n */\n\n",
-                w->steps_said[0], w->steps_said[1], w->steps_said[2], w->steps_said[3]);
+                w->cuda->steps_said[0], w->cuda->steps_said[1], w->cuda->steps_said[2],
+                w->cuda->steps_said[3]);
     const Functions f = spell_step(w, s.out, cluster);
     own_spell(w, &t);
     spell_gather(w, &t);
@@ -350,7 +352,7 @@ void steps_write(Writer *w)
                 "*arrived)\n{\n"
                 "    LAUNCH_STEPS(train_steps, %d, own_layouts, first, stride, n, arrived);\n}\n\n",
                 cluster);
-    w->steps = t;
+    w->cuda->steps = t;
     w->samples = NULL;
 }
 
@@ -371,10 +373,10 @@ void steps_count(Writer *w, EmitStep *e)
         price_add(w->arena, &row, c, &p, seconds);
         ARENA_PUSH(w->arena, e->row, e->n, row);
     }
-    e->stages = s.stages, e->barriers = s.barriers, e->seconds = w->step_seconds;
-    e->steps_most = w->steps_most;
-    e->said =
-        arena_printf(w->arena, "%s %s\n  %s", w->steps_said[1], w->steps_said[2], w->steps_said[3]);
+    e->stages = s.stages, e->barriers = s.barriers, e->seconds = w->cuda->step_seconds;
+    e->steps_most = w->cuda->steps_most;
+    e->said = arena_printf(w->arena, "%s %s\n  %s", w->cuda->steps_said[1], w->cuda->steps_said[2],
+                           w->cuda->steps_said[3]);
     e->samples = 2 * w->samples_bytes;
 }
 
@@ -390,18 +392,19 @@ void steps_of_graph(Writer *w)
     const double peak = gpu_peak(gpu_of(o->arch), o->tf32 ? GPU_TF32 : gpu_half(o->half)),
                  seconds = emit_flops(g) * (double)g->recipe.batch / peak;
 
-    w->steps_most = GRAPH_STEPS;
-    while (w->steps_most > 1 && (w->steps_most * seconds > 1e-3 * LAUNCH_MS ||
-                                 w->steps_most * w->launches > GRAPH_NODES))
-        w->steps_most /= 2;
-    w->steps_how = "a CUDA graph";
+    w->cuda->steps_most = GRAPH_STEPS;
+    while (w->cuda->steps_most > 1 && (w->cuda->steps_most * seconds > 1e-3 * LAUNCH_MS ||
+                                       w->cuda->steps_most * w->cuda->launches > GRAPH_NODES))
+        w->cuda->steps_most /= 2;
+    w->cuda->steps_how = "a CUDA graph";
 }
 
 void steps_fields(const Writer *w, Text *t)
 {
-    if (w->steps_most > 0)
+    if (w->cuda->steps_most > 0)
         text_printf(t, "\n    %s.steps_most = %d, .steps_how = \"%s\",",
-                    w->steps.len ? ".steps = train_launch, " : "", w->steps_most, w->steps_how);
+                    w->cuda->steps.len ? ".steps = train_launch, " : "", w->cuda->steps_most,
+                    w->cuda->steps_how);
 }
 
 /* ---------------------------------------- steps that cannot be one launch */

@@ -21,7 +21,7 @@ static void write_head(Writer *w, Text *t, EmitHeaders *h)
     text_printf(t,
                 " *   for %s; a step takes %lld launches; each library call counts as one\n "
                 "*/\n",
-                w->in->options->arch, (long long)w->launches);
+                w->in->options->arch, (long long)w->cuda->launches);
     if (w->in->options->persistent)
         text_printf(t,
                     "#define RT_PERSISTENT /* many steps are one launch */\n"
@@ -47,7 +47,7 @@ static void write_head(Writer *w, Text *t, EmitHeaders *h)
 /* Adds a line between two calls to the list of calls. */
 static void put_line(Writer *w, const char *text)
 {
-    if (w->list)
+    if (w->cuda->list)
         cuda_line(w, text);
     else
         text_add(&w->body, text);
@@ -56,6 +56,7 @@ static void put_line(Writer *w, const char *text)
 static void cuda_begin(Writer *w, const EmitInput *in, Arena *a)
 {
     program_begin(w, &cuda_target, in, a);
+    w->cuda = arena_alloc(a, sizeof *w->cuda);
     w->put_line = put_line;
 }
 
@@ -85,8 +86,8 @@ static void lower_output(Writer *w)
 static void close_phase(Writer *w)
 {
     CudaCalls *shared = launch_share(w);
-    w->list = NULL;
-    w->launches += launch_count(shared);
+    w->cuda->list = NULL;
+    w->cuda->launches += launch_count(shared);
     spell_function(w, shared);
     text_add(&w->body, "}\n\n");
 }
@@ -114,7 +115,7 @@ static void write_slice(Writer *w, int phase, const char *fn)
     cuda_clear_sums(w, phase, true);
     phase_calls(w, &g->step->phase[phase], launch_node, NULL, false, "    ");
     cuda_metrics_here(w);
-    w->list->indent = "    ";
+    w->cuda->list->indent = "    ";
     if (!g->training && g->output->phase == phase)
         lower_output(w);
     close_phase(w);
@@ -126,11 +127,11 @@ static void clear_sums_here(Writer *w, int phase)
 {
     cuda_list(w, phase, 0);
     cuda_clear_sums(w, phase, false);
-    for (int i = 0; i < w->list->n; i++)
+    for (int i = 0; i < w->cuda->list->n; i++)
         statement_wrapped(&w->body,
-                          arena_printf(w->arena, "%s;", spell_library(w, w->list->call[i])),
+                          arena_printf(w->arena, "%s;", spell_library(w, w->cuda->list->call[i])),
                           "    ");
-    w->list = NULL;
+    w->cuda->list = NULL;
 }
 
 /* Writes the calls that compute n, without shared launches, below a comment about n; false: there
@@ -271,12 +272,12 @@ static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
     Text rows = text_new(a);
     w->g = in->train, w->prefix = "";
     update_rows(w, &rows, false);
-    w->steps = text_new(a);
+    w->cuda->steps = text_new(a);
     if (in->options->persistent)
         steps_write(w);
     else
         steps_of_graph(w);
-    if (w->nowned > 0 && w->nowned < update_parameters(w, in->train->step->nsum))
+    if (w->cuda->nowned > 0 && w->cuda->nowned < update_parameters(w, in->train->step->nsum))
         update_rows(w, &rows, true);
     program_offsets(w, true);
     graph_phases(w, in->test, &w->test);
@@ -304,9 +305,9 @@ static EmitUnit write_whole(const EmitInput *in, Arena *a)
                 "/* ---- the step: launches in order; a phase begins when the previous one is "
                 "complete ---- */\n\n%s",
                 w.body.s);
-    text_add(out, w.steps.s);
+    text_add(out, w.cuda->steps.s);
     program_end(&w, out);
-    u.text = text.s, u.products = w.products.n > 0;
+    u.text = text.s, u.products = w.cuda->products.n > 0;
     return u;
 }
 
@@ -317,8 +318,8 @@ static void write_calls(const EmitInput *in, Text *out)
 
     windows.token = NULL;
     write_parts(&w, &windows, out->arena);
-    for (int i = 0; i < w.nfunction; i++)
-        calls_dump(w.function[i]->graph, w.function[i], out);
+    for (int i = 0; i < w.cuda->nfunction; i++)
+        calls_dump(w.cuda->function[i]->graph, w.cuda->function[i], out);
 }
 
 /* ------------------------------------------------------------------------------- counts and

@@ -31,7 +31,7 @@ void update_rows(Writer *w, Text *t, bool rest)
     for (int i = 0; i < s->nsum; i++) {
         const Sum *m = &s->sum[i];
         const Param *p = m->param;
-        if (!p || (rest && w->owned[i]))
+        if (!p || (rest && w->cuda->owned[i]))
             continue;
         text_printf(t, "    {%s, %lld, %s, %s, %s, %lld, %lld, %.17g, %.17g}, /* %s */\n",
                     name_of(w, node_root(m->root)), (long long)m->offset, name_of_param(w, p),
@@ -84,7 +84,7 @@ static Part part_of(const Writer *w, int first, int sums)
     Part p = {0};
 
     for (int i = 0; i < first + sums; i++) {
-        if (!sum[i].param || (w->list->persistent && w->owned[i]))
+        if (!sum[i].param || (w->cuda->list->persistent && w->cuda->owned[i]))
             continue;
         p.before += i < first;
         if (i < first)
@@ -102,7 +102,8 @@ static Part all_rows(const Writer *w)
 
 static void give_rows(Writer *w, CudaCall *c, const Part *p)
 {
-    const char *rows = w->list->persistent && w->nowned > 0 ? "rest_rows" : "update_rows";
+    const char *rows =
+        w->cuda->list->persistent && w->cuda->nowned > 0 ? "rest_rows" : "update_rows";
     cuda_give(w, c, TEXT(p->before ? arena_printf(w->arena, "%s + %d", rows, p->before) : rows),
               NUMBER(p->n), NUMBER(p->blocks), BLOCKS(p->blocks));
 }
@@ -222,7 +223,7 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
 static void lower_averages(Writer *w, bool from_grad, bool known, const char *condition)
 {
     const Step *s = w->g->step;
-    const bool guarded = *condition && !w->list->persistent;
+    const bool guarded = *condition && !w->cuda->list->persistent;
     bool any = false;
 
     for (int i = 0; i < s->nsum; i++) {
@@ -332,7 +333,7 @@ static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)
 {
     CudaCall *c = lower_part(w, from_grad, p);
     c->before = arena_printf(w->arena, "case %d: ", unit), c->after = " break;";
-    c->times = unit < 0 ? w->list->times : 0;
+    c->times = unit < 0 ? w->cuda->list->times : 0;
 }
 
 /* If r->grad is set, ranks add and update each bucket separately, so a unit is a bucket; else one
@@ -342,9 +343,9 @@ static void lower_buckets(Writer *w, bool from_grad)
     const Step *s = w->g->step;
     const Part all = all_rows(w);
 
-    if (w->list->persistent && all.n == 0)
+    if (w->cuda->list->persistent && all.n == 0)
         return;
-    if (s->nbucket == 1 || w->list->persistent) {
+    if (s->nbucket == 1 || w->cuda->list->persistent) {
         lower_part(w, from_grad, &all);
         return;
     }
@@ -363,7 +364,7 @@ void update_lower(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
     const bool clips = looks_at_all(w);
-    const int before = w->list->n;
+    const int before = w->cuda->list->n;
 
     lower_all_averages(w, from_grad);
     if (clips)
@@ -375,10 +376,10 @@ void update_lower(Writer *w, bool from_grad)
                                   "    if (unit < %d) /* the norm is that of all buckets */\n      "
                                   "  return;\n",
                                   s->nbucket - 1));
-    if (clips && !from_grad && !w->list->persistent)
+    if (clips && !from_grad && !w->cuda->list->persistent)
         cuda_line(w, "    if (r->grad)\n        return;\n");
     if (clips)
         lower_clipped(w);
-    for (int i = before; i < w->list->n; i++) /* all these calls share one barrier */
-        w->list->call[i]->continues = w->list->persistent && i > before;
+    for (int i = before; i < w->cuda->list->n; i++) /* all these calls share one barrier */
+        w->cuda->list->call[i]->continues = w->cuda->list->persistent && i > before;
 }

@@ -18,7 +18,7 @@ static Name *find_name(const Writer *w, const char *text)
 {
     uint64_t at = text_hash(text, strlen(text), 0);
 
-    while (w->name[at &= w->room - 1].text && strcmp(w->name[at].text, text) != 0)
+    while (w->name[at &= w->size - 1].text && strcmp(w->name[at].text, text) != 0)
         at++;
     return &w->name[at];
 }
@@ -26,11 +26,11 @@ static Name *find_name(const Writer *w, const char *text)
 static void widen_table(Writer *w)
 {
     const Name *old = w->name;
-    const uint64_t room = w->room;
+    const uint64_t size = w->size;
 
-    w->room = room ? 2 * room : 64;
-    w->name = arena_alloc(w->arena, w->room * sizeof *w->name);
-    for (uint64_t i = 0; i < room; i++)
+    w->size = size ? 2 * size : 64;
+    w->name = arena_alloc(w->arena, w->size * sizeof *w->name);
+    for (uint64_t i = 0; i < size; i++)
         if (old[i].text)
             *find_name(w, old[i].text) = old[i];
 }
@@ -38,7 +38,7 @@ static void widen_table(Writer *w)
 /* Returns false if the name is in use. */
 static bool take_name(Writer *w, const char *text)
 {
-    if (2 * w->nname >= w->room)
+    if (2 * w->nname >= w->size)
         widen_table(w);
     Name *n = find_name(w, text);
     if (n->text)

@@ -16,16 +16,7 @@ typedef struct Kernel {
     const char *base, *params, *body; /* "dense", "real *y, const real *a", the statements */
     unsigned uses;                    /* USES_SLICES, USES_SHARD: constants in the body */
     const char *variants;             /* RT_VARIANTS for a file with only this kernel, or NULL */
-    /* CUDA only: names of the parameters ("y, a"); the first struct of literal sizes, or NULL;
-     * number of blocks; the call that it computes (cuda/call.h), NULL: several calls */
-    const char *names;
-    const Sizes *sizes;
-    struct Blocks *blocks;
-    const struct CudaCall *call;
-    bool launched; /* has a launch of its own */
-    bool member;   /* shares a launch with other kernels */
-    bool looped;   /* shares a loop with other kernels */
-    bool staged;   /* is a stage of --kernels=persistent */
+    struct CudaKernel *cuda;          /* cuda/call.h; NULL for another target */
 } Kernel;
 
 /* A name in the hash table of constants. */
@@ -50,19 +41,6 @@ typedef struct Writer {
     /* parts of the file that grow at the same time: offsets, phases, rows of RtCall, and rows of
      * RtPhase of each graph */
     Text offsets, body, calls, train, test, token;
-    /* number of rows of `calls`, the clocks of bench --layers; none on a GPU, where clocks would
-     * measure launches only */
-    int ncall;
-    bool teams; /* whether a slice phase is written, in which teams of threads can share units */
-    /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
-     * calls; number of team barriers of a step */
-    double slice_us, alone_us, barriers;
-    EmitPhase *phase; /* [nphase]: phases of the training step that are written */
-    int nphase;
-    const Phase *slice; /* this phase */
-    /* operands of the calls since the last barrier of a team, and whether each is written */
-    const struct JointOperand *joint;
-    int njoint;
     Text ranges; /* rows of RtRange: units of the gradient phase with their predicted times */
     /* numbers of units of each bucket, in the gradient phase and in the update, as C expressions */
     Text *units[2];
@@ -71,7 +49,7 @@ typedef struct Writer {
     int nforward; /* number of functions nonfinite_K() */
     int nkernel;
     Kernel *kernel;
-    uint64_t nname, room;    /* entries and size of `name` */
+    uint64_t nname, size;    /* entries and size of `name` */
     Name *name;              /* hash table of the constants in use */
     const char **of_node[3]; /* the constant of each node by id, for each writer_graph() */
 
@@ -80,26 +58,12 @@ typedef struct Writer {
     void (*put_line)(struct Writer *w, const char *text);
     int64_t workspace; /* bytes of the workspace after the scratch */
 
-    /* CUDA only */
-    int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
-    Rows products, graphs, graph_calls; /* calls of libraries: cuda/library.c, cuda/graph.c */
-    struct CudaCalls *list;             /* new calls are added to this list (cuda/call.h) */
-    /* the calls of each function, and of the steps of --kernels=persistent */
-    struct CudaCalls **function;
-    int nfunction;
-    int64_t launches; /* of a training step: cuda/launch.c */
-    Text steps;       /* --kernels=persistent: the kernel of many steps */
-    /* for these steps: the value that has two buffers, used in turn, and the bytes of each buffer;
-     * both buffers lie after the scratch */
+    /* a value with two buffers, used in turn in steps of one launch, or NULL; the bytes of each
+     * buffer, which lies after the scratch */
     const Node *samples;
     int64_t samples_bytes;
-    /* the order of the threads that update each sum of the step (cuda/own.c), or NULL */
-    const struct Order **owned;
-    int nowned;
-    double step_seconds;   /* predicted time of a step, with many steps in one launch */
-    int steps_most;        /* largest number of steps in a launch; 0: no launch has a whole step */
-    const char *steps_how; /* how such a launch runs: "one cluster of 16 blocks", "a CUDA graph" */
-    const char *steps_said[4]; /* the prediction in words */
+    struct CpuState *cpu;   /* cpu/parts.h; NULL for another target */
+    struct CudaState *cuda; /* cuda/call.h; NULL for another target */
 } Writer;
 
 /* The graph being written: 0 training, 1 evaluation, 2 one token at a time. */

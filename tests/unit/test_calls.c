@@ -73,7 +73,8 @@ static CudaCall *add(Writer *w, Memory m, int64_t from, int64_t to, bool writes)
 START_TEST(calls_share_launches)
 {
     EmitInput in = {.dtype = "f32"};
-    Writer w = {.arena = arena_new(), .in = &in};
+    CudaState state = {0};
+    Writer w = {.arena = arena_new(), .in = &in, .cuda = &state};
     cuda_list(&w, 0, 3);
     CudaCall *x = add(&w, MEMORY_SCRATCH, 0, 64, true), *y = add(&w, MEMORY_SHARD, 0, 64, true);
     CudaCall *reads = add(&w, MEMORY_SCRATCH, 0, 64, false);
@@ -95,7 +96,8 @@ END_TEST
 START_TEST(metrics_are_written_once)
 {
     EmitInput in = {.dtype = "f32"};
-    Writer w = {.arena = arena_new(), .in = &in};
+    CudaState state = {0};
+    Writer w = {.arena = arena_new(), .in = &in, .cuda = &state};
     cuda_list(&w, 0, 1);
     CudaCall *value = add(&w, MEMORY_SCRATCH, 0, 64, true);
     CudaCall *metric = add(&w, MEMORY_SCRATCH, 0, 64, false);
