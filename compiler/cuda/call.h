@@ -101,7 +101,7 @@ typedef struct CudaCall {
     int metric;         /* the metric that it writes, -1: none */
     int owned;          /* index of the sum whose update it is (own.c), -1: none */
     bool first;         /* the first call of its node */
-    bool continues;     /* one barrier, before the call before it, serves both calls */
+    bool continues;     /* shares the decision about a barrier with the call before it */
     bool inner_barrier; /* a second barrier, because it reads results of the call before it */
     /* a barrier is always needed: after a loop, between shards, between phases */
     bool needs_barrier;

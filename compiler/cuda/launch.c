@@ -7,7 +7,7 @@
  * convolution, which takes over the order of the convolution (runtime/cuda/results.cuh).
  *
  * The kernel of a shared launch runs its members one after another, with as many blocks as the
- * largest member needs.  Gradients of weights take further blocks, and run in parallel.
+ * largest member needs.  Sums in parts (parts.c) take further blocks, and run in parallel.
  * Neighbouring calls that go through the same numbers in the same order become one loop.
  *
  * A call of a library has its own launch, and so has a call with an address of an unknown

@@ -252,6 +252,7 @@ static void lower_call(Writer *w, const Node *n)
     for (int k = 0; k < (several ? 3 : 1); k++) {
         CudaCall *c = lower_form(w, n, several ? attention[k] : call.fn, &call);
         c->continues = c->inner_barrier = k > 0;
+        /* the epilogue is a call of its own, so no call takes over the order of c */
         if (graph_lower_rest(w, n))
             c->natural = NULL, cuda_give_order(w, c, NULL);
     }

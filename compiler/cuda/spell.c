@@ -53,6 +53,7 @@ static void spell_device(Body *b, const CudaCall *c, const char *suffix, const c
 static void spell_loop(Body *b, const CudaCall *c)
 {
     Text *t = &b->text;
+    /* with the index `at`, the code begins with the indices of dimensions (nest_indices) */
     const bool braces = strcmp(c->index, "at") == 0;
     const Order *o = c->taken_order;
 

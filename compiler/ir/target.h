@@ -15,7 +15,7 @@ typedef enum {
 } TargetKind;
 
 typedef struct Target {
-    TargetKind kind;   /* its column of the table of passes */
+    TargetKind kind;   /* its bit in Pass.targets */
     bool whole_shards; /* a call computes a whole shard: threads of a GPU share the samples */
     bool packs;        /* kernels read packed weights, in panels as wide as their tiles */
     bool panels;       /* kernels can add a gradient over all shards, by panels of weights */

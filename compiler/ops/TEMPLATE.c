@@ -71,9 +71,9 @@ static void signed_pow_kernel_dx(const Node *n, Call *c)
 
 /* A layer owns parameters; it also has a name `layer` and a function `build`: see dense.c.  Passes
  * ask for the properties of op.h, such as `takes` or OP_POSITION; 0 is right for each of them, but
- * can be slower.  The example is the entry in the manual, a golden test and a check of the
- * gradient.  It is small and complete, has a parameter before the op, and uses arguments that
- * differ from their defaults. */
+ * can be slower.  The example is the entry in the manual and a check of the gradient;
+ * tests/passes/emitted.sums has checksums of its programs.  It is small and complete, has a
+ * parameter before the op, and uses arguments that differ from their defaults. */
 const Op op_TEMPLATE[] = {{.name = "signed_pow",
                            .brief = "a power that keeps the sign",
                            .shapes = "x, y (N, ..)",

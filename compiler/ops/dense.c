@@ -8,8 +8,8 @@
  * rows (attribute rows = T).
  *
  * The bias is a separate op until pass fuse joins both: dense(x, w, bias?) with attribute act,
- * dense_dx(w, dy, y?) with attribute mask.  If this is faster, pass layout puts a
- * dense_transpose of the weights before dense_dx.
+ * dense_dx(w, dy, y?) with attribute mask.  Pass layout puts a dense_transpose of the weights
+ * before dense_dx where the product is then faster.
  */
 #include "ops/bias.h"
 #include "ops/check.h"

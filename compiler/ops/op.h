@@ -215,7 +215,7 @@ struct Op {
     /* Ops that only move numbers (ops/move.h): describes the move of input i; the emitter writes
      * the loops. */
     void (*move)(const Node *n, int i, Move *m);
-    /* a small complete model file: entry in the manual, golden, check of the gradient */
+    /* a small complete model file: entry in the manual, checksums, check of the gradient */
     const char *example;
 };
 

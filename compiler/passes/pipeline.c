@@ -66,7 +66,8 @@ const Pass pass_table[] = {
         .repeats = "schedule"),
     {0}};
 
-/* `first` runs before `second`; `why` is the reason. */
+/* `first` runs before `second`; `why` is the reason.  "dce" is the first row of this name, so no
+ * CLEAN row stands before it. */
 const PassOrder pass_order[] = {
     {"infer", "hoist", "hoist copies shapes, which infer checks"},
     {"hoist", "gradient", "the backward pass is derived from the loop that hoist has left"},

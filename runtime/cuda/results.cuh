@@ -1,10 +1,11 @@
-/* results.cuh -- which numbers of a stage's result a thread computes, in its order
- * (persistent.cuh).
+/* results.cuh -- which numbers of a call's result a thread computes, in its order.  The call is a
+ * member of a launch, or a stage (persistent.cuh).
  *
  * These functions call f(at, slot) for each number that this thread has written as y[at].  slot
  * counts the positions of the thread's results, including those after the last number: slot `slot`
- * of a thread is the same number in each step.  A stage that follows this order reads only numbers
- * of its own threads, and needs no barrier.  Nothing here uses shared memory.
+ * of a thread is the same number in each step.  In a call that follows this order, a thread reads
+ * only numbers that it has written, so no barrier stands between both calls.  Nothing here uses
+ * shared memory.
  */
 #ifndef CUDA_RESULTS_CUH
 #define CUDA_RESULTS_CUH
