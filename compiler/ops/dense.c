@@ -188,13 +188,13 @@ static void dense_kernel_dw(const Node *n, Call *c)
     literal(n, c, false);
 }
 
-static bool dense_shape_turn(Node *n, Diag *d)
+static bool dense_shape_transpose(Node *n, Diag *d)
 {
     const int64_t count = node_int(n, "count");
     return check_result(n, shape_make(false, NULL, &count, 1), d);
 }
 
-static void dense_kernel_turn(const Node *n, Call *c)
+static void dense_kernel_transpose(const Node *n, Call *c)
 {
     call_fn(c, "dense_transpose");
     call_out(c, n);
@@ -263,7 +263,7 @@ const Op op_dense[] = {
      .brief = "weights of dense in the order in which dense_dx reads them",
      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
      .flags = OP_HIDDEN | OP_PACK,
-     .shape = dense_shape_turn,
-     .price = dense_price_turn,
-     .kernel = dense_kernel_turn},
+     .shape = dense_shape_transpose,
+     .price = dense_price_transpose,
+     .kernel = dense_kernel_transpose},
     {0}};

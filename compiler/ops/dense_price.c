@@ -77,7 +77,7 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
     finish(p, m, all, k, o);
 }
 
-void dense_price_turn(const Node *n, const Market *m, Price *p)
+void dense_price_transpose(const Node *n, const Market *m, Price *p)
 {
     p->weights = 2 * m->real * (double)shape_count(&n->in[0]->shape);
     p->cycles = p->weights / (2 * m->real) * TURN_CYCLES;

@@ -13,7 +13,7 @@ bool dense_seeks_zeros(const Node *n);
 
 void dense_price(const Node *n, const Market *m, Price *p);
 void dense_price_dx(const Node *n, const Market *m, Price *p);
-void dense_price_turn(const Node *n, const Market *m, Price *p);
+void dense_price_transpose(const Node *n, const Market *m, Price *p);
 void dense_price_dw(const Node *n, const Market *m, Price *p);
 
 /* dense_dw_update: the gradient of W (O, K) over all shards, and the update. */
