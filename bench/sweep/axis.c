@@ -70,6 +70,28 @@ bool axis_allowed(Arena *a, const Words *before, const char *axis, Span at, Diag
     return true;
 }
 
+bool axes_free(const Matrix *m, Diag *d)
+{
+    const struct {
+        const char *key, *help;
+        bool given;
+    } own[] = {
+        {"epochs", "write --epochs N; each N needs a sweep of its own", true},
+        {"batch", "write all sizes after --batch, and leave out --set batch", m->batch.v[0] > 0},
+        {"seed", "leave out --seed or --set seed", m->seed > 0},
+        {"data", "leave out --data or --set data", m->data != NULL},
+    };
+    for (int i = 0; i < m->set.n; i++)
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            if (own[k].given && same_key(m->set.v[i], own[k].key)) {
+                diag_error(d, m->set.at ? m->set.at[i] : (Span){0},
+                           "set: the sweep's own setting '%s' replaces these values", own[k].key);
+                diag_help(d, "%s", own[k].help);
+                return false;
+            }
+    return true;
+}
+
 static Words with_axis(Arena *a, Words build, const char *axis)
 {
     const char **value = NULL, **word = NULL;

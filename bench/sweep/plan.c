@@ -125,8 +125,11 @@ static double size(Arena *a, const Matrix *m)
 bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d)
 {
     double runs = 0;
-    for (int i = 0; i < p->nmatrix; i++)
+    for (int i = 0; i < p->nmatrix; i++) {
+        if (!axes_free(&p->matrix[i], d))
+            return false;
         runs += size(a, &p->matrix[i]);
+    }
     if (runs > RUNS_MAX) {
         diag_error(d, (Span){0}, "this sweep has %.0f runs; %d is the limit", runs, RUNS_MAX);
         diag_help(d, "cut it into several sweeps, into one store");

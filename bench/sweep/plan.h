@@ -78,6 +78,8 @@ void setting_copy(Matrix *to, const Matrix *from, const Setting *s);
 
 /* The options of all builds: each of m->build with each value of m->set. */
 Words axis_builds(Arena *a, const Matrix *m);
+/* Reports a key whose values another setting of the sweep replaces. */
+bool axes_free(const Matrix *m, Diag *d);
 
 /* The matrices of a sweep file.  Errors go to d, with their places. */
 bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d);

@@ -66,6 +66,12 @@ succeeds "values of two keys" sweep mlp.tn --set optimizer.lr=0.1,0.01 --set see
 same "all pairs of values" "$(grep -oE -- '--set optimizer.lr=0.0?1 --set seed=[123]:' out | sort -u | wc -l)" 6
 refuses "a key without values" "set: 'optimizer.lr' is not KEY=VALUE,VALUE" sweep mlp.tn --set optimizer.lr
 refuses "a key twice" "set: seed is given twice" sweep mlp.tn --set seed=1 --set seed=2
+for key in epochs batch seed data; do
+    own=(--$key 5)
+    [ $key = epochs ] && own=()
+    refuses "values of $key that another setting replaces" "set: the sweep's own setting '$key' replaces these values" sweep mlp.tn --set $key=1,2 "${own[@]}" --dry-run
+done
+succeeds "batches as values of the recipe" sweep mlp.tn --set batch=50,100 --dry-run
 results plot > plot
 same "a bar a configuration" "$(grep -c '[#=-]$' plot)" 4
 if command -v gnuplot > /dev/null; then
