@@ -113,6 +113,13 @@ typedef struct Communication {
     double waited, sum;
 } Communication;
 
+/* Decimals of times of about `seconds` in ms: differences of a thousandth show, also of steps of a
+ * few microseconds. */
+static int decimals(double seconds)
+{
+    return seconds < 1e-5 ? 6 : seconds < 1e-4 ? 5 : 3;
+}
+
 /* "1024 steps in 2.1 s: the median is between 6.38 and 6.43 ms with a probability of 95 %" */
 static void print_error(const Bench *b, const BenchSteps *s)
 {
@@ -121,8 +128,9 @@ static void print_error(const Bench *b, const BenchSteps *s)
         printf(" by %lld launch%s", (long long)s->launches, s->launches == 1 ? "" : "es");
     printf(" in %.1f s: ", s->seconds);
     if (isfinite(s->median.high))
-        printf("the median is between %.3f and %.3f ms with a probability of 95 %%",
-               1e3 * s->median.low, 1e3 * s->median.high);
+        printf("the median is between %.*f and %.*f ms with a probability of 95 %%",
+               decimals(s->median.low), 1e3 * s->median.low, decimals(s->median.low),
+               1e3 * s->median.high);
     else
         printf("too few to say how well the median is known");
     puts(!b->o->steps && median_error(s->median) > BENCH_KNOWN
@@ -137,8 +145,9 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
     const int threads = pool_threads(b->pool);
     const double median = s->median.median, least = s->time[0];
     const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
-    printf("%s, batch %d, %d thread%s: step %.3f ms (best %.3f), %.0f samples/s\n", p->model,
-           p->batch, threads, threads == 1 ? "" : "s", 1e3 * median, 1e3 * least, rate);
+    printf("%s, batch %d, %d thread%s: step %.*f ms (best %.*f), %.0f samples/s\n", p->model,
+           p->batch, threads, threads == 1 ? "" : "s", decimals(median), 1e3 * median,
+           decimals(median), 1e3 * least, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,

@@ -35,6 +35,12 @@ static int64_t round_steps(const Bench *b, double step, double seconds)
     return (n + most - 1) / most * most;
 }
 
+/* Seconds of the shortest round: several rounds fit into few --seconds, too. */
+static double shortest_round(const Bench *b)
+{
+    return fmin(ROUND, b->o->seconds / 8);
+}
+
 /* Rank 0's number of further steps, for all ranks. */
 static int64_t agreed(const Bench *b, int64_t n)
 {
@@ -63,7 +69,7 @@ static double settle(Bench *b)
         median = warm_up(b, n);
         const bool settled = fabs(median - before) <= BENCH_KNOWN * median;
         const bool over = clock_now() - began > b->o->seconds / 4;
-        n = agreed(b, settled || over ? 0 : round_steps(b, median, ROUND));
+        n = agreed(b, settled || over ? 0 : round_steps(b, median, shortest_round(b)));
     }
     return median;
 }
@@ -85,7 +91,8 @@ static int64_t next_round(const Bench *b, const BenchSteps *s)
     const bool known = median_error(s->median) <= BENCH_KNOWN && s->seconds >= fmin(LEAST, most);
     if (known || left <= 0)
         return 0;
-    const int64_t n = round_steps(b, s->median.median, fmin(fmax(ROUND, s->seconds / 8), left));
+    const int64_t n =
+        round_steps(b, s->median.median, fmin(fmax(shortest_round(b), s->seconds / 8), left));
     return s->n + n <= STEPS_MOST ? n : 0;
 }
 
@@ -94,7 +101,7 @@ static void measure_until_known(Bench *b, BenchSteps *s, double step)
     const double began = clock_now();
     Bar bar;
     bar_open(&bar);
-    for (int64_t n = agreed(b, round_steps(b, step, ROUND)); n > 0;) {
+    for (int64_t n = agreed(b, round_steps(b, step, shortest_round(b))); n > 0;) {
         bench_steps(b, n, s);
         s->seconds = clock_now() - began;
         s->median = median_of(s->time, s->n, s->launches);

@@ -63,6 +63,13 @@ same "output without a terminal" "$(wc -c < "$work/out")" 0
 grep -qE "^[0-9]+ steps in 0\.[0-9] s: " "$work/out" && ok || bad "bench for 0.05 s: $(cat "$work/out")"
 low=$(field "$work/log" bench step_ms_low) median=$(field "$work/log" bench step_ms_median) high=$(field "$work/log" bench step_ms_high)
 awk -v low="$low" -v median="$median" -v high="$high" 'BEGIN { exit !(0 < low && low <= median && median <= high) }' && ok || bad "the median is not in its interval: $low $median $high"
+"$work/mlp" bench --seconds 0.01 --log "$work/short" > "$work/out"
+steps=$(field "$work/short" bench steps) least=$(field "$work/short" bench step_ms_min)
+awk -v steps="$steps" -v least="$least" 'BEGIN { exit !(steps * least < 40) }' && ok || bad "$steps steps of at least $least ms in 0.01 s"
+printf 'model small(x: f32[8]) { return dense(x, 4) }\ntrain small { data = synthetic(samples = 64, classes = 4); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 1 }\n' > "$work/small.tn"
+succeeds "a model of a few microseconds" "$TENON" build "$work/small.tn" -o "$work/small"
+"$work/small" bench --steps 1000 --threads 1 > "$work/out"
+grep -qE 'step 0\.[0-9]{5,6} ms .best 0\.[0-9]{5,6}.' "$work/out" && grep -qE 'between 0\.[0-9]{5,6} and 0\.[0-9]{5,6} ms' "$work/out" && ok || bad "steps of a few microseconds: $(cat "$work/out")"
 "$work/mlp" bench --steps 3 --log "$work/three" > "$work/out"
 grep -q "^3 steps in .*: too few to say how well the median is known$" "$work/out" && ok || bad "three steps: $(cat "$work/out")"
 same "measured steps" "$(field "$work/three" bench steps | tr -d ' ')" 3
