@@ -34,11 +34,14 @@ static const char *impossible(Arena *a, const Config *c, int64_t processors, boo
         return arena_printf(a, "%lld GPU%s: tenon sweep runs programs on the processor only",
                             (long long)c->gpus, c->gpus > 1 ? "s" : "");
     if (framework_find(c->framework)->to && (c->ranks > 1 || c->matrix->steps || *c->build))
-        return arena_printf(a, "%s of %s: scripts train whole epochs in one process",
-                            c->ranks > 1       ? "ranks"
-                            : c->matrix->steps ? "steps"
-                                               : "options of build",
-                            c->framework);
+        return arena_printf(a, "%s with %s: its scripts %s",
+                            c->ranks > 1       ? "several ranks"
+                            : c->matrix->steps ? "--steps"
+                                               : "--build or --set",
+                            c->framework,
+                            c->ranks > 1       ? "train in one process"
+                            : c->matrix->steps ? "train whole epochs"
+                                               : "train by the recipe as it is");
     if (c->threads * c->ranks > processors)
         return arena_printf(a, "%lld rank%s of %lld thread%s: there are %lld processors",
                             (long long)c->ranks, c->ranks > 1 ? "s" : "", (long long)c->threads,

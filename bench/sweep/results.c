@@ -99,8 +99,8 @@ static bool read_words(Results *r, const ResultsCommand *c, int argc, char **arg
                 return false;
             i += took && !joined;
         } else if (r->nword == c->most) {
-            diag_error(r->diag, nowhere, "tenon results %s %s: unexpected word '%s'", c->name,
-                       c->words, word);
+            diag_error(r->diag, nowhere, "tenon results %s%s%s: unexpected word '%s'", c->name,
+                       *c->words ? " " : "", c->words, word);
             return false;
         } else
             ARENA_PUSH(r->arena, r->word, r->nword, word);

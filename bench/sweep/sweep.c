@@ -213,17 +213,21 @@ static int runs(const Plan *p)
     return n;
 }
 
+static void print_config(const Sweep *s, const Config *c)
+{
+    const Matrix *m = c->matrix;
+    const int64_t length = m->steps ? m->steps : m->epochs;
+    printf("%s: %lld run%s of %lld %s%s\n", sweep_name(s->arena, c), (long long)m->repeat,
+           plural(m->repeat), (long long)length, m->steps ? "step" : "epoch", plural(length));
+}
+
 static void print_plan(const Sweep *s)
 {
     const Plan *p = &s->plan;
     for (int i = 0; i < p->nskipped; i++)
         printf("skipped: %s\n", p->skipped[i]);
     for (int i = 0; i < p->nconfig && s->dry_run; i++)
-        printf("%s: %lld run%s of %lld %s\n", sweep_name(s->arena, &p->config[i]),
-               (long long)p->config[i].matrix->repeat, plural(p->config[i].matrix->repeat),
-               (long long)(p->config[i].matrix->steps ? p->config[i].matrix->steps
-                                                      : p->config[i].matrix->epochs),
-               p->config[i].matrix->steps ? "steps" : "epochs");
+        print_config(s, &p->config[i]);
     printf("%d run%s of %d configuration%s, %d program%s to build, into %s\n", runs(p),
            plural(runs(p)), p->nconfig, plural(p->nconfig), p->nprogram, plural(p->nprogram),
            s->store_path);
@@ -235,7 +239,8 @@ static int finish(const Sweep *s, const Queue *q, double seconds)
     if (q->failed)
         printf(", %d failed", q->failed);
     if (q->disturbed)
-        printf(", %d disturbed in each of %lld attempts", q->disturbed, (long long)s->retries + 1);
+        printf(", %d disturbed in each of %lld attempt%s", q->disturbed, (long long)s->retries + 1,
+               plural(s->retries + 1));
     printf("; tenon results table --store %s\n", s->store_path);
     if (q->failed)
         diag_error(s->diag, nowhere, "%d run%s failed; tenon results list --store %s says why",

@@ -65,6 +65,9 @@ refuses "the best of measured steps" "no run in names.db has a test accuracy or 
 succeeds "values of two keys" sweep mlp.tn --set optimizer.lr=0.1,0.01 --set seed=1,2,3 --dry-run
 same "all pairs of values" "$(grep -oE -- '--set optimizer.lr=0.0?1 --set seed=[123]:' out | sort -u | wc -l)" 6
 refuses "a key without values" "set: 'optimizer.lr' is not KEY=VALUE,VALUE" sweep mlp.tn --set optimizer.lr
+same "a sweep of one epoch" "$(sweep mlp.tn --epochs 1 --repeat 1 --threads 1 --dry-run | head -n 1)" "mlp, 1 thread: 1 run of 1 epoch"
+same "values for a script" "$(sweep mlp.tn --framework pytorch --set seed=1,2 --dry-run | head -n 1)" "skipped: --build or --set with pytorch: its scripts train by the recipe as it is"
+refuses "a word after best" "tenon results best: unexpected word 'mlp'" results best mlp
 refuses "a key twice" "set: seed is given twice" sweep mlp.tn --set seed=1 --set seed=2
 for key in epochs batch seed data; do
     own=(--$key 5)
