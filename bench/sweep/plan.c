@@ -134,7 +134,7 @@ bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d)
         runs += size(a, &p->matrix[i]);
     }
     if (runs > RUNS_MAX) {
-        diag_error(d, (Span){0}, "this sweep has %.0f runs; %d is the limit", runs, RUNS_MAX);
+        diag_error(d, (Span){0}, "this sweep has more than %d runs, the limit", RUNS_MAX);
         diag_help(d, "cut it into several sweeps, into one store");
         return false;
     }
