@@ -145,9 +145,9 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
     const int threads = pool_threads(b->pool);
     const double median = s->median.median, least = s->time[0];
     const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
-    printf("%s, batch %d, %d thread%s: step %.*f ms (best %.*f), %.0f samples/s\n", p->model,
+    printf("%s, batch %d, %d thread%s: step %.*f ms (best %.*f), %.*f samples/s\n", p->model,
            p->batch, threads, threads == 1 ? "" : "s", decimals(median), 1e3 * median,
-           decimals(median), 1e3 * least, rate);
+           decimals(median), 1e3 * least, rate < 100 ? 1 : 0, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,

@@ -70,6 +70,11 @@ printf 'model small(x: f32[8]) { return dense(x, 4) }\ntrain small { data = synt
 succeeds "a model of a few microseconds" "$TENON" build "$work/small.tn" -o "$work/small"
 "$work/small" bench --steps 1000 --threads 1 > "$work/out"
 grep -qE 'step 0\.[0-9]{5,6} ms .best 0\.[0-9]{5,6}.' "$work/out" && grep -qE 'between 0\.[0-9]{5,6} and 0\.[0-9]{5,6} ms' "$work/out" && ok || bad "steps of a few microseconds: $(cat "$work/out")"
+h=' |> conv2d(64, 3, pad = 1) |> relu'
+sed "s/x: f32\[8\]/x: f32[64, 96, 96]/; s/return dense(x/return global_avg_pool(x$h$h$h$h) |> dense(/; s/dense(, 4/dense(4/" "$work/small.tn" > "$work/slow.tn"
+succeeds "a model of some steps a second" "$TENON" build "$work/slow.tn" -o "$work/slow"
+"$work/slow" bench --steps 1 --threads 1 > "$work/out"
+grep -qE ', [0-9]{1,2}\.[0-9] samples/s$' "$work/out" && ok || bad "samples/s of a slow step: $(cat "$work/out")"
 "$work/mlp" bench --steps 3 --log "$work/three" > "$work/out"
 grep -q "^3 steps in .*: too few to say how well the median is known$" "$work/out" && ok || bad "three steps: $(cat "$work/out")"
 same "measured steps" "$(field "$work/three" bench steps | tr -d ' ')" 3
