@@ -49,7 +49,9 @@ bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out)
     *out = value_real(v);
     if (*out >= f->low && *out <= f->high && !(f->open && *out == f->high))
         return true;
-    diag_error(u->diag, e->span, "'%s' is %s, this is %.10g", key, form_range(u->arena, f), *out);
+    diag_error(u->diag, e->span, "'%s' is %s, this is %s", key, form_range(u->arena, f),
+               v.kind == V_INT ? arena_printf(u->arena, "%lld", (long long)v.i)
+                               : arena_printf(u->arena, "%.10g", *out));
     return false;
 }
 

@@ -42,6 +42,7 @@ refuses "no output" "-o PROG" "$TENON" build "$lenet"
 refuses "a file that is not there" "nowhere.tn" "$TENON" check "$work/nowhere.tn"
 refuses "a directory as file" "models" "$TENON" check "$TENON_ROOT/models"
 refuses "--set without a value" "KEY=VALUE" "$TENON" check "$lenet" --set optimizer.lr
+refuses "--set of a large seed" "'seed' is between 0 and 4294967295, this is 9007199254740993" "$TENON" check "$lenet" --set seed=9007199254740993
 refuses "--set of an unknown key" "did you mean" "$TENON" check "$lenet" --set optimizer.lrr=1
 refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
 refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
