@@ -14,6 +14,7 @@
  * between two messages, so that a more urgent sum goes first (post.c).  Without halving, received
  * numbers stay in the cache until they are added.
  */
+#include "base/ascending.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/state.h"
@@ -96,12 +97,6 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds of a message while the partner sends one, too: the 9th of 21 times in ascending order.  A
  * few messages find an idle link and are too fast; many wait for a processor. */
 static double message_seconds(Comm *c, int partner, char *out, char *in, int bytes)
@@ -116,7 +111,7 @@ static double message_seconds(Comm *c, int partner, char *out, char *in, int byt
         comm_wait(c, &e);
         seconds[i] = clock_now() - began;
     }
-    qsort(seconds, TIMES, sizeof *seconds, ascending);
+    sort_ascending(seconds, TIMES);
     return seconds[TIMES * 2 / 5];
 }
 

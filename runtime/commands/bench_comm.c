@@ -4,12 +4,12 @@
  * scale.h describes the model; its beta includes the time of the additions.
  */
 #include "commands/bench_comm.h"
+#include "base/ascending.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "measure/scale.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,12 +41,6 @@ static Link fitted(const double *bytes, const double *seconds, int n, int ranks)
                        : (Link){0, b1 / bb}; /* a term that came out negative is 0 */
 }
 
-static int ascending_seconds(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Mean seconds of `times` sums; rank 0 measures them, and all ranks get the same number. */
 static double time_sums(Comm *c, const CommSum *s, int times)
 {
@@ -69,7 +63,7 @@ static double measured(Comm *c, CommSum *s, int64_t bytes)
     const int times = guess < burst ? (int)(burst / guess) + 1 : 1;
     for (int i = 0; i < ROUNDS; i++)
         round[i] = time_sums(c, s, times);
-    qsort(round, ROUNDS, sizeof *round, ascending_seconds);
+    sort_ascending(round, ROUNDS);
     return round[ROUNDS / 2];
 }
 

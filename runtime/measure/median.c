@@ -1,19 +1,13 @@
 /* median.c -- the median of measured times, and how well it is known. */
 #include "measure/median.h"
+#include "base/ascending.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { LAUNCHES_LEAST = 6 }; /* the shortest and the longest of 6 are an interval of 96.9 % */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 Median median_of(double *time, int64_t n, int64_t launches)
 {
-    qsort(time, (size_t)n, sizeof *time, ascending);
+    sort_ascending(time, n);
     Median m = {time[n / 2], 0, INFINITY};
     if (launches < LAUNCHES_LEAST)
         return m;

@@ -6,22 +6,16 @@
  *     0 12.345        number of the kernel, microseconds a call
  *     peak 118.2      GFLOP/s of FMA in registers, one thread, measured in the same run
  */
+#include "base/ascending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/processor.h"
 #include "measure/fma_peak.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { TURNS = 15 };
 static const double TURN_SECONDS = 5e-4;
-
-static int ascending_times(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Numbers of the size of activations: zeros and denormals would give wrong times. */
 static void fill_trials(const RtProgram *p, char *m, int64_t bytes)
@@ -91,7 +85,7 @@ static int run_trials(void *arg)
         for (int i = 0; i < n; i++)
             time[i * TURNS + turn] = seconds_of(&trial[i], m, calls[i]) / calls[i];
     for (int i = 0; i < n; i++) {
-        qsort(time + i * TURNS, TURNS, sizeof *time, ascending_times);
+        sort_ascending(time + i * TURNS, TURNS);
         printf("%d %.3f\n", i, 1e6 * time[i * TURNS + TURNS / 2]);
     }
     printf("peak %.1f\n", fma_peak(p, pool));
