@@ -24,6 +24,7 @@ static inline OPTIMISED void rt_philox(uint32_t out[4], uint64_t key, uint32_t c
 
 #include "base/team.h"
 #include "require.h"
+#include "suite.h"
 #include "rt.h"
 #include "cpu/vec.h"
 #include "cpu/math.h"
@@ -194,11 +195,7 @@ static inline int run_suite(TCase *tests, const char *name)
     Suite *s = suite_create(name);
     tcase_set_timeout(tests, 120);
     suite_add_tcase(s, tests);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }
 
 /* CHECK_EVERY=3 in the environment runs the first round of a loop test and each third after it. */

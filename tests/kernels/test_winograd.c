@@ -239,14 +239,9 @@ int main(void)
 {
     Suite *s = suite_create("winograd");
     TCase *t = tcase_create("shapes");
-    SRunner *r = srunner_create(s);
-
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, all, 0, 2 * SHAPES);
     tcase_add_loop_test(t, teams, 0, 2 * SHAPES);
     suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

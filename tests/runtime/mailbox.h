@@ -127,13 +127,4 @@ static int mailbox_waiting(int tag)
 
 static const RtTransport mailbox = {.name = "mailboxes", .room = mailbox_room, .send = mailbox_send, .receive = mailbox_receive, .done = mailbox_done, .waiting = mailbox_waiting};
 
-static int mailbox_run(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
-}
-
 #endif

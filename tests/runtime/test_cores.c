@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "leaks.h"
 #include "options/place.h"
+#include "suite.h"
 #include <check.h>
 #include <dirent.h>
 #include <sched.h>
@@ -648,9 +649,5 @@ int main(void)
 #endif
     suite_add_tcase(s, m);
     suite_add_tcase(s, p);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

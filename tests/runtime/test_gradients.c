@@ -3,6 +3,7 @@
 #define RT_F64
 #include "mini.h"
 #include "process.h"
+#include "suite.h"
 
 /* A term of the loss's gradient is left out. */
 static void wrong_slice(const Rt *r, char *thread, int unit)
@@ -74,9 +75,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, gradients_are_written_in_file_order);
     tcase_add_test(t, training_in_double_gives_the_same_bits_on_any_split);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

@@ -1,5 +1,6 @@
 /* test_launch.c -- the variables of launchers (comm/launch.c): valid values, and errors. */
 #include "comm/launch.h"
+#include "suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,9 +101,5 @@ int main(void)
     tcase_add_loop_test(t, what_launchers_say, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(t, what_they_must_not_say, 0, sizeof wrong / sizeof *wrong);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

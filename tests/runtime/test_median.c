@@ -1,5 +1,6 @@
 /* test_median.c -- the interval of a median: its ranks, and how often it contains the true median. */
 #include "measure/median.h"
+#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,17 +59,4 @@ START_TEST(contains_the_true_median)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("median");
-    TCase *t = tcase_create("median");
-    tcase_add_test(t, ranks);
-    tcase_add_test(t, launches_count_once);
-    tcase_add_test(t, contains_the_true_median);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_MAIN("median", ranks, launches_count_once, contains_the_true_median)

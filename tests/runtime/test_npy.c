@@ -2,6 +2,7 @@
  * address sanitizer no byte after the end is read. */
 #include "data/npy.h"
 #include "death.h"
+#include "suite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +47,5 @@ int main(void)
     TCase *t = tcase_create("npy");
     tcase_add_test(t, a_header_that_ends_anywhere_is_an_error);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

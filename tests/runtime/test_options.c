@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "leaks.h"
 #include "options/program_table.h"
+#include "suite.h"
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -249,9 +250,5 @@ int main(void)
     tcase_add_test(t, seeds_are_decimal_numbers);
     tcase_add_test(t, every_row_exists_somewhere);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

@@ -7,6 +7,7 @@
  */
 #include "data/order.h"
 #include "require.h"
+#include "suite.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,9 +232,5 @@ int main(void)
     tcase_add_test(t, places_have_any_sample_and_so_have_their_neighbours);
     tcase_add_test(t, many_samples_are_as_even);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -10,6 +10,7 @@
 #include "train/schedule.h"
 #include "base/threads.h"
 #include "data/data.h"
+#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -591,9 +592,5 @@ int main(void)
     tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
     tcase_add_test(t, synthetic_tokens_tell_their_class);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

@@ -6,6 +6,7 @@
  * 4.
  */
 #include "mailbox.h"
+#include "suite.h"
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -259,5 +260,5 @@ int main(void)
     tcase_add_loop_test(t, a_sum_counts_when_it_is_done, 0, 2);
     tcase_add_test(t, a_rank_that_computes_answers);
     suite_add_tcase(s, t);
-    return mailbox_run(s);
+    return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include "leaks.h"
 #include "mini.h"
 #include "process.h"
+#include "suite.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -606,9 +607,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, expectations_are_compared);
     tcase_add_test(t, bench_reports_all_its_figures);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

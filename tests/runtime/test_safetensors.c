@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/threads.h"
 #include "files/safetensors.h"
+#include "suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,9 +255,5 @@ int main(void)
     tcase_add_test(t, the_header_has_the_only_limit);
     tcase_add_test(t, a_wrong_bit_is_found);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "rt.h"
 #include "step/step.h"
+#include "suite.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,9 +295,5 @@ int main(void)
     tcase_add_test(t, table);
     tcase_add_test(t, choice);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

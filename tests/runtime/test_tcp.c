@@ -6,167 +6,12 @@
  * and, with the secret, a rank that breaks the protocol.
  */
 #define _GNU_SOURCE
-#include "base/clock.h"
-#include "comm/tcp.h"
-#include "comm/transport.h"
-#include "base/error.h"
-#include <arpa/inet.h>
-#include <check.h>
-#include <fcntl.h>
+#include "ranks.h"
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { RANKS = 6, BYTES = 3000 };
-
-static const char SECRET[] = "the secret of this test, long enough";
-static char scratch[64], place[128];                  /* a directory; TENON_MEET */
-static int port;
-static bool by_mpirun;                                /* ranks are numbered as Open MPI does */
-
-/* A free port. */
-static int free_port(int family)
-{
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr *a = family == AF_INET6 ? (void *)&six : (void *)&four;
-    socklen_t n = family == AF_INET6 ? sizeof six : sizeof four;
-    const int fd = socket(family, SOCK_STREAM, 0);
-    int found = -1;
-    if (fd >= 0 && bind(fd, a, n) == 0 && getsockname(fd, a, &n) == 0)
-        found = ntohs(family == AF_INET6 ? six.sin6_port : four.sin_port);
-    close(fd);
-    return found;
-}
-
-static void meet_at(const char *host)
-{
-    port = free_port(AF_INET);
-    snprintf(place, sizeof place, "%s:%d", host, port);
-}
-
-static void setup(void)
-{
-    snprintf(scratch, sizeof scratch, "/tmp/tenon-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(scratch));
-    meet_at("127.0.0.1");
-    clearenv();
-    setenv("TENON_SECRET", SECRET, 1);
-}
-
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    ck_assert_int_eq(system(command), 0);
-}
-
-/* ---- ranks */
-
-typedef struct Child { pid_t pid; char said[96]; } Child;
-
-/* n bytes of `out` to each other rank, and as many from each. */
-static void exchange(int rank, int size, const char *out, char in[RANKS][BYTES], int bytes, bool at_end)
-{
-    int request[2 * RANKS], n = 0;
-    const double began = clock_now();
-    for (int r = 0; r < size; r++)
-        if (r != rank) {
-            request[n++] = rt_tcp.send(r, 1, out, bytes);
-            request[n++] = rt_tcp.receive(r, 1, in[r], bytes);
-        }
-    while (n > 0) {
-        const int gone = rt_tcp.gone(at_end);
-        if (gone >= 0)
-            rt_lost("rank %d is gone", gone);
-        if (clock_now() > began + 20)
-            rt_die("nothing comes");
-        rt_tcp.waiting(99);
-        for (int i = 0; i < n; i++)
-            if (rt_tcp.done(request[i]))
-                request[i--] = request[--n];
-    }
-}
-
-/* Sends bytes to each other rank and checks those that it receives; then ends as comm_close does. */
-static void play(double limit)
-{
-    static char out[BYTES], in[RANKS][BYTES];
-    int rank, size, near, all_near;
-    rt_tcp.open(limit, &rank, &size, &near, &all_near);
-    rt_tcp.room(2 * RANKS);
-    memset(out, 'a' + rank, sizeof out);
-    exchange(rank, size, out, in, BYTES, false);
-    for (int r = 0; r < size; r++)
-        for (int i = 0; i < BYTES && r != rank; i++)
-            if (in[r][i] != 'a' + r)
-                rt_die("rank %d has sent other bytes", r);
-    exchange(rank, size, out, in, 1, true);
-    rt_tcp.close();
-}
-
-static Child start(int rank, int size, double limit)
-{
-    static int number;
-    Child c;
-    snprintf(c.said, sizeof c.said, "%s/said.%d", scratch, number++);
-    c.pid = fork();
-    if (c.pid == 0) {
-        const int fd = open(c.said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        char text[16];
-        dup2(fd, 2);
-        close(fd);
-        signal(SIGALRM, SIG_DFL);
-        alarm(25);
-        snprintf(text, sizeof text, "%d", rank);
-        setenv(by_mpirun ? "OMPI_COMM_WORLD_RANK" : "TENON_RANK", text, 1);
-        snprintf(text, sizeof text, "%d", size);
-        setenv(by_mpirun ? "OMPI_COMM_WORLD_SIZE" : "TENON_RANKS", text, 1);
-        setenv("TENON_MEET", place, 1);
-        play(limit);
-        _exit(0);
-    }
-    ck_assert_int_gt(c.pid, 0);
-    return c;
-}
-
-/* Checks the exit code, and that the message contains `word`. */
-static void ends(Child c, int want, const char *word)
-{
-    int status;
-    char said[4096] = "";
-    ck_assert_int_eq(waitpid(c.pid, &status, 0), c.pid);
-    const int fd = open(c.said, O_RDONLY);
-    ck_assert_int_ge(fd, 0);
-    said[read(fd, said, sizeof said - 1)] = '\0';
-    close(fd);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-    ck_assert_msg(code == want, "exit code %d, not %d: %s", code, want, said);
-    ck_assert_msg(!word || strstr(said, word), "'%s' is missing in: %s", word, said);
-}
-
-static void all_meet(int size)
-{
-    Child c[RANKS];
-    const double began = clock_now();
-    for (int r = size - 1; r >= 0; r--)
-        c[r] = start(r, size, 10);
-    for (int r = 0; r < size; r++)
-        ends(c[r], 0, NULL);
-    ck_assert_double_lt(clock_now() - began, 8);
-}
 
 START_TEST(ranks_meet)
 {
@@ -568,133 +413,15 @@ START_TEST(a_flood_changes_nothing)
 }
 END_TEST
 
-/* ---- where the secret comes from */
-
-static const char *write_secret(const char *text, mode_t mode)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/secret", scratch);
-    unlink(path);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_eq(dprintf(fd, "%s", text), (int)strlen(text));
-    fchmod(fd, mode);
-    close(fd);
-    return path;
-}
-
-START_TEST(a_file_holds_the_secret)
-{
-    setenv("TENON_SECRET_FILE", write_secret("0123456789abcdef\n", 0600), 1);
-    ends(start(0, 2, 1), 1, "TENON_SECRET_FILE and TENON_SECRET are both set");
-    unsetenv("TENON_SECRET");
-    all_meet(2);
-    Child zero = start(0, 2, 5);
-    unsetenv("TENON_SECRET_FILE");
-    setenv("TENON_SECRET", "0123456789abcdef", 1);    /* the same without a newline */
-    ends(start(1, 2, 5), 0, NULL);
-    ends(zero, 0, NULL);
-}
-END_TEST
-
-START_TEST(a_secret_that_is_none_is_refused)
-{
-    unsetenv("TENON_SECRET");
-    setenv("TENON_SECRET_FILE", write_secret("0123456789abcdef\n", 0640), 1);
-    ends(start(0, 2, 1), 1, "can be read by others (mode 640): chmod 600");
-    setenv("TENON_SECRET_FILE", write_secret("0123456789abcde\n", 0600), 1);
-    ends(start(0, 2, 1), 1, "holds 15 characters: a secret must have at least 16");
-    setenv("TENON_SECRET_FILE", scratch, 1);
-    ends(start(0, 2, 1), 1, "is not a regular file");
-    setenv("TENON_SECRET_FILE", "/nowhere/secret", 1);
-    ends(start(0, 2, 1), 1, "TENON_SECRET_FILE=/nowhere/secret cannot be opened: No such file");
-    unsetenv("TENON_SECRET_FILE");
-    setenv("TENON_SECRET", "short", 1);
-    ends(start(0, 2, 1), 1, "TENON_SECRET holds 5 characters");
-    unsetenv("TENON_SECRET");
-    setenv("HOME", "/dev/null", 1);
-    ends(start(0, 2, 1), 1, "no file for it can be made; /dev/null/.config/tenon/secret: Not a directory; XDG_RUNTIME_DIR is not set; make one by");
-}
-END_TEST
-
-/* Each read and write of a file transfers a part of its bytes, as on a network file system. */
-static size_t some(int fd, size_t n)
-{
-    struct stat s;
-    return n > 1 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? n / 2 : n;
-}
-
-ssize_t read(int fd, void *bytes, size_t n)
-{
-    return syscall(SYS_read, fd, bytes, some(fd, n));
-}
-
-ssize_t write(int fd, const void *bytes, size_t n)
-{
-    return syscall(SYS_write, fd, bytes, some(fd, n));
-}
-
-ssize_t pread(int fd, void *bytes, size_t n, off_t at)
-{
-    return syscall(SYS_pread64, fd, bytes, some(fd, n), at);
-}
-
-ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
-{
-    return syscall(SYS_pwrite64, fd, bytes, some(fd, n), at);
-}
-
-/* Without a given secret, the ranks of a user make one; all of them at the same time. */
-START_TEST(a_user_has_a_secret)
-{
-    char path[128];
-    struct stat st;
-    unsetenv("TENON_SECRET");
-    setenv("HOME", scratch, 1);
-    all_meet(RANKS);
-    snprintf(path, sizeof path, "%s/.config/tenon/secret", scratch);
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 0777, 0600);
-    ck_assert_int_eq((int)st.st_size, 65);
-    all_meet(2);
-    chmod(path, 0644);
-    ends(start(0, 2, 1), 1, "can be read by others (mode 644)");
-    snprintf(path, sizeof path, "%s/config", scratch);
-    setenv("XDG_CONFIG_HOME", path, 1);               /* not there yet */
-    all_meet(3);
-}
-END_TEST
-
-/* mpirun draws one for each job. */
-START_TEST(mpirun_has_a_secret)
-{
-    unsetenv("TENON_SECRET");
-    setenv("HOME", "/dev/null", 1);
-    setenv("OMPI_MCA_orte_precondition_transports", "92878d7a51d69cfe-b532a4560fc3c551", 1);
-    ends(start(0, 2, 1), 1, "no file for it can be made");      /* of an mpirun around ranks that it has not started */
-    by_mpirun = true;
-    all_meet(2);
-    const Child zero = start(0, 2, 1);
-    setenv("OMPI_MCA_orte_precondition_transports", "92878d7a51d69cfe-b532a4560fc3c552", 1);
-    ends(start(1, 2, 1), 1, "this rank uses the secret from OMPI_MCA_orte_precondition_transports");
-    ends(zero, 76, "does not know the job's secret");
-    setenv("OMPI_MCA_orte_precondition_transports", "0000000000000000-0000000000000000", 1);
-    ends(start(0, 2, 1), 1, "no file for it can be made");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("tcp");
-    TCase *t = tcase_create("ranks");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 30);
+    TCase *t = ranks_case("ranks");
     tcase_add_loop_test(t, ranks_meet, 2, RANKS + 1);
     tcase_add_loop_test(t, ranks_meet_at, 0, sizeof hosts / sizeof *hosts);
     tcase_add_test(t, ranks_meet_at_their_own_name);
     suite_add_tcase(s, t);
-    t = tcase_create("others");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 30);
+    t = ranks_case("others");
     tcase_add_test(t, a_rank_with_another_secret_is_refused);
     tcase_add_test(t, nobody_but_a_rank_ends_the_run);
     tcase_add_test(t, strangers_are_named);
@@ -711,17 +438,5 @@ int main(void)
     tcase_add_test(t, too_few_files_are_named);
     tcase_add_loop_test(t, a_flood_changes_nothing, 0, 2);
     suite_add_tcase(s, t);
-    t = tcase_create("secrets");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, a_file_holds_the_secret);
-    tcase_add_test(t, a_secret_that_is_none_is_refused);
-    tcase_add_test(t, a_user_has_a_secret);
-    tcase_add_test(t, mpirun_has_a_secret);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return suite_run(s);
 }

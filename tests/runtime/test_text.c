@@ -3,6 +3,7 @@
 #include "data/text.h"
 #include "death.h"
 #include "leaks.h"
+#include "suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,9 +246,5 @@ int main(void)
     tcase_add_test(t, encoded_texts_come_back);
     tcase_add_test(t, words_are_cut_and_padded_in_front);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
+    return suite_run(s);
 }

@@ -7,6 +7,7 @@
  */
 #include "mailbox.h"
 #include "require.h"
+#include "suite.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -273,5 +274,5 @@ int main(void)
     tcase_add_test(t, a_step_is_rounded_and_makes_up_for_it);
     tcase_add_test(t, rounding);
     suite_add_tcase(s, t);
-    return mailbox_run(s);
+    return suite_run(s);
 }

@@ -1,6 +1,7 @@
 /* test_compare.c -- the statistics of `tenon results compare`, on synthetic runs: equal runs give
  * no finding, and a slow-down is found together with the kernel that causes it. */
 #include "sweep/compare.h"
+#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
@@ -216,9 +217,5 @@ int main(void)
     tcase_add_test(t, weights_must_not_depend_on_threads);
     tcase_add_test(t, last_attempt_counts);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -2,6 +2,7 @@
  * searches for libraries. */
 #include "sweep/gpus.h"
 #include "sweep/host.h"
+#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,9 +61,5 @@ int main(void)
     tcase_add_test(t, visible_devices_are_counted);
     tcase_add_test(t, a_meter_holds_the_gpus_of_its_run);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

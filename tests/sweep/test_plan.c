@@ -2,6 +2,7 @@
  * machine cannot run; the order of runs; how the log of a program is read. */
 #include "sweep/plan.h"
 #include "sweep/record.h"
+#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -228,9 +229,5 @@ int main(void)
     tcase_add_test(t, log_becomes_a_run);
     tcase_add_test(t, log_without_a_measurement);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

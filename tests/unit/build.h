@@ -4,7 +4,7 @@
 #define TEST_BUILD_H
 #include "ops/op.h"
 #include "passes/pass.h"
-#include <check.h>
+#include "suite.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,21 +156,4 @@ static inline Node *first_op(const Graph *g, const char *op)
 #define ck_verify(b) ck_assert_ptr_null(graph_verify((b)->g, (b)->d))
 #define ck_contains(text, part)                                                                    \
     ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text)
-
-/* main() of a test program: one case, one test a row. */
-#define TEST_MAIN(name, ...)                                                                       \
-    int main(void)                                                                                 \
-    {                                                                                              \
-        const TTest *const test[] = {__VA_ARGS__};                                                 \
-        Suite *s = suite_create(name);                                                             \
-        TCase *c = tcase_create(name);                                                             \
-        for (size_t i = 0; i < sizeof test / sizeof *test; i++)                                    \
-            tcase_add_test(c, test[i]);                                                            \
-        suite_add_tcase(s, c);                                                                     \
-        SRunner *r = srunner_create(s);                                                            \
-        srunner_run_all(r, CK_NORMAL);                                                             \
-        const int failed = srunner_ntests_failed(r);                                               \
-        srunner_free(r);                                                                           \
-        return failed ? 1 : 0;                                                                     \
-    }
 #endif

@@ -2,6 +2,7 @@
  * recipes, settings. */
 #include "front/front.h"
 #include "ops/op.h"
+#include "suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,9 +305,5 @@ int main(void)
     tcase_add_test(t, formulas);
     Suite *s = suite_create("front");
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

@@ -3,6 +3,7 @@
 #include "front/front.h"
 #include "ir/step.h"
 #include "passes/pass.h"
+#include "suite.h"
 #include <check.h>
 #include <stdlib.h>
 
@@ -82,14 +83,9 @@ int main(void)
     const int n = sizeof model / sizeof *model;
     Suite *s = suite_create("plan");
     TCase *t = tcase_create("models");
-    SRunner *r = srunner_create(s);
-
     tcase_add_loop_test(t, optimised, 0, n);
     tcase_add_loop_test(t, optimised_f64, 0, n);
     tcase_add_loop_test(t, plain, 0, n);
     suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

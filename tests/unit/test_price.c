@@ -233,9 +233,5 @@ int main(void)
     tcase_add_test(t, a_tuner_decides);
     tcase_add_test(t, steps_have_prices);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run(s);
 }

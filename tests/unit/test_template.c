@@ -1,5 +1,6 @@
 /* test_template.c -- templates of scripts: placeholders, alternatives, blocks of lines, parts. */
 #include "scripts/template.h"
+#include "suite.h"
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -82,9 +83,5 @@ int main(void)
     tcase_add_test(c, parts);
     tcase_add_loop_test_raise_signal(c, faults, SIGABRT, 0, 5);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    const int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }

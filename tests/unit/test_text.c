@@ -1,6 +1,7 @@
 /* test_text.c -- patterns of names; user text inside generated text; messages. */
 #include "base/diag.h"
 #include "base/quote.h"
+#include "suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,9 +121,5 @@ int main(void)
     tcase_add_test(tests, quoted);
     tcase_add_test(tests, too_many_messages);
     suite_add_tcase(s, tests);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(s);
 }
