@@ -102,7 +102,7 @@ targets='(->|[.])(cuda|blas|plain|libraries|persistent|arch|tf32)\>|target[[:aln
 targets+='|[!=]= *HALF_(BF16|F16)|HALF_(BF16|F16) *[!=]=|case HALF_(BF16|F16)|strcmp[(].*"(f32|tf32|bf16|f16|f64)"'
 check_targets() { [ -z "${hits[targets $1]:-}" ] || bad "$1" "asks which target or type it is: ${hits[targets $1]}"; }
 
-# Rooms that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
+# Directories that belong to no operation and to no target ask for properties of an operation (ops/op.h).  A test of a name is
 # for a pattern of exactly this operation; the file gives the reason.  Tests are node_is(n, "NAME"), a comparison with
 # op->name, and each row {"NAME", rule} of the table in simplify.c, which alone may test a name that is no literal.
 by_name_most=60

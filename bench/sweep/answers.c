@@ -191,19 +191,13 @@ typedef struct Learned {
     double accuracy, loss; /* NAN: the program has none */
 } Learned;
 
-static int by_data(const Run *a, const Run *b)
-{
-    return strcmp(a->data ? a->data : "", b->data ? b->data : "");
-}
-
 /* The most accurate groups first, then the smallest losses; groups of one model and data set stand
  * together. */
 static int better(const void *a, const void *b)
 {
     const Learned *x = a, *y = b;
     const Run *f = x->group->first, *g = y->group->first;
-    const int model = strcmp(f->model, g->model);
-    const int data = by_data(f, g);
+    const int model = by_text(f->model, g->model), data = by_text(f->data, g->data);
     if (model || data)
         return model ? model : data;
     if (!isnan(x->accuracy) && !isnan(y->accuracy) && x->accuracy != y->accuracy)
@@ -258,7 +252,7 @@ int results_best(Results *r)
     qsort(all, (size_t)n, sizeof *all, better);
     for (int i = 0; i < n; i++) {
         const Run *f = all[i].group->first, *before = i ? all[i - 1].group->first : NULL;
-        if (!before || strcmp(before->model, f->model) != 0 || by_data(before, f) != 0)
+        if (!before || !same_text(before->model, f->model) || !same_text(before->data, f->data))
             text_printf(&t, "%s%s%s%s\n%9s %9s  %-18s %3s %6s %9s %12s  %-*s  %s\n", i ? "\n" : "",
                         f->model, f->data ? ", " : "", f->data ? f->data : "", "accuracy", "loss",
                         "least .. most", "n", "epochs", "s/epoch", "samples/s", label, "label",

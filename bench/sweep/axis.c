@@ -6,7 +6,7 @@
  *
  * A comma inside of parentheses, brackets or quotes belongs to a value.
  */
-#include "sweep/setting.h"
+#include "sweep/axis.h"
 #include <string.h>
 
 /* Bytes up to the next comma between values, or to the end. */
@@ -92,6 +92,16 @@ bool axes_free(const Matrix *m, Diag *d)
     return true;
 }
 
+double axis_count(Arena *a, const Matrix *m)
+{
+    double n = m->build.n;
+    for (int i = 0; i < m->set.n; i++) {
+        const char **value = NULL;
+        n *= values(a, m->set.v[i], &value);
+    }
+    return n;
+}
+
 static Words with_axis(Arena *a, Words build, const char *axis)
 {
     const char **value = NULL, **word = NULL;
@@ -108,7 +118,7 @@ static Words with_axis(Arena *a, Words build, const char *axis)
 Words axis_builds(Arena *a, const Matrix *m)
 {
     Words all = m->build;
-    for (int i = 0; i < m->set.n && all.n <= RUNS_MAX; i++)
+    for (int i = 0; i < m->set.n; i++)
         all = with_axis(a, all, m->set.v[i]);
     return all;
 }

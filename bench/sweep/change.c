@@ -10,11 +10,6 @@
 
 static const double level = 0.99;
 
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static bool same_layer(const Layer *a, const Layer *b)
 {
     return same_text(a->layer, b->layer) && same_text(a->place, b->place);

@@ -10,11 +10,6 @@ static bool foreign(const Run *r)
     return r->framework && framework_find(r->framework)->to;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* Tenon's group with the same training, or NULL. */
 static const Group *ours(const Report *r, const Run *b)
 {

@@ -1,7 +1,10 @@
 /* plan.c -- from matrices to configurations, and to the programs that they need. */
 #include "sweep/plan.h"
 #include "base/text.h"
+#include "sweep/axis.h"
 #include "sweep/framework.h"
+
+enum { RUNS_MAX = 20000 }; /* a limit, because some loops go over all pairs */
 #include <string.h>
 
 static int program_for(Arena *a, Plan *p, const Config *c)
@@ -121,8 +124,8 @@ void plan_part(Arena *a, Plan *p, int64_t part, int64_t parts)
 
 static double size(Arena *a, const Matrix *m)
 {
-    return (double)m->file.n * m->framework.n * axis_builds(a, m).n * m->gpus.n * m->batch.n * m->ranks.n *
-           m->threads.n * (double)m->repeat;
+    return (double)m->file.n * m->framework.n * axis_count(a, m) * m->gpus.n * m->batch.n *
+           m->ranks.n * m->threads.n * (double)m->repeat;
 }
 
 bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d)
@@ -134,7 +137,7 @@ bool plan_expand(Arena *a, Plan *p, int64_t processors, bool mpirun, Diag *d)
         runs += size(a, &p->matrix[i]);
     }
     if (runs > RUNS_MAX) {
-        diag_error(d, (Span){0}, "this sweep has more than %d runs, the limit", RUNS_MAX);
+        diag_error(d, (Span){0}, "this sweep has %.0f runs; %d is the limit", runs, RUNS_MAX);
         diag_help(d, "cut it into several sweeps, into one store");
         return false;
     }

@@ -20,8 +20,6 @@ typedef struct Words {
     const Span *at; /* their place in a sweep file; NULL: on the command line */
 } Words;
 
-enum { RUNS_MAX = 20000 }; /* a limit, because some loops go over all pairs */
-
 typedef struct Matrix {
     Words file;      /* paths of model files, relative to the current directory */
     Words framework; /* "tenon" */
@@ -75,11 +73,6 @@ void setting_help(void); /* to stdout: as options of the command line */
 /* Reads a value, which must be the whole text of `source`, as after --NAME. */
 bool setting_option(Arena *a, Matrix *m, const Setting *s, const char *value, bool again, Diag *d);
 void setting_copy(Matrix *to, const Matrix *from, const Setting *s);
-
-/* The options of all builds: each of m->build with each value of m->set. */
-Words axis_builds(Arena *a, const Matrix *m);
-/* Reports a key whose values another setting of the sweep replaces. */
-bool axes_free(const Matrix *m, Diag *d);
 
 /* The matrices of a sweep file.  Errors go to d, with their places. */
 bool sweep_file_read(Arena *a, const char *path, Plan *p, Diag *d);

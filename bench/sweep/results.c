@@ -112,11 +112,6 @@ static bool read_words(Results *r, const ResultsCommand *c, int argc, char **arg
 
 /* ---- groups */
 
-static int by_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "");
-}
-
 static int by_count(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);

@@ -3,6 +3,7 @@
  * A list may be written with brackets or, on the command line, without: [64, 128] or 64,128.
  */
 #include "sweep/setting.h"
+#include "sweep/axis.h"
 #include "base/text.h"
 #include "sweep/framework.h"
 #include "sweep/words.h"
@@ -133,11 +134,15 @@ static bool build_allowed(const Setting *s, const char *options, Span at, Diag *
     return true;
 }
 
-static bool read_text(Reader *r, const Setting *s, const char **v)
+/* before: the texts of the list so far */
+static bool read_text(Reader *r, const Setting *s, const Words *before, const char **v)
 {
     if (r->now.kind != TOKEN_TEXT && r->now.kind != TOKEN_WORD)
         return reader_expected(r, "a text in quotes"), false;
     if (s->kind == SETTING_TEXTS && !build_allowed(s, r->now.text, r->now.at, r->diag))
+        return false;
+    if (s->kind == SETTING_AXES &&
+        !axis_allowed(r->arena, before, r->now.text, r->now.at, r->diag))
         return false;
     *v = r->now.text;
     reader_next(r);
@@ -157,12 +162,9 @@ static bool read_flag(Reader *r, bool *v)
 static bool read_item(Reader *r, const Setting *s, const Words *before, int64_t *count,
                       const char **word)
 {
-    const Token t = r->now;
-    if (s->kind == SETTING_AXES)
-        return read_text(r, s, word) && axis_allowed(r->arena, before, t.text, t.at, r->diag);
     return s->kind == SETTING_COUNTS  ? read_count(r, s, count)
            : s->kind == SETTING_WORDS ? read_framework(r, word)
-                                      : read_text(r, s, word);
+                                      : read_text(r, s, before, word);
 }
 
 /* Reads [a, b, c], or a, b, c up to the end if nothing else can follow. */
@@ -197,7 +199,7 @@ static bool read_value(Reader *r, Matrix *m, const Setting *s, bool open)
     case SETTING_COUNT:
         return read_count(r, s, field);
     case SETTING_TEXT:
-        return read_text(r, s, field);
+        return read_text(r, s, NULL, field);
     case SETTING_FLAG:
         return read_flag(r, field);
     default:

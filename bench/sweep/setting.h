@@ -23,9 +23,6 @@ struct Setting {
     const char *help;
 };
 
-/* Whether a text can be a further axis; reports what is wrong with it. */
-bool axis_allowed(Arena *a, const Words *before, const char *axis, Span at, Diag *d);
-
 bool setting_read(Reader *r, Matrix *m, const Setting *s); /* after the '=' */
 
 #endif

@@ -27,6 +27,10 @@ typedef struct Layer {
     double bytes; /* read and written in a step, according to the compiler */
 } Layer;
 
+/* The order of two texts of runs, and whether they are equal; NULL is "". */
+int by_text(const char *a, const char *b);
+bool same_text(const char *a, const char *b);
+
 /* Unknown values: text NULL, real NAN, count 0. */
 typedef struct Run {
     int64_t id;

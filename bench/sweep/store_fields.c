@@ -1,5 +1,6 @@
 /* store_fields.c -- the columns of the store's tables: their names in SQL and their places in C. */
 #include "sweep/store.h"
+#include <string.h>
 
 #define TEXT(name)                                                                                 \
     {                                                                                              \
@@ -100,3 +101,13 @@ const Field layer_field[] = {{"layer", FIELD_TEXT, AT(layer)},
                              {"bytes", FIELD_REAL, AT(bytes)},
                              {0}};
 #undef AT
+
+int by_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+bool same_text(const char *a, const char *b)
+{
+    return by_text(a, b) == 0;
+}

@@ -116,8 +116,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
               .slice = w->g->step->slice,
               .writes = step_writes_sum(w->g, n, w->in->options),
               .target = target_of(w->in->options)};
-    /* neither reference kernels nor those of a library */
-    const bool own = !w->in->options->plain && !w->in->options->blas;
+    const bool own = !c.target.textbook; /* neither reference kernels nor those of a library */
     Arguments s = {0};
     Text body = text_new(w->arena);
     unsigned uses = 0;

@@ -92,25 +92,16 @@ int trials_add(Trials *t, const Node *n)
 }
 
 /* Only convolutions have alternatives, so their headers suffice. */
-static void add_includes(Text *t, EmitHeaders *h)
+EmitHeaders trials_headers(void)
 {
-    static const char *const header[] = {"rt.h",
-                                         "cpu/vec.h",
-                                         "cpu/math.h",
-                                         "cpu/conv_pool_dw.h",
-                                         "cpu/conv_pool_dx.h",
-                                         "cpu/conv_pool_forward.h",
-                                         "cpu/winograd_dw.h"};
-    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
-        emit_include(t, h, header[i]);
-}
-
-EmitHeaders trials_headers(Arena *a)
-{
-    Text t = text_new(a);
-    EmitHeaders h = {0};
-    add_includes(&t, &h);
-    return h;
+    static const char *header[] = {"rt.h",
+                                   "cpu/vec.h",
+                                   "cpu/math.h",
+                                   "cpu/conv_pool_dw.h",
+                                   "cpu/conv_pool_dx.h",
+                                   "cpu/conv_pool_forward.h",
+                                   "cpu/winograd_dw.h"};
+    return (EmitHeaders){header, sizeof header / sizeof *header};
 }
 
 static const char KERNELS[] =
@@ -127,7 +118,9 @@ EmitUnit trials_unit(const Trials *t)
     EmitUnit u = {.name = "tune"};
     Text includes = text_new(t->functions.arena);
 
-    add_includes(&includes, &u.headers);
+    const EmitHeaders h = trials_headers();
+    for (int i = 0; i < h.n; i++)
+        emit_include(&includes, &u.headers, h.name[i]);
     u.text = arena_printf(t->functions.arena,
                           "/* made by tenon --tune: kernels to be timed side by side */\n"
                           "%s%senum { WRITTEN = %lld };\n\n%s"

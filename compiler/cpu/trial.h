@@ -20,6 +20,6 @@ Trials trials_new(Arena *a, const Options *o, const char *dtype, int64_t chunk);
 int trials_add(Trials *t, const Node *n);
 
 EmitUnit trials_unit(const Trials *t);
-EmitHeaders trials_headers(Arena *a); /* the headers that the unit includes */
+EmitHeaders trials_headers(void); /* the headers that the unit includes */
 
 #endif

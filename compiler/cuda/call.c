@@ -134,8 +134,7 @@ static void give(Writer *w, CudaCall *c, const Given *g)
         arg = given_pointer(w, g, n);
     if (g->kind != GIVEN_ACCESS)
         ARENA_PUSH(w->arena, c->arg, c->narg, arg);
-    /* the state of the program without a region: the zero operand, which is UNKNOWN */
-    if (n || g->kind == GIVEN_ADDRESS || g->kind == GIVEN_ACCESS || arg.rt)
+    if (n || g->kind == GIVEN_ADDRESS || g->kind == GIVEN_ACCESS)
         ARENA_PUSH(w->arena, c->operand, c->noperand,
                    n ? operand_of(w, n, g->operand.writes) : g->operand);
 }

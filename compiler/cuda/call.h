@@ -164,7 +164,7 @@ typedef struct CudaKernel {
     bool staged;          /* is a stage of --kernels=persistent */
 } CudaKernel;
 
-/* ---- making calls, at the end of Writer.list */
+/* ---- making calls, at the end of CudaState.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
 void cuda_line(Writer *w, const char *text);
@@ -214,8 +214,7 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define PARAM(type_, n_, at_) ARGUMENT(.type = type_, .name = n_, .value = at_)
 #define FIRST                 PARAM("int ", "first", "first")
 /* The state of the program, with an access through it: to bytes of a region, or (RT_HOST) only to
- * what the host writes.  Further accesses follow as ACCESS or VALUE.  Without a region, give() adds
- * an UNKNOWN operand. */
+ * what the host writes.  Further accesses follow as ACCESS or VALUE. */
 #define RT_ACCESS(m_, from_, to_, writes_)                                                         \
     ((Given){.kind = GIVEN_ADDRESS,                                                                \
              .arg = {.type = "const Rt *", .name = "r", .value = "r->there", .rt = true},          \

@@ -3,9 +3,9 @@
 #define CUDA_LAUNCH_H
 #include "cuda/call.h"
 
-/* Adds the calls of a node of a phase to Writer.list, and the call for its metric. */
+/* Adds the calls of a node of a phase to CudaState.list, and the call for its metric. */
 void launch_node(Writer *w, const Node *n, int *line, const char *indent);
-/* Numbers the launches of Writer.list and their loops, and puts metrics where they can share a
+/* Numbers the launches of CudaState.list and their loops, and puts metrics where they can share a
  * launch.  Returns the list in its new order. */
 CudaCalls *launch_share(Writer *w);
 int64_t launch_count(const CudaCalls *l); /* number of launches in a step */

@@ -1,4 +1,4 @@
-/* lower.h -- turns nodes into calls of a GPU program, at the end of Writer.list (call.h). */
+/* lower.h -- turns nodes into calls of a GPU program, at the end of CudaState.list (call.h). */
 #ifndef CUDA_LOWER_H
 #define CUDA_LOWER_H
 #include "cuda/call.h"
@@ -19,7 +19,7 @@ bool cuda_able(const Graph *train, const Graph *test, const Options *o, Diag *d)
 
 /* ---- update.c: the update */
 
-/* Adds calls to Writer.list: the update of running averages, and of all parameters but those of
+/* Adds calls to CudaState.list: the update of running averages, and of all parameters but those of
  * own.c.  from_grad: from gradients that ranks have added; else from the sums of the shards. */
 void update_lower(Writer *w, bool from_grad);
 /* Writes the table of parameters; rest: without those of own.c. */
@@ -52,8 +52,8 @@ typedef bool Brings(const Writer *w, const Node *sum, const Node *gradient);
  * a gradient, several nodes fit: the first one is the partner, so each node has at most one. */
 const Node *library_companion(const Writer *w, const Node *n, Brings *brings);
 
-/* Bytes after the scratch: the workspace of the libraries, then parts of sums (Writer.apart_bytes).
- * Called when all calls are written. */
+/* Bytes after the scratch: the workspace of the libraries, then parts of sums
+ * (CudaState.apart_bytes).  Called when all calls are written. */
 int64_t library_workspace(const Writer *w);
 /* writes the headers */
 void library_includes(const Writer *w, Text *t, EmitHeaders *h);

@@ -4,7 +4,7 @@
 #include "cuda/price.h"
 
 /* For --kernels=persistent, after the phases of training are written: writes the kernel of many
- * steps to Writer.steps. */
+ * steps to CudaState.steps. */
 void steps_write(Writer *w);
 /* Counts the stages of this kernel, with a row for each stage. */
 void steps_count(Writer *w, EmitStep *e);
@@ -40,7 +40,7 @@ double stage_seconds(const Writer *w, const CudaCall *c, int cluster, CallPrice 
 
 /* ---- own.c: parameters in shared memory, updated by the threads that add their gradients */
 
-/* Sets Writer.owned, the sums of such parameters, from the calls so far. */
+/* Sets CudaState.owned, the sums of such parameters, from the calls so far. */
 void own_choose(Writer *w, const CudaCalls *l);
 void own_lower(Writer *w); /* adds their updates, at the end of a step */
 /* Sets c->with_update: the call of n that also updates. */

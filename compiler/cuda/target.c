@@ -322,8 +322,7 @@ static void write_calls(const EmitInput *in, Text *out)
         calls_dump(w.cuda->function[i]->graph, w.cuda->function[i], out);
 }
 
-/* ------------------------------------------------------------------------------- counts and
- * predicted times */
+/* ------------------------------------------------------------------------ counts and prices */
 
 EmitStep emit_step(Arena *a, const EmitInput *in)
 {

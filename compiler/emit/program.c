@@ -87,13 +87,13 @@ static const char *counted(Arena *a, int64_t n, const char *thing)
     return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
 }
 
-/* Writes the first comment, without its end: contents and memory of the program. */
 void emit_include(Text *t, EmitHeaders *h, const char *name)
 {
     text_printf(t, "#include \"%s\"\n", name);
     ARENA_PUSH(t->arena, h->name, h->n, name);
 }
 
+/* Writes the first comment, without its end: contents and memory of the program. */
 void program_head(Writer *w, Text *t)
 {
     const bool whole_shards = target_of(w->in->options).whole_shards;

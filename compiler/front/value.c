@@ -161,20 +161,16 @@ static bool lists_equal(Arena *a, Value x, Value y, int64_t *steps)
         int left;
     } first[16] = {{x.item, y.item, x.n}}, *open = first;
     int n = 1, room = 16;
-    if (x.n != y.n)
-        return false;
+    if (x.n != y.n || x.n == 0)
+        return x.n == y.n;
     while (n > 0 && *steps <= STEPS_MAX) {
         struct Place *p = &open[n - 1];
-        if (p->left-- == 0) {
-            n--;
-            continue;
-        }
         const Value u = *p->x++, v = *p->y++;
         ++*steps;
         if (u.kind != V_LIST || v.kind != V_LIST ? !items_equal(u, v) : u.n != v.n)
             return false;
-        n -= p->left == 0;
-        if (u.kind != V_LIST)
+        n -= --p->left == 0;
+        if (u.kind != V_LIST || u.n == 0)
             continue;
         if (n == room) {
             struct Place *more = arena_alloc(a, 2 * (size_t)room * sizeof *more);

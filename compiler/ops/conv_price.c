@@ -15,7 +15,7 @@ static const double DEPTH_DW_CYCLES = 1.6; /* the same, gradient of the weights 
 static const double RESTART_CYCLES = 6;    /* end and restart of the inner loop of a tile */
 /* addresses of the rows of a tile, and stores of its sums */
 static const double TILE_CYCLES = 100;
-static const double TURN_CYCLES = 1; /* a number of an image transposed into lanes, or back */
+static const double TRANSPOSE_CYCLES = 1; /* a number of an image transposed into lanes, or back */
 static const double WINO_PACK_CYCLES = 0.7; /* a real of transformed filters */
 static const double PACK_CYCLES = 1.2;      /* a real gathered into a panel */
 
@@ -127,7 +127,7 @@ static void lanes(Price *p, const Market *m, const ConvSizes *c)
     p->algorithm = "samples in lanes";
     price_tiles(p, m, windows * (double)tiles, 4, (double)c->o / (double)tiles,
                 (double)(c->r * c->s * c->c));
-    p->cycles += (conv_image(c, m) + conv_result(c, m) / 4) * TURN_CYCLES;
+    p->cycles += (conv_image(c, m) + conv_result(c, m) / 4) * TRANSPOSE_CYCLES;
     p->weights = m->real * (double)(c->r * c->s * c->c) * (double)conv_round_up(c->o, 2 * m->lanes);
 }
 

@@ -2,10 +2,10 @@
 #include "ops/dense_price.h"
 #include "runtime/constants.h"
 
-static const double LANES_CYCLES = 7;  /* sum of the lanes of an accumulator */
-static const double TURN_CYCLES = 0.6; /* transpose of a weight, once per step */
-static const double TREE_CYCLES = 2;   /* an accumulator added to the tree of shards */
-static const double UPDATE_CYCLES = 6; /* update of a vector of weights and states */
+static const double LANES_CYCLES = 7;       /* sum of the lanes of an accumulator */
+static const double TRANSPOSE_CYCLES = 0.6; /* transpose of a weight, once per step */
+static const double TREE_CYCLES = 2;        /* an accumulator added to the tree of shards */
+static const double UPDATE_CYCLES = 6;      /* update of a vector of weights and states */
 
 static double weights(const Market *m, int64_t k, int64_t o)
 {
@@ -80,7 +80,7 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
 void dense_price_transpose(const Node *n, const Market *m, Price *p)
 {
     p->weights = 2 * m->real * (double)shape_count(&n->in[0]->shape);
-    p->cycles = p->weights / (2 * m->real) * TURN_CYCLES;
+    p->cycles = p->weights / (2 * m->real) * TRANSPOSE_CYCLES;
     price_stream(p, m, p->weights, p->weights);
 }
 

@@ -529,19 +529,24 @@ static const char *write_class(Py *p, const char *name, const char *text)
     return name;
 }
 
+static bool class_taken(const Py *p, const char *name)
+{
+    bool taken = strcmp(name, python_class(p->a, p->g->name)) == 0;
+    for (int i = 0; !taken && i < p->nclass; i++)
+        taken = strcmp(p->class[i].name, name) == 0;
+    return taken;
+}
+
 /* The name of the class with the text of a block; a new class is written.  Its name is `kind`, with
  * a number if another block or the model has this name. */
 static const char *class_of(Py *p, const char *kind, const char *text)
 {
-    const char *const model = python_class(p->a, p->g->name), *name = kind;
+    const char *name = kind;
     for (int i = 0; i < p->nclass; i++)
         if (strcmp(p->class[i].text, text) == 0)
             return p->class[i].name;
-    for (int k = 2, i = 0; i < p->nclass || strcmp(name, model) == 0;)
-        if (i < p->nclass && strcmp(p->class[i].name, name) != 0)
-            i++;
-        else
-            name = arena_printf(p->a, "%s%d", kind, k++), i = 0;
+    for (int k = 2; class_taken(p, name); k++)
+        name = arena_printf(p->a, "%s%d", kind, k);
     ARENA_PUSH(p->a, p->class, p->nclass, ((Class){name, text}));
     return write_class(p, name, text);
 }

@@ -163,7 +163,8 @@ typedef struct Progress {
     const char *what;
     int columns; /* 0: no line is shown */
     struct timespec began;
-    bool drawn;
+    int done;          /* as shown */
+    long long seconds; /* as shown; 0: no line has been shown */
 } Progress;
 
 static Progress progress_begin(const char *what)
@@ -181,21 +182,23 @@ static void progress_draw(Progress *p, int done, int n)
 {
     struct timespec now;
     char text[256], share[32] = "";
+    if (!p->columns)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const long long seconds = (long long)(now.tv_sec - p->began.tv_sec);
-    if (!p->columns || seconds < 1)
+    if (seconds < 1 || (seconds == p->seconds && done == p->done))
         return;
+    p->seconds = seconds, p->done = done;
     if (n > 1)
         snprintf(share, sizeof share, "%d of %d, ", done, n);
     snprintf(text, sizeof text, "%s: %s%lld s", p->what, share, seconds);
     fprintf(stderr, "\r\033[K%.*s", p->columns - 1, text);
     fflush(stderr);
-    p->drawn = true;
 }
 
 static void progress_end(const Progress *p)
 {
-    if (p->drawn)
+    if (p->seconds)
         fputs("\r\033[K", stderr);
 }
 

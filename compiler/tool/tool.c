@@ -190,11 +190,6 @@ static const EmitTarget *target(const Options *o)
     return o->cuda ? &cuda_target : &cpu_target;
 }
 
-static EmitUnit generate(Arena *a, const EmitInput *in)
-{
-    return target(in->options)->whole(in, a);
-}
-
 static bool write_emitted(Arena *a, const Command *c, const char *name, const char *text, Diag *d)
 {
     if (!c->output) {
@@ -217,7 +212,7 @@ bool tool_emit(const Command *c, const Front *f, Diag *d)
     const EmitInput in = tool_emit_input(c, f);
     if (strcmp(c->to, "c") == 0 || strcmp(c->to, "cuda") == 0)
         return write_emitted(a, c, arena_printf(a, "%s.%s", g->name, target(&c->options)->suffix),
-                             generate(a, &in).text, d);
+                             target(&c->options)->whole(&in, a).text, d);
     Text out = text_new(a);
     if (strcmp(c->to, "slurm") == 0) {
         script_slurm(g, f->source->name, c->options.cuda, &out);
@@ -290,10 +285,10 @@ bool tool_build(const Command *c, const Front *f, Diag *d)
                      .paths = &paths};
     if (!add_plans(a, c, &emit, &in, d))
         return false;
-    in.text = c->keep ? generate(a, &emit).text : NULL;
+    in.text = c->keep ? target(&c->options)->whole(&emit, a).text : NULL;
     if (!c->options.cuda)
         in.nunit = emit_units(&emit, a, &in.unit);
-    else if (!objects_add_cuda(a, &in, generate(a, &emit), d))
+    else if (!objects_add_cuda(a, &in, target(&c->options)->whole(&emit, a), d))
         return false;
     if (emit.mpi && !objects_add_mpi(a, &in, d))
         return false;

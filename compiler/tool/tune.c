@@ -323,7 +323,7 @@ static const char *kernels_id(const TuneTool *t, const Paths *p)
     key_text(&k, cc ? cc : "");
     key_text(&k, more ? more : "");
     key_text(&k, t->command->options.cpu ? t->command->options.cpu : "");
-    const EmitHeaders headers = trials_headers(a);
+    const EmitHeaders headers = trials_headers();
     key_headers(a, p, &headers, &k);
     return arena_printf(a, "%016llx", (unsigned long long)k.a);
 }

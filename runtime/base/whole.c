@@ -23,7 +23,9 @@ int64_t whole_read(int fd, void *to, int64_t n, int64_t at)
 bool whole_write(int fd, const void *from, int64_t n, int64_t at)
 {
     for (int64_t done = 0; done < n;) {
-        const ssize_t some = pwrite(fd, (const char *)from + done, (size_t)(n - done), at + done);
+        const char *rest = (const char *)from + done;
+        const ssize_t some = at < 0 ? write(fd, rest, (size_t)(n - done))
+                                    : pwrite(fd, rest, (size_t)(n - done), at + done);
         if (some < 0 && errno == EINTR)
             continue;
         if (some == 0)

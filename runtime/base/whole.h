@@ -10,7 +10,7 @@
 
 /* The bytes read at offset `at`, fewer than n only if the file ends before; -1: errno says why. */
 int64_t whole_read(int fd, void *to, int64_t n, int64_t at);
-/* Writes n bytes at offset `at`; false: errno says why. */
+/* Writes n bytes at offset `at`, or at the file's own offset if at < 0; false: errno says why. */
 bool whole_write(int fd, const void *from, int64_t n, int64_t at);
 
 #endif

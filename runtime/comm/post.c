@@ -257,8 +257,7 @@ void comm_leave(Comm *c)
 /* Does not count as waiting: most of the time is the device's own work. */
 void comm_poll(Comm *c, bool (*done)(void), const char *during)
 {
-    comm_await_all(c);
-    comm_begin(c->state, during);
+    comm_enter(c, during);
     Wait w = comm_wait_from_now();
     while (!done())
         comm_rest(c->state, &w);

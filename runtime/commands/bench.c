@@ -51,12 +51,15 @@ double bench_step(Bench *b)
     const double seconds = clock_now() - began;
     if (!finite) /* diverged on synthetic data: start again */
         init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
-    b->total++;
+    if (b->total++ == 0)
+        b->first = clock_now() - clock_start();
     return seconds;
 }
 
 void bench_steps(Bench *b, int64_t n, BenchSteps *to)
 {
+    const Comm *c = b->o->comm;
+    const double waited = c->waited, busy = c->busy;
     double *time = to->time + to->n;
     Batch batch[RT_STEPS_MOST], ahead[RT_STEPS_MOST];
     Hyper h[RT_STEPS_MOST];
@@ -84,6 +87,7 @@ void bench_steps(Bench *b, int64_t n, BenchSteps *to)
             init_params(b->p, b->net->fixed, b->o->seed, b->pool), net_changed(b->net);
     }
     to->n += n;
+    to->waited += c->waited - waited, to->busy += c->busy - busy;
 }
 
 /* A second round of n steps, on all ranks, with a clock after each call.  With --trace, the round
@@ -113,9 +117,7 @@ typedef struct Communication {
     double waited, sum;
 } Communication;
 
-/* Decimals of times of about `seconds` in ms: differences of a thousandth show, also of steps of a
- * few microseconds. */
-static int decimals(double seconds)
+int bench_decimals(double seconds)
 {
     return seconds < 1e-5 ? 6 : seconds < 1e-4 ? 5 : 3;
 }
@@ -129,7 +131,7 @@ static void print_error(const Bench *b, const BenchSteps *s)
     printf(" in %.1f s: ", s->seconds);
     if (isfinite(s->median.high))
         printf("the median is between %.*f and %.*f ms with a probability of 95 %%",
-               decimals(s->median.low), 1e3 * s->median.low, decimals(s->median.low),
+               bench_decimals(s->median.low), 1e3 * s->median.low, bench_decimals(s->median.low),
                1e3 * s->median.high);
     else
         printf("too few to say how well the median is known");
@@ -146,8 +148,8 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
     const double median = s->median.median, least = s->time[0];
     const double rate = p->batch / median, gflops = rate * p->flops_per_sample / 1e9;
     printf("%s, batch %d, %d thread%s: step %.*f ms (best %.*f), %.*f samples/s\n", p->model,
-           p->batch, threads, threads == 1 ? "" : "s", decimals(median), 1e3 * median,
-           decimals(median), 1e3 * least, rate < 100 ? 1 : 0, rate);
+           p->batch, threads, threads == 1 ? "" : "s", bench_decimals(median), 1e3 * median,
+           bench_decimals(median), 1e3 * least, rate < 100 ? 1 : 0, rate);
     if (peak > 0)
         printf("%.1f GFLOP/s of the textbook's operations; the FMA peak of %s is %.1f: %.0f %%\n",
                gflops, b->o->comm->size > 1 ? "all ranks" : "these processors", peak,
@@ -156,7 +158,7 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
     print_error(b, s);
     printf("threads: %s\n", place_text(b->o));
-    printf("first step %.1f ms after the start of the process\n", 1e3 * s->first);
+    printf("first step %.1f ms after the start of the process\n", 1e3 * b->first);
     log_open(log, b->o->log, true);
     if (b->o->log_ranks)
         log_keep_messages(log);
@@ -177,7 +179,7 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
         log_real(log, FIELD(bench, step_ms_high), 1e3 * s->median.high);
     }
     log_real(log, FIELD(bench, step_ms_min), 1e3 * least);
-    log_real(log, FIELD(bench, first_step_ms), 1e3 * s->first);
+    log_real(log, FIELD(bench, first_step_ms), 1e3 * b->first);
     log_real(log, FIELD(bench, samples_per_s), rate);
     log_real(log, FIELD(bench, gflops), gflops);
     if (peak > 0) {

@@ -15,7 +15,8 @@ typedef struct Bench {
     Net *net;
     Data *data;
     Order order;
-    int64_t batches, total;
+    int64_t batches, total; /* number of different batches; number of steps so far */
+    double first;           /* seconds from the start of the process to the end of the first step */
 } Bench;
 
 /* A net with initial weights, and a few batches: synthetic ones, or the first ones of --data. */
@@ -28,12 +29,15 @@ typedef struct BenchSteps {
      * median. */
     double *time;
     int64_t n, launches; /* number of steps; number of launches that made them */
-    double first;        /* from the start of the process to the end of its first step */
     double seconds;      /* of the whole measurement */
     double mean;         /* of a step */
     double waited, busy; /* in all steps: waiting for other ranks; communication */
     Median median;
 } BenchSteps;
+
+/* Decimals of times of about `seconds` in ms: differences of a thousandth show, also of steps of a
+ * few microseconds. */
+int bench_decimals(double seconds);
 
 /* Makes n steps, in few launches if the program can, and adds their times to `to`. */
 void bench_steps(Bench *b, int64_t n, BenchSteps *to);

@@ -80,13 +80,16 @@ static void draw(const BenchSteps *s, const Options *o, Bar *bar)
     char known[32] = "";
     if (isfinite(error))
         snprintf(known, sizeof known, ", known to %.1f %%", error);
-    bar_text(bar, "%.0f s of at most %g: %lld steps of %.3f ms%s", s->seconds, o->seconds,
-             (long long)s->n, 1e3 * s->median.median, known);
+    bar_text(bar, "%.0f s of at most %g: %lld steps of %.*f ms%s", s->seconds, o->seconds,
+             (long long)s->n, bench_decimals(s->median.median), 1e3 * s->median.median, known);
 }
 
-/* The next round takes an eighth of the time so far, because each round sorts all times. */
-static int64_t next_round(const Bench *b, const BenchSteps *s)
+/* Number of steps of the next round; 0: the median is known, or the time is over.  The round takes
+ * an eighth of the time so far, because each round sorts all times. */
+static int64_t next_round(const Bench *b, BenchSteps *s, Bar *bar)
 {
+    s->median = median_of(s->time, s->n, s->launches);
+    draw(s, b->o, bar);
     const double most = b->o->seconds, left = most - s->seconds;
     const bool known = median_error(s->median) <= BENCH_KNOWN && s->seconds >= fmin(LEAST, most);
     if (known || left <= 0)
@@ -104,9 +107,7 @@ static void measure_until_known(Bench *b, BenchSteps *s, double step)
     for (int64_t n = agreed(b, round_steps(b, step, shortest_round(b))); n > 0;) {
         bench_steps(b, n, s);
         s->seconds = clock_now() - began;
-        s->median = median_of(s->time, s->n, s->launches);
-        draw(s, b->o, &bar);
-        n = agreed(b, next_round(b, s));
+        n = agreed(b, b->o->comm->rank == 0 ? next_round(b, s, &bar) : 0);
     }
     bar_clear(&bar);
 }
@@ -116,7 +117,6 @@ static void measure_steps(Bench *b, BenchSteps *s)
     const double began = clock_now();
     bench_steps(b, b->o->steps, s);
     s->seconds = clock_now() - began;
-    s->median = median_of(s->time, s->n, s->launches);
 }
 
 static double mean(const double *x, int64_t n)
@@ -129,23 +129,17 @@ static double mean(const double *x, int64_t n)
 
 BenchSteps bench_measure(Bench *b)
 {
-    const Comm *c = b->o->comm;
     const int64_t n = b->o->steps;
     BenchSteps s = {.time = rt_alloc(sizeof *s.time * (size_t)(n ? n : STEPS_MOST))};
-    double waited = c->waited, busy = c->busy, step = 0;
-    if (n != 1) {
+    if (n != 1)
         bench_step(b);
-        s.first = clock_now() - clock_start();
-        step = n ? warm_up(b, warm_steps(b)) : settle(b);
-        waited = c->waited, busy = c->busy;
-    }
-    if (n)
+    if (n == 0)
+        measure_until_known(b, &s, settle(b));
+    else if (n > 1)
+        warm_up(b, warm_steps(b));
+    if (n > 0)
         measure_steps(b, &s);
-    else
-        measure_until_known(b, &s, step);
-    if (n == 1)
-        s.first = clock_now() - clock_start();
+    s.median = median_of(s.time, s.n, s.launches);
     s.mean = mean(s.time, s.n);
-    s.waited = c->waited - waited, s.busy = c->busy - busy;
     return s;
 }

@@ -233,17 +233,8 @@ void file_create(File *f, const char *path)
 
 static void file_put(File *f, const char *data, int64_t bytes)
 {
-    while (bytes > 0) {
-        const ssize_t n = write(f->fd, data, (size_t)bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ENOSPC; /* a device that takes nothing */
-        if (n <= 0)
-            file_fail(f);
-        data += n;
-        bytes -= n;
-    }
+    if (!whole_write(f->fd, data, bytes, -1))
+        file_fail(f);
 }
 
 static void flush(File *f)

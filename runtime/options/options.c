@@ -275,10 +275,9 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--steps and --seconds are both given: bench measures either %lld steps or until "
                "the median is known",
                (long long)o->steps);
-    if (o->simulate && o->seconds > 0)
-        rt_die("--simulate takes medians of its own number of steps: leave out --seconds");
-    if (o->simulate && o->steps)
-        rt_die("--simulate takes medians of its own number of steps: leave out --steps");
+    if (o->simulate && (o->steps || o->seconds > 0))
+        rt_die("--simulate takes medians of its own number of steps: leave out %s",
+               o->steps ? "--steps" : "--seconds");
     if (o->simulate && (o->threads_given || o->pin || o->trace || o->scale > 0))
         rt_die("--simulate times units on one thread, and says itself for how many threads: leave "
                "out %s",

@@ -68,7 +68,7 @@ refuses "a key without values" "set: 'optimizer.lr' is not KEY=VALUE,VALUE" swee
 same "a sweep of one epoch" "$(sweep mlp.tn --epochs 1 --repeat 1 --threads 1 --dry-run | head -n 1)" "mlp, 1 thread: 1 run of 1 epoch"
 same "values for a script" "$(sweep mlp.tn --framework pytorch --set seed=1,2 --dry-run | head -n 1)" "skipped: --build or --set with pytorch: its scripts train by the recipe as it is"
 refuses "a word after best" "tenon results best: unexpected word 'mlp'" results best mlp
-refuses "too many values" "this sweep has more than 20000 runs, the limit" sweep mlp.tn --set seed="$(seq -s, 200)" --set classes="$(seq -s, 200)" --dry-run
+refuses "too many values" "this sweep has 120000 runs; 20000 is the limit" sweep mlp.tn --set seed="$(seq -s, 200)" --set classes="$(seq -s, 200)" --dry-run
 refuses "a key twice" "set: seed is given twice" sweep mlp.tn --set seed=1 --set seed=2
 for key in epochs batch seed data; do
     own=(--$key 5)

@@ -1,5 +1,6 @@
 /* test_plan.c -- matrices become configurations: products, duplicates, configurations that a
  * machine cannot run; the order of runs; how the log of a program is read. */
+#include "sweep/axis.h"
 #include "sweep/plan.h"
 #include "sweep/record.h"
 #include "suite.h"
