@@ -271,7 +271,8 @@ unmet() {
 }
 start="3 s at the start of MPI, longer than --timeout-start: one of 2 ranks \(OMPI_COMM_WORLD_SIZE\) has ended before it, is stopped"
 unmet "a rank stopped before MPI" "rank 0: error: $start" "$work/never" 1 'kill -STOP $$' "$work/mlp" "${quick[@]}" --timeout-start 3
-unmet "rank 0 ended before MPI" "rank 1: error: $start" "$work/never" 0 'exit 0' "$work/mlp" "${quick[@]}" --timeout 1
+# rank 1 starts when mpirun has seen the end of rank 0: if it began before, mpirun would end it
+unmet "rank 0 ended before MPI" "rank 1: error: $start" "$work/never" 0 'exit 0' /bin/sh -c 'sleep 2; exec "$@"' sh "$work/mlp" "${quick[@]}" --timeout 1
 cat > "$work/at.c" << 'END'
 #include <mpi.h>
 #include <signal.h>
