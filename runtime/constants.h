@@ -116,19 +116,31 @@ enum {
 
 /* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a
  * tile comes to the peak of multiply-adds, in percent: a thread of a larger tile does more of them
- * for each number that it loads.  Tiles of 128 x 128 and 64 x 256, with 8 x 8 sums a thread, made
- * LeNet 1.5 % faster on an H100 (4096 samples), and no other network. */
-enum { RT_TILE_64_128, RT_TILE_32_128, RT_TILE_64_64, RT_TILE_32_32, RT_TILE_16_16, RT_TILES };
+ * for each number that it loads. */
+enum {
+    RT_TILE_128_128,
+    RT_TILE_64_128,
+    RT_TILE_32_128,
+    RT_TILE_64_64,
+    RT_TILE_32_32,
+    RT_TILE_16_16,
+    RT_TILES
+};
 #define RT_TILE_NAMES                                                                              \
-    "RT_TILE_64_128", "RT_TILE_32_128", "RT_TILE_64_64", "RT_TILE_32_32", "RT_TILE_16_16"
+    "RT_TILE_128_128", "RT_TILE_64_128", "RT_TILE_32_128", "RT_TILE_64_64", "RT_TILE_32_32",       \
+        "RT_TILE_16_16"
 #define RT_TILE_ROWS(tile)                                                                         \
-    ((tile) == RT_TILE_64_128 || (tile) == RT_TILE_64_64 ? 64 : (tile) == RT_TILE_16_16 ? 16 : 32)
+    ((tile) == RT_TILE_128_128                             ? 128                                   \
+     : (tile) == RT_TILE_64_128 || (tile) == RT_TILE_64_64 ? 64                                    \
+     : (tile) == RT_TILE_16_16                             ? 16                                    \
+                                                           : 32)
 #define RT_TILE_COLUMNS(tile) ((tile) <= RT_TILE_32_128 ? 128 : RT_TILE_ROWS(tile))
 #define RT_TILE_PERCENT(tile)                                                                      \
-    ((tile) == RT_TILE_64_128  ? 90                                                                \
-     : (tile) == RT_TILE_32_32 ? 45                                                                \
-     : (tile) == RT_TILE_16_16 ? 20                                                                \
-                               : 80)
+    ((tile) == RT_TILE_128_128  ? 95                                                               \
+     : (tile) == RT_TILE_64_128 ? 90                                                               \
+     : (tile) == RT_TILE_32_32  ? 45                                                               \
+     : (tile) == RT_TILE_16_16  ? 20                                                               \
+                                : 80)
 
 #ifdef __cplusplus
 #define RT_FORMULA static constexpr __host__ __device__
@@ -141,9 +153,11 @@ RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
     return ((m + RT_TILE_ROWS(tile) - 1) / RT_TILE_ROWS(tile)) *
            ((n + RT_TILE_COLUMNS(tile) - 1) / RT_TILE_COLUMNS(tile));
 }
-/* A step that is one launch has no registers for the largest tile, except in gradients of weights
- * (rt_split). */
+/* A step that is one launch has no registers for the larger tiles, except in gradients of weights
+ * (parts.c). */
 enum { RT_TILE_ONE_LAUNCH = RT_TILE_32_128 };
+/* conv2d_dx keeps more parts of addresses in registers than the largest tile leaves. */
+enum { RT_TILE_DX = RT_TILE_64_128 };
 /* The tile, `first` or a smaller one, with which m x n results take the shortest time.  The time is
  * that of all blocks; fewer blocks than RT_FULL take the time of RT_FULL blocks. */
 RT_FORMULA int rt_tile(int first, int64_t m, int64_t n)
@@ -165,29 +179,30 @@ RT_FORMULA int rt_tile(int first, int64_t m, int64_t n)
 
 /* A product with a long sum and few results: several blocks take a part of the sum each, and the
  * parts are added in order.  The number of parts depends on the sizes only, so the bits are the
- * same on all GPUs.  parts = 1: one block takes the whole sum. */
+ * same on all GPUs.  parts = 1: one block takes the whole sum.  groups: such products in one
+ * call; first: the largest tile. */
 typedef struct RtSplit {
     int tile, parts;
 } RtSplit;
-RT_FORMULA int64_t rt_split_clocks(RtSplit s, int64_t m, int64_t n, int64_t k)
+RT_FORMULA int64_t rt_split_clocks(RtSplit s, int64_t groups, int64_t m, int64_t n, int64_t k)
 {
     enum { EACH_CLOCK = 128, JOIN = 3000, JOIN_A_PART = 40, JOINED_EACH_CLOCK = 256 };
-    const int64_t blocks = rt_tile_blocks(s.tile, m, n) * s.parts,
+    const int64_t blocks = groups * rt_tile_blocks(s.tile, m, n) * s.parts,
                   each = (k + s.parts - 1) / s.parts;
     return (blocks > RT_FULL ? blocks : (int64_t)RT_FULL) * RT_TILE_ROWS(s.tile) *
                RT_TILE_COLUMNS(s.tile) / (RT_FULL / RT_RESIDENT) * each / EACH_CLOCK * 100 /
                RT_TILE_PERCENT(s.tile) +
-           (s.parts > 1 ? JOIN + s.parts * (JOIN_A_PART + m * n / JOINED_EACH_CLOCK) : 0);
+           (s.parts > 1 ? JOIN + s.parts * (JOIN_A_PART + groups * m * n / JOINED_EACH_CLOCK) : 0);
 }
-RT_FORMULA RtSplit rt_split(int64_t m, int64_t n, int64_t k)
+RT_FORMULA RtSplit rt_split(int first, int64_t groups, int64_t m, int64_t n, int64_t k)
 {
     enum { PARTS_MOST = 512, STEPS_LEAST = 64 };
-    RtSplit best = {0, 1};
-    for (int tile = 0; tile < RT_TILES; tile++)
+    RtSplit best = {first, 1};
+    for (int tile = first; tile < RT_TILES; tile++)
         for (int parts = 1; parts <= PARTS_MOST && (parts == 1 || k / parts >= STEPS_LEAST);
              parts *= 2) {
             const RtSplit s = {tile, parts};
-            if (rt_split_clocks(s, m, n, k) < rt_split_clocks(best, m, n, k))
+            if (rt_split_clocks(s, groups, m, n, k) < rt_split_clocks(best, groups, m, n, k))
                 best = s;
         }
     return best;

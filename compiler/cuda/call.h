@@ -107,6 +107,7 @@ typedef struct CudaCall {
     bool needs_barrier;
     bool fallback;              /* runs if the library has no algorithm for the call before it */
     bool alone;                 /* it never shares a launch */
+    bool waits;                 /* runs as late as possible, beside calls that do not need it */
     const char *before, *after; /* code of the host around the launch: "case 0: ", " break;" */
 
     /* Set by passes. */
@@ -136,6 +137,7 @@ typedef struct CudaCalls {
 /* What only programs for GPUs need while they are written (Writer.cuda). */
 typedef struct CudaState {
     int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
+    int64_t parts_end; /* of the last parts of a product, in numbers; 0: the next begin anew */
     Rows products, graphs, graph_calls; /* calls of libraries: library.c, graph.c */
     CudaCalls *list;                    /* new calls are added to this list */
     /* the calls of each function, and of the steps of --kernels=persistent */

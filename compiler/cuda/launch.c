@@ -69,6 +69,9 @@ typedef struct Launches {
     int number, members, parameters;
     bool alone;
     CudaCall *metric[4]; /* metrics without a launch so far */
+    CudaCall **waiting;  /* calls that wait for one that needs them (CudaCall.waits) */
+    int nwaiting;
+    Pending waited; /* their operands */
 } Launches;
 
 static void close_launch(Launches *s)
@@ -129,9 +132,36 @@ static void launch_call(Launches *s, CudaCall *c)
     push_member(s, c);
 }
 
+/* Adds the calls that wait. */
+static void launch_waiting(Launches *s)
+{
+    const int n = s->nwaiting;
+
+    s->nwaiting = s->waited.n = 0;
+    for (int i = 0; i < n; i++)
+        launch_call(s, s->waiting[i]);
+}
+
+/* Adds a kernel, or lets it wait.  So the sums of one product are added while the next product is
+ * computed: those of dx beside the gradient of the weights. */
+static void launch_kernel(Launches *s, CudaCall *c)
+{
+    if (pending_conflict(&s->waited, c->operand, c->noperand))
+        launch_waiting(s);
+    if (!c->waits) {
+        launch_call(s, c);
+        return;
+    }
+    ARENA_PUSH(s->w->arena, s->waiting, s->nwaiting, c);
+    pending_add(s->w, &s->waited, c->operand, c->noperand);
+    for (int i = 0; i < s->waited.n; i++)
+        s->waited.operand[i].order = NULL; /* not even the same thread may come first */
+}
+
 /* Adds a call of the host between two launches. */
 static void launch_host(Launches *s, CudaCall *c)
 {
+    launch_waiting(s);
     if (!c->fallback)
         close_launch(s);
     c->launch = s->number - c->fallback;
@@ -183,15 +213,20 @@ CudaCalls *launch_share(Writer *w)
     const CudaCalls *l = w->cuda->list;
     Launches s = {.w = w, .out = arena_alloc(w->arena, sizeof *s.out), .number = 1};
 
-    for (int i = 0; i < l->n; i++)
-        if (l->call[i]->kind == KIND_METRICS)
+    for (int i = 0; i < l->n; i++) {
+        CudaCall *c = l->call[i];
+        if (c->kind == KIND_METRICS || c->metric >= 0)
+            launch_waiting(&s);
+        if (c->kind == KIND_METRICS)
             launch_metrics(&s);
-        else if (l->call[i]->metric >= 0)
-            s.metric[l->call[i]->metric] = l->call[i];
-        else if (l->call[i]->kind != KIND_KERNEL || l->call[i]->fallback)
-            launch_host(&s, l->call[i]);
+        else if (c->metric >= 0)
+            s.metric[c->metric] = c;
+        else if (c->kind != KIND_KERNEL || c->fallback)
+            launch_host(&s, c);
         else
-            launch_call(&s, l->call[i]);
+            launch_kernel(&s, c);
+    }
+    launch_waiting(&s);
     share_loops(s.out);
     return s.out;
 }

@@ -88,8 +88,8 @@ Brings columns_shift; /* whether the nodes are the gradients of shift and scale 
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
-/* parts.c: gradients of weights with their sums in parts.  s: the sizes of n's call; false: n is no
- * such gradient, and no call is added. */
+/* parts.c: products with their sums in parts.  s: the sizes of n's call; false: n is no such
+ * product, and no call is added. */
 bool parts_lower(Writer *w, const Node *n, const Sizes *s);
 /* n: `kept` sums of `summed` numbers each; value: the C++ function of a number of a sum. */
 bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, const char *value);

@@ -1,4 +1,4 @@
-/* parts.c -- gradients of weights and biases with their sums in parts, on a GPU: two launches
+/* parts.c -- products, and gradients of biases, with their sums in parts, on a GPU: two launches
  * (runtime/cuda/parts.cuh).
  *
  * The first launch computes the parts of the sums, and stores them after the scratch.  The second
@@ -15,27 +15,51 @@ enum { SUMS_MOST = RT_FULL };
 
 static const char *const tile_names[] = {RT_TILE_NAMES};
 
-/* parts: 0 where the gradient is one launch. */
-static RtSplit conv_split(const Sizes *s, int64_t *blocks)
+/* groups products of m x n results, with k steps each. */
+typedef struct Product {
+    int64_t groups, m, n, k;
+} Product;
+
+static Product dense_product(Role role, const Sizes *s)
+{
+    const int64_t n = sizes_get(s, "n"), k = sizes_get(s, "k"), o = sizes_get(s, "o");
+    return role == ROLE_Y    ? (Product){1, n, o, k}
+           : role == ROLE_DX ? (Product){1, n, k, o}
+                             : (Product){1, o, k, n};
+}
+
+static Product conv_product(Role role, const Sizes *s)
 {
     const int64_t groups = sizes_get(s, "groups"), outputs = sizes_get(s, "o") / groups,
-                  columns = sizes_get(s, "c") / groups * sizes_get(s, "r") * sizes_get(s, "s"),
-                  places = sizes_get(s, "n") * sizes_get(s, "oh") * sizes_get(s, "ow");
-    const RtSplit split = rt_split(outputs, columns, places);
-    *blocks = groups * rt_tile_blocks(split.tile, outputs, columns) * split.parts;
-    return outputs < FILTERS_LEAST ? (RtSplit){0, 0} : split;
+                  inputs = sizes_get(s, "c") / groups, n = sizes_get(s, "n"),
+                  taps = sizes_get(s, "r") * sizes_get(s, "s"),
+                  places = n * sizes_get(s, "oh") * sizes_get(s, "ow"),
+                  pixels = n * sizes_get(s, "h") * sizes_get(s, "w");
+    return role == ROLE_Y    ? (Product){groups, outputs, places, inputs * taps}
+           : role == ROLE_DX ? (Product){groups, inputs, pixels, outputs * taps}
+                             : (Product){groups, outputs, inputs * taps, places};
 }
 
-static RtSplit dense_split(const Sizes *s, int64_t *blocks)
+/* The product that computes n, and its parts; parts = 0: no function of parts.cuh computes n. */
+static RtSplit split_of(const Node *n, const Sizes *s, Product *p)
 {
-    const int64_t o = sizes_get(s, "o"), k = sizes_get(s, "k");
-    const RtSplit split = rt_split(o, k, sizes_get(s, "n"));
-    *blocks = rt_tile_blocks(split.tile, o, k) * split.parts;
-    return split.parts > 1 ? split : (RtSplit){0, 0};
+    const RtSplit none = {0, 0};
+    const bool conv = n->op->product == PRODUCT_CONV, dw = n->op->role == ROLE_DW;
+
+    if ((!conv && n->op->product != PRODUCT_DENSE) || node_attr(n, "act") || node_attr(n, "mask"))
+        return none;
+    if (!dw && (n->half || n->in[0]->half || n->in[1]->half))
+        return none;
+    *p = conv ? conv_product(n->op->role, s) : dense_product(n->op->role, s);
+    const RtSplit split =
+        rt_split(conv && n->op->role == ROLE_DX ? RT_TILE_DX : 0, p->groups, p->m, p->n, p->k);
+    if (conv && dw) /* in one part, too */
+        return p->m >= FILTERS_LEAST ? split : none;
+    return split.parts > 1 ? split : none;
 }
 
-/* The address of parts, after `after` numbers of the region APART. */
-static Given apart(Writer *w, int64_t after, bool writes)
+/* The address of `count` numbers of parts, after `after` numbers of the region APART. */
+static Given apart(Writer *w, int64_t after, int64_t count, bool writes)
 {
     const int64_t bytes = cuda_real_bytes(w);
     Given g = ADDRESS(MEMORY_APART, "real *", "part",
@@ -43,41 +67,55 @@ static Given apart(Writer *w, int64_t after, bool writes)
                             : "APART(real)",
                       writes);
     g.operand.from = after * bytes;
-    if (after == 0)
-        g.operand.to = SUMS_MOST * bytes;
+    g.operand.to = (after + count) * bytes;
+    cuda_keep_apart(w, g.operand.to);
     return g;
 }
 
 /* The second launch: adds the parts of n. */
 static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, bool writes)
 {
-    const int64_t count = shape_count(&n->shape);
-    CudaCall *join = cuda_call(w, "parts_join", n, OUT("y", n), apart(w, after, false),
-                               NUMBER(count), NUMBER(parts), BOOL(writes), EACH(count));
+    const int64_t count = cuda_numbers(w, n);
+    CudaCall *join =
+        cuda_call(w, "parts_join", n, OUT("y", n), apart(w, after, parts * count, false),
+                  NUMBER(count), NUMBER(parts), BOOL(writes), EACH(count));
     join->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = count});
-    join->operand[0].walked = true;
+    join->operand[0].walked = join->waits = true;
     cuda_give_order(w, join, join->natural);
-    cuda_keep_apart(w, (after + parts * count) * cuda_real_bytes(w));
+}
+
+/* Where parts of `count` numbers begin: after those of the product before, if these have begun
+ * first.  So the products of two gradients of a layer can share a launch. */
+static int64_t parts_begin(Writer *w, int64_t count)
+{
+    const int64_t before = w->cuda->parts_end, begin = before ? before : SUMS_MOST;
+    w->cuda->parts_end = before ? 0 : begin + count;
+    return begin;
 }
 
 bool parts_lower(Writer *w, const Node *n, const Sizes *s)
 {
-    const bool conv = node_is(n, "conv2d_dw");
-    int64_t blocks = 0;
-    const RtSplit p = conv                     ? conv_split(s, &blocks)
-                      : node_is(n, "dense_dw") ? dense_split(s, &blocks)
-                                               : (RtSplit){0, 0};
+    Product p;
+    const RtSplit split = split_of(n, s, &p);
 
-    if (!p.parts)
+    if (!split.parts)
         return false;
+    const bool dw = n->op->role == ROLE_DW;
+    /* a step that is one launch has fewer registers for a product; gradients of weights keep fewer
+     * parts of addresses there */
+    const int least = !w->cuda->list->persistent ? 0
+                      : dw                       ? RT_TILE_64_128
+                                                 : RT_TILE_ONE_LAUNCH,
+              tile = split.tile > least ? split.tile : least;
+    const int64_t count = split.parts * cuda_numbers(w, n), begin = parts_begin(w, count);
     CudaCall *first =
-        cuda_call(w, conv ? "conv2d_dw_parts" : "dense_dw_parts", n, apart(w, SUMS_MOST, true),
-                  IN("a", n->in[0]), IN("b", n->in[1]), SIZES(s),
-                  ARGUMENT(.inner = arena_printf(w->arena, "%s, %d", tile_names[p.tile], p.parts),
+        cuda_call(w, arena_printf(w->arena, "%s_parts", n->op->name), n,
+                  apart(w, begin, count, true), IN("a", n->in[0]), IN("b", n->in[1]), SIZES(s),
+                  ARGUMENT(.inner = arena_printf(w->arena, "%s, %d", tile_names[tile], split.parts),
                            .counts = true));
-    first->blocks.count = blocks;
-    first->last = true;
-    lower_join(w, n, SUMS_MOST, p.parts, step_writes_sum(w->g, n, w->in->options));
+    first->blocks.count = p.groups * rt_tile_blocks(tile, p.m, p.n) * split.parts;
+    first->last = dw;
+    lower_join(w, n, begin, split.parts, !dw || step_writes_sum(w->g, n, w->in->options));
     return true;
 }
 
@@ -95,8 +133,8 @@ bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, con
     const int64_t parts = sum_parts(kept, summed);
     if (!parts || n->shape.batched)
         return false;
-    CudaCall *first =
-        cuda_call(w, "sum_to_parts", n, apart(w, 0, true), IN("a", n->in[0]), BLOCKS(kept * parts));
+    CudaCall *first = cuda_call(w, "sum_to_parts", n, apart(w, 0, kept * parts, true),
+                                IN("a", n->in[0]), BLOCKS(kept * parts));
     first->code = arena_printf(w->arena, "    block_sum_parts(part, %lld, %lld, %lld, %s);\n",
                                (long long)kept, (long long)summed, (long long)parts, value);
     first->last = true;

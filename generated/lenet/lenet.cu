@@ -3,8 +3,8 @@
  *   431,080 parameters, 13.18 MFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 1.73 MB, optimizer states 1.73 MB, packed weights 0 bytes,
- *           1.73 MB a shard (lower bound 1.73 MB), 18.4 MB scratch (lower bound 18.4 MB), workspace 3.20 MB
- *   for sm_90; a step takes 16 launches; each library call counts as one
+ *           1.73 MB a shard (lower bound 1.73 MB), 18.4 MB scratch (lower bound 18.4 MB), workspace 6.15 MB
+ *   for sm_90; a step takes 21 launches; each library call counts as one
  */
 #include "rt.h"
 #include "cuda/kernels.cuh"
@@ -97,6 +97,7 @@ static RT_TABLE UpdateRow update_rows[] = {
 constexpr int rt_input_1_blocks = each_blocks(100352);
 KERNEL rt_input_1(real *y, const Rt *r, int first)
 {
+    launch_wait();
     rt_input(y, r, first, 128, 784);
 }
 
@@ -112,6 +113,7 @@ DEVICE void conv2d_1_body(real *y, const real *a, const real *b)
 }
 KERNEL conv2d_1(real *y, const real *a, const real *b)
 {
+    launch_wait();
     conv2d_1_body(y, a, b);
 }
 
@@ -132,6 +134,7 @@ DEVICE void tanh_1_body(real *y, const real *a, const real *b)
 constexpr int conv2d_tanh_1_blocks = most(conv2d_1_blocks, tanh_1_blocks);
 KERNEL conv2d_tanh_1(real *a, const real *b, const real *c, const real *d)
 {
+    launch_wait();
     conv2d_1_body(a, b, c);
     tanh_1_body(a, a, d);
 }
@@ -144,43 +147,53 @@ SIZE Pool max_pool_1_size()
 constexpr int max_pool_1_blocks = max_pool_blocks(max_pool_1_size());
 KERNEL max_pool_1(real *y, const real *a)
 {
+    launch_wait();
     max_pool(y, a, max_pool_1_size());
 }
 
-SIZE Conv conv2d_2_size()
+SIZE Conv conv2d_parts_1_size()
 {
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
-constexpr int conv2d_2_blocks = conv2d_blocks(conv2d_2_size());
-DEVICE void conv2d_2_body(real *y, const real *a, const real *b)
+constexpr int conv2d_parts_1_blocks = conv2d_parts_blocks(conv2d_parts_1_size(), RT_TILE_32_128, 2);
+KERNEL conv2d_parts_1(real *part, const real *a, const real *b)
 {
-    conv2d(y, a, b, conv2d_2_size());
-}
-KERNEL conv2d_2(real *y, const real *a, const real *b)
-{
-    conv2d_2_body(y, a, b);
+    launch_wait();
+    conv2d_parts(part, a, b, conv2d_parts_1_size(), RT_TILE_32_128, 2);
 }
 
-SIZE Conv tanh_2_size()
+constexpr int parts_join_1_blocks = each_blocks(409600);
+DEVICE void parts_join_1_body(real *y, const real *part)
 {
-    return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
-        .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
+    parts_join(y, part, 409600, 2, true);
 }
-constexpr int tanh_2_blocks = conv2d_blocks(tanh_2_size());
+KERNEL parts_join_1(real *y, const real *part)
+{
+    launch_wait();
+    parts_join_1_body(y, part);
+}
+
+constexpr int tanh_2_blocks = each_blocks(409600);
 DEVICE void tanh_2_body(real *y, const real *a, const real *b)
 {
-    conv2d_results(tanh_2_size(), [=](unsigned at, int) {
+    FOR_EACH(at, 409600) {
         const int i = at / 3200, j = at / 64 % 50, k = at % 64;
         y[i * 3200 + j * 64 + k] = s_tanh((a[i * 3200 + j * 64 + k] + b[j]));
-    });
+    }
+}
+KERNEL tanh_2(real *y, const real *a, const real *b)
+{
+    launch_wait();
+    tanh_2_body(y, a, b);
 }
 
-constexpr int conv2d_tanh_2_blocks = most(conv2d_2_blocks, tanh_2_blocks);
-KERNEL conv2d_tanh_2(real *a, const real *b, const real *c, const real *d)
+constexpr int parts_join_tanh_1_blocks = most(parts_join_1_blocks, tanh_2_blocks);
+KERNEL parts_join_tanh_1(real *a, const real *part, const real *c)
 {
-    conv2d_2_body(a, b, c);
-    tanh_2_body(a, a, d);
+    launch_wait();
+    parts_join_1_body(a, part);
+    tanh_2_body(a, a, c);
 }
 
 SIZE Pool max_pool_2_size()
@@ -191,68 +204,88 @@ SIZE Pool max_pool_2_size()
 constexpr int max_pool_2_blocks = max_pool_blocks(max_pool_2_size());
 KERNEL max_pool_2(real *y, const real *a)
 {
+    launch_wait();
     max_pool(y, a, max_pool_2_size());
 }
 
-SIZE Dense dense_1_size()
+SIZE Dense dense_parts_1_size()
 {
     return Dense{ .n = 128, .k = 800, .o = 500 };
 }
-constexpr int dense_1_blocks = dense_blocks(dense_1_size());
-DEVICE void dense_1_body(real *y, const real *a, const real *b)
+constexpr int dense_parts_1_blocks = dense_parts_blocks(dense_parts_1_size(), RT_TILE_32_32, 4);
+KERNEL dense_parts_1(real *part, const real *a, const real *b)
 {
-    dense(y, a, b, dense_1_size());
-}
-KERNEL dense_1(real *y, const real *a, const real *b)
-{
-    dense_1_body(y, a, b);
+    launch_wait();
+    dense_parts(part, a, b, dense_parts_1_size(), RT_TILE_32_32, 4);
 }
 
-SIZE Dense tanh_3_size()
+constexpr int parts_join_2_blocks = each_blocks(64000);
+DEVICE void parts_join_2_body(real *y, const real *part)
 {
-    return Dense{ .n = 128, .k = 800, .o = 500 };
+    parts_join(y, part, 64000, 4, true);
 }
-constexpr int tanh_3_blocks = dense_blocks(tanh_3_size());
+KERNEL parts_join_2(real *y, const real *part)
+{
+    launch_wait();
+    parts_join_2_body(y, part);
+}
+
+constexpr int tanh_3_blocks = each_blocks(64000);
 DEVICE void tanh_3_body(real *y, const real *a, const real *b)
 {
-    dense_results(tanh_3_size(), [=](unsigned at, int) {
+    FOR_EACH(at, 64000) {
         const int i = at / 500, j = at % 500;
         y[i * 500 + j] = s_tanh((a[i * 500 + j] + b[j]));
-    });
+    }
 }
-
-constexpr int dense_tanh_1_blocks = most(dense_1_blocks, tanh_3_blocks);
-KERNEL dense_tanh_1(real *a, const real *b, const real *c, const real *d)
+KERNEL tanh_3(real *y, const real *a, const real *b)
 {
-    dense_1_body(a, b, c);
-    tanh_3_body(a, a, d);
+    launch_wait();
+    tanh_3_body(y, a, b);
 }
 
-SIZE Dense dense_2_size()
+constexpr int parts_join_tanh_2_blocks = most(parts_join_2_blocks, tanh_3_blocks);
+KERNEL parts_join_tanh_2(real *a, const real *part, const real *c)
+{
+    launch_wait();
+    parts_join_2_body(a, part);
+    tanh_3_body(a, a, c);
+}
+
+SIZE Dense dense_parts_2_size()
 {
     return Dense{ .n = 128, .k = 500, .o = 10 };
 }
-constexpr int dense_2_blocks = dense_blocks(dense_2_size());
-DEVICE void dense_2_body(real *y, const real *a, const real *b)
+constexpr int dense_parts_2_blocks = dense_parts_blocks(dense_parts_2_size(), RT_TILE_16_16, 4);
+KERNEL dense_parts_2(real *part, const real *a, const real *b)
 {
-    dense(y, a, b, dense_2_size());
-}
-KERNEL dense_2(real *y, const real *a, const real *b)
-{
-    dense_2_body(y, a, b);
+    launch_wait();
+    dense_parts(part, a, b, dense_parts_2_size(), RT_TILE_16_16, 4);
 }
 
-SIZE Dense bias_1_size()
+constexpr int parts_join_3_blocks = each_blocks(1280);
+DEVICE void parts_join_3_body(real *y, const real *part)
 {
-    return Dense{ .n = 128, .k = 500, .o = 10 };
+    parts_join(y, part, 1280, 4, true);
 }
-constexpr int bias_1_blocks = dense_blocks(bias_1_size());
+KERNEL parts_join_3(real *y, const real *part)
+{
+    launch_wait();
+    parts_join_3_body(y, part);
+}
+
+constexpr int bias_1_blocks = each_blocks(1280);
 DEVICE void bias_1_body(real *y, const real *a, const real *b)
 {
-    dense_results(bias_1_size(), [=](unsigned at, int) {
+    FOR_EACH(at, 1280) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    });
+    }
+}
+KERNEL bias_1(real *y, const real *a, const real *b)
+{
+    launch_wait();
+    bias_1_body(y, a, b);
 }
 
 constexpr int rt_labels_1_blocks = each_blocks(128);
@@ -262,15 +295,17 @@ DEVICE void rt_labels_1_body(int32_t *y, const Rt *r, int first)
 }
 KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
 {
+    launch_wait();
     rt_labels_1_body(y, r, first);
 }
 
-constexpr int dense_bias_rt_labels_1_blocks = most(dense_2_blocks, bias_1_blocks, rt_labels_1_blocks);
-KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
+constexpr int parts_join_bias_rt_labels_1_blocks = most(parts_join_3_blocks, bias_1_blocks, rt_labels_1_blocks);
+KERNEL parts_join_bias_rt_labels_1(real *a, const real *part, const real *c, int32_t *d, const Rt *e, int first)
 {
-    dense_2_body(a, b, c);
-    bias_1_body(a, a, d);
-    rt_labels_1_body(e, f, first);
+    launch_wait();
+    parts_join_3_body(a, part);
+    bias_1_body(a, a, c);
+    rt_labels_1_body(d, e, first);
 }
 
 constexpr int softmax_cross_entropy_1_blocks = softmax_cross_entropy_blocks(128, 10);
@@ -280,6 +315,7 @@ DEVICE void softmax_cross_entropy_1_body(real *y, const real *a, const int32_t *
 }
 KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
 {
+    launch_wait();
     softmax_cross_entropy_1_body(y, a, b);
 }
 
@@ -290,6 +326,7 @@ DEVICE void accuracy_1_body(real *y, const real *a, const int32_t *b)
 }
 KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
 {
+    launch_wait();
     accuracy_1_body(y, a, b);
 }
 
@@ -302,6 +339,7 @@ DEVICE void softmax_cross_entropy_dx_1_body(real *y, const real *a, const int32_
 constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
 {
+    launch_wait();
     softmax_cross_entropy_1_body(a, b, c);
     accuracy_1_body(d, b, c);
     softmax_cross_entropy_dx_1_body(e, b, c);
@@ -361,6 +399,7 @@ DEVICE void tanh_d_1_body(real *y, const real *a, const real *b)
 constexpr int rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, tanh_d_1_blocks);
 KERNEL rt_metric_sum_to_dense_dx_dense_dw_tanh_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
 {
+    launch_wait();
     rt_metric_1_body(a, unit, metric, first, e);
     rt_metric_1_body(a, unit, f, first, g);
     sum_to_1_body(h, i);
@@ -382,14 +421,14 @@ DEVICE void sum_to_2_body(real *y, const real *a)
     });
 }
 
-SIZE Dense dense_dx_2_size()
+SIZE Dense dense_dx_parts_1_size()
 {
     return Dense{ .n = 128, .k = 800, .o = 500 };
 }
-constexpr int dense_dx_2_blocks = dense_dx_blocks(dense_dx_2_size());
-DEVICE void dense_dx_2_body(real *y, const real *a, const real *b)
+constexpr int dense_dx_parts_1_blocks = dense_dx_parts_blocks(dense_dx_parts_1_size(), RT_TILE_32_32, 4);
+DEVICE void dense_dx_parts_1_body(real *part, const real *a, const real *b)
 {
-    dense_dx(y, a, b, dense_dx_2_size());
+    dense_dx_parts(part, a, b, dense_dx_parts_1_size(), RT_TILE_32_32, 4);
 }
 
 SIZE Dense dense_dw_2_size()
@@ -402,38 +441,47 @@ DEVICE void dense_dw_2_body(real *y, const real *a, const real *b)
     dense_dw(y, a, b, dense_dw_2_size(), true);
 }
 
-SIZE Pool max_pool_dx_in_order_1_size()
+constexpr int sum_to_dense_dx_parts_dense_dw_1_blocks = most(sum_to_2_blocks, dense_dx_parts_1_blocks, dense_dw_2_blocks);
+KERNEL sum_to_dense_dx_parts_dense_dw_1(real *a, const real *b, real *part, const real *d, real *e, const real *f)
 {
-    return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
-        .oh = 4, .ow = 4 };
-}
-constexpr int max_pool_dx_in_order_1_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
-DEVICE void max_pool_dx_in_order_1_body(real *y, const real *a, const real *b)
-{
-    max_pool_dx_in_order(y, a, b, max_pool_dx_in_order_1_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); });
-}
-
-SIZE Pool tanh_d_2_size()
-{
-    return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
-        .oh = 4, .ow = 4 };
-}
-constexpr int tanh_d_2_blocks = dense_dx_blocks(Dense{ .n = 128, .k = 800, .o = 500 });
-DEVICE void tanh_d_2_body(real *y, const real *a, const real *b)
-{
-    pool_results(tanh_d_2_size(), [=](auto f) { dense_dx_results(Dense{ .n = 128, .k = 800, .o = 500 }, f); }, [=](unsigned i, int) {
-        y[i] = a[i] * (1 - b[i] * b[i]);
-    });
-}
-
-constexpr int sum_to_dense_dx_dense_dw_more_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, max_pool_dx_in_order_1_blocks, tanh_d_2_blocks);
-KERNEL sum_to_dense_dx_dense_dw_more_1(real *a, const real *b, real *c, const real *d, real *e, const real *f, real *g, const real *h)
-{
+    launch_wait();
     sum_to_2_body(a, b);
-    dense_dx_2_body(c, d, b);
+    dense_dx_parts_1_body(part, d, b);
     dense_dw_2_body(e, f, b);
-    max_pool_dx_in_order_1_body(g, h, c);
-    tanh_d_2_body(g, g, h);
+}
+
+constexpr int parts_join_4_blocks = each_blocks(102400);
+KERNEL parts_join_4(real *y, const real *part)
+{
+    launch_wait();
+    parts_join(y, part, 102400, 4, true);
+}
+
+SIZE Pool max_pool_dx_1_size()
+{
+    return Pool{ .n = 128, .c = 50, .h = 8, .w = 8, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
+        .oh = 4, .ow = 4 };
+}
+constexpr int max_pool_dx_1_blocks = max_pool_dx_blocks(max_pool_dx_1_size());
+DEVICE void max_pool_dx_1_at(unsigned at, real *y, const real *a, const real *b)
+{
+    max_pool_dx_at(at, y, a, b, max_pool_dx_1_size());
+}
+
+constexpr int tanh_d_2_blocks = each_blocks(409600);
+DEVICE void tanh_d_2_at(unsigned i, real *y, const real *a, const real *b)
+{
+    y[i] = a[i] * (1 - b[i] * b[i]);
+}
+
+constexpr int max_pool_dx_tanh_d_1_blocks = most(max_pool_dx_1_blocks, tanh_d_2_blocks);
+KERNEL max_pool_dx_tanh_d_1(real *a, const real *b, const real *c)
+{
+    launch_wait();
+    FOR_EACH(at, 409600) {
+        max_pool_dx_1_at(at, a, b, c);
+        tanh_d_2_at(at, a, a, b);
+    }
 }
 
 constexpr int sum_to_3_blocks = sum_blocks(50);
@@ -449,15 +497,15 @@ DEVICE void sum_to_3_body(real *y, const real *a)
     });
 }
 
-SIZE Conv conv2d_dx_1_size()
+SIZE Conv conv2d_dx_parts_1_size()
 {
     return Conv{ .n = 128, .c = 20, .h = 12, .w = 12, .o = 50, .r = 5, .s = 5, .stride_h = 1,
         .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 8, .ow = 8 };
 }
-constexpr int conv2d_dx_1_blocks = conv2d_dx_blocks(conv2d_dx_1_size());
-DEVICE void conv2d_dx_1_body(real *y, const real *a, const real *b)
+constexpr int conv2d_dx_parts_1_blocks = conv2d_dx_parts_blocks(conv2d_dx_parts_1_size(), RT_TILE_32_128, 2);
+DEVICE void conv2d_dx_parts_1_body(real *part, const real *a, const real *b)
 {
-    conv2d_dx(y, a, b, conv2d_dx_1_size());
+    conv2d_dx_parts(part, a, b, conv2d_dx_parts_1_size(), RT_TILE_32_128, 2);
 }
 
 SIZE Conv conv2d_dw_parts_1_size()
@@ -471,29 +519,44 @@ DEVICE void conv2d_dw_parts_1_body(real *part, const real *a, const real *b)
     conv2d_dw_parts(part, a, b, conv2d_dw_parts_1_size(), RT_TILE_32_128, 32);
 }
 
-constexpr int sum_to_conv2d_dx_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_1_blocks) + conv2d_dw_parts_1_blocks;
-KERNEL sum_to_conv2d_dx_conv2d_dw_parts_1(real *a, const real *b, real *c, const real *d, real *part, const real *f)
+constexpr int sum_to_conv2d_dx_parts_conv2d_dw_parts_1_blocks = most(sum_to_3_blocks, conv2d_dx_parts_1_blocks) + conv2d_dw_parts_1_blocks;
+KERNEL sum_to_conv2d_dx_parts_conv2d_dw_parts_1(real *a, const real *b, real *part, const real *d, real *e, const real *f)
 {
+    launch_wait();
     sum_to_3_body(a, b);
-    conv2d_dx_1_body(c, d, b);
-    conv2d_dw_parts_1_body(part, f, b);
+    conv2d_dx_parts_1_body(part, d, b);
+    conv2d_dw_parts_1_body(e, f, b);
 }
 
-constexpr int parts_join_1_blocks = each_blocks(25000);
-DEVICE void parts_join_1_body(real *y, const real *part)
+constexpr int parts_join_5_blocks = each_blocks(368640);
+DEVICE void parts_join_5_body(real *y, const real *part)
+{
+    parts_join(y, part, 368640, 2, true);
+}
+
+constexpr int parts_join_6_blocks = each_blocks(25000);
+DEVICE void parts_join_6_body(real *y, const real *part)
 {
     parts_join(y, part, 25000, 32, true);
 }
 
-SIZE Pool max_pool_dx_1_size()
+constexpr int parts_join_7_blocks = most(parts_join_5_blocks, parts_join_6_blocks);
+KERNEL parts_join_7(real *a, const real *part, real *c, const real *d)
+{
+    launch_wait();
+    parts_join_5_body(a, part);
+    parts_join_6_body(c, d);
+}
+
+SIZE Pool max_pool_dx_2_size()
 {
     return Pool{ .n = 128, .c = 20, .h = 24, .w = 24, .r = 2, .s = 2, .stride_h = 2, .stride_w = 2,
         .oh = 12, .ow = 12 };
 }
-constexpr int max_pool_dx_1_blocks = max_pool_dx_blocks(max_pool_dx_1_size());
-DEVICE void max_pool_dx_1_at(unsigned at, real *y, const real *a, const real *b)
+constexpr int max_pool_dx_2_blocks = max_pool_dx_blocks(max_pool_dx_2_size());
+DEVICE void max_pool_dx_2_at(unsigned at, real *y, const real *a, const real *b)
 {
-    max_pool_dx_at(at, y, a, b, max_pool_dx_1_size());
+    max_pool_dx_at(at, y, a, b, max_pool_dx_2_size());
 }
 
 constexpr int tanh_d_3_blocks = each_blocks(1474560);
@@ -502,30 +565,24 @@ DEVICE void tanh_d_3_at(unsigned i, real *y, const real *a, const real *b)
     y[i] = a[i] * (1 - b[i] * b[i]);
 }
 
-constexpr int parts_join_max_pool_dx_tanh_d_1_blocks = most(parts_join_1_blocks, max_pool_dx_1_blocks, tanh_d_3_blocks);
-KERNEL parts_join_max_pool_dx_tanh_d_1(real *a, const real *part, real *c, const real *d, const real *e)
+constexpr int max_pool_dx_tanh_d_2_blocks = most(max_pool_dx_2_blocks, tanh_d_3_blocks);
+KERNEL max_pool_dx_tanh_d_2(real *a, const real *b, const real *c)
 {
-    parts_join_1_body(a, part);
+    launch_wait();
     FOR_EACH(at, 1474560) {
-        max_pool_dx_1_at(at, c, d, e);
-        tanh_d_3_at(at, c, c, d);
+        max_pool_dx_2_at(at, a, b, c);
+        tanh_d_3_at(at, a, a, b);
     }
 }
 
 constexpr int sum_to_parts_1_blocks = 240;
-KERNEL sum_to_parts_1(real *part, const real *a)
+DEVICE void sum_to_parts_1_body(real *part, const real *a)
 {
     block_sum_parts(part, 20, 73728, 12, [=](int at, int of) {
         const int j = at;
         const int i = of / 576, k = of % 576;
         return a[i * 11520 + j * 576 + k];
     });
-}
-
-constexpr int parts_join_2_blocks = each_blocks(20);
-DEVICE void parts_join_2_body(real *y, const real *part)
-{
-    parts_join(y, part, 20, 12, true);
 }
 
 SIZE Conv conv2d_dw_parts_2_size()
@@ -539,71 +596,55 @@ DEVICE void conv2d_dw_parts_2_body(real *part, const real *a, const real *b)
     conv2d_dw_parts(part, a, b, conv2d_dw_parts_2_size(), RT_TILE_32_32, 256);
 }
 
-constexpr int parts_join_conv2d_dw_parts_1_blocks = parts_join_2_blocks + conv2d_dw_parts_2_blocks;
-KERNEL parts_join_conv2d_dw_parts_1(real *a, const real *part, real *c, const real *d, const real *e)
+constexpr int sum_to_parts_conv2d_dw_parts_1_blocks = most(sum_to_parts_1_blocks, conv2d_dw_parts_2_blocks);
+KERNEL sum_to_parts_conv2d_dw_parts_1(real *part, const real *b, real *c, const real *d)
 {
-    parts_join_2_body(a, part);
-    conv2d_dw_parts_2_body(c, d, e);
+    launch_wait();
+    sum_to_parts_1_body(part, b);
+    conv2d_dw_parts_2_body(c, d, b);
 }
 
-constexpr int parts_join_3_blocks = each_blocks(500);
-KERNEL parts_join_3(real *y, const real *part)
+constexpr int parts_join_8_blocks = each_blocks(20);
+DEVICE void parts_join_8_body(real *y, const real *part)
+{
+    parts_join(y, part, 20, 12, true);
+}
+
+constexpr int parts_join_9_blocks = each_blocks(500);
+DEVICE void parts_join_9_body(real *y, const real *part)
 {
     parts_join(y, part, 500, 256, true);
+}
+
+constexpr int parts_join_10_blocks = most(parts_join_8_blocks, parts_join_9_blocks);
+KERNEL parts_join_10(real *a, const real *part, real *c, const real *d)
+{
+    launch_wait();
+    parts_join_8_body(a, part);
+    parts_join_9_body(c, d);
 }
 
 constexpr int tanh_4_blocks = each_blocks(1474560);
 KERNEL tanh_4(real *y, const real *a, const real *b)
 {
+    launch_wait();
     FOR_EACH(at, 1474560) {
         const int i = at / 11520, j = at / 576 % 20, k = at % 576;
         y[i * 11520 + j * 576 + k] = s_tanh((a[i * 11520 + j * 576 + k] + b[j]));
     }
 }
 
-constexpr int tanh_5_blocks = each_blocks(409600);
-KERNEL tanh_5(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 409600) {
-        const int i = at / 3200, j = at / 64 % 50, k = at % 64;
-        y[i * 3200 + j * 64 + k] = s_tanh((a[i * 3200 + j * 64 + k] + b[j]));
-    }
-}
-
-constexpr int tanh_6_blocks = each_blocks(64000);
-KERNEL tanh_6(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 64000) {
-        const int i = at / 500, j = at % 500;
-        y[i * 500 + j] = s_tanh((a[i * 500 + j] + b[j]));
-    }
-}
-
-constexpr int bias_2_blocks = each_blocks(1280);
-KERNEL bias_2(real *y, const real *a, const real *b)
-{
-    FOR_EACH(at, 1280) {
-        const int i = at / 10, j = at % 10;
-        y[i * 10 + j] = (a[i * 10 + j] + b[j]);
-    }
-}
-
 constexpr int update_1_blocks = 426;
 KERNEL update_1(const Rt *r, bool from_grad)
 {
+    launch_wait();
     update(r, update_rows, 8, 426, from_grad, 0, update_sgd);
-}
-
-constexpr int dense_bias_1_blocks = most(dense_2_blocks, bias_1_blocks);
-KERNEL dense_bias_1(real *a, const real *b, const real *c, const real *d)
-{
-    dense_2_body(a, b, c);
-    bias_1_body(a, a, d);
 }
 
 constexpr int softmax_cross_entropy_accuracy_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_1(real *a, const real *b, const int32_t *c, real *d)
 {
+    launch_wait();
     softmax_cross_entropy_1_body(a, b, c);
     accuracy_1_body(d, b, c);
 }
@@ -617,6 +658,7 @@ DEVICE void rt_output_1_body(const Rt *r, int first, const real *a)
 constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_output_1_blocks);
 KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, const real *h)
 {
+    launch_wait();
     rt_metric_1_body(a, unit, metric, first, e);
     rt_metric_1_body(a, unit, f, first, g);
     rt_output_1_body(a, first, h);
@@ -649,27 +691,27 @@ static void train_slice(const Rt *r, char *t, int unit)
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
+    LAUNCH(conv2d_parts_1, APART(real) + 256, LOCAL(real, H), FIXED(real, CONV2_WEIGHT));
     /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(conv2d_tanh_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT),
-        FIXED(real, CONV2_BIAS));
+    LAUNCH(parts_join_tanh_1, LOCAL(real, CONV2), APART(real) + 256, FIXED(real, CONV2_BIAS));
     /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, H_2), LOCAL(real, CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
+    LAUNCH(dense_parts_1, APART(real) + 819456, LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT));
     /* tanh h: (N, 500) -> (N, 500) */
-    LAUNCH(dense_tanh_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT),
-        FIXED(real, DENSE1_BIAS));
+    LAUNCH(parts_join_tanh_2, LOCAL(real, DENSE1), APART(real) + 819456, FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
     /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
+    LAUNCH(dense_parts_2, APART(real) + 256, LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* bias dense2: (N, 10) -> (N, 10) */
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
     /* label label: (N) */
-    LAUNCH(dense_bias_rt_labels_1, LOCAL(real, DENSE2), LOCAL(real, DENSE1),
-        FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS), LOCAL(int32_t, LABEL), r->there,
-        first);
+    LAUNCH(parts_join_bias_rt_labels_1, LOCAL(real, DENSE2), APART(real) + 256,
+        FIXED(real, DENSE2_BIAS), LOCAL(int32_t, LABEL), r->there, first);
     /* softmax_cross_entropy dense2: (N, 10) -> (N) */
     /* accuracy dense2: (N, 10) -> (N) */
     /* softmax_cross_entropy_dx ddense2: (N, 10) -> (N, 10) */
@@ -692,31 +734,36 @@ static void train_slice(const Rt *r, char *t, int unit)
     /* sum_to ddense1.bias: (N, 500) -> (500) */
     /* dense_dx dense1: (N, 500) -> (N, 800)   800.0 kFLOP a sample */
     /* dense_dw ddense1.weight: (N, 800) -> (500, 800)   800.0 kFLOP a sample */
+    LAUNCH(sum_to_dense_dx_parts_dense_dw_1, PARTIAL(real, DDENSE1_BIAS, 2112), LOCAL(real, DH),
+        APART(real) + 5376, FIXED(real, DENSE1_WEIGHT), PARTIAL(real, DDENSE1_WEIGHT, 1600064),
+        LOCAL(real, H_2));
+    LAUNCH(parts_join_4, LOCAL(real, D_DENSE_DX), APART(real) + 5376);
 
     /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* max_pool_dx conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
     /* tanh_d dconv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(sum_to_dense_dx_dense_dw_more_1, PARTIAL(real, DDENSE1_BIAS, 2112), LOCAL(real, DH),
-        LOCAL(real, D_DENSE_DX), FIXED(real, DENSE1_WEIGHT), PARTIAL(real, DDENSE1_WEIGHT, 1600064),
-        LOCAL(real, H_2), LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2));
+    LAUNCH(max_pool_dx_tanh_d_1, LOCAL(real, D_MAX_POOL_DX), LOCAL(real, CONV2),
+        LOCAL(real, D_DENSE_DX));
     /* sum_to dconv2.bias: (N, 50, 8, 8) -> (50) */
     /* conv2d_dx dh: (N, 50, 8, 8) -> (N, 20, 12, 12)   3.20 MFLOP a sample */
     /* conv2d_dw dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)   3.20 MFLOP a sample */
-    LAUNCH(sum_to_conv2d_dx_conv2d_dw_parts_1, PARTIAL(real, DCONV2_BIAS, 320),
-        LOCAL(real, D_MAX_POOL_DX), LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT), APART(real) + 256,
-        LOCAL(real, H));
+    LAUNCH(sum_to_conv2d_dx_parts_conv2d_dw_parts_1, PARTIAL(real, DCONV2_BIAS, 320),
+        LOCAL(real, D_MAX_POOL_DX), APART(real) + 256, FIXED(real, CONV2_WEIGHT),
+        APART(real) + 737536, LOCAL(real, H));
+    LAUNCH(parts_join_7, LOCAL(real, DH_2), APART(real) + 256, PARTIAL(real, DCONV2_WEIGHT, 100096),
+        APART(real) + 737536);
 
     /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
     /* max_pool_dx conv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
     /* tanh_d dconv1: (N, 20, 24, 24) -> (N, 20, 24, 24) */
-    LAUNCH(parts_join_max_pool_dx_tanh_d_1, PARTIAL(real, DCONV2_WEIGHT, 100096), APART(real) + 256,
-        LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, CONV1), LOCAL(real, DH_2));
+    LAUNCH(max_pool_dx_tanh_d_2, LOCAL(real, D_MAX_POOL_DX_2), LOCAL(real, CONV1),
+        LOCAL(real, DH_2));
     /* sum_to dconv1.bias: (N, 20, 24, 24) -> (20) */
-    LAUNCH(sum_to_parts_1, APART(real), LOCAL(real, D_MAX_POOL_DX_2));
     /* conv2d_dw dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)   576.0 kFLOP a sample */
-    LAUNCH(parts_join_conv2d_dw_parts_1, PARTIAL(real, DCONV1_BIAS, 192), APART(real),
-        APART(real) + 256, LOCAL(real, IMAGE), LOCAL(real, D_MAX_POOL_DX_2));
-    LAUNCH(parts_join_3, PARTIAL(real, DCONV1_WEIGHT, 2112), APART(real) + 256);
+    LAUNCH(sum_to_parts_conv2d_dw_parts_1, APART(real), LOCAL(real, D_MAX_POOL_DX_2),
+        APART(real) + 256, LOCAL(real, IMAGE));
+    LAUNCH(parts_join_10, PARTIAL(real, DCONV1_BIAS, 192), APART(real),
+        PARTIAL(real, DCONV1_WEIGHT, 2112), APART(real) + 256);
 }
 
 /* After a loss that is not finite: the forward pass again, up to the first value that is not. */
@@ -749,11 +796,12 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
-    LAUNCH(conv2d_2, LOCAL(real, CONV2), LOCAL(real, H), FIXED(real, CONV2_WEIGHT));
+    LAUNCH(conv2d_parts_1, APART(real) + 128256, LOCAL(real, H),
+        FIXED(real, CONV2_WEIGHT)); LAUNCH(parts_join_1, LOCAL(real, CONV2), APART(real) + 128256);
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 4;
     /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(tanh_5, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
+    LAUNCH(tanh_2, LOCAL(real, CONV2), LOCAL(real, CONV2), FIXED(real, CONV2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, CONV2), 409600))
         return 5;
     /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
@@ -763,21 +811,24 @@ static int nonfinite_0(const Rt *r, char *t, int unit)
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
-    LAUNCH(dense_1, LOCAL(real, DENSE1), LOCAL(real, H_2), FIXED(real, DENSE1_WEIGHT));
+    LAUNCH(dense_parts_1, APART(real) + 256, LOCAL(real, H_2),
+        FIXED(real, DENSE1_WEIGHT)); LAUNCH(parts_join_2, LOCAL(real, DENSE1), APART(real) + 256);
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 7;
     /* tanh h: (N, 500) -> (N, 500) */
-    LAUNCH(tanh_6, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
+    LAUNCH(tanh_3, LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE1), 64000))
         return 8;
 
     /* lenet.tn:11  return dense(h, classes) */
     /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
-    LAUNCH(dense_2, LOCAL(real, DENSE2), LOCAL(real, DENSE1), FIXED(real, DENSE2_WEIGHT));
+    LAUNCH(dense_parts_2, APART(real) + 256256, LOCAL(real, DENSE1),
+        FIXED(real, DENSE2_WEIGHT)); LAUNCH(parts_join_3, LOCAL(real, DENSE2),
+        APART(real) + 256256);
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 9;
     /* bias dense2: (N, 10) -> (N, 10) */
-    LAUNCH(bias_2, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
+    LAUNCH(bias_1, LOCAL(real, DENSE2), LOCAL(real, DENSE2), FIXED(real, DENSE2_BIAS));
     if (!rt_cuda_finite(LOCAL(real, DENSE2), 1280))
         return 10;
 
@@ -832,27 +883,28 @@ static void test_slice(const Rt *r, char *t, int unit)
 
     /* lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
     /* conv2d conv2: (N, 20, 12, 12) -> (N, 50, 8, 8)   3.20 MFLOP a sample */
+    LAUNCH(conv2d_parts_1, APART(real) + 256, LOCAL(real, TEST_H), FIXED(real, CONV2_WEIGHT));
     /* tanh conv2: (N, 50, 8, 8) -> (N, 50, 8, 8) */
-    LAUNCH(conv2d_tanh_2, LOCAL(real, TEST_CONV2), LOCAL(real, TEST_H), FIXED(real, CONV2_WEIGHT),
-        FIXED(real, CONV2_BIAS));
+    LAUNCH(parts_join_tanh_1, LOCAL(real, TEST_CONV2), APART(real) + 256, FIXED(real, CONV2_BIAS));
     /* max_pool h: (N, 50, 8, 8) -> (N, 50, 4, 4) */
     LAUNCH(max_pool_2, LOCAL(real, TEST_H_2), LOCAL(real, TEST_CONV2));
 
     /* lenet.tn:10  h = flatten(h) |> dense(500) |> tanh */
     /* dense dense1: (N, 800) -> (N, 500)   800.0 kFLOP a sample */
+    LAUNCH(dense_parts_1, APART(real) + 819456, LOCAL(real, TEST_H_2), FIXED(real, DENSE1_WEIGHT));
     /* tanh h: (N, 500) -> (N, 500) */
-    LAUNCH(dense_tanh_1, LOCAL(real, TEST_DENSE1), LOCAL(real, TEST_H_2),
-        FIXED(real, DENSE1_WEIGHT), FIXED(real, DENSE1_BIAS));
+    LAUNCH(parts_join_tanh_2, LOCAL(real, TEST_DENSE1), APART(real) + 819456,
+        FIXED(real, DENSE1_BIAS));
 
     /* lenet.tn:11  return dense(h, classes) */
     /* dense dense2: (N, 500) -> (N, 10)   10.0 kFLOP a sample */
+    LAUNCH(dense_parts_2, APART(real) + 256, LOCAL(real, TEST_DENSE1), FIXED(real, DENSE2_WEIGHT));
     /* bias dense2: (N, 10) -> (N, 10) */
-    LAUNCH(dense_bias_1, LOCAL(real, TEST_DENSE2), LOCAL(real, TEST_DENSE1),
-        FIXED(real, DENSE2_WEIGHT), FIXED(real, DENSE2_BIAS));
 
     /* lenet.tn:16  loss      = softmax_cross_entropy */
     /* label label: (N) */
-    LAUNCH(rt_labels_1, LOCAL(int32_t, TEST_LABEL), r->there, first);
+    LAUNCH(parts_join_bias_rt_labels_1, LOCAL(real, TEST_DENSE2), APART(real) + 256,
+        FIXED(real, DENSE2_BIAS), LOCAL(int32_t, TEST_LABEL), r->there, first);
     /* softmax_cross_entropy dense2: (N, 10) -> (N) */
     /* accuracy dense2: (N, 10) -> (N) */
     LAUNCH(softmax_cross_entropy_accuracy_1, LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY),
@@ -955,7 +1007,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 431080, .flops_per_sample = 13182000,
-    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 21631744, .grad_bytes = 1724608, .fused_update = true,
+    .fixed_bytes = 3450240, .shard_bytes = 1725120, .thread_bytes = 24580864, .grad_bytes = 1724608, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 8, .sum = sums, .nsum = 8, .ngradient = 8,

@@ -5,8 +5,8 @@
  *
  * Forward and dx are products: columns are positions of all images, and the depth is the taps of a
  * filter.  The matrix with the window of each position is never stored; its addresses are computed
- * (implicit GEMM).  The gradient of the filters is a product too, with its sums in parts
- * (parts.cuh).  In groups with few filters, a tile of a product would be nearly empty.  There a
+ * (implicit GEMM).  The gradient of the filters is a product too.  Products with few blocks have
+ * their sums in parts (parts.cuh).  In groups with few filters, a tile of a product would be nearly empty.  There a
  * block takes one filter and input channel, its threads divide the positions, and their sums are
  * added in the order of threads.cuh.
  */
@@ -94,39 +94,45 @@ SIZE int conv2d_blocks(Conv c)
 
 /* Rows: a group's filters.  Columns: positions (n, oy, ox).  Depth: taps (i, r, s), in w's
  * order. */
-DEVICE void conv2d_part(unsigned block, real *y, const real *x, const real *w, Conv c)
+DEVICE auto conv2d_filters(const real *w, Conv c, int group)
+{
+    const int o0 = group * conv_outputs(c);
+    return operand<ALONG_K>([=](int o) { return kept(w + conv_w(c, o0 + o, 0, 0)); },
+                            [=](int tap) {
+                                return c.last ? conv_w(c, 0, tap / (c.r * c.s), tap % (c.r * c.s))
+                                              : (int64_t)tap;
+                            },
+                            [](const real *filter, int64_t tap) {
+                                return Number<real>{filter + tap, true};
+                            });
+}
+DEVICE auto conv2d_windows(const real *x, Conv c, int group)
+{
+    const int i0 = group * conv_inputs(c);
+    return operand<ALONG_RESULT>([=](int at) { return conv_from(x, conv_position(c, at)); },
+                                 [=](int tap) {
+                                     return conv_tap(c, i0 + tap / (c.r * c.s), tap % (c.r * c.s));
+                                 },
+                                 [=](ConvPlace<const real *> at, ConvPlace<int64_t> tap) {
+                                     return conv_number(c, at, tap);
+                                 });
+}
+/* The index in y of a filter and a position. */
+DEVICE int64_t conv2d_index(Conv c, int group, int o, int at)
+{
+    return conv_y(c, at / (c.oh * c.ow), group * conv_outputs(c) + o, at % (c.oh * c.ow));
+}
+DEVICE void conv2d_block(unsigned block, real *y, const real *x, const real *w, Conv c)
 {
     const int blocks = product_blocks(conv_outputs(c), c.n * c.oh * c.ow), group = block / blocks;
-    const int taps = conv_inputs(c) * c.r * c.s, o0 = group * conv_outputs(c),
-              i0 = group * conv_inputs(c);
-
-    const auto filters =
-        operand<ALONG_K>([=](int o) { return kept(w + conv_w(c, o0 + o, 0, 0)); },
-                         [=](int tap) {
-                             return c.last ? conv_w(c, 0, tap / (c.r * c.s), tap % (c.r * c.s))
-                                           : tap;
-                         },
-                         [](const real *filter, int64_t tap) {
-                             return Number<real>{filter + tap, true};
-                         });
-    const auto windows =
-        operand<ALONG_RESULT>([=](int at) { return conv_from(x, conv_position(c, at)); },
-                              [=](int tap) {
-                                  return conv_tap(c, i0 + tap / (c.r * c.s), tap % (c.r * c.s));
-                              },
-                              [=](ConvPlace<const real *> at, ConvPlace<int64_t> tap) {
-                                  return conv_number(c, at, tap);
-                              });
-    product(block % blocks, conv_outputs(c), c.n * c.oh * c.ow, taps, filters, windows,
-            [=](int o, int at, real sum, int) {
-                const int n = at / (c.oh * c.ow), place = at % (c.oh * c.ow);
-                y[conv_y(c, n, o0 + o, place)] = sum;
-            });
+    product(block % blocks, conv_outputs(c), c.n * c.oh * c.ow, conv_inputs(c) * c.r * c.s,
+            conv2d_filters(w, c, group), conv2d_windows(x, c, group),
+            [=](int o, int at, real sum, int) { y[conv2d_index(c, group, o, at)] = sum; });
 }
 DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
 {
     FOR_BLOCKS(block, conv2d_blocks(c))
-        conv2d_part(block, y, x, w, c);
+        conv2d_block(block, y, x, w, c);
 }
 
 /* The operations after a convolution, in place: y = y + the channel's b + a (nullptr: nothing),
@@ -148,25 +154,26 @@ DEVICE void conv2d_rest(Y *y, const B *b, const A *a, int count, int channels, i
 
 SIZE int conv2d_dx_blocks(Conv c)
 {
-    return c.groups * product_blocks(conv_inputs(c), c.n * c.h * c.w);
+    return c.groups * product_blocks(conv_inputs(c), c.n * c.h * c.w, RT_TILE_DX);
 }
 
 /* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy uses
  * tap r at output (iy + pad - r dil) / stride if that is whole. */
-DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *dy, Conv c)
+DEVICE auto conv2d_dx_filters(const real *w, Conv c, int group)
 {
-    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w), group = block / blocks;
-    const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
-
-    const auto filters =
-        operand<ALONG_K>([=](int i) { return kept(w + conv_w(c, o0, i, 0)); },
-                         [=](int tap) {
-                             return conv_w(c, tap / (c.r * c.s), 0, tap % (c.r * c.s));
-                         },
-                         [](const real *channel, int64_t tap) {
-                             return Number<real>{channel + tap, true};
-                         });
-    const auto outputs = operand<ALONG_RESULT>(
+    const int o0 = group * conv_outputs(c);
+    return operand<ALONG_K>([=](int i) { return kept(w + conv_w(c, o0, i, 0)); },
+                            [=](int tap) {
+                                return conv_w(c, tap / (c.r * c.s), 0, tap % (c.r * c.s));
+                            },
+                            [](const real *channel, int64_t tap) {
+                                return Number<real>{channel + tap, true};
+                            });
+}
+DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group)
+{
+    const int o0 = group * conv_outputs(c);
+    return operand<ALONG_RESULT>(
         [=](int at) {
             const int n = at / (c.h * c.w), y = at / c.w % c.h + c.pad_h, x = at % c.w + c.pad_w;
             return ConvPlace<const real *>{kept(dy + conv_y(c, n, o0, 0)), y, x};
@@ -182,16 +189,26 @@ DEVICE void conv2d_dx_part(unsigned block, real *dx, const real *w, const real *
                                left % c.stride_w == 0 && oy < c.oh && ox < c.ow;
             return Number<real>{pixel.at + tap.at + conv_y(c, 0, 0, oy * c.ow + ox), meets};
         });
-    product(block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s, filters,
-            outputs, [=](int i, int at, real sum, int) {
-                const int n = at / (c.h * c.w), place = at % (c.h * c.w);
-                dx[conv_x(c, n, i0 + i, place)] = sum;
-            });
+}
+/* The index in dx of an input channel and a pixel. */
+DEVICE int64_t conv2d_dx_index(Conv c, int group, int i, int at)
+{
+    return conv_x(c, at / (c.h * c.w), group * conv_inputs(c) + i, at % (c.h * c.w));
+}
+DEVICE void conv2d_dx_block(unsigned block, real *dx, const real *w, const real *dy, Conv c)
+{
+    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w, RT_TILE_DX),
+              group = block / blocks;
+    product(
+        block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
+        conv2d_dx_filters(w, c, group), conv2d_dx_outputs(dy, c, group),
+        [=](int i, int at, real sum, int) { dx[conv2d_dx_index(c, group, i, at)] = sum; },
+        RT_TILE_DX);
 }
 DEVICE void conv2d_dx(real *dx, const real *w, const real *dy, Conv c)
 {
     FOR_BLOCKS(block, conv2d_dx_blocks(c))
-        conv2d_dx_part(block, dx, w, dy, c);
+        conv2d_dx_block(block, dx, w, dy, c);
 }
 
 /* ------------------------------------------------------------------------------- dw */

@@ -1,8 +1,8 @@
-/* parts.cuh -- gradients of weights and biases whose sums are long: over the samples of a batch, or
- * over the pixels of all its images.
+/* parts.cuh -- products with few results and long sums: gradients of weights and biases, whose sums
+ * go over all samples or pixels of a batch; layers with many channels and small images.
  *
- * There are few results, so one block for each tile of them would leave most of a GPU idle.
- * Several blocks take a part of the sum each.  The compiler chooses tile and parts (rt_split in
+ * One block for each tile of the results would leave most of a GPU idle.  Several blocks take a
+ * part of the sum each.  The compiler chooses tile and parts (rt_split in
  * constants.h).  The parts are stored one after another, and a second launch adds them in order.
  *
  *   part (parts, results)
@@ -10,11 +10,11 @@
 #ifndef CUDA_PARTS_CUH
 #define CUDA_PARTS_CUH
 
-/* Computes block `block` of the m x n results by product_of, over one part of the k steps.  stride:
- * numbers from one part to the next. */
-template <class A, class B>
+/* Computes block `block` of the m x n results by product_of, over one part of the k steps.
+ * index(i, j): the place of a result; stride: numbers from one part to the next. */
+template <class A, class B, class Index>
 DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, int k, RtSplit split,
-                         A a, B b)
+                         A a, B b, Index index)
 {
     const int tiles = (int)rt_tile_blocks(split.tile, m, n), p = block / tiles,
               each = ceil_div(k, split.parts), first = p * each,
@@ -22,7 +22,7 @@ DEVICE void product_part(int block, real *part, int64_t stride, int m, int n, in
     real *const to = part + p * stride;
     for_tile(split.tile, [=]<int tile>() {
         product_of<tile>(block % tiles, m, n, first, end, a, b,
-                         [=](int i, int j, real sum, int) { to[(int64_t)i * n + j] = sum; });
+                         [=](int i, int j, real sum, int) { to[index(i, j)] = sum; });
     });
 }
 
@@ -57,9 +57,36 @@ DEVICE void block_sum_parts(real *part, int kept, int summed, int parts, Value v
     }
 }
 
+/* The index of a result in a row-major matrix. */
+DEVICE auto matrix_index(int width)
+{
+    return [=](int i, int j) { return (int64_t)i * width + j; };
+}
+
 /* ------------------------------------------------------------------------------- dense layers */
 
-/* dw[o][k] = sum over n of dy[n][o] x[n][k] */
+/* Each function as its namesake in dense.cuh.  Gradients of weights take the last blocks of a launch,
+ * and run beside dx. */
+SIZE int dense_parts_blocks(Dense d, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, d.n, d.o) * parts;
+}
+DEVICE void dense_parts(real *part, const real *x, const real *w, Dense d, int tile, int parts)
+{
+    FOR_BLOCKS(block, dense_parts_blocks(d, tile, parts))
+        product_part(block, part, (int64_t)d.n * d.o, d.n, d.o, d.k, RtSplit{tile, parts},
+                     matrix<ALONG_K>(x, d.k), matrix<ALONG_K>(w, d.k), matrix_index(d.o));
+}
+SIZE int dense_dx_parts_blocks(Dense d, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, d.n, d.k) * parts;
+}
+DEVICE void dense_dx_parts(real *part, const real *w, const real *dy, Dense d, int tile, int parts)
+{
+    FOR_BLOCKS(block, dense_dx_parts_blocks(d, tile, parts))
+        product_part(block, part, (int64_t)d.n * d.k, d.n, d.k, d.o, RtSplit{tile, parts},
+                     matrix<ALONG_K>(dy, d.o), matrix<ALONG_RESULT>(w, d.k), matrix_index(d.k));
+}
 SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
 {
     return (int)rt_tile_blocks(tile, d.o, d.k) * parts;
@@ -68,23 +95,63 @@ DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, i
 {
     FOR_BLOCKS_LAST(block, dense_dw_parts_blocks(d, tile, parts))
         product_part(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
-                     matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k));
+                     matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k),
+                     matrix_index(d.k));
 }
 
 /* ------------------------------------------------------------------------------- convolutions */
 
-/* The sizes of the product for one group: filters, numbers of a filter, positions of all images. */
+/* Forward and dx: each function as its namesake in conv.cuh. */
+SIZE int conv2d_group_parts(Conv c, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, conv_outputs(c), c.n * c.oh * c.ow) * parts;
+}
+SIZE int conv2d_parts_blocks(Conv c, int tile, int parts)
+{
+    return c.groups * conv2d_group_parts(c, tile, parts);
+}
+DEVICE void conv2d_parts(real *part, const real *x, const real *w, Conv c, int tile, int parts)
+{
+    FOR_BLOCKS(block, conv2d_parts_blocks(c, tile, parts)) {
+        const int blocks = conv2d_group_parts(c, tile, parts), group = block / blocks;
+        product_part(block % blocks, part, (int64_t)c.n * c.o * c.oh * c.ow, conv_outputs(c),
+                     c.n * c.oh * c.ow, conv_inputs(c) * c.r * c.s, RtSplit{tile, parts},
+                     conv2d_filters(w, c, group), conv2d_windows(x, c, group),
+                     [=](int o, int at) { return conv2d_index(c, group, o, at); });
+    }
+}
+SIZE int conv2d_dx_group_parts(Conv c, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, conv_inputs(c), c.n * c.h * c.w) * parts;
+}
+SIZE int conv2d_dx_parts_blocks(Conv c, int tile, int parts)
+{
+    return c.groups * conv2d_dx_group_parts(c, tile, parts);
+}
+DEVICE void conv2d_dx_parts(real *part, const real *w, const real *dy, Conv c, int tile, int parts)
+{
+    FOR_BLOCKS(block, conv2d_dx_parts_blocks(c, tile, parts)) {
+        const int blocks = conv2d_dx_group_parts(c, tile, parts), group = block / blocks;
+        product_part(block % blocks, part, (int64_t)c.n * c.c * c.h * c.w, conv_inputs(c),
+                     c.n * c.h * c.w, conv_outputs(c) * c.r * c.s, RtSplit{tile, parts},
+                     conv2d_dx_filters(w, c, group), conv2d_dx_outputs(dy, c, group),
+                     [=](int i, int at) { return conv2d_dx_index(c, group, i, at); });
+    }
+}
+
+/* The sizes of the product of dw for one group: filters, numbers of a filter, positions of all
+ * images. */
 SIZE int conv2d_dw_columns(Conv c)
 {
     return conv_inputs(c) * c.r * c.s;
 }
-SIZE int conv2d_dw_group_blocks(Conv c, int tile, int parts)
+SIZE int conv2d_dw_group_parts(Conv c, int tile, int parts)
 {
     return (int)rt_tile_blocks(tile, conv_outputs(c), conv2d_dw_columns(c)) * parts;
 }
 SIZE int conv2d_dw_parts_blocks(Conv c, int tile, int parts)
 {
-    return c.groups * conv2d_dw_group_blocks(c, tile, parts);
+    return c.groups * conv2d_dw_group_parts(c, tile, parts);
 }
 
 /* dw[o][i][r][s] = sum over (n, oy, ox) of dy[n][o][oy][ox] x[n][i][iy][ix].  Rows: a group's
@@ -95,7 +162,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
                            RtSplit split)
 {
     const int places = c.oh * c.ow, columns = conv2d_dw_columns(c), k = c.n * places,
-              blocks = conv2d_dw_group_blocks(c, split.tile, split.parts), group = block / blocks;
+              blocks = conv2d_dw_group_parts(c, split.tile, split.parts), group = block / blocks;
     const int o0 = group * conv_outputs(c), i0 = group * conv_inputs(c);
 
     const auto outputs =
@@ -113,7 +180,7 @@ DEVICE void conv2d_dw_part(unsigned block, real *part, const X *x, const D *dy, 
         [=](int at) { return conv_position(c, at); },
         [=](ConvPlace<const X *> tap, ConvPlace<int64_t> at) { return conv_number(c, tap, at); });
     product_part(block % blocks, part + (int64_t)o0 * columns, (int64_t)c.o * columns,
-                 conv_outputs(c), columns, k, split, outputs, windows);
+                 conv_outputs(c), columns, k, split, outputs, windows, matrix_index(columns));
 }
 template <class X, class D>
 DEVICE void conv2d_dw_parts(real *part, const X *x, const D *dy, Conv c, int tile, int parts)

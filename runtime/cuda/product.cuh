@@ -6,8 +6,8 @@
  * are asynchronous, and the next strips are on their way while the threads multiply: a strip costs
  * one barrier, and a wait only if the copies take longer than the arithmetic.
  *
- * A thread keeps up to 4 x 8 sums in registers.  In large tiles it reads, for each step of k,
- * adjacent rows and adjacent columns with loads of 16 bytes: 3 of them for 32 multiply-adds.  In
+ * A thread keeps up to 8 x 8 sums in registers.  In large tiles it reads, for each step of k,
+ * adjacent rows and adjacent columns with loads of 16 bytes: 4 of them for 64 multiply-adds.  In
  * small tiles a load of 16 bytes brings four steps of one row or column.  The 32 threads of a warp
  * form 4 rows of 8, so that these loads read few different addresses.  k goes in order, one FMA
  * after another: the bits depend on k only, not on the tile.
@@ -35,22 +35,24 @@ template <int tile> struct Tile {
     static constexpr int run = along_k ? 1 : 4; /* adjacent rows, and columns, of a thread */
 };
 
-SIZE int product_tile(int m, int n)
+/* first: the largest tile that may be used. */
+SIZE int product_tile(int m, int n, int first = 0)
 {
 #ifdef RT_PERSISTENT
-    return rt_tile(RT_TILE_ONE_LAUNCH, m, n);
+    return rt_tile(RT_TILE_ONE_LAUNCH > first ? RT_TILE_ONE_LAUNCH : first, m, n);
 #else
-    return rt_tile(0, m, n);
+    return rt_tile(first, m, n);
 #endif
 }
 /* The number of results of a thread. */
-SIZE int product_each(int m, int n)
+SIZE int product_each(int m, int n, int first = 0)
 {
-    return RT_TILE_ROWS(product_tile(m, n)) * RT_TILE_COLUMNS(product_tile(m, n)) / THREADS;
+    const int tile = product_tile(m, n, first);
+    return RT_TILE_ROWS(tile) * RT_TILE_COLUMNS(tile) / THREADS;
 }
-SIZE int product_blocks(int m, int n)
+SIZE int product_blocks(int m, int n, int first = 0)
 {
-    return (int)rt_tile_blocks(product_tile(m, n), m, n);
+    return (int)rt_tile_blocks(product_tile(m, n, first), m, n);
 }
 
 /* The 4 x 8 lanes of a warp.  Lanes i and i ^ 1 have the same column, lanes i and i ^ 2 the same
@@ -342,6 +344,8 @@ DEVICE void product_of(int block, int m, int n, int first, int k, A a, B b, Writ
 template <class F> DEVICE void for_tile(int tile, F f)
 {
     switch (tile) {
+    case RT_TILE_128_128:
+        return f.template operator()<RT_TILE_128_128>();
     case RT_TILE_64_128:
         return f.template operator()<RT_TILE_64_128>();
     case RT_TILE_32_128:
@@ -358,9 +362,9 @@ template <class F> DEVICE void for_tile(int tile, F f)
 /* a, b: operands, of rows and of columns; write(row, column, sum, slot); slot: which of the
  * thread's results this is (results.cuh); block: one of product_blocks(m, n). */
 template <class A, class B, class Write>
-DEVICE void product(int block, int m, int n, int k, A a, B b, Write write)
+DEVICE void product(int block, int m, int n, int k, A a, B b, Write write, int first = 0)
 {
-    for_tile(product_tile(m, n),
+    for_tile(product_tile(m, n, first),
              [=]<int tile>() { product_of<tile>(block, m, n, 0, k, a, b, write); });
 }
 

@@ -13,10 +13,11 @@
 /* ------------------------------------------------------------------------------- products */
 
 /* The tile of one block: f(row, column, slot). */
-template <class F> DEVICE void tile_results(unsigned block, int m, int n, int &slot, F f)
+template <class F>
+DEVICE void tile_results(unsigned block, int m, int n, int &slot, F f, int largest = 0)
 {
     const int first = slot;
-    for_tile(product_tile(m, n), [=]<int tile>() {
+    for_tile(product_tile(m, n, largest), [=]<int tile>() {
         using T = Tile<tile>;
         const int across = ceil_div(n, T::columns), m0 = block / across * T::rows,
                   n0 = block % across * T::columns;
@@ -27,7 +28,7 @@ template <class F> DEVICE void tile_results(unsigned block, int m, int n, int &s
                     f(row, column, first + i * T::across + j);
             }
     });
-    slot += product_each(m, n);
+    slot += product_each(m, n, largest);
 }
 
 /* y (rows, columns) */
@@ -65,13 +66,16 @@ template <class F> DEVICE void conv2d_results(Conv c, F f)
 }
 template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
 {
-    const int places = c.h * c.w, blocks = product_blocks(conv_inputs(c), c.n * places);
+    const int places = c.h * c.w, blocks = product_blocks(conv_inputs(c), c.n * places, RT_TILE_DX);
     int slot = 0;
     FOR_BLOCKS(block, conv2d_dx_blocks(c)) {
         const int i0 = block / blocks * conv_inputs(c);
-        tile_results(block % blocks, conv_inputs(c), c.n * places, slot, [=](int i, int at, int s) {
-            f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
-        });
+        tile_results(
+            block % blocks, conv_inputs(c), c.n * places, slot,
+            [=](int i, int at, int s) {
+                f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
+            },
+            RT_TILE_DX);
     }
 }
 

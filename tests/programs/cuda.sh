@@ -115,6 +115,9 @@ tiles() {
     shim parts "$cuda/parts.tn"
     same "gradients in parts" 5 "$(grep -cE 'dw_parts\(.*RT_TILE_16_16, [0-9]+\);' "$text")"
     steps parts
+    shim few "$cuda/few.tn"
+    same "outputs and dx in parts" 8 "$(grep -cE '(conv2d|dense)(_dx)?_parts\(.*RT_TILE_16_16, [0-9]+\);' "$work/few/few.cu")"
+    steps few
     [ "$CHECK_DEEP" = 0 ] || all="RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
     for tile in $all; do
         sed "s/RT_TILE_16_16/$tile/" "$text" > "$work/$tile.cu"

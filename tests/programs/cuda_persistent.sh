@@ -24,13 +24,13 @@ runs_as() { "$TENON" emit "$@" --to cuda --kernels=persistent | sed -n 's/^ \* .
 same "a small step" "one cluster of 16 blocks" "$(runs_as models/mlp.tn --batch 4)"
 same "a large step" "all blocks that fit on the GPU" "$(runs_as models/lenet.tn --batch 1024)"
 stages() { "$TENON" show "$@" --target cuda --kernels=persistent | sed -n 's/^ *\(.* barriers\) a step, .* FLOPs, .*/\1/p'; }
-same "LeNet" "44 stages and 14 barriers" "$(stages models/lenet.tn)"
-same "a ResNet" "355 stages and 147 barriers" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
+same "LeNet" "48 stages and 20 barriers" "$(stages models/lenet.tn)"
+same "a ResNet" "367 stages and 160 barriers" "$(stages models/resnet56_cifar10.tn --set model.depth=20)"
 same "an A100" "this GPU has no clusters" "$(runs_as models/mlp.tn --batch 4 --arch sm_80)"
 
 "$TENON" show models/mlp.tn --target cuda --kernels=persistent --batch 64 > "$work/said"
 grep -q "^a step of 64 samples on H200 (sm_90), f32, in one launch with other steps$" "$work/said" &&
-    grep -q "^      28 stages and 7 barriers a step, 64 steps a launch, .* FLOPs, " "$work/said" &&
+    grep -q "^      29 stages and 8 barriers a step, 64 steps a launch, .* FLOPs, " "$work/said" &&
     grep -q "^  Predicted for an H200, not measured: .* the program uses one cluster of 16 blocks.$" "$work/said" &&
     grep -q "^  Weights and states of 6 of 6 parameters stay on the chip through a launch: 56.1 KB a block.$" "$work/said" && ok || bad "what show says of it: $(cat "$work/said")"
 
@@ -198,7 +198,8 @@ many() {
     two norm1 "$work/norm1.tn"                        # the same with one shard, with barriers only where they are needed
     two sequence "$cuda/sequence.tn"                  # attention, clipped gradients
     two loops "$cuda/loops.tn"                        # loops over time
-    for name in geometry norm norm1 sync sequence loops; do equal $name --epochs 1; done
+    two few "$cuda/few.tn"                            # products with their sums in parts
+    for name in geometry norm norm1 sync sequence loops few; do equal $name --epochs 1; done
     two resnet models/resnet56_cifar10.tn --batch 6 --set model.depth=8
     equal resnet --data "$work/cifar" --epochs 1
     two double models/mlp.tn --batch 8 --dtype f64
