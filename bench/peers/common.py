@@ -91,6 +91,16 @@ DEEP = {
 
 
 @dataclass(frozen=True)
+class Gpt:
+    """Settings of models/gpt_char.tn, with dropout = 0."""
+    layers: int
+    heads: int
+    width: int
+    time: int
+    vocab: int = 65
+
+
+@dataclass(frozen=True)
 class Sequence:
     """A network of sequence_nets.py, sequence_jax.py and keras_step.py; tokens: its samples are numbers of words, not reals."""
     net: str
@@ -103,6 +113,7 @@ class Sequence:
     eps: float = 1e-7
     beta2: float = 0.999
     clip: float = 0.0                                 # limit for the gradient's norm
+    gpt: Gpt | None = None
 
 
 def lstm_shapes(inputs, width):
@@ -114,15 +125,22 @@ def transformer_shapes(width):
     return [*norm, *dense(3 * width, width), *dense(width, width), *norm, *dense(4 * width, width), *dense(width, 4 * width)]
 
 
-SEQUENCE_SHAPES = {                                   # shapes of the parameters in file order; gpt_char: 4 layers, 128 wide, context 64
+def gpt_shapes(g):
+    return [(g.vocab, g.width), (g.time, g.width), *g.layers * transformer_shapes(g.width), (g.width,), (g.width,)]
+
+
+SMALL_GPT, WHOLE_GPT = Gpt(layers=4, heads=4, width=128, time=64), Gpt(layers=6, heads=6, width=384, time=256)
+SEQUENCE_SHAPES = {                                   # shapes of the parameters in file order
     "lstm_synthetic": [*lstm_shapes(60, 128), (60, 128), (60,)],
     "lstm_imdb": [(20000, 128), *lstm_shapes(128, 128), (1, 128), (1,)],
-    "gpt_char": [(65, 128), (64, 128), *4 * transformer_shapes(128), (128,), (128,)],
+    "gpt_char": gpt_shapes(SMALL_GPT),
+    "gpt_char_whole": gpt_shapes(WHOLE_GPT),
 }
 SEQUENCES = {
     "lstm_synthetic": Sequence("lstm_synthetic", rmsprop=True, lr=0.01),
     "lstm_imdb": Sequence("lstm_imdb", tokens=True, dropout=0.5),
-    "gpt_char": Sequence("gpt_char", tokens=True, decay=0.1, beta2=0.99, clip=1.0),
+    "gpt_char": Sequence("gpt_char", tokens=True, decay=0.1, beta2=0.99, clip=1.0, gpt=SMALL_GPT),
+    "gpt_char_whole": Sequence("gpt_char_whole", tokens=True, decay=0.1, beta2=0.99, clip=1.0, gpt=WHOLE_GPT),
 }
 
 

@@ -5,7 +5,7 @@ Weights come in the order of common.SEQUENCE_SHAPES, as (outputs, inputs); XLA l
 import jax
 import jax.numpy as jnp
 
-HEADS, EPSILON = 4, 1e-5                              # the small setting of gpt_char
+EPSILON = 1e-5
 UNROLL = 8                                            # steps in a round of the loop
 
 
@@ -37,27 +37,27 @@ def norm(x, gain, shift):
     return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + EPSILON) * gain + shift
 
 
-def attention(p):
+def attention(p, heads):
     """p (N, T, 3 C) -> (N, T, C), each position over itself and those before."""
     n, t, c = p.shape[0], p.shape[1], p.shape[2] // 3
-    q, k, v = (jnp.swapaxes(part.reshape(n, t, HEADS, -1), 1, 2) for part in jnp.split(p, 3, 2))
-    score = jnp.where(jnp.tri(t, dtype=bool), q @ jnp.swapaxes(k, 2, 3) * (c // HEADS) ** -0.5, -jnp.inf)
+    q, k, v = (jnp.swapaxes(part.reshape(n, t, heads, -1), 1, 2) for part in jnp.split(p, 3, 2))
+    score = jnp.where(jnp.tri(t, dtype=bool), q @ jnp.swapaxes(k, 2, 3) * (c // heads) ** -0.5, -jnp.inf)
     return jnp.swapaxes(jax.nn.softmax(score) @ v, 1, 2).reshape(n, t, c)
 
 
-def gpt(weights, x):
+def gpt(weights, x, heads):
     tokens, position, *rest, gain, shift = weights
     h = tokens[x] + position
     for i in range(0, len(rest), 12):
         g1, s1, wqkv, bqkv, wo, bo, g2, s2, wide, bwide, narrow, bnarrow = rest[i:i + 12]
-        h = h + dense(attention(dense(norm(h, g1, s1), wqkv, bqkv)), wo, bo)
+        h = h + dense(attention(dense(norm(h, g1, s1), wqkv, bqkv), heads), wo, bo)
         h = h + dense(jax.nn.gelu(dense(norm(h, g2, s2), wide, bwide), approximate=False), narrow, bnarrow)
     return norm(h, gain, shift) @ tokens.T
 
 
 def forward(net, weights, x, key, dropout):
-    if net.net == "gpt_char":
-        return gpt(weights, x)
+    if net.gpt:
+        return gpt(weights, x, net.gpt.heads)
     before, after = jax.random.split(key)
     table, *rest = weights if net.tokens else (None, *weights)
     h = lstm(dropped(table[x], dropout, before) if net.tokens else x, *rest[:3])

@@ -68,13 +68,11 @@ class Block(nn.Module):
 
 
 class GptChar(nn.Module):
-    """4 layers, 4 heads, 128 wide, context 64: the small setting of the model file."""
-
-    def __init__(self, _dropout, width=128, layers=4, heads=4, context=64, vocab=65):
+    def __init__(self, g):
         super().__init__()
-        self.tokens, self.position = nn.Embedding(vocab, width), nn.Parameter(torch.zeros(context, width))
-        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
+        self.tokens, self.position = nn.Embedding(g.vocab, g.width), nn.Parameter(torch.zeros(g.time, g.width))
+        self.blocks = nn.ModuleList(Block(g.width, g.heads) for _ in range(g.layers))
+        self.norm = nn.LayerNorm(g.width)
 
     def forward(self, x):
         h = self.tokens(x) + self.position
@@ -91,12 +89,12 @@ class GptChar(nn.Module):
         return F.cross_entropy(output.flatten(0, 1), y.flatten())
 
 
-MODELS = {"lstm_synthetic": LstmSynthetic, "lstm_imdb": LstmImdb, "gpt_char": GptChar}
+LSTMS = {"lstm_synthetic": LstmSynthetic, "lstm_imdb": LstmImdb}
 
 
 def make(net, dropout, flat):
     """-> the module with the weights of `flat`, which holds them one after another."""
-    model = MODELS[net.net](dropout)
+    model = GptChar(net.gpt) if net.gpt else LSTMS[net.net](dropout)
     at = 0
     with torch.no_grad():
         for p in model.ordered():
