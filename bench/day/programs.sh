@@ -2,11 +2,14 @@
 #
 #   network NAME FILE DATA [OPTIONS]    a model and the options of its build.  DATA: mnist, cifar, or - for the model's own samples
 #   form NAME FORM [OPTIONS]            programs/NAME.FORM: this network with further options
-#   processor NAME FILE STEPS [OPTIONS] a program for the processors, whose steps part t measures by threads
+#   processor MODEL BATCH SECONDS WHEN PEERS [OPTIONS]
+#                                       a program for the processors, cpu/MODEL-BATCH, whose steps part t measures by threads.  SECONDS: how
+#                                       long with one thread; three steps at least.  WHEN: first, later or last, as one thread takes longer.
+#                                       PEERS, with commas: eager and cl (channels last) of PyTorch, the same on one thread (eager1, cl1), jax
 #
 # Part a compares the gradients and losses of each form with those of a processor in f64 (want/).  Forms in tf32, bf16 and f16 round;
 # their bounds stand in bench/day/run.
-all_programs() {
+gpu_programs() {
     local op
     network lenet models/lenet.tn mnist --batch 64
     form lenet own; form lenet cudnn --kernels=cudnn; form lenet tf32 --dtype tf32; form lenet bf16 --dtype bf16; form lenet f16 --dtype f16
@@ -27,7 +30,23 @@ all_programs() {
         form "op_$op" own
         case $op in conv2d | dense | matmul | lstm | gru | rnn | causal_attention | batch_norm) form "op_$op" cudnn --kernels=cudnn ;; esac
     done
-    processor lenet models/lenet.tn 200 --batch 128; processor mlp models/mlp.tn 1000 --batch 128
-    processor resnet20 models/resnet56_cifar10.tn 10 --batch 128 --set model.depth=20 --set 'augment=[]'
-    processor resnet50 models/resnet50.tn 3 --batch 16; processor lstm models/lstm_synthetic.tn 10 --batch 128; processor gpt models/gpt_char.tn 3 --batch 8
+}
+
+# The networks of bench/threads, as bench/run sets them: without what a peer does not do, such as dropout and changed images.
+processor_programs() {
+    local batch
+    for batch in 64 128; do
+        processor lenet $batch 0.5 first cl,cl1,jax
+        processor lenet_relu $batch 0.5 first cl,cl1,jax
+    done
+    processor lenet 4096 1 first cl,jax
+    processor mlp 4096 0.5 first eager,eager1,jax
+    processor lstm_synthetic 128 0.5 first eager,eager1,jax
+    processor lstm_imdb 32 0.5 first eager,eager1,jax --set 'data=synthetic(samples=640, test_samples=64, vocab=20000, classes=2)'
+    processor resnet56_cifar10 32 0.5 first cl --set 'augment=[]' --set normalize=none
+    processor resnet50_cifar10 32 0.5 first eager
+    processor resnet50 16 6.8 later eager,cl --set 'optimizer=sgd(lr=0.01)'
+    processor inception_v3 16 10 later eager --set 'optimizer=sgd(lr=0.01)'
+    processor gpt_char 64 27 later eager,jax --set 'data=synthetic(samples=640, test_samples=64, vocab=65)' --set model.dropout=0
+    processor resnet50 32 13.5 last cl --set 'optimizer=sgd(lr=0.01)'
 }

@@ -150,19 +150,73 @@ def steps(path):
            for r in json.loads(read(path))["rows"]])
 
 
+def timed_by_threads(some):
+    """-> {network: {program: {threads: ms}}}, {network: {threads: GFLOP/s}}; Tenon's program is ''."""
+    ms, peaks = defaultdict(lambda: defaultdict(dict)), defaultdict(dict)
+    for r in some:
+        what = re.fullmatch(r"(?:(\w+), )?(\d+) threads, ms", r["what"])
+        if what and r["ok"] and (figure(r["value"]) or 0) > 0:
+            ms[r["name"]][what[1] or ""][int(what[2])] = figure(r["value"])
+            peak = re.search(r'"fma_peak_gflops":([0-9.]+)', r["note"])
+            if peak:
+                peaks[r["name"]][int(what[2])] = figure(peak[1])
+    return ms, peaks
+
+
+def figures_of(ms, peaks, threads):
+    """'ms (speed-up; speed-up by growth of the peak)', as far as they are known"""
+    if threads not in ms:
+        return ""
+    text = f"{ms[threads]:,.4g}"
+    if threads > 1 and 1 in ms:
+        gain = ms[1] / ms[threads]
+        text += f" ({gain:.2f}"
+        text += f"; {gain / (peaks[threads] / peaks[1]):.2f})" if peaks.get(1) and peaks.get(threads) else ")"
+    return text
+
+
+def processors(some):
+    """Part t: steps by threads, then samples/s beside the peers."""
+    ms, peaks = timed_by_threads(some)
+    counts = sorted({t for of in ms.values() for t in of[""]})
+    words = {name: name.rpartition("-")[::2] if re.search(r"-\d+$", name) else (name, "") for name in ms}
+    print("Tenon's steps by threads: ms, the median; in parentheses the speed-up over one thread, and the speed-up divided by the growth of the peak "
+          "of multiply-adds, which is measured with each step.\n")
+    table(("network", "batch", *(f"{t} thread{'s' * (t > 1)}" for t in counts)),
+          [(*words[name], *(figures_of(of[""], peaks[name], t) for t in counts)) for name, of in ms.items()])
+    peers = sorted({p for of in ms.values() for p in of if p})
+    rows = []
+    for threads in sorted({t for of in ms.values() for p in peers for t in of[p]}, reverse=True):
+        for name, of in ms.items():
+            rate = {p: int(words[name][1]) * 1e3 / of[p][threads] for p in ("", *peers) if words[name][1] and threads in of[p]}
+            best = max((rate[p] for p in peers if p in rate), default=0)
+            if best:
+                rows.append((*words[name], threads, *(f"{rate[p]:,.{0 if rate[p] >= 100 else 1}f}" if p in rate else "-" for p in ("", *peers)),
+                             f"{rate[''] / best:.2f}" if "" in rate else "-"))
+    if rows:
+        print("Samples per second beside PyTorch and JAX; the ratio is Tenon's over the fastest other program's.\n")
+        table(("network", "batch", "threads", "Tenon", *peers, "ratio"), rows)
+    for r in some:
+        if r["ok"] and r["name"] == "peers":
+            print(f"{r['note']}\n")
+
+
 def main(place):
     guarded(lambda path: print("Machine: " + "; ".join(read(path).split("\n")) + "\n"), f"{place}/machine.txt")
-    parts = {}
-    for part in "abcdfgpt":                           # or several runs: first.a.jsonl, second.a.jsonl
+    runs = {}                                         # of each part: the files of one or several runs, as first.a.jsonl, second.a.jsonl
+    for part in "abcdfgpt":
         files = sorted(glob.glob(f"{glob.escape(place)}/{part}.jsonl") + glob.glob(f"{glob.escape(place)}/*.{part}.jsonl"))
-        parts[part] = [r for path in files for r in guarded(records, path)]
+        runs[part] = [guarded(records, path) for path in files]
+    parts = {part: [r for some in of for r in some] for part, of in runs.items()}
     if parts["a"]:
         of_forms(parts["a"])
-    for part in "b", "d", "f", "g", "t":
+    for part in "b", "d", "f", "g":
         if parts[part]:
             table(("program", "checked", "result", "value", "goal", "s", "note"),
                   [(r["name"], r["what"], "passed" if r["ok"] else "failed", r["value"], r["bound"], r["seconds"], r["note"][:60])
                    for r in parts[part]])
+    for some in filter(None, runs["t"]):
+        processors(some)                              # a table for each run
     for show, pattern in (constants, "constants.json"), (kernels, "kernels.*.csv"), (steps, "gpu.json"):
         for path in sorted(glob.glob(f"{glob.escape(place)}/{pattern}")):
             guarded(show, path)

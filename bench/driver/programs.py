@@ -164,6 +164,8 @@ class Tenon:
 class Running:
     """A peer: a process that answers lines, stopped while it is not asked."""
 
+    patience = PATIENCE
+
     def __init__(self, bench, peer, command, work, threads, dropout, place):
         self.name, self.buffer = peer.name, b""
         self.errors = f"{bench.dir}/{work.model}-{work.batch}-{peer.name.replace(' ', '-').replace(',', '')}.err"
@@ -181,12 +183,12 @@ class Running:
         return lines[-1][:200] if lines else "it said nothing"
 
     def answer(self, word):
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self.patience
         while b"\n" not in self.buffer:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
             if not ready:
                 self.stop()
-                raise Failed(f"no answer in {PATIENCE} s")
+                raise Failed(f"no answer in {self.patience} s")
             part = os.read(self.process.stdout.fileno(), 4096)
             if not part:
                 self.stop()

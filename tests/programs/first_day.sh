@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # first_day.sh -- bench/first-day over programs that only say what Tenon's programs say: errors of usage, packs that are interrupted or lack
-# a program, results that are cut, the report of broken files; over stand-ins for CUDA a small pack, its parts a and d, a part that is
+# a program, results that are cut, the report of broken files, steps on processors beside peers; over stand-ins for CUDA a small pack, its parts a and d, a part that is
 # killed and goes on, a wrong gradient.
 #
 # Deep: takes more than a minute of a processor.
@@ -19,14 +19,14 @@ export STAND_INS=$work/bin REAL=$TENON
 cat > "$STAND_INS/program" << 'SH'
 #!/usr/bin/env bash
 # A program of Tenon in a few words.  SAYS=nothing: `bench` has no record.
-log=
+log= threads=1
 for ((i = 1; i < $#; i++)); do
     j=$((i + 1))
-    case ${!i} in --log) log=${!j} ;; --output) cp "$STAND_INS/safetensors" "${!j}" ;; esac
+    case ${!i} in --log) log=${!j} ;; --threads) threads=${!j} ;; --output) cp "$STAND_INS/safetensors" "${!j}" ;; esac
 done
 case ${1:-} in
 info) echo "batch: 4" ;;
-bench) [ "${SAYS:-}" = nothing ] || echo '{"event":"bench","step_ms_mean":0.5,"step_ms_median":0.5,"samples_per_s":8000}' > "$log" ;;
+bench) [ "${SAYS:-}" = nothing ] || echo '{"event":"bench","steps":3,"step_ms_mean":0.5,"step_ms_median":'$((32 / threads))',"samples_per_s":8000,"fma_peak_gflops":'$((50 + 50 * threads))'}' > "$log" ;;
 grads) ;;
 *) for i in 1 2 3 4; do printf '{"event":"step","train_loss":%s}\n{"event":"epoch","test_accuracy":0.99,"weights_hash":"f%s"}\n' 0.$i $i; done > "$log" ;;
 esac
@@ -57,6 +57,7 @@ refuses "an unknown option" "pack has no option '--to'" packs --to x
 refuses "an unknown GPU" "--arch sm_1: " packs -o "$pack" --arch sm_1
 refuses "a regex" "--works: .*no regular expression" packs -o "$pack" --works '('
 refuses "works that there are not" "--works: nothing of that name: lenet" packs -o "$pack" --works nothing
+refuses "parts that there are not" "--parts tz: the parts are a b c" packs -o "$pack" --parts tz
 refuses "no compiler" "there is no compiler /none" env TENON=/none bench/first-day pack -o "$pack"
 refuses "no nvcc" "there is no /none: add nvcc" env NVCC=/none TENON="$STAND_INS/tenon" bench/first-day pack -o "$pack"
 [ ! -e "$pack" ] && ok || bad "there is a directory after a pack that was refused"
@@ -72,7 +73,7 @@ FAILS='op_tanh.tn .*f64|lenet.tn .*--dtype bf16|mlp.tn .*persistent' refuses "a 
 for missing in "want/op_tanh: not computed" "programs/lenet.bf16: not built" "steps: a program was not built"; do
     grep -qxF "$missing" "$work/err" && ok || bad "a pack does not say: $missing"
 done
-same "what it has" "$(ls -d "$pack"/{run,constants,programs/lenet.own,steps/mlp-64,cpu/gpt.v4} "$pack.tar.xz" | wc -l)" 6
+same "what it has" "$(ls -d "$pack"/{run,constants,programs/lenet.own,steps/mlp-64,cpu/gpt_char-64.v4} "$pack.tar.xz" | wc -l)" 6
 : > "$STAND_INS/builds"
 succeeds "the same pack again" packs -o "$pack" --works 'mlp B=64$'
 same "it builds what was missing, and steps" "$(grep -vc steps/ "$STAND_INS/builds")" 4
@@ -151,6 +152,41 @@ says "a program that says too much" 1 "FAILED mlp.own, gradients" "$run" a
 python3 -c 'import json, sys; [json.loads(x) for x in open(sys.argv[1], "rb")]' "$pack/results/a.jsonl" && ok || bad "a note is no JSON: $(tail -n 1 "$pack/results/a.jsonl")"
 mv "$work/kept" "$pack/programs/mlp.own"
 
+# ---- a pack of one part: the processors, beside peers that are stand-ins
+cores=$work/cores
+succeeds "a pack of part t, without nvcc" env TENON="$STAND_INS/tenon" NVCC=/none bench/first-day pack -o "$cores" --parts t
+same "what it has not" "$(ls "$cores/programs" "$cores/steps" "$cores/data" | grep -c '[^:]$')0" 00
+same "its programs" "$(ls "$cores"/cpu/*.v4 | wc -l)" "$(wc -l < "$cores/cpu/list")"
+says "a part that is not in the pack" 1 "^run: this pack has no part a, only t" "$cores/run" a
+says "no interpreter" 1 "^run: there is no DAY_PYTHON /none" env DAY_PYTHON=/none "$cores/run"
+says "programs by a broken regex" 1 "^run: DAY_CPU is no regular expression" env DAY_CPU='(' "$cores/run"
+cat > "$STAND_INS/python" << 'SH'
+#!/usr/bin/env bash
+# An interpreter with the libraries in LIBRARIES.  Each row of peers.py takes 16 ms a step; rows of a peer that matches FAILS have none, and
+# there is no answer to rows of lenet_relu.
+case $* in
+*find_spec*) [[ $* =~ ${LIBRARIES:-torch|jax} ]]; exit ;;
+*/peers/bench/day/peers.py*) while read -r name _ _ peer threads; do
+    [[ $name =~ ^lenet_relu ]] || if [[ $peer =~ ${FAILS:-nothing} ]]; then echo "$name $peer $threads - a \"reason\""; else echo "$name $peer $threads 16 3 steps"; fi
+done; echo "an error" >&2 ;;
+esac
+SH
+chmod +x "$STAND_INS/python"
+export DAY_PYTHON=$STAND_INS/python OMP_NUM_THREADS=8                   # nproc says 8
+LIBRARIES=jax DAY_CPU='^(mlp|gpt)' says "part t alone, without PyTorch" 0 "^part t: 11 passed, 0 failed" "$cores/run"
+same "the first records" "$(cut -d, -f2 "$cores/results/t.jsonl" | sed -n '1p; 3p' | tr '\n' ' ')" '"name":"mlp-4096" "name":"peers" '
+DAY_CPU='^(mlp|gpt)' says "what is left, with peers" 0 "^part t: 14 passed, 0 failed" "$cores/run" t
+bench/first-day report "$cores/results" > "$work/out" || bad "the report of part t: $(tail -n 3 "$work/out")"
+for line in '| mlp | 4096 | 32 | 16 (2.00; 1.33) | 8 (4.00; 1.60) | 4 (8.00; 1.78) |' '| mlp | 4096 | 8 | 1,024,000 | 256,000 | 256,000 | 4.00 |' \
+    '| mlp | 4096 | 1 | 128,000 | - | 256,000 | 0.50 |' '| gpt_char | 64 | 8 | 16,000 | 4,000 | 4,000 | 4.00 |'; do
+    grep -qxF "$line" "$work/out" && ok || bad "the report of part t has no line '$line': $(cat "$work/out")"
+done
+FAILS=cl DAY_CPU='^lenet(_relu)?-64' says "peers that fail" 1 "FAILED lenet-64, torch_eager_cl, 8 threads.*a .*reason" "$cores/run"
+grep -q "FAILED lenet_relu-64, jax, 8 threads.*no answer: an error" "$work/out" && ok || bad "a peer without an answer: $(cat "$work/out")"
+DAY_MINUTES=0 says "without minutes, a part of the pack" 1 "0 minutes are over: run t again" "$cores/run"
+same "no peer fails that was not started" "$(grep -c 'resnet50-16' "$cores/results/t.jsonl")0" 00
+unset DAY_PYTHON OMP_NUM_THREADS
+
 # ---- the report of files that are not what they should be
 mkdir "$work/good"
 echo '{"part":"a","name":"mlp.own","what":"gradients","ok":true,"value":"1e-07","bound":"3e-06","seconds":"1","note":""}' > "$work/good/a.jsonl"
@@ -193,7 +229,7 @@ mkdir -p "$pack"/{programs,want,data,steps,cpu}
 small_mnist "$pack/data/mnist" 128 32
 cc -std=gnu11 -O1 -o "$pack/compare" tests/tools/compare.c -lm
 cp bench/day/run "$pack/run"
-echo "a test" > "$pack/commit"
+echo "a test" > "$pack/commit"; echo ad > "$pack/parts"
 "$TENON" ops tanh --example > "$work/tanh.tn"
 put() { # put NAME MODEL DATA [OPTIONS]
     local name=$1 model=$2 data=$3; shift 3
