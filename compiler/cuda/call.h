@@ -136,8 +136,8 @@ typedef struct CudaCalls {
 
 /* What only programs for GPUs need while they are written (Writer.cuda). */
 typedef struct CudaState {
-    int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
-    int64_t parts_end; /* of the last parts of a product, in numbers; 0: the next begin anew */
+    int64_t apart_bytes; /* GPU memory after the workspace of the libraries */
+    int64_t parts_end;   /* of the last parts of a product, in numbers; 0: the next begin anew */
     Rows products, graphs, graph_calls; /* calls of libraries: library.c, graph.c */
     CudaCalls *list;                    /* new calls are added to this list */
     /* the calls of each function, and of the steps of --kernels=persistent */

@@ -65,8 +65,8 @@ DEVICE auto matrix_index(int width)
 
 /* ------------------------------------------------------------------------------- dense layers */
 
-/* Each function as its namesake in dense.cuh.  Gradients of weights take the last blocks of a launch,
- * and run beside dx. */
+/* Each function as its namesake in dense.cuh.  Gradients of weights take the last blocks of a
+ * launch, and run beside dx. */
 SIZE int dense_parts_blocks(Dense d, int tile, int parts)
 {
     return (int)rt_tile_blocks(tile, d.n, d.o) * parts;
