@@ -6,9 +6,9 @@
  * Forward and dx are products: columns are positions of all images, and the depth is the taps of a
  * filter.  The matrix with the window of each position is never stored; its addresses are computed
  * (implicit GEMM).  The gradient of the filters is a product too.  Products with few blocks have
- * their sums in parts (parts.cuh).  In groups with few filters, a tile of a product would be nearly empty.  There a
- * block takes one filter and input channel, its threads divide the positions, and their sums are
- * added in the order of threads.cuh.
+ * their sums in parts (parts.cuh).  In groups with few filters, a tile of the filters' product
+ * would be nearly empty.  There a block takes one filter and input channel, its threads divide the
+ * positions, and their sums are added in the order of threads.cuh.
  */
 #ifndef CUDA_CONV_CUH
 #define CUDA_CONV_CUH
