@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # first_day.sh -- bench/first-day over programs that only say what Tenon's programs say: errors of usage, packs that are interrupted or lack
-# a program, results that are cut, the report of broken files, steps on processors beside peers; over stand-ins for CUDA a small pack, its parts a and d, a part that is
-# killed and goes on, a wrong gradient.
+# a program, results that are cut, steps on processors beside peers, the report of broken files; over stand-ins for CUDA a small pack, its
+# parts a and d, a part that is killed and goes on, a wrong gradient.
 #
 # Deep: takes more than a minute of a processor.
 #
