@@ -112,6 +112,7 @@ enum {
                               kernels of a launch use them in turn */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
+    RT_MERGED = 8,         /* sorted runs that a launch merges: embedding.cuh */
 };
 
 /* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a

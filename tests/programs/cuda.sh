@@ -6,7 +6,7 @@
 # stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
 #
-# Parts: options mlp geometry norm tiles many nvcc
+# Parts: options mlp geometry norm tiles tokens many nvcc
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -85,7 +85,7 @@ many() {
     steps places
     steps lenet --data "$work/mnist"
     networks
-    barriers sequence 11 13 14 15 16 17               # 12 stands between two parts of one block: each has but one here
+    barriers sequence 13 15 16 17 18 19               # 14 stands between two parts of one block: each has but one here
 }
 
 geometry() {
@@ -129,6 +129,24 @@ tiles() {
     done
 }
 
+# The gradient of an embedding of many tokens: kernels with tokens of several kinds.
+tokens() {
+    local order site found
+    shim_compile "$cuda/embedding.cpp" -o "$work/embedding.o"
+    g++ -o "$work/embedding" "$work/embedding.o" "$work/fiber.o"
+    for order in 0 1 2; do succeeds "gradients of embeddings, order $order" env SHIM_ORDER=$order "$work/embedding"; done
+    for site in 4 5; do                               # of embedding_sort: 0 to 3 are those of threads.cuh
+        found=0
+        for order in 0 1 2; do (SHIM_SKIP=$site SHIM_ORDER=$order "$work/embedding" || exit 1) > /dev/null 2>&1 || found=1; done
+        same "barrier $site of embedding.cpp is left out, and is missed" 1 $found
+    done
+    if deep "the same in f64"; then
+        shim_compile -DRT_F64 "$cuda/embedding.cpp" -o "$work/embedding.o"
+        g++ -o "$work/embedding" "$work/embedding.o" "$work/fiber.o"
+        succeeds "gradients of embeddings in f64" "$work/embedding"
+    fi
+}
+
 mlp() {
     places
     shim mlp models/mlp.tn --batch 8
@@ -168,6 +186,7 @@ on_the_processor() {
     if part geometry; then geometry; fi
     if part norm; then norm; fi
     if part tiles; then tiles; fi
+    if part tokens; then tokens; fi
     if part many && deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
 }
 
@@ -220,7 +239,7 @@ if part options; then
     options
     if deep "a compiler without CUDA"; then without_cuda; fi
 fi
-if part mlp || part geometry || part norm || part tiles || part many; then
+if part mlp || part geometry || part norm || part tiles || part tokens || part many; then
     if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
 fi
 if part nvcc; then
