@@ -16,8 +16,8 @@
 
 /* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  HOST: what no
  * kernel writes, such as the data set and the seed.  GRADIENT: the buffer that ranks add.  APART:
- * parts of sums, after the scratch.  SAMPLES and NEXT: the two buffers of samples of
- * --kernels=persistent, of this step and of the next one. */
+ * parts of sums, and sorted tokens, after the scratch.  SAMPLES and NEXT: the two buffers of
+ * samples of --kernels=persistent, of this step and of the next one. */
 typedef enum {
     MEMORY_UNKNOWN,
     MEMORY_HOST,

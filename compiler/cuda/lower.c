@@ -246,7 +246,7 @@ static void lower_call(Writer *w, const Node *n)
     if (pointer_is_sum(w, n) || library_lower(w, n) || columns_lower(w, n))
         return;
     const Call call = call_of(w->arena, w->g, n, w->in->options);
-    if (!call.fn || parts_lower(w, n, sizes_of(&call)))
+    if (!call.fn || parts_lower(w, n, sizes_of(&call)) || tokens_lower(w, n, sizes_of(&call)))
         return;
     const bool several = !strcmp(call.fn, "attention_dx");
     for (int k = 0; k < (several ? 3 : 1); k++) {

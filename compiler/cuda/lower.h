@@ -2,6 +2,7 @@
 #ifndef CUDA_LOWER_H
 #define CUDA_LOWER_H
 #include "cuda/call.h"
+#include "runtime/constants.h"
 
 void cuda_lower(Writer *w, const Node *n); /* adds no call if the call of another node computes n */
 /* calls cuda_lower, and adds the call for the metric if n is a metric */
@@ -88,11 +89,18 @@ Brings columns_shift; /* whether the nodes are the gradients of shift and scale 
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
+/* Parts of sums of one number each stand at the start of the region APART, and all other data there
+ * after them: then a launch can compute both. */
+enum { SUMS_MOST = RT_FULL };
+
 /* parts.c: products with their sums in parts.  s: the sizes of n's call; false: n is no such
  * product, and no call is added. */
 bool parts_lower(Writer *w, const Node *n, const Sizes *s);
 /* n: `kept` sums of `summed` numbers each; value: the C++ function of a number of a sum. */
 bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, const char *value);
+
+/* tokens.c: the gradient of an embedding with many tokens; false as for parts_lower */
+bool tokens_lower(Writer *w, const Node *n, const Sizes *s);
 
 /* library.c: the index of a row; equal rows are stored once. */
 int library_row(Writer *w, Rows *rows, const char *row);

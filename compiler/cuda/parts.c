@@ -5,13 +5,9 @@
  * launch adds them. */
 #include "cuda/lower.h"
 #include "ops/step_price.h"
-#include "runtime/constants.h"
 
 /* A tile of a product has 16 rows at least: with fewer filters in a group, a block takes one. */
 enum { FILTERS_LEAST = 8 };
-/* Parts of sums of one number each stand before those of products: then a launch can compute
- * both. */
-enum { SUMS_MOST = RT_FULL };
 
 static const char *const tile_names[] = {RT_TILE_NAMES};
 

@@ -129,7 +129,7 @@ tiles() {
     done
 }
 
-# The gradient of an embedding of many tokens: kernels with tokens of several kinds.
+# The gradient of an embedding of many tokens: kernels with tokens of several kinds, and a program.
 tokens() {
     local order site found
     shim_compile "$cuda/embedding.cpp" -o "$work/embedding.o"
@@ -140,10 +140,16 @@ tokens() {
         for order in 0 1 2; do (SHIM_SKIP=$site SHIM_ORDER=$order "$work/embedding" || exit 1) > /dev/null 2>&1 || found=1; done
         same "barrier $site of embedding.cpp is left out, and is missed" 1 $found
     done
+    shim tokens "$cuda/tokens.tn"
+    same "launches of embedding_merge" 4 "$(grep -c "LAUNCH(embedding_merge_" "$work/tokens/tokens.cu")"
+    same "few tokens: one launch" "1 0" "$("$TENON" emit "$cuda/sequence.tn" --to cuda | awk '/^    embedding_dw\(/ { n++ } /embedding_sort/ { m++ } END { print n + 0, m + 0 }')"
+    steps tokens
     if deep "the same in f64"; then
         shim_compile -DRT_F64 "$cuda/embedding.cpp" -o "$work/embedding.o"
         g++ -o "$work/embedding" "$work/embedding.o" "$work/fiber.o"
         succeeds "gradients of embeddings in f64" "$work/embedding"
+        shim_gpu exact "$cuda/tokens.tn" --dtype f64
+        succeeds "gradients of tables" "$work/exact/gpu" gradcheck --samples 1
     fi
 }
 
