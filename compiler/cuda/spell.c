@@ -489,7 +489,7 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
     if (k->cuda->staged)
         text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
     if (k->cuda->launched)
-        text_printf(t, "KERNEL %s(%s)\n{\n    launch_wait();\n%s}\n", k->name, k->params, body);
+        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n", k->name, k->params, body);
     text_add(t, "\n");
 }
 

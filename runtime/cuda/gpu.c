@@ -17,7 +17,6 @@
 #include <string.h>
 
 cudaStream_t rt_cuda_stream;
-bool rt_cuda_starts_early;
 
 enum { STAGING = 4 << 20 }; /* bytes of pinned memory for copies to and from the GPU */
 static char *staging;
@@ -104,7 +103,6 @@ static void open_gpu(const RtProgram *p, int local)
         rt_die("this program is for GPUs from sm_%d on, and the one here is sm_%d%d: build it with "
                "--arch sm_%d%d",
                needs, major, minor, major, minor);
-    rt_cuda_starts_early = needs >= 90; /* kernels for older GPUs do not wait */
     rt_cuda_check(cudaSetDevice(device), "taking the GPU");
     rt_cuda_check(cudaStreamCreateWithFlags(&rt_cuda_stream, cudaStreamNonBlocking),
                   "making a stream");

@@ -10,7 +10,6 @@ extern "C" {
 #endif
 
 extern cudaStream_t rt_cuda_stream;
-extern bool rt_cuda_starts_early; /* LAUNCH in launch.cuh */
 
 /* After a call of the CUDA runtime: dies unless error is cudaSuccess.  what: "dense_1", "copying to
  * the GPU". */

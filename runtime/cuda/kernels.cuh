@@ -14,6 +14,7 @@
 /* clang-format off */
 #include "cuda/launch.cuh"  /* LAUNCH: in the one stream, checked */
 #include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
+#include "cuda/pack.cuh"    /* adjacent numbers, at once */
 #include "cuda/bf16.cuh"    /* numbers in two bytes */
 #include "cuda/f16.cuh"
 #include "cuda/math.cuh"    /* s_exp, s_tanh ...: functions of the elementwise table */

@@ -3,10 +3,6 @@
  * LAUNCH(dense_1, y, x, w) runs dense_1 in dense_1_blocks blocks of THREADS threads.  Arguments are
  * first converted to the types of the kernel's parameters, as in any call.  The tests define
  * RT_SHIM and run kernels in their own way (tests/cuda/shim.h).
- *
- * From sm_90 on, the blocks of such a launch may start while the launch before it still runs
- * (programmatic dependent launch); its kernel begins with a wait for the end of that launch:
- * launch_wait in threads.cuh.  All other launches start at the end of the one before.
  */
 #ifndef CUDA_LAUNCH_CUH
 #define CUDA_LAUNCH_CUH
@@ -14,7 +10,7 @@
 
 enum { THREADS = RT_THREADS, WARP = RT_WARP, WARPS = THREADS / WARP }; /* of a block */
 
-#define LAUNCH(kernel, ...) launch_early(#kernel, kernel, kernel##_blocks, __VA_ARGS__)
+#define LAUNCH(kernel, ...) launch(#kernel, kernel, kernel##_blocks, __VA_ARGS__)
 
 template <class T> struct Own {
     using type = T;
@@ -31,27 +27,6 @@ static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...
     rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0,
                                    stream),
                   name);
-#endif
-}
-
-template <class... P>
-static void launch_early(const char *name, void (*kernel)(P...), int blocks,
-                         typename Own<P>::type... p)
-{
-#ifdef RT_SHIM
-    launch_in(rt_cuda_stream, name, kernel, blocks, p...);
-#else
-    void *arguments[] = {(void *)&p...};
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t config = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(THREADS);
-    config.stream = rt_cuda_stream;
-    config.attrs = &early;
-    config.numAttrs = rt_cuda_starts_early;
-    rt_cuda_check(cudaLaunchKernelExC(&config, (const void *)kernel, arguments), name);
 #endif
 }
 

@@ -28,16 +28,6 @@ static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED];
 #define block_sync() __syncthreads() /* a barrier for all threads of the block */
 #endif
 
-/* The first statement of each kernel of a program: waits for the end of the launch before, and of
- * all before that one, then lets the next launch start (launch_early in launch.cuh). */
-DEVICE void launch_wait()
-{
-#if !defined RT_SHIM && defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
 SIZE int ceil_div(int n, int unit)
 {
     return n / unit + (n % unit != 0);
