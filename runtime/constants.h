@@ -110,6 +110,7 @@ enum {
     RT_FULL = 256,         /* blocks that occupy a GPU: two on each multiprocessor of an H100 */
     RT_SHARED = 43008,     /* bytes of shared memory of a block: the strips of product.cuh; the
                               kernels of a launch use them in turn */
+    RT_PACK = 4,           /* adjacent numbers that a thread reads at once: pack.cuh */
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
     RT_MERGED = 8,         /* sorted runs that a launch merges: embedding.cuh */
@@ -222,7 +223,7 @@ RT_FORMULA RtSplit rt_split(int first, int64_t groups, int64_t m, int64_t n, int
     " FOR_ROWS ONE_PART_A_BLOCK FOR_EACH THREADS WARP WARPS TILE STRIP SIDE FEW_BLOCKS ALONG_K"   \
     " ALONG_RESULT UPDATE_EACH UPDATE_LEVELS WORKSPACE APART CUDA_ CUDART_ CUBLAS_ CUBLASLT_"     \
     " FOR_CHANNELS FOR_BLOCKS_LAST SAMPLES SCALAR ATTENTION_EACH ATTENTION_STRIPS CLIP_PARTS"     \
-    " OWN_FETCH OWN_UPDATE OWN_PUT TREE_LEVELS"                                                   \
+    " OWN_FETCH OWN_UPDATE OWN_PUT TREE_LEVELS PACK"                                              \
     /* rt.h and the headers of runtime/cpu */                                                     \
     " ATTENTION_ROWS ATTENTION_SCORES ATTENTION_PART ATTENTION_BLOCK ATTENTION_ROOM"              \
     " ATTENTION_DX_ROOM EMBEDDING_LEVELS EMBEDDING_ROWS EMBEDDING_SIZE GEMM_DEPTH GEMM_PACKED"    \

@@ -134,10 +134,15 @@ typedef struct CudaCalls {
     int nwaiting;
 } CudaCalls;
 
+/* The numbers of APART that hold the parts of a product. */
+typedef struct PartsPlace {
+    int64_t begin, end;
+} PartsPlace;
+
 /* What only programs for GPUs need while they are written (Writer.cuda). */
 typedef struct CudaState {
     int64_t apart_bytes; /* GPU memory after the workspace of the libraries */
-    int64_t parts_end;   /* of the last parts of a product, in numbers; 0: the next begin anew */
+    PartsPlace parts[2]; /* of the last two products with parts */
     Rows products, graphs, graph_calls; /* calls of libraries: library.c, graph.c */
     CudaCalls *list;                    /* new calls are added to this list */
     /* the calls of each function, and of the steps of --kernels=persistent */

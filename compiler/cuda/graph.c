@@ -5,13 +5,16 @@
  *
  * A graph can contain the epilogue of the convolution (pass epilogue), the sums of its result for
  * batch_norm, and the mask of a relu after dx, if cuDNN has an engine for the graph.  `build` plans
- * the variants of each graph, chooses the first variant with an engine, and embeds its plan.  A
+ * the variants of each graph, chooses the first variant with an engine, and embeds its plan.  From
+ * sm_90 on, sums and relu's gradient are no part of a graph (Gpu.slow_fused).  A
  * kernel of Tenon computes the other operations after the convolution, in place.  The output of
  * `emit` has no plans: each graph has the convolution only, for which cuDNN always has an engine,
  * and the program plans the graph at its first start.  If filters have two bytes, cuDNN computes
  * their gradient in two bytes, and a kernel of Tenon converts the gradient to f32. */
 #include "cuda/lower.h"
+#include "ir/gpu.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 /* The gradient of filters of 5 x 5 in exact f32.  cuDNN's engines 0 and 1 take it by Winograd's
@@ -96,7 +99,7 @@ static Tail tail_of(const Graph *g, const Node *n, const Options *o)
         tail_add(&t, node_string(n, "act"), NULL);
     if (n->op->role == ROLE_DX && node_attr(n, "mask"))
         tail_add(&t, "relu_d", n->in[2]);
-    const Node *sum = y == !t.n ? sum_of(g, n, o) : NULL;
+    const Node *sum = y == !t.n && !(y && gpu_of(o->arch)->slow_fused) ? sum_of(g, n, o) : NULL;
     if (sum)
         tail_add(&t, sum->op->name, sum);
     return t;
@@ -132,12 +135,13 @@ static EmitPlan unplanned(Arena *a, const Graph *g, const Node *n, const Options
 {
     const ImageOrder order = node_attr(n, "last") ? ORDER_LAST : ORDER_ROW;
     const Tail t = tail_of(g, n, o);
-    EmitPlan p = {.node = n, .nepilogue = t.n};
+    const bool alone = n->op->role == ROLE_DX && gpu_of(o->arch)->slow_fused;
+    EmitPlan p = {.node = n, .nepilogue = t.n, .first = alone ? t.n : 0};
     for (int i = 0; i <= t.n; i++)
         p.graph[i] = graph_words(a, g->step->chunk, order, n, t.op, t.n - i);
     for (int i = 0; i < t.n; i++)
         p.epilogue[i] = t.op[i];
-    p.variants = join_words(a, " | ", p.graph, t.n + 1);
+    p.variants = join_words(a, " | ", p.graph + p.first, t.n + 1 - p.first);
     emit_plan_take(a, &p, t.n);
     return p;
 }
@@ -207,10 +211,16 @@ static int plan_index(const Writer *w, const char *graph)
 /* The plan of n; without plans, the graph of the convolution only. */
 static EmitPlan plan_for(const Writer *w, const Node *n)
 {
-    const EmitPlan p = unplanned(w->arena, w->g, n, w->in->options);
-    for (int i = 0; i < w->in->nplan; i++)
-        if (strcmp(w->in->plan[i].variants, p.variants) == 0)
-            return w->in->plan[i];
+    EmitPlan p = unplanned(w->arena, w->g, n, w->in->options);
+    for (int i = 0; i < w->in->nplan; i++) {
+        const EmitPlan *plan = &w->in->plan[i];
+        if (strcmp(plan->variants, p.variants) != 0)
+            continue;
+        emit_plan_take(w->arena, &p, p.first + plan->variant - plan->first);
+        p.text = plan->text, p.bytes = plan->bytes, p.workspace = plan->workspace;
+        p.engine = plan->engine, p.notes = plan->notes;
+        break;
+    }
     return p;
 }
 
@@ -236,8 +246,9 @@ static void lower_rest(Writer *w, const Node *n, const Tail *t, int inside)
 CudaCall *graph_lower_rest_dx(Writer *w, const Node *n)
 {
     const int64_t count = cuda_numbers(w, n);
-    CudaCall *c = cuda_call(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n,
-                            OUT("dx", n), IN("y", n->in[2]), NUMBER(count), EACH(count));
+    CudaCall *c =
+        cuda_call(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n, OUT("dx", n),
+                  IN("y", n->in[2]), NUMBER(count), EACH((count + RT_PACK - 1) / RT_PACK));
     c->device = "relu_undone";
     return c;
 }
@@ -321,7 +332,9 @@ static const char *call_row(Writer *w, const EmitPlan *p, const Node *n, int gra
         text_printf(&t, " %s inside%s", p->inside, *p->outside ? "," : "");
     if (*p->outside)
         text_printf(&t, " %s after it: %s", p->outside,
-                    w->in->nplan ? "no engine takes it" : "not planned");
+                    !w->in->nplan            ? "not planned"
+                    : p->variant == p->first ? "a kernel of Tenon is faster"
+                                             : "no engine takes it");
     if (*p->inside || *p->outside)
         text_add(&t, " */");
     return t.s;

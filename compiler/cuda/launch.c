@@ -116,6 +116,14 @@ static void push_metrics(Launches *s, const char *indent)
     }
 }
 
+/* Closes the launch.  c begins the next one, in its own order. */
+static void close_before(Launches *s, CudaCall *c)
+{
+    close_launch(s);
+    if (c->taken_order)
+        c->taken_order = NULL, cuda_give_order(s->w, c, c->natural);
+}
+
 static void launch_call(Launches *s, CudaCall *c)
 {
     const bool alone = c->alone || is_unknown(c);
@@ -123,11 +131,11 @@ static void launch_call(Launches *s, CudaCall *c)
     pending_order(s->w, &s->pending, c);
     if (alone || s->alone || s->members == MEMBERS || s->parameters > PARAMETERS ||
         pending_conflict(&s->pending, c->operand, c->noperand))
-        close_launch(s);
+        close_before(s, c);
     if (s->members == 0 && !alone && !(c->node && c->node->loop))
         push_metrics(s, c->indent);
     if (pending_conflict(&s->pending, c->operand, c->noperand))
-        close_launch(s);
+        close_before(s, c);
     s->alone = alone;
     push_member(s, c);
 }

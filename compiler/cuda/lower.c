@@ -6,6 +6,7 @@
 #include "cuda/lower.h"
 #include "ir/target.h"
 #include "ops/step_price.h"
+#include "runtime/constants.h"
 #include <string.h>
 
 /* Names of the device functions of runtime/cuda: the names of kernels that ops give. */
@@ -188,6 +189,12 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
         i++;
     if (i == sizeof orders / sizeof *orders)
         return;
+    /* packs of channels are divided in another way: pool_packed in runtime/cuda/pool.cuh */
+    if (!strcmp(c->form, "max_pool") || !strcmp(c->form, "max_pool_dx")) {
+        const Sizes *p = first_sizes(c);
+        if (sizes_get(p, "last") && sizes_get(p, "c") % RT_PACK == 0)
+            return;
+    }
     Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
         o.form = c->form, o.sizes = first_sizes(c);

@@ -80,12 +80,28 @@ static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, b
     cuda_give_order(w, join, join->natural);
 }
 
-/* Where parts of `count` numbers begin: after those of the product before, if these have begun
- * first.  So the products of two gradients of a layer can share a launch. */
+/* Whether parts of `count` numbers from `begin` on have no place in common with the last two. */
+static bool is_free(const Writer *w, int64_t begin, int64_t count)
+{
+    for (int i = 0; i < 2; i++)
+        if (begin < w->cuda->parts[i].end && w->cuda->parts[i].begin < begin + count)
+            return false;
+    return true;
+}
+
+/* Where parts of `count` numbers begin: not where those of the last two products are, which may
+ * share a launch with this one. */
 static int64_t parts_begin(Writer *w, int64_t count)
 {
-    const int64_t before = w->cuda->parts_end, begin = before ? before : SUMS_MOST;
-    w->cuda->parts_end = before ? 0 : begin + count;
+    PartsPlace *last = w->cuda->parts;
+    const int64_t ends[] = {SUMS_MOST, last[0].end, last[1].end};
+    int64_t begin = INT64_MAX;
+
+    for (int i = 0; i < 3; i++)
+        if (ends[i] >= SUMS_MOST && ends[i] < begin && is_free(w, ends[i], count))
+            begin = ends[i];
+    last[0] = last[1];
+    last[1] = (PartsPlace){begin, begin + count};
     return begin;
 }
 

@@ -25,6 +25,9 @@ typedef struct Gpu {
     bool clusters;
     /* seconds of a barrier between all blocks of the GPU, or between the blocks of a cluster */
     double barrier_all, barrier_cluster;
+    /* cuDNN's engines that also compute sums for batch_norm, or relu's gradient, take longer than
+     * the convolution and a pass of Tenon's after it: on an H100 (bench/GPU.md) */
+    bool slow_fused;
 } Gpu;
 
 const Gpu *gpu_of(const char *arch);      /* arch: a name that --arch accepts */

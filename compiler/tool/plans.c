@@ -223,7 +223,7 @@ bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int
         plan[i].text = p[i].text, plan[i].bytes = p[i].bytes, plan[i].workspace = p[i].workspace;
         plan[i].engine = p[i].engine, plan[i].notes = p[i].notes;
         if (p[i].planned)
-            emit_plan_take(a, &plan[i], p[i].variant);
+            emit_plan_take(a, &plan[i], plan[i].first + p[i].variant);
     }
     in->plan = plan, in->nplan = n;
     return ok;

@@ -356,15 +356,17 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
  * uses them after the reduction over ranks.
  *
  * A launch holds those of many layers.  Each layer begins with another block, which its place among
- * the moments chooses: else few blocks would work for all layers, one after another. */
+ * the moments chooses: else few blocks would work for all layers, one after another.  A block
+ * without channels of a layer reads nothing for it: on an H100, a launch for 32 layers took 90 us
+ * when all blocks looked at the loss. */
 DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
                          int loss, int64_t count, int shards, double keep, int channels)
 {
-    const unsigned block = (blockIdx.x + (unsigned)(moments / 256)) % gridDim.x;
-    if (!update_allowed(r, loss))
+    const unsigned block = (blockIdx.x + (unsigned)(moments / 256)) % gridDim.x,
+                   first = block * THREADS + threadIdx.x;
+    if (first >= (unsigned)channels || !update_allowed(r, loss))
         return;
-    for (unsigned c = block * THREADS + threadIdx.x; c < (unsigned)channels;
-         c += gridDim.x * THREADS) {
+    for (unsigned c = first; c < (unsigned)channels; c += gridDim.x * THREADS) {
         const char *at = r->shard + moments + c * sizeof(real);
         const real less = count > 1 ? (real)(count - 1) : 1;
         const real m = update_tree(at, r->shard_bytes, r->shards);

@@ -6,7 +6,7 @@
 #ifndef CUDA_PACK_CUH
 #define CUDA_PACK_CUH
 
-enum { PACK = 4 }; /* numbers of a pack: 16 bytes of f32, 8 of bf16 */
+enum { PACK = RT_PACK }; /* 16 bytes of f32, 8 of bf16 */
 
 template <class T> struct alignas(PACK * sizeof(T)) Pack {
     T at[PACK];

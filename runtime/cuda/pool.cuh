@@ -7,7 +7,7 @@
  * count_pad; the gradient of a maximum goes to the first of equal values in row-major order.  In
  * the backward pass, a pixel goes through the windows that contain it, top left first, and finds
  * the maximum of each window again from x: no index is stored, and no two threads add to one
- * number.
+ * number.  With `last`, a thread has PACK channels of a pixel (pack.cuh).
  */
 #ifndef CUDA_POOL_CUH
 #define CUDA_POOL_CUH
@@ -65,6 +65,30 @@ DEVICE real pool_share(Pool p, Window q)
     return count ? (real)1 / (real)count : 0;
 }
 
+/* The channels of a pixel are processed in packs. */
+SIZE bool pool_packed(Pool p)
+{
+    return p.last && p.c % PACK == 0;
+}
+/* The first maximum of a window, for each channel of a pack: pixels, numbers. */
+struct PoolBest {
+    int at[PACK];
+    real top[PACK];
+};
+template <class X> DEVICE PoolBest pool_best(const X *x, Pool p, Window q)
+{
+    PoolBest best = {{-1, -1, -1, -1}, {}};
+    for (int i = q.top; i < q.bottom; i++)
+        for (int j = q.left; j < q.right; j++) {
+            const Pack<X> pixel = pack_read(x, (int64_t)(i * p.w + j) * p.c);
+            RT_UNROLL
+            for (int k = 0; k < PACK; k++)
+                if (best.at[k] < 0 || (real)pixel.at[k] > best.top[k])
+                    best.at[k] = i * p.w + j, best.top[k] = pixel.at[k];
+        }
+    return best;
+}
+
 SIZE int pool_outputs(Pool p)
 {
     return p.n * p.c * p.oh * p.ow;
@@ -86,15 +110,20 @@ DEVICE int window_last(int at, int stride, int pad, int out)
     return last < out ? last : out - 1;
 }
 
-/* The gradient of a pixel: of(oy, ox) added over the windows that contain it, top left first. */
-template <class Of> DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
+/* Calls each(oy, ox) for the windows that contain a pixel, top left first. */
+template <class Each> DEVICE void pool_windows(Pool p, int iy, int ix, Each each)
 {
-    real sum = 0;
     for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h);
          oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
         for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w);
              ox <= window_last(ix, p.stride_w, p.pad_w, p.ow); ox++)
-            sum += of(oy, ox);
+            each(oy, ox);
+}
+/* The gradient of a pixel: of(oy, ox) added over these windows. */
+template <class Of> DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
+{
+    real sum = 0;
+    pool_windows(p, iy, ix, [&](int oy, int ox) { sum += of(oy, ox); });
     return sum;
 }
 
@@ -102,10 +131,25 @@ template <class Of> DEVICE real pool_sum(Pool p, int iy, int ix, Of of)
 
 SIZE int max_pool_blocks(Pool p)
 {
-    return each_blocks(pool_outputs(p));
+    return each_blocks(pool_outputs(p) / (pool_packed(p) ? PACK : 1));
+}
+template <class Y, class X> DEVICE void max_pool_packed(Y *y, const X *x, Pool p)
+{
+    FOR_EACH(pack, pool_outputs(p) / PACK) {
+        const int at = pack * PACK, place = pool_place(p, at, p.oh * p.ow);
+        const X *from = x + pool_plane(p, at, p.oh * p.ow, p.h * p.w);
+        const PoolBest best = pool_best(from, p, pool_window(p, place / p.ow, place % p.ow));
+        Pack<Y> to;
+        RT_UNROLL
+        for (int k = 0; k < PACK; k++)
+            to.at[k] = best.top[k];
+        pack_write(y, at, to);
+    }
 }
 template <class Y, class X> DEVICE void max_pool(Y *y, const X *x, Pool p)
 {
+    if (pool_packed(p) && pack_aligned(x) && pack_aligned(y))
+        return max_pool_packed(y, x, p);
     FOR_EACH(at, pool_outputs(p)) {
         const int place = pool_place(p, at, p.oh * p.ow);
         const X *from = x + pool_plane(p, at, p.oh * p.ow, p.h * p.w);
@@ -116,7 +160,30 @@ template <class Y, class X> DEVICE void max_pool(Y *y, const X *x, Pool p)
 
 SIZE int max_pool_dx_blocks(Pool p)
 {
-    return each_blocks(pool_inputs(p));
+    return each_blocks(pool_inputs(p) / (pool_packed(p) ? PACK : 1));
+}
+template <class Y, class X, class D>
+DEVICE void max_pool_dx_packed(Y *dx, const X *x, const D *dy, Pool p)
+{
+    FOR_EACH(pack, pool_inputs(p) / PACK) {
+        const int at = pack * PACK, place = pool_place(p, at, p.h * p.w), y = place / p.w,
+                  column = place % p.w;
+        const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
+        const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
+        real sum[PACK] = {};
+        pool_windows(p, y, column, [&](int oy, int ox) {
+            const PoolBest best = pool_best(from, p, pool_window(p, oy, ox));
+            const Pack<D> one = pack_read(d, (int64_t)(oy * p.ow + ox) * p.c);
+            RT_UNROLL
+            for (int k = 0; k < PACK; k++)
+                sum[k] += best.at[k] == place ? (real)one.at[k] : (real)0;
+        });
+        Pack<Y> to;
+        RT_UNROLL
+        for (int k = 0; k < PACK; k++)
+            to.at[k] = sum[k];
+        pack_write(dx, at, to);
+    }
 }
 template <class Y, class X, class D>
 DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
@@ -132,6 +199,8 @@ DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
 }
 template <class Y, class X, class D> DEVICE void max_pool_dx(Y *dx, const X *x, const D *dy, Pool p)
 {
+    if (pool_packed(p) && pack_aligned(dx) && pack_aligned(x) && pack_aligned(dy))
+        return max_pool_dx_packed(dx, x, dy, p);
     FOR_EACH(at, pool_inputs(p))
         max_pool_dx_at(at, dx, x, dy, p);
 }

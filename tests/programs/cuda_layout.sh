@@ -19,11 +19,11 @@ done
 # against the processor's
 both() {
     local name=$1; shift
-    shim_gpu $name "$@" --kernels=cudnn --dtype tf32
+    shim_gpu $name "$@" --kernels=cudnn --dtype tf32 ${arch:-}
     "$TENON" build "$1" -o "$work/$name/cpu" --cpu generic --plain "${@:2}"
     steps $name $data 2> /dev/null
     [ -x "$(dirname "$TENON")/tenon-plan" ] || { skip "no tenon-plan: $name with plans"; return 0; }
-    planned $name-planned "$@" --kernels=cudnn --dtype tf32 || { bad "tenon build with plans: $(cat "$work/$name-planned/said")"; return 0; }
+    planned $name-planned "$@" --kernels=cudnn --dtype tf32 ${arch:-} || { bad "tenon build with plans: $(cat "$work/$name-planned/said")"; return 0; }
     cp "$work/$name/cpu" "$work/$name-planned/cpu"
     steps $name-planned $data 2> /dev/null
 }
@@ -38,7 +38,7 @@ on_the_processor() {
     shim_cudnn || { skip "the headers of cuDNN are not here: images channels innermost"; return; }
     export FAKE_EXACT=1
     cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
-    both last "$cuda/last.tn"
+    arch="--arch sm_80" both last "$cuda/last.tn"
     both norm "$cuda/norm.tn"
     both densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
     small_mnist "$work/mnist" 20 12
@@ -52,6 +52,10 @@ on_the_processor() {
     if [ -d "$work/last-planned" ]; then
         same "calls of last.tn with plans" "1 add inside;3 batch_moments inside;4 bias + relu inside;2 bias inside;1 relu_d + sum_to inside;" "$(rows last-planned)"
         same "launches for statistics with plans" "0 3" "$(launches last-planned batch_moments_parts) $(launches last-planned batch_moments_sums)"
+        # From sm_90 on, sums and relu's gradient are outside, because cuDNN's engines for them are slow there.
+        same "statistics for sm_90, with plans" "2 0" "$(launches norm-planned batch_moments_parts) $(launches norm-planned batch_moments_sums)"
+        same "what is inside for sm_90" 0 "$(rows resnet-planned | grep -cE '(batch_moments|relu_d)[^;]* inside')"
+        rows resnet-planned | grep -q " relu_d after it: a kernel of Tenon is faster" && ok || bad "no relu_d after a convolution: $(rows resnet-planned)"
     fi
     # One launch for both gradients of batch_norm.  No launch for a sum or a relu after it, nor for the sum of two
     # gradients before a relu's gradient.  In evaluation, no launch for batch_norm, its shortcut and its relu.
