@@ -69,6 +69,7 @@ bool allocated(const void *at)
     return after != memory.begin() && (const char *)at < (const char *)std::prev(after)->first + std::prev(after)->second.bytes;
 }
 
+/* New memory has no defined content (CUDA's manual, cudaMalloc: "The memory is not cleared"; cudaMallocHost promises none). */
 cudaError_t allocate(void **at, size_t bytes)
 {
     unsigned char *begin = (unsigned char *)aligned_alloc(ZONE, (bytes + 3 * ZONE - 1) / ZONE * ZONE);

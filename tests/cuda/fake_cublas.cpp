@@ -2,8 +2,8 @@
  * it rejects what the library would reject.
  *
  * A shared library that programs open through TENON_CUBLASLT.  tf32, bf16 and f16 round factors as
- * tensor cores do, so a program with these types gives other results.  The workspace is filled with
- * NaN, so no program can keep numbers there.
+ * tensor cores do, so a program with these types gives other results.  Whatever a product leaves
+ * undefined is NaN (undefine).
  *
  *   FAKE_CUBLAS=old | start | none | fails | wrong      another version; cannot start; has no
  *                      algorithm; a product fails; a product is computed wrongly
@@ -120,10 +120,43 @@ std::vector<double> factors(cublasComputeType_t how, const FakeMatrix &l, const 
     return v;
 }
 
+constexpr int UNDEFINED = 0xff; /* NaN in each type, and each bit of a mask */
+
+/* The old D, which only a beta other than 0 reads. */
+std::vector<double> old_result(const FakeMatrix &ld, double beta, const void *d)
+{
+    std::vector<double> v;
+    for (int64_t i = 0; beta != 0 && i < ld.count * ld.columns * ld.rows; i++)
+        v.push_back(at(ld.type, d, i / (ld.rows * ld.columns) * ld.next + i / ld.rows % ld.columns * ld.lead + i % ld.rows));
+    return v;
+}
+
+/* Outputs are undefined until the product has written them.
+ *
+ *   D     the library writes it while it reads A, B and the bias, so D may not overlap them.  Only "C == D" is in place, and C is no input if beta is 0
+ *         (cuBLAS, cublasLtMatmul(): "in-place matrix multiplication (C == D and Cdesc == Ddesc)"; cublas<t>gemm(): "If beta == 0, C does not have to
+ *         be a valid input")
+ *   sums  of B: an output (cublasLtEpilogue_t, CUBLASLT_EPILOGUE_BGRADB)
+ *   mask  of a relu: rows of AUX_LD bits, of which the first are defined, one for each row of D (cublasLtMatmulDescAttributes_t,
+ *         CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: "divisible by 128 and no less than the number of rows in the output matrix")
+ */
+void undefine(const FakeProduct &p, const FakeMatrix &ld, void *d)
+{
+    const int64_t each = ld.type == CUDA_R_64F ? 8 : ld.type == CUDA_R_32F ? 4 : 2;
+    for (int64_t i = 0; i < ld.count * ld.columns; i++)
+        memset((char *)d + each * (i / ld.columns * ld.next + i % ld.columns * ld.lead), UNDEFINED, (size_t)(each * ld.rows));
+    if (p.epilogue & CUBLASLT_EPILOGUE_BGRADB)
+        memset((void *)p.bias, UNDEFINED, (size_t)(each * ld.columns));
+    if (masks(p.epilogue) && !undoes(p.epilogue))
+        memset(p.bits, UNDEFINED, (size_t)(ld.columns * p.bits_lead / 8));
+}
+
 void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double alpha, const void *a, const void *b, double beta, void *d)
 {
     const int64_t depth = p.transpose_a ? la.rows : la.columns;
     const bool off = wrong("wrong");
+    const std::vector<double> old = old_result(ld, beta, d);
+    undefine(p, ld, d);
     for (int64_t i = 0; i < ld.count; i++) {
         const std::vector<double> x = factors(p.compute, la, a, i, p.transpose_a), y = factors(p.compute, lb, b, i, !p.transpose_b);
         for (int64_t column = 0; column < ld.columns; column++)
@@ -132,7 +165,7 @@ void multiply(FakeProduct p, FakeMatrix la, FakeMatrix lb, FakeMatrix ld, double
                 for (int64_t k = 0; k < depth; k++)
                     sum += x[(size_t)(row * depth + k)] * y[(size_t)(column * depth + k)];
                 const int64_t to = i * ld.next + column * ld.lead + row;
-                double all = alpha * sum + (beta != 0 ? beta * at(ld.type, d, to) : 0);
+                double all = alpha * sum + (beta != 0 ? beta * old[(size_t)((i * ld.columns + column) * ld.rows + row)] : 0);
                 if (p.epilogue & CUBLASLT_EPILOGUE_BIAS)
                     all += at(ld.type, p.bias, row);
                 unsigned char *byte = masks(p.epilogue) ? p.bits + (column * p.bits_lead + row) / 8 : nullptr;
@@ -234,6 +267,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t *r, int *n)
 {
     *n = 0;
+    if (most > 0) /* only the first *n results are defined (cuBLAS, cublasLtMatmulAlgoGetHeuristic(), returnAlgoCount) */
+        memset((void *)r, UNDEFINED, (size_t)most * sizeof *r);
     if (!fits(p, a, b, d) || c->rows != d->rows || like->reduction != CUBLASLT_REDUCTION_SCHEME_NONE || most < 1)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (beside(p->epilogue) && (!p->bias || (uintptr_t)p->bias % like->align[0]))
@@ -271,8 +306,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
             fprintf(stderr, "fake: a product, %lld x %lld%s%s%s%s%s\n", (long long)xd.columns, (long long)xd.rows, tf,
                     how.epilogue & CUBLASLT_EPILOGUE_BIAS ? " + bias" : "", how.epilogue & CUBLASLT_EPILOGUE_RELU ? " relu" : "",
                     undoes(how.epilogue) ? " a relu undone" : masks(how.epilogue) ? " and bits" : "", how.epilogue & CUBLASLT_EPILOGUE_BGRADB ? " and sums" : "");
-        memset(workspace, 0xff, bytes);
+        memset(workspace, UNDEFINED, bytes); /* the product writes it, before, while and after it writes D */
         multiply(how, xa, xb, xd, one, a, b, before, d);
+        memset(workspace, UNDEFINED, bytes);
     });
     return CUBLAS_STATUS_SUCCESS;
 }

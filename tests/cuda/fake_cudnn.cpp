@@ -5,8 +5,9 @@
  * A shared library, compiled with cuDNN's own headers, that programs and tenon-plan open through
  * TENON_CUDNN.  A descriptor is the list of its attributes.  There are three engines: engine 0 rounds
  * factors to tf32 and reports tensor cores; engine 1 is exact, but rounds without a word in the
- * gradient of filters of 5 x 5, as the real one does; engine 67 is exact.  All need a workspace, and
- * fill it with NaN.  The text of a plan is the convolution as numbers.
+ * gradient of filters of 5 x 5, as the real one does; engine 67 is exact.  All need a workspace.
+ * Whatever an execution leaves undefined is NaN (undefine).  The text of a plan is the convolution as
+ * numbers.
  *
  *   FAKE_CUDNN=old | start | none | fails       another version; cannot start; has no engine; an
  *                              execution fails
@@ -30,7 +31,7 @@ void shim_work(struct FakeStream *stream, std::function<void()> work) __attribut
 
 namespace {
 
-enum { WORKSPACE = 4096 };
+enum { WORKSPACE = 4096, UNDEFINED = 0xff /* NaN in each type */ };
 
 struct Value {
     int64_t count;
@@ -125,6 +126,16 @@ Convolution convolution(const Descriptor *op, int64_t engine)
     return c;
 }
 
+/* Whether y = alpha conv(x, w) + beta y is a plain convolution: alpha 1, and beta 0, so that the old y is not read (cuDNN's backend API,
+ * CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA). */
+bool scales_well(const Descriptor *op, int64_t kind)
+{
+    static const int names[3][2] = {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+                                    {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+                                    {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+    return get<float>(op, names[kind][0]) == 1 && op->set.count(names[kind][1]) && get<float>(op, names[kind][1]) == 0;
+}
+
 int64_t operations(const Descriptor *graph)
 {
     return graph->set.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).count;
@@ -167,6 +178,8 @@ bool read_graph(const Descriptor *graph, int64_t engine, Convolution *c)
     const auto op = [&](int64_t i) { return get<Descriptor *>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i); };
     const Descriptor *at = part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
     *c = convolution(op(0), engine);
+    if (!scales_well(op(0), c->kind))
+        return false;
     if (c->kind == 1 && operations(graph) > 1)
         return read_relu_d(op(1), part(op(0), CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX), c) &&
                (operations(graph) == 2 || read_sum_of_dx(op(2), part(op(1), CUDNN_ATTR_OPERATION_POINTWISE_DXDESC), c));
@@ -266,10 +279,31 @@ bool rounds(const Convolution &c)
     return c.engine == 0 || (c.engine == 1 && c.kind == 2 && c.w.dim[2] == 5 && c.w.dim[3] == 5);
 }
 
+/* Bytes of a tensor from its first element to its last. */
+size_t extent(const Tensor &t)
+{
+    int64_t last = 0;
+    for (int i = 0; i < 4; i++)
+        last += (t.dim[i] - 1) * t.stride[i];
+    return (size_t)(last + 1) * (t.half ? 2 : 4);
+}
+
+/* Outputs are undefined until the graph has written them, and an engine writes them while it reads its inputs: they may not overlap (cuDNN's
+ * backend API, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: beta scales the old y, and is 0 here).  Sums: u and v. */
+void undefine(const Convolution &c, void *result, void *u, void *v)
+{
+    memset(result, UNDEFINED, extent(c.kind == 0 ? c.y : c.kind == 1 ? c.x : c.w));
+    if (c.u.id)
+        memset(u, UNDEFINED, extent(c.u));
+    if (c.v.id)
+        memset(v, UNDEFINED, extent(c.v));
+}
+
 void execute(const Convolution &c, const void *x, const void *w, const void *y, const void *bias, const void *r, void *u, void *v)
 {
     const Tensor *to = c.kind == 0 ? &c.y : c.kind == 1 ? &c.x : &c.w;
     void *result = (void *)(c.kind == 0 ? y : c.kind == 1 ? x : w);
+    undefine(c, result, u, v);
     const Tensor &ta = c.kind == 1 ? c.w : c.x, &tb = c.kind == 0 ? c.w : c.y;
     const std::vector<float> a = factors(ta, c.kind == 1 ? w : x, rounds(c)), b = factors(tb, c.kind == 0 ? w : y, rounds(c));
     std::vector<double> sum((size_t)(to->dim[0] * to->stride[0]), 0.0);
@@ -479,8 +513,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: a convolution by engine %lld%s%s%s%s%s\n", (long long)c.engine, c.x.half == 1 ? " in bf16" : c.x.half ? " in f16" : "", c.kind == 0 && c.b.id ? " + bias" : "", c.r.id ? " + add" : "",
                     !c.relu ? "" : c.kind ? " + relu_d" : " + relu", c.v.id ? " + sums" : c.u.id ? " + sum" : "");
-        memset(workspace, 0xff, WORKSPACE);
+        memset(workspace, UNDEFINED, WORKSPACE); /* an engine writes it at any time (cudnnBackendExecute(), CUDNN_ATTR_VARIANT_PACK_WORKSPACE) */
         execute(c, x, w, y, b, r, (void *)u, (void *)v);
+        memset(workspace, UNDEFINED, WORKSPACE);
     });
     return CUDNN_STATUS_SUCCESS;
 }

@@ -31,7 +31,7 @@
 
 namespace {
 
-enum { MOST = 8, ROOM = 1 << 16, UNHANDLED_CUDA_ERROR = 1, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
+enum { MOST = 8, ROOM = 1 << 16, UNDEFINED = 0xff, UNHANDLED_CUDA_ERROR = 1, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
 
 struct Ring {
     std::atomic<uint64_t> written, read;
@@ -98,10 +98,16 @@ struct ncclComm {
         return true;
     }
 
+    /* A buffer that receives is undefined until the whole group is done: messages arrive in any pieces and any order (NCCL's user guide, "Group
+     * Calls"), and buffers that send must not overlap it (only collectives work in place: "In-place Operations"). */
     std::function<bool()> moving(std::vector<Message> all)
     {
-        return [this, all]() mutable {
+        return [this, all, undefined = false]() mutable {
             bool done = true;
+            for (const Message &m : all)
+                if (!undefined && !m.sent)
+                    memset(m.at, UNDEFINED, m.bytes);
+            undefined = true;
             for (Message &m : all) {
                 bool behind = false; /* an earlier message to the same rank is pending */
                 for (const Message *k = all.data(); k < &m; k++)
@@ -149,8 +155,10 @@ template <class T> static std::function<bool()> sum_of_all(ncclComm *c, const vo
 {
     std::shared_ptr<Sum<T>> sum;
     return [=]() mutable {
-        if (!sum)
+        if (!sum) {
             sum = std::make_shared<Sum<T>>(c, from, count);
+            memset(to, UNDEFINED, count * sizeof(T)); /* also in place: partial sums stand there until the end */
+        }
         if (!sum->moving())
             return false;
         for (size_t i = 0; i < count; i++) {

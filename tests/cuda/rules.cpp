@@ -1,14 +1,11 @@
-/* rules.cpp -- breaks rules of CUDA, one after another: fake.cpp must notice each.  It prints a line for each rule that it does not
- * notice; status 0: none.
+/* rules.cpp -- breaks rules of CUDA: see rules.h and fake.cpp.
  *
  * Error numbers are those of CUDA's runtime API.
  */
 #include "shim.h"
-#include <cstdio>
+#include "rules.h"
 #include <cstdlib>
 #include <thread>
-
-static int unnoticed;
 
 static void expect(const char *what, cudaError_t got, cudaError_t want)
 {
@@ -84,6 +81,15 @@ static void together(cudaStream_t s)
     expect("too much shared memory as an attribute", cudaFuncSetAttribute(nullptr, cudaFuncAttributeMaxDynamicSharedMemorySize, 1000001), cudaErrorInvalidValue);
 }
 
+/* New memory has no defined content. */
+static void new_memory_is_undefined()
+{
+    void *pinned = nullptr;
+    hold("memory of the GPU", undefined(new_memory<char>(1000), 1000));
+    cudaMallocHost(&pinned, 1000);
+    hold("pinned memory", undefined(pinned, 1000));
+}
+
 /* The first launch of a kernel returns when all work is done; a copy to memory that is not pinned, too. */
 static void waits(cudaStream_t s)
 {
@@ -92,14 +98,11 @@ static void waits(cudaStream_t s)
     setenv("FAKE_LAZY", "1", 1);
     shim_enqueue(s, "first", 1, 32, [] { device = 1; });
     shim_enqueue(s, "second", 1, 32, [] {});
-    if (device != 1)
-        puts("a kernel is loaded while another one runs"), unnoticed++;
+    hold("a kernel that is loaded while another one runs", device == 1);
     shim_enqueue(s, "first", 1, 32, [] { device = 2; });
-    if (device != 1)
-        puts("a kernel that is loaded waits"), unnoticed++;
+    hold("a kernel that is loaded does not wait", device == 1);
     cudaMemcpyAsync(&here, &device, sizeof here, cudaMemcpyDeviceToHost, s);
-    if (here != 2)
-        puts("a copy to memory that is not pinned returns before it is done"), unnoticed++;
+    hold("a copy to memory that is not pinned", here == 2);
 }
 
 int main()
@@ -110,6 +113,7 @@ int main()
     captures(s);
     together(s);
     waits(s);
+    new_memory_is_undefined();
     two_streams(s, other);
     return unnoticed != 0;
 }

@@ -7,7 +7,7 @@
 #   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
 #   planned NAME MODEL OPTIONS...       the same by `tenon build`, with plans of the fake in it
 #   barriers NAME SITES...              what leaving them out changes
-#   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not
+#   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not; they are in $cudnn_include
 shim_sources=$TENON_ROOT/tests/cuda
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
@@ -42,6 +42,7 @@ shim_cudnn() {
         [ ! -e "$dir/cudnn_graph.h" ] || at=$dir
     done
     [ -n "${at:-}" ] || return 1
+    cudnn_include=$at
     mkdir -p "$work/cudnn"
     for file in "$TENON_ROOT"/runtime/cuda/cudnn_*.c; do
         gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"

@@ -30,10 +30,17 @@ pair() {
     "$TENON" build "$2" -o "$work/$1/cpu" --cpu generic --plain "${@:3}"
 }
 
+# rules NAME FILES...: a program that breaks the rules of a library, with the files that it needs
+rules() {
+    g++ -std=c++20 -O1 -Wall -Wextra -Werror -rdynamic -I "$cuda/include" ${cudnn_include:+-isystem "$cudnn_include"} -I runtime -o "$work/rules" "$cuda/rules_$1.cpp" "${@:2}" "$work"/{fiber,fake}.o $shim_libraries
+    succeeds "rules of $1" "$work/rules"
+}
+
 silent() { [ -z "$2" ] && ok || bad "$1: it says '$2'"; }
 
 on_the_processor() {
     shim_runtime
+    rules cublas "$work/libcublasLt.so.13" "-Wl,-rpath,$work"
     small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     pair mlp models/mlp.tn --batch 8
     pair products "$cuda/products.tn"
@@ -102,6 +109,7 @@ on_the_processor() {
 # Convolutions: the part for cuDNN is compiled with stand-in headers.
 convolutions() {
     shim_cudnn || { skip "the headers of cuDNN are not here: convolutions through it"; return; }
+    rules cudnn "$work"/cudnn/cudnn_{api,device,graph,load,ops,plan}.o "$(dirname "$TENON")/lib/libtenonrt.a"
     local lenet=$work/lenet data="--data $work/mnist"
     pair lenet models/lenet.tn --batch 8
     pair geometry "$cuda/geometry.tn"

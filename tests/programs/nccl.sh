@@ -41,6 +41,10 @@ hash() {
     hashes "$work/log"
 }
 
+# ---- the stand-in notices what NCCL forbids
+g++ -std=c++20 -O1 -Wall -Wextra -Werror -rdynamic -I tests/cuda/include -I runtime -o "$work/rules" tests/cuda/rules_nccl.cpp "$work"/{fiber,fake}.o "$work/libnccl.so.2" "-Wl,-rpath,$work" -lpthread
+succeeds "rules of NCCL" "$work/rules"
+
 # ---- the bits of one rank, with any calls of NCCL
 shim_gpu lenet models/lenet.tn --batch 4 --shards 4 --bucket 4M --comm nccl
 shim_gpu three models/mlp.tn --batch 12 --shards 6 --set 'clip=norm(0.5)' --bucket 20k --comm nccl
