@@ -21,7 +21,9 @@ static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...
                       typename Own<P>::type... p)
 {
 #ifdef RT_SHIM
-    shim_enqueue(stream, name, blocks, THREADS, [=] { kernel(p...); });
+    rt_cuda_check(shim_enqueue(stream, (const void *)kernel, name, blocks, THREADS,
+                               [=] { kernel(p...); }),
+                  name);
 #else
     void *arguments[] = {(void *)&p...};
     rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0,

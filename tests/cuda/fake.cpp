@@ -4,21 +4,23 @@
  * Work in a stream runs when the program waits, never before, so a buffer that is changed too early
  * gives a wrong result.  Streams take turns at random (seed: SHIM_ORDER), so a missing event
  * between two streams shows.  Memory begins as NaN.  A write outside of it ends the program at the
- * next synchronisation.
+ * next synchronisation.  Launches have the limits of the GPU (limits.h).
  *
  *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | pinned | lost   the fault
  *   FAKE_ROOM=BYTES      memory of the GPU
  *   FAKE_LATE=1          work of a stream runs only when the program or another stream waits for it
  *   FAKE_ARCH=80         another GPU than sm_90
- *   SHIM_BLOCKS=5        multiprocessors, each with room for one block of a launch whose blocks run together (3)
- *   SHIM_CHIP=BYTES      shared memory of a multiprocessor (a million)
- *   FAKE_TOGETHER=2      blocks that such a launch can have, as with MPS fewer than the multiprocessors say
+ *   FAKE_MULTIPROCESSORS=5   instead of 3
+ *   FAKE_SHARED=BYTES    shared memory of a multiprocessor instead of that of the GPU (limits.h)
+ *   FAKE_PTXAS=FILE      registers and shared memory of kernels, as ptxas has printed them (resources.h)
+ *   FAKE_TOGETHER=2      blocks of a launch whose blocks run together, as with MPS fewer than the multiprocessors say
  *   FAKE_LOG=1           prints launches and allocations to stderr
  *   FAKE_ARENA=FILE      gets the content of the first allocation when the program dies
  *   FAKE_HOSTS=2         number of hosts, among which the ranks of TENON_RANKS are divided equally
  */
 #include "fake.h"
 #include "fiber.h"
+#include "resources.h"
 #include "shim.h"
 #include <algorithm>
 #include <cstdio>
@@ -205,40 +207,128 @@ static void load_kernel(FakeStream *stream, const char *kernel)
             usleep(50);
 }
 
-void shim_enqueue(FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread)
+/* ---- limits of launches */
+
+static int arch()
 {
-    load_kernel(stream, kernel);
+    return getenv("FAKE_ARCH") ? atoi(getenv("FAKE_ARCH")) : 90;
+}
+
+static int number(const char *variable, int otherwise)
+{
+    return getenv(variable) ? atoi(getenv(variable)) : otherwise;
+}
+
+/* GPCs of an H100 have 16 or 18 multiprocessors. */
+static GpuLimits gpu_limits()
+{
+    const bool known = arch() == 80 || arch() == 90 || arch() == 100;
+    if (!known)
+        fprintf(stderr, "fake: limits of sm_%d are unknown\n", arch()), exit(3);
+    return GpuLimits{number("FAKE_MULTIPROCESSORS", 3), number("FAKE_SHARED", arch() == 80 ? 164 * 1024 : 228 * 1024), arch() == 80 ? 0 : 16};
+}
+
+static int shared_of_block()
+{
+    return gpu_limits().shared - SHARED_RESERVED;
+}
+
+/* What cudaFuncSetAttribute has set. */
+static std::map<const void *, KernelLimits> changed;
+
+static KernelLimits limits_of(const void *kernel)
+{
+    KernelLimits k = kernel_limits(kernel, arch());
+    const auto found = changed.find(kernel);
+    if (found != changed.end())
+        k.dynamic = found->second.dynamic, k.large_clusters = found->second.large_clusters;
+    return k;
+}
+
+/* Why a GPU never runs such a launch, or cudaSuccess.
+ *
+ *   a number of blocks or threads that no kernel can have   cudaErrorInvalidConfiguration
+ *   more dynamic shared memory than cudaFuncSetAttribute has allowed; without it, 48 KB with the fixed part (Programming Guide, "Shared Memory":
+ *   "require an explicit opt-in")                           cudaErrorInvalidValue
+ *   more threads than __launch_bounds__ says, or than there are registers for (cudaError_t: "the kernel launch specifies too many threads for the
+ *   kernel's register count")                               cudaErrorLaunchOutOfResources
+ */
+static cudaError_t refusal(const void *kernel, long blocks, long threads, size_t dynamic)
+{
+    const KernelLimits k = limits_of(kernel);
+    if (blocks < 1 || blocks > 0x7fffffff || threads < 1 || threads > BLOCK_THREADS)
+        return cudaErrorInvalidConfiguration;
+    if (dynamic > (size_t)k.dynamic)
+        return cudaErrorInvalidValue;
+    return blocks_on_one(gpu_limits(), k, (int)threads, (int)dynamic) ? cudaSuccess : cudaErrorLaunchOutOfResources;
+}
+
+cudaError_t shim_enqueue(FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread)
+{
+    const cudaError_t error = refusal(kernel, blocks, threads, 0);
+    if (error != cudaSuccess)
+        return error;
+    load_kernel(stream, name);
     stream->add([=] {
         if (getenv("FAKE_LOG"))
-            fprintf(stderr, "fake: %s, %d blocks\n", kernel, blocks);
-        fiber_run(kernel, blocks, threads, thread);
+            fprintf(stderr, "fake: %s, %d blocks\n", name, blocks);
+        fiber_run(name, blocks, threads, thread);
     });
     launches++;
+    return cudaSuccess;
 }
 
-/* ---- launches whose blocks run at the same time: one block fits on a multiprocessor */
+/* ---- launches whose blocks run at the same time */
 
-static int multiprocessors()
+/* A cooperative launch has at most as many blocks as run at the same time: cudaOccupancyMaxActiveBlocksPerMultiprocessor times the number of
+ * multiprocessors (CUDA's manual, cudaErrorCooperativeLaunchTooLarge). */
+static cudaError_t refusal_of_cooperative(const cudaLaunchConfig_t &c, const void *kernel)
 {
-    return getenv("SHIM_BLOCKS") ? atoi(getenv("SHIM_BLOCKS")) : 3;
+    const GpuLimits g = gpu_limits();
+    const int all = g.multiprocessors * blocks_on_one(g, limits_of(kernel), (int)c.blockDim.x, (int)c.dynamicSmemBytes);
+    return (int)c.gridDim.x > std::min(all, number("FAKE_TOGETHER", all)) ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
 }
 
-/* Bytes of shared memory of a multiprocessor. */
-static int chip_limit()
+/* Blocks of a cluster; 0: there is no such cluster.  From sm_90 on, a cluster has at most 8 blocks, or 16 if the kernel allows it
+ * (cudaFuncAttributeNonPortableClusterSizeAllowed), and a grid consists of whole clusters (Programming Guide, "Thread Block Clusters"). */
+static int cluster_size(const cudaLaunchConfig_t &c, const void *kernel)
 {
-    return getenv("SHIM_CHIP") ? atoi(getenv("SHIM_CHIP")) : 1000000;
+    const auto &d = c.attrs->val.clusterDim;
+    const unsigned size = d.x * d.y * d.z, most = limits_of(kernel).large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE;
+    return gpu_limits().group && size >= 1 && size <= most && c.gridDim.x % size == 0 ? (int)size : 0;
 }
 
-/* A cooperative launch with more blocks than run at the same time is refused (CUDA's manual, cudaLaunchCooperativeKernel:
- * cudaErrorCooperativeLaunchTooLarge); a cluster of more blocks than cudaOccupancyMaxActiveClusters allows, too. */
-cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, std::function<void()> thread)
+/* Clusters that run at the same time (CUDA's manual, cudaOccupancyMaxActiveClusters). */
+static cudaError_t count_clusters(int *clusters, const cudaLaunchConfig_t &c, const void *kernel)
+{
+    const GpuLimits g = gpu_limits();
+    const int size = cluster_size(c, kernel);
+    *clusters = 0;
+    if (size == 0)
+        return cudaErrorInvalidClusterSize;
+    *clusters = clusters_at_once(g, blocks_on_one(g, limits_of(kernel), (int)c.blockDim.x, (int)c.dynamicSmemBytes), size);
+    return cudaSuccess;
+}
+
+static cudaError_t refusal_of_cluster(const cudaLaunchConfig_t &c, const void *kernel)
+{
+    int clusters;
+    const cudaError_t error = count_clusters(&clusters, c, kernel);
+    if (error == cudaSuccess && clusters > 0 && cluster_size(c, kernel) != (int)c.gridDim.x)
+        fprintf(stderr, "fake: a launch of more than one cluster\n"), exit(3); /* fiber.cpp has one barrier for all blocks */
+    return error != cudaSuccess ? error : clusters ? cudaSuccess : cudaErrorLaunchOutOfResources;
+}
+
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread)
 {
     const int blocks = (int)config.gridDim.x, threads = (int)config.blockDim.x, bytes = (int)config.dynamicSmemBytes;
-    const int most = getenv("FAKE_TOGETHER") ? atoi(getenv("FAKE_TOGETHER")) : multiprocessors();
-    if (config.numAttrs != 1 || bytes > chip_limit())
-        return cudaErrorInvalidValue;
-    if (blocks > most)
-        return config.attrs->id == cudaLaunchAttributeCooperative ? cudaErrorCooperativeLaunchTooLarge : cudaErrorInvalidValue;
+    const bool cooperative = config.numAttrs == 1 && config.attrs->id == cudaLaunchAttributeCooperative,
+               cluster = config.numAttrs == 1 && config.attrs->id == cudaLaunchAttributeClusterDimension;
+    cudaError_t error = cooperative || cluster ? refusal(kernel, blocks, threads, config.dynamicSmemBytes) : cudaErrorInvalidValue;
+    if (error == cudaSuccess)
+        error = cluster ? refusal_of_cluster(config, kernel) : refusal_of_cooperative(config, kernel);
+    if (error != cudaSuccess)
+        return error;
     config.stream->add([=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: %d blocks together, %d bytes on the chip\n", blocks, bytes);
@@ -294,49 +384,60 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
-    const int arch = getenv("FAKE_ARCH") ? atoi(getenv("FAKE_ARCH")) : 90;
     switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
-        *value = multiprocessors();
+        *value = gpu_limits().multiprocessors;
         return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-        *value = arch / 10;
+        *value = arch() / 10;
         return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
-        *value = arch % 10;
+        *value = arch() % 10;
         return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+        *value = gpu_limits().shared;
+        return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = chip_limit();
+        *value = shared_of_block();
         return cudaSuccess;
     case cudaDevAttrReservedSharedMemoryPerBlock:
-        *value = 0;
+        *value = SHARED_RESERVED;
         return cudaSuccess;
     }
     return cudaErrorInvalidValue;
 }
 
-cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute attribute, int value)
+/* "The sum of this value and the function attribute sharedSizeBytes cannot exceed the device attribute cudaDevAttrMaxSharedMemoryPerBlockOptin" (CUDA's
+ * manual, cudaFuncSetAttribute). */
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value)
 {
-    return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > chip_limit() ? cudaErrorInvalidValue : cudaSuccess;
-}
-
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
-{
-    attributes->sharedSizeBytes = 0;
+    KernelLimits k = limits_of(kernel);
+    if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed)
+        k.large_clusters = value != 0;
+    else if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value >= 0 && value <= shared_of_block() - k.fixed)
+        k.dynamic = value;
+    else
+        return cudaErrorInvalidValue;
+    changed[kernel] = k;
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t bytes)
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel)
 {
-    *blocks = bytes <= (size_t)chip_limit();
+    const KernelLimits k = limits_of(kernel);
+    *attributes = cudaFuncAttributes{(size_t)k.fixed, k.threads, k.registers, k.dynamic};
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *config)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t bytes)
 {
-    *clusters = (int)config->gridDim.x <= multiprocessors();
+    *blocks = blocks_on_one(gpu_limits(), limits_of(kernel), threads, (int)bytes);
     return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, const cudaLaunchConfig_t *config)
+{
+    return count_clusters(clusters, *config, kernel);
 }
 
 cudaError_t cudaGetLastError(void)
@@ -587,7 +688,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorLaunchFailure ? "cudaErrorLaunchFailure" : "cudaErrorFake";
+    return error == cudaErrorLaunchFailure ? "cudaErrorLaunchFailure" : error == cudaErrorLaunchOutOfResources ? "cudaErrorLaunchOutOfResources" : "cudaErrorFake";
 }
 
 } // extern "C"

@@ -24,7 +24,10 @@
 #define __constant__
 #define __forceinline__ inline
 #define __noinline__
-#define __launch_bounds__(...)
+
+/* The bounds are the name of the section of the kernel: resources.h reads them. */
+#define SHIM_BOUNDS(threads, blocks, ...) __attribute__((section("launch_bounds." #threads "." #blocks)))
+#define __launch_bounds__(...) SHIM_BOUNDS(__VA_ARGS__, 1, )
 
 struct ShimIndex {
     unsigned x;
@@ -33,7 +36,9 @@ extern ShimIndex threadIdx, blockIdx, gridDim;
 
 /* Shared memory: all declarations of a kernel share one place, so a kernel must have finished with one before it uses the next. */
 void *shim_shared(size_t bytes);
-#define SHARED(type, name) type &name = *(type *)shim_shared(sizeof(type))
+#define SHARED(type, name)                                                                   \
+    static_assert(sizeof(type) <= RT_SHARED, "RT_SHARED is too small for " #type); \
+    type &name = *(type *)shim_shared(sizeof(type))
 
 void shim_barrier(int site); /* barrier of the block; site: its index in the source */
 #define block_sync() shim_barrier(__COUNTER__)
@@ -58,13 +63,13 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 }
 #define __ffs __builtin_ffs
 
-/* Adds a launch to a stream, which calls `thread` once for every thread. */
-void shim_enqueue(struct FakeStream *stream, const char *kernel, int blocks, int threads, std::function<void()> thread);
+/* Adds a launch to a stream, which calls `thread` once for every thread; or returns why the GPU refuses it. */
+cudaError_t shim_enqueue(struct FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread);
 /* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier. */
-cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, std::function<void()> thread);
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread);
 template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), const A &...a)
 {
-    return shim_enqueue_together(*config, [=] { kernel(a...); });
+    return shim_enqueue_together(*config, (const void *)kernel, [=] { kernel(a...); });
 }
 void *shim_chip(); /* dynamic shared memory of this block */
 void shim_grid_barrier(int site); /* barrier of all blocks; site: its index in the source */

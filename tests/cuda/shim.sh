@@ -18,10 +18,10 @@ for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c -
 shim_once() {
     local out=$1 key unknown; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
-    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$shim_sources"/{fake,fiber,rounded,shim}.h "$shim_sources"/include/* "$TENON_ROOT/runtime/cuda/nccl_api.h"; } 2> /dev/null | cksum | tr ' ' '-')
+    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$shim_sources"/{fake,fiber,limits,resources,rounded,shim}.h "$shim_sources"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
     if [ ! -f "$CHECK_STAND_INS/$key" ]; then
         "$@" -MMD -MF "$work/stand-in.d" -o "$work/stand-in.new"
-        unknown=$(tr -s ' \\' '\n' < "$work/stand-in.d" | grep "^$TENON_ROOT/" | grep -vE '/tests/cuda/([a-z_]*\.cpp|(fake|fiber|rounded|shim)\.h|include/.*)$|/cuda/nccl_api\.h$' || true)
+        unknown=$(tr -s ' \\' '\n' < "$work/stand-in.d" | grep "^$TENON_ROOT/" | grep -vE '/tests/cuda/([a-z_]*\.cpp|(fake|fiber|limits|resources|rounded|shim)\.h|include/.*)$|/runtime/constants\.h$|/cuda/nccl_api\.h$' || true)
         [ -z "$unknown" ] || bad "shim_once must have $unknown in its key"
         mkdir -p "$CHECK_STAND_INS"
         mv "$work/stand-in.new" "$CHECK_STAND_INS/$key"

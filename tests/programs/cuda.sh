@@ -2,8 +2,8 @@
 # cuda.sh -- programs for a GPU, on a machine without a GPU.
 #
 # A C++ compiler compiles the same .cu file: its kernels run on the processor, with a fiber for each thread (tests/cuda/shim.h), over a
-# stand-in for the CUDA runtime (tests/cuda/fake.cpp).  The stand-in poisons memory, puts red zones between allocations, and runs a
-# stream only when the program waits for it.  The losses of three steps must equal those of the program for the processor.  If nvcc is
+# stand-in for the CUDA runtime (tests/cuda/fake.cpp).  The stand-in poisons memory, puts red zones between allocations, runs a
+# stream only when the program waits for it, and refuses launches that do not fit on a GPU (tests/cuda/limits.h).  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
 #
 # Parts: options mlp geometry norm tiles tokens many nvcc
@@ -37,6 +37,8 @@ TN
     NVCC=/nowhere/nvcc refuses "no nvcc" "cannot run the CUDA compiler '/nowhere/nvcc'" "$TENON" build models/mlp.tn --target cuda -o "$work/p"
     "$TENON" emit models/lenet.tn --to cuda | grep -q "for sm_90" && ok || bad "--arch sm_90 is not the default"
 }
+
+toolkit_headers() { echo "$(dirname "$(dirname "$(command -v nvcc || echo /usr/bin/nvcc)")")/include" /usr/local/cuda/include; }
 
 # ---- on the processor
 
@@ -177,12 +179,20 @@ mlp() {
     FAKE_ARCH=80 refuses "an older GPU" "for GPUs from sm_90 on, and the one here is sm_80: build it with --arch sm_80" "$mlp/gpu" --epochs 1
     FAKE_CUDA=memory refuses "no memory" "no room on the GPU for the arena" "$mlp/gpu" --epochs 1
     FAKE_CUDA=lost refuses "a GPU that fails" "the GPU failed at .*cudaErrorLaunchFailure" "$mlp/gpu" --epochs 1 --data "$work/mnist"
+    FAKE_SHARED=20000 refuses "a kernel that does not fit on a multiprocessor" "the GPU failed at [a-z_0-9]+: an error of the fake runtime \(cudaErrorLaunchOutOfResources\)" "$mlp/gpu" --epochs 1 --data "$work/mnist"
     refuses "--groups" "--groups is for programs on the processor" "$mlp/gpu" --groups 2
     FAKE_CUDA=no-driver succeeds "info needs no GPU" "$mlp/gpu" info
     FAKE_CUDA=no-driver succeeds "--help needs no GPU" "$mlp/gpu" --help
-    # The stand-in notices what CUDA forbids.
-    g++ -std=c++20 -O1 -Wall -Wextra -Werror -I "$cuda/include" -o "$work/rules" "$cuda/rules.cpp" "$work"/{fiber,fake}.o -lpthread
-    succeeds "rules of CUDA" "$work/rules"
+    rules
+}
+
+# The stand-in notices what CUDA forbids.
+rules() {
+    local with=() include
+    for include in $(toolkit_headers); do [ ! -e "$include/cuda_occupancy.h" ] || with=(-DCUDA_OCCUPANCY -isystem "$include"); done
+    [ ${#with[@]} -gt 0 ] || skip "blocks on a multiprocessor, compared with cuda_occupancy.h: no CUDA toolkit"
+    g++ -std=c++20 -O1 -Wall -Wextra -Werror -I "$cuda/include" "${with[@]}" -o "$work/rules" "$cuda/rules.cpp" "$work"/{fiber,fake}.o -lpthread
+    succeeds "rules of CUDA" "$work/rules" "$work/rules.ptxas"
 }
 
 on_the_processor() {
@@ -213,7 +223,7 @@ launches_checked() {
     local include others
     others=$(grep -l '<<<\|cudaLaunchKernel' -r runtime/cuda compiler/emit compiler/cuda "$work"/*/*.cu | grep -v '^runtime/cuda/\(launch\|persistent\).cuh$' || true)
     [ -z "$others" ] && ok || bad "kernels are started otherwise in $others"
-    for include in $(dirname "$(dirname "$(command -v nvcc)")")/include /usr/local/cuda/include; do [ -e "$include/cuda_runtime_api.h" ] && break; done
+    for include in $(toolkit_headers); do [ -e "$include/cuda_runtime_api.h" ] && break; done
     succeeds "launch.cpp" g++ -std=c++20 -Wall -Wextra -Werror -I runtime -isystem "$include" "$cuda/launch.cpp" -o "$work/launch"
     succeeds "a launch that CUDA refuses" "$work/launch"
 }

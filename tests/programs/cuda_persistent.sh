@@ -2,7 +2,7 @@
 # cuda_persistent.sh -- --kernels=persistent, many training steps in one launch, on a machine without a GPU.
 #
 # The program runs on the processor as in cuda.sh; the blocks of its one launch run side by side (tests/cuda/fiber.cpp), by default
-# three.  Its bits must be those of the ordinary program, in each order of threads and blocks, for any number of steps in a launch.
+# six: two on each of three multiprocessors (tests/cuda/limits.h).  Its bits must be those of the ordinary program, in each order of threads and blocks, for any number of steps in a launch.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -65,13 +65,16 @@ run() {
     "$dir/$program" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$program $*"; tail -n 3 "$work/out"; }
 }
 
-# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in three orders, the
-# last with five blocks; with all, none and some of the parameters on the chip
+# Shared memory of a multiprocessor that has room for one block, with nothing on the chip: 42 KB of the stages and 1 KB of CUDA.
+bare=$((43008 + 1024))
+
+# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in three orders: all parameters on the chip of six blocks or
+# of a cluster; none, in three blocks; some, in five blocks
 equal() {
     local dir=$work/$1 order name=$1; shift
     run "$name" ordinary ordinary "$@"
     for order in 0 1 2; do
-        SHIM_ORDER=$order SHIM_BLOCKS=$((order == 2 ? 5 : 3)) SHIM_CHIP=$((order == 0 ? 1000000 : order == 1 ? 0 : 9000)) run "$name" gpu $order "$@"
+        SHIM_ORDER=$order FAKE_MULTIPROCESSORS=$((order == 2 ? 5 : 3)) FAKE_SHARED=$((order == 0 ? 1000000 : order == 1 ? bare : bare + 8960)) run "$name" gpu $order "$@"
         same "$name, order $order: losses" "$(field "$dir/ordinary.jsonl" step train_loss)" "$(field "$dir/$order.jsonl" step train_loss)"
         same "$name, order $order: the test's" "$(field "$dir/ordinary.jsonl" epoch test_loss)" "$(field "$dir/$order.jsonl" epoch test_loss)"
         same "$name, order $order: weights" "$(hashes "$dir/ordinary.jsonl")" "$(hashes "$dir/$order.jsonl")"
@@ -99,8 +102,8 @@ barriers() {
     done
 }
 
-# mutant NAME FILE SED: $work/mlp/NAME is the same program with one changed line of its text or of a header; its
-# result must differ, or there is none
+# mutant NAME FILE SED: $work/mlp/NAME is the same program with one changed line of its text or of a header; with all
+# parameters on the chip, its result must differ, or there is none
 mutant() {
     local name=$1 file=$2 dir=$work/mlp seen=0
     rm -rf "$work/changed"; mkdir -p "$work/changed/cuda"
@@ -111,7 +114,7 @@ mutant() {
     shim_compile "$work/changed/mlp.cu" -I "$work/changed" -iquote "$work/changed" -o "$work/changed/program.o" > "$work/out" 2>&1 || { bad "$name does not compile"; head -n 5 "$work/out"; return; }
     g++ -rdynamic -o "$dir/$name" "$work/changed/program.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
     rm -f "$dir/$name.jsonl"
-    "$dir/$name" --data "$work/mnist" --epochs 2 --log "$dir/$name.jsonl" --log-steps 1 > /dev/null 2>&1 || seen=1
+    FAKE_SHARED=1000000 "$dir/$name" --data "$work/mnist" --epochs 2 --log "$dir/$name.jsonl" --log-steps 1 > /dev/null 2>&1 || seen=1
     [ "$(hashes "$dir/$name.jsonl" | cut -d' ' -f2)" = "$(hashes "$dir/ordinary.jsonl" | cut -d' ' -f2)" ] || seen=1
     [ $seen = 1 ] && ok || bad "$name changes nothing"
 }
@@ -125,7 +128,7 @@ chip() {
     mutant not_brought_out_of_the_product own.cuh 's/^                    if (at >= 0)$/                    if (false)/'
     mutant loss_not_looked_at own.cuh 's/^    if (!update_allowed(r, loss))$/    if (update_allowed(r, loss))/'
     mutant too_little_room own.cuh 's|(1 + states)}|(1 + 0 * states)}|'
-    SHIM_BLOCKS=16 FAKE_LOG=1 run mlp gpu sixteen --data "$work/mnist" --epochs 1
+    FAKE_MULTIPROCESSORS=16 FAKE_LOG=1 run mlp gpu sixteen --data "$work/mnist" --epochs 1
     same "bytes on the chip of 16 blocks" "56.1 KB" "$(sed -n 's/^fake: 16 blocks together, \([0-9]*\) bytes on the chip$/\1/p' "$work/out" | awk '{ printf "%.1f KB", $1 / 1024; exit }')"
 }
 
@@ -154,11 +157,11 @@ interrupted() {
 fewer() {
     local mlp=$work/mlp
     run mlp gpu few --data "$work/mnist" --epochs 2
-    grep -q "^gpu: 16 blocks cannot run at the same time on this GPU: 2 do, with the same results$" "$work/out" && ok || bad "a cluster that does not fit: $(cat "$work/out")"
+    grep -q "^gpu: 16 blocks cannot run at the same time on this GPU: 4 do, with the same results$" "$work/out" && ok || bad "a cluster that does not fit: $(cat "$work/out")"
     deep "fewer blocks on a GPU without clusters" || return 0
     two old models/mlp.tn --batch 8 --arch sm_80
-    FAKE_ARCH=80 FAKE_TOGETHER=2 FAKE_LOG=1 SHIM_BLOCKS=5 run old gpu few --data "$work/mnist" --epochs 2
-    same "notes" "5 3 3 2 " "$(sed -n 's/^gpu: \([0-9]*\) blocks cannot run .*: \([0-9]*\) do, .*/\1 \2/p' "$work/out" | tr '\n' ' ')"
+    FAKE_ARCH=80 FAKE_TOGETHER=2 FAKE_LOG=1 FAKE_MULTIPROCESSORS=5 run old gpu few --data "$work/mnist" --epochs 2
+    same "notes" "10 5 5 3 3 2 " "$(sed -n 's/^gpu: \([0-9]*\) blocks cannot run .*: \([0-9]*\) do, .*/\1 \2/p' "$work/out" | tr '\n' ' ')"
     same "launches" "2 blocks" "$(sed -n 's/^fake: \([0-9]* blocks\) together, .*/\1/p' "$work/out" | sort -u)"
     same "a small part of a GPU" "$(hashes "$mlp/few.jsonl")" "$(hashes "$work/old/few.jsonl")"
 }
@@ -169,7 +172,7 @@ not_finite() {
     two hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
     local program
     for program in ordinary gpu; do
-        SHIM_BLOCKS=16 "$work/hot/$program" --data "$work/mnist" --epochs 1 2>&1 | sed "s/^$program: //; /^up to/d" > "$work/hot/$program.said" || true
+        FAKE_MULTIPROCESSORS=16 "$work/hot/$program" --data "$work/mnist" --epochs 1 2>&1 | sed "s/^$program: //; /^up to/d" > "$work/hot/$program.said" || true
     done
     grep -q "the loss is not finite in epoch 1, step 2 of 3" "$work/hot/gpu.said" && ok || bad "a loss that is not finite: $(cat "$work/hot/gpu.said")"
     same "what is said of it" "$(cat "$work/hot/ordinary.said")" "$(cat "$work/hot/gpu.said")"
@@ -242,6 +245,12 @@ by_nvcc() {
     "$TENON" emit models/mlp.tn --to cuda --kernels=persistent -o "$work/nvcc"
     "$TENON" emit models/lenet.tn --to cuda --kernels=persistent --batch 512 -o "$work/nvcc"
     gate "$work/nvcc/mlp.cu" 80 90a 100
+    # With the registers that ptxas has given its kernel, in one cluster of 16 blocks.
+    if [ -x "$work/mlp/gpu" ]; then
+        FAKE_ARCH=100 FAKE_PTXAS=$work/ptxas FAKE_MULTIPROCESSORS=16 FAKE_LOG=1 run mlp gpu printed --data "$work/mnist" --epochs 2
+        same "launches of 16 blocks" 2 "$(grep -c '^fake: 16 blocks together, ' "$work/out")"
+        same "bits of 16 blocks" "$(hashes "$work/mlp/ordinary.jsonl")" "$(hashes "$work/mlp/printed.jsonl")"
+    fi
     gate "$work/nvcc/lenet.cu" 80 90a 100
 }
 

@@ -13,17 +13,20 @@ typedef enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
     cudaErrorStubLibrary = 34,
     cudaErrorInsufficientDriver = 35,
     cudaErrorNoDevice = 100,
     cudaErrorNotReady = 600,
+    cudaErrorLaunchOutOfResources = 701,
     cudaErrorLaunchFailure = 719,
     cudaErrorCooperativeLaunchTooLarge = 720,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnjoined = 904,
     cudaErrorStreamCaptureIsolation = 905,
-    cudaErrorStreamCaptureWrongThread = 908
+    cudaErrorStreamCaptureWrongThread = 908,
+    cudaErrorInvalidClusterSize = 912
 } cudaError_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 enum cudaDeviceAttr {
@@ -37,6 +40,7 @@ enum cudaDeviceAttr {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributeNonPortableClusterSizeAllowed = 15 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes;
+    int maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes;
 };
 typedef enum cudaLaunchAttributeID { cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4 } cudaLaunchAttributeID;
 typedef struct cudaLaunchAttribute {
