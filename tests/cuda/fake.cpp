@@ -3,8 +3,9 @@
  *
  * Work in a stream runs when the program waits, never before, so a buffer that is changed too early
  * gives a wrong result.  Streams take turns at random (seed: SHIM_ORDER), so a missing event
- * between two streams shows.  Memory begins as NaN.  A write outside of it ends the program at the
- * next synchronisation.  Launches have the limits of the GPU (limits.h).
+ * between two streams shows.  Memory begins as NaN, and is NaN while a copy to it is not complete.  A
+ * write outside of it ends the program at the next synchronisation.  Launches have the limits of the
+ * GPU (limits.h).
  *
  *   FAKE_CUDA=no-driver | stub | no-device | old-driver | memory | pinned | lost   the fault
  *   FAKE_ROOM=BYTES      memory of the GPU
@@ -35,6 +36,7 @@
 #include <sys/utsname.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -589,17 +591,30 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
     return cudaSuccess;
 }
 
+/* Adds a write of `bytes` bytes, which takes a while: meanwhile the memory is undefined, for other streams and for the host (Programming Guide,
+ * "Asynchronous Concurrent Execution": data of an asynchronous copy may be used after a synchronisation). */
+static void add_write(cudaStream_t s, void *to, size_t bytes, const std::function<void()> &write)
+{
+    s->add_work([=, started = false]() mutable {
+        if (started)
+            write();
+        else
+            memset(to, POISON, bytes);
+        return std::exchange(started, true);
+    });
+}
+
 /* A copy to memory of the host that is not pinned returns when it is complete, with all work before it (CUDA's manual,
  * "API synchronization behavior", Asynchronous). */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s)
 {
-    s->add([=] { memcpy(to, from, bytes); });
+    add_write(s, to, bytes, [=] { memcpy(to, from, bytes); });
     return kind == cudaMemcpyDeviceToHost && !s->captures && !allocated(to) ? cudaStreamSynchronize(s) : cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *there, int value, size_t bytes, cudaStream_t s)
 {
-    s->add([=] { memset(there, value, bytes); });
+    add_write(s, there, bytes, [=] { memset(there, value, bytes); });
     return cudaSuccess;
 }
 

@@ -271,6 +271,24 @@ static void new_memory_is_undefined()
     hold("pinned memory", undefined(pinned, 1000));
 }
 
+/* The destination of a copy, and cleared memory, before the write is complete. */
+static void writes_take_a_while(cudaStream_t s)
+{
+    int *there = new_memory<int>(1), *pinned = nullptr;
+    cudaMallocHost((void **)&pinned, sizeof *pinned);
+    *there = *pinned = 5;
+    cudaMemcpyAsync(pinned, there, sizeof *there, cudaMemcpyDeviceToHost, s);
+    cudaStreamQuery(s);
+    hold("a copy that is not complete", undefined(pinned, sizeof *pinned));
+    cudaStreamSynchronize(s);
+    hold("a copy", *pinned == 5);
+    cudaMemsetAsync(there, 0, sizeof *there, s);
+    cudaStreamQuery(s);
+    hold("memory that is not cleared yet", undefined(there, sizeof *there));
+    cudaStreamSynchronize(s);
+    hold("cleared memory", *there == 0);
+}
+
 /* The first launch of a kernel returns when all work is done; a copy to memory that is not pinned, too. */
 static void waits(cudaStream_t s)
 {
@@ -302,6 +320,8 @@ int main(int argc, char **argv)
 #endif
     waits(s);
     new_memory_is_undefined();
+    cudaStreamSynchronize(s);
+    writes_take_a_while(s);
     two_streams(s, other);
     return unnoticed != 0;
 }
