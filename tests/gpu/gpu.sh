@@ -7,7 +7,7 @@
 #
 # Tested are: gradients of the first batch and losses of three steps against the processor's, for networks and for every operation; the
 # same bits in ten runs and after resuming; constant memory over 5,000 steps; LeNet at 0.99 on MNIST; memcheck and racecheck of
-# compute-sanitizer, if it is installed.
+# compute-sanitizer, if it is installed; limits of launches, which the stand-in assumes.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -185,6 +185,8 @@ survives lenet "${mnist[@]}"
 lasts mlp "${mnist[@]}"
 each_op
 if [ $on_gpu = 1 ]; then
+    nvcc -std=c++20 -O2 -arch="$(arch)" -o "$work/limits" tests/gpu/limits.cu
+    succeeds "limits of launches, as over the stand-in" "$work/limits"
     small_cifar "$work/cifar" 200 100
     both resnet20 models/resnet56_cifar10.tn --set model.depth=20 --set 'augment=[]'
     agree resnet20 --data "$work/cifar"
@@ -194,6 +196,6 @@ if [ $on_gpu = 1 ]; then
     both full models/lenet.tn
     succeeds "LeNet reaches 0.99 on MNIST" "$work/full/gpu" --epochs 12 --stop-at 0.99
 else
-    skip "on a GPU: ResNet-20, LeNet on all of MNIST, compute-sanitizer"
+    skip "on a GPU: limits of launches, ResNet-20, LeNet on all of MNIST, compute-sanitizer"
 fi
 finish
