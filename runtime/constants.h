@@ -7,6 +7,7 @@
  */
 #ifndef RT_CONSTANTS_H
 #define RT_CONSTANTS_H
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Memory, in bytes. */
@@ -149,6 +150,12 @@ enum {
 #else
 #define RT_FORMULA static inline
 #endif
+
+/* Whether a loop over `count` numbers occupies a GPU if each thread has a pack of them. */
+RT_FORMULA bool rt_fills_packs(int64_t count)
+{
+    return count >= (int64_t)RT_FULL * RT_THREADS * RT_PACK;
+}
 
 RT_FORMULA int64_t rt_tile_blocks(int tile, int64_t m, int64_t n)
 {

@@ -114,8 +114,10 @@ static Blocks given_blocks(const Writer *w, const Given *g)
         return (Blocks){.number = n, .count = g->number};
     Argument *a = arena_alloc(w->arena, sizeof *a);
     a->inner = n;
-    const bool block_each = !strcmp(g->form, "sum");
-    const int64_t count = block_each ? g->number : (g->number + RT_THREADS - 1) / RT_THREADS;
+    const int64_t of_block = !strcmp(g->form, "sum")    ? 1
+                             : !strcmp(g->form, "pack") ? RT_THREADS * RT_PACK
+                                                        : RT_THREADS,
+                  count = (g->number + of_block - 1) / of_block;
     return (Blocks){.form = g->form, .count = count, .arg = a, .narg = 1};
 }
 
@@ -166,7 +168,7 @@ bool cuda_same_order(const Order *a, const Order *b)
 
 bool cuda_is_product(const Order *o)
 {
-    return o && o->walk != WALK_EACH && o->walk != WALK_CHANNELS;
+    return o && o->walk != WALK_EACH && o->walk != WALK_PACKS && o->walk != WALK_CHANNELS;
 }
 
 /* The order in which the call processes operand o; NULL for a part of a value, and for a value of

@@ -2,8 +2,8 @@
  *
  *   lowering   nodes to calls with form, sizes, operands and order of the results: lower.c,
  *              loop.c, move.c, library.c, graph.c, columns.c, update.c
- *   passes     launch.c: which calls share a launch or a loop; stage.c and own.c: barriers and
- *              updates of --kernels=persistent; price.c: counts and prices
+ *   passes     launch.c: which calls share a launch or a loop, and which read packs; stage.c and
+ *              own.c: barriers and updates of --kernels=persistent; price.c: counts and prices
  *   spelling   calls to C++, once, when all passes have run: spell.c, steps.c
  *
  * A pass decides from operands only, and reads no texts: the texts in a call are for spell.c.
@@ -35,12 +35,13 @@ typedef enum {
 /* How a kernel divides `count` numbers among its threads.  Two calls of the same order give a
  * number to the same thread.
  *   EACH       FOR_EACH: thread i has number i, then number i plus the number of threads ...
+ *   PACKS      each_pack: the same for packs of RT_PACK adjacent numbers
  *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
  *   SUMS       each block has one number
  *   CHANNELS   FOR_CHANNELS: each channel has one thread
  *   POOL       windows of these sizes; the thread that has a number in order `through` has the
  *              window of this number */
-typedef enum { WALK_EACH, WALK_RESULTS, WALK_SUMS, WALK_CHANNELS, WALK_POOL } Walk;
+typedef enum { WALK_EACH, WALK_PACKS, WALK_RESULTS, WALK_SUMS, WALK_CHANNELS, WALK_POOL } Walk;
 typedef struct Order {
     Walk walk;
     int64_t count;
@@ -242,9 +243,10 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 #define ACCESS(m_, from_, to_, writes_)                                                            \
     ((Given){.kind = GIVEN_ACCESS,                                                                 \
              .operand = {.memory = m_, .from = from_, .to = to_, .writes = writes_}})
-/* Number of blocks.  EACH: one thread for each of n numbers.  BLOCKS_OF: form_blocks(n).  BLOCKS:
- * n. */
+/* Number of blocks.  EACH: one thread for each of n numbers.  PACKS: one for each pack of them.
+ * BLOCKS_OF: form_blocks(n).  BLOCKS: n. */
 #define EACH(n_)             BLOCKS_OF("each", n_)
+#define PACKS(n_)            BLOCKS_OF("pack", n_)
 #define BLOCKS_OF(form_, n_) ((Given){.kind = GIVEN_BLOCKS, .number = n_, .form = form_})
 #define BLOCKS(n_)           BLOCKS_OF(NULL, n_)
 

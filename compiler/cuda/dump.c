@@ -10,7 +10,7 @@
 
 static const char *order_name(const Order *o)
 {
-    static const char *const walk[] = {"each", NULL, "sums", "channels", "pool"};
+    static const char *const walk[] = {"each", "packs", NULL, "sums", "channels", "pool"};
     return o->walk == WALK_RESULTS ? o->form : walk[o->walk];
 }
 

@@ -8,7 +8,8 @@
  *
  * The kernel of a shared launch runs its members one after another, with as many blocks as the
  * largest member needs.  Sums in parts (parts.c) take further blocks, and run in parallel.
- * Neighbouring calls that go through the same numbers in the same order become one loop.
+ * Neighbouring calls that go through the same numbers in the same order become one loop.  Other
+ * loops over many numbers read and write packs of adjacent numbers (runtime/cuda/pack.cuh).
  *
  * A call of a library has its own launch, and so has a call with an address of an unknown
  * region.
@@ -216,6 +217,52 @@ static void share_loops(CudaCalls *l)
     }
 }
 
+/* ------------------------------------------------------------------------------- packs */
+
+/* Whether a thread can read and write packs of the operand: the call covers its numbers in order,
+ * and the first one is aligned as a pack. */
+static bool has_packs(const Writer *w, const Operand *o)
+{
+    const int64_t bytes = o->walked ? node_number_bytes(o->node, cuda_real_bytes(w)) : 0;
+    return bytes && pointer_align(w, o->node) % (RT_PACK * bytes) == 0;
+}
+
+static bool can_pack(const Writer *w, const CudaCall *c)
+{
+    return is_each(c) && c->index && !c->loop && rt_fills_packs(c->natural->count) &&
+           has_packs(w, &c->operand[0]);
+}
+
+/* Whether another call of the launch relies on the order of c: a thread continues with its own
+ * numbers. */
+static bool is_followed(const CudaCalls *l, const CudaCall *c)
+{
+    for (int i = 0; i < l->n; i++) {
+        const CudaCall *other = l->call[i];
+        const Pending p = {other->operand, other->noperand};
+        for (int k = 0; other != c && other->launch == c->launch && k < c->noperand; k++) {
+            Operand o = c->operand[k];
+            o.order = NULL;
+            if (pending_conflict(&p, &o, 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+void launch_pack(Writer *w, CudaCalls *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        CudaCall *c = l->call[i];
+        if (!can_pack(w, c) || is_followed(l, c))
+            continue;
+        c->order = cuda_order(w->arena, (Order){.walk = WALK_PACKS, .count = c->natural->count});
+        for (int k = 0; k < c->noperand; k++)
+            c->operand[k].order = has_packs(w, &c->operand[k]) ? c->order : NULL;
+        cuda_give(w, c, PACKS(c->natural->count));
+    }
+}
+
 CudaCalls *launch_share(Writer *w)
 {
     const CudaCalls *l = w->cuda->list;
@@ -236,6 +283,7 @@ CudaCalls *launch_share(Writer *w)
     }
     launch_waiting(&s);
     share_loops(s.out);
+    launch_pack(w, s.out);
     return s.out;
 }
 

@@ -4,6 +4,7 @@
  * A __global__ function with literal sizes calls the device function, so that nvcc specialises it.
  * The constant `NAME_blocks` is the number of blocks.  Equal kernels are written once. */
 #include "cuda/spell.h"
+#include "cuda/launch.h"
 #include "cuda/lower.h"
 #include <string.h>
 
@@ -49,6 +50,21 @@ static void spell_device(Body *b, const CudaCall *c, const char *suffix, const c
     text_add(&b->text, ");\n");
 }
 
+/* Writes a loop over packs.  The code stands in a function whose parameters are the numbers of the
+ * packs, under the names of their operands. */
+static void spell_packs(Text *t, const CudaCall *c)
+{
+    text_printf(t, "    each_pack(%lld, [=](unsigned %s", (long long)c->order->count, c->index);
+    for (int i = 0; i < c->noperand; i++)
+        if (c->operand[i].order)
+            text_printf(t, ", auto %s", c->arg[i].name);
+    text_printf(t, ") {\n%s    }", c->code);
+    for (int i = 0; i < c->noperand; i++)
+        if (c->operand[i].order)
+            text_printf(t, ", %s", c->arg[i].name);
+    text_add(t, ");\n");
+}
+
 /* Writes a loop over numbers, in any order or in the order of another call. */
 static void spell_loop(Body *b, const CudaCall *c)
 {
@@ -57,6 +73,10 @@ static void spell_loop(Body *b, const CudaCall *c)
     const bool braces = strcmp(c->index, "at") == 0;
     const Order *o = c->taken_order;
 
+    if (c->order->walk == WALK_PACKS) {
+        spell_packs(t, c);
+        return;
+    }
     if (!o) {
         text_printf(t, "    FOR_EACH(%s, %lld)%s\n%s%s", c->index, (long long)c->natural->count,
                     braces ? " {" : "", c->code, braces ? "    }\n" : "");
@@ -405,6 +425,7 @@ const char *cuda_statement(Writer *w, const Node *n, const char **test)
 
     cuda_list(w, n->phase, 0);
     cuda_lower(w, n);
+    launch_pack(w, w->cuda->list);
     *test = NULL;
     for (int i = 0; i < w->cuda->list->n;) {
         const char *fails = NULL, *statement = NULL;

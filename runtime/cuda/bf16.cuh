@@ -30,12 +30,16 @@ struct Bf16 {
 /* Copies numbers to another type. */
 SIZE int convert_blocks(int count)
 {
-    return each_blocks(count);
+    return rt_fills_packs(count) ? pack_blocks(count) : each_blocks(count);
 }
 template <class Y, class X> DEVICE void convert(Y *y, const X *x, int count)
 {
-    FOR_EACH(i, count)
-        y[i] = (float)x[i];
+    if (rt_fills_packs(count) && pack_aligned(x) && pack_aligned(y))
+        each_pack(
+            count, [](unsigned i, auto y, auto x) { y[i] = (float)x[i]; }, y, x);
+    else
+        FOR_EACH(i, count)
+            y[i] = (float)x[i];
 }
 
 /* Pads rows of c numbers to `lanes` numbers with zeros, `count` numbers in all; below, the

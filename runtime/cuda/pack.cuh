@@ -25,4 +25,42 @@ template <class T> DEVICE void pack_write(T *p, int64_t i, const Pack<T> &x)
     *(Pack<T> *)(p + i) = x;
 }
 
+/* A number of an array in place of the array: the index is ignored. */
+template <class T> struct PackNumber {
+    T &x;
+    __device__ T &operator[](int64_t) const
+    {
+        return x;
+    }
+};
+
+/* Calls f(at, y, a...) for the PACK numbers from `at` on, then writes them: y and a... are the
+ * numbers. */
+template <class F, class Y, class... A>
+DEVICE void one_pack(unsigned at, F f, Y *y, const Pack<A> &...a)
+{
+    Pack<Y> results;
+    RT_UNROLL
+    for (int k = 0; k < PACK; k++)
+        f(at + k, PackNumber<Y>{results.at[k]}, PackNumber<const A>{a.at[k]}...);
+    pack_write(y, at, results);
+}
+
+/* The same for 0 .. count - 1, divided among all threads of the launch.  A thread reads its pack of
+ * each a before it writes its pack of y, so y can be one of them.  All are aligned. */
+SIZE int pack_blocks(int count)
+{
+    return each_blocks(ceil_div(count, PACK));
+}
+template <class F, class Y, class... A>
+DEVICE void each_pack(unsigned count, F f, Y *y, const A *...a)
+{
+    FOR_EACH(pack, count / PACK)
+        one_pack(PACK * pack, f, y, pack_read(a, PACK * pack)...);
+    FOR_EACH(rest, count % PACK) {
+        const unsigned at = count - 1 - rest;
+        f(at, PackNumber<Y>{y[at]}, PackNumber<const A>{a[at]}...);
+    }
+}
+
 #endif

@@ -6,7 +6,7 @@
 # stream only when the program waits for it, and refuses launches that do not fit on a GPU (tests/cuda/limits.h).  The losses of three steps must equal those of the program for the processor.  If nvcc is
 # present, every file must compile for each architecture without spills.
 #
-# Parts: options mlp geometry norm tiles tokens many nvcc
+# Parts: options mlp geometry norm tiles tokens packs many nvcc
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -155,6 +155,18 @@ tokens() {
     fi
 }
 
+# Elementwise loops that read and write several adjacent numbers at once: kernels of each type and count, and a program.  An access that is
+# not aligned ends the process.
+packs() {
+    local order TENON_CFLAGS="${TENON_CFLAGS:--O1} -fsanitize=alignment -fsanitize-undefined-trap-on-error"
+    shim_compile "$cuda/packs.cpp" -o "$work/packs.o"
+    g++ -o "$work/loops" "$work/packs.o" "$work/fiber.o"
+    for order in 0 1; do succeeds "loops over packs, order $order" env SHIM_ORDER=$order "$work/loops"; done
+    shim packs "$cuda/packs.tn"
+    same "kernels that are loops over packs" 7 "$(grep -c "each_pack(264627, " "$work/packs/packs.cu")"
+    steps packs
+}
+
 mlp() {
     places
     shim mlp models/mlp.tn --batch 8
@@ -203,6 +215,7 @@ on_the_processor() {
     if part norm; then norm; fi
     if part tiles; then tiles; fi
     if part tokens; then tokens; fi
+    if part packs; then packs; fi
     if part many && deep "loops over time, attention, moves, LeNet and shipped networks as programs for a GPU; barriers left out"; then many; fi
 }
 
@@ -255,7 +268,7 @@ if part options; then
     options
     if deep "a compiler without CUDA"; then without_cuda; fi
 fi
-if part mlp || part geometry || part norm || part tiles || part tokens || part many; then
+if part mlp || part geometry || part norm || part tiles || part tokens || part packs || part many; then
     if [ "$(uname -m)" = x86_64 ] && command -v g++ > /dev/null; then on_the_processor; else skip "kernels on the processor: they need g++ and x86-64"; fi
 fi
 if part nvcc; then

@@ -115,5 +115,133 @@ START_TEST(metrics_are_written_once)
 }
 END_TEST
 
+/* A loop over the numbers of x that writes y. */
+static CudaCall *add_loop(Writer *w, Node *y, Node *x, int64_t count)
+{
+    CudaCall *c = cuda_call(w, "loop", y, POINTER("y", y, "y", true), POINTER("a", x, "a", false),
+                            EACH(count));
+    c->code = "        y[i] = a[i];\n", c->index = "i";
+    c->operand[0].walked = c->operand[1].walked = true;
+    c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = count});
+    cuda_give_order(w, c, c->natural);
+    return c;
+}
+
+/* A graph with three values of `count` numbers in the memory of a shard, one after another. */
+typedef struct Loops {
+    Bench b;
+    EmitInput in;
+    CudaState state;
+    Step step;
+    Writer w;
+    Node *x, *y, *z;
+} Loops;
+
+static void loops_new(Loops *l, int64_t count)
+{
+    static const Options options = {.cuda = true};
+    *l = (Loops){.b = bench_new(), .in = {.dtype = "f32", .options = &options}, .step = {.chunk = 1}};
+    l->w = (Writer){.arena = l->b.a, .g = l->b.g, .in = &l->in, .cuda = &l->state};
+    l->b.g->step = &l->step;
+    l->x = input(&l->b, BATCHED(count));
+    l->y = input(&l->b, BATCHED(count));
+    l->z = input(&l->b, BATCHED(count));
+    Node *all[] = {l->x, l->y, l->z};
+    for (int i = 0; i < 3; i++)
+        all[i]->place = PLACE_BATCH, all[i]->offset = i * count * 4;
+    cuda_list(&l->w, 0, 1);
+}
+
+static Walk walk_of(const CudaCall *c)
+{
+    return c->order->walk;
+}
+
+enum { MANY = RT_FULL * RT_THREADS * RT_PACK };
+
+START_TEST(loops_over_many_numbers_take_packs)
+{
+    Loops l;
+    loops_new(&l, MANY);
+    const CudaCall *c = add_loop(&l.w, l.y, l.x, MANY);
+    launch_share(&l.w);
+    ck_assert_int_eq(walk_of(c), WALK_PACKS);
+    ck_assert_int_eq(c->blocks.count, RT_FULL);
+    ck_assert_ptr_eq(c->operand[0].order, c->order);
+    ck_assert_ptr_eq(c->operand[1].order, c->order);
+    arena_free(l.b.a);
+
+    loops_new(&l, MANY - 1);
+    c = add_loop(&l.w, l.y, l.x, MANY - 1);
+    launch_share(&l.w);
+    ck_assert_int_eq(walk_of(c), WALK_EACH);
+    ck_assert_int_eq(c->blocks.count, RT_FULL * RT_PACK);
+    arena_free(l.b.a);
+}
+END_TEST
+
+/* The first number of a part of another value can lie inside of a pack. */
+START_TEST(packs_are_aligned)
+{
+    Loops l;
+    loops_new(&l, MANY);
+    l.x->within = l.z, l.x->start = 2;
+    const CudaCall *reads = add_loop(&l.w, l.y, l.x, MANY);
+    launch_share(&l.w);
+    ck_assert_int_eq(walk_of(reads), WALK_PACKS);
+    ck_assert_ptr_null(reads->operand[1].order);
+    arena_free(l.b.a);
+
+    loops_new(&l, MANY);
+    l.y->within = l.z, l.y->start = 2;
+    const CudaCall *writes = add_loop(&l.w, l.y, l.x, MANY);
+    launch_share(&l.w);
+    ck_assert_int_eq(walk_of(writes), WALK_EACH);
+    arena_free(l.b.a);
+}
+END_TEST
+
+/* Calls that share a launch because a thread continues with its own numbers keep these numbers. */
+START_TEST(packs_keep_the_numbers_of_threads)
+{
+    Loops l;
+    loops_new(&l, MANY);
+    const CudaCall *first = add_loop(&l.w, l.y, l.x, MANY);
+    CudaCall *beside = add(&l.w, MEMORY_FIXED, 0, 64, true);
+    const CudaCall *second = add_loop(&l.w, l.z, l.y, MANY);
+    launch_share(&l.w);
+    ck_assert_int_eq(first->launch, second->launch);
+    ck_assert_int_eq(first->loop, 0);
+    ck_assert_int_eq(walk_of(first), WALK_EACH);
+    ck_assert_int_eq(walk_of(second), WALK_EACH);
+    arena_free(l.b.a);
+
+    loops_new(&l, MANY);
+    first = add_loop(&l.w, l.y, l.x, MANY);
+    beside = add(&l.w, MEMORY_FIXED, 0, 64, true);
+    launch_share(&l.w);
+    ck_assert_int_eq(first->launch, beside->launch);
+    ck_assert_int_eq(walk_of(first), WALK_PACKS);
+    arena_free(l.b.a);
+}
+END_TEST
+
+/* Neighbouring calls share a loop instead. */
+START_TEST(a_shared_loop_has_no_packs)
+{
+    Loops l;
+    loops_new(&l, MANY);
+    const CudaCall *first = add_loop(&l.w, l.y, l.x, MANY), *second = add_loop(&l.w, l.z, l.y, MANY);
+    launch_share(&l.w);
+    ck_assert_int_ne(first->loop, 0);
+    ck_assert_int_eq(first->loop, second->loop);
+    ck_assert_int_eq(walk_of(first), WALK_EACH);
+    ck_assert_int_eq(walk_of(second), WALK_EACH);
+    arena_free(l.b.a);
+}
+END_TEST
+
 TEST_MAIN("calls", accesses_conflict, unknown_addresses_conflict_with_everything,
-          orders_are_equal_by_value, calls_share_launches, metrics_are_written_once)
+          orders_are_equal_by_value, calls_share_launches, metrics_are_written_once,
+          loops_over_many_numbers_take_packs, packs_are_aligned,
+          packs_keep_the_numbers_of_threads, a_shared_loop_has_no_packs)
