@@ -162,6 +162,15 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
     c->follows = c->has_at = true;
 }
 
+/* Whether threads take packs of adjacent channels (runtime/cuda/batch_norm.cuh): an order that no
+ * other call can have. */
+static bool takes_packs(const CudaCall *c)
+{
+    const Sizes *s = first_sizes(c);
+    return s && !strncmp(c->form, "batch_norm", strlen("batch_norm")) && sizes_get(s, "last") &&
+           sizes_get(s, "c") % RT_PACK == 0;
+}
+
 /* Sets the order of a kernel of runtime/cuda.  `walked` has a bit for each operand that the order
  * covers. */
 static void order_kernel(Writer *w, CudaCall *c, const Node *n)
@@ -187,7 +196,7 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 
     while (i < sizeof orders / sizeof *orders && !is_among(orders[i].form, FORMS, c->form))
         i++;
-    if (i == sizeof orders / sizeof *orders)
+    if (i == sizeof orders / sizeof *orders || takes_packs(c))
         return;
     /* packs of channels are divided in another way: pool_packed in runtime/cuda/pool.cuh */
     if (!strcmp(c->form, "max_pool") || !strcmp(c->form, "max_pool_dx")) {

@@ -167,17 +167,37 @@ DEVICE void batch_total(real *t, const real *sum, int64_t bytes, int shards, int
 
 /* ------------------------------------------------------------------------------- forward */
 
+/* Whether a thread takes packs: PACK channels of a row. */
+SIZE bool norm_packed(BatchNorm s)
+{
+    return s.last && s.c % PACK == 0;
+}
+/* The least number of blocks whose threads take packs of whole rows. */
+SIZE int norm_row_blocks(int packs)
+{
+    const int power = packs & -packs; /* the largest power of 2 that divides packs */
+    return packs / (power < THREADS ? power : (int)THREADS);
+}
+/* The number of blocks.  With packs, a thread has up to 4, or more if there are many, and they all
+ * belong to the same channels. */
 SIZE int batch_norm_blocks(BatchNorm s)
 {
-    return each_blocks(s.n * s.c * s.hw);
+    const int numbers = s.n * s.c * s.hw;
+    if (!norm_packed(s))
+        return each_blocks(numbers);
+    const int unit = norm_row_blocks(s.c / PACK);
+    return ceil_div(each_blocks(ceil_div(numbers, 4 * PACK)), unit) * unit;
 }
-template <class Y, class X, class W, class B>
-DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
+/* Calls write(i, read(i)) for the packs of a thread. */
+template <int AHEAD, class Read, class Write>
+DEVICE void norm_packs(BatchNorm s, Read read, Write write)
 {
-    FOR_EACH(i, s.n * s.c * s.hw) {
-        const int c = norm_channel(s, i);
-        y[i] = s_fma(x[i] - t[c], t[s.c + c] * w[c], b[c]);
-    }
+    for_packs<AHEAD>(s.n * s.hw * (s.c / PACK), batch_norm_blocks(s) * THREADS, read, write);
+}
+/* The first channel of these packs. */
+DEVICE int norm_pack_channel(BatchNorm s)
+{
+    return (blockIdx.x * THREADS + threadIdx.x) % (s.c / PACK) * PACK;
 }
 
 /* The operations that pass epilogue has appended: adds r (nullptr: nothing), then relu. */
@@ -191,6 +211,34 @@ DEVICE real norm_then(real y, decltype(nullptr), int, bool relu)
     return relu ? s_relu(y) : y;
 }
 
+/* y = (x - mean) scale + shift, and what follows, for packs.  mean, scale, shift: those of the
+ * thread's channels. */
+struct NormTerms {
+    Pack<real> mean, scale, shift;
+};
+template <class Y, class X, class R>
+DEVICE void norm_then_packs(Y *y, const X *x, R r, const NormTerms &t, BatchNorm s, bool relu)
+{
+    struct Read {
+        Pack<X> x;
+        decltype(pack_read(r, 0)) and_r;
+    };
+    norm_packs<sizeof(X) == 2 ? 4 : 2>(
+        s,
+        [=](int i) {
+            return Read{pack_read(x, i), pack_read(r, i)};
+        },
+        [=](int i, const Read &from) {
+            Pack<Y> to;
+            RT_UNROLL
+            for (int k = 0; k < PACK; k++)
+                to.at[k] =
+                    norm_then(s_fma(from.x.at[k] - t.mean.at[k], t.scale.at[k], t.shift.at[k]),
+                              from.and_r.at, k, relu);
+            pack_write(y, i, to);
+        });
+}
+
 SIZE int batch_norm_then_blocks(BatchNorm s, bool)
 {
     return batch_norm_blocks(s);
@@ -198,27 +246,28 @@ SIZE int batch_norm_then_blocks(BatchNorm s, bool)
 template <class Y, class X, class W, class B, class R>
 DEVICE void batch_norm_then(Y *y, const X *x, W w, B b, const real *t, R r, BatchNorm s, bool relu)
 {
+    if (norm_packed(s) && packs_aligned(y, x, w, b, t, r)) {
+        const int c = norm_pack_channel(s);
+        NormTerms terms = {pack_read(t, c), pack_read(t, s.c + c), pack_read(b, c)};
+        const Pack<real> scale = pack_read(w, c);
+        RT_UNROLL
+        for (int k = 0; k < PACK; k++)
+            terms.scale.at[k] *= scale.at[k];
+        norm_then_packs(y, x, r, terms, s, relu);
+        return;
+    }
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
         y[i] = norm_then(s_fma(x[i] - t[c], t[s.c + c] * w[c], b[c]), r, i, relu);
     }
 }
+template <class Y, class X, class W, class B>
+DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
+{
+    batch_norm_then(y, x, w, b, t, nullptr, s, false);
+}
 
 /* With running averages instead of statistics. */
-SIZE int batch_norm_test_blocks(double, BatchNorm s)
-{
-    return batch_norm_blocks(s);
-}
-template <class Y, class X, class W, class B>
-DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var,
-                            double eps, BatchNorm s)
-{
-    FOR_EACH(i, s.n * s.c * s.hw) {
-        const int c = norm_channel(s, i);
-        y[i] = s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]);
-    }
-}
-
 SIZE int batch_norm_test_then_blocks(double, BatchNorm s, bool)
 {
     return batch_norm_blocks(s);
@@ -227,11 +276,32 @@ template <class Y, class X, class W, class B, class R>
 DEVICE void batch_norm_test_then(Y *y, const X *x, W w, B b, const real *mean, const real *var, R r,
                                  double eps, BatchNorm s, bool relu)
 {
+    if (norm_packed(s) && packs_aligned(y, x, w, b, mean, var, r)) {
+        const int c = norm_pack_channel(s);
+        NormTerms terms = {pack_read(mean, c), pack_read(w, c), pack_read(b, c)};
+        const Pack<real> variance = pack_read(var, c);
+        RT_UNROLL
+        for (int k = 0; k < PACK; k++)
+            terms.scale.at[k] = terms.scale.at[k] / s_sqrt(variance.at[k] + (real)eps);
+        norm_then_packs(y, x, r, terms, s, relu);
+        return;
+    }
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
         y[i] =
             norm_then(s_fma(x[i] - mean[c], w[c] / s_sqrt(var[c] + (real)eps), b[c]), r, i, relu);
     }
+}
+
+SIZE int batch_norm_test_blocks(double, BatchNorm s)
+{
+    return batch_norm_blocks(s);
+}
+template <class Y, class X, class W, class B>
+DEVICE void batch_norm_test(Y *y, const X *x, W w, B b, const real *mean, const real *var,
+                            double eps, BatchNorm s)
+{
+    batch_norm_test_then(y, x, w, b, mean, var, nullptr, eps, s, false);
 }
 
 /* Folds batch_norm of an evaluation into the weights of the convolution before it: w' = w s with
@@ -333,12 +403,45 @@ SIZE int batch_norm_dx_blocks(int64_t, BatchNorm s)
     return batch_norm_blocks(s);
 }
 template <class Y, class D, class X, class W>
+DEVICE void batch_norm_dx_packs(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw,
+                                const real *db, real share, BatchNorm s)
+{
+    struct Read {
+        Pack<D> dy;
+        Pack<X> x;
+    };
+    const int c = norm_pack_channel(s);
+    const Pack<real> mean = pack_read(t, c), rstd = pack_read(t, s.c + c);
+    Pack<real> scale = pack_read(w, c), dx_mean = pack_read(db, c), slope = pack_read(dw, c);
+    RT_UNROLL
+    for (int k = 0; k < PACK; k++)
+        scale.at[k] *= rstd.at[k], dx_mean.at[k] *= share, slope.at[k] *= share;
+    norm_packs<sizeof(X) == 2 ? 4 : 2>(
+        s,
+        [=](int i) {
+            return Read{pack_read(dy, i), pack_read(x, i)};
+        },
+        [=](int i, const Read &from) {
+            Pack<Y> to;
+            RT_UNROLL
+            for (int k = 0; k < PACK; k++)
+                to.at[k] = scale.at[k] * (from.dy.at[k] - dx_mean.at[k] -
+                                          (from.x.at[k] - mean.at[k]) * rstd.at[k] * slope.at[k]);
+            pack_write(dx, i, to);
+        });
+}
+template <class Y, class D, class X, class W>
 DEVICE void batch_norm_dx(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw,
                           const real *db, int64_t count, BatchNorm s)
 {
+    const real share = (real)1 / (real)count;
+    if (norm_packed(s) && packs_aligned(dx, dy, x, w, t, dw, db)) {
+        batch_norm_dx_packs(dx, dy, x, w, t, dw, db, share, s);
+        return;
+    }
     FOR_EACH(i, s.n * s.c * s.hw) {
         const int c = norm_channel(s, i);
-        const real share = (real)1 / (real)count, rstd = t[s.c + c];
+        const real rstd = t[s.c + c];
         dx[i] = w[c] * rstd * (dy[i] - db[c] * share - (x[i] - t[c]) * rstd * (dw[c] * share));
     }
 }

@@ -6,7 +6,7 @@
 #ifndef CUDA_PACK_CUH
 #define CUDA_PACK_CUH
 
-enum { PACK = RT_PACK }; /* 16 bytes of f32, 8 of bf16 */
+enum { PACK = RT_PACK }; /* numbers of a pack: 16 bytes of f32, 8 of bf16 */
 
 template <class T> struct alignas(PACK * sizeof(T)) Pack {
     T at[PACK];
@@ -23,6 +23,53 @@ template <class T> DEVICE Pack<T> pack_read(const T *p, int64_t i)
 template <class T> DEVICE void pack_write(T *p, int64_t i, const Pack<T> &x)
 {
     *(Pack<T> *)(p + i) = x;
+}
+
+/* The same of operands that are no arrays: nothing, and equal numbers. */
+struct NoPack {
+    static constexpr decltype(nullptr) at = nullptr;
+};
+DEVICE bool pack_aligned(decltype(nullptr))
+{
+    return true;
+}
+DEVICE NoPack pack_read(decltype(nullptr), int64_t)
+{
+    return {};
+}
+DEVICE bool pack_aligned(Constant)
+{
+    return true;
+}
+DEVICE Pack<real> pack_read(Constant x, int64_t)
+{
+    return {x.value, x.value, x.value, x.value};
+}
+/* Whether packs of all operands can be read and written. */
+template <class... P> DEVICE bool packs_aligned(P... p)
+{
+    return (pack_aligned(p) && ...);
+}
+
+/* Calls write(i, read(i)) for the packs 0 .. packs - 1, which begin at numbers i.  They are divided
+ * among the first `threads` threads of the launch.  A thread reads AHEAD packs before it writes the
+ * first of them. */
+template <int AHEAD, class Read, class Write>
+DEVICE void for_packs(int packs, int threads, Read read, Write write)
+{
+    const int thread = blockIdx.x * THREADS + threadIdx.x;
+    if (thread >= threads)
+        return;
+    for (int first = thread; first < packs; first += AHEAD * threads) {
+        decltype(read(first)) x[AHEAD];
+        RT_UNROLL
+        for (int k = 0; k < AHEAD; k++)
+            x[k] = read(PACK * (packs - first > k * threads ? first + k * threads : first));
+        RT_UNROLL
+        for (int k = 0; k < AHEAD; k++)
+            if (packs - first > k * threads)
+                write(PACK * (first + k * threads), x[k]);
+    }
 }
 
 /* A number of an array in place of the array: the index is ignored. */
