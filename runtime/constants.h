@@ -115,7 +115,6 @@ enum {
     RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
     RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
     RT_MERGED = 8,         /* sorted runs that a launch merges: embedding.cuh */
-    RT_PACK = 4,           /* adjacent numbers that a thread reads at once: pack.cuh */
 };
 
 /* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a

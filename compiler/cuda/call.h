@@ -142,8 +142,8 @@ typedef struct PartsPlace {
 
 /* What only programs for GPUs need while they are written (Writer.cuda). */
 typedef struct CudaState {
-    int64_t apart_bytes; /* GPU memory after the workspace of the libraries */
-    PartsPlace parts[2]; /* of the last two products with parts */
+    int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
+    PartsPlace parts[2];                /* of the last two products with parts */
     Rows products, graphs, graph_calls; /* calls of libraries: library.c, graph.c */
     CudaCalls *list;                    /* new calls are added to this list */
     /* the calls of each function, and of the steps of --kernels=persistent */
