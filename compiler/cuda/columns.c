@@ -15,11 +15,12 @@ typedef struct Columns {
     int64_t columns, rows, parts;
 } Columns;
 
-/* Chooses as many parts as fill a GPU twice, each with at least 64 rows.  The number does not
- * depend on the GPU that runs the program, so that the bits are the same on all GPUs. */
+/* Chooses as many parts as give a multiprocessor of an H100 eight blocks, each with at least 128
+ * rows: four for each of its 32 rows of threads.  The number does not depend on the GPU that runs
+ * the program, so that the bits are the same on all GPUs. */
 static Columns columns_of(int64_t columns, int64_t rows)
 {
-    enum { BLOCKS_WANTED = 264, ROWS = 64 };
+    enum { BLOCKS_WANTED = 1056, ROWS = 128 };
     const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP,
                   fill = (BLOCKS_WANTED + tiles - 1) / tiles, most = (rows + ROWS - 1) / ROWS;
     return (Columns){columns, rows, fill < most ? fill : most};
@@ -49,6 +50,8 @@ static CudaCall *lower_first(Writer *w, const char *form, const Node *n, Columns
 
 /* The sums that the first call writes and the second call reads. */
 #define PART ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", false)
+/* The number of blocks of the second call: a warp for each column. */
+#define JOIN(m_) BLOCKS_OF("column_join", (m_).columns)
 
 static const Sizes *norm_sizes(const Writer *w, const Node *x)
 {
@@ -70,7 +73,7 @@ static void lower_moments(Writer *w, const Node *n)
 
     cuda_give(w, first, IN("x", x), SIZES(size), NUMBER(m.parts));
     cuda_call(w, "batch_moments_join", n, OUT("moments", n), PART, IN("x", x), SIZES(size),
-              NUMBER(m.parts), EACH(m.columns));
+              NUMBER(m.parts), JOIN(m));
 }
 
 /* Whether b is the gradient of the shift, and dw is the gradient of the scale, of the same
@@ -93,7 +96,7 @@ static void lower_norm_dw(Writer *w, const Node *n)
     cuda_give(w, first, IN("dy", dy), IN("x", x), IN("t", t), SIZES(size), NUMBER(m.parts));
     cuda_call(w, "batch_norm_dw_join", n, OUT("dw", n), OUT("db", db), PART, IN("t", t),
               SIZES(size), NUMBER(m.parts), BOOL(step_writes_sum(w->g, n, w->in->options)),
-              EACH(m.columns));
+              JOIN(m));
 }
 
 bool columns_lower(Writer *w, const Node *n)
@@ -115,6 +118,6 @@ void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, 
 
     cuda_give(w, first, IN("a", n->in[0]), NUMBER(columns), NUMBER(rows), NUMBER(m.parts));
     CudaCall *second = cuda_call(w, "sum_to_join", n, OUT("y", n), PART, NUMBER(columns),
-                                 NUMBER(m.parts), BOOL(adds), EACH(columns));
+                                 NUMBER(m.parts), BOOL(adds), JOIN(m));
     first->device = "column_total_parts", second->device = "column_total_join";
 }

@@ -30,6 +30,12 @@ DEVICE int norm_channel(BatchNorm s, int i)
     return s.last ? i % s.c : i / s.hw % s.c;
 }
 
+/* Whether a thread takes packs: PACK channels of a row. */
+SIZE bool norm_packed(BatchNorm s)
+{
+    return s.last && s.c % PACK == 0;
+}
+
 /* ------------------------------------------------------------------------------- statistics */
 
 struct Moments {
@@ -68,22 +74,29 @@ template <class X> DEVICE void batch_moments(real *moments, const X *x, BatchNor
  * squares. */
 template <class X> DEVICE void batch_moments_parts(real *part, const X *x, BatchNorm s, int parts)
 {
-    column_parts<2>(
-        part, s.c, (int64_t)s.n * s.hw, parts,
-        [=](int64_t row, int c) { return (real)x[row * s.c + c] - (real)x[c]; },
-        [](real d, real(&sum)[2]) { sum[0] += d, sum[1] = s_fma(d, d, sum[1]); });
+    const int64_t rows = (int64_t)s.n * s.hw;
+    const auto add = [](real d, real(&sum)[2]) { sum[0] += d, sum[1] = s_fma(d, d, sum[1]); };
+    if (norm_packed(s) && pack_aligned(x))
+        column_pack_parts<2>(
+            part, s.c, rows, parts, [=](int c) { return pack_read(x, c); },
+            [=](int64_t row, int c) { return pack_read(x, row * s.c + c); },
+            [=](const Pack<X> &first, const Pack<X> &one, int i, real(&sum)[2]) {
+                add((real)one.at[i] - (real)first.at[i], sum);
+            });
+    else
+        column_parts<2>(
+            part, s.c, rows, parts,
+            [=](int64_t row, int c) { return (real)x[row * s.c + c] - (real)x[c]; }, add);
 }
 /* Second launch. */
 template <class X>
 DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
 {
     const real rows = (real)s.n * (real)s.hw;
-    FOR_EACH(c, s.c) {
-        const real sum = column_sum(part, 0, 2, s.c, parts, c),
-                   squares = column_sum(part, 1, 2, s.c, parts, c);
-        const real m2 = squares - sum * (sum / rows);
-        moments[c] = (real)x[c] + sum / rows, moments[s.c + c] = m2 > 0 ? m2 : 0;
-    }
+    column_join<2>(part, s.c, parts, [=](int c, const real(&sum)[2]) {
+        const real m2 = sum[1] - sum[0] * (sum[0] / rows);
+        moments[c] = (real)x[c] + sum[0] / rows, moments[s.c + c] = m2 > 0 ? m2 : 0;
+    });
 }
 
 /* Moments from the sums of a shard's numbers and of their squares, which a convolution has computed
@@ -167,11 +180,6 @@ DEVICE void batch_total(real *t, const real *sum, int64_t bytes, int shards, int
 
 /* ------------------------------------------------------------------------------- forward */
 
-/* Whether a thread takes packs: PACK channels of a row. */
-SIZE bool norm_packed(BatchNorm s)
-{
-    return s.last && s.c % PACK == 0;
-}
 /* The least number of blocks whose threads take packs of whole rows. */
 SIZE int norm_row_blocks(int packs)
 {
@@ -376,25 +384,44 @@ DEVICE void batch_norm_dw(real *dw, const D *dy, const X *x, const real *t, Batc
 struct NormRow {
     real d, x; /* x: difference from the mean */
 };
+template <class D, class X> struct NormPacks {
+    Pack<D> d;
+    Pack<X> x;
+};
 template <class D, class X>
 DEVICE void batch_norm_dw_parts(real *part, const D *dy, const X *x, const real *t, BatchNorm s,
                                 int parts)
 {
-    column_parts<2>(
-        part, s.c, (int64_t)s.n * s.hw, parts,
-        [=](int64_t row, int c) {
-            return NormRow{(real)dy[row * s.c + c], (real)x[row * s.c + c] - t[c]};
-        },
-        [](NormRow a, real(&sum)[2]) { sum[0] = s_fma(a.d, a.x, sum[0]), sum[1] += a.d; });
+    const int64_t rows = (int64_t)s.n * s.hw;
+    const auto add = [](NormRow a, real(&sum)[2]) {
+        sum[0] = s_fma(a.d, a.x, sum[0]), sum[1] += a.d;
+    };
+    if (norm_packed(s) && packs_aligned(dy, x, t))
+        column_pack_parts<2>(
+            part, s.c, rows, parts, [=](int c) { return pack_read(t, c); },
+            [=](int64_t row, int c) {
+                const int64_t at = row * s.c + c;
+                return NormPacks<D, X>{pack_read(dy, at), pack_read(x, at)};
+            },
+            [=](const Pack<real> &mean, const NormPacks<D, X> &a, int i, real(&sum)[2]) {
+                add(NormRow{(real)a.d.at[i], (real)a.x.at[i] - mean.at[i]}, sum);
+            });
+    else
+        column_parts<2>(
+            part, s.c, rows, parts,
+            [=](int64_t row, int c) {
+                return NormRow{(real)dy[row * s.c + c], (real)x[row * s.c + c] - t[c]};
+            },
+            add);
 }
 DEVICE void batch_norm_dw_join(real *dw, real *db, const real *part, const real *t, BatchNorm s,
                                int parts, bool write)
 {
-    FOR_EACH(c, s.c) {
-        dw[c] = (write ? 0 : dw[c]) + column_sum(part, 0, 2, s.c, parts, c) * t[s.c + c];
+    column_join<2>(part, s.c, parts, [=](int c, const real(&sum)[2]) {
+        dw[c] = (write ? 0 : dw[c]) + sum[0] * t[s.c + c];
         if (db)
-            db[c] = column_sum(part, 1, 2, s.c, parts, c);
-    }
+            db[c] = sum[1];
+    });
 }
 
 /* dx = w rstd (dy - db / count - (x - mean) rstd dw / count) */
@@ -406,10 +433,6 @@ template <class Y, class D, class X, class W>
 DEVICE void batch_norm_dx_packs(Y *dx, const D *dy, const X *x, W w, const real *t, const real *dw,
                                 const real *db, real share, BatchNorm s)
 {
-    struct Read {
-        Pack<D> dy;
-        Pack<X> x;
-    };
     const int c = norm_pack_channel(s);
     const Pack<real> mean = pack_read(t, c), rstd = pack_read(t, s.c + c);
     Pack<real> scale = pack_read(w, c), dx_mean = pack_read(db, c), slope = pack_read(dw, c);
@@ -419,13 +442,13 @@ DEVICE void batch_norm_dx_packs(Y *dx, const D *dy, const X *x, W w, const real 
     norm_packs<sizeof(X) == 2 ? 4 : 2>(
         s,
         [=](int i) {
-            return Read{pack_read(dy, i), pack_read(x, i)};
+            return NormPacks<D, X>{pack_read(dy, i), pack_read(x, i)};
         },
-        [=](int i, const Read &from) {
+        [=](int i, const NormPacks<D, X> &from) {
             Pack<Y> to;
             RT_UNROLL
             for (int k = 0; k < PACK; k++)
-                to.at[k] = scale.at[k] * (from.dy.at[k] - dx_mean.at[k] -
+                to.at[k] = scale.at[k] * (from.d.at[k] - dx_mean.at[k] -
                                           (from.x.at[k] - mean.at[k]) * rstd.at[k] * slope.at[k]);
             pack_write(dx, i, to);
         });

@@ -40,6 +40,7 @@ on_the_processor() {
     cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
     arch="--arch sm_80" both last "$cuda/last.tn"
     both norm "$cuda/norm.tn"
+    both channels "$cuda/channels.tn"
     both densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
     small_mnist "$work/mnist" 20 12
     data="--data $work/mnist" both lenet models/lenet_relu.tn --batch 8
@@ -63,8 +64,9 @@ on_the_processor() {
     same "batch_norm in evaluation" "0 2" "$(kernels batch_norm_test "$work/norm/norm.cu") $(grep -c '^    batch_fold_[0-9]*_body(' "$work/norm/norm.cu")"
     same "what is left of sums and relus" "0 0 0" "$(kernels sum_to "$work/norm/norm.cu") $(kernels relu "$work/norm/norm.cu") $(kernels add "$work/norm/norm.cu")"
     barriers last 9
+    barriers channels 9
     # Files of weights and gradients have the usual order.
-    for name in last norm; do
+    for name in last norm channels; do
         for side in cpu gpu; do "$work/$name/$side" grads --output "$work/$name-$side.safetensors" > /dev/null 2>&1 || bad "$name/$side grads"; done
         succeeds "gradients of $name" "$work/compare" "$work/$name-cpu.safetensors" "$work/$name-gpu.safetensors" 1e-4
     done

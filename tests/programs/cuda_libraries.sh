@@ -209,6 +209,9 @@ halves() {
     pair narrow "$cuda/narrow.tn"
     steps narrow
     half narrow "$cuda/narrow.tn" 3e-2
+    pair channels "$cuda/channels.tn"
+    steps channels
+    half channels "$cuda/channels.tn" 0
     if deep "geometry.tn in bf16"; then half geometry "$cuda/geometry.tn" 0; fi
     data="--data $work/mnist"
     half lenet models/lenet.tn 0 --batch 8
