@@ -72,8 +72,11 @@ static void lower_moments(Writer *w, const Node *n)
     CudaCall *first = lower_first(w, "batch_moments_parts", n, m, 2);
 
     cuda_give(w, first, IN("x", x), SIZES(size), NUMBER(m.parts));
-    cuda_call(w, "batch_moments_join", n, OUT("moments", n), PART, IN("x", x), SIZES(size),
-              NUMBER(m.parts), JOIN(m));
+    /* it reads the first number of each channel of x */
+    CudaCall *join = cuda_call(w, "batch_moments_join", n, OUT("moments", n), PART, IN("x", x),
+                               SIZES(size), NUMBER(m.parts), JOIN(m));
+    Operand *first_row = &join->operand[2];
+    first_row->to = first_row->from + cuda_bytes(w, x) / m.rows;
 }
 
 /* Whether b is the gradient of the shift, and dw is the gradient of the scale, of the same
