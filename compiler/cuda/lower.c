@@ -162,12 +162,15 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
     c->follows = c->has_at = true;
 }
 
-/* Whether threads take packs of adjacent channels (runtime/cuda/batch_norm.cuh): an order that no
- * other call can have. */
+/* Whether threads take packs of adjacent channels (batch_norm.cuh and pool.cuh in runtime/cuda): an
+ * order that no other call can have. */
 static bool takes_packs(const CudaCall *c)
 {
+    enum { FORMS = 5 };
+    static const char *const forms[FORMS] = {"batch_norm", "batch_norm_then", "batch_norm_dx",
+                                             "max_pool", "max_pool_dx"};
     const Sizes *s = first_sizes(c);
-    return s && !strncmp(c->form, "batch_norm", strlen("batch_norm")) && sizes_get(s, "last") &&
+    return is_among(forms, FORMS, c->form) && sizes_get(s, "last") &&
            sizes_get(s, "c") % RT_PACK == 0;
 }
 
@@ -198,12 +201,6 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
         i++;
     if (i == sizeof orders / sizeof *orders || takes_packs(c))
         return;
-    /* packs of channels are divided in another way: pool_packed in runtime/cuda/pool.cuh */
-    if (!strcmp(c->form, "max_pool") || !strcmp(c->form, "max_pool_dx")) {
-        const Sizes *p = first_sizes(c);
-        if (sizes_get(p, "last") && sizes_get(p, "c") % RT_PACK == 0)
-            return;
-    }
     Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
         o.form = c->form, o.sizes = first_sizes(c);

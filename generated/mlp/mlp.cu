@@ -3,7 +3,7 @@
  *   109,386 parameters, 454.4 kFLOP a sample forward and backward (textbook count)
  *   batch 128 = 1 shard of 128 samples
  *   memory: parameters 438 kB, optimizer states 438 kB, packed weights 0 bytes,
- *           438 kB a shard (lower bound 438 kB), 610 kB scratch (lower bound 610 kB), workspace 1.05 MB,
+ *           438 kB a shard (lower bound 438 kB), 610 kB scratch (lower bound 610 kB), workspace 1.57 MB,
  *           samples of two steps 803 kB
  *   for sm_90; a step takes 10 launches; each library call counts as one
  */
@@ -92,7 +92,6 @@ STAGE rt_input_1_stage(real *y, const Rt *r, int first)
 }
 KERNEL rt_input_1(real *y, const Rt *r, int first)
 {
-    launch_wait();
     rt_input_1_body(y, r, first);
 }
 
@@ -111,7 +110,6 @@ STAGE dense_parts_1_stage(real *part, const real *a, const real *b)
 }
 KERNEL dense_parts_1(real *part, const real *a, const real *b)
 {
-    launch_wait();
     dense_parts_1_body(part, a, b);
 }
 
@@ -126,7 +124,6 @@ STAGE parts_join_1_stage(real *y, const real *part)
 }
 KERNEL parts_join_1(real *y, const real *part)
 {
-    launch_wait();
     parts_join_1_body(y, part);
 }
 
@@ -144,14 +141,12 @@ STAGE relu_1_stage(real *y, const real *a, const real *b)
 }
 KERNEL relu_1(real *y, const real *a, const real *b)
 {
-    launch_wait();
     relu_1_body(y, a, b);
 }
 
 constexpr int parts_join_relu_1_blocks = most(parts_join_1_blocks, relu_1_blocks);
 KERNEL parts_join_relu_1(real *a, const real *part, const real *c)
 {
-    launch_wait();
     parts_join_1_body(a, part);
     relu_1_body(a, a, c);
 }
@@ -171,7 +166,6 @@ STAGE dense_1_stage(real *y, const real *a, const real *b)
 }
 KERNEL dense_1(real *y, const real *a, const real *b)
 {
-    launch_wait();
     dense_1_body(y, a, b);
 }
 
@@ -195,7 +189,6 @@ STAGE relu_2_stage(real *y, const real *a, const real *b)
 constexpr int dense_relu_1_blocks = most(dense_1_blocks, relu_2_blocks);
 KERNEL dense_relu_1(real *a, const real *b, const real *c, const real *d)
 {
-    launch_wait();
     dense_1_body(a, b, c);
     relu_2_body(a, a, d);
 }
@@ -215,7 +208,6 @@ STAGE dense_2_stage(real *y, const real *a, const real *b)
 }
 KERNEL dense_2(real *y, const real *a, const real *b)
 {
-    launch_wait();
     dense_2_body(y, a, b);
 }
 
@@ -247,14 +239,12 @@ STAGE rt_labels_1_stage(int32_t *y, const Rt *r, int first)
 }
 KERNEL rt_labels_1(int32_t *y, const Rt *r, int first)
 {
-    launch_wait();
     rt_labels_1_body(y, r, first);
 }
 
 constexpr int dense_bias_rt_labels_1_blocks = most(dense_2_blocks, bias_1_blocks, rt_labels_1_blocks);
 KERNEL dense_bias_rt_labels_1(real *a, const real *b, const real *c, const real *d, int32_t *e, const Rt *f, int first)
 {
-    launch_wait();
     dense_2_body(a, b, c);
     bias_1_body(a, a, d);
     rt_labels_1_body(e, f, first);
@@ -271,7 +261,6 @@ STAGE softmax_cross_entropy_1_stage(real *y, const real *a, const int32_t *b)
 }
 KERNEL softmax_cross_entropy_1(real *y, const real *a, const int32_t *b)
 {
-    launch_wait();
     softmax_cross_entropy_1_body(y, a, b);
 }
 
@@ -286,7 +275,6 @@ STAGE accuracy_1_stage(real *y, const real *a, const int32_t *b)
 }
 KERNEL accuracy_1(real *y, const real *a, const int32_t *b)
 {
-    launch_wait();
     accuracy_1_body(y, a, b);
 }
 
@@ -303,7 +291,6 @@ STAGE softmax_cross_entropy_dx_1_stage(real *y, const real *a, const int32_t *b)
 constexpr int softmax_cross_entropy_accuracy_more_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks, softmax_cross_entropy_dx_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_more_1(real *a, const real *b, const int32_t *c, real *d, real *e)
 {
-    launch_wait();
     softmax_cross_entropy_1_body(a, b, c);
     accuracy_1_body(d, b, c);
     softmax_cross_entropy_dx_1_body(e, b, c);
@@ -383,7 +370,6 @@ STAGE relu_d_1_stage(real *y, const real *a, const real *b)
 constexpr int rt_metric_sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(rt_metric_1_blocks, sum_to_1_blocks, dense_dx_1_blocks, dense_dw_1_blocks, relu_d_1_blocks);
 KERNEL rt_metric_sum_to_dense_dx_dense_dw_relu_d_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, real *h, const real *i, real *j, const real *k, real *l, const real *m)
 {
-    launch_wait();
     rt_metric_1_body(a, unit, metric, first, e);
     rt_metric_1_body(a, unit, f, first, g);
     sum_to_1_body(h, i);
@@ -456,7 +442,6 @@ STAGE relu_d_2_stage(real *y, const real *a, const real *b)
 constexpr int sum_to_dense_dx_dense_dw_relu_d_1_blocks = most(sum_to_2_blocks, dense_dx_2_blocks, dense_dw_2_blocks, relu_d_2_blocks);
 KERNEL sum_to_dense_dx_dense_dw_relu_d_1(real *a, const real *b, real *c, const real *d, real *e, const real *f)
 {
-    launch_wait();
     sum_to_2_body(a, b);
     dense_dx_2_body(c, d, b);
     dense_dw_2_body(e, f, b);
@@ -493,7 +478,6 @@ DEVICE void dense_dw_3_body(real *y, const real *a, const real *b)
 constexpr int sum_to_dense_dw_1_blocks = most(sum_to_3_blocks, dense_dw_3_blocks);
 KERNEL sum_to_dense_dw_1(real *a, const real *b, real *c, const real *d)
 {
-    launch_wait();
     sum_to_3_body(a, b);
     dense_dw_3_body(c, d, b);
 }
@@ -501,7 +485,6 @@ KERNEL sum_to_dense_dw_1(real *a, const real *b, real *c, const real *d)
 constexpr int relu_3_blocks = each_blocks(8192);
 KERNEL relu_3(real *y, const real *a, const real *b)
 {
-    launch_wait();
     FOR_EACH(at, 8192) {
         const int i = at / 64, j = at % 64;
         y[i * 64 + j] = s_relu((a[i * 64 + j] + b[j]));
@@ -511,7 +494,6 @@ KERNEL relu_3(real *y, const real *a, const real *b)
 constexpr int bias_2_blocks = each_blocks(1280);
 KERNEL bias_2(real *y, const real *a, const real *b)
 {
-    launch_wait();
     FOR_EACH(at, 1280) {
         const int i = at / 10, j = at % 10;
         y[i * 10 + j] = (a[i * 10 + j] + b[j]);
@@ -521,7 +503,6 @@ KERNEL bias_2(real *y, const real *a, const real *b)
 constexpr int update_1_blocks = 110;
 KERNEL update_1(const Rt *r, bool from_grad)
 {
-    launch_wait();
     update(r, update_rows, 6, 110, from_grad, 0, update_sgd);
 }
 
@@ -591,7 +572,6 @@ STAGE own_6_stage(OwnWhat what, const Rt *r, int at)
 constexpr int dense_bias_1_blocks = most(dense_2_blocks, bias_1_blocks);
 KERNEL dense_bias_1(real *a, const real *b, const real *c, const real *d)
 {
-    launch_wait();
     dense_2_body(a, b, c);
     bias_1_body(a, a, d);
 }
@@ -599,7 +579,6 @@ KERNEL dense_bias_1(real *a, const real *b, const real *c, const real *d)
 constexpr int softmax_cross_entropy_accuracy_1_blocks = most(softmax_cross_entropy_1_blocks, accuracy_1_blocks);
 KERNEL softmax_cross_entropy_accuracy_1(real *a, const real *b, const int32_t *c, real *d)
 {
-    launch_wait();
     softmax_cross_entropy_1_body(a, b, c);
     accuracy_1_body(d, b, c);
 }
@@ -613,7 +592,6 @@ DEVICE void rt_output_1_body(const Rt *r, int first, const real *a)
 constexpr int rt_metric_rt_output_1_blocks = most(rt_metric_1_blocks, rt_output_1_blocks);
 KERNEL rt_metric_rt_output_1(const Rt *a, int unit, int metric, int first, const real *e, int f, const real *g, const real *h)
 {
-    launch_wait();
     rt_metric_1_body(a, unit, metric, first, e);
     rt_metric_1_body(a, unit, f, first, g);
     rt_output_1_body(a, first, h);
@@ -780,10 +758,9 @@ static void test_slice(const Rt *r, char *t, int unit)
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    LAUNCH(dense_parts_1, APART(real) + 131328, LOCAL(real, TEST_IMAGE),
-        FIXED(real, DENSE1_WEIGHT));
+    LAUNCH(dense_parts_1, APART(real) + 256, LOCAL(real, TEST_IMAGE), FIXED(real, DENSE1_WEIGHT));
     /* relu h: (N, 128) -> (N, 128) */
-    LAUNCH(parts_join_relu_1, LOCAL(real, TEST_DENSE1), APART(real) + 131328,
+    LAUNCH(parts_join_relu_1, LOCAL(real, TEST_DENSE1), APART(real) + 256,
         FIXED(real, DENSE1_BIAS));
 
     /* mlp.tn:9  h = dense(h, 64) |> relu */
@@ -861,9 +838,9 @@ DEVICE void slice(const Rt *r, int unit, bool odd, unsigned *arrived, const Chip
 
     /* mlp.tn:8  h = flatten(image) |> dense(128) |> relu */
     /* dense dense1: (N, 784) -> (N, 128)   200.7 kFLOP a sample */
-    dense_parts_1_stage(APART(real) + 256, SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
+    dense_parts_1_stage(APART(real) + 262400, SAMPLES(real, IMAGE), FIXED(real, DENSE1_WEIGHT));
     grid_barrier(arrived);
-    parts_join_1_stage(LOCAL(real, DENSE1), APART(real) + 256);
+    parts_join_1_stage(LOCAL(real, DENSE1), APART(real) + 262400);
     /* relu h: (N, 128) -> (N, 128) */
     relu_1_stage(LOCAL(real, DENSE1), LOCAL(real, DENSE1), FIXED(real, DENSE1_BIAS));
     grid_barrier(arrived);
@@ -1042,7 +1019,7 @@ const RtProgram rt_program = {
     .compiler = "tenon 0.1.0", .flags = "--kernels persistent", .target = "cuda", .cpu = "sm_90", .isa = RT_ISA_ANY, .real_bytes = sizeof(real),
     .batch = 128, .shards = 1, .slices = SLICES, .chunk = CHUNK,
     .parameters = 109386, .flops_per_sample = 454400,
-    .fixed_bytes = 875904, .shard_bytes = 437952, .thread_bytes = 2462464, .grad_bytes = 437568, .fused_update = true,
+    .fixed_bytes = 875904, .shard_bytes = 437952, .thread_bytes = 2986752, .grad_bytes = 437568, .fused_update = true,
     .input_rank = 3, .input_dim = {1, 28, 28}, .classes = 10, .labels = 1, .outputs = 10, .softmax_output = true,
     .nmetric = 2, .metric = {"loss", "accuracy"},
     .param = params, .nparam = 6, .sum = sums, .nsum = 6, .ngradient = 6,
