@@ -249,17 +249,19 @@ static KernelLimits limits_of(const void *kernel)
 
 /* Why a GPU never runs such a launch, or cudaSuccess.
  *
- *   a number of blocks or threads that no kernel can have   cudaErrorInvalidConfiguration
+ *   a number of blocks or threads that no kernel can have, or more threads than __launch_bounds__ says (measured on an H100 with CUDA 13.0;
+ *   cudaError_t names cudaErrorInvalidConfiguration for too many threads or blocks)
+ *                                                           cudaErrorInvalidValue
  *   more dynamic shared memory than cudaFuncSetAttribute has allowed; without it, 48 KB with the fixed part (Programming Guide, "Shared Memory":
  *   "require an explicit opt-in")                           cudaErrorInvalidValue
- *   more threads than __launch_bounds__ says, or than there are registers for (cudaError_t: "the kernel launch specifies too many threads for the
- *   kernel's register count")                               cudaErrorLaunchOutOfResources
+ *   more threads than there are registers for (cudaError_t: "the kernel launch specifies too many threads for the kernel's register count")
+ *                                                           cudaErrorLaunchOutOfResources
  */
 static cudaError_t refusal(const void *kernel, long blocks, long threads, size_t dynamic)
 {
     const KernelLimits k = limits_of(kernel);
-    if (blocks < 1 || blocks > 0x7fffffff || threads < 1 || threads > BLOCK_THREADS)
-        return cudaErrorInvalidConfiguration;
+    if (blocks < 1 || blocks > 0x7fffffff || threads < 1 || threads > BLOCK_THREADS || threads > k.threads)
+        return cudaErrorInvalidValue;
     if (dynamic > (size_t)k.dynamic)
         return cudaErrorInvalidValue;
     return blocks_on_one(gpu_limits(), k, (int)threads, (int)dynamic) ? cudaSuccess : cudaErrorLaunchOutOfResources;

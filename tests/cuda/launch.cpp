@@ -12,12 +12,12 @@ static const char *refused;
 
 extern "C" cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t)
 {
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
 }
 
 void rt_cuda_check(cudaError_t error, const char *what)
 {
-    if (error == cudaErrorInvalidConfiguration)
+    if (error == cudaErrorInvalidValue)
         refused = what;
 }
 

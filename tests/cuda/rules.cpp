@@ -122,11 +122,11 @@ static int on_one(Kernel *kernel, int threads, int bytes)
 static void threads_of_blocks(cudaStream_t s)
 {
     cudaFuncAttributes of;
-    expect("no blocks", launch(s, bounded, 0, 256), cudaErrorInvalidConfiguration);
-    expect("no threads", launch(s, bounded, 1, 0), cudaErrorInvalidConfiguration);
-    expect("more than 1024 threads", launch(s, large, 1, 1025), cudaErrorInvalidConfiguration);
+    expect("no blocks", launch(s, bounded, 0, 256), cudaErrorInvalidValue);
+    expect("no threads", launch(s, bounded, 1, 0), cudaErrorInvalidValue);
+    expect("more than 1024 threads", launch(s, large, 1, 1025), cudaErrorInvalidValue);
     expect("1024 threads", launch(s, large, 1, 1024), cudaSuccess);
-    expect("more threads than the launch bounds", launch(s, bounded, 1, 257), cudaErrorLaunchOutOfResources);
+    expect("more threads than the launch bounds", launch(s, bounded, 1, 257), cudaErrorInvalidValue);
     expect("the launch bounds", launch(s, bounded, 1, 256), cudaSuccess);
     expect("more threads than registers", launch(s, unbounded, 1, 257), cudaErrorLaunchOutOfResources);
     expect("as many threads as registers", launch(s, unbounded, 1, 256), cudaSuccess);

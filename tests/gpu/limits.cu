@@ -109,10 +109,10 @@ static void errors(const GpuLimits &g, int most)
 {
     const KernelLimits k = limits_of(heavy);
     const int threads = MULTI_REGISTERS / (units(k.registers, 8) * 8), fit = blocks_on_one(g, limits_of(bounded), 256, 0) * g.multiprocessors;
-    refused("no blocks", plain(bounded, 0, 256, 0), cudaErrorInvalidConfiguration);
-    refused("no threads", plain(bounded, 1, 0, 0), cudaErrorInvalidConfiguration);
-    refused("more than 1024 threads", plain(large, 1, 1025, 0), cudaErrorInvalidConfiguration);
-    refused("more threads than the launch bounds", plain(bounded, 1, 257, 0), cudaErrorLaunchOutOfResources);
+    refused("no blocks", plain(bounded, 0, 256, 0), cudaErrorInvalidValue);
+    refused("no threads", plain(bounded, 1, 0, 0), cudaErrorInvalidValue);
+    refused("more than 1024 threads", plain(large, 1, 1025, 0), cudaErrorInvalidValue);
+    refused("more threads than the launch bounds", plain(bounded, 1, 257, 0), cudaErrorInvalidValue);
     refused("more threads than registers", plain(heavy, 1, threads / 32 * 32 + 128, 0), cudaErrorLaunchOutOfResources);
     refused("more than 48 KB that nothing has allowed", plain(bounded, 1, 256, 48 * 1024 - limits_of(bounded).fixed + 1), cudaErrorInvalidValue);
     refused("more shared memory than a block can have", (cudaError_t)allow(bounded, most + 1), cudaErrorInvalidValue);
