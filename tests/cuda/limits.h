@@ -45,12 +45,18 @@ static inline int registers_within(int threads, int blocks)
     return std::min<int>(THREAD_REGISTERS, MULTI_REGISTERS / (warps * WARP_THREADS) / 8 * 8);
 }
 
-/* Blocks on a multiprocessor at the same time; 0: a launch is refused. */
+/* Blocks on a multiprocessor at the same time, as cudaOccupancyMaxActiveBlocksPerMultiprocessor counts them; 0: a launch is refused.
+ *
+ * A limit k.dynamic that leaves a block below SHARED_PLAIN has no effect here (measured on an H100), unlike in cuda_occupancy.h; a launch
+ * checks it. */
 static inline int blocks_on_one(const GpuLimits &g, const KernelLimits &k, int threads, int dynamic)
 {
     const int warps = units(threads, WARP_THREADS), each = units(k.registers * WARP_THREADS, REGISTER_UNIT) * REGISTER_UNIT,
-              bytes = units(k.fixed + dynamic + SHARED_RESERVED, SHARED_UNIT) * SHARED_UNIT;
-    if (threads < 1 || threads > BLOCK_THREADS || threads > k.threads || k.registers > THREAD_REGISTERS || dynamic > k.dynamic || bytes > g.shared)
+              bytes = units(k.fixed + dynamic + SHARED_RESERVED, SHARED_UNIT) * SHARED_UNIT,
+              most = std::max<int>(SHARED_PLAIN, k.fixed + k.dynamic);
+    if (threads < 1 || threads > BLOCK_THREADS || threads > k.threads || k.registers > THREAD_REGISTERS)
+        return 0;
+    if (k.fixed + dynamic > most || bytes > g.shared)
         return 0;
     if (each * units(warps, MULTI_PARTS) * MULTI_PARTS > MULTI_REGISTERS)
         return 0;

@@ -156,6 +156,7 @@ static void shared_memory(cudaStream_t s)
     hold("blocks with a byte more than a half", on_one(bounded, 256, 113 * 1024 - RT_SHARED + 1) == 1);
     expect("a lower limit", allow(bounded, 100), cudaSuccess);
     expect("more than the lower limit", together(s, bounded, 3, 256, 101), cudaErrorInvalidValue);
+    hold("occupancy of more than the lower limit", on_one(bounded, 256, 101) == 2);
     setenv("FAKE_ARCH", "80", 1);
     expect("more shared memory than a block of sm_80 can have", allow(bounded, 163 * 1024 - RT_SHARED + 1), cudaErrorInvalidValue);
     expect("all shared memory of sm_80", allow(bounded, 163 * 1024 - RT_SHARED), cudaSuccess);
