@@ -113,14 +113,14 @@ norm() {
 
 # Gradients whose sums are in parts; and the same bits with any tile of a product.
 tiles() {
-    local tile all="RT_TILE_64_128" text=$work/parts/parts.cu
+    local tile all="" text=$work/parts/parts.cu
     shim parts "$cuda/parts.tn"
     same "gradients in parts" 5 "$(grep -cE 'dw_parts\(.*RT_TILE_16_16, [0-9]+\);' "$text")"
     steps parts
     shim few "$cuda/few.tn"
     same "outputs and dx in parts" 8 "$(grep -cE '(conv2d|dense)(_dx)?_parts\(.*RT_TILE_16_16, [0-9]+\);' "$work/few/few.cu")"
     steps few
-    [ "$CHECK_DEEP" = 0 ] || all="RT_TILE_128_128 RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
+    ! deep "the same bits with any tile of a product" || all="RT_TILE_128_128 RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
     for tile in $all; do
         sed "s/RT_TILE_16_16/$tile/" "$text" > "$work/$tile.cu"
         shim_compile -DRT_TILE_ONLY="$tile" "$work/$tile.cu" -o "$work/$tile.o"
@@ -158,10 +158,10 @@ tokens() {
 # not aligned ends the process.
 packs() {
     local order TENON_CFLAGS="${TENON_CFLAGS:--O1} -fsanitize=alignment -fsanitize-undefined-trap-on-error"
+    deep "loops over packs" || return 0
     shim_compile "$cuda/packs.cpp" -o "$work/packs.o"
     g++ -o "$work/loops" "$work/packs.o" "$work/fiber.o"
     for order in 0 1; do succeeds "loops over packs, order $order" env SHIM_ORDER=$order "$work/loops"; done
-    deep "a program with loops over packs" || return 0
     shim packs "$cuda/packs.tn"
     same "kernels that are loops over packs" 7 "$(grep -c "each_pack(264627, " "$work/packs/packs.cu")"
     steps packs
