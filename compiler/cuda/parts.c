@@ -42,8 +42,8 @@ static RtSplit split_of(const Node *n, const Sizes *s, Product *p)
     const RtSplit none = {0, 0};
     const bool conv = n->op->product == PRODUCT_CONV, dw = n->op->role == ROLE_DW;
 
-    if ((!conv && n->op->product != PRODUCT_DENSE) || node_attr(n, "act") || node_attr(n, "mask"))
-        return none;
+    if ((!conv && n->op->product != PRODUCT_DENSE) || node_attr(n, "act") || n->nin > 2)
+        return none; /* a join adds no bias, and computes no relu or mask */
     if (!dw && (n->half || n->in[0]->half || n->in[1]->half))
         return none;
     *p = conv ? conv_product(n->op->role, s) : dense_product(n->op->role, s);

@@ -85,6 +85,8 @@ on_the_processor() {
     checked=1
     if deep "gradients in f64 of more elements"; then checked=4; fi
     succeeds "gradients in f64" "$work/exact/gpu" gradcheck --samples $checked
+    # Convolutions have no graphs in f64, so kernels of Tenon compute them, and after them the biases.
+    same "biases after convolutions in f64" 2 "$("$TENON" emit "$cuda/few.tn" --to cuda --kernels=cudnn --dtype f64 | grep -c '^    conv2d_rest(')"
     # tf32 gives other sums, and the program says that it rounds.
     shim_gpu rounded models/mlp.tn --batch 8 --kernels=cudnn --dtype tf32
     "$work/rounded/gpu" $data --epochs 1 --log "$work/tf32.jsonl" --log-steps 1 > /dev/null 2> "$work/said"
