@@ -114,9 +114,10 @@ static Blocks given_blocks(const Writer *w, const Given *g)
         return (Blocks){.number = n, .count = g->number};
     Argument *a = arena_alloc(w->arena, sizeof *a);
     a->inner = n;
-    const int64_t of_block = !strcmp(g->form, "sum")    ? 1
-                             : !strcmp(g->form, "pack") ? RT_THREADS * RT_PACK
-                                                        : RT_THREADS,
+    const int64_t of_block = !strcmp(g->form, "sum")           ? 1
+                             : !strcmp(g->form, "column_join") ? RT_THREADS / RT_WARP
+                             : !strcmp(g->form, "pack")        ? RT_THREADS * RT_PACK
+                                                               : RT_THREADS,
                   count = (g->number + of_block - 1) / of_block;
     return (Blocks){.form = g->form, .count = count, .arg = a, .narg = 1};
 }

@@ -23,8 +23,8 @@ for options in "lenet" "lenet --kernels=cudnn --dtype bf16" "lstm_text --kernels
     # shellcheck disable=SC2086
     same "launches of $options" "$(counted)" "$(written $options)"
 done
-# A loop of 40 steps, forward and backward, with two launches each, and 11 launches around the two loops: three gradients of weights are
-# summed in parts.
+# Two loops of 40 steps: forward with two launches a step; backward with three, because dx has its sums in parts.  Nine launches stand around
+# the loops.
 show lstm_text --kernels=own > "$work/table"
 same "launches of a step of lstm_text" "$(counted)" $(((2 + 3) * 40 + 9))
 TENON_CUDNN=/nowhere/libcudnn.so.9 show gpt_char --dtype bf16 --batch 2048 > "$work/large" 2> /dev/null

@@ -115,6 +115,51 @@ START_TEST(metrics_are_written_once)
 }
 END_TEST
 
+/* A call that waits runs behind calls that do not need it, and before calls that do, and lines of the
+ * host. */
+START_TEST(calls_wait_for_readers_and_lines)
+{
+    EmitInput in = {.dtype = "f32"};
+    CudaState state = {0};
+    Writer w = {.arena = arena_new(), .in = &in, .cuda = &state};
+    cuda_list(&w, 0, 1);
+    for (int reader = 0; reader < 2; reader++) {
+        CudaCall *first = add(&w, MEMORY_APART, 0, 64, true);
+        CudaCall *join = add(&w, MEMORY_APART, 0, 64, false);
+        cuda_give(&w, join, ACCESS(MEMORY_SHARD, 0, 64, true));
+        join->waits = true;
+        CudaCall *beside = add(&w, MEMORY_APART, 64, 128, true), *behind;
+        if (reader)
+            behind = add(&w, MEMORY_SHARD, 0, 64, false);
+        else
+            cuda_line(&w, "}"), behind = add(&w, MEMORY_SCRATCH, 0, 64, true);
+
+        const CudaCalls *l = launch_share(&w);
+        ck_assert_int_eq(first->launch, beside->launch);
+        ck_assert_int_lt(first->launch, join->launch);
+        ck_assert_int_lt(join->launch, behind->launch);
+        ck_assert_ptr_eq(l->call[2], join);
+        cuda_list(&w, 0, 1);
+    }
+    arena_free(w.arena);
+}
+END_TEST
+
+/* For prices: as the functions NAME_blocks of runtime/cuda. */
+START_TEST(blocks_are_counted)
+{
+    EmitInput in = {.dtype = "f32"};
+    CudaState state = {0};
+    Writer w = {.arena = arena_new(), .in = &in, .cuda = &state};
+    cuda_list(&w, 0, 1);
+    ck_assert_int_eq(cuda_call(&w, "kernel", NULL, BLOCKS(7))->blocks.count, 7);
+    ck_assert_int_eq(cuda_call(&w, "kernel", NULL, EACH(RT_THREADS + 1))->blocks.count, 2);
+    ck_assert_int_eq(cuda_call(&w, "kernel", NULL, BLOCKS_OF("sum", 7))->blocks.count, 7);
+    ck_assert_int_eq(cuda_call(&w, "kernel", NULL, BLOCKS_OF("column_join", 65))->blocks.count, 9);
+    arena_free(w.arena);
+}
+END_TEST
+
 /* A loop over the numbers of x that writes y. */
 static CudaCall *add_loop(Writer *w, Node *y, Node *x, int64_t count)
 {
@@ -243,5 +288,6 @@ END_TEST
 
 TEST_MAIN("calls", accesses_conflict, unknown_addresses_conflict_with_everything,
           orders_are_equal_by_value, calls_share_launches, metrics_are_written_once,
+          calls_wait_for_readers_and_lines, blocks_are_counted,
           loops_over_many_numbers_take_packs, packs_are_aligned,
           packs_keep_the_numbers_of_threads, a_shared_loop_has_no_packs)
