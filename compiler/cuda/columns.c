@@ -15,9 +15,9 @@ typedef struct Columns {
     int64_t columns, rows, parts;
 } Columns;
 
-/* Chooses as many parts as give a multiprocessor of an H100 eight blocks, each with at least 128
- * rows: four for each of its 32 rows of threads.  The number does not depend on the GPU that runs
- * the program, so that the bits are the same on all GPUs. */
+/* Chooses as many parts as give each multiprocessor of an H100 eight blocks.  A part has at least
+ * 128 rows: four for each of the 32 rows of threads of a block.  The number does not depend on the
+ * GPU that runs the program, so that the bits are the same on all GPUs. */
 static Columns columns_of(int64_t columns, int64_t rows)
 {
     enum { BLOCKS_WANTED = 1056, ROWS = 128 };

@@ -89,8 +89,8 @@ Brings columns_shift; /* whether the nodes are the gradients of shift and scale 
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
-/* Parts of sums of one number each stand at the start of the region APART, and all other data there
- * after them: then a launch can compute both. */
+/* The parts of parts_lower_sum stand in the first SUMS_MOST numbers of the region APART, and those
+ * of products, and sorted tokens, after them: then a launch can compute both. */
 enum { SUMS_MOST = RT_FULL };
 
 /* parts.c: products with their sums in parts.  s: the sizes of n's call; false: n is no such

@@ -113,8 +113,8 @@ bool parts_lower(Writer *w, const Node *n, const Sizes *s)
     if (!split.parts)
         return false;
     const bool dw = n->op->role == ROLE_DW;
-    /* a step that is one launch has fewer registers for a product; gradients of weights keep fewer
-     * parts of addresses there */
+    /* A step that is one launch leaves fewer registers for a product.  Gradients of weights need
+     * fewer of them for addresses, so their tiles can be larger. */
     const int least = !w->cuda->list->persistent ? 0
                       : dw                       ? RT_TILE_64_128
                                                  : RT_TILE_ONE_LAUNCH,

@@ -6,8 +6,8 @@
  * A block takes 32 columns; a warp takes every eighth row of a range of rows.  So the lanes of a
  * warp read adjacent addresses.  If PACK divides the number of columns, a lane takes PACK columns,
  * and a warp PACK rows at a time.  If one range a block would leave the GPU half empty, there are
- * several ranges: their sums are stored one after another, and a second launch adds them: a warp
- * for each column, whose lanes add every 32nd part first.
+ * several ranges, and their sums are stored one after another.  A second launch adds them: a warp
+ * has a column, and each of its lanes adds every 32nd part.
  */
 #ifndef CUDA_COLUMNS_CUH
 #define CUDA_COLUMNS_CUH

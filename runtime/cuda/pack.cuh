@@ -94,7 +94,7 @@ DEVICE void one_pack(unsigned at, F f, Y *y, const Pack<A> &...a)
 }
 
 /* The same for 0 .. count - 1, divided among all threads of the launch.  A thread reads its pack of
- * each a before it writes its pack of y, so y can be one of them.  All are aligned. */
+ * each a before it writes its pack of y, so y can be one of them.  All begin at a pack. */
 SIZE int pack_blocks(int count)
 {
     return each_blocks(ceil_div(count, PACK));
