@@ -49,19 +49,14 @@ DEVICE void dense_dw(real *dw, const real *x, const real *dy, Dense d, bool writ
  * not above 0. */
 template <class D, class Y> DEVICE void relu_undone(D *dx, const Y *y, int count)
 {
-    if (count % PACK == 0 && pack_aligned(dx) && pack_aligned(y)) {
-        FOR_EACH(pack, count / PACK) {
-            Pack<D> d = pack_read(dx, (int64_t)pack * PACK);
-            const Pack<Y> at = pack_read(y, (int64_t)pack * PACK);
-            RT_UNROLL
-            for (int k = 0; k < PACK; k++)
-                d.at[k] = s_select_gt((real)at.at[k], (real)0, (real)d.at[k], (real)0);
-            pack_write(dx, (int64_t)pack * PACK, d);
-        }
-        return;
-    }
-    FOR_EACH(i, count)
-        dx[i] = s_select_gt((real)y[i], (real)0, (real)dx[i], (real)0);
+    const auto undo = [](unsigned i, auto to, auto y, auto d) {
+        to[i] = s_select_gt((real)y[i], (real)0, (real)d[i], (real)0);
+    };
+    if (pack_aligned(dx) && pack_aligned(y))
+        each_pack(count, undo, dx, y, (const D *)dx);
+    else
+        FOR_EACH(i, count)
+            undo(i, dx, y, dx);
 }
 
 #endif

@@ -3,8 +3,9 @@
 #
 # A C++ compiler compiles the same .cu file: its kernels run on the processor, with a fiber for each thread (tests/cuda/shim.h), over a
 # stand-in for the CUDA runtime (tests/cuda/fake.cpp).  The stand-in poisons memory, puts red zones between allocations, runs a
-# stream only when the program waits for it, and refuses launches that do not fit on a GPU (tests/cuda/limits.h).  The losses of three steps must equal those of the program for the processor.  If nvcc is
-# present, every file must compile for each architecture without spills.
+# stream only when the program waits for it, and refuses launches that do not fit on a GPU (tests/cuda/limits.h).  The losses of
+# three steps must equal those of the program for the processor.  If nvcc is present, every file must compile for each architecture
+# without spills.
 #
 # Parts: options mlp geometry norm tiles tokens packs many nvcc
 set -eu

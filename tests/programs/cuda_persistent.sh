@@ -2,7 +2,8 @@
 # cuda_persistent.sh -- --kernels=persistent, many training steps in one launch, on a machine without a GPU.
 #
 # The program runs on the processor as in cuda.sh; the blocks of its one launch run side by side (tests/cuda/fiber.cpp), by default
-# six: two on each of three multiprocessors (tests/cuda/limits.h).  Its bits must be those of the ordinary program, in each order of threads and blocks, for any number of steps in a launch.
+# six: two on each of three multiprocessors (tests/cuda/limits.h).  Its bits must be those of the ordinary program, in each order of
+# threads and blocks, for any number of steps in a launch.
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -68,8 +69,8 @@ run() {
 # Shared memory of a multiprocessor that has room for one block, with nothing on the chip: 42 KB of the stages and 1 KB of CUDA.
 bare=$((43008 + 1024))
 
-# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in three orders: all parameters on the chip of six blocks or
-# of a cluster; none, in three blocks; some, in five blocks
+# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in three orders: all parameters on the
+# chip of six blocks or of a cluster; none, in three blocks; some, in five blocks
 equal() {
     local dir=$work/$1 order name=$1; shift
     run "$name" ordinary ordinary "$@"
