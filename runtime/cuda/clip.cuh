@@ -90,7 +90,7 @@ DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *r
         Quad g = quad_at(clip_grad((char *)grad, s));
         RT_UNROLL
         for (int k = 0; k < 4; k++)
-            g.x[k] *= factor;
+            g.at[k] *= factor;
         update_quads(u, g, s.count, update_options(r, counted, s.q), rule);
     });
 }

@@ -35,7 +35,7 @@ DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, int pi
         Quad sum = update_gradient(r, s);
         RT_UNROLL
         for (int k = 0; k < 4; k++)
-            sum.x[k] /= scale;
+            sum.at[k] /= scale;
         quad_put(clip_grad(grad, s), sum, s.count);
     });
 }

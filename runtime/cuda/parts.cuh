@@ -57,10 +57,21 @@ DEVICE void block_sum_parts(real *part, int kept, int summed, int parts, Value v
     }
 }
 
+/* Blocks of a product of m x n results. */
+SIZE int product_parts(int m, int n, int tile, int parts)
+{
+    return (int)rt_tile_blocks(tile, m, n) * parts;
+}
 /* The index of a result in a row-major matrix. */
 DEVICE auto matrix_index(int width)
 {
     return [=](int i, int j) { return (int64_t)i * width + j; };
+}
+/* The same as product_part, of a row-major matrix. */
+template <class A, class B>
+DEVICE void matrix_part(int block, real *part, int m, int n, int k, RtSplit split, A a, B b)
+{
+    product_part(block, part, (int64_t)m * n, m, n, k, split, a, b, matrix_index(n));
 }
 
 /* ------------------------------------------------------------------------------- dense layers */
@@ -69,74 +80,76 @@ DEVICE auto matrix_index(int width)
  * launch, and run beside dx. */
 SIZE int dense_parts_blocks(Dense d, int tile, int parts)
 {
-    return (int)rt_tile_blocks(tile, d.n, d.o) * parts;
+    return product_parts(d.n, d.o, tile, parts);
 }
 DEVICE void dense_parts(real *part, const real *x, const real *w, Dense d, int tile, int parts)
 {
     FOR_BLOCKS(block, dense_parts_blocks(d, tile, parts))
-        product_part(block, part, (int64_t)d.n * d.o, d.n, d.o, d.k, RtSplit{tile, parts},
-                     matrix<ALONG_K>(x, d.k), matrix<ALONG_K>(w, d.k), matrix_index(d.o));
+        matrix_part(block, part, d.n, d.o, d.k, RtSplit{tile, parts}, matrix<ALONG_K>(x, d.k),
+                    matrix<ALONG_K>(w, d.k));
 }
 SIZE int dense_dx_parts_blocks(Dense d, int tile, int parts)
 {
-    return (int)rt_tile_blocks(tile, d.n, d.k) * parts;
+    return product_parts(d.n, d.k, tile, parts);
 }
 DEVICE void dense_dx_parts(real *part, const real *w, const real *dy, Dense d, int tile, int parts)
 {
     FOR_BLOCKS(block, dense_dx_parts_blocks(d, tile, parts))
-        product_part(block, part, (int64_t)d.n * d.k, d.n, d.k, d.o, RtSplit{tile, parts},
-                     matrix<ALONG_K>(dy, d.o), matrix<ALONG_RESULT>(w, d.k), matrix_index(d.k));
+        matrix_part(block, part, d.n, d.k, d.o, RtSplit{tile, parts}, matrix<ALONG_K>(dy, d.o),
+                    matrix<ALONG_RESULT>(w, d.k));
 }
 SIZE int dense_dw_parts_blocks(Dense d, int tile, int parts)
 {
-    return (int)rt_tile_blocks(tile, d.o, d.k) * parts;
+    return product_parts(d.o, d.k, tile, parts);
 }
 DEVICE void dense_dw_parts(real *part, const real *x, const real *dy, Dense d, int tile, int parts)
 {
     FOR_BLOCKS_LAST(block, dense_dw_parts_blocks(d, tile, parts))
-        product_part(block, part, (int64_t)d.o * d.k, d.o, d.k, d.n, RtSplit{tile, parts},
-                     matrix<ALONG_RESULT>(dy, d.o), matrix<ALONG_RESULT>(x, d.k),
-                     matrix_index(d.k));
+        matrix_part(block, part, d.o, d.k, d.n, RtSplit{tile, parts}, matrix<ALONG_RESULT>(dy, d.o),
+                    matrix<ALONG_RESULT>(x, d.k));
 }
 
 /* ------------------------------------------------------------------------------- convolutions */
 
-/* Forward and dx: each function as its namesake in conv.cuh. */
-SIZE int conv2d_group_parts(Conv c, int tile, int parts)
+/* The products of all groups: product_part with a(group), b(group) and index(group, i, j). */
+template <class A, class B, class Index>
+DEVICE void group_parts(real *part, int groups, int64_t stride, int m, int n, int k, RtSplit split,
+                        A a, B b, Index index)
 {
-    return (int)rt_tile_blocks(tile, conv_outputs(c), c.n * c.oh * c.ow) * parts;
+    const int blocks = product_parts(m, n, split.tile, split.parts);
+    FOR_BLOCKS(block, groups * blocks) {
+        const int group = block / blocks;
+        product_part(block % blocks, part, stride, m, n, k, split, a(group), b(group),
+                     [=](int i, int j) { return index(group, i, j); });
+    }
 }
+
+/* Forward and dx: each function as its namesake in conv.cuh. */
 SIZE int conv2d_parts_blocks(Conv c, int tile, int parts)
 {
-    return c.groups * conv2d_group_parts(c, tile, parts);
+    return c.groups * product_parts(conv_outputs(c), c.n * c.oh * c.ow, tile, parts);
 }
 DEVICE void conv2d_parts(real *part, const real *x, const real *w, Conv c, int tile, int parts)
 {
-    FOR_BLOCKS(block, conv2d_parts_blocks(c, tile, parts)) {
-        const int blocks = conv2d_group_parts(c, tile, parts), group = block / blocks;
-        product_part(block % blocks, part, (int64_t)c.n * c.o * c.oh * c.ow, conv_outputs(c),
-                     c.n * c.oh * c.ow, conv_inputs(c) * c.r * c.s, RtSplit{tile, parts},
-                     conv2d_filters(w, c, group), conv2d_windows(x, c, group),
-                     [=](int o, int at) { return conv2d_index(c, group, o, at); });
-    }
-}
-SIZE int conv2d_dx_group_parts(Conv c, int tile, int parts)
-{
-    return (int)rt_tile_blocks(tile, conv_inputs(c), c.n * c.h * c.w) * parts;
+    const int places = c.n * c.oh * c.ow;
+    group_parts(
+        part, c.groups, (int64_t)places * c.o, conv_outputs(c), places, conv_inputs(c) * c.r * c.s,
+        RtSplit{tile, parts}, [=](int group) { return conv2d_filters(w, c, group); },
+        [=](int group) { return conv2d_windows(x, c, group); },
+        [=](int group, int o, int at) { return conv2d_index(c, group, o, at); });
 }
 SIZE int conv2d_dx_parts_blocks(Conv c, int tile, int parts)
 {
-    return c.groups * conv2d_dx_group_parts(c, tile, parts);
+    return c.groups * product_parts(conv_inputs(c), c.n * c.h * c.w, tile, parts);
 }
 DEVICE void conv2d_dx_parts(real *part, const real *w, const real *dy, Conv c, int tile, int parts)
 {
-    FOR_BLOCKS(block, conv2d_dx_parts_blocks(c, tile, parts)) {
-        const int blocks = conv2d_dx_group_parts(c, tile, parts), group = block / blocks;
-        product_part(block % blocks, part, (int64_t)c.n * c.c * c.h * c.w, conv_inputs(c),
-                     c.n * c.h * c.w, conv_outputs(c) * c.r * c.s, RtSplit{tile, parts},
-                     conv2d_dx_filters(w, c, group), conv2d_dx_outputs(dy, c, group),
-                     [=](int i, int at) { return conv2d_dx_index(c, group, i, at); });
-    }
+    const int pixels = c.n * c.h * c.w;
+    group_parts(
+        part, c.groups, (int64_t)pixels * c.c, conv_inputs(c), pixels, conv_outputs(c) * c.r * c.s,
+        RtSplit{tile, parts}, [=](int group) { return conv2d_dx_filters(w, c, group); },
+        [=](int group) { return conv2d_dx_outputs(dy, c, group); },
+        [=](int group, int i, int at) { return conv2d_dx_index(c, group, i, at); });
 }
 
 /* The sizes of the product of dw for one group: filters, numbers of a filter, positions of all
@@ -147,7 +160,7 @@ SIZE int conv2d_dw_columns(Conv c)
 }
 SIZE int conv2d_dw_group_parts(Conv c, int tile, int parts)
 {
-    return (int)rt_tile_blocks(tile, conv_outputs(c), conv2d_dw_columns(c)) * parts;
+    return product_parts(conv_outputs(c), conv2d_dw_columns(c), tile, parts);
 }
 SIZE int conv2d_dw_parts_blocks(Conv c, int tile, int parts)
 {

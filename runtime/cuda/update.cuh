@@ -103,26 +103,24 @@ DEVICE bool update_allowed(const Rt *r, int metric)
 
 /* ------------------------------------------------------------------------------- four numbers */
 
-/* Adjacent numbers.  Buffers begin, and end, at multiples of RT_ALIGN bytes.  So the load of four
- * numbers is allowed even if fewer are left; a store must not touch numbers of another row. */
-struct alignas(16) Quad {
-    real x[4];
-};
-static_assert(RT_ALIGN % sizeof(Quad) == 0, "a quad must not cross the end of a buffer");
+/* Buffers begin, and end, at multiples of RT_ALIGN bytes.  So the load of a pack is allowed even if
+ * fewer numbers are left; a store must not touch numbers of another row. */
+using Quad = Pack<real>;
+static_assert(RT_ALIGN % sizeof(Quad) == 0, "a pack must not cross the end of a buffer");
 
 DEVICE Quad quad_at(const void *p)
 {
-    return *(const Quad *)p;
+    return pack_read((const real *)p, 0);
 }
 /* Stores the first `count` numbers. */
 DEVICE void quad_put(void *p, const Quad &q, int count)
 {
-    if (count >= 4)
-        *(Quad *)p = q;
+    if (count >= PACK)
+        pack_write((real *)p, 0, q);
     else
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < PACK - 1; k++)
             if (k < count)
-                ((real *)p)[k] = q.x[k];
+                ((real *)p)[k] = q.at[k];
 }
 
 /* The numbers of this thread in a block: `count` numbers of row q, `bytes` after its first number;
@@ -179,13 +177,14 @@ DEVICE Quad update_trees(const char *p, const Quad &first, int64_t stride, int s
             const real x = update_tree(p + k * sizeof(real), stride, shards);
             RT_UNROLL
             for (int i = 0; i < 4; i++)
-                sum.x[i] = i == k ? x : sum.x[i];
+                sum.at[i] = i == k ? x : sum.at[i];
         }
     } else if (shards > 1)
         sum = tree_joined<Quad, 4>(
             shards, [=](int i) { return quad_at(p + i * stride); },
             [](const Quad &a, const Quad &b) {
-                return Quad{a.x[0] + b.x[0], a.x[1] + b.x[1], a.x[2] + b.x[2], a.x[3] + b.x[3]};
+                return Quad{a.at[0] + b.at[0], a.at[1] + b.at[1], a.at[2] + b.at[2],
+                            a.at[3] + b.at[3]};
             });
     return sum;
 }
@@ -265,9 +264,9 @@ DEVICE void update_quads(UpdateQuads &u, const Quad &g, int count, const RtOpt &
 {
     RT_UNROLL
     for (int k = 0; k < 4; k++) {
-        UpdateValue v = {u.vw.x[k], u.vs0.x[k], u.vs1.x[k]};
-        update_value(v, u.states, g.x[k], o, rule);
-        u.vw.x[k] = v.w, u.vs0.x[k] = v.s0, u.vs1.x[k] = v.s1;
+        UpdateValue v = {u.vw.at[k], u.vs0.at[k], u.vs1.at[k]};
+        update_value(v, u.states, g.at[k], o, rule);
+        u.vw.at[k] = v.w, u.vs0.at[k] = v.s0, u.vs1.at[k] = v.s1;
     }
     quad_put(u.w, u.vw, count);
     if (u.states > 0)

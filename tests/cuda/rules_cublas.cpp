@@ -10,7 +10,7 @@
 enum { ROWS = 3, DEPTH = 4, COLUMNS = 2, ROOM = 512, LEAD = 128 /* bits of a row of a mask */ };
 
 struct Product {
-    cublasLtHandle_t library;
+    cublasLtHandle_t handle;
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t la, lb, ld;
     cublasLtMatmulPreference_t like;
@@ -35,7 +35,7 @@ struct Product {
         for (int i = 0; i < ROWS * COLUMNS; i++)
             d[i] = 5;
         memset(bits, 0, COLUMNS * LEAD / 8);
-        cublasLtCreate(&library);
+        cublasLtCreate(&handle);
         cublasLtMatmulDescCreate(&how, CUBLAS_COMPUTE_32F, CUDA_R_32F);
         cublasLtMatmulDescSetAttribute(how, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
         cublasLtMatmulDescSetAttribute(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &bits, sizeof bits);
@@ -49,13 +49,13 @@ struct Product {
         for (int i = 0; i < 4; i++)
             cublasLtMatmulPreferenceSetAttribute(like, (cublasLtMatmulPreferenceAttributes_t)(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i), &align, sizeof align);
         memset((void *)&found, 0, sizeof found);
-        cublasLtMatmulAlgoGetHeuristic(library, how, la, lb, ld, ld, like, 1, &found, &n);
+        cublasLtMatmulAlgoGetHeuristic(handle, how, la, lb, ld, ld, like, 1, &found, &n);
         hold("an algorithm", n == 1);
     }
     void run(const void *from, float beta, void *to, void *scratch)
     {
         const float one = 1;
-        const cublasStatus_t s = cublasLtMatmul(library, how, &one, from, la, b, lb, &beta, to, ld, to, ld, &found.algo, scratch, ROOM, stream);
+        const cublasStatus_t s = cublasLtMatmul(handle, how, &one, from, la, b, lb, &beta, to, ld, to, ld, &found.algo, scratch, ROOM, stream);
         hold("a product", s == CUBLAS_STATUS_SUCCESS);
         cudaStreamSynchronize(stream);
     }
@@ -105,7 +105,7 @@ static void heuristics()
     Product p(CUBLASLT_EPILOGUE_DEFAULT);
     cublasLtMatmulHeuristicResult_t none = p.found;
     int n = 1;
-    cublasLtMatmulAlgoGetHeuristic(p.library, p.how, p.lb, p.la, p.ld, p.ld, p.like, 1, &none, &n);
+    cublasLtMatmulAlgoGetHeuristic(p.handle, p.how, p.lb, p.la, p.ld, p.ld, p.like, 1, &none, &n);
     hold("an algorithm for sizes that do not fit", n == 0 && undefined(&none, sizeof none));
 }
 

@@ -55,15 +55,21 @@ static void wait_for_the_other(int rank, int ready[2])
     hold("a pipe", rank == 1 || read(ready[0], &go, 1) == 1);
 }
 
-static void run(int rank, int ready[2])
+/* Each rank sends `mine` and receives into `theirs`, which can be the same buffer. */
+static void exchange(int rank, const float *mine, float *theirs, int ready[2])
 {
-    float *mine = filled(1 + rank), *theirs = filled(7), *rows = filled(7), *sum = filled(7);
-    /* rank 0 calls nothing before rank 1 has read its buffer */
     wait_for_the_other(rank, ready);
     ncclGroupStart();
     ncclSend(mine, COUNT, NCCL_FLOAT32, 1 - rank, comm, stream);
     ncclRecv(theirs, COUNT, NCCL_FLOAT32, 1 - rank, comm, stream);
     ncclGroupEnd();
+}
+
+static void run(int rank, int ready[2])
+{
+    float *mine = filled(1 + rank), *theirs = filled(7), *rows = filled(7), *sum = filled(7);
+    /* rank 0 calls nothing before rank 1 has read its buffer */
+    exchange(rank, mine, theirs, ready);
     look("a buffer that receives", rank, theirs, COUNT, ready);
     hold("a message", theirs[0] == 2 - rank && theirs[COUNT - 1] == 2 - rank);
 
@@ -85,11 +91,7 @@ static void run(int rank, int ready[2])
     look("a sum in place that is not complete", rank, mine, COUNT, ready);
     hold("a sum in place", mine[0] == 3 && mine[COUNT - 1] == 3);
 
-    wait_for_the_other(rank, ready);
-    ncclGroupStart();
-    ncclSend(mine, COUNT, NCCL_FLOAT32, 1 - rank, comm, stream);
-    ncclRecv(mine, COUNT, NCCL_FLOAT32, 1 - rank, comm, stream);
-    ncclGroupEnd();
+    exchange(rank, mine, mine, ready);
     look("messages in one buffer", rank, mine, COUNT, ready);
     hold("messages in one buffer", undefined(mine, COUNT * sizeof *mine));
 }
