@@ -76,12 +76,12 @@ declare -A reads=(
     # parts of a name: conv1.weight, block.2, the prefix of a kernel, a reserved word, a letter
     [compiler/ir/graph.c]=1 [compiler/front/factors.c]=2 [compiler/pictures/graph.c]=2 [compiler/cpu/unit.c]=3 [compiler/emit/names.c]=3
     [compiler/ops/check.c]=1 [compiler/tool/show.c]=1
-    # rules and templates: rows of elementwise.def, *.py.in; is_primary looks for operators in a printed operand: not yet data
-    [compiler/ops/rule.c]=2 [compiler/ops/elementwise.c]=5 [compiler/scripts/template.c]=6
+    # rules and templates: rows of elementwise.def, templates of Python, *.py.in
+    [compiler/ops/rule.c]=2 [compiler/ops/elementwise.c]=5 [compiler/scripts/template.c]=6 [compiler/scripts/words.c]=6
     # any text: quotes, sizes, indents; Text itself
     [compiler/base/quote.c]=1 [compiler/base/text.c]=6
-    # names; and printed Python, in which they look for a variable (mentions) and for operators (binds_of): not yet data
-    [compiler/scripts/network.c]=12 [compiler/scripts/words.c]=6)
+    # names of layers and blocks
+    [compiler/scripts/network.c]=11)
 scans='(^|[^_[:alnum:]])(strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec)[[:space:]]*[(]'
 slices='(->|[.])(s|body|text|code)[[:space:]]*([+][^=+]|\[)|(^|[^_[:alnum:]"])(body|text|code|printed|kernel|program)[[:space:]]*[+][^=+]'
 remark='^[^:]*:[0-9]+:[[:space:]]*([*]( |/|$)|/[*]|//)'

@@ -30,7 +30,8 @@ static void collect_leaves(const Node *root, const Node *n, Nest *t)
     }
 }
 
-static const char *operand_text(Writer *w, const Nest *t, const Node *x, bool vector)
+/* The value of a constant or of a leaf of the tree. */
+static const char *leaf_text(Writer *w, const Nest *t, const Node *x, bool vector)
 {
     if (x->op->leaf == LEAF_CONST)
         return arena_printf(w->arena, vector ? "v_set((real)%.17g)" : "(real)%.17g",
@@ -49,16 +50,30 @@ static const char *operand_text(Writer *w, const Nest *t, const Node *x, bool ve
     return "?";
 }
 
-const char *loop_expression(Writer *w, const Nest *t, const Node *n, bool vector)
+static Operand expression(Writer *w, const Nest *t, const Node *n, bool vector);
+
+static Operand operand(Writer *w, const Nest *t, const Node *x, bool vector)
 {
-    const char *in[4] = {0};
+    if (is_inlined(x))
+        return expression(w, t, x, vector);
+    const bool negative = !vector && x->op->leaf == LEAF_CONST && node_float(x, "value") < 0;
+    return (Operand){leaf_text(w, t, x, vector), negative};
+}
+
+static Operand expression(Writer *w, const Nest *t, const Node *n, bool vector)
+{
+    Operand in[4] = {{0}};
 
     for (int i = 0; i < n->nin && i < 4; i++)
-        in[i] = is_inlined(n->in[i]) ? loop_expression(w, t, n->in[i], vector)
-                                     : operand_text(w, t, n->in[i], vector);
+        in[i] = operand(w, t, n->in[i], vector);
     if (n->op->epilogue == EPILOGUE_BIAS)
-        return arena_printf(w->arena, "(%s + %s)", in[0], in[1]);
+        return (Operand){arena_printf(w->arena, "(%s + %s)", in[0].s, in[1].s), false};
     return elementwise_format(w->arena, n, in, !vector);
+}
+
+const char *loop_expression(Writer *w, const Nest *t, const Node *n, bool vector)
+{
+    return expression(w, t, n, vector).s;
 }
 
 void loop_open(Writer *w, const Node *n, Nest *t)

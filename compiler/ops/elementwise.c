@@ -89,29 +89,26 @@ static void elementwise_gradient(Grad *gr, Node *n, Node *dy)
 
 /* ---- printing */
 
-/* Whether the text needs no parentheses as an operand: a name, a number, a call, an element, or
- * a text in parentheses. */
-static bool is_primary(const char *s)
+/* Whether the expression of a row has an operator outside of parentheses. */
+static bool has_operator(const char *expr)
 {
     int depth = 0;
-    if (*s == '-' || *s == '!')
-        return false;
-    for (; *s; s++) {
-        depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
-        if (!depth && strchr(" +-*/?<>=&|", *s))
-            return false;
+    for (const char *s = expr; *s; s++) {
+        depth += (*s == '(') - (*s == ')');
+        if (!depth && strchr("+-*/", *s))
+            return true;
     }
-    return true;
+    return false;
 }
 
-static void add_operand(Text *t, const char *operand, const char *before, const char *expr,
+static void add_operand(Text *t, Operand operand, const char *before, const char *expr,
                         const char *after)
 {
     while (before > expr && before[-1] == ' ')
         before--;
     const bool opens = before == expr || before[-1] == '(' || before[-1] == ',';
     const bool closes = !*after || *after == ')' || *after == ',';
-    text_printf(t, (opens && closes) || is_primary(operand) ? "%s" : "(%s)", operand);
+    text_printf(t, (opens && closes) || !operand.operates ? "%s" : "(%s)", operand.s);
 }
 
 static void add_number(Text *t, double v, bool plain)
@@ -121,7 +118,7 @@ static void add_number(Text *t, double v, bool plain)
 
 /* Prints a name in the text of a row: an operand, an argument of the op, or a function.  Returns
  * the text after the name. */
-static const char *add_name(Text *t, const Node *n, const char *const *operand, bool plain,
+static const char *add_name(Text *t, const Node *n, const Operand *operand, bool plain,
                             const char *expr, const char *at)
 {
     const char *end = at;
@@ -142,7 +139,7 @@ static const char *add_name(Text *t, const Node *n, const char *const *operand, 
     return end;
 }
 
-char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain)
+Operand elementwise_format(Arena *a, const Node *n, const Operand *operand, bool plain)
 {
     const char *expr = elementwise_expr(n->op);
     Text t = text_new(a);
@@ -151,7 +148,7 @@ char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bo
             at = add_name(&t, n, operand, plain, expr, at);
         else
             text_addn(&t, at++, 1);
-    return t.s;
+    return (Operand){t.s, has_operator(expr)};
 }
 
 const char *elementwise_expr(const Op *op)

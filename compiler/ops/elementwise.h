@@ -6,9 +6,16 @@
 /* "a * (1 - b * b)"; NULL when op is not in the table. */
 const char *elementwise_expr(const Op *op);
 
+/* A C expression.  operates: it has an operator outside of parentheses, so it needs parentheses as
+ * an operand. */
+typedef struct Operand {
+    const char *s;
+    bool operates;
+} Operand;
+
 /* The C expression of n, with operand[i] for input i, literals for arguments such as slope, and
  * no unnecessary parentheses.  plain: for `real` (s_tanh), else for `vec` (v_tanh). */
-char *elementwise_format(Arena *a, const Node *n, const char *const *operand, bool plain);
+Operand elementwise_format(Arena *a, const Node *n, const Operand *operand, bool plain);
 
 /* The gradients as lines for the manual: "dx = dy * y"; NULL when op has none or is not in the
  * table. */

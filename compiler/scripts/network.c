@@ -177,26 +177,35 @@ static bool python_word(const char *s)
     return has_word(keywords, s) || has_word(classes, s) || has_word(variables, s);
 }
 
-static bool in_word(char c)
+static bool has_variable(const PyValue *v, const char *name)
 {
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-static bool mentions(const char *text, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *t = text; (t = strstr(t, word)); t += n)
-        if ((t == text || (!in_word(t[-1]) && t[-1] != '.')) && !in_word(t[n]))
+    for (int i = 0; i < v->nvar; i++)
+        if (strcmp(v->var[i], name) == 0)
             return true;
     return false;
 }
 
-/* Whether the text of a value other than n contains the variable `word`, and a later line still
- * reads this value. */
-static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *word)
+/* Adds the variables of `from` to those of v. */
+static void add_variables(Py *p, PyValue *v, const PyValue *from)
+{
+    for (int i = 0; i < from->nvar; i++)
+        if (!has_variable(v, from->var[i]))
+            ARENA_PUSH(p->a, v->var, v->nvar, from->var[i]);
+}
+
+static PyValue variable(Py *p, const char *name)
+{
+    PyValue v = {.s = name, .binds = PY_ATOM};
+    ARENA_PUSH(p->a, v.var, v.nvar, name);
+    return v;
+}
+
+/* Whether a value other than n contains the variable `name`, and a later line still reads this
+ * value. */
+static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *name)
 {
     for (int id = 0; id < p->g->next_id; id++)
-        if (id != n->id && s->left[id] > 0 && s->value[id].s && mentions(s->value[id].s, word))
+        if (id != n->id && s->left[id] > 0 && has_variable(&s->value[id], name))
             return true;
     return false;
 }
@@ -287,7 +296,7 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
     const char *name = attribute_of(p, s, n, param_layer(p->a, n->param));
     const bool embedding = in_embedding(p, n);
     if (!name)
-        return (PyValue){"", PY_ATOM};
+        return (PyValue){.s = ""};
     if (!p->dialect->table ||
         (!embedding && (n->shape.rank != 2 || strcmp(last_word(n->param->name), "weight") != 0))) {
         diag_error(p->d, n->span, "--to %s has no form for a table that is read as numbers: %s",
@@ -296,15 +305,14 @@ static PyValue read_table(Py *p, Scope *s, const Node *n)
                   "op position, and an output layer with the table of an embedding, read a table "
                   "as numbers%s",
                   p->dialect->table ? "" : "; --to pytorch has a form for both");
-        return (PyValue){"", PY_ATOM};
+        return (PyValue){.s = ""};
     }
     if (!embedding)
         make_attribute(p, s, n, name,
                        arena_printf(p->a, "Table(%s)",
                                     python_list(p->a, n->shape.dim, n->shape.rank, 0)));
-    return (
-        PyValue){arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight"),
-                 PY_ATOM};
+    return (PyValue){
+        .s = arena_printf(p->a, "self.%s.%s", name, embedding ? p->dialect->table : "weight")};
 }
 
 /* The value of n, as text for one reader. */
@@ -314,13 +322,13 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
     if (n->param)
         return read_table(p, s, n);
     if (n->op->leaf == LEAF_CONST)
-        return (PyValue){python_number(p->a, node_float(n, "value")),
-                         node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
+        return (PyValue){.s = python_number(p->a, node_float(n, "value")),
+                         .binds = node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
     if (!s->value[n->id].s) { /* the value comes from outside of the scope */
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
             n->op->leaf == LEAF_INPUT ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
-        s->value[n->id] = (PyValue){variable_for(p, s, n, name), PY_ATOM};
+        s->value[n->id] = variable(p, variable_for(p, s, n, name));
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
             /* readers outside of the scope are not counted, so the name stays in use */
@@ -339,7 +347,7 @@ static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
         return;
     const char *name = variable_for(p, s, n, named ? last_word(n->name) : NULL);
     text_printf(&s->body, "        %s = %s\n", name, v.s);
-    s->value[n->id] = (PyValue){name, PY_ATOM};
+    s->value[n->id] = variable(p, name);
 }
 
 /* "self.h", or "self.h__reverse" for one direction of several: dots are not possible in an
@@ -447,6 +455,8 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
         in[i] = read_value(p, s, meant(n)->in[i]);
     if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
+    for (int i = 0; i < values(n); i++)
+        add_variables(p, &v, &in[i]);
     if (biased)
         s->value[n->id] = v; /* the bias node gets the name */
     else
@@ -498,12 +508,17 @@ static int write_block_call(Py *p, Scope *s, const char *path, int from, const N
         return -1;
     const char *name = *s->path ? path + strlen(s->path) + 1 : path;
     make_attribute(p, s, result, name, arena_printf(p->a, "%s()", class));
+    PyValue v = {0};
     Text t = text_new(p->a);
     text_printf(&t, "self.%s(", name);
-    for (int i = 0; i < inner.nargument; i++)
-        text_printf(&t, "%s%s", i ? ", " : "", read_value(p, s, inner.argument[i]).s);
+    for (int i = 0; i < inner.nargument; i++) {
+        const PyValue x = read_value(p, s, inner.argument[i]);
+        text_printf(&t, "%s%s", i ? ", " : "", x.s);
+        add_variables(p, &v, &x);
+    }
     text_printf(&t, "%s)", p->dialect->passed);
-    keep_value(p, s, result, (PyValue){t.s, PY_ATOM}, result == own_result);
+    v.s = t.s;
+    keep_value(p, s, result, v, result == own_result);
     return to;
 }
 
@@ -575,8 +590,8 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
 static bool write_loss(Py *p)
 {
     Scope s = scope_new(p, "");
-    s.value[p->g->output->id] = (PyValue){"output", PY_ATOM};
-    s.value[p->g->label->id] = (PyValue){"label", PY_ATOM};
+    s.value[p->g->output->id] = variable(p, "output");
+    s.value[p->g->label->id] = variable(p, "label");
     bool *network = p->wanted;
     p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
     memset(p->uses, 0, sizeof *p->uses * (size_t)p->g->next_id);

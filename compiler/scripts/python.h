@@ -15,10 +15,12 @@
 /* Precedence of the weakest operator of a Python expression; smaller binds more strongly. */
 typedef enum { PY_ATOM, PY_POWER, PY_SIGN, PY_PRODUCT, PY_SUM } PyBinds;
 
-/* A value in Python. */
+/* A value in Python.  network.c adds the names of the variables in s. */
 typedef struct PyValue {
     const char *s;
     PyBinds binds;
+    int nvar;
+    const char **var;
 } PyValue;
 
 /* The template of an operation, with the places of words.c.  op is the name of the operation,

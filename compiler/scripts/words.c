@@ -80,7 +80,7 @@ static const char *operand_value(const Use *u, int i, PyBinds binds)
     return t.s;
 }
 
-/* The precedence of the weakest operator outside parentheses. */
+/* The precedence of the weakest operator of a template outside of parentheses. */
 static PyBinds binds_of(const char *python)
 {
     PyBinds binds = *python == '-' ? PY_SIGN : PY_ATOM;
@@ -181,7 +181,7 @@ static PyValue filled(const Use *use, const char *python)
     const Places p = {value, &u};
     Text t = text_new(u.arena);
     template_fill(python, &p, &t);
-    return (PyValue){t.s, binds_of(python)};
+    return (PyValue){.s = t.s, .binds = binds_of(python)};
 }
 
 const char *python_layer(Arena *a, const Dialect *dialect, const Node *n, bool biased)
@@ -215,7 +215,7 @@ static PyValue expressed(const Use *u)
         python = find_word(u, dialect->unlike);
     if (python || (python = find_word(u, dialect->word)) || (python = find_word(u, common)))
         return filled(u, python);
-    return (PyValue){dialect->special ? dialect->special(u->arena, n, u->in) : NULL, PY_ATOM};
+    return (PyValue){.s = dialect->special ? dialect->special(u->arena, n, u->in) : NULL};
 }
 
 /* The operand of a convolution or pooling with its padding, as the dialect writes op pad. */
@@ -232,7 +232,7 @@ bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue
 {
     Use u = {.arena = a, .dialect = dialect, .node = n, .in = in, .layer = layer};
     const bool by_hand = places_by_hand(&u);
-    const PyValue wide = by_hand ? padded(&u) : (PyValue){"", PY_ATOM};
+    const PyValue wide = by_hand ? padded(&u) : (PyValue){.s = ""};
     if (by_hand)
         u.in = &wide;
     /* An average would count the added padding. */

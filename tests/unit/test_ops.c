@@ -309,27 +309,30 @@ START_TEST(broadcasting)
 }
 END_TEST
 
-static const char *formatted(Bench *b, const char *op, const char *p, const char *q, bool plain)
+static const char *formatted(Bench *b, const char *op, Operand p, Operand q, bool plain)
 {
-    Node *n = args(b, op);
-    return elementwise_format(b->a, n, (const char *const[]){p, q}, plain);
+    return elementwise_format(b->a, args(b, op), (const Operand[]){p, q}, plain).s;
 }
+
+#define ONE(s) ((Operand){s, false})
+#define SUM(s) ((Operand){s, true})
 
 START_TEST(expressions)
 {
     Bench b = bench_new();
-    ck_assert_str_eq(formatted(&b, "add", "x", "y", false), "x + y");
-    ck_assert_str_eq(formatted(&b, "mul", "x + y", "LOAD(z + 4)", false), "(x + y) * LOAD(z + 4)");
-    ck_assert_str_eq(formatted(&b, "tanh", "x + y", NULL, false), "v_tanh(x + y)");
-    ck_assert_str_eq(formatted(&b, "tanh", "x + y", NULL, true), "s_tanh(x + y)");
-    ck_assert_str_eq(formatted(&b, "max", "x + y", "-z", true), "s_max(x + y, -z)");
-    ck_assert_str_eq(formatted(&b, "neg", "-x", NULL, false), "-(-x)");
-    ck_assert_str_eq(formatted(&b, "sub", "x", "y - z", false), "x - (y - z)");
-    ck_assert_str_eq(formatted(&b, "tanh_d", "dy", "y[i + 1]", false),
+    ck_assert_str_eq(formatted(&b, "add", ONE("x"), ONE("y"), false), "x + y");
+    ck_assert_str_eq(formatted(&b, "mul", SUM("x + y"), ONE("LOAD(z + 4)"), false),
+                     "(x + y) * LOAD(z + 4)");
+    ck_assert_str_eq(formatted(&b, "tanh", SUM("x + y"), ONE(NULL), false), "v_tanh(x + y)");
+    ck_assert_str_eq(formatted(&b, "tanh", SUM("x + y"), ONE(NULL), true), "s_tanh(x + y)");
+    ck_assert_str_eq(formatted(&b, "max", SUM("x + y"), SUM("-z"), true), "s_max(x + y, -z)");
+    ck_assert_str_eq(formatted(&b, "neg", SUM("-x"), ONE(NULL), false), "-(-x)");
+    ck_assert_str_eq(formatted(&b, "sub", ONE("x"), SUM("y - z"), false), "x - (y - z)");
+    ck_assert_str_eq(formatted(&b, "tanh_d", ONE("dy"), ONE("y[i + 1]"), false),
                      "dy * (1 - y[i + 1] * y[i + 1])");
-    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, false),
+    ck_assert_str_eq(formatted(&b, "leaky_relu", ONE("a"), ONE(NULL), false),
                      "v_select_gt(a, v_set(0), a, v_set(0.01) * a)");
-    ck_assert_str_eq(formatted(&b, "leaky_relu", "a", NULL, true),
+    ck_assert_str_eq(formatted(&b, "leaky_relu", ONE("a"), ONE(NULL), true),
                      "s_select_gt(a, (real)0, a, (real)0.01 * a)");
     ck_assert_str_eq(elementwise_act(op_find("relu")), "v_relu");
     ck_assert_ptr_null(elementwise_act(op_find("leaky_relu")));
