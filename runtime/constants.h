@@ -1,4 +1,4 @@
-/* constants.h -- numbers, words and a formula that the compiler and the programs that it writes
+/* constants.h -- numbers, words and formulas that the compiler and the programs that it writes
  * share.
  *
  * The compiler plans and prices with these numbers; the runtime and generated code compute with
@@ -68,11 +68,12 @@ static inline double rt_team_us(double unit_us, double alone_us, double barriers
                         : rounds * (alone_us + (unit_us - alone_us) / (members * RT_TEAM_EQUAL) +
                                     barriers * 2 * levels * RT_TEAM_LINE_US);
 }
-/* The number of teams with the shortest time, which is *us. */
+/* The number of teams, at most `most`, with the shortest time, which is *us. */
 static inline int rt_team_best(double unit_us, double alone_us, double barriers, int units,
-                               int threads, double *us)
+                               int threads, int most, double *us)
 {
     int best = units < threads ? units : threads;
+    best = best < most ? best : most;
     *us = best > 0 ? rt_team_us(unit_us, alone_us, barriers, units, threads, best) : 0;
     for (int teams = best - 1; teams > 0; teams--) {
         const double t = rt_team_us(unit_us, alone_us, barriers, units, threads, teams);
@@ -82,25 +83,71 @@ static inline int rt_team_best(double unit_us, double alone_us, double barriers,
     return best;
 }
 /* The first `whole` units are computed by one thread each, the others by `teams` teams; us: the
- * time of all. */
+ * time of all.  regions: number of thread regions, one for each unit that is computed at a time. */
 typedef struct RtTeamPlan {
     int whole, teams;
     double us;
 } RtTeamPlan;
 static inline RtTeamPlan rt_team_plan(double unit_us, double alone_us, double barriers, int units,
-                                      int threads)
+                                      int threads, int regions)
 {
+    if (regions < units && regions < threads) {
+        RtTeamPlan p = {0, 0, 0};
+        p.teams = rt_team_best(unit_us, alone_us, barriers, units, threads, regions, &p.us);
+        return p;
+    }
     const int whole = units / threads * threads, rest = units - whole;
     const double rounds = whole / threads * unit_us;
     double all, part;
-    const int teams = rt_team_best(unit_us, alone_us, barriers, units, threads, &all),
-              few = rt_team_best(unit_us, alone_us, barriers, rest, threads, &part);
+    const int teams = rt_team_best(unit_us, alone_us, barriers, units, threads, threads, &all),
+              few = rt_team_best(unit_us, alone_us, barriers, rest, threads, threads, &part);
     if (teams < threads && all < rounds + part) {
         RtTeamPlan p = {0, teams, all};
         return p;
     }
     RtTeamPlan p = {rest == 0 || few == threads ? units : whole, few, rounds + part};
     return p;
+}
+
+/* Thread regions: a slice has one while it is computed.  With more threads than slices, each slice
+ * could have its own.  Fewer and larger teams need less memory: eight slices can be two rounds of
+ * four teams.  The number of rounds grows until the program has at most RT_REGIONS_GROWTH times the
+ * bytes that it has with two threads.  Each slice keeps its region if the slice phases would
+ * otherwise take more than RT_REGIONS_SLOWER times as long: a large team mostly waits in barriers
+ * if its calls are small.
+ *
+ * `other`: bytes of the program outside of the thread regions; `scratch`: bytes of each thread if
+ * threads outnumber regions; phase: the slice phases. */
+#define RT_REGIONS_GROWTH 1.3
+#define RT_REGIONS_SLOWER 1.05
+typedef struct RtTeamCost {
+    double unit_us, alone_us, barriers; /* as in rt_team_us */
+} RtTeamCost;
+static inline double rt_regions_us(const RtTeamCost *phase, int n, int units, int threads,
+                                   int regions)
+{
+    double us = 0;
+    for (int i = 0; i < n; i++)
+        us += rt_team_plan(phase[i].unit_us, phase[i].alone_us, phase[i].barriers, units, threads,
+                           regions)
+                  .us;
+    return us;
+}
+static inline int rt_regions(int64_t other, int64_t region, int64_t scratch, int slices,
+                             int threads, const RtTeamCost *phase, int n)
+{
+    const int few = slices < 2 ? slices : 2;
+    const double most = RT_REGIONS_GROWTH * (double)(other + few * region);
+    int regions = slices;
+    if (threads <= slices)
+        return threads;
+    for (int rounds = 2;
+         regions > few && n > 0 && (double)(other + regions * region + threads * scratch) > most;
+         rounds++)
+        regions = (slices + rounds - 1) / rounds;
+    const double us = rt_regions_us(phase, n, slices, threads, regions),
+                 best = rt_regions_us(phase, n, slices, threads, slices);
+    return us <= RT_REGIONS_SLOWER * best ? regions : slices;
 }
 
 /* Kernels for GPUs (runtime/cuda). */

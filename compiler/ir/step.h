@@ -19,6 +19,7 @@
 #ifndef STEP_H
 #define STEP_H
 #include "ir/graph.h"
+#include "runtime/constants.h"
 
 typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
 typedef struct Phase {
@@ -92,14 +93,16 @@ typedef struct Step {
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 
-/* Number of thread regions of a program: at most the number of slices, because only slices use
- * thread regions. */
+/* Number of thread regions of a program, at most: only slices use thread regions. */
 int step_regions(const Step *s, int threads);
+/* Number of thread regions of a program whose slice phases have these n predicted times. */
+int step_regions_of(const Step *s, int threads, const RtTeamCost *phase, int n);
 /* Bytes of the thread regions.  With more threads than regions, threads share slices in teams, and
  * each thread has its own scratch. */
-int64_t step_thread_bytes(const Step *s, int threads);
+int64_t step_thread_bytes(const Step *s, int threads, int regions);
 /* Bytes of the whole program: fixed + shards * shard + thread regions (+ grad when the update is
- * not fused). */
+ * not fused); with step_regions regions, or with this number of regions. */
 int64_t step_bytes(const Step *s, int threads);
+int64_t step_bytes_of(const Step *s, int threads, int regions);
 
 #endif

@@ -27,16 +27,30 @@ int step_regions(const Step *s, int threads)
     return threads < slices ? threads : (int)slices;
 }
 
-int64_t step_thread_bytes(const Step *s, int threads)
+int64_t step_thread_bytes(const Step *s, int threads, int regions)
 {
-    const int regions = step_regions(s, threads);
     return regions * s->thread_bytes + (threads > regions ? threads * s->scratch_bytes : 0);
+}
+
+static int64_t other_bytes(const Step *s)
+{
+    return s->fixed_bytes + s->shards * s->shard_bytes + (s->fused_update ? 0 : s->grad_bytes);
+}
+
+int step_regions_of(const Step *s, int threads, const RtTeamCost *phase, int n)
+{
+    return rt_regions(other_bytes(s), s->thread_bytes, s->scratch_bytes,
+                      (int)(s->shards * s->slices), threads, phase, n);
+}
+
+int64_t step_bytes_of(const Step *s, int threads, int regions)
+{
+    return other_bytes(s) + step_thread_bytes(s, threads, regions);
 }
 
 int64_t step_bytes(const Step *s, int threads)
 {
-    return s->fixed_bytes + s->shards * s->shard_bytes + step_thread_bytes(s, threads) +
-           (s->fused_update ? 0 : s->grad_bytes);
+    return step_bytes_of(s, threads, step_regions(s, threads));
 }
 
 /* ---- sizes and lifetimes */

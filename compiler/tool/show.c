@@ -439,7 +439,8 @@ static void print_memory_row(Arena *a, const char *what, int64_t bytes, const ch
     printf("  %-28s %12s   %s\n", what, text_bytes(a, bytes), how);
 }
 
-bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, Diag *d)
+bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, const RtTeamCost *phase, int n,
+               Diag *d)
 {
     const Step *s = g->step;
     ranks = ranks ? ranks : 1;
@@ -472,8 +473,8 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, Diag *d)
     print_memory_row(a, "shards", mine.shards * s->shard_bytes,
                      arena_printf(a, "%lld x %s; lower bound %s", (long long)mine.shards,
                                   text_bytes(a, s->shard_bytes), text_bytes(a, s->bound_shard)));
-    const int regions = step_regions(&mine, threads);
-    print_memory_row(a, "threads", step_thread_bytes(&mine, threads),
+    const int regions = step_regions_of(&mine, threads, phase, n);
+    print_memory_row(a, "threads", step_thread_bytes(&mine, threads, regions),
                      arena_printf(a, "%d x %s; lower bound %s%s", regions,
                                   text_bytes(a, s->thread_bytes), text_bytes(a, s->bound_thread),
                                   threads == regions || !s->scratch_bytes
@@ -485,10 +486,12 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, Diag *d)
     Step keeps = s->again ? *s->without : mine;
     keeps.shards = mine.shards, keeps.fused_update = mine.fused_update;
     if (s->again)
-        print_memory_row(a, "recomputed", step_bytes(&keeps, threads) - step_bytes(&mine, threads),
+        print_memory_row(a, "recomputed",
+                         step_bytes_of(&keeps, threads, regions) -
+                             step_bytes_of(&mine, threads, regions),
                          arena_printf(a, "%d value%s, which the backward pass computes again",
                                       s->again, s->again == 1 ? "" : "s"));
-    print_memory_row(a, "planned", step_bytes(&mine, threads),
+    print_memory_row(a, "planned", step_bytes_of(&mine, threads, regions),
                      "plus at most 30 MB, plus the data set as it is stored");
     return true;
 }

@@ -13,10 +13,12 @@ void show_layers(Arena *a, const Graph *g, bool all, bool cost);
  * --cpu. */
 void show_price(Arena *a, const Graph *train, const Options *o);
 /* Prints the memory plan of the training step, after all passes, for one of `ranks` processes
- * with `threads` threads. */
-bool show_plan(Arena *a, const Graph *train, int64_t ranks, int threads, Diag *d);
-/* show_threads.c: prints the phases of the step, with the predicted times of one thread and of
- * `threads` threads. */
+ * with `threads` threads.  phase: the predicted times of the n slice phases. */
+bool show_plan(Arena *a, const Graph *train, int64_t ranks, int threads, const RtTeamCost *phase,
+               int n, Diag *d);
+/* show_threads.c: the predicted times of the slice phases among `all` phases; *n: their number. */
+const RtTeamCost *show_team_costs(Arena *a, const EmitPhase *all, int nall, int *n);
+/* Prints the phases of the step: predicted times of one thread and of `threads` threads. */
 void show_threads(Arena *a, const Graph *train, const EmitInput *in, const EmitPhase *phase,
                   int nphase, int threads);
 

@@ -56,13 +56,30 @@ static const char *how_text(Arena *a, const EmitPhase *p, RtTeamPlan plan, int t
                         plan.teams == 1 ? "" : "s", threads / plan.teams);
 }
 
-static void add_phase(Arena *a, PhaseRow *r, const EmitPhase *p, int threads, bool in_memory)
+static RtTeamCost cost_of(const EmitPhase *p)
+{
+    return (RtTeamCost){p->us / at_least_1(p->units), p->alone_us, p->barriers};
+}
+
+const RtTeamCost *show_team_costs(Arena *a, const EmitPhase *all, int nall, int *n)
+{
+    RtTeamCost *cost = arena_alloc(a, sizeof *cost * (size_t)(nall + 1));
+    *n = 0;
+    for (int i = 0; i < nall; i++)
+        if (all[i].slices)
+            cost[(*n)++] = cost_of(&all[i]);
+    return cost;
+}
+
+static void add_phase(Arena *a, PhaseRow *r, const EmitPhase *p, int threads, int regions,
+                      bool in_memory)
 {
     const double bytes = in_memory ? p->bytes : 0, least = bytes / (1e3 * MEMORY_GBS * threads);
     double us = p->us / threads, wait = 0;
     if (p->slices) {
+        const RtTeamCost c = cost_of(p);
         const RtTeamPlan plan =
-            rt_team_plan(p->us / p->units, p->alone_us, p->barriers, p->units, threads);
+            rt_team_plan(c.unit_us, c.alone_us, c.barriers, p->units, threads, regions);
         us = plan.us, wait = barrier_us(p, plan, threads);
         r->how = how_text(a, p, plan, threads);
     } else if (p->units > 0) {
@@ -90,12 +107,15 @@ void show_threads(Arena *a, const Graph *g, const EmitInput *in, const EmitPhase
                   int threads)
 {
     const Market m = market_of(g, in->options, g->step->chunk);
-    const bool in_memory =
-        (double)step_bytes(g->step, threads) > (double)(m.core->l2 + m.core->l3) * threads;
+    int ncost;
+    const RtTeamCost *cost = show_team_costs(a, phase, nphase, &ncost);
+    const int regions = step_regions_of(g->step, threads, cost, ncost);
+    const bool in_memory = (double)step_bytes_of(g->step, threads, regions) >
+                           (double)(m.core->l2 + m.core->l3) * threads;
     PhaseRow *row = arena_alloc(a, sizeof *row * (size_t)(nphase + 1)), all = {.what = "in all"};
     int n = 0;
     for (int i = 0; i < nphase; i++)
-        add_phase(a, row_of(row, &n, &phase[i]), &phase[i], threads, in_memory);
+        add_phase(a, row_of(row, &n, &phase[i]), &phase[i], threads, regions, in_memory);
     printf("\npredicted step of %d thread%s on cores like a %s\n  %13s %13s %10s %10s %10s\n",
            threads, threads == 1 ? "" : "s", m.core->like, "one thread", "all threads", "barriers",
            "idle", "memory");

@@ -330,14 +330,14 @@ bool tool_show(const Command *c, const Front *f, Diag *d)
         return false;
     if (c->cost)
         show_price(a, g, &c->options);
-    if (!show_plan(a, g, c->ranks, c->options.threads, d))
+    const EmitInput in = tool_emit_input(c, f);
+    int n = 0, nslice = 0;
+    const EmitPhase *phase = c->threads ? target(&c->options)->phases(&in, a, &n) : NULL;
+    const RtTeamCost *slice = show_team_costs(a, phase, n, &nslice);
+    if (!show_plan(a, g, c->ranks, c->options.threads, slice, nslice, d))
         return false;
-    if (c->threads) {
-        const EmitInput in = tool_emit_input(c, f);
-        int n;
-        const EmitPhase *phase = target(&c->options)->phases(&in, a, &n);
+    if (c->threads)
         show_threads(a, g, &in, phase, n, c->options.threads);
-    }
     return true;
 }
 

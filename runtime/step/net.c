@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "step/step.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void check_divides(const RtProgram *p, int ranks, const char *what)
@@ -41,8 +42,20 @@ static void find_parts(Net *n, int groups)
 
 int net_regions(const RtProgram *p, int threads, int shards)
 {
-    const int slices = shards * p->slices;
-    return p->device ? 1 : threads < slices ? threads : slices;
+    if (p->device)
+        return 1;
+    const bool alone = shards == p->shards && p->fused_update;
+    RtTeamCost *cost = rt_alloc(sizeof *cost * (size_t)(p->ntrain + 1));
+    int n = 0;
+    for (int i = 0; i < p->ntrain; i++)
+        if (p->train[i].per_slice)
+            cost[n++] =
+                (RtTeamCost){p->train[i].unit_us, p->train[i].alone_us, p->train[i].barriers};
+    const int regions =
+        rt_regions(p->fixed_bytes + shards * p->shard_bytes + (alone ? 0 : p->grad_bytes),
+                   p->thread_bytes, p->scratch_bytes, shards * p->slices, threads, cost, n);
+    free(cost);
+    return regions;
 }
 
 /* Bytes before the gradients. */

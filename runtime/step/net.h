@@ -50,7 +50,7 @@ typedef struct Hyper {
 /* keep_gradients: sums go through gradient buffers, even if the update could be fused
  * (gradcheck, grads).  Dies if the number of ranks, or of groups, does not divide the shards. */
 Net *net_new(const RtProgram *p, Pool *pool, Comm *comm, int groups, bool keep_gradients);
-/* Thread regions: only slices use them, so no more than there are slices; a device has one. */
+/* Thread regions: only slices use them (rt_regions); a device has one. */
 int net_regions(const RtProgram *p, int threads, int shards);
 int64_t net_bytes(const Net *n);                          /* planned bytes: what net_new maps */
 int64_t net_bytes_alone(const RtProgram *p, int threads); /* of one rank, without groups */

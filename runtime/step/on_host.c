@@ -129,8 +129,8 @@ typedef struct Run {
     int first; /* index of the first unit */
 } Run;
 
-/* Only units of slice phases use a thread region.  If there are fewer regions than threads, there
- * is one for each slice. */
+/* Only units of slice phases use a thread region.  If there are fewer regions than threads, each of
+ * these units has its own. */
 static char *region_of(const Run *run, int thread, int unit)
 {
     const Net *n = run->n;
@@ -170,6 +170,15 @@ static int team_first(int items, int teams, int team)
     return (int)((int64_t)items * team / teams);
 }
 
+/* Runs the units of team `team`, one after another, in the region of the team. */
+static void run_range(const TeamRun *t, int team)
+{
+    const Net *n = t->run.n;
+    for (int u = team_first(t->units, t->teams, team); u < team_first(t->units, t->teams, team + 1);
+         u++)
+        t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + u);
+}
+
 static void run_member(void *arg, int thread, int unit)
 {
     (void)unit;
@@ -182,19 +191,44 @@ static void run_member(void *arg, int thread, int unit)
     rt_team = (RtTeam){thread - first, end - first, barriers_at(n->host->barrier, thread, t->job),
                        scratch_of(n, thread)};
     ticks_unit_begin(n->ticks, thread);
-    for (int u = team_first(t->units, t->teams, team); u < team_first(t->units, t->teams, team + 1);
-         u++)
-        t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + u);
+    run_range(t, team);
     ticks_unit_end(n->ticks, thread);
     rt_team = (RtTeam){.of = 1};
 }
 
-/* Members of a team wait for each other, so each needs a processor. */
+/* A team of the one thread that takes it as a unit. */
+static void run_alone(void *arg, int thread, int team)
+{
+    const TeamRun *t = arg;
+    ticks_unit_begin(t->run.n->ticks, thread);
+    run_range(t, team);
+    ticks_unit_end(t->run.n->ticks, thread);
+}
+
 static RtTeamPlan plan_teams(const Net *n, const RtPhase *phase, int units)
 {
     return phase->per_slice && !pool_crowded(n->pool)
-               ? teams_plan(phase, units, pool_threads(n->pool))
+               ? teams_plan(phase, units, pool_threads(n->pool), n->host->regions)
                : (RtTeamPlan){units, 0, 0};
+}
+
+/* Runs the units of a phase that is not divided in another way.  Members of a team wait for each
+ * other, so each needs a processor: more threads than processors compute ranges of units alone. */
+static void run_units(Run run, int units)
+{
+    const Net *n = run.n;
+    const RtTeamPlan plan = plan_teams(n, run.phase, units);
+    const int regions = n->host->regions;
+    if (run.phase->per_slice && plan.whole > regions && regions < pool_threads(n->pool)) {
+        pool_run(n->pool, run_alone, &(TeamRun){run, units, regions, 0}, regions);
+        return;
+    }
+    pool_run(n->pool, run_unit, &run, plan.whole);
+    if (plan.whole < units) {
+        run.first += plan.whole;
+        pool_each(n->pool, run_member,
+                  &(TeamRun){run, units - plan.whole, plan.teams, ++n->host->jobs});
+    }
 }
 
 /* Units of sums differ in size, so each thread begins with a range of the same predicted time, not
@@ -217,19 +251,13 @@ static void share_out(const Net *n, int first, int units)
 void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int units)
 {
     Run run = {n, r, phase, first};
-    const RtTeamPlan plan = plan_teams(n, phase, units);
     ticks_phase_begin(n->ticks);
     pool_next(n->pool, phase->what, phase->bytes, phase->local_bytes);
     if (phase->to_grad && n->host->until) {
         share_out(n, first, units);
         pool_run_shares(n->pool, run_unit, &run, n->host->end);
     } else {
-        pool_run(n->pool, run_unit, &run, plan.whole);
-        if (plan.whole < units) {
-            run.first += plan.whole;
-            pool_each(n->pool, run_member,
-                      &(TeamRun){run, units - plan.whole, plan.teams, ++n->host->jobs});
-        }
+        run_units(run, units);
     }
     ticks_phase_end(n->ticks);
 }

@@ -48,8 +48,8 @@ const RtPhase *phase_of_sums(const RtProgram *p);
 const RtPhase *phase_of_updates(const RtProgram *p);
 int phase_first_update(const RtProgram *p, int bucket);
 
-/* teams.c: how the threads compute the units of a slice phase. */
-RtTeamPlan teams_plan(const RtPhase *phase, int units, int threads);
+/* teams.c: how the threads compute the units of a slice phase with this number of regions. */
+RtTeamPlan teams_plan(const RtPhase *phase, int units, int threads, int regions);
 
 /* report.c: metrics of shards, and what ranks report to each other after a step. */
 void report_open(Net *n);

@@ -9,7 +9,7 @@
  */
 #include "step/step.h"
 
-RtTeamPlan teams_plan(const RtPhase *p, int units, int threads)
+RtTeamPlan teams_plan(const RtPhase *p, int units, int threads, int regions)
 {
-    return rt_team_plan(p->unit_us, p->alone_us, p->barriers, units, threads);
+    return rt_team_plan(p->unit_us, p->alone_us, p->barriers, units, threads, regions);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the memory of
 # many threads; the default number of threads; notes and errors of --threads and --pin.
-# Parts: lenet resnet56 lstm attention filters
+# Parts: lenet resnet56 lstm attention filters rounds
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
@@ -85,6 +85,32 @@ END
         [ $threads -le "${slices% x}" ] || same "attention, thread regions of $threads" "$(planned $threads | grep -oE '[0-9]+ x' | head -n 1)" "$slices"
     done
     same "attention, 64 threads on two cores" "$(run attention --threads 64)" "$want"
+fi
+
+# More threads than slices, and slices with much memory: few teams compute the slices in rounds, each team in one region.
+if part rounds; then
+    cat > "$work/rounds.tn" << 'END'
+model rounds(image: f32[3, 20, 20]) {
+    h = conv2d(image, 16, kernel = 3, pad = 1) |> relu
+    return conv2d(h, 48, kernel = 3, pad = 1) |> relu |> global_avg_pool |> dense(5)
+}
+train rounds { data = synthetic(samples = 64, test_samples = 21, classes = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.05); batch = 64; epochs = 1 }
+END
+    "$TENON" build "$work/rounds.tn" -o "$work/rounds" --shards 8
+    data=() want=$(run rounds --threads 1) loss=$(field "$work/log" epoch test_loss)
+    regions() { "$work/rounds" info --threads "$1" | sed -n 's/^planned bytes: .*share \([0-9]*\) thread regions.*/\1/p'; }
+    same "regions of 8 slices" "$(regions 9) $(regions 16) $(regions 64)" "8 2 8"
+    same "regions, as the compiler plans them" "$("$TENON" show "$work/rounds.tn" --shards 8 --threads 16 | awk '$1 == "threads" { print $4 }')" 2
+    for threads in 2 16; do # 16: more than processors, so two threads compute ranges of slices
+        same "rounds, $threads threads" "$(run rounds --threads $threads)" "$want"
+        same "rounds, test loss, with a batch that is not full, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
+        same "rounds, planned bytes of $threads threads" "$(started planned_bytes)" \
+            "$("$work/rounds" info --threads $threads | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p')"
+    done
+    for threads in 16 19; do
+        same "rounds of teams, $threads threads in turn" "$(TENON_TURNS=1 TENON_MACHINE=$work/small run rounds --threads $threads)" "$want"
+    done
+    same "rounds of two real teams" "$(TENON_MACHINE=$work/small run rounds --threads 16)" "$want"
 fi
 
 part lstm || { finish; exit; }

@@ -253,7 +253,7 @@ END_TEST
 
 static RtTeamPlan plan(int units, int threads, double barriers)
 {
-    return teams_plan(&(RtPhase){.unit_us = 1000, .barriers = barriers}, units, threads);
+    return teams_plan(&(RtPhase){.unit_us = 1000, .barriers = barriers}, units, threads, threads);
 }
 
 START_TEST(choice)
@@ -283,6 +283,33 @@ START_TEST(choice)
 }
 END_TEST
 
+/* --- the number of thread regions --- */
+
+static int regions(int64_t other, int64_t region, int slices, int threads, double barriers)
+{
+    const RtTeamCost phase = {.unit_us = 1000, .barriers = barriers};
+    return rt_regions(other, region, 0, slices, threads, &phase, 1);
+}
+
+START_TEST(few_regions)
+{
+    ck_assert_int_eq(regions(0, 100, 8, 8, 1), 8);      /* a region a thread, whatever it costs */
+    ck_assert_int_eq(regions(0, 100, 8, 64, 1), 2);     /* as with two threads */
+    ck_assert_int_eq(regions(700, 100, 8, 64, 1), 4);   /* at most 1170 bytes: four regions, not eight */
+    ck_assert_int_eq(regions(3000, 100, 8, 64, 1), 8);  /* eight regions are less than 1.3 times as much */
+    ck_assert_int_eq(regions(0, 100, 8, 64, 1000), 8);  /* small calls: barriers of larger teams take longer */
+    ck_assert_int_eq(regions(0, 100, 1, 64, 1), 1);
+    ck_assert_int_eq(rt_regions(0, 100, 0, 8, 64, NULL, 0), 8); /* unknown times */
+    for (int slices = 1; slices < 40; slices++)
+        for (int threads = 1; threads < 80; threads++) {
+            const int r = regions(500, 100, slices, threads, 1);
+            ck_assert(r > 0 && r <= slices && r <= threads);
+            const RtTeamPlan t = teams_plan(&(RtPhase){.unit_us = 1000, .barriers = 1}, slices, threads, r);
+            ck_assert(r == threads || r == slices || (t.whole == 0 && t.teams > 0 && t.teams <= r));
+        }
+}
+END_TEST
+
 int main(void)
 {
     simulation_clock = now;
@@ -294,6 +321,7 @@ int main(void)
     tcase_add_test(t, barriers);
     tcase_add_test(t, table);
     tcase_add_test(t, choice);
+    tcase_add_test(t, few_regions);
     suite_add_tcase(s, t);
     return suite_run(s);
 }
