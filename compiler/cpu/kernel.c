@@ -199,12 +199,12 @@ static Statement load_of_input(Writer *w, const Node *n)
         return (Statement){"rt_labels",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
-                           false, NULL, 0};
+                           true, NULL, 0};
     if (n->dtype == DT_I32)
         return (Statement){"rt_tokens",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
-                           false, NULL, 0};
+                           true, NULL, 0};
     const bool augmented = w->g->training && w->g->recipe.augment.given;
     if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
         return load_of_images(w, n, augmented);

@@ -72,28 +72,70 @@ Statement loop_statement(Writer *w, const Node *n)
 
 /* ---------------------------------------- sums over broadcast dimensions */
 
-/* Writes the initial value of y.  A sum over samples gets none here, because its slice phase sets
- * it to 0. */
-static void write_first(Writer *w, Text *b, const Node *n)
+/* The loop that members of a team divide: the outermost one that runs over outputs.  Each of its
+ * trips has t->out numbers of y, and the order of the terms of an output stays the same.  -1: y is
+ * one number, or the loops do not visit y in the order of memory. */
+static int shared_loop(const Nest *t)
+{
+    int i = 0;
+    while (i < t->n && t->out[i] == 0)
+        i++;
+    return i < t->n && nest_in_order(t, t->out, t->out) ? i : -1;
+}
+
+/* Writes the heads of `loops` loops; members of a team divide loop `shared`. */
+static void open_loops(Text *b, const Nest *t, int loops, int shared)
+{
+    for (int i = 0; i < loops; i++)
+        if (i == shared)
+            text_printf(b, "    TEAM_FOR(%c, %lld)\n", nest_letter(i), (long long)t->count[i]);
+        else
+            text_printf(b, "    for (int %c = 0; %c < %lld; %c++)\n", nest_letter(i),
+                        nest_letter(i), (long long)t->count[i], nest_letter(i));
+}
+
+/* Writes the initial value of y, with the parts of members as in write_join.  A sum over samples
+ * gets none here, because its slice phase sets it to 0. */
+static void write_first(Writer *w, Text *b, const Node *n, const Nest *t, int shared, bool vector)
 {
     const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);
+    const bool max = node_is(n, "amax_to");
 
-    if (node_is(n, "amax_to"))
+    if (!max && !n->shape.batched)
+        return;
+    if (shared >= 0 && shared == t->n - 1 && vector) {
+        text_printf(b, "    TEAM_MAP(%lld, STORE(y, v_set(%s)));\n", (long long)all,
+                    max ? "-INFINITY" : "0");
+    } else if (shared >= 0) {
+        const long long each = (long long)t->out[shared];
+        const char i = nest_letter(shared);
+        text_printf(b, "    TEAM_FOR(%c, %lld)\n", i, (long long)t->count[shared]);
+        if (each == 1)
+            text_printf(b, "        y[%c] = %s;\n", i, max ? "-INFINITY" : "0");
+        else if (max)
+            text_printf(b,
+                        "        for (int q = 0; q < %lld; q++)\n"
+                        "            y[%c * %lld + q] = -INFINITY;\n",
+                        each, i, each);
+        else
+            text_printf(b, "        memset(y + %c * %lld, 0, sizeof(real) * %lld);\n", i, each,
+                        each);
+    } else if (max) {
         text_printf(b, "    for (int i = 0; i < %lld; i++)\n        y[i] = -INFINITY;\n",
                     (long long)all);
-    else if (n->shape.batched)
+    } else {
         text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
+    }
 }
 
 /* Writes the innermost statement: adds a number of a to y, or keeps the larger one. */
-static void write_join(Writer *w, Text *b, const Nest *t, bool max)
+static void write_join(Writer *w, Text *b, const Nest *t, bool max, int shared, bool vector)
 {
     const int64_t *in = t->leaf[0].stride;
-    const bool vector = !w->in->options->plain && t->out[t->n - 1] == 1 && in[t->n - 1] == 1;
     const int loops = vector ? t->n - 1 : t->n;
     const char *to = nest_offset(w, t, t->out, loops), *from = nest_offset(w, t, in, loops);
 
-    nest_open_loops(b, t, loops, false);
+    open_loops(b, t, loops, shared);
     if (!vector) {
         to = nest_index(w, "", t, t->out), from = nest_index(w, "", t, in);
         if (max)
@@ -103,28 +145,31 @@ static void write_join(Writer *w, Text *b, const Nest *t, bool max)
     } else {
         const char *value = max ? arena_printf(w->arena, "v_max(LOAD(a%s), LOAD(y%s))", from, to)
                                 : arena_printf(w->arena, "LOAD(y%s) + LOAD(a%s)", to, from);
-        text_printf(b, "    RT_MAP(%lld, STORE(y%s, %s));\n", (long long)t->count[t->n - 1], to,
-                    value);
+        text_printf(b, "    %s(%lld, STORE(y%s, %s));\n", shared == loops ? "TEAM_MAP" : "RT_MAP",
+                    (long long)t->count[t->n - 1], to, value);
     }
 }
 
 Statement loop_sum(Writer *w, const Node *n)
 {
-    const bool max = node_is(n, "amax_to");
+    const bool max = node_is(n, "amax_to"), plain = w->in->options->plain;
     Nest t;
     Text b = text_new(w->arena);
 
     loop_open_sum(w, n, &t);
-    write_first(w, &b, n);
+    const bool ones = t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1;
     const bool rows =
-        t.out[t.n - 1] == 1 && t.leaf[0].stride[t.n - 1] == 1 &&
-        (t.n == 1 || (t.n == 2 && t.out[0] == 0 && t.leaf[0].stride[0] == t.count[1]));
-    const bool parts = rows && !max && !n->shape.batched && !w->in->options->plain;
-    if (parts)
+        ones && (t.n == 1 || (t.n == 2 && t.out[0] == 0 && t.leaf[0].stride[0] == t.count[1]));
+    const bool channels = rows && !max && !n->shape.batched && !plain;
+    const int shared = plain ? -1 : shared_loop(&t);
+    if (channels) {
         text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
                     (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
-    else
-        write_join(w, &b, &t, max);
+    } else {
+        write_first(w, &b, n, &t, shared, ones && !plain);
+        write_join(w, &b, &t, max, shared, ones && !plain);
+    }
     const Signature s = signature_of(w, &t, n);
-    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s, parts, NULL, 0};
+    return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s,
+                       channels || shared >= 0, NULL, 0};
 }

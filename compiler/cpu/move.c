@@ -7,9 +7,9 @@
 #include "cpu/parts.h"
 #include "emit/nest.h"
 
-static void write_loops(Writer *w, Text *b, Nest *t, const char *to, const char *from, bool parts)
+static void write_loops(Writer *w, Text *b, const Nest *t, const char *to, const char *from,
+                        bool parts)
 {
-    nest_collapse(t);
     const bool vector = !w->in->options->plain && nest_vectorizable(t);
     const int loops = vector ? t->n - 1 : t->n;
     const char *out = nest_offset(w, t, t->out, loops),
@@ -24,19 +24,26 @@ static void write_loops(Writer *w, Text *b, Nest *t, const char *to, const char 
         text_printf(b, "        *(%s%s) = *(%s%s);\n", to, out, from, in);
 }
 
-/* Fills y with the number of m. */
-static void write_fill(Writer *w, Text *b, const Node *n, const Move *m)
+/* Fills `count` numbers of y from offset `at`, "" or " + i * 800", with the number of m. */
+static void write_fill(Text *b, const Move *m, const char *at, int64_t count, const char *indent)
 {
-    const int64_t all = shape_count(&n->shape) * w->g->step->chunk;
-
-    if (m->filled && m->fill == 0)
-        text_printf(b, "    memset(y, 0, sizeof(real) * %lld);\n", (long long)all);
-    else if (m->filled)
-        text_printf(b, "    for (int i = 0; i < %lld; i++)\n        y[i] = (real)%.17g;\n",
-                    (long long)all, m->fill);
+    if (m->fill == 0)
+        text_printf(b, "%smemset(y%s, 0, sizeof(real) * %lld);\n", indent, at, (long long)count);
+    else
+        text_printf(b, "%sfor (int q = 0; q < %lld; q++)\n%s    (y%s)[q] = (real)%.17g;\n", indent,
+                    (long long)count, indent, at, m->fill);
 }
 
-static void write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
+/* Whether the trips of the outermost loop over x write to consecutive parts of y, of t->out[0]
+ * numbers each.  Then each member of a team fills and moves whole parts. */
+static bool fills_parts(const Writer *w, const Node *n, const Nest *t)
+{
+    return !w->in->options->plain && n->nin == 1 && t->n > 1 &&
+           t->count[0] * t->out[0] == shape_count(&n->shape) * w->g->step->chunk;
+}
+
+/* Returns whether members of a team share the move. */
+static bool write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
 {
     const Node *x = n->in[i];
     const char *name = nest_input(w, n, i);
@@ -44,14 +51,22 @@ static void write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
     Nest t;
 
     nest_open_move(w, n, i, &m, &t);
-    write_fill(w, b, n, &m);
+    nest_collapse(&t);
+    parts = parts || (m.filled && fills_parts(w, n, &t));
+    if (m.filled && parts) {
+        text_printf(b, "    TEAM_FOR(i, %lld)\n", (long long)t.count[0]);
+        write_fill(b, &m, nest_offset(w, &t, t.out, 1), t.out[0], "        ");
+    } else if (m.filled) {
+        write_fill(b, &m, "", shape_count(&n->shape) * w->g->step->chunk, "    ");
+    }
     write_loops(w, b, &t,
                 m.scatter ? arena_printf(w->arena, "y%s", nest_start(w, n, m.start)) : "y",
                 m.scatter ? name : arena_printf(w->arena, "%s%s", name, nest_start(w, x, m.start)),
                 parts);
+    return parts;
 }
 
-/* Whether y is filled before an input moves; then one thread does both. */
+/* Whether y is filled before an input moves. */
 static bool fills(const Node *n)
 {
     bool any = false;
@@ -69,12 +84,12 @@ Statement move_statement(Writer *w, const Node *n)
     Arguments s = {0};
 
     arguments_pointer(w, &s, "y", n, true);
-    const bool parts = !w->in->options->plain && !fills(n);
+    bool parts = !w->in->options->plain && !fills(n);
     for (int i = 0; i < n->nin; i++) {
         if (n->in[i]->within == n)
             continue;
         arguments_pointer(w, &s, nest_input(w, n, i), n->in[i], false);
-        write_input(w, &body, n, i, parts);
+        parts = write_input(w, &body, n, i, parts);
     }
     const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
     return (Statement){kernel_define(w, n->op->name, sign.params.s, body.s), sign.values.s, parts,

@@ -102,7 +102,9 @@ static __attribute__((noinline, cold, unused)) void rt_no_tokens(int32_t *y, con
  * can write to it during the run, and a step that has seen such a number is not completed. */
 RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
-    for (int i = 0; i < n; i++, y += t) {
+    const TeamRange samples = team_range(n);
+    y += samples.first * t;
+    for (int64_t i = samples.first; i < samples.end; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
         uint32_t top = 0; /* largest token + 1; padding gives 0, other negative numbers the most */
         for (int j = 0; j < t; j++) {
@@ -119,11 +121,13 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
  * computes no loss. */
 RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
+    const TeamRange samples = team_range(n);
+    y += samples.first * t;
     if (!r->label) {
-        memset(y, 0, sizeof *y * (size_t)n * (size_t)t);
+        memset(y, 0, sizeof *y * (size_t)(samples.end - samples.first) * (size_t)t);
         return;
     }
-    for (int i = 0; i < n; i++, y += t) {
+    for (int64_t i = samples.first; i < samples.end; i++, y += t) {
         const char *row = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
         for (int j = 0; j < t; j++)
             y[j] = rt_integer_at(row, r->label_type, j);

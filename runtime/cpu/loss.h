@@ -102,7 +102,7 @@ RT_INLINE void softmax_cross_entropy_dx_smooth_plain(real *dx, const real *x, co
 RT_INLINE void sigmoid_cross_entropy(real *restrict loss, const real *restrict x,
                                      const int32_t *restrict label, int n)
 {
-    for (int i = 0; i < n; i++)
+    TEAM_FOR(i, n)
         loss[i] = s_max(x[i], 0) - x[i] * (real)label[i] + s_log(1 + s_exp(-s_abs(x[i])));
 }
 
@@ -110,14 +110,14 @@ RT_INLINE void sigmoid_cross_entropy_dx(real *restrict dx, const real *restrict 
                                         const int32_t *restrict label, const real *restrict dloss,
                                         int n)
 {
-    for (int i = 0; i < n; i++)
+    TEAM_FOR(i, n)
         dx[i] = (1 / (1 + s_exp(-x[i])) - (real)label[i]) * dloss[i];
 }
 
 RT_INLINE void binary_accuracy(real *restrict correct, const real *restrict x,
                                const int32_t *restrict label, int n)
 {
-    for (int i = 0; i < n; i++)
+    TEAM_FOR(i, n)
         correct[i] = (x[i] > 0) == (label[i] == 1);
 }
 
@@ -147,9 +147,9 @@ RT_INLINE real accuracy_row(const real *restrict x, int label, int k)
 
 RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, int k)
 {
-    for (int i = 0; i < n; i++, y += k)
+    TEAM_FOR(i, n)
         for (int j = 0; j < k; j++)
-            y[j] = j == label[i];
+            y[(int64_t)i * k + j] = j == label[i];
 }
 
 /* ------------------------------------------------------- a class for each sample or position

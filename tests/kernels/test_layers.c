@@ -215,6 +215,50 @@ START_TEST(input)
 }
 END_TEST
 
+/* The threads of a team divide the samples. */
+enum { TEXT_N = 6, TEXT_T = 5 };
+typedef struct Texts {
+    Rt r, blind; /* blind: without labels */
+    int32_t y[TEXT_N * TEXT_T], label[TEXT_N * TEXT_T], none[TEXT_N * TEXT_T];
+} Texts;
+
+static void all_texts(void *arg)
+{
+    Texts *t = arg;
+    rt_tokens(t->y, &t->r, 1, TEXT_N, TEXT_T);
+    rt_labels(t->label, &t->r, 1, TEXT_N, TEXT_T);
+    rt_labels(t->none, &t->blind, 1, TEXT_N, TEXT_T);
+}
+
+START_TEST(tokens_in_teams)
+{
+    static const int counts[] = {1, 2, 3, 7, 16};
+    static const uint8_t text[] = {7, 1, 2, 3, 4, 5, 6, 0, 9, 255, 8, 2};
+    static const uint32_t index[TEXT_N + 1] = {0, 2, 6, 1, 0, 5, 3};
+    int wrong = 0;
+    Texts one = {.blind.index = index};
+    one.r = (Rt){.x = text,
+                 .x_stride = 1,
+                 .x_type = RT_U8,
+                 .vocab = 9,
+                 .wrong = &wrong,
+                 .index = index,
+                 .label = text + 1,
+                 .label_stride = 1,
+                 .label_type = RT_U8};
+    Texts team = one;
+    all_texts(&one);
+    ck_assert_int_eq(wrong, 1);
+    for (int i = 0; i < 5; i++) {
+        memset(team.y, 0xff, sizeof team.y + sizeof team.label + sizeof team.none);
+        wrong = 0;
+        as_team(counts[i], all_texts, &team);
+        ck_assert_int_eq(wrong, 1);
+        ck_assert_mem_eq(team.y, one.y, sizeof one.y + sizeof one.label + sizeof one.none);
+    }
+}
+END_TEST
+
 /* Windows of a text, three tokens apart, and a token later their labels; padding is token 0 and label -1. */
 START_TEST(tokens)
 {
@@ -389,6 +433,7 @@ int main(void)
     tcase_add_test(t, dropout_rate);
     tcase_add_loop_test(t, input, 0, 2);
     tcase_add_test(t, tokens);
+    tcase_add_test(t, tokens_in_teams);
     tcase_add_test(t, reduce);
     tcase_add_loop_test(t, formulas, 0, 5);
     tcase_add_test(t, norm);

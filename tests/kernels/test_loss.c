@@ -230,8 +230,8 @@ END_TEST
 /* The threads of a team divide the samples or positions: the bits are those of one thread. */
 enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
 typedef struct Losses {
-    real *x, *t, *dloss, loss[8][LOSS_ROWS], *dx[5];
-    int32_t *label;
+    real *x, *t, *dloss, loss[10][LOSS_ROWS], *dx[7];
+    int32_t *label, *yes;
 } Losses;
 
 static void all_losses(void *arg)
@@ -252,8 +252,11 @@ static void all_losses(void *arg)
                                     smoothing);
     mse_dx(l->dx[2], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
     l2_dx(l->dx[3], l->x, l->dloss, LOSS_ROWS, LOSS_K);
-    softmax_cross_entropy_dx_each(l->dx[4], l->x, l->label, l->dloss, 3.75, LOSS_N, LOSS_T,
-                                  LOSS_K);
+    softmax_cross_entropy_dx_each(l->dx[4], l->x, l->label, l->dloss, 3.75, LOSS_N, LOSS_T, LOSS_K);
+    sigmoid_cross_entropy(l->loss[8], l->x, l->yes, LOSS_ROWS);
+    binary_accuracy(l->loss[9], l->x, l->yes, LOSS_ROWS);
+    one_hot(l->dx[5], l->label, LOSS_ROWS, LOSS_K);
+    sigmoid_cross_entropy_dx(l->dx[6], l->x, l->yes, l->dloss, LOSS_ROWS);
 }
 
 START_TEST(losses_in_teams)
@@ -261,11 +264,11 @@ START_TEST(losses_in_teams)
     const int counts[] = {1, 2, 3, 7, 16};
     real *x = random_buffer(LOSS_ROWS * LOSS_K, 5), *t = random_buffer(LOSS_ROWS * LOSS_K, 6),
          *dloss = random_buffer(LOSS_ROWS, 7);
-    int32_t label[LOSS_ROWS];
-    Losses one = {.x = x, .t = t, .dloss = dloss, .label = label}, team = one;
+    int32_t label[LOSS_ROWS], yes[LOSS_ROWS];
+    Losses one = {.x = x, .t = t, .dloss = dloss, .label = label, .yes = yes}, team = one;
     for (int i = 0; i < LOSS_ROWS; i++)
-        label[i] = i * 7 % LOSS_K;
-    for (int i = 0; i < 5; i++)
+        label[i] = i * 7 % LOSS_K, yes[i] = i / 3 % 2;
+    for (int i = 0; i < 7; i++)
         one.dx[i] = buffer(LOSS_ROWS * LOSS_K), team.dx[i] = buffer(LOSS_ROWS * LOSS_K);
     all_losses(&one);
     for (int i = 0; i < 5; i++) {
@@ -273,15 +276,15 @@ START_TEST(losses_in_teams)
         for (int j = 5; j < 8; j++) /* these have a number for each sample, not for each position */
             memcpy(team.loss[j], one.loss[j], sizeof team.loss[j]),
                 memset(team.loss[j], 0xff, LOSS_N * sizeof(real));
-        for (int j = 0; j < 5; j++)
-            memset(team.dx[j], 0xff, LOSS_ROWS * LOSS_K * sizeof(real));
+        for (int j = 0; j < 7; j++)
+            memset(team.dx[j], 0xff, LOSS_ROWS * (j < 6 ? LOSS_K : 1) * sizeof(real));
         as_team(counts[i], all_losses, &team);
         check_same(team.loss[0], one.loss[0], sizeof one.loss, "losses of a team");
-        for (int j = 0; j < 5; j++)
+        for (int j = 0; j < 7; j++)
             check_same(team.dx[j], one.dx[j], LOSS_ROWS * LOSS_K * (int64_t)sizeof(real),
                        "gradients of a team");
     }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 7; i++)
         release(2, one.dx[i], team.dx[i]);
     release(3, x, t, dloss);
 }

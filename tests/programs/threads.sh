@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the memory of
 # many threads; the default number of threads; notes and errors of --threads and --pin.
-# Parts: lenet resnet56 lstm attention filters rounds
+# Parts: lenet resnet56 lstm attention filters rounds sums
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
@@ -85,6 +85,28 @@ END
         [ $threads -le "${slices% x}" ] || same "attention, thread regions of $threads" "$(planned $threads | grep -oE '[0-9]+ x' | head -n 1)" "$slices"
     done
     same "attention, 64 threads on two cores" "$(run attention --threads 64)" "$want"
+fi
+
+# Sums and maxima over dimensions, padding, and a loss of two classes: members of a team divide them along the first loop over outputs.
+if part sums; then
+    cat > "$work/sums.tn" << 'END'
+model sums(image: f32[3, 9, 10]) {
+    h = pad(image, [1, 0], after = [0, 2], value = -0.5) |> conv2d(4, kernel = 3) |> tanh
+    rows = amax(h, axes = [1]) |> flatten
+    cells = mean(h, axes = [0]) |> flatten
+    both = sum(h, axes = [1, 2]) |> flatten
+    return concat(rows, concat(cells, both)) |> dense(1)
+}
+train sums { data = synthetic(samples = 48, test_samples = 11, classes = 2); loss = sigmoid_cross_entropy; optimizer = sgd(lr = 0.05); batch = 16; epochs = 1 }
+END
+    "$TENON" build "$work/sums.tn" -o "$work/sums"
+    "$TENON" emit "$work/sums.tn" > "$work/sums.c"
+    same "calls of one thread" "$(grep -oE 'ALONE\([a-z_]+' "$work/sums.c" | sort -u | tr '\n' ' ')" "ALONE(rt_metric ALONE(rt_output ALONE(sum_to_ "
+    data=() want=$(run sums --threads 1) loss=$(field "$work/log" epoch test_loss)
+    for threads in 2 3 5 7 13 33; do
+        same "sums, $threads threads in turn" "$(TENON_TURNS=1 TENON_MACHINE=$work/small run sums --threads $threads)" "$want"
+        same "sums, test loss, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
+    done
 fi
 
 # More threads than slices, and slices with much memory: few teams compute the slices in rounds, each team in one region.
