@@ -1,5 +1,6 @@
 /* pool.c -- the pool of threads.h: fork and join along a tree (fanout.h).  If there are more
- * threads than processors, the threads that are awake share the units instead.
+ * threads than processors, the threads that are awake share the units instead (`crowded`).  The
+ * processors can become fewer during the run, and more again: a job can switch between the two.
  *
  * Each thread has a seat on cache lines of its own.  Its parent writes a job into the seat, then
  * the job's number into `call`; the thread writes the number into `done` when it and its children
@@ -26,20 +27,22 @@
 #include <unistd.h>
 
 enum {
-    LINES = 128,      /* bytes: processors prefetch cache lines in pairs */
-    PAUSE_NS = 20000, /* a waiting thread first polls this long without a system call */
-    SPIN_NS = 100000, /* until then, it calls sched_yield between polls; then it sleeps */
-    LOOKS = 64,       /* polls between two readings of the clock */
-    ASLEEP = 1        /* bit of a word: a thread sleeps; job numbers are even */
+    LINES = 128,         /* bytes: processors prefetch cache lines in pairs */
+    PAUSE_NS = 20000,    /* a waiting thread first polls this long without a system call */
+    SPIN_NS = 100000,    /* until then, it calls sched_yield between polls; then it sleeps */
+    LOOKS = 64,          /* polls between two readings of the clock */
+    ROOM_NS = 100000000, /* between two readings of the affinity masks: 0.2 us for each thread */
+    ASLEEP = 1           /* bit of a word: a thread sleeps; job numbers are even */
 };
 
 typedef struct Job {
-    PoolWork work; /* NULL: the thread ends */
+    PoolWork work; /* NULL: the thread ends or, with `swap`, goes over to the other kind of job */
     void *arg;
     const int *end; /* [threads], or NULL: equal ranges */
     int units;
     int active; /* threads 0 .. active - 1 take part */
     bool each;  /* unit t is for thread t */
+    bool swap;
 } Job;
 
 /* The units of a range that no thread has taken yet: the lower half of the word is the next unit,
@@ -54,6 +57,7 @@ typedef struct Seat {
     alignas(LINES) Pool *pool;       /* constant */
     int thread;
     int processor; /* the thread is pinned to it; -1: not pinned */
+    bool crowded;  /* the kind of its first job */
     pthread_t id;
 } Seat;
 
@@ -63,10 +67,13 @@ typedef struct Dry {
 } Dry;
 
 struct Pool {
-    int threads, room;      /* room: number of processors for the threads */
-    bool crowded;           /* more threads than processors */
-    Simulation *simulation; /* NULL: the threads are real */
-    cpu_set_t *outside;     /* thread 0 is pinned: the mask of the process; else NULL */
+    int threads;
+    int most, whole; /* at the start: processors for the threads, and of their affinity masks */
+    int64_t look;    /* time of the next reading of the masks */
+    cpu_set_t *mask, *each_mask; /* what is read: of all threads, of one */
+    bool crowded;                /* more threads than processors */
+    Simulation *simulation;      /* NULL: the threads are real */
+    cpu_set_t *outside;          /* thread 0 is pinned: the mask of the process; else NULL */
     Seat *seat;
     Fanout fan;
     Dry *dry; /* [groups] */
@@ -75,7 +82,8 @@ struct Pool {
     /* only if crowded: */
     alignas(LINES) atomic_uint open;         /* number of the job, + 1 while units may be taken */
     alignas(LINES) atomic_int inside, awake; /* threads at work; threads that do not sleep */
-    atomic_int missing;                      /* if `each`: threads that have not run their unit */
+    atomic_int missing; /* if `each` or `swap`: threads that have not done their part */
+    atomic_int room;    /* number of processors for the threads */
 };
 
 /* ---- waiting */
@@ -257,15 +265,16 @@ static void do_job(Pool *p, const Job *j, int thread, unsigned number)
     await_children(p, j, thread, number);
 }
 
-static void serve_tree(Seat *s)
+/* *number: of the last job along the tree.  Returns whether jobs of the other kind follow. */
+static bool serve_tree(Seat *s, unsigned *number)
 {
-    for (unsigned number = 0;;) {
-        number = await(&s->call, number, true);
+    for (;;) {
+        *number = await(&s->call, *number, true);
         const Job j = s->job;
-        do_job(s->pool, &j, s->thread, number);
-        announce(&s->done, number);
+        do_job(s->pool, &j, s->thread, *number);
+        announce(&s->done, *number);
         if (!j.work)
-            return;
+            return j.swap;
     }
 }
 
@@ -312,7 +321,8 @@ static unsigned await_open(Pool *p, unsigned seen)
     }
 }
 
-static void serve_crowd(Seat *s)
+/* Returns whether jobs of the other kind follow. */
+static bool serve_crowd(Seat *s)
 {
     Pool *p = s->pool;
     atomic_fetch_add(&p->awake, 1);
@@ -324,9 +334,25 @@ static void serve_crowd(Seat *s)
         if (open && j.work)
             take_crowded(p, &j, s->thread);
         atomic_fetch_sub(&p->inside, 1);
-        if (open && !j.work)
-            return;
+        if (open && !j.work) {
+            atomic_fetch_sub(&p->awake, 1);
+            atomic_fetch_sub(&p->missing, 1);
+            return j.swap;
+        }
     }
+}
+
+/* A job without work, for all threads but the first. */
+static void dismiss_crowd(Pool *p, const Job *j)
+{
+    p->seat[0].job = *j;
+    atomic_store(&p->missing, p->threads - 1);
+    atomic_store(&p->open, p->number + 1);
+    wake(&p->open, p->threads);
+    for (Spin s = {0, 0, 0}; atomic_load(&p->missing) > 0;)
+        if (!spin(&s))
+            sched_yield();
+    atomic_store(&p->open, p->number);
 }
 
 static void run_crowd(Pool *p, const Job *j)
@@ -351,6 +377,57 @@ static void run_crowd(Pool *p, const Job *j)
             sched_yield();
 }
 
+/* ---- processors that come and go */
+
+static cpu_set_t *mask_new(void)
+{
+    cpu_set_t *set = CPU_ALLOC(CORES_MOST);
+    if (!set)
+        rt_die("out of memory for a set of processors");
+    return set;
+}
+
+/* Number of processors in the affinity masks of all threads together: a thread that is pinned has
+ * one in its own. */
+static int processors_of_masks(const Pool *p)
+{
+    const size_t size = CPU_ALLOC_SIZE(CORES_MOST);
+    CPU_ZERO_S(size, p->mask);
+    for (int t = 0; t < p->threads; t++)
+        if ((t ? pthread_getaffinity_np(p->seat[t].id, size, p->each_mask)
+               : sched_getaffinity(0, size, p->each_mask)) == 0)
+            CPU_OR_S(size, p->mask, p->mask, p->each_mask);
+    return CPU_COUNT_S(size, p->mask);
+}
+
+/* Switches the threads to the other kind of job. */
+static void swap_crowded(Pool *p)
+{
+    const Job j = {.active = p->threads, .swap = true};
+    p->number += 2;
+    if (p->crowded)
+        dismiss_crowd(p, &j);
+    else
+        do_job(p, &j, 0, p->number);
+    p->crowded = !p->crowded;
+}
+
+/* Looks from time to time whether a cpuset has changed.  On too few processors, threads that spin
+ * for each other are slow: on one, four threads of a small network took twice the time of one
+ * thread, and teams of 16 threads seven times. */
+static void find_room(Pool *p)
+{
+    const int64_t now = spin_clock();
+    if (now < p->look)
+        return;
+    const int left = processors_of_masks(p), fewer = left < p->most ? left : p->most;
+    p->whole = p->look ? p->whole : left;
+    p->look = now + ROOM_NS;
+    atomic_store(&p->room, left > 0 && left < p->whole ? fewer : p->most);
+    if ((p->threads > p->room) != p->crowded)
+        swap_crowded(p);
+}
+
 /* ---- jobs */
 
 static void run_job(Pool *p, Job j)
@@ -364,6 +441,7 @@ static void run_job(Pool *p, Job j)
             j.work(j.arg, 0, unit);
         return;
     }
+    find_room(p);
     p->number += 2;
     if (p->crowded)
         run_crowd(p, &j);
@@ -421,10 +499,10 @@ static void *serve(void *arg)
     Seat *s = arg;
     threads_flush_denormals();
     pin(s);
-    if (s->pool->crowded)
-        serve_crowd(s);
-    else
-        serve_tree(s);
+    unsigned number = 0;
+    bool crowded = s->crowded;
+    while (crowded ? serve_crowd(s) : serve_tree(s, &number))
+        crowded = !crowded;
     return NULL;
 }
 
@@ -473,8 +551,9 @@ Pool *pool_on(const Placement *x)
     const Processor *on = known ? c->processor + x->first : NULL;
     Pool *p = lines_new(1, sizeof *p);
     p->threads = x->threads;
-    p->room = x->room > 0 ? x->room : threads_available();
+    p->room = p->most = x->room > 0 ? x->room : threads_available();
     p->crowded = p->threads > p->room;
+    p->mask = mask_new(), p->each_mask = mask_new();
     p->seat = lines_new(p->threads, sizeof *p->seat);
     p->dry = lines_new(p->threads, sizeof *p->dry);
     fanout_plan(&p->fan, on, p->threads);
@@ -482,6 +561,7 @@ Pool *pool_on(const Placement *x)
     for (int t = 0; t < p->threads; t++) {
         p->seat[t].pool = p;
         p->seat[t].thread = t;
+        p->seat[t].crowded = p->crowded;
         p->seat[t].processor = pinned ? on[t].number : -1;
     }
     threads_flush_denormals();
@@ -500,7 +580,7 @@ Pool *pool_new(int threads)
 Pool *pool_simulated(int threads)
 {
     Pool *p = lines_new(1, sizeof *p);
-    p->threads = p->room = threads;
+    p->threads = p->room = p->most = threads;
     p->simulation = simulation_new(threads);
     return p;
 }
@@ -525,9 +605,7 @@ static void end_threads(Pool *p)
     const Job end = {.active = p->threads};
     p->number += 2;
     if (p->crowded) {
-        p->seat[0].job = end;
-        atomic_store(&p->open, p->number + 1);
-        wake(&p->open, p->threads);
+        dismiss_crowd(p, &end);
     } else {
         do_job(p, &end, 0, p->number);
     }
@@ -545,6 +623,8 @@ void pool_free(Pool *p)
         threads_mask(NULL, 0);
     }
     CPU_FREE(p->outside);
+    CPU_FREE(p->mask);
+    CPU_FREE(p->each_mask);
     fanout_free(&p->fan);
     free(p->dry);
     free(p->seat);

@@ -335,7 +335,11 @@ START_TEST(ranks_share_a_host)
     ck_assert_int_eq(place_share(small, 2, 1).bound, -1);
     const RankCores many[] = {{1, 0, 1, 2}, {1, 0, 1, 2}, {1, 0, 1, 2}};
     ck_assert_int_eq(place_share(many, 3, 1).bound, -1);
-    const RankCores uneven[] = {{7, 0, 16, 16}, {1, 1, 1, 16}, {2, 1, 1, 16}, {4, 1, 1, 16}, {8, 1, 1, 16}};
+    const RankCores uneven[] = {{7, 0, 16, 16},
+                                {1, 1, 1, 16},
+                                {2, 1, 1, 16},
+                                {4, 1, 1, 16},
+                                {8, 1, 1, 16}};
     s = place_share(uneven, 5, 0); /* alone on its host; the bound rank is one of four */
     ck_assert_int_eq(s.here, 1);
     ck_assert_int_eq(s.bound, 1);
@@ -348,7 +352,9 @@ static Options place(const char *threads, const char *pin)
 {
     static const RtProgram program;
     static Comm alone = {.size = 1, .local_size = 1};
-    Options o = {.pin = pin, .threads_given = threads != NULL, .threads = threads ? atoi(threads) : 0};
+    Options o = {.pin = pin,
+                 .threads_given = threads != NULL,
+                 .threads = threads ? atoi(threads) : 0};
     cores_read(&o.cores, root);
     o.cores.real = true;
     place_threads(&o, &program, &alone);
@@ -387,7 +393,8 @@ START_TEST(threads_follow_cores_and_options)
     group_v2("/pod");
     file("sys/fs/cgroup/pod/cpu.max", "250000 100000");
     o = place(NULL, NULL);
-    ck_assert_str_eq(place_text(&o), "2 on 8 cores, limited by the quota of the control group; not pinned");
+    ck_assert_str_eq(place_text(&o),
+                     "2 on 8 cores, limited by the quota of the control group; not pinned");
     ck_assert_int_eq(o.place.room, 3);
     ck_assert_str_eq(place_limit(&o), "quota");
 }
@@ -558,28 +565,58 @@ START_TEST(a_binding_is_kept)
 }
 END_TEST
 
-/* The mask of all threads shrinks to one processor, as when a cpuset is changed. */
-START_TEST(a_shrinking_cpuset_does_not_stop_a_run)
+/* All threads get this mask, as when a cpuset is changed. */
+static void set_masks(const cpu_set_t *set)
 {
-    Cores c;
-    cpu_set_t set;
-    int threads = 2;
-    cores_read(&c, "");
-    Pool *pool = pool_on(&(Placement){.threads = threads, .cores = &c, .room = 2, .pin = true});
-    pool_run(pool, count_unit, &threads, 50);
-    check_done(50);
-    CPU_ZERO(&set);
-    CPU_SET(c.processor[0].number, &set);
     DIR *d = opendir("/proc/self/task");
     for (const struct dirent *e; d && (e = readdir(d));)
         if (atoi(e->d_name) > 0)
-            ck_assert_int_eq(sched_setaffinity(atoi(e->d_name), sizeof set, &set), 0);
+            ck_assert_int_eq(sched_setaffinity(atoi(e->d_name), sizeof *set, set), 0);
     closedir(d);
+}
+
+/* A number of jobs, the last of them after the pool has looked at the masks again. */
+static void run_jobs(Pool *pool, int *threads, pthread_barrier_t *barrier)
+{
     for (int round = 0; round < 50; round++) {
-        pool_run(pool, count_unit, &threads, 50);
-        check_done(50);
+        if (round == 25)
+            usleep(110000);
+        pool_run(pool, count_unit, threads, round);
+        check_done(round);
+        pool_each(pool, meet_others, barrier);
+        check_done(*threads);
     }
+}
+
+/* The mask shrinks to one processor and grows again; round 1: threads are pinned first.  Units of
+ * five threads on a processor of their own are for each thread; on fewer, for those that are awake. */
+START_TEST(a_cpuset_shrinks_and_grows)
+{
+    Cores c;
+    cpu_set_t all, one;
+    cores_read(&c, "");
+    int threads = _i ? 2 : 5;
+    pthread_barrier_t barrier;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+    CPU_ZERO(&one);
+    CPU_SET(c.processor[0].number, &one);
+    Pool *pool =
+        pool_on(&(Placement){.threads = threads, .cores = &c, .room = threads, .pin = _i > 0});
+    run_jobs(pool, &threads, &barrier);
+    ck_assert(!pool_crowded(pool));
+    for (int round = 0; round < 3; round++) {
+        set_masks(&one);
+        run_jobs(pool, &threads, &barrier);
+        ck_assert(pool_crowded(pool) == (CPU_COUNT(&all) > 1));
+        set_masks(&all);
+        run_jobs(pool, &threads, &barrier);
+        ck_assert(!pool_crowded(pool));
+    }
+    set_masks(&one);
+    run_jobs(pool, &threads, &barrier);
     pool_free(pool);
+    pthread_barrier_destroy(&barrier);
 }
 END_TEST
 
@@ -643,7 +680,7 @@ int main(void)
     tcase_add_loop_test(p, sleeping_threads_wake_up, 0, 2);
     tcase_add_test(p, pinned_threads_stay_in_the_mask);
     tcase_add_test(p, a_binding_is_kept);
-    tcase_add_test(p, a_shrinking_cpuset_does_not_stop_a_run);
+    tcase_add_loop_test(p, a_cpuset_shrinks_and_grows, 0, 2);
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
     tcase_add_test(p, a_thread_that_cannot_be_created_is_done_without);
 #endif
