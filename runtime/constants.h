@@ -39,6 +39,9 @@ enum {
     RT_WINO_FAR = 1152 * 1024,   /* bytes of these to use if the filters do not */
     RT_WINO_BLOCK = 48,          /* tiles of a block, at most */
     RT_DENSE_DX_COLUMNS = 3,     /* inputs of a tile of dense_dx: dense.h */
+    RT_DENSE_UNIT_TILES = 14,    /* tiles of a unit of dense_dw_update: dense_update.h */
+    RT_DENSE_INPUT_TILES = 4,    /* the same, of stored samples: dense_input.h */
+    RT_DENSE_WIDE_PANELS = 2,    /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
     RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */
     RT_ATTENTION_ROWS = 32,      /* positions of a sequence at a time: attention.h */
     RT_EMBEDDING_LEVELS = 24,    /* levels of the tree: embedding.h */
@@ -48,14 +51,20 @@ enum {
 enum { RT_THREADS_MOST = 1024 }; /* of a process: the most that --threads accepts */
 
 /* Teams of threads that compute units of a slice phase together.  With T threads in g teams of
- * m = floor(T / g) members, U units take
+ * m = floor(T / g) members, and l = ceil(log2 m), U units take
  *
- *   ceil(U / g) (alone + (unit - alone) / (m E) + barriers * 2 ceil(log2 m) L)
+ *   ceil(U / g) (alone + (unit - alone) / (m E) + barriers * (C + 2 l L))
  *
  * where `alone` is what one member computes for all; E: mean part of a call, divided by the largest
- * part; L: time to move a cache line between cores of a socket.  Without teams, m = 1: units one
- * after another.  The compiler predicts with this formula, and programs choose with it. */
-#define RT_TEAM_EQUAL   0.8  /* E, for m > 1 */
+ * part, EQUAL - UNEQUAL l; C: what a member does in each call in addition to its part; L: time to
+ * move a cache line between cores of a socket.  Without teams, m = 1: units one after another.  The
+ * compiler predicts with this formula, and programs choose with it.
+ *
+ * E and C were fitted to the simulated steps of bench/SCALING.md (Zen 4): parts of the small layers
+ * of ResNet-50 reach E = 0.84 with 2 members and 0.5 to 0.6 with 28 to 56. */
+#define RT_TEAM_EQUAL   0.91
+#define RT_TEAM_UNEQUAL 0.06
+#define RT_TEAM_CALL_US 0.3  /* C */
 #define RT_TEAM_LINE_US 0.07 /* L */
 static inline double rt_team_us(double unit_us, double alone_us, double barriers, int units,
                                 int threads, int teams)
@@ -64,9 +73,10 @@ static inline double rt_team_us(double unit_us, double alone_us, double barriers
     int levels = 0;
     for (int n = 1; n < members; n *= 2)
         levels++;
+    const double equal = members * (RT_TEAM_EQUAL - RT_TEAM_UNEQUAL * levels);
     return members == 1 ? rounds * unit_us
-                        : rounds * (alone_us + (unit_us - alone_us) / (members * RT_TEAM_EQUAL) +
-                                    barriers * 2 * levels * RT_TEAM_LINE_US);
+                        : rounds * (alone_us + (unit_us - alone_us) / equal +
+                                    barriers * (RT_TEAM_CALL_US + 2 * levels * RT_TEAM_LINE_US));
 }
 /* The number of teams, at most `most`, with the shortest time, which is *us. */
 static inline int rt_team_best(double unit_us, double alone_us, double barriers, int units,
@@ -119,7 +129,7 @@ static inline RtTeamPlan rt_team_plan(double unit_us, double alone_us, double ba
  * `other`: bytes of the program outside of the thread regions; `scratch`: bytes of each thread if
  * threads outnumber regions; phase: the slice phases. */
 #define RT_REGIONS_GROWTH 1.3
-#define RT_REGIONS_SLOWER 1.05
+#define RT_REGIONS_SLOWER 1.15
 typedef struct RtTeamCost {
     double unit_us, alone_us, barriers; /* as in rt_team_us */
 } RtTeamCost;

@@ -81,6 +81,8 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn);
 void phase_slice(Writer *w, int phase, const char *fn, const char *about);
 /* Returns the number of units as a C expression. */
 const char *phase_wide(Writer *w, const Phase *p, const char *fn);
+/* The units of a wide phase. */
+const EmitRange *phase_wide_ranges(Writer *w, const Phase *p, int *n);
 /* Writes nonfinite_K(), and adds the names of the values that it checks, if the phase has calls of
  * the forward pass. */
 void phase_nonfinite(Writer *w, int phase);
@@ -90,6 +92,8 @@ void phase_nonfinite(Writer *w, int phase);
 /* Writes the function fn to w->body, and the number of units to *total as a C expression.
  * from_grad: the units update parameters from reduced sums; else they add the sums and update. */
 void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
+/* These units. */
+const EmitRange *ranges_list(Writer *w, bool from_grad, int *n);
 
 /* ---- target.c */
 

@@ -4,6 +4,7 @@
  * price.
  */
 #include "cpu/parts.h"
+#include "ops/dense_price.h"
 #include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -215,6 +216,22 @@ const char *phase_wide(Writer *w, const Phase *p, const char *fn)
     }
     text_add(t, "}\n\n");
     return all.s;
+}
+
+const EmitRange *phase_wide_ranges(Writer *w, const Phase *p, int *n)
+{
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
+    EmitRange *all = arena_alloc(w->arena, sizeof *all * (size_t)(p->nnode + 1));
+    *n = 0;
+    for (int i = 0; i < p->nnode; i++) {
+        const Node *x = p->node[i];
+        const Price price = step_price(w->g, x, w->in->options);
+        all[(*n)++] = (EmitRange){op_computes(x, PRODUCT_DENSE, ROLE_Y)
+                                      ? dense_units_wide(&m, node_int(x, "units"))
+                                      : dense_units_wide_dx(&m, node_attr(x, "x_shape")->list[0]),
+                                  1e6 * market_seconds(&m, price.cycles)};
+    }
+    return all;
 }
 
 /* ------------------------------------------------------------------------------- finite values */

@@ -327,6 +327,49 @@ static int bucket_of(const Step *s, int sum)
     return b;
 }
 
+/* The same number, for predictions. */
+static int64_t count_units(Writer *w, const Sum *s)
+{
+    const Market m = market_of(w->g, w->in->options, w->g->step->chunk);
+    const int64_t *dim = s->param ? s->param->file.dim : NULL;
+    if (!s->panels)
+        return range_units(s->count);
+    switch (s->root->op->product) {
+    case PRODUCT_TABLE:
+        return embedding_units(s->root);
+    case PRODUCT_CONV: {
+        const int64_t rows = m.core->rows, outputs = RT_DW_BLOCK_BYTES / m.real / rows * rows;
+        return price_ceil(dim[0], outputs) * price_ceil(dim[1], RT_DW_BLOCK_CHANNELS) * dim[2] *
+               dim[3];
+    }
+    default:
+        return s->stored ? dense_units_input(&m, dim[1]) : dense_units_update(&m, dim[1], dim[0]);
+    }
+}
+
+/* Whether units of the sum, or of its update from the reduced sum (from_grad), exist. */
+static bool has_units(const Sum *s, bool from_grad)
+{
+    return s->update || !(from_grad || s->total);
+}
+
+const EmitRange *ranges_list(Writer *w, bool from_grad, int *n)
+{
+    const Step *s = w->g->step;
+    const Market m = market_of(w->g, w->in->options, s->chunk);
+    EmitRange *all = arena_alloc(w->arena, sizeof *all * (size_t)(s->nsum + 1));
+    *n = 0;
+    for (int i = 0; i < s->nsum; i++) {
+        const Sum *x = &s->sum[i];
+        if (has_units(x, from_grad))
+            all[(*n)++] = (EmitRange){from_grad ? range_units(x->count) : count_units(w, x),
+                                      1e6 * market_seconds(&m, step_price_sum(w->g, x, from_grad,
+                                                                              w->in->options)
+                                                                   .cycles)};
+    }
+    return all;
+}
+
 /* Adds a row to the table of predicted times, by which the program first divides the units among
  * threads. */
 static void predicted(Writer *w, const Sum *s, const char *units)
@@ -349,7 +392,7 @@ void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, 
         const char *units = from_grad
                                 ? arena_printf(w->arena, "%lld", (long long)range_units(m->count))
                                 : sum_units(w, m);
-        if (!m->update && (from_grad || m->total))
+        if (!has_units(m, from_grad))
             continue;
         text_printf(total, "%s%s", total->len ? " + " : "", units);
         Text *in_bucket = &w->units[from_grad][bucket_of(s, i)];

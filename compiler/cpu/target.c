@@ -48,7 +48,7 @@ static void record_phase(Writer *w, int phase, const char *what, double kept, do
     const Market m = market_of(w->g, w->in->options, s->chunk);
     const bool slices = kind == PHASE_SLICE;
     const double units = slices ? (double)(s->shards * s->slices) : 1;
-    const EmitPhase p =
+    EmitPhase p =
         {.what = what,
          .slices = slices,
          .units = slices                  ? (int)units
@@ -61,6 +61,10 @@ static void record_phase(Writer *w, int phase, const char *what, double kept, do
          .barriers = slices ? w->cpu->barriers / units : 0,
          .bytes = kept,
          .local_bytes = local};
+    if (kind == PHASE_WIDE)
+        p.range = phase_wide_ranges(w, &s->phase[phase], &p.nrange);
+    else if (kind == PHASE_GRADIENT || kind == PHASE_UPDATE)
+        p.range = ranges_list(w, kind == PHASE_UPDATE, &p.nrange);
     if (kind != PHASE_UPDATE || !s->fused_update)
         ARENA_PUSH(w->arena, w->cpu->phase, w->cpu->nphase, p);
 }

@@ -45,12 +45,20 @@ typedef struct EmitInput {
     int nplan;
 } EmitInput;
 
+/* Units of a phase that take about the same time; us: predicted for all these units. */
+typedef struct EmitRange {
+    int64_t units;
+    double us;
+} EmitRange;
+
 /* A phase of a training step.  Times are predicted, for one nominal core; bytes as in
  * step_price_moved. */
 typedef struct EmitPhase {
     const char *what;
-    bool slices;               /* threads can compute a unit as a team */
-    int units;                 /* 0: many, with equal shares for threads */
+    bool slices; /* threads can compute a unit as a team */
+    int units;   /* equal ones; 0: those of the ranges */
+    const EmitRange *range;
+    int nrange;
     double us;                 /* of all units */
     double alone_us, barriers; /* of a unit: microseconds of ALONE calls; number of barriers */
     double bytes, local_bytes;

@@ -114,3 +114,30 @@ Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, 
         p.executed = p.textbook, p.cycles = p.textbook * 2;
     return p;
 }
+
+static int64_t panels_of(const Market *m, int64_t o)
+{
+    return price_ceil(o, 2 * m->lanes);
+}
+
+int64_t dense_units_update(const Market *m, int64_t k, int64_t o)
+{
+    const int64_t blocks = price_ceil(price_ceil(k, m->core->rows), RT_DENSE_UNIT_TILES),
+                  all = panels_of(m, o) * blocks;
+    return price_ceil(panels_of(m, o), all >= 128 ? 4 : all >= 64 ? 2 : 1) * blocks;
+}
+
+int64_t dense_units_input(const Market *m, int64_t k)
+{
+    return price_ceil(price_ceil(k, m->core->rows), RT_DENSE_INPUT_TILES);
+}
+
+int64_t dense_units_wide(const Market *m, int64_t o)
+{
+    return price_ceil(panels_of(m, o), RT_DENSE_WIDE_PANELS);
+}
+
+int64_t dense_units_wide_dx(const Market *m, int64_t k)
+{
+    return panels_of(m, k);
+}

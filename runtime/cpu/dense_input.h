@@ -26,7 +26,10 @@
 #include "cpu/dense_update.h"
 #include "cpu/input.h"
 
-enum { DENSE_INPUT_TILES = 4, DENSE_INPUT_COLUMNS = DENSE_INPUT_TILES * TILE_ROWS };
+enum {
+    DENSE_INPUT_TILES = RT_DENSE_INPUT_TILES,
+    DENSE_INPUT_COLUMNS = DENSE_INPUT_TILES * TILE_ROWS
+};
 #define DENSE_INPUT_UNITS(k) ((DENSE_TILES(k) + DENSE_INPUT_TILES - 1) / DENSE_INPUT_TILES)
 
 /* Columns k .. k + count - 1 of sample `row`, and the following ones up to a whole vector. */

@@ -13,7 +13,7 @@
 #include "cpu/dense.h"
 #include "cpu/update.h"
 
-enum { DENSE_UNIT_TILES = 14 };
+enum { DENSE_UNIT_TILES = RT_DENSE_UNIT_TILES };
 #define DENSE_TILES(k)  (((k) + TILE_ROWS - 1) / TILE_ROWS)
 #define DENSE_BLOCKS(k) ((DENSE_TILES(k) + DENSE_UNIT_TILES - 1) / DENSE_UNIT_TILES)
 /* Panels of a unit: up to four, if at least 32 units remain. */

@@ -10,7 +10,7 @@
 #define CPU_DENSE_WIDE_H
 #include "cpu/dense.h"
 
-enum { DENSE_WIDE_PANELS = 2 }; /* of a unit: they stay in the L2 cache; x is read once */
+enum { DENSE_WIDE_PANELS = RT_DENSE_WIDE_PANELS }; /* of a unit; x is read once */
 #define DENSE_WIDE_UNITS(o)    ((DENSE_PANELS(o) + DENSE_WIDE_PANELS - 1) / DENSE_WIDE_PANELS)
 #define DENSE_WIDE_UNITS_DX(k) DENSE_PANELS(k)
 

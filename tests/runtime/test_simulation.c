@@ -293,11 +293,12 @@ static int regions(int64_t other, int64_t region, int slices, int threads, doubl
 
 START_TEST(few_regions)
 {
-    ck_assert_int_eq(regions(0, 100, 8, 8, 1), 8);      /* a region a thread, whatever it costs */
-    ck_assert_int_eq(regions(0, 100, 8, 64, 1), 2);     /* as with two threads */
-    ck_assert_int_eq(regions(700, 100, 8, 64, 1), 4);   /* at most 1170 bytes: four regions, not eight */
-    ck_assert_int_eq(regions(3000, 100, 8, 64, 1), 8);  /* eight regions are less than 1.3 times as much */
-    ck_assert_int_eq(regions(0, 100, 8, 64, 1000), 8);  /* small calls: barriers of larger teams take longer */
+    ck_assert_int_eq(regions(0, 100, 8, 8, 1), 8);     /* a region a thread, whatever it costs */
+    ck_assert_int_eq(regions(0, 100, 4, 64, 1), 2);    /* as with two threads */
+    ck_assert_int_eq(regions(700, 100, 8, 64, 1), 4);  /* at most 1170 bytes: four regions, not eight */
+    ck_assert_int_eq(regions(3000, 100, 8, 64, 1), 8); /* eight regions are less than 1.3 times as much */
+    ck_assert_int_eq(regions(0, 100, 8, 64, 1), 8);    /* two teams of 32 are too slow */
+    ck_assert_int_eq(regions(0, 100, 4, 64, 1000), 4); /* small calls: so are two teams in barriers */
     ck_assert_int_eq(regions(0, 100, 1, 64, 1), 1);
     ck_assert_int_eq(rt_regions(0, 100, 0, 8, 64, NULL, 0), 8); /* unknown times */
     for (int slices = 1; slices < 40; slices++)
