@@ -57,7 +57,7 @@ static bool continues_line(int token) /* a statement cannot end after this token
     }
 }
 
-static bool declares(int token)
+bool parse_declares(int token)
 {
     return token == MODEL || token == BLOCK || token == TRAIN || token == IMPORT || token == OP;
 }
@@ -69,7 +69,8 @@ static bool is_reserved(int token)
 
 static bool wants_name(int token) /* a name must follow */
 {
-    return token == FOR || token == SCAN || token == YIELD || (declares(token) && token != IMPORT);
+    return token == FOR || token == SCAN || token == YIELD ||
+           (parse_declares(token) && token != IMPORT);
 }
 
 static bool may_name(int token) /* a name can follow */
@@ -140,8 +141,9 @@ static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
         p->reserved |= bit;
         return NAME;
     }
-    const bool use = (p->reserved & bit) && (declares(token) || (token == IN && p->last != NAME)) &&
-                     next != NAME && next != STRING && !is_reserved(next);
+    const bool use = (p->reserved & bit) &&
+                     (parse_declares(token) || (token == IN && p->last != NAME)) && next != NAME &&
+                     next != STRING && !is_reserved(next);
     return use ? NAME : token;
 }
 
@@ -196,6 +198,28 @@ static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
     return '}';
 }
 
+/* Stores a lexeme at its place in the text: a token that was read ahead comes after later
+ * comments. */
+static void keep(Parser *p, int token, Span at)
+{
+    Lexemes *l = &p->lexemes;
+    if (!p->keeps)
+        return;
+    ARENA_PUSH(p->arena, l->v, l->n, ((Lexeme){token, at}));
+    for (int i = l->n - 1; i > 0; i--) {
+        const Span *before = &l->v[i - 1].at;
+        if (before->line < at.line || (before->line == at.line && before->col <= at.col))
+            break;
+        l->v[i] = l->v[i - 1];
+        l->v[i - 1] = (Lexeme){token, at};
+    }
+}
+
+void parse_comment(Parser *p, Span at)
+{
+    keep(p, LEXEME_COMMENT, at);
+}
+
 /* The next token for the grammar. */
 int yylex(YYSTYPE *value, Span *at, Parser *p)
 {
@@ -217,12 +241,14 @@ int yylex(YYSTYPE *value, Span *at, Parser *p)
         token = open_bracket(p, token, *at);
     if (token == 0)
         *at = (Span){p->source, p->line, p->col, p->line, p->col};
-    if ((declares(token) || token == 0) && p->depth && !p->fatal)
+    if ((parse_declares(token) || token == 0) && p->depth && !p->fatal)
         token = close_body(p, token, value, *at);
     else if (token == ')' || token == ']' || token == '}')
         close_bracket(p, token);
     if (!p->depth)
         p->wanted_closer = false;
+    if (token)
+        keep(p, token, *at);
     return p->last = token;
 }
 
@@ -263,6 +289,15 @@ Decls parse_file(Arena *a, Diag *d, const Source *s)
     Parser p = {.arena = a, .diag = d, .source = s, .start = START_FILE};
     parse(&p);
     return p.decls;
+}
+
+bool parse_lexemes(Arena *a, Diag *d, const Source *s, Lexemes *out)
+{
+    Parser p = {.arena = a, .diag = d, .source = s, .start = START_FILE, .keeps = true};
+    const int before = diag_errors(d);
+    parse(&p);
+    *out = p.lexemes;
+    return diag_errors(d) == before;
 }
 
 bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out)

@@ -4,6 +4,19 @@
 #define PARSE_H
 #include "front/ast.h"
 
+/* A token as the grammar gets it, or a comment. */
+typedef struct Lexeme {
+    int token; /* a token of the grammar, or LEXEME_COMMENT */
+    Span at;
+} Lexeme;
+
+enum { LEXEME_COMMENT = -1 };
+
+typedef struct Lexemes {
+    Lexeme *v; /* in the order of the text */
+    int n;
+} Lexemes;
+
 typedef struct Parser {
     Arena *arena;
     Diag *diag;
@@ -27,6 +40,8 @@ typedef struct Parser {
     Span opened[DEPTH_BRACKETS];
     int depth;
     bool fatal; /* no more messages about this text */
+    bool keeps; /* every token and comment is stored in `lexemes` */
+    Lexemes lexemes;
 
     Decls decls; /* the results */
     Entry setting;
@@ -35,6 +50,9 @@ typedef struct Parser {
 /* The declarations of a file.  Errors go to d; the tree has the statements without a syntax
  * error. */
 Decls parse_file(Arena *a, Diag *d, const Source *s);
+/* The tokens and comments of a file, for the formatter.  Reports syntax errors; false after an
+ * error. */
+bool parse_lexemes(Arena *a, Diag *d, const Source *s, Lexemes *out);
 /* The text of one --set: "optimizer.lr=0.1".  false after an error. */
 bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out);
 
@@ -65,6 +83,10 @@ Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);
 ParamDecl param_make(Parser *p, const char *name, Span at);
 void param_type(Parser *p, ParamDecl *param, const char *type, Span at, const Exprs *dims);
 
+/* Called by the lexer for each comment. */
+void parse_comment(Parser *p, Span at);
+/* Whether a declaration begins with this token. */
+bool parse_declares(int token);
 /* Called by the grammar after a syntax error: closes the brackets ( and [ of the lost statement, so
  * that newlines end statements again. */
 void parse_recover(Parser *p);
