@@ -87,6 +87,18 @@ const Source *source_read(Arena *a, const char *name, const char **why)
     return NULL;
 }
 
+const Source *source_read_stdin(Arena *a, const char *name, const char **why)
+{
+    Source *s = arena_alloc(a, sizeof *s);
+    s->name = s->path = name;
+    *why = NULL;
+    if (!read_all(a, stdin, s, 0))
+        *why = arena_printf(a, "it has more than %d bytes", SOURCE_MAX);
+    else if (ferror(stdin))
+        *why = arena_strdup(a, strerror(errno));
+    return *why ? NULL : s;
+}
+
 const char *source_base(const Source *s)
 {
     const char *slash = strrchr(s->name, '/');

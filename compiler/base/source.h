@@ -23,6 +23,8 @@ typedef struct Span {
 /* Reads a whole file.  Returns NULL and sets *why (arena text) when the file cannot be read, is
  * larger than SOURCE_MAX bytes, or is a directory. */
 const Source *source_read(Arena *a, const char *name, const char **why);
+/* The same for standard input; messages call it `name`. */
+const Source *source_read_stdin(Arena *a, const char *name, const char **why);
 Span span_join(Span a, Span b); /* from the start of a to the end of b */
 
 /* "lenet.tn" of "models/lenet.tn". */

@@ -344,6 +344,10 @@ static bool read_word(Reader *r)
         diag_help(r->diag, "%s", command_row(c->kind)->usage);
         return false;
     }
+    if (c->kind == COMMAND_FMT) {
+        ARENA_PUSH(r->arena, c->files, c->nfiles, word);
+        return true;
+    }
     if (c->file) {
         diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'",
                    command_row(c->kind)->name, c->kind == COMMAND_OPS ? "name" : "file", word,

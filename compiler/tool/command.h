@@ -10,6 +10,7 @@ typedef enum {
     COMMAND_SWEEP,
     COMMAND_RESULTS,
     COMMAND_OPS,
+    COMMAND_FMT,
     COMMAND_CACHE, /* up to here, a command needs no model file */
     COMMAND_CHECK,
     COMMAND_SHOW,
@@ -22,6 +23,9 @@ typedef struct Command {
     CommandKind kind;
     CommandKind topic;  /* HELP: the command to explain; HELP = all commands */
     const char *file;   /* the model file; OPS: the name of an op, or NULL */
+    const char **files; /* FMT: all files; "-": standard input */
+    int nfiles;
+    bool check;         /* fmt: write nothing, list the files that would change */
     const char *output; /* -o; NULL = none */
     const char *to;     /* emit: "c", "dot", "pytorch" or "slurm" */
     const char *keep;   /* directory for the generated C, or NULL */

@@ -169,25 +169,23 @@ static char *temporary_beside(Arena *a, const char *path)
     return arena_printf(a, "%.*s%.*s.tmp-XXXXXX", (int)(base - path), path, (int)n, base);
 }
 
-int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode)
+/* Writes next to `path`, then renames.  The new file has exactly this mode, and the owner of the
+ * file `old`, if that is not NULL and this process may set it. */
+static int write_beside(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode,
+                        const struct stat *old)
 {
-    struct stat there;
-    if (stat(path, &there) == 0 && is_stdout(&there))
-        return fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, bytes, len);
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return S_ISDIR(there.st_mode) ? EISDIR : write_into(path, bytes, len);
     path = resolve_links(a, path);
     if (!path)
         return errno;
     char *temporary = temporary_beside(a, path);
-    const mode_t mask = umask(0);
-    umask(mask);
     const int fd = mkostemp(temporary, O_CLOEXEC); /* O_EXCL: a new file, no link */
     if (fd < 0)
         return errno;
     file_volatile(temporary);
     int error = write_all(fd, bytes, len);
-    if (!error && fchmod(fd, mode & ~mask) != 0)
+    if (!error && old && fchown(fd, old->st_uid, old->st_gid) != 0 && errno != EPERM)
+        error = errno;
+    if (!error && fchmod(fd, mode) != 0)
         error = errno;
     if (close(fd) != 0 && !error)
         error = errno;
@@ -197,6 +195,27 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
         unlink(temporary);
     file_volatile(NULL);
     return error;
+}
+
+int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode)
+{
+    struct stat there;
+    if (stat(path, &there) == 0 && is_stdout(&there))
+        return fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, bytes, len);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return S_ISDIR(there.st_mode) ? EISDIR : write_into(path, bytes, len);
+    const mode_t mask = umask(0);
+    umask(mask);
+    return write_beside(a, path, bytes, len, mode & ~mask, NULL);
+}
+
+int file_replace(Arena *a, const char *path, const void *bytes, size_t len)
+{
+    struct stat old;
+    if (stat(path, &old) != 0 || access(path, W_OK) != 0)
+        return errno;
+    return S_ISREG(old.st_mode) ? write_beside(a, path, bytes, len, old.st_mode & 07777, &old)
+                                : EINVAL;
 }
 
 int file_copy(Arena *a, const char *from, const char *to, mode_t mode)

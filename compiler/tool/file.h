@@ -13,6 +13,9 @@ char *file_read(Arena *a, const char *path, size_t *len);
  * standard output.  Does not call fsync: all files can be made again, and the cache detects damaged
  * entries.  Returns 0 or an errno. */
 int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
+/* Replaces a file that exists and may be written by a complete new one with the same mode.  Returns
+ * 0 or an errno. */
+int file_replace(Arena *a, const char *path, const void *bytes, size_t len);
 /* Reports that WHAT cannot be written to path, for that errno; returns false. */
 bool file_failed(Diag *d, const char *what, const char *path, int error);
 int file_copy(Arena *a, const char *from, const char *to, mode_t mode);

@@ -14,9 +14,10 @@ enum {
     RUN = 1 << COMMAND_RUN,
     OPS = 1 << COMMAND_OPS,
     CACHE = 1 << COMMAND_CACHE,
+    FMT = 1 << COMMAND_FMT,
     MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
     MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
-    ALL = MODEL | OPS | CACHE
+    ALL = MODEL | OPS | CACHE | FMT
 };
 
 /* clang-format off */
@@ -59,6 +60,15 @@ const CommandRow command_table[] = {
      "operation.",
      "tenon ops\n"
      "tenon ops conv2d\n"},
+    {"fmt", COMMAND_FMT, "tenon fmt FILE.tn ... [--check]",
+     "write model files in the one style",
+     "Replaces each file by the same model in the one style, and prints the names of the files "
+     "that have changed. "
+     "A file with a syntax error stays as it is. "
+     "The file - is standard input; its text goes to stdout.",
+     "tenon fmt models/lenet.tn\n"
+     "tenon fmt --check models/lenet.tn models/mlp.tn\n"
+     "tenon fmt - < models/lenet.tn\n"},
     {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]",
      "measure models at several settings; keep the runs in a store",
      "Builds each model at each setting, runs the programs in shuffled order, and keeps every run "
@@ -169,6 +179,9 @@ const OptionRow option_table[] = {
      "planned for"},
     {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, NULL,
      "print only the example of the operation, a complete model file"},
+    {"--check", NULL, OPTION_TRUE, AT(check), FMT, false, NULL,
+     "change no file; print the names of the files that would change, and exit with 1 if there are "
+     "any"},
     {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL,
      "remove everything from the cache"},
     {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "1G",

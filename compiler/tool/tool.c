@@ -9,6 +9,7 @@
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/file.h"
+#include "tool/fmt.h"
 #include "tool/manual.h"
 #include "tool/objects.h"
 #include "tool/plans.h"
@@ -36,6 +37,8 @@ bool tool_answer(const Command *c, Diag *d)
         return manual_print(c, d);
     if (c->kind == COMMAND_CACHE)
         return cache_command(c, d);
+    if (c->kind == COMMAND_FMT)
+        return fmt_files(c, d);
     if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
         return bench_start(c, d);
     if (c->kind == COMMAND_VERSION)
