@@ -204,7 +204,7 @@ const Op op_embedding[] =
                  "    h = h * embedding(text, vocab, 6)\n"
                  "    return matmul(h, tokens.weight, transpose_b = true)\n"
                  "}\n"
-                 "train example {\n"
+                 "\ntrain example {\n"
                  "    data      = synthetic(samples = 64, test_samples = 16, vocab = 7)\n"
                  "    loss      = softmax_cross_entropy\n"
                  "    optimizer = sgd(lr = 0.05)\n"

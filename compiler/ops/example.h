@@ -4,7 +4,7 @@
 #define EXAMPLE_H
 
 #define EXAMPLE_RECIPE(loss)                                                                       \
-    "train example {\n"                                                                            \
+    "\ntrain example {\n"                                                                          \
     "    data      = synthetic(samples = 64, test_samples = 16)\n"                                 \
     "    loss      = " loss "\n"                                                                   \
     "    optimizer = sgd(lr = 0.05)\n"                                                             \

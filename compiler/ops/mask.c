@@ -49,7 +49,7 @@ const Op op_mask[] =
                  "    h = sum(h * reshape(m, [5, 1]), axes = [0])\n"
                  "    return dense(h / (1 + reshape(sum(m, axes = [0]), [1])), 3)\n"
                  "}\n"
-                 "train example {\n"
+                 "\ntrain example {\n"
                  "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
                  "    loss      = softmax_cross_entropy\n"
                  "    optimizer = sgd(lr = 0.05)\n"

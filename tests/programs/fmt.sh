@@ -3,8 +3,11 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-# The models, and the pages of the language, are in the style.
-succeeds "the style of models/" "$TENON" fmt --check "$TENON_ROOT"/models/*.tn
+# The models, and the examples of the operations, are in the style.
+mkdir "$work/ops"
+for op in $("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do "$TENON" ops "$op" --example > "$work/ops/$op.tn"; done
+[ "$(ls "$work/ops" | wc -l)" -ge 60 ] && ok || bad "tenon ops lists $(ls "$work/ops" | wc -l) operations"
+succeeds "the style of models/ and of examples" "$TENON" fmt --check "$TENON_ROOT"/models/*.tn "$work"/ops/*.tn
 same "files that would change" "$(wc -c < "$work/out" | tr -d ' ')" 0
 
 odd='model m(x:f32[8]) { return dense(x,4) }   # a comment'
