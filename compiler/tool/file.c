@@ -209,6 +209,22 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
     return write_beside(a, path, bytes, len, mode & ~mask, NULL);
 }
 
+int file_create(Arena *a, const char *path, const void *bytes, size_t len)
+{
+    const char *keep = arena_strdup(a, path);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    file_volatile(keep);
+    int error = write_all(fd, bytes, len);
+    if (close(fd) != 0 && !error)
+        error = errno;
+    if (error)
+        unlink(path);
+    file_volatile(NULL);
+    return error;
+}
+
 int file_replace(Arena *a, const char *path, const void *bytes, size_t len)
 {
     struct stat old;

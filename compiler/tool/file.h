@@ -13,6 +13,8 @@ char *file_read(Arena *a, const char *path, size_t *len);
  * standard output.  Does not call fsync: all files can be made again, and the cache detects damaged
  * entries.  Returns 0 or an errno. */
 int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
+/* Writes a file that does not exist yet; EEXIST if there is one, or a link. */
+int file_create(Arena *a, const char *path, const void *bytes, size_t len);
 /* Replaces a file that exists and may be written by a complete new one with the same mode.  Returns
  * 0 or an errno. */
 int file_replace(Arena *a, const char *path, const void *bytes, size_t len);

@@ -15,9 +15,10 @@ enum {
     OPS = 1 << COMMAND_OPS,
     CACHE = 1 << COMMAND_CACHE,
     FMT = 1 << COMMAND_FMT,
+    NEW = 1 << COMMAND_NEW,
     MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
     MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
-    ALL = MODEL | OPS | CACHE | FMT
+    ALL = MODEL | OPS | CACHE | FMT | NEW
 };
 
 /* clang-format off */
@@ -69,6 +70,13 @@ const CommandRow command_table[] = {
      "tenon fmt models/lenet.tn\n"
      "tenon fmt --check models/lenet.tn models/mlp.tn\n"
      "tenon fmt - < models/lenet.tn\n"},
+    {"new", COMMAND_NEW, "tenon new NAME [--data DATA]",
+     "write a model file to begin with",
+     "Writes NAME.tn: a small network that fits the data, with its train block. The file builds "
+     "and trains as it is. "
+     "An existing file stays as it is, and the command ends with an error.",
+     "tenon new digits\n"
+     "tenon new tale --data tinyshakespeare\n"},
     {"sweep", COMMAND_SWEEP, "tenon sweep FILE.tn ...|FILE.sweep [options]",
      "measure models at several settings; keep the runs in a store",
      "Builds each model at each setting, runs the programs in shuffled order, and keeps every run "
@@ -182,6 +190,9 @@ const OptionRow option_table[] = {
     {"--check", NULL, OPTION_TRUE, AT(check), FMT, false, NULL,
      "change no file; print the names of the files that would change, and exit with 1 if there are "
      "any"},
+    {"--data", "DATA", OPTION_TEXT, AT(data), NEW, false, "mnist",
+     "what the network learns from: mnist, cifar10, tinyshakespeare, a text file, or a directory "
+     "with NumPy arrays, folders of images, or labelled texts"},
     {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL,
      "remove everything from the cache"},
     {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "1G",

@@ -11,6 +11,7 @@
 #include "tool/file.h"
 #include "tool/fmt.h"
 #include "tool/manual.h"
+#include "tool/new.h"
 #include "tool/objects.h"
 #include "tool/plans.h"
 #include "tool/process.h"
@@ -39,6 +40,8 @@ bool tool_answer(const Command *c, Diag *d)
         return cache_command(c, d);
     if (c->kind == COMMAND_FMT)
         return fmt_files(c, d);
+    if (c->kind == COMMAND_NEW)
+        return new_model(c, d);
     if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
         return bench_start(c, d);
     if (c->kind == COMMAND_VERSION)

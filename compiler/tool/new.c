@@ -1,0 +1,188 @@
+/* new.c -- `tenon new`: writes a model file that builds and trains as it is.
+ *
+ * There is one network for each kind of sample: small, of common layers, and good enough to change.
+ */
+#include "tool/new.h"
+#include "base/quote.h"
+#include "front/format.h"
+#include "ops/op.h"
+#include "tool/file.h"
+#include "tool/option.h"
+#include "tool/sample.h"
+#include <errno.h>
+#include <string.h>
+
+static const Span nowhere;
+
+/* ---- the networks; NAME is the model's */
+
+static const char *samples_text(Arena *a, const Sample *s)
+{
+    switch (s->kind) {
+    case SAMPLE_IMAGE:
+        return arena_printf(a, "images of %d x %d pixels, %d classes", s->dim[1], s->dim[2],
+                            s->classes);
+    case SAMPLE_SEQUENCE:
+        return arena_printf(a, "sequences of %d steps with %d numbers each, %d classes", s->dim[0],
+                            s->dim[1], s->classes);
+    case SAMPLE_ROW:
+        return arena_printf(a, "rows of %d numbers, %d classes", s->dim[0], s->classes);
+    case SAMPLE_TEXTS:
+        return arena_printf(a, "texts of %d classes", s->classes);
+    case SAMPLE_TEXT:
+        break;
+    }
+    return arena_printf(a, "a text of %d different characters", s->vocab);
+}
+
+/* Convolutions and pooling halve an image until it is small. */
+static void write_image(Text *t, const char *name, const Sample *s)
+{
+    int h = s->dim[1], w = s->dim[2], filters = 16;
+    const char *from = "image";
+    text_printf(t, "model %s(image: f32[%d, %d, %d], classes: int = %d) {\n", name, s->dim[0], h, w,
+                s->classes);
+    for (int i = 0; i < 4 && h >= 8 && w >= 8; i++, h /= 2, w /= 2, filters *= 2, from = "h")
+        text_printf(t, "h = conv2d(%s, %d, kernel = 3, pad = 1) |> relu |> max_pool(2)\n", from,
+                    filters);
+    text_printf(t, "h = flatten(%s) |> dense(64) |> relu\nreturn dense(h, classes)\n}\n\n", from);
+}
+
+static void write_network(Text *t, const char *name, const Sample *s)
+{
+    switch (s->kind) {
+    case SAMPLE_IMAGE:
+        write_image(t, name, s);
+        break;
+    case SAMPLE_SEQUENCE:
+        text_printf(t,
+                    "model %s(x: f32[steps, features], steps: int = %d, features: int = %d, "
+                    "classes: int = %d) {\n"
+                    "h = lstm(x, 64)\n"
+                    "return dense(h, classes)\n}\n\n",
+                    name, s->dim[0], s->dim[1], s->classes);
+        break;
+    case SAMPLE_ROW:
+        text_printf(t,
+                    "model %s(row: f32[columns], columns: int = %d, classes: int = %d) {\n"
+                    "h = batch_norm(row, scale = false, shift = false)\n"
+                    "h = dense(h, 64) |> relu\n"
+                    "h = dense(h, 32) |> relu\n"
+                    "return dense(h, classes)\n}\n\n",
+                    name, s->dim[0], s->classes);
+        break;
+    case SAMPLE_TEXTS:
+        text_printf(t,
+                    "model %s(text: i32[time], vocab: int, time: int = 64, width: int = 32) {\n"
+                    "return embedding(text, vocab, width, padding = 0) |> lstm(width) |> "
+                    "dense(%d)\n}\n\n",
+                    name, s->classes == 2 ? 1 : s->classes);
+        break;
+    case SAMPLE_TEXT:
+        text_printf(t,
+                    "model %s(text: i32[time], vocab: int, time: int = %d, width: int = 96) {\n"
+                    "return one_hot(text, vocab) |> lstm(width, all = true) |> dense(vocab)\n}\n\n",
+                    name, s->dim[0]);
+        break;
+    }
+}
+
+static void write_recipe(Text *t, const char *name, const Sample *s)
+{
+    const bool yes_no = s->kind == SAMPLE_TEXTS && s->classes == 2, text = s->kind == SAMPLE_TEXT;
+    text_printf(t, "train %s {\ndata = %s\nloss = %s\noptimizer = adam(lr = %s)\n", name, s->data,
+                yes_no ? "sigmoid_cross_entropy" : "softmax_cross_entropy",
+                text ? "0.005" : "0.001");
+    text_printf(t, "%s\n%sbatch = %d\nepochs = %d\n}\n",
+                s->kind == SAMPLE_IMAGE || s->kind == SAMPLE_ROW ? "init = he" : "init = glorot",
+                s->kind == SAMPLE_SEQUENCE || s->kind == SAMPLE_TEXTS || text ? "clip = norm(1.0)\n"
+                                                                              : "",
+                text ? 32 : 64, text ? 3 : 5);
+}
+
+/* The whole file, not yet in the style. */
+static const char *model_text(Arena *a, const char *file, const char *name, const Sample *s)
+{
+    Text t = text_new(a);
+    const char *path = quote_line(a, quote_shell(a, file));
+    const char *program = strchr(file, '/') ? "PROGRAM" : name;
+    text_printf(&t, "# A small network for %s.\n#\n", samples_text(a, s));
+    text_printf(&t, "#   train     tenon build %s -o %s && ./%s --save %s.safetensors\n", path,
+                program, program, program);
+    text_printf(&t, "#   layers    tenon show %s\n", path);
+    if (s->kind == SAMPLE_TEXT)
+        text_printf(&t, "#   then      ./%s generate --weights %s.safetensors --prompt \"The \"\n",
+                    program, program);
+    text_printf(&t, "#   data      ./%s --data %s reads other data of the same kind\n\n", program,
+                s->kind == SAMPLE_TEXT ? "FILE" : "DIR");
+    write_network(&t, name, s);
+    write_recipe(&t, name, s);
+    return t.s;
+}
+
+/* ---- the command */
+
+static bool is_name(const char *word)
+{
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    return *word && (*word < '0' || *word > '9') && !word[strspn(word, letters)];
+}
+
+/* Splits "dir/digits" or "dir/digits.tn" into the file and the name of the model. */
+static bool split_name(Arena *a, const char *word, const char **file, const char **name, Diag *d)
+{
+    *name = path_stem(a, word);
+    const char *base = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+    const bool ends = strlen(base) == strlen(*name) + 3 && strcmp(base + strlen(*name), ".tn") == 0;
+    if (strcmp(base, *name) != 0 && !ends) {
+        diag_error(d, nowhere, "a model file ends in .tn, not in '%s'", base + strlen(*name));
+        return false;
+    }
+    if (!is_name(*name)) {
+        diag_error(d, nowhere, "'%s' cannot be the name of a model", *name);
+        diag_help(d, "a name has letters, digits and _, and begins with no digit");
+        return false;
+    }
+    if (op_find(*name)) {
+        diag_error(d, nowhere, "'%s' is an operation", *name);
+        diag_help(d, "choose another name for the model");
+        return false;
+    }
+    *file = ends ? word : arena_printf(a, "%s.tn", word);
+    return true;
+}
+
+bool new_model(const Command *c, Diag *d)
+{
+    Arena *a = diag_arena(d);
+    const char *file, *name;
+    Sample sample;
+    if (!c->file) {
+        diag_error(d, nowhere, "tenon new needs the name of a model");
+        diag_help(d, "%s", command_row(c->kind)->usage);
+        return false;
+    }
+    if (!split_name(a, c->file, &file, &name, d) ||
+        !sample_find(a, c->data ? c->data : "mnist", &sample, d))
+        return false;
+    const char *text = model_text(a, file, name, &sample);
+    const Source source = {.name = file, .path = file, .text = text, .len = strlen(text)};
+    Diag *quiet = diag_new(a, DIAG_NEVER);
+    text = format_source(a, quiet, &source);
+    if (!text) {
+        diag_error(d, nowhere, "'%s' is a reserved word", name);
+        diag_help(d, "choose another name for the model");
+        return false;
+    }
+    const int error = file_create(a, file, text, strlen(text));
+    if (error == EEXIST) {
+        diag_error(d, nowhere, "%s exists, and tenon new replaces no file", file);
+        diag_help(d, "choose another name, or remove the file");
+    } else if (error) {
+        diag_error(d, nowhere, "cannot write %s: %s", file, strerror(error));
+    } else {
+        printf("%s: %s\ntrain it: tenon run %s\n", quote_line(a, file), samples_text(a, &sample),
+               quote_line(a, quote_shell(a, file)));
+    }
+    return !error;
+}

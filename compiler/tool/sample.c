@@ -1,0 +1,260 @@
+/* sample.c -- what a data set holds: kind and sizes of its samples, and the number of classes.
+ *
+ * The forms are those of docs/how-to/own-data.md that need no other program.  The runtime reads the
+ * same files completely and checks them; this file reads what a model depends on.
+ */
+#include "tool/sample.h"
+#include "base/text.h"
+#include "tool/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Span nowhere;
+
+/* Data sets whose names a recipe knows without a path. */
+static const struct {
+    const char *name;
+    Sample sample;
+} known[] = {
+    {"mnist", {SAMPLE_IMAGE, "mnist", {1, 28, 28}, 10, 0}},
+    {"cifar10", {SAMPLE_IMAGE, "cifar10", {3, 32, 32}, 10, 0}},
+    {"tinyshakespeare",
+     {SAMPLE_TEXT, "text(\"tinyshakespeare\", unit = \"char\", vocab = 65)", {64}, 65, 65}},
+};
+enum { KNOWN = sizeof known / sizeof *known, MOST_CLASSES = 1 << 20 };
+
+/* ---- NumPy arrays */
+
+typedef struct Array {
+    char type[8]; /* "u1", "f4" */
+    int64_t dim[4];
+    int rank;
+    const unsigned char *bytes; /* of the elements */
+    int64_t nbytes;
+} Array;
+
+/* Reads the head of an array, as the module numpy.lib.format of NumPy describes it. */
+static bool read_array(Arena *a, const char *path, Array *out)
+{
+    size_t len = 0;
+    const char *file = file_read(a, path, &len);
+    if (!file || len < 12 || memcmp(file, "\x93NUMPY", 6) != 0)
+        return false;
+    const unsigned char *u = (const unsigned char *)file + 8;
+    const bool old = file[6] == 1;
+    const size_t begin = old ? 10 : 12;
+    const size_t head = old ? u[0] + 256u * u[1] : u[0] + 256u * u[1] + 65536u * u[2];
+    if (head > len - begin)
+        return false;
+    const char *text = arena_strndup(a, file + begin, head);
+    const char *type = strstr(text, "'descr': '"), *shape = strstr(text, "'shape': (");
+    if (!type || !shape || sscanf(type, "'descr': '%*1[<|]%7[a-z0-9]'", out->type) != 1)
+        return false;
+    char *end = (char *)shape + strlen("'shape': (");
+    for (out->rank = 0; out->rank < 4 && *end != ')'; out->rank++) {
+        const char *from = end;
+        out->dim[out->rank] = strtoll(from, &end, 10);
+        if (end == from || out->dim[out->rank] < 1 || out->dim[out->rank] > INT32_MAX)
+            return false;
+        end += strspn(end, ", ");
+    }
+    out->bytes = (const unsigned char *)file + begin + head;
+    out->nbytes = (int64_t)(len - begin - head);
+    return *end == ')' && out->rank > 0;
+}
+
+/* One more than the largest class of an array of integers; 0: it has none, or other numbers. */
+static int count_classes(const Array *y)
+{
+    const int size = y->type[0] == 'u' || y->type[0] == 'i' ? y->type[1] - '0' : 0;
+    int64_t most = -1;
+    for (int64_t at = 0; size > 0 && at + size <= y->nbytes; at += size) {
+        uint64_t v = 0;
+        for (int i = size - 1; i >= 0; i--)
+            v = v << 8 | y->bytes[at + i];
+        if (v < MOST_CLASSES && (int64_t)v > most)
+            most = (int64_t)v;
+    }
+    return (int)most + 1;
+}
+
+static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
+{
+    Array x = {0}, y = {0};
+    const char *images = path_join(a, data, "train_x.npy"),
+               *labels = path_join(a, data, "train_y.npy");
+    if (!read_array(a, images, &x) || !read_array(a, labels, &y)) {
+        diag_error(d, nowhere, "%s and train_y.npy are not two arrays of numbers", images);
+        diag_help(d, "save them with numpy.save");
+        return false;
+    }
+    const bool numbers = x.type[0] == 'f' || strcmp(x.type, "u1") == 0;
+    out->classes = count_classes(&y);
+    if (!numbers || x.rank < 2 || out->classes < 2) {
+        diag_error(d, nowhere,
+                   "%s: tenon new writes models for numbers and classes: the samples "
+                   "are %s of %d dimension%s, with %d class%s",
+                   data, x.type, x.rank - 1, x.rank == 2 ? "" : "s", out->classes,
+                   out->classes == 1 ? "" : "es");
+        diag_help(d,
+                  "samples are f4, f8 or u1 with 1 to 3 dimensions, and at least two classes are "
+                  "integers from 0");
+        return false;
+    }
+    out->kind = x.rank == 4 ? SAMPLE_IMAGE : x.rank == 3 ? SAMPLE_SEQUENCE : SAMPLE_ROW;
+    for (int i = 1; i < x.rank; i++)
+        out->dim[i - 1] = (int)x.dim[i];
+    return true;
+}
+
+/* ---- directories and texts */
+
+static int count_directories(Arena *a, const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        n += e->d_name[0] != '.' && dir_exists(path_join(a, path, e->d_name));
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static bool find_labelled(Arena *a, const char *path, Sample *out, Diag *d)
+{
+    size_t len = 0;
+    const char *text = file_read(a, path, &len);
+    long most = -1;
+    if (!text) {
+        diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
+        return false;
+    }
+    for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        char *end;
+        const long label = strtol(s, &end, 10);
+        if (end == s || *end != '\t' || label < 0 || label >= MOST_CLASSES) {
+            diag_error(d, nowhere, "%s: a line is the number of a class, a tab and a text", path);
+            return false;
+        }
+        most = label > most ? label : most;
+    }
+    if (most < 1) {
+        diag_error(d, nowhere, "%s has no texts of at least two classes, counted from 0", path);
+        return false;
+    }
+    out->kind = SAMPLE_TEXTS;
+    out->classes = (int)most + 1;
+    return true;
+}
+
+/* Counts the characters that occur in a text. */
+static bool find_text(Arena *a, const char *path, Sample *out, Diag *d)
+{
+    size_t len = 0;
+    const char *text = file_read(a, path, &len);
+    bool *seen = arena_alloc(a, 0x110000);
+    if (!text) {
+        diag_error(d, nowhere, "cannot read %s: %s", path, strerror(errno));
+        return false;
+    }
+    for (size_t i = 0, n; i < len; i += n) {
+        n = (size_t)text_character(text + i, len - i);
+        if (n == 0) {
+            diag_error(d, nowhere, "%s is not a text: byte %zu is not UTF-8", path, i);
+            diag_help(d, "a directory holds arrays, images or labelled texts: "
+                         "docs/how-to/own-data.md");
+            return false;
+        }
+        const unsigned char *u = (const unsigned char *)text + i;
+        unsigned code = n == 1 ? u[0] : u[0] & (0x7f >> n);
+        for (size_t k = 1; k < n; k++)
+            code = code << 6 | (u[k] & 0x3f);
+        out->vocab += !seen[code];
+        seen[code] = true;
+    }
+    if (len < 1000) {
+        diag_error(d, nowhere, "%s has %zu bytes, too few to learn from", path, len);
+        return false;
+    }
+    out->kind = SAMPLE_TEXT;
+    out->classes = out->vocab;
+    out->dim[0] = 64;
+    return true;
+}
+
+/* A path as the language writes a string.  A path without '/' would be looked up as a name. */
+static const char *string_of(Arena *a, const char *path)
+{
+    Text t = text_new(a);
+    text_printf(&t, "\"%s", strchr(path, '/') ? "" : "./");
+    for (const char *s = path; *s; s++)
+        text_printf(&t, "%s%c", *s == '"' || *s == '\\' ? "\\" : "", *s);
+    text_add(&t, "\"");
+    return t.s;
+}
+
+static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
+{
+    const char *path = string_of(a, data), *table = path_join(a, data, "train.tsv");
+    const int classes = count_directories(a, path_join(a, data, "train"));
+    if (file_exists(path_join(a, data, "train_x.npy"))) {
+        out->data = path;
+        return find_arrays(a, data, out, d);
+    }
+    if (file_exists(table)) {
+        out->data = arena_printf(a, "tsv(%s, unit = \"word\", vocab = 10000)", path);
+        return find_labelled(a, table, out, d);
+    }
+    if (classes >= 2) {
+        *out = (Sample){SAMPLE_IMAGE,
+                        arena_printf(a, "imagefolder(%s)", path),
+                        {3, 64, 64},
+                        classes,
+                        0};
+        return true;
+    }
+    diag_error(d, nowhere,
+               "%s holds neither train_x.npy, nor train.tsv, nor train/CLASS/ of at "
+               "least two classes",
+               data);
+    diag_help(d, "docs/how-to/own-data.md describes these files");
+    return false;
+}
+
+bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
+{
+    const char *name[KNOWN];
+    for (int i = 0; i < KNOWN; i++) {
+        name[i] = known[i].name;
+        if (strcmp(known[i].name, data) == 0) {
+            *out = known[i].sample;
+            return true;
+        }
+    }
+    *out = (Sample){0};
+    for (const unsigned char *s = (const unsigned char *)data; *s; s++)
+        if (*s < ' ' || *s == 127) {
+            diag_error(d, nowhere,
+                       "--data: a path with a control character cannot be written in a "
+                       "model file");
+            return false;
+        }
+    if (dir_exists(data))
+        return find_directory(a, data, out, d);
+    if (file_exists(data)) {
+        if (!find_text(a, data, out, d))
+            return false;
+        out->data = arena_printf(a, "text(%s, unit = \"char\", vocab = %d)", string_of(a, data),
+                                 out->vocab);
+        return true;
+    }
+    diag_error(d, nowhere,
+               "--data: '%s' is no file, no directory and no data set that tenon new "
+               "knows",
+               data);
+    diag_suggest(d, data, name, KNOWN);
+    diag_help(d, "the data sets are mnist, cifar10 and tinyshakespeare");
+    return false;
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# new.sh -- tenon new: each kind of data gets a model that compiles, builds and trains as it is; nothing is overwritten.
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+cd "$work"
+
+# Data of each kind, small.
+small_mnist "$work/digits" 640 100 || true
+mkdir numbers steps arrays texts reviews topics
+npy numbers/train_x.npy '<f4' '(60, 7)' $((60 * 7 * 4))
+npy steps/train_x.npy '<f4' '(60, 5, 3)' $((60 * 5 * 3 * 4))
+npy arrays/train_x.npy '|u1' '(60, 1, 16, 12)' $((60 * 16 * 12))
+for set in numbers steps arrays; do
+    npy $set/train_y.npy '<i4' '(60,)' 0
+    for _ in $(seq 20); do printf '\0\0\0\0\1\0\0\0\2\0\0\0'; done >> $set/train_y.npy
+    cp $set/train_x.npy $set/test_x.npy
+    cp $set/train_y.npy $set/test_y.npy
+done
+for i in $(seq 60); do printf '%d\tthe %s film %d\n' $((i % 2)) "$([ $((i % 2)) = 0 ] && echo bad || echo good)" $((i % 7)); done > reviews/train.tsv
+for i in $(seq 60); do printf '%d\tword%d is here\n' $((i % 3)) $((i % 3)); done > topics/train.tsv
+for set in reviews topics; do cp $set/train.tsv $set/test.tsv; done
+for i in $(seq 400); do echo "Line $i: straße, naïve, 日本."; done > "a \"tale\".txt"
+python3 - << 'END'
+import os, struct, zlib
+def png(path, grey):                                      # 8 x 8 pixels of one grey
+    chunk = lambda name, data: struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    rows = b"".join(b"\0" + bytes([grey] * 8) for _ in range(8))
+    open(path, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+for split in "train", "test":
+    for k, name in enumerate(("dark", "grey", "light")):
+        os.makedirs(f"pictures/{split}/{name}")
+        for i in range(8):
+            png(f"pictures/{split}/{name}/{i}.png", 40 + 80 * k + i)
+END
+
+# made NAME DATA PATTERN: the model compiles, has the style, and PATTERN is a part of it
+made() {
+    succeeds "tenon new of $2" "$TENON" new "$1" --data "$2"
+    grep -q "^train it: tenon run $1.tn$" "$work/out" && ok || bad "what tenon new says: $(cat "$work/out")"
+    succeeds "check of $2" "$TENON" check "$1.tn"
+    succeeds "the style of $2" "$TENON" fmt --check "$1.tn"
+    grep -qE "$3" "$1.tn" && ok || bad "no '$3' in the model of $2: $(cat "$1.tn")"
+}
+succeeds "tenon new" "$TENON" new mine
+cp mine.tn first.tn
+made mine_2 mnist 'image: f32\[1, 28, 28\], classes: int = 10'
+made small cifar10 'image: f32\[3, 32, 32\], classes: int = 10'
+made play tinyshakespeare 'vocab = 65'
+made rows numbers 'columns: int = 7, classes: int = 3'
+made paths ./steps 'steps: int = 5, features: int = 3, classes: int = 3'
+made tiny arrays 'f32\[1, 16, 12\], classes: int = 3'
+made opinions reviews 'sigmoid_cross_entropy'
+made themes topics 'dense\(3\)$'
+made gallery pictures 'data      = imagefolder\("./pictures"\)'
+made story 'a "tale".txt' 'text\("./a \\"tale\\".txt", unit = "char", vocab = '
+mkdir sub
+succeeds "a model in a directory" "$TENON" new sub/net.tn
+succeeds "check of a model in a directory" "$TENON" check sub/net.tn
+
+# The first model trains as it is; with --deep, all do.
+succeeds "build" "$TENON" build mine.tn -o mine
+succeeds "training" ./mine --data "$work/digits" --log log --epochs 12
+awk '{ exit !($NF > 0.5) }' <<< "$(field log epoch test_accuracy)" && ok || bad "test accuracies $(field log epoch test_accuracy)"
+if deep "training of all models of tenon new"; then
+    for name in play rows paths tiny opinions themes gallery story; do
+        rm -f log
+        succeeds "build $name" "$TENON" build $name.tn -o $name
+        succeeds "train $name" ./$name --log log --limit-samples 640
+        losses=$(field log epoch train_loss)
+        awk '{ for (i = 1; i <= NF; i++) if ($i != $i + 0) exit 1; exit !(NF > 0 && $NF < 1.001 * $1) }' <<< "$losses" && ok || bad "losses of $name: $losses"
+    done
+fi
+
+# Wrong words: nothing is written, and nothing is overwritten.
+refuses "an existing file" "mine.tn exists, and tenon new replaces no file" "$TENON" new mine
+cmp -s mine.tn first.tn && ok || bad "tenon new has changed a file"
+ln -s nowhere link.tn
+refuses "a link" "link.tn exists" "$TENON" new link
+[ ! -e nowhere ] && ok || bad "tenon new follows a link"
+ls > before
+refuses "no name" "needs the name of a model" "$TENON" new
+refuses "two names" "takes one name; 'b' is a second one" "$TENON" new a b
+refuses "a digit" "'3d' cannot be the name of a model" "$TENON" new 3d
+refuses "a hyphen" "'my-net' cannot be the name of a model" "$TENON" new my-net
+refuses "a reserved word" "'train' is a reserved word" "$TENON" new train
+refuses "an operation" "'dense' is an operation" "$TENON" new dense
+refuses "another ending" "ends in .tn, not in '.py'" "$TENON" new net.py
+refuses "a directory that is not there" "cannot write no/net.tn: No such file" "$TENON" new no/net
+refuses "an unknown data set" "did you mean 'mnist'" "$TENON" new net --data mnits
+refuses "an empty directory" "holds neither train_x.npy, nor train.tsv, nor train/CLASS/" "$TENON" new net --data sub
+mkdir wrong floats
+echo "no array" > wrong/train_x.npy
+refuses "no array" "are not two arrays of numbers" "$TENON" new net --data wrong
+cp numbers/train_x.npy floats/train_x.npy
+cp numbers/train_x.npy floats/train_y.npy
+refuses "real numbers as classes" "at least two classes are integers from 0" "$TENON" new net --data floats
+mkdir labels
+printf '0\tgood\nbad line\n' > labels/train.tsv
+refuses "a line without a class" "a line is the number of a class, a tab and a text" "$TENON" new net --data labels
+head -c 3000 /dev/urandom > noise
+refuses "no text" "noise is not a text: byte [0-9]* is not UTF-8" "$TENON" new net --data noise
+echo short > short
+refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --data short
+rm -r wrong floats labels noise short
+[ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
+finish
