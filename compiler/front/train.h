@@ -100,4 +100,17 @@ bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out)
 /* One of the words of f, as its index; *out is unchanged after an error. */
 void form_word(Unit *u, Expr *e, const Field *f, int *out);
 
+/* ---- form_manual.c: the tables as text; words get a mark on both sides, such as "`" */
+
+const char *form_number_text(Arena *a, double v);
+const char *form_words(Arena *a, const char *const *word, const char *mark); /* "a, b or c" */
+/* The values of a field: "a number, at least 0". */
+const char *form_values(Arena *a, const Field *f, const char *mark);
+/* The default, as written in a model file; NULL: the field is required, or `about` describes the
+ * default. */
+const char *form_fallback(Arena *a, const Field *f);
+bool form_required(const Field *f);
+/* "sgd(lr, momentum = 0, [step])": a field in brackets may be left out. */
+const char *form_signature(Arena *a, const Form *form);
+
 #endif

@@ -2,6 +2,7 @@
 #include "tool/manual.h"
 #include "base/text.h"
 #include "ops/elementwise.h"
+#include "tool/manual_recipe.h"
 #include "tool/option.h"
 #include <limits.h>
 #include <stdio.h>
@@ -52,28 +53,30 @@ const char *manual_signature(Arena *a, const Op *op, int width)
 
 static void list_all(Arena *a)
 {
+    puts("Operations of a model:\n");
     for (int i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         if (!(op->flags & OP_HIDDEN))
             help_row(manual_signature(a, op, INT_MAX), 48, op->brief ? op->brief : "");
     }
-    puts("\ntenon ops NAME prints the arguments, formulas and an example of one operation");
+    puts("\nKeys of a train block:\n");
+    manual_recipe_list(a);
+    puts("\ntenon ops NAME prints the arguments, formulas and an example of one operation, and the "
+         "arguments of one form");
 }
 
-static const Op *find_op(Arena *a, const char *name, Diag *d)
+static bool unknown(Arena *a, const char *name, Diag *d)
 {
-    const Op *op = op_find(name);
     const char **known = NULL;
     int n = 0;
-    if (op && !(op->flags & OP_HIDDEN))
-        return op;
     for (int i = 0; i < op_count(); i++)
         if (!(op_at(i)->flags & OP_HIDDEN))
             ARENA_PUSH(a, known, n, op_at(i)->name);
-    diag_error(d, nowhere, "there is no operation '%s'", name);
+    manual_recipe_names(a, &known, &n);
+    diag_error(d, nowhere, "there is no operation '%s', and no such word of a train block", name);
     diag_suggest(d, name, known, n);
     diag_help(d, "`tenon ops` lists them");
-    return NULL;
+    return false;
 }
 
 /* A heading, and each line of the text indented. */
@@ -107,6 +110,16 @@ static void print_op(Arena *a, const Op *op)
     puts("\nExample:\n");
 }
 
+static bool is_recipe(Arena *a, const char *name)
+{
+    const char **known = NULL;
+    int n = 0, i = 0;
+    manual_recipe_names(a, &known, &n);
+    while (i < n && strcmp(known[i], name) != 0)
+        i++;
+    return i < n;
+}
+
 bool manual_print(const Command *c, Diag *d)
 {
     Arena *a = diag_arena(d);
@@ -114,11 +127,22 @@ bool manual_print(const Command *c, Diag *d)
         list_all(a);
         return true;
     }
-    const Op *op = find_op(a, c->file, d);
-    if (!op)
-        return false;
-    if (!c->example)
+    const Op *op = op_find(c->file);
+    if (op && (op->flags & OP_HIDDEN))
+        op = NULL;
+    if (op && !c->example)
         print_op(a, op);
-    fputs(op->example ? op->example : "", stdout);
-    return true;
+    if (op)
+        fputs(op->example ? op->example : "", stdout);
+    if (op && c->example)
+        return true;
+    if (op && is_recipe(a, c->file))
+        puts("");
+    if (c->example && is_recipe(a, c->file)) {
+        diag_error(d, nowhere, "'%s' is a word of a train block: only operations have an example",
+                   c->file);
+        diag_help(d, "leave --example out");
+        return false;
+    }
+    return manual_recipe_print(a, c->file) || op || unknown(a, c->file, d);
 }

@@ -1,11 +1,11 @@
-/* manual.h -- `tenon ops`: the operations, from the same table that the compiler uses. */
+/* manual.h -- `tenon ops`: operations, and words of a train block, from the compiler's tables. */
 #ifndef MANUAL_H
 #define MANUAL_H
 #include "ops/op.h"
 #include "tool/command.h"
 
-/* Prints all operations, one per line; or one operation with its arguments, formulas and example;
- * or only its example. */
+/* Prints all operations and keys, one per line; or one of them with its arguments and formulas; or
+ * only the example of an operation. */
 bool manual_print(const Command *c, Diag *d);
 
 /* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional; its default

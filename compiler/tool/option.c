@@ -56,11 +56,13 @@ const CommandRow command_table[] = {
      "tenon emit models/lenet.tn --to c -o out\n"
      "tenon emit models/lenet.tn --to pytorch -o out\n"},
     {"ops", COMMAND_OPS, "tenon ops [NAME] [--example]",
-     "list the operations of the language, or explain one",
+     "list operations, losses, optimizers and all other words of a model file, or explain one",
+     "Prints the operations of a model, the keys of a train block, and the forms of their values. "
      "With NAME it prints the arguments, shapes, formula, gradient and an example of one "
-     "operation.",
+     "operation, or the arguments of one form.",
      "tenon ops\n"
-     "tenon ops conv2d\n"},
+     "tenon ops conv2d\n"
+     "tenon ops adam\n"},
     {"fmt", COMMAND_FMT, "tenon fmt FILE.tn ... [--check]",
      "write model files in the one style",
      "Replaces each file by the same model in the one style, and prints the names of the files "

@@ -3,57 +3,10 @@
 #include "made.h"
 #include "ops/op.h"
 #include "reference.h"
-#include <math.h>
 #include <string.h>
 
 #define ROW(p, ...) page_row(p, (const char *const[]){__VA_ARGS__})
 #define TABLE(p, ...) page_table(p, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), (const char *const[]){__VA_ARGS__})
-
-static const char *number(double v)
-{
-    return v == 1.0 / 255 ? "1/255" : made("%.10g", v);
-}
-
-/* "`a`, `b` or `c`" */
-static const char *words_of(const char *const *word)
-{
-    const char *text = "";
-    for (int i = 0; word[i]; i++)
-        text = made("%s%s`%s`", text, i == 0 ? "" : word[i + 1] ? ", " : " or ", word[i]);
-    return text;
-}
-
-/* The values of a field: "a number, at least 0". */
-static const char *kind(const Field *f)
-{
-    const char *range = f->want == WANT_WORD || f->want == WANT_TEXT || f->want == WANT_FLAG ? NULL : form_range(made_arena(), f);
-    static const char *const name[] = {[WANT_REAL] = "a number", [WANT_INT] = "a whole number", [WANT_FLAG] = "`true` or `false`",
-                                       [WANT_REALS] = "numbers", [WANT_RISING] = "rising numbers", [WANT_TEXT] = "a string"};
-    const bool list = f->want == WANT_REALS || f->want == WANT_RISING;
-    const char *what = f->want == WANT_WORD ? words_of(f->words) : list ? made("a list of 1 to %d %s", REALS_MAX, name[f->want]) : name[f->want];
-    return range ? made("%s, %s%s", what, list ? "each " : "", range) : what;
-}
-
-/* The default, as written in a model file; NULL: the field is required, or `about` describes the default. */
-static const char *fallback(const Field *f)
-{
-    if (isnan(f->fallback) || f->want == WANT_TEXT || (f->want == WANT_INT && f->fallback < f->low))
-        return NULL;
-    return f->want == WANT_WORD   ? made("\"%s\"", f->words[(int)f->fallback])
-           : f->want == WANT_FLAG ? (f->fallback != 0 ? "true" : "false")
-                                  : number(f->fallback);
-}
-
-static const char *signature(const Form *form)
-{
-    const char *text = form->name;
-    for (const Field *f = form->field; f < form->field + FORM_FIELDS && f->name; f++) {
-        const char *v = fallback(f);
-        const char *word = v ? made("%s = %s", f->name, v) : isnan(f->fallback) ? f->name : made("[%s]", f->name);
-        text = made("%s%s%s", text, f == form->field ? "(" : ", ", word);
-    }
-    return form->field[0].name ? made("%s)", text) : text;
-}
 
 static void form(Page *p, const Form *form)
 {
@@ -61,19 +14,19 @@ static void form(Page *p, const Form *form)
     page_subsection(p, name ? "A name or a directory" : form->name);
     page_paragraph(p, "%s", made_sentence(form->about));
     if (named && !name)
-        page_code(p, "text", signature(form));
+        page_code(p, "text", form_signature(made_arena(), form));
     if (form->formula)
         page_code(p, "text", form->formula);
     for (const Field *f = form->field; f < form->field + FORM_FIELDS && f->name; f++) {
-        const char *v = fallback(f);
-        const char *given = v ? made("Default: `%s`", v) : isnan(f->fallback) ? "Must be given" : "May be left out";
-        page_define(p, f->name, NULL, made("%s %s %s.", made_sentence(f->about), made_sentence(kind(f)), given));
+        const char *v = form_fallback(made_arena(), f);
+        const char *given = v ? made("Default: `%s`", v) : form_required(f) ? "Must be given" : "May be left out";
+        page_define(p, f->name, NULL, made("%s %s %s.", made_sentence(f->about), made_sentence(form_values(made_arena(), f, "`")), given));
     }
 }
 
 static const char *default_of(const TrainKey *k)
 {
-    return k->example ? "must be given" : k->fallback ? k->fallback : made("`%s`", number(k->field.fallback));
+    return k->example ? "must be given" : k->fallback ? k->fallback : made("`%s`", form_number_text(made_arena(), k->field.fallback));
 }
 
 static void key(Page *p, const TrainKey *k)
@@ -82,8 +35,8 @@ static void key(Page *p, const TrainKey *k)
     page_paragraph(p, "%s", made_coded(k->about));
     if (k->field.name)
         page_paragraph(p, "Values: %s.", k->field.want == WANT_WORD && strcmp(k->name, "expect") == 0
-                                             ? made("a comparison with one of %s", words_of(k->field.words))
-                                             : kind(&k->field));
+                                             ? made("a comparison with one of %s", form_words(made_arena(), k->field.words, "`"))
+                                             : form_values(made_arena(), &k->field, "`"));
     for (int i = 0; k->losses && k->losses[i]; i++)
         page_define(p, k->losses[i], NULL, made("%s See [operations](operations.md#%s).", made_sentence(op_find(k->losses[i])->brief), k->losses[i]));
     if (k->example)

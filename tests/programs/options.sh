@@ -19,6 +19,28 @@ for args in "--help" "--version" "" "check --help" "show --help" "build --help" 
 done
 grep -q filters <("$TENON" ops conv2d) && ok || bad "tenon ops conv2d does not name its arguments"
 
+# tenon ops lists each key of a train block and each form of its values, as docs/reference/recipe.md does.
+"$TENON" ops > "$work/ops"
+key=''
+while read -r mark word; do
+    case $mark in
+    "##") key=$word ;;
+    "###") [ "$word" = "A name or a directory" ] && word=NAME
+        grep -qE "^  $key = $word(\(| |$)" "$work/ops" && ok || bad "tenon ops does not list $key = $word"
+        [ "$word" = NAME ] || succeeds "tenon ops $word" "$TENON" ops "$word"
+        continue ;;
+    *) continue ;;
+    esac
+    [ "$key" = "Override on the command line" ] && continue
+    grep -q "^  $key =" "$work/ops" && ok || bad "tenon ops does not list the key $key"
+    succeeds "tenon ops $key" "$TENON" ops "$key"
+done < "$TENON_ROOT/docs/reference/recipe.md"
+for word in "loss = mse" "expect = test_accuracy >= ..." "expect = train_perplexity <= ..."; do grep -q "^  $word" "$work/ops" && ok || bad "tenon ops does not list $word"; done
+"$TENON" ops step > "$work/out"
+grep -q '^step(x)$' "$work/out" && grep -q '^schedule = step(at, factor = 0.1' "$work/out" && ok || bad "tenon ops step is not both: $(cat "$work/out")"
+refuses "an example of a form" "only operations have an example" "$TENON" ops adam --example
+refuses "a form with a wrong letter" "did you mean 'rmsprop'" "$TENON" ops rmsprp
+
 # Wrong words.
 refuses "unknown command" "did you mean 'build'" "$TENON" biuld x
 refuses "unknown option" "did you mean '--batch'" "$TENON" build "$lenet" -o p --bacth 3
