@@ -26,3 +26,17 @@ install(DIRECTORY generated/ DESTINATION ${doc}/generated)
 install(DIRECTORY bench/reports/ DESTINATION ${doc}/bench/reports FILES_MATCHING PATTERN "*.svg" PATTERN "*.html")
 install(DIRECTORY bench/runs/ DESTINATION ${doc}/bench/runs FILES_MATCHING PATTERN "*.svg" PATTERN "*.csv")
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/man1 DESTINATION share/man FILES_MATCHING PATTERN "*.1")
+
+# Completion, where bash, zsh and fish look for it.
+set(completion ${CMAKE_BINARY_DIR}/completion)
+install(CODE "
+    file(MAKE_DIRECTORY ${completion})
+    foreach(shell bash zsh fish)
+        execute_process(COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${CMAKE_BINARY_DIR}/tenon completion \${shell} OUTPUT_FILE ${completion}/\${shell} RESULT_VARIABLE failed)
+        if(failed)
+            message(FATAL_ERROR \"tenon completion \${shell} failed\")
+        endif()
+    endforeach()")
+install(FILES ${completion}/bash DESTINATION share/bash-completion/completions RENAME tenon)
+install(FILES ${completion}/zsh DESTINATION share/zsh/site-functions RENAME _tenon)
+install(FILES ${completion}/fish DESTINATION share/fish/vendor_completions.d RENAME tenon.fish)

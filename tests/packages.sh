@@ -106,6 +106,6 @@ packages_sweep=(/usr/include/sqlite3.h:libsqlite3-dev /usr/include/cjson/cJSON.h
 openblas='extern void openblas_set_num_threads(int); cblas_sdot(0, 0, 0, 0, 0); openblas_set_num_threads(1)@cblas.h@-lopenblas:libopenblas-dev'
 packages_check=("${packages_build[@]}" "${packages_sweep[@]}" pkg-config:pkg-config /usr/include/lzma.h:liblzma-dev xz:xz-utils '/usr/include/check.h:check' "$openblas"
                 mpicc:libopenmpi-dev mpirun:openmpi-bin ompi_info:openmpi-bin /usr/include/png.h:libpng-dev /usr/include/turbojpeg.h:libturbojpeg0-dev)
-# 60 MB to fetch, only for ./check --deep; without them tests/programs/armv8.sh and numa.sh are skipped.
+# 75 MB to fetch, only for ./check --deep; without them tests/programs/armv8.sh and numa.sh, and parts of completion.sh, are skipped.
 packages_cross=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu '/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross'
-                qemu-aarch64:qemu-user qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio)
+                qemu-aarch64:qemu-user qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio zsh:zsh fish:fish)

@@ -2,11 +2,13 @@
  *
  *   tenon-bench TENON sweep ...      measure: plan, build, run, store     sweep.c
  *   tenon-bench TENON results ...    list, table, compare, report         results.c
+ *   tenon-bench TENON words          options of both, for completion      words.c
  *
  * TENON is the compiler.  tenon-bench is a separate program so that the compiler needs no database.
  */
 #include "sweep/results.h"
 #include "sweep/sweep.h"
+#include "sweep/words.h"
 #include "tool/process.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,10 @@ int main(int argc, char **argv)
     if (argc < 3) {
         fprintf(stderr, "error: tenon-bench is started by tenon sweep and tenon results\n");
         return 1;
+    }
+    if (strcmp(argv[2], "words") == 0) {
+        words_print();
+        return 0;
     }
     Arena *a = arena_new();
     Diag *d = diag_new(a, DIAG_AUTO);

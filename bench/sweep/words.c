@@ -78,3 +78,16 @@ const char *setting_option_name(char room[64], const Setting *s)
         *c = *c == '_' ? '-' : *c;
     return room;
 }
+
+void words_print(void)
+{
+    char room[64];
+    for (const Setting *s = setting_table; s->name; s++)
+        printf("sweep\t%s\t%s\t%s\n", setting_option_name(room, s), s->value, s->help);
+    for (const SweepOption *o = sweep_option_table; o->name; o++)
+        printf("sweep\t--%s\t%s\t%s\n", o->name, o->value ? o->value : "", o->help);
+    for (const ResultsCommand *c = results_command_table; c->name; c++)
+        printf("results\t%s\t%s\t%s\n", c->name, c->words, c->help);
+    for (const ResultsOption *o = results_option_table; o->name; o++)
+        printf("results\t%s\t%s\t%s\n", o->name, o->value ? o->value : "", o->help);
+}

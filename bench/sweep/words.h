@@ -40,6 +40,8 @@ extern const SweepOption sweep_option_table[];
 extern const ResultsCommand results_command_table[];
 extern const ResultsOption results_option_table[];
 
+/* Prints a line for each option and each command of `results`: COMMAND, word, value, help, with tabs between them. */
+void words_print(void);
 const char *setting_option_name(char room[64], const Setting *s); /* "--limit-samples" */
 
 #endif

@@ -351,8 +351,10 @@ static bool read_word(Reader *r)
     if (c->file) {
         diag_error(r->diag, nowhere, "tenon %s takes one %s; '%s' is a second one after '%s'",
                    command_row(c->kind)->name,
-                   c->kind == COMMAND_OPS || c->kind == COMMAND_NEW ? "name" : "file", word,
-                   c->file);
+                   c->kind == COMMAND_OPS || c->kind == COMMAND_NEW ? "name"
+                   : c->kind == COMMAND_COMPLETION                  ? "shell"
+                                                                    : "file",
+                   word, c->file);
         if (c->kind == COMMAND_RUN)
             diag_help(r->diag, "write the options of the program after --");
         return false;

@@ -12,6 +12,7 @@ typedef enum {
     COMMAND_OPS,
     COMMAND_FMT,
     COMMAND_NEW,
+    COMMAND_COMPLETION,
     COMMAND_CACHE, /* up to here, a command needs no model file */
     COMMAND_CHECK,
     COMMAND_SHOW,
@@ -22,9 +23,10 @@ typedef enum {
 
 typedef struct Command {
     CommandKind kind;
-    CommandKind topic;  /* HELP: the command to explain; HELP = all commands */
-    const char *file;   /* the model file; OPS: the name of an op, or NULL; NEW: a name */
-    const char *data;   /* new: the data, or NULL */
+    CommandKind topic; /* HELP: the command to explain; HELP = all commands */
+    const char *file; /* the model file; OPS: the name of an op, or NULL; NEW: a name; COMPLETION: a
+                         * shell */
+    const char *data; /* new: the data, or NULL */
     const char **files; /* FMT: all files; "-": standard input */
     int nfiles;
     bool check;         /* fmt: write nothing, list the files that would change */

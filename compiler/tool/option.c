@@ -16,9 +16,10 @@ enum {
     CACHE = 1 << COMMAND_CACHE,
     FMT = 1 << COMMAND_FMT,
     NEW = 1 << COMMAND_NEW,
+    COMPLETION = 1 << COMMAND_COMPLETION,
     MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
     MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
-    ALL = MODEL | OPS | CACHE | FMT | NEW
+    ALL = MODEL | OPS | CACHE | FMT | NEW | COMPLETION
 };
 
 /* clang-format off */
@@ -92,6 +93,14 @@ const CommandRow command_table[] = {
      "Reads the store that `tenon sweep` has filled. `tenon results --help` lists its commands and "
      "options.",
      "tenon results table\n"},
+    {"completion", COMMAND_COMPLETION, "tenon completion bash|zsh|fish",
+     "print a script that completes command lines of tenon in a shell",
+     "Prints a script for one shell. It completes commands, options and their values, operations, "
+     "and keys of a train block. "
+     "bash reads the script from a line in ~/.bashrc, zsh from a file `_tenon` in a directory of "
+     "$fpath, fish from ~/.config/fish/completions/tenon.fish.",
+     "tenon completion bash > tenon.bash\n"
+     "tenon completion fish > tenon.fish\n"},
     {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]",
      "print the contents of the cache of builds",
      "Prints the cache directory, the number and size of its entries, and how often they were "

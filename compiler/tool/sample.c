@@ -25,6 +25,12 @@ static const struct {
 };
 enum { KNOWN = sizeof known / sizeof *known, MOST_CLASSES = 1 << 20 };
 
+void sample_names(Arena *a, const char ***name, int *n)
+{
+    for (int i = 0; i < KNOWN; i++)
+        ARENA_PUSH(a, *name, *n, known[i].name);
+}
+
 /* ---- NumPy arrays */
 
 typedef struct Array {
@@ -225,14 +231,14 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
 
 bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
 {
-    const char *name[KNOWN];
-    for (int i = 0; i < KNOWN; i++) {
-        name[i] = known[i].name;
+    const char **name = NULL;
+    int n = 0;
+    sample_names(a, &name, &n);
+    for (int i = 0; i < KNOWN; i++)
         if (strcmp(known[i].name, data) == 0) {
             *out = known[i].sample;
             return true;
         }
-    }
     *out = (Sample){0};
     for (const unsigned char *s = (const unsigned char *)data; *s; s++)
         if (*s < ' ' || *s == 127) {
@@ -254,7 +260,10 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
                "--data: '%s' is no file, no directory and no data set that tenon new "
                "knows",
                data);
-    diag_suggest(d, data, name, KNOWN);
-    diag_help(d, "the data sets are mnist, cifar10 and tinyshakespeare");
+    diag_suggest(d, data, name, n);
+    const char *all = "";
+    for (int i = 0; i < n; i++)
+        all = arena_printf(a, "%s%s%s", all, i == 0 ? "" : i == n - 1 ? " and " : ", ", name[i]);
+    diag_help(d, "the data sets are %s", all);
     return false;
 }

@@ -21,5 +21,7 @@ typedef struct Sample {
 /* Finds out what `data` holds: the name of a data set that a model can be written for, a directory,
  * or a text file.  false after an error. */
 bool sample_find(Arena *a, const char *data, Sample *out, Diag *d);
+/* Adds the names of these data sets to a list. */
+void sample_names(Arena *a, const char ***name, int *n);
 
 #endif

@@ -8,6 +8,7 @@
 #include "tool/bench.h"
 #include "tool/build.h"
 #include "tool/cache.h"
+#include "tool/completion.h"
 #include "tool/file.h"
 #include "tool/fmt.h"
 #include "tool/manual.h"
@@ -42,6 +43,8 @@ bool tool_answer(const Command *c, Diag *d)
         return fmt_files(c, d);
     if (c->kind == COMMAND_NEW)
         return new_model(c, d);
+    if (c->kind == COMMAND_COMPLETION)
+        return completion_print(c, d);
     if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
         return bench_start(c, d);
     if (c->kind == COMMAND_VERSION)
