@@ -2,12 +2,14 @@
  *
  *   tenon-bench TENON sweep ...      measure: plan, build, run, store     sweep.c
  *   tenon-bench TENON results ...    list, table, compare, report         results.c
+ *   tenon-bench TENON watch ...      curves of training                   watch.c
  *   tenon-bench TENON words          options of both, for completion      words.c
  *
  * TENON is the compiler.  tenon-bench is a separate program so that the compiler needs no database.
  */
 #include "sweep/results.h"
 #include "sweep/sweep.h"
+#include "sweep/watch.h"
 #include "sweep/words.h"
 #include "tool/process.h"
 #include <stdio.h>
@@ -27,8 +29,10 @@ int main(int argc, char **argv)
     Arena *a = arena_new();
     Diag *d = diag_new(a, DIAG_AUTO);
     const bool sweep = strcmp(argv[2], "sweep") == 0;
-    int code = sweep ? sweep_main(a, d, argv[1], argc - 3, argv + 3)
-                     : results_main(a, d, argc - 3, argv + 3);
+    const bool watch = strcmp(argv[2], "watch") == 0;
+    int code = sweep   ? sweep_main(a, d, argv[1], argc - 3, argv + 3)
+               : watch ? watch_main(a, d, argc - 3, argv + 3)
+                       : results_main(a, d, argc - 3, argv + 3);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         diag_error(d, (Span){0}, "cannot write to stdout");
         code = 1;

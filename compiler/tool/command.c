@@ -344,7 +344,7 @@ static bool read_word(Reader *r)
         diag_help(r->diag, "%s", command_row(c->kind)->usage);
         return false;
     }
-    if (c->kind == COMMAND_FMT) {
+    if (c->kind == COMMAND_FMT || c->kind == COMMAND_WATCH) {
         ARENA_PUSH(r->arena, c->files, c->nfiles, word);
         return true;
     }

@@ -13,6 +13,7 @@ typedef enum {
     COMMAND_FMT,
     COMMAND_NEW,
     COMMAND_COMPLETION,
+    COMMAND_WATCH,
     COMMAND_CACHE, /* up to here, a command needs no model file */
     COMMAND_CHECK,
     COMMAND_SHOW,
@@ -27,12 +28,14 @@ typedef struct Command {
     const char *file; /* the model file; OPS: the name of an op, or NULL; NEW: a name; COMPLETION: a
                          * shell */
     const char *data; /* new: the data, or NULL */
-    const char **files; /* FMT: all files; "-": standard input */
+    const char **files; /* FMT, WATCH: all files; "-": standard input */
     int nfiles;
-    bool check;         /* fmt: write nothing, list the files that would change */
-    const char *output; /* -o; NULL = none */
-    const char *to;     /* emit: "c", "dot", "pytorch" or "slurm" */
-    const char *keep;   /* directory for the generated C, or NULL */
+    bool once;               /* watch: draw once */
+    const char *tensorboard; /* watch: directory for event files, or NULL */
+    bool check;              /* fmt: write nothing, list the files that would change */
+    const char *output;      /* -o; NULL = none */
+    const char *to;          /* emit: "c", "dot", "pytorch" or "slurm" */
+    const char *keep;        /* directory for the generated C, or NULL */
     FrontOptions front;
     Options options;
     DiagColor color;

@@ -17,9 +17,10 @@ enum {
     FMT = 1 << COMMAND_FMT,
     NEW = 1 << COMMAND_NEW,
     COMPLETION = 1 << COMMAND_COMPLETION,
+    WATCH = 1 << COMMAND_WATCH,
     MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
     MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
-    ALL = MODEL | OPS | CACHE | FMT | NEW | COMPLETION
+    ALL = MODEL | OPS | CACHE | FMT | NEW | COMPLETION | WATCH
 };
 
 /* clang-format off */
@@ -93,6 +94,14 @@ const CommandRow command_table[] = {
      "Reads the store that `tenon sweep` has filled. `tenon results --help` lists its commands and "
      "options.",
      "tenon results table\n"},
+    {"watch", COMMAND_WATCH, "tenon watch LOG ... [--once] [--tensorboard DIR]",
+     "draw curves of training from the logs of runs",
+     "Reads files that programs write with --log, and draws loss and accuracy in the terminal. "
+     "It draws again when there are new records, until all runs have ended. "
+     "With --tensorboard it also writes event files for TensorBoard.",
+     "tenon watch run.jsonl\n"
+     "tenon watch a.jsonl b.jsonl --once\n"
+     "tenon watch run.jsonl --once --tensorboard events\n"},
     {"completion", COMMAND_COMPLETION, "tenon completion bash|zsh|fish",
      "print a script that completes command lines of tenon in a shell",
      "Prints a script for one shell. It completes commands, options and their values, operations, "
@@ -198,6 +207,11 @@ const OptionRow option_table[] = {
      "planned for"},
     {"--example", NULL, OPTION_TRUE, AT(example), OPS, false, NULL,
      "print only the example of the operation, a complete model file"},
+    {"--once", NULL, OPTION_TRUE, AT(once), WATCH, false, "if stdout is no terminal",
+     "draw once, and do not wait for new records"},
+    {"--tensorboard", "DIR", OPTION_TEXT, AT(tensorboard), WATCH, false, NULL,
+     "write the records to event files in DIR/RUN, which TensorBoard reads; RUN is the name of a "
+     "log"},
     {"--check", NULL, OPTION_TRUE, AT(check), FMT, false, NULL,
      "change no file; print the names of the files that would change, and exit with 1 if there are "
      "any"},

@@ -45,6 +45,8 @@ bool tool_answer(const Command *c, Diag *d)
         return new_model(c, d);
     if (c->kind == COMMAND_COMPLETION)
         return completion_print(c, d);
+    if (c->kind == COMMAND_WATCH)
+        return bench_watch(c, d);
     if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
         return bench_start(c, d);
     if (c->kind == COMMAND_VERSION)

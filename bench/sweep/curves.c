@@ -1,0 +1,177 @@
+/* curves.c -- reads the log records of a training (docs/reference/log.md), see curves.h. */
+#include "sweep/curves.h"
+#include "tool/file.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const Span nowhere;
+
+RunLog runlog_new(Arena *a, const char *path)
+{
+    return (RunLog){.arena = a, .path = path, .name = path_stem(a, path), .rest = text_new(a)};
+}
+
+const Curve *runlog_find(const RunLog *l, const char *name, bool test, bool steps)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->curve[i].name, name) == 0 && l->curve[i].test == test &&
+            l->curve[i].steps == steps)
+            return &l->curve[i];
+    return NULL;
+}
+
+static double real(const cJSON *o, const char *name)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, name);
+    return cJSON_IsNumber(v) ? v->valuedouble : NAN;
+}
+
+static double number(const cJSON *o, const char *name) /* 0 if it is not there */
+{
+    const double v = real(o, name);
+    return isfinite(v) ? v : 0;
+}
+
+/* ---- records */
+
+static Curve *curve_of(RunLog *l, const char *name, bool test, bool steps)
+{
+    Curve *found = (Curve *)runlog_find(l, name, test, steps);
+    const Curve curve = {.name = arena_strdup(l->arena, name), .test = test, .steps = steps};
+    if (!found) {
+        ARENA_PUSH(l->arena, l->curve, l->n, curve);
+        found = &l->curve[l->n - 1];
+    }
+    return found;
+}
+
+/* Adds the numbers of a record: train_loss, test_loss, and of an epoch lr and samples_per_s. */
+static void add_numbers(RunLog *l, const cJSON *o, bool steps, double x, int64_t step)
+{
+    static const char train[] = "train_", test[] = "test_";
+    for (const cJSON *v = o->child; v; v = v->next) {
+        const char *name = v->string;
+        const bool of_train = strncmp(name, train, strlen(train)) == 0;
+        const bool of_test = strncmp(name, test, strlen(test)) == 0;
+        const bool other = strcmp(name, "lr") == 0 || strcmp(name, "samples_per_s") == 0;
+        if (!(of_train || of_test || other) || !(cJSON_IsNumber(v) || cJSON_IsNull(v)))
+            continue;
+        name += of_train ? strlen(train) : of_test ? strlen(test) : 0;
+        Curve *c = curve_of(l, name, of_test, steps);
+        const CurvePoint p = {x, step, cJSON_IsNumber(v) ? v->valuedouble : NAN, l->seconds};
+        ARENA_PUSH(l->arena, c->point, c->n, p);
+    }
+}
+
+static void read_start(RunLog *l, const cJSON *o)
+{
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(o, "model");
+    l->model = cJSON_IsString(model) ? arena_strdup(l->arena, model->valuestring) : "?";
+    l->epochs = (int64_t)number(o, "epochs");
+    l->samples = (int64_t)number(o, "samples");
+    l->batch = (int64_t)number(o, "batch");
+    const double steps = l->batch > 0 ? ceil((double)l->samples / (double)l->batch) : 0;
+    l->epoch = number(o, "epoch") + (steps > 0 ? number(o, "step") / steps : 0);
+    l->ended = false;
+    l->starts++;
+    for (int i = 0; i < l->n; i++) { /* a resumed run begins before the end of the last one */
+        Curve *c = &l->curve[i];
+        while (c->n && c->point[c->n - 1].x > l->epoch + 1e-9)
+            c->n--;
+        c->kept = c->n;
+    }
+}
+
+static void read_step(RunLog *l, const cJSON *o)
+{
+    const double steps = l->batch > 0 ? ceil((double)l->samples / (double)l->batch) : 0;
+    const double step = number(o, "step");
+    l->epoch = steps > 0 ? step / steps : l->epoch;
+    add_numbers(l, o, true, l->epoch, (int64_t)step);
+}
+
+static void read_epoch(RunLog *l, const cJSON *o)
+{
+    l->epoch = number(o, "epoch");
+    l->per_epoch = number(o, "seconds");
+    l->seconds += l->per_epoch;
+    l->rate = number(o, "samples_per_s");
+    add_numbers(l, o, false, l->epoch, (int64_t)l->epoch);
+}
+
+static bool read_line(RunLog *l, const char *line, Diag *d)
+{
+    l->line++;
+    if (!line[strspn(line, " \t\r")])
+        return true;
+    cJSON *o = cJSON_Parse(line);
+    const cJSON *event = cJSON_GetObjectItemCaseSensitive(o, "event");
+    const bool fine = cJSON_IsString(event);
+    if (!fine) {
+        diag_error(d, nowhere, "%s:%d: this is no log record", l->path, l->line);
+        diag_help(d, "name files that a program has written with --log");
+    } else if (strcmp(event->valuestring, "start") == 0) {
+        read_start(l, o);
+    } else if (strcmp(event->valuestring, "step") == 0) {
+        read_step(l, o);
+    } else if (strcmp(event->valuestring, "epoch") == 0) {
+        read_epoch(l, o);
+    } else if (strcmp(event->valuestring, "end") == 0) {
+        l->ended = true;
+    }
+    cJSON_Delete(o);
+    return fine;
+}
+
+/* ---- the file */
+
+/* Forgets all records if another file has this name now, or a shorter one. */
+static void begin_again(RunLog *l, const struct stat *s)
+{
+    const bool same = s->st_dev == l->device && s->st_ino == l->inode && s->st_size >= l->at;
+    if (l->at > 0 && !same)
+        *l = runlog_new(l->arena, l->path);
+    l->device = s->st_dev;
+    l->inode = s->st_ino;
+}
+
+bool runlog_read(RunLog *l, bool *changed, Diag *d)
+{
+    char room[65536];
+    struct stat s;
+    *changed = false;
+    const int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        diag_error(d, nowhere, "cannot read %s: %s", l->path,
+                   fd < 0               ? strerror(errno)
+                   : S_ISDIR(s.st_mode) ? "it is a directory"
+                                        : "it is no file");
+        diag_help(d, "a program writes its log with --log FILE");
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    begin_again(l, &s);
+    bool fine = true;
+    for (ssize_t n; fine && (n = pread(fd, room, sizeof room, l->at)) > 0;) {
+        l->at += n;
+        for (char *at = room, *end = room + n; fine && at < end;) {
+            char *line_end = memchr(at, '\n', (size_t)(end - at));
+            text_addn(&l->rest, at, (size_t)((line_end ? line_end : end) - at));
+            at = line_end ? line_end + 1 : end;
+            if (!line_end)
+                continue;
+            fine = read_line(l, l->rest.s, d);
+            l->rest.len = 0;
+            l->rest.s[0] = 0;
+            *changed = true;
+        }
+    }
+    close(fd);
+    return fine;
+}

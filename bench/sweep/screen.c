@@ -1,0 +1,290 @@
+/* screen.c -- draws curves into a grid of characters, see screen.h.
+ *
+ * A character of a grid is a point, or with UTF-8 a Braille character of 2 x 4 points: U+2800 plus a
+ * bit for each point.
+ */
+#include "sweep/screen.h"
+#include "base/environment.h"
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { LABELS = 9, CHARTS = 2, TALLEST = 12, LOWEST = 4, COLORS = 6, LETTERS = 26 };
+
+Screen screen_of_stdout(bool color)
+{
+    struct winsize w = {0};
+    const char *set = environment(ENV_COLUMNS);
+    const bool terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0;
+    setlocale(LC_CTYPE, "");
+    Screen s = {.columns = set        ? atoi(set)
+                           : terminal ? w.ws_col
+                                      : 100,
+                .rows = terminal ? w.ws_row : 0,
+                .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                .color = color};
+    s.columns = s.columns < 40 ? 40 : s.columns > 1000 ? 1000 : s.columns;
+    return s;
+}
+
+/* ---- a grid of points */
+
+typedef struct Grid {
+    int columns, rows;   /* characters */
+    int across, down;    /* points of a character */
+    unsigned char *dots; /* [rows * columns]: bits of points */
+    unsigned char *run;  /* index of the run that has drawn last */
+    bool *test;
+} Grid;
+
+static Grid grid_new(Arena *a, int columns, int rows, bool braille)
+{
+    const size_t n = (size_t)(columns * rows);
+    return (Grid){columns,
+                  rows,
+                  braille ? 2 : 1,
+                  braille ? 4 : 1,
+                  arena_alloc(a, n),
+                  arena_alloc(a, n),
+                  arena_alloc(a, n * sizeof(bool))};
+}
+
+static void set_point(Grid *g, int x, int y, int run, bool test)
+{
+    static const unsigned char bit[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
+    if (x < 0 || y < 0 || x >= g->columns * g->across || y >= g->rows * g->down)
+        return;
+    const int at = y / g->down * g->columns + x / g->across;
+    g->dots[at] |= bit[y % g->down][x % g->across];
+    g->run[at] = (unsigned char)run;
+    g->test[at] = test;
+}
+
+/* A line between two points; a dotted one has each third point. */
+static void set_line(Grid *g, int x0, int y0, int x1, int y1, bool dotted, int run, bool test)
+{
+    const int dx = abs(x1 - x0), dy = abs(y1 - y0), n = dx > dy ? dx : dy;
+    for (int i = 0; i <= n; i++) {
+        const double part = n ? (double)i / n : 0;
+        if (!dotted || i % 3 == 0 || i == n)
+            set_point(g, x0 + (int)lround(part * (x1 - x0)), y0 + (int)lround(part * (y1 - y0)),
+                      run, test);
+    }
+}
+
+/* ---- charts */
+
+typedef struct Range {
+    double low, high;
+} Range;
+
+static void widen(Range *r, double v)
+{
+    if (isfinite(v)) {
+        r->low = fmin(r->low, v);
+        r->high = fmax(r->high, v);
+    }
+}
+
+/* A range with a width, of at least one finite number. */
+static bool settle(Range *r)
+{
+    if (!(r->low <= r->high))
+        return false;
+    if (r->high - r->low < 1e-9 * fmax(fabs(r->low), 1e-30)) {
+        const double room = fabs(r->low) > 0 ? 0.05 * fabs(r->low) : 0.5;
+        r->low -= room;
+        r->high += room;
+    }
+    return true;
+}
+
+/* The two curves of a metric: single steps show more of a training than epochs do. */
+static const Curve *curve_of(const RunLog *l, const char *name, bool test)
+{
+    const Curve *steps = test ? NULL : runlog_find(l, name, false, true);
+    return steps && steps->n > 1 ? steps : runlog_find(l, name, test, false);
+}
+
+static void draw_curve(Grid *g, const Curve *c, Range x, Range y, int run)
+{
+    const int width = g->columns * g->across - 1, height = g->rows * g->down - 1;
+    int last_x = -1, last_y = -1;
+    for (int i = 0; i < c->n; i++) {
+        const CurvePoint *p = &c->point[i];
+        if (!isfinite(p->y)) {
+            last_x = -1;
+            continue;
+        }
+        const int at_x = (int)lround((p->x - x.low) / (x.high - x.low) * width);
+        const int at_y = (int)lround((y.high - p->y) / (y.high - y.low) * height);
+        if (last_x < 0)
+            set_point(g, at_x, at_y, run, c->test);
+        else
+            set_line(g, last_x, last_y, at_x, at_y, g->down > 1 && !c->test, run, c->test);
+        last_x = at_x;
+        last_y = at_y;
+    }
+}
+
+static void add_braille(Text *t, unsigned char dots)
+{
+    const char utf8[] = {(char)0xe2, (char)(0xa0 | dots >> 6), (char)(0x80 | (dots & 0x3f)), 0};
+    text_add(t, dots ? utf8 : " ");
+}
+
+static void add_grid_line(Text *t, const Screen *s, const Grid *g, int row)
+{
+    int end = g->columns; /* blanks at the end of a line are left out */
+    while (end > 0 && !g->dots[row * g->columns + end - 1])
+        end--;
+    int color = 0;
+    for (int i = 0; i < end; i++) {
+        const int at = row * g->columns + i, own = 1 + g->run[at] % COLORS;
+        if (s->color && g->dots[at] && own != color)
+            text_printf(t, "\033[3%dm", color = own);
+        if (g->down > 1)
+            add_braille(t, g->dots[at]);
+        else
+            text_printf(t, "%c",
+                        g->dots[at] ? (g->test[at] ? 'A' : 'a') + g->run[at] % LETTERS : ' ');
+    }
+    if (color)
+        text_add(t, "\033[0m");
+}
+
+/* Cuts the text at the width of the screen. */
+static void add_cut(Text *t, const Screen *s, const char *line)
+{
+    int n = 0, shown = 0;
+    for (; line[n] && shown < s->columns - 1; n++)
+        shown += (line[n + 1] & 0xc0) != 0x80;
+    text_addn(t, line, (size_t)n);
+    text_add(t, "\n");
+}
+
+static bool draws_braille(const Screen *s, int nrun)
+{
+    return s->utf8 && (s->color || nrun == 1);
+}
+
+static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const char *name,
+                       int rows)
+{
+    Range x = {INFINITY, -INFINITY}, y = x;
+    for (int i = 0; i < n; i++)
+        for (int test = 0; test < 2; test++) {
+            const Curve *c = curve_of(&run[i], name, test);
+            for (int k = 0; c && k < c->n; k++)
+                widen(&x, c->point[k].x), widen(&y, c->point[k].y);
+        }
+    if (!settle(&x) || !settle(&y))
+        return;
+    const bool braille = draws_braille(s, n);
+    Grid g = grid_new(t->arena, s->columns - LABELS - 2, rows, braille);
+    for (int test = 0; test < 2; test++)
+        for (int i = 0; i < n; i++) {
+            const Curve *c = curve_of(&run[i], name, test);
+            if (c)
+                draw_curve(&g, c, x, y, i);
+        }
+    add_cut(t, s, arena_printf(t->arena, "%*s  %s", LABELS - 2, "", name));
+    for (int row = 0; row < rows; row++) {
+        const double value = y.high - (y.high - y.low) * row / (rows - 1);
+        const bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
+        text_printf(t, "%*s %s", LABELS - 1, labelled ? arena_printf(t->arena, "%.4g", value) : "",
+                    s->utf8 ? "│" : "|");
+        add_grid_line(t, s, &g, row);
+        text_add(t, "\n");
+    }
+    const char *first = arena_printf(t->arena, "epoch %.4g", x.low),
+               *last = arena_printf(t->arena, "%.4g", x.high);
+    add_cut(t, s,
+            arena_printf(t->arena, "%*s%s%*s", LABELS + 1, "", first,
+                         g.columns - (int)strlen(first), last));
+}
+
+/* ---- runs */
+
+static const char *duration(Arena *a, double seconds)
+{
+    const int64_t s = (int64_t)ceil(seconds);
+    return s < 120      ? arena_printf(a, "%lld s", (long long)s)
+           : s < 7200   ? arena_printf(a, "%lld min", (long long)(s + 30) / 60)
+           : s < 172800 ? arena_printf(a, "%.1f h", (double)s / 3600)
+                        : arena_printf(a, "%.1f days", (double)s / 86400);
+}
+
+static void add_last(Text *t, const RunLog *l, const char *name, bool test)
+{
+    const Curve *c = runlog_find(l, name, test, false);
+    c = c && c->n ? c : curve_of(l, name, test);
+    if (c && c->n)
+        text_printf(t, "%s %s%s %.4g", t->len ? "," : "", test ? "test " : "", name,
+                    c->point[c->n - 1].y);
+}
+
+static void draw_run(Text *t, const Screen *s, const RunLog *l, int i, int n, const char *second)
+{
+    Text line = text_new(t->arena);
+    const bool letters = !draws_braille(s, n);
+    if (letters && n > 1)
+        text_printf(&line, "%c %c  ", 'a' + i % LETTERS, 'A' + i % LETTERS);
+    text_printf(&line, "%s: ", l->name);
+    if (!l->model) {
+        text_add(&line, "no record of a training yet");
+    } else {
+        text_printf(&line, "%s, epoch %.4g of %lld", l->model, l->epoch, (long long)l->epochs);
+        if (l->rate > 0)
+            text_printf(&line, ", %s samples/s", text_commas(t->arena, (int64_t)l->rate));
+        const double left = ((double)l->epochs - l->epoch) * l->per_epoch;
+        if (l->ended)
+            text_printf(&line, ", ended after %s", duration(t->arena, l->seconds));
+        else if (l->per_epoch > 0 && left > 0)
+            text_printf(&line, ", %s left", duration(t->arena, left));
+    }
+    Text last = text_new(t->arena);
+    for (int test = 0; test < 2; test++) {
+        add_last(&last, l, "loss", test);
+        if (second)
+            add_last(&last, l, second, test);
+    }
+    if (s->color)
+        text_printf(t, "\033[3%dm", 1 + i % COLORS);
+    add_cut(t, s, line.s);
+    add_cut(t, s, arena_printf(t->arena, "   %s", last.len ? last.s : " no numbers yet"));
+    if (s->color)
+        text_add(t, "\033[0m");
+}
+
+/* The metric of the second chart: the first one of any run that is no loss. */
+static const char *second_metric(const RunLog *run, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < run[i].n; k++) {
+            const char *name = run[i].curve[k].name;
+            if (strcmp(name, "loss") && strcmp(name, "lr") && strcmp(name, "samples_per_s"))
+                return name;
+        }
+    return NULL;
+}
+
+void screen_draw(Text *t, const Screen *s, const RunLog *run, int n)
+{
+    const char *second = second_metric(run, n);
+    const int charts = second ? CHARTS : 1, around = 2 * charts + 2 * n + 1;
+    int rows = s->rows ? (s->rows - around - 1) / charts : TALLEST;
+    rows = rows > TALLEST ? TALLEST : rows < LOWEST ? LOWEST : rows;
+    for (int i = 0; i < n; i++)
+        draw_run(t, s, &run[i], i, n, second);
+    add_cut(t, s,
+            !draws_braille(s, n) ? "small letters: training set, capitals: test set"
+                                 : "dots: training set, lines: test set");
+    draw_chart(t, s, run, n, "loss", rows);
+    if (second)
+        draw_chart(t, s, run, n, second, rows);
+}

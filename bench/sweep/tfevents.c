@@ -1,0 +1,220 @@
+/* tfevents.c -- event files of TensorBoard: TFRecords with messages of protocol buffers.
+ *
+ *   record    length (8 bytes), CRC of the length (4), message, CRC of the message (4); little-endian
+ *   Event     1 wall_time double, 2 step int64, 3 file_version string, 5 summary, 7 session_log
+ *   Summary   1 value: 1 tag string, 2 simple_value float
+ *
+ * The directories DIR/RUN/train and DIR/RUN/test have the records `epoch`, with equal tags, so
+ * TensorBoard draws both in one chart.  DIR/RUN/steps has the records `step`.
+ *
+ * Source: tensorflow/core/util/event.proto, framework/summary.proto, lib/io/record_writer.h.
+ */
+#include "sweep/tfevents.h"
+#include "tool/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const Span nowhere;
+
+uint32_t events_crc(const void *bytes, size_t n)
+{
+    const unsigned char *u = bytes;
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= u[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+    }
+    crc = ~crc;
+    return (crc >> 15 | crc << 17) + 0xa282ead8;
+}
+
+/* ---- bytes */
+
+static void add_fixed(Text *t, uint64_t v, int bytes)
+{
+    char b[8];
+    for (int i = 0; i < bytes; i++)
+        b[i] = (char)(v >> 8 * i & 0xff);
+    text_addn(t, b, (size_t)bytes);
+}
+
+static void add_varint(Text *t, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        add_fixed(t, (v & 0x7f) | 0x80, 1);
+    add_fixed(t, v, 1);
+}
+
+/* A field of a message; kinds: 0 varint, 1 eight bytes, 2 bytes with their length, 5 four bytes. */
+static void add_key(Text *t, int field, int kind)
+{
+    add_varint(t, (uint64_t)(field << 3 | kind));
+}
+
+static void add_bytes(Text *t, int field, const char *bytes, size_t n)
+{
+    add_key(t, field, 2);
+    add_varint(t, n);
+    text_addn(t, bytes, n);
+}
+
+static void add_double(Text *t, int field, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    add_key(t, field, 1);
+    add_fixed(t, bits, 8);
+}
+
+static void add_float(Text *t, int field, double v)
+{
+    const float f = (float)v;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    add_key(t, field, 5);
+    add_fixed(t, bits, 4);
+}
+
+static void add_record(Text *t, const Text *message)
+{
+    Text length = text_new(t->arena);
+    add_fixed(&length, message->len, 8);
+    text_addn(t, length.s, 8);
+    add_fixed(t, events_crc(length.s, 8), 4);
+    text_addn(t, message->s, message->len);
+    add_fixed(t, events_crc(message->s, message->len), 4);
+}
+
+/* ---- events */
+
+static Text event_begin(Arena *a, double time, int64_t step)
+{
+    Text t = text_new(a);
+    add_double(&t, 1, time);
+    add_key(&t, 2, 0);
+    add_varint(&t, (uint64_t)step);
+    return t;
+}
+
+static void add_version(Text *out, double time)
+{
+    Text event = event_begin(out->arena, time, 0);
+    static const char version[] = "brain.Event:2";
+    add_bytes(&event, 3, version, strlen(version));
+    add_record(out, &event);
+}
+
+/* A resumed run: TensorBoard drops the points from this step on. */
+static void add_restart(Text *out, double time, int64_t step)
+{
+    Text event = event_begin(out->arena, time, step), session = text_new(out->arena);
+    add_key(&session, 1, 0);
+    add_varint(&session, 1); /* START */
+    add_bytes(&event, 7, session.s, session.len);
+    add_record(out, &event);
+}
+
+static void add_number(Text *out, const char *tag, const CurvePoint *p, double begin)
+{
+    Text event = event_begin(out->arena, begin + p->time, p->step);
+    Text value = text_new(out->arena), summary = text_new(out->arena);
+    add_bytes(&value, 1, tag, strlen(tag));
+    add_float(&value, 2, p->y);
+    add_bytes(&summary, 1, value.s, value.len);
+    add_bytes(&event, 5, summary.s, summary.len);
+    add_record(out, &event);
+}
+
+/* ---- files */
+
+Events events_new(Arena *a, const char *directory, const char *run)
+{
+    return (Events){.directory = path_join(a, directory, run)};
+}
+
+static int append(const char *path, const Text *t)
+{
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    const ssize_t n = write(fd, t->s, t->len);
+    int error = n < 0 ? errno : (size_t)n < t->len ? ENOSPC : 0;
+    if (close(fd) != 0 && !error)
+        error = errno;
+    return error;
+}
+
+static const char *const set_name[EVENT_SETS] = {"train", "test", "steps"};
+
+static int set_of(const Curve *c)
+{
+    return c->steps ? 2 : c->test;
+}
+
+/* Appends records to the file of a set, or begins it. */
+static int store(Arena *a, Events *e, int set, const Text *records)
+{
+    const char *dir = path_join(a, e->directory, set_name[set]);
+    if (e->file[set])
+        return append(e->file[set], records);
+    Text all = text_new(a);
+    add_version(&all, e->begin);
+    text_addn(&all, records->s, records->len);
+    e->file[set] = path_join(a, dir, "events.out.tfevents.0.tenon");
+    const int error = dir_make(a, dir);
+    return error ? error : file_write(a, e->file[set], all.s, all.len, 0666);
+}
+
+/* A resumed run can replace written points: says so before the new points. */
+static void add_restarts(Text *out, Events *e, int set, const RunLog *l)
+{
+    int64_t from = INT64_MAX;
+    for (int i = 0; i < l->n; i++) {
+        const Curve *c = &l->curve[i];
+        while (e->ncurve <= i)
+            ARENA_PUSH(out->arena, e->written, e->ncurve, 0);
+        if (set_of(c) != set || l->starts == e->starts || e->written[i] <= c->kept)
+            continue;
+        const int64_t step = c->kept ? c->point[c->kept - 1].step + 1 : 0;
+        from = step < from ? step : from;
+        e->written[i] = c->kept;
+    }
+    if (from < INT64_MAX)
+        add_restart(out, e->begin + l->seconds, from);
+}
+
+static void add_points(Text *out, Events *e, int set, const RunLog *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        const Curve *c = &l->curve[i];
+        const char *tag = arena_printf(out->arena, "%s/%s", c->steps ? "step" : "epoch", c->name);
+        for (; set_of(c) == set && e->written[i] < c->n; e->written[i]++)
+            if (isfinite(c->point[e->written[i]].y))
+                add_number(out, tag, &c->point[e->written[i]], e->begin);
+    }
+}
+
+bool events_write(Arena *a, Events *e, const RunLog *l, Diag *d)
+{
+    struct stat s;
+    if (e->begin == 0 && stat(l->path, &s) == 0) /* a log has no time of day */
+        e->begin = (double)s.st_mtim.tv_sec - l->seconds;
+    for (int set = 0; set < EVENT_SETS; set++) {
+        Text out = text_new(a);
+        add_restarts(&out, e, set, l);
+        add_points(&out, e, set, l);
+        const int error = out.len ? store(a, e, set, &out) : 0;
+        if (error) {
+            diag_error(d, nowhere, "cannot write %s: %s", path_join(a, e->directory, set_name[set]),
+                       strerror(error));
+            return false;
+        }
+    }
+    e->starts = l->starts;
+    return true;
+}
