@@ -148,6 +148,11 @@ static bool supported(const Command *c, Diag *d)
                   c->options.cuda ? "" : "--target cuda ");
         return false;
     }
+    if (c->as_written && strcmp(c->to, "dot") != 0) {
+        diag_error(d, nowhere, "--as-written is for pictures of the graph, not for --to %s", c->to);
+        diag_help(d, "add --to dot");
+        return false;
+    }
     return c->kind != COMMAND_EMIT || supported_to(c, d);
 }
 

@@ -30,6 +30,7 @@ typedef struct Command {
     const char *data; /* new: the data, or NULL */
     const char **files; /* FMT, WATCH: all files; "-": standard input */
     int nfiles;
+    bool as_written;         /* emit --to dot: the model before the passes */
     bool once;               /* watch: draw once */
     const char *tensorboard; /* watch: directory for event files, or NULL */
     bool check;              /* fmt: write nothing, list the files that would change */

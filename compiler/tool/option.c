@@ -128,6 +128,9 @@ const OptionRow option_table[] = {
      "what to write. c, cuda: the program. dot: the graph, for Graphviz. pytorch, keras, mxnet: "
      "the same training as a Python script. "
      "slurm: a job script, with --target cuda for GPUs"},
+    {"--as-written", NULL, OPTION_TRUE, AT(as_written), EMIT, false, NULL,
+     "with --to dot: draw the calls of the model file with their arguments, and a frame for each "
+     "block; no backward pass, nothing fused"},
     {"--model", "NAME", OPTION_TEXT, AT(front.model), MODEL, true,
      "the model that is trained, else the last one",
      "the model to use, if the file has several"},

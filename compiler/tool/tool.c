@@ -117,6 +117,9 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
         if (!script_python(g, c->to, f->source->name, &out, d))
             return false;
         c->written = out.s;
+    } else if (c->as_written) {
+        picture_calls(g, &out);
+        c->written = out.s;
     } else if (strcmp(c->to, "dot") == 0 && g->nnode > READABLE) {
         picture_blocks(g, &out);
         c->written = out.s;
