@@ -134,7 +134,7 @@ static void add_number(Text *out, const char *tag, const CurvePoint *p, double b
 
 Events events_new(Arena *a, const char *directory, const char *run)
 {
-    return (Events){.directory = path_join(a, directory, run)};
+    return (Events){.arena = a, .directory = path_join(a, directory, run)};
 }
 
 static int append(const char *path, const Text *t)
@@ -157,12 +157,13 @@ static int set_of(const Curve *c)
 }
 
 /* Appends records to the file of a set, or begins it. */
-static int store(Arena *a, Events *e, int set, const Text *records)
+static int store(Events *e, int set, const Text *records)
 {
+    Arena *a = e->arena;
     const char *dir = path_join(a, e->directory, set_name[set]);
     if (e->file[set])
         return append(e->file[set], records);
-    Text all = text_new(a);
+    Text all = text_new(records->arena);
     add_version(&all, e->begin);
     text_addn(&all, records->s, records->len);
     e->file[set] = path_join(a, dir, "events.out.tfevents.0.tenon");
@@ -177,7 +178,7 @@ static void add_restarts(Text *out, Events *e, int set, const RunLog *l)
     for (int i = 0; i < l->n; i++) {
         const Curve *c = &l->curve[i];
         while (e->ncurve <= i)
-            ARENA_PUSH(out->arena, e->written, e->ncurve, 0);
+            ARENA_PUSH(e->arena, e->written, e->ncurve, 0);
         if (set_of(c) != set || l->starts == e->starts || e->written[i] <= c->kept)
             continue;
         const int64_t step = c->kept ? c->point[c->kept - 1].step + 1 : 0;
@@ -199,22 +200,23 @@ static void add_points(Text *out, Events *e, int set, const RunLog *l)
     }
 }
 
-bool events_write(Arena *a, Events *e, const RunLog *l, Diag *d)
+bool events_write(Events *e, const RunLog *l, Diag *d)
 {
+    Arena *page = arena_new(); /* a run of days writes often */
     struct stat s;
+    int error = 0;
     if (e->begin == 0 && stat(l->path, &s) == 0) /* a log has no time of day */
         e->begin = (double)s.st_mtim.tv_sec - l->seconds;
-    for (int set = 0; set < EVENT_SETS; set++) {
-        Text out = text_new(a);
+    for (int set = 0; set < EVENT_SETS && !error; set++) {
+        Text out = text_new(page);
         add_restarts(&out, e, set, l);
         add_points(&out, e, set, l);
-        const int error = out.len ? store(a, e, set, &out) : 0;
-        if (error) {
-            diag_error(d, nowhere, "cannot write %s: %s", path_join(a, e->directory, set_name[set]),
-                       strerror(error));
-            return false;
-        }
+        error = out.len ? store(e, set, &out) : 0;
+        if (error)
+            diag_error(d, nowhere, "cannot write %s: %s",
+                       path_join(page, e->directory, set_name[set]), strerror(error));
     }
     e->starts = l->starts;
-    return true;
+    arena_free(page);
+    return !error;
 }

@@ -7,6 +7,7 @@ enum { EVENT_SETS = 3 }; /* train, test, steps */
 
 /* What has been written of one log. */
 typedef struct Events {
+    Arena *arena;
     const char *directory;        /* DIR/RUN */
     const char *file[EVENT_SETS]; /* NULL: not begun */
     int *written;                 /* points of each curve of the log */
@@ -18,7 +19,7 @@ typedef struct Events {
 Events events_new(Arena *a, const char *directory, const char *run);
 /* Writes the points that are new.  The first call replaces files of an earlier conversion; later
  * calls append whole records.  false after an error. */
-bool events_write(Arena *a, Events *e, const RunLog *l, Diag *d);
+bool events_write(Events *e, const RunLog *l, Diag *d);
 
 uint32_t events_crc(const void *bytes,
                     size_t n); /* CRC-32C, of Castagnoli, with TensorFlow's mask */

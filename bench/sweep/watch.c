@@ -66,7 +66,7 @@ static bool read_all(Watch *w, bool *changed)
         if (!runlog_read(&w->run[i], &one, w->diag))
             return false;
         *changed |= one;
-        if (w->directory && one && !events_write(w->arena, &w->events[i], &w->run[i], w->diag))
+        if (w->directory && one && !events_write(&w->events[i], &w->run[i], w->diag))
             return false;
     }
     return true;

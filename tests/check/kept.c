@@ -12,10 +12,10 @@
  * are the same: exit code, output, written files.  For `build` and `run` the answer is the key of
  * the program (`--key`), a hash of emitted text, headers, flags, C compiler and runtime.
  *
- * Some calls depend on the driver: `sweep` and `results` start another program, `cache` compiles
+ * Some calls depend on the driver: `sweep`, `results` and `watch` start another program, `cache` compiles
  * nothing, and a build can fail after its key is known, for example when the C compiler fails.  For
  * these, the sources of the driver count, too: compiler/main.c, base/, tool/.  The binary itself
- * counts if a call cannot be repeated (--tune), if there are more than CALLS_MOST calls, and for
+ * counts if a call cannot be repeated (--tune, fmt, new, completion), if there are more than CALLS_MOST calls, and for
  * tests of less than COST seconds.
  *
  * START: when the test began (seconds since 1970); a file that changed later makes the result
@@ -239,7 +239,8 @@ static bool is_one_of(const char *word, const char *const *list)
 /* How a call is repeated.  `build` and `run` become `build --key`; an unknown command is an error, which can be repeated. */
 static CallKind kind_of(char **argv, bool failed)
 {
-    static const char *const driver[] = {"sweep", "results", "cache", NULL}, *const build[] = {"build", "run", NULL};
+    static const char *const driver[] = {"sweep", "results", "watch", "cache", NULL}, *const build[] = {"build", "run", NULL};
+    static const char *const never[] = {"fmt", "new", "completion", NULL}; /* they read standard input, make files, or ask tenon-bench */
     size_t n = 1;
     if (!argv[0])
         return CALL_NEVER;
@@ -247,6 +248,8 @@ static CallKind kind_of(char **argv, bool failed)
         return CALL_REPEATED;
     if (is_one_of(argv[1], driver))
         return CALL_DRIVER;
+    if (is_one_of(argv[1], never))
+        return CALL_NEVER;
     for (; argv[n] && strcmp(argv[n], "--") != 0; n++)
         if (strcmp(argv[n], "--tune") == 0 && !failed)
             return CALL_NEVER;
