@@ -326,6 +326,42 @@ START_TEST(random_models)
 }
 END_TEST
 
+/* A text with some bytes removed, doubled or inserted.  Most such texts have errors. */
+static const char *damaged(Arena *a, const char *text)
+{
+    static const char *const piece[] = {" ", "\n", "#", "# x\n", ";", ",", "(", ")", "[", "]", "{", "}", "|>", "-", "..", "=", "if a { b } else { c }",
+                                        "\r\n", "\t", "not ", "# long " "................................................................................\n"};
+    size_t n = strlen(text);
+    for (int i = 1 + roll(3); i > 0 && n > 2; i--) {
+        const size_t at = (size_t)roll((int)n), len = (size_t)roll(3) == 0 ? (size_t)roll(8) : 0;
+        const char *more = roll(3) ? piece[roll((int)(sizeof piece / sizeof *piece))] : "";
+        const size_t end = at + len < n ? at + len : n;
+        text = arena_printf(a, "%.*s%s%s", (int)at, text, more, text + end);
+        n = strlen(text);
+    }
+    return text;
+}
+
+START_TEST(damaged_models)
+{
+    int good = 0, n = 3 * random_files();
+    for (int i = 1; i <= n; i++) {
+        Arena *a = arena_new();
+        dice = (uint64_t)i * 77;
+        const char *text = damaged(a, mangled(a, random_model(a, 1 + i % 200)));
+        if (tree(a, text)) {
+            check_text(text, arena_printf(a, "damaged model %d", i));
+            good++;
+        } else {
+            Diag *d = diag_new(a, DIAG_NEVER);
+            ck_assert_msg(!format_source(a, d, source(a, text)) && diag_errors(d) > 0, "a damaged model is formatted:\n%s", text);
+        }
+        arena_free(a);
+    }
+    ck_assert_int_gt(good, n / 20);
+}
+END_TEST
+
 static void each_file(const char *pattern, void (*check)(const char *path, const char *text))
 {
     glob_t found;
@@ -485,4 +521,4 @@ START_TEST(long_lines)
 }
 END_TEST
 
-TEST_MAIN("format", blanks, blocks, long_lines, models_of_the_repository, files_with_errors, graphs_stay, random_models)
+TEST_MAIN("format", blanks, blocks, long_lines, models_of_the_repository, files_with_errors, graphs_stay, random_models, damaged_models)
