@@ -227,7 +227,7 @@ const OptionRow option_table[] = {
      "set the size of the cache (500M, 2G); it stays set. The entries that were not used for the "
      "longest time are removed first"},
     {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "auto",
-     "colours in messages. auto: when stderr is a terminal"},
+     "colours in messages, and in the charts of watch. auto: on a terminal"},
     {"--help", NULL, OPTION_HELP, 0, ALL, false, NULL, "print this text"},
     {0}};
 #undef AT

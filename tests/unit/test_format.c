@@ -383,7 +383,7 @@ static void check_model(const char *path, const char *text)
     if (tree(a, text)) {
         check_text(text, path);
         dice = 1;
-        check_layouts(text, path, 20);
+        check_layouts(text, path, random_files() > 1000 ? 20 : 6);
     }
     arena_free(a);
 }
