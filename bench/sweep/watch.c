@@ -102,8 +102,12 @@ int watch_main(Arena *a, Diag *d, int argc, char **argv)
             Arena *page = arena_new(); /* a run of days draws often */
             Text t = text_new(page);
             screen_draw(&t, &s, w.run, w.n);
-            if (!first) /* a narrower terminal has wrapped the old lines: everything is drawn anew */
-                printf(s.columns < columns ? "\033[H\033[2J" : "\033[%dA\033[J", lines);
+            /* A narrower terminal has wrapped the old lines, and a low one has moved them: everything
+             * is drawn anew. */
+            if (!first && (s.columns < columns || lines >= s.rows))
+                printf("\033[H\033[2J");
+            else if (!first)
+                printf("\033[%dA\033[J", lines);
             fputs(t.s, stdout);
             lines = lines_of(t.s);
             columns = s.columns;
