@@ -330,7 +330,7 @@ END_TEST
 static const char *damaged(Arena *a, const char *text)
 {
     static const char *const piece[] = {" ", "\n", "#", "# x\n", ";", ",", "(", ")", "[", "]", "{", "}", "|>", "-", "..", "=", "if a { b } else { c }",
-                                        "\r\n", "\t", "not ", "# long " "................................................................................\n"};
+                                        "\r\n", "\t", "not ", "# long ", "................................................................................\n"};
     size_t n = strlen(text);
     for (int i = 1 + roll(3); i > 0 && n > 2; i--) {
         const size_t at = (size_t)roll((int)n), len = (size_t)roll(3) == 0 ? (size_t)roll(8) : 0;
