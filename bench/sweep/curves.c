@@ -31,10 +31,11 @@ static double real(const cJSON *o, const char *name)
     return cJSON_IsNumber(v) ? v->valuedouble : NAN;
 }
 
-static double number(const cJSON *o, const char *name) /* 0 if it is not there */
+/* 0 if it is not there.  A wrong number stays within what an int64_t holds. */
+static double number(const cJSON *o, const char *name)
 {
-    const double v = real(o, name);
-    return isfinite(v) ? v : 0;
+    const double v = real(o, name), most = 1e15;
+    return isfinite(v) ? fmax(-most, fmin(most, v)) : 0;
 }
 
 /* ---- records */

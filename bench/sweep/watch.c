@@ -40,9 +40,11 @@ static void read_words(Watch *w, int argc, char **argv)
     }
     for (i++; i < argc; i++)
         ARENA_PUSH(w->arena, w->run, w->n, runlog_new(w->arena, argv[i]));
-    const bool terminal = isatty(STDOUT_FILENO) && !environment(ENV_NO_COLOR);
-    w->color = strcmp(color, "always") == 0 || (strcmp(color, "auto") == 0 && terminal);
-    w->once |= !isatty(STDOUT_FILENO);
+    const char *term = environment(ENV_TERM);
+    const bool terminal = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    const bool colors = terminal && !environment(ENV_NO_COLOR);
+    w->color = strcmp(color, "always") == 0 || (strcmp(color, "auto") == 0 && colors);
+    w->once |= !terminal; /* text cannot be drawn again */
     /* Files of one name, as in a/run.jsonl and b/run.jsonl, are told apart by their paths. */
     for (int k = 0; k < w->n; k++)
         for (int j = 0; j < w->n; j++)

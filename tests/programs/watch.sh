@@ -44,6 +44,8 @@ grep -q "no record of a training yet" "$work/out" && ok || bad "an empty log: $(
 printf '{"event":"start","model":"net"' > half.jsonl
 succeeds "a line that is not complete" "$TENON" watch half.jsonl
 
+TERM=dumb python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$TENON" watch b.jsonl > "$work/out"
+grep -q "epoch 3 of 8" "$work/out" && ! grep -q "$(printf '\033')" "$work/out" && ok || bad "a terminal without controls: $(cat "$work/out")"
 refuses "no log" "tenon watch needs a log" "$TENON" watch
 refuses "a log twice" "a.jsonl is given twice" "$TENON" watch a.jsonl a.jsonl
 refuses "a log that is not there" "cannot read no.jsonl: No such file" "$TENON" watch no.jsonl
@@ -60,6 +62,7 @@ import fcntl, os, pty, re, select, struct, subprocess, sys, termios, time
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ.pop("COLUMNS")
+    os.environ["TERM"] = "xterm"
     os.execv(sys.argv[1], [sys.argv[1], "watch", "grows.jsonl", "--tensorboard", "live"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
 seen = b""
