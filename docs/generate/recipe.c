@@ -55,7 +55,7 @@ void reference_recipe(Page *p)
                           "    h = dense(x, 64) |> relu |> dropout(0.2)\n"
                           "    return dense(h, 10)\n"
                           "}\n"
-                          "train regularised {\n"
+                          "\ntrain regularised {\n"
                           "    data      = synthetic(samples = 6400, classes = 10)\n"
                           "    normalize = per_channel(mean = [0.5], std = [0.25])\n"
                           "    loss      = softmax_cross_entropy(output, label) + 0.001 * l2(output)\n"

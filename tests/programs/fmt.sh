@@ -10,6 +10,18 @@ for op in $("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do "$TENON" op
 succeeds "the style of models/ and of examples" "$TENON" fmt --check "$TENON_ROOT"/models/*.tn "$work"/ops/*.tn
 same "files that would change" "$(wc -c < "$work/out" | tr -d ' ')" 0
 
+# So are the examples of the documents, but one that shows what the language allows.
+awk -v dir="$work/ops" '
+    FNR == 1 { name = FILENAME; gsub("/", "_", name); on = 0 }
+    /^```tenon( |$)/ { on = 1; file = dir "/" name FNR ".tn"; next }
+    /^```/ { on = 0 }
+    on { print > file }' "$TENON_ROOT"/README.md "$TENON_ROOT"/docs/*.md "$TENON_ROOT"/docs/*/*.md
+grep -lE '^ .*; ' "$work"/ops/*.md*.tn > "$work/free"
+same "examples that show what the language allows" "$(wc -l < "$work/free" | tr -d ' ')" 1
+while read -r file; do rm "$file"; done < "$work/free"
+[ "$(ls "$work"/ops/*.md*.tn | wc -l)" -ge 90 ] && ok || bad "the documents have $(ls "$work"/ops/*.md*.tn | wc -l) examples"
+succeeds "the style of documents" "$TENON" fmt --check "$work"/ops/*.md*.tn
+
 odd='model m(x:f32[8]) { return dense(x,4) }   # a comment'
 good='model m(x: f32[8]) { return dense(x, 4) }  # a comment'
 mkdir "$work/m"
