@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LABELS = 9, CHARTS = 2, TALLEST = 12, LOWEST = 4, COLORS = 6, LETTERS = 26 };
+enum { LABELS = 9, CHARTS = 2, TALLEST = 12, LOWEST = 4, COLORS = 6, LETTERS = 26, WIDE = 10 };
 
 Screen screen_of_stdout(bool color)
 {
@@ -80,7 +80,19 @@ static void set_line(Grid *g, int x0, int y0, int x1, int y1, bool dotted, int r
 
 typedef struct Range {
     double low, high;
+    bool log; /* logarithmic: the last epochs of a loss would share one line otherwise */
 } Range;
+
+/* Where v lies: 0 at the low end, 1 at the high end. */
+static double share(const Range *r, double v)
+{
+    return r->log ? log(v / r->low) / log(r->high / r->low) : (v - r->low) / (r->high - r->low);
+}
+
+static double value_at(const Range *r, double part)
+{
+    return r->log ? r->low * pow(r->high / r->low, part) : r->low + (r->high - r->low) * part;
+}
 
 static void widen(Range *r, double v)
 {
@@ -120,8 +132,8 @@ static void draw_curve(Grid *g, const Curve *c, Range x, Range y, int run)
             last_x = -1;
             continue;
         }
-        const int at_x = (int)lround((p->x - x.low) / (x.high - x.low) * width);
-        const int at_y = (int)lround((y.high - p->y) / (y.high - y.low) * height);
+        const int at_x = (int)lround(share(&x, p->x) * width);
+        const int at_y = (int)lround((1 - share(&y, p->y)) * height);
         if (last_x < 0)
             set_point(g, at_x, at_y, run, c->test);
         else
@@ -175,7 +187,7 @@ static bool draws_braille(const Screen *s, int nrun)
 static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const char *name,
                        int rows)
 {
-    Range x = {INFINITY, -INFINITY}, y = x;
+    Range x = {INFINITY, -INFINITY, false}, y = x;
     for (int i = 0; i < n; i++)
         for (int test = 0; test < 2; test++) {
             const Curve *c = curve_of(&run[i], name, test);
@@ -184,6 +196,7 @@ static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const
         }
     if (!settle(&x) || !settle(&y))
         return;
+    y.log = y.low > 0 && y.high / y.low > WIDE;
     const bool braille = draws_braille(s, n);
     Grid g = grid_new(t->arena, s->columns - LABELS - 2, rows, braille);
     for (int test = 0; test < 2; test++)
@@ -192,9 +205,11 @@ static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const
             if (c)
                 draw_curve(&g, c, x, y, i);
         }
-    add_cut(t, s, arena_printf(t->arena, "%*s  %s", LABELS - 2, "", name));
+    add_cut(t, s,
+            arena_printf(t->arena, "%*s  %s%s", LABELS - 2, "", name,
+                         y.log ? ", logarithmic" : ""));
     for (int row = 0; row < rows; row++) {
-        const double value = y.high - (y.high - y.low) * row / (rows - 1);
+        const double value = value_at(&y, 1 - (double)row / (rows - 1));
         const bool labelled = row == 0 || row == rows - 1 || row == rows / 2;
         text_printf(t, "%*s %s", LABELS - 1, labelled ? arena_printf(t->arena, "%.4g", value) : "",
                     s->utf8 ? "│" : "|");

@@ -20,9 +20,11 @@ succeeds "two runs" "$TENON" watch a.jsonl b.jsonl
 grep -qx "b B  b: net, epoch 3 of 8, 50 samples/s, 10 s left" "$work/out" && ok || bad "a run that goes on: $(cat "$work/out")"
 
 # The chart of the loss: from 2 to 0.125 over epochs 1 to 8, the training set above the test set.
-sed -n '/^ *loss$/,/epoch 1/p' "$work/out" > chart
+sed -n '/^ *loss, logarithmic$/,/epoch 1/p' "$work/out" > chart
 same "largest and smallest loss" "$(sed -n '2p;13p' chart | awk '{ print $1 }' | tr '\n' ' ')" "2 0.125 "
-same "the first line of the chart" "$(sed -n 2p chart)" "       2 |b"
+same "the middle of a logarithmic axis" "$(sed -n 8p chart | awk '{ print $1 }')" 0.4408
+grep -q '^ *accuracy$' "$work/out" && ok || bad "the axis of accuracy is not linear: $(grep accuracy "$work/out")"
+same "the first line of the chart" "$(sed -n 2p chart)" "       2 |bb"
 awk 'length > 79 { exit 1 }' "$work/out" && ok || bad "a line is longer than 79: $(awk 'length > 79' "$work/out")"
 grep -q 'A$' <(sed -n 13p chart) && ok || bad "the test loss does not end at the lower right: $(cat chart)"
 for width in 40 200; do
