@@ -13,24 +13,11 @@ enum {
     WIDTH = 120   /* columns of a source line that are printed */
 };
 
-typedef struct Extra {
-    const char *kind, *text;
-} Extra;
-
-typedef struct Message {
-    bool error;
-    Span at;
-    const char *text;
-    Extra *extra; /* notes and helps, in order */
-    int nextra;
-    int serial;
-} Message;
-
 struct Diag {
     Arena *arena;
     DiagColor color;
-    Message **message;
-    Message *last; /* to which notes and helps belong; NULL: it was not stored */
+    DiagMessage **message;
+    DiagMessage *last; /* to which notes and helps belong; NULL: it was not stored */
     int n, errors, dropped;
 };
 
@@ -60,8 +47,8 @@ static void add(Diag *d, bool error, Span at, const char *fmt, va_list ap)
         d->dropped += error;
         return;
     }
-    Message *m = arena_alloc(d->arena, sizeof *m);
-    *m = (Message){.error = error, .at = at, .serial = d->n};
+    DiagMessage *m = arena_alloc(d->arena, sizeof *m);
+    *m = (DiagMessage){.error = error, .at = at, .serial = d->n};
     m->text = arena_vprintf(d->arena, fmt, ap);
     ARENA_PUSH(d->arena, d->message, d->n, m);
     d->last = m;
@@ -85,10 +72,10 @@ void diag_warn(Diag *d, Span at, const char *fmt, ...)
 
 static void attach(Diag *d, const char *kind, const char *fmt, va_list ap)
 {
-    Message *const m = d->last;
+    DiagMessage *const m = d->last;
     if (!m)
         return;
-    const Extra e = {kind, arena_vprintf(d->arena, fmt, ap)};
+    const DiagExtra e = {kind, arena_vprintf(d->arena, fmt, ap)};
     ARENA_PUSH(d->arena, m->extra, m->nextra, e);
 }
 
@@ -111,8 +98,24 @@ void diag_help(Diag *d, const char *fmt, ...)
 void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n)
 {
     const char *near = text_nearest(word, candidate, n);
-    if (near)
-        diag_help(d, "did you mean '%s'?", near);
+    if (!near)
+        return;
+    diag_help(d, "did you mean '%s'?", near);
+    diag_replace(d, word, near);
+}
+
+void diag_replace(Diag *d, const char *was, const char *now)
+{
+    DiagMessage *const m = d->last;
+    if (m)
+        ARENA_PUSH(d->arena, m->repair, m->nrepair, ((DiagRepair){was, now, m->at}));
+}
+
+void diag_append(Diag *d, Span after, const char *now)
+{
+    DiagMessage *const m = d->last;
+    if (m)
+        ARENA_PUSH(d->arena, m->repair, m->nrepair, ((DiagRepair){NULL, now, after}));
 }
 
 /* ---- printing */
@@ -120,7 +123,7 @@ void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n
 /* Messages without a source come last: they concern the run, not a line. */
 static int by_place(const void *x, const void *y)
 {
-    const Message *a = *(Message *const *)x, *b = *(Message *const *)y;
+    const DiagMessage *a = *(DiagMessage *const *)x, *b = *(DiagMessage *const *)y;
     if (!a->at.source != !b->at.source)
         return a->at.source ? -1 : 1;
     if (a->at.source && a->at.source->order != b->at.source->order)
@@ -132,7 +135,7 @@ static int by_place(const void *x, const void *y)
     return a->serial - b->serial;
 }
 
-static bool same(const Message *a, const Message *b)
+static bool same(const DiagMessage *a, const DiagMessage *b)
 {
     return a->at.source == b->at.source && a->at.line == b->at.line && a->at.col == b->at.col &&
            strcmp(a->text, b->text) == 0;
@@ -143,9 +146,26 @@ static bool continues(char c) /* whether c is a byte of a UTF-8 character, but n
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+static void sort(Diag *d)
+{
+    if (d->n)
+        qsort(d->message, (size_t)d->n, sizeof *d->message, by_place);
+}
+
+const DiagMessage *const *diag_list(Diag *d, int *n)
+{
+    const DiagMessage **list = NULL;
+    *n = 0;
+    sort(d);
+    for (int i = 0; i < d->n; i++)
+        if (i == 0 || !same(d->message[i], d->message[i - 1]))
+            ARENA_PUSH(d->arena, list, *n, (const DiagMessage *)d->message[i]);
+    return list;
+}
+
 /* Prints the line of the message, with a caret under the place.  If the line is long, prints only
  * the part around the place. */
-static void print_line(const Message *m, FILE *f, bool color, Arena *a)
+static void print_line(const DiagMessage *m, FILE *f, bool color, Arena *a)
 {
     const char *line = source_line(a, m->at.source, m->at.line);
     const int len = (int)strlen(line);
@@ -170,7 +190,7 @@ static void print_line(const Message *m, FILE *f, bool color, Arena *a)
     fputs(color ? "\033[0m\n" : "\n", f);
 }
 
-static void print(const Message *m, FILE *f, bool color, Arena *a)
+static void print(const DiagMessage *m, FILE *f, bool color, Arena *a)
 {
     const char *kind = m->error ? "error" : "warning";
     const char *tint = !color ? "" : m->error ? "\033[1;31m" : "\033[1;35m";
@@ -200,10 +220,9 @@ void diag_print(Diag *d, FILE *f)
 {
     const bool color = colored(d, f);
     int shown = 0, more = d->dropped;
-    if (d->n)
-        qsort(d->message, (size_t)d->n, sizeof *d->message, by_place);
+    sort(d);
     for (int i = 0; i < d->n; i++) {
-        const Message *m = d->message[i];
+        const DiagMessage *m = d->message[i];
         if (i > 0 && same(m, d->message[i - 1]))
             continue;
         if (m->error && shown == SHOWN) {

@@ -29,9 +29,35 @@ void diag_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3
  * candidate is near. */
 void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n);
 
+/* Attaches a repair to the last error or warning: the underlined text `was` becomes `now`. */
+void diag_replace(Diag *d, const char *was, const char *now);
+/* Attaches a repair: the line `now` is added after the text at `after`. */
+void diag_append(Diag *d, Span after, const char *now);
+
 int diag_errors(const Diag *d); /* number of errors so far */
 /* Prints all messages in source order (file order, line, column), and identical messages once.
  * After 100 errors, one line gives the number of the others.  Clears the list. */
 void diag_print(Diag *d, FILE *f);
+
+/* A message as data, for an editor. */
+typedef struct DiagExtra {
+    const char *kind, *text; /* "note" or "help" */
+} DiagExtra;
+typedef struct DiagRepair {
+    const char *was, *now; /* was NULL: `now` is a new line after `at` */
+    Span at;
+} DiagRepair;
+typedef struct DiagMessage {
+    bool error;
+    Span at;
+    const char *text;
+    DiagExtra *extra; /* notes and helps, in order */
+    int nextra;
+    DiagRepair *repair;
+    int nrepair;
+    int serial;
+} DiagMessage;
+/* All messages in source order, identical messages once.  They stay in the list of d. */
+const DiagMessage *const *diag_list(Diag *d, int *n);
 
 #endif

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The absolute path without links, so that two paths to one file compare equal. */
-static const char *canonical(Arena *a, const char *name)
+const char *source_canonical(Arena *a, const char *name)
 {
     char path[PATH_MAX];
     return arena_strdup(a, realpath(name, path) ? path : name);
@@ -73,7 +72,7 @@ const Source *source_read(Arena *a, const char *name, const char **why)
     } else {
         Source *s = arena_alloc(a, sizeof *s);
         s->name = arena_strdup(a, name);
-        s->path = canonical(a, name);
+        s->path = source_canonical(a, name);
         *why = NULL;
         if (!read_all(a, f, s, S_ISREG(st.st_mode) ? (size_t)st.st_size : 0))
             *why = arena_printf(a, "it has more than %d bytes", SOURCE_MAX);
@@ -97,6 +96,27 @@ const Source *source_read_stdin(Arena *a, const char *name, const char **why)
     else if (ferror(stdin))
         *why = arena_strdup(a, strerror(errno));
     return *why ? NULL : s;
+}
+
+const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,
+                          const char **why)
+{
+    const char *path = source_canonical(a, name);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(unsaved[i].path, path) != 0)
+            continue;
+        if (unsaved[i].len > SOURCE_MAX) {
+            *why = arena_printf(a, "it has more than %d bytes", SOURCE_MAX);
+            return NULL;
+        }
+        Source *s = arena_alloc(a, sizeof *s);
+        s->name = arena_strdup(a, name);
+        s->path = path;
+        s->text = arena_strndup(a, unsaved[i].text, unsaved[i].len);
+        s->len = unsaved[i].len;
+        return s;
+    }
+    return source_read(a, name, why);
 }
 
 const char *source_base(const Source *s)

@@ -25,6 +25,19 @@ typedef struct Span {
 const Source *source_read(Arena *a, const char *name, const char **why);
 /* The same for standard input; messages call it `name`. */
 const Source *source_read_stdin(Arena *a, const char *name, const char **why);
+
+/* The unsaved text of an editor for the file `path`, which is canonical (source_canonical). */
+typedef struct Unsaved {
+    const char *path, *text;
+    size_t len;
+} Unsaved;
+/* The same, but a text of the list `unsaved` counts instead of its file, which need not exist. */
+const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,
+                          const char **why);
+/* The absolute path without links, so that two paths to one file compare equal; `name` itself if
+ * there is no such file. */
+const char *source_canonical(Arena *a, const char *name);
+
 Span span_join(Span a, Span b); /* from the start of a to the end of b */
 
 /* "lenet.tn" of "models/lenet.tn". */

@@ -229,6 +229,8 @@ Value lower_eval(Lower *l, Expr *e)
     if (!lower_step(l, e->span, 1) || !lower_enter(l, e->span))
         return value_poison();
     const Value v = eval(l, e);
+    if (e->kind > EX_STRING && e->kind != EX_CALL)
+        lower_trace(l, e, v, 0);
     l->depth--;
     return v;
 }

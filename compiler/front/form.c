@@ -238,9 +238,12 @@ const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void
         diag_error(u->diag, at, "there is no %s '%s'", what, word);
     else
         diag_error(u->diag, at, "a word such as %s is expected here", name[0]);
-    if (!word && e->kind == EX_STRING && text_nearest(e->s, name, n))
-        diag_help(u->diag, "write it without quotes: %s", text_nearest(e->s, name, n));
-    else
+    const char *bare = !word && e->kind == EX_STRING ? text_nearest(e->s, name, n) : NULL;
+    if (bare) {
+        diag_help(u->diag, "write it without quotes: %s", bare);
+        diag_replace(u->diag, arena_printf(u->arena, "\"%s\"", e->s), bare);
+    } else {
         suggest(u->diag, word ? word : "", name, n, "the choices");
+    }
     return NULL;
 }

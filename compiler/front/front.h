@@ -13,8 +13,11 @@ typedef struct FrontOptions {
     const char *model;
     const KeyValue *set;
     int nset;
-    int64_t batch, shards; /* 0 = the recipe's */
-    const char *dtype;     /* NULL = the recipe's */
+    int64_t batch, shards;  /* 0 = the recipe's */
+    const char *dtype;      /* NULL = the recipe's */
+    const Unsaved *unsaved; /* texts that count instead of their files */
+    int nunsaved;
+    struct Trace *trace; /* gets the values of expressions (trace.h); NULL: none */
 } FrontOptions;
 
 typedef struct Front {
@@ -25,10 +28,11 @@ typedef struct Front {
     /* the network for one token of a text at a time, made by pass_token; may be NULL */
     Graph *token;
     Recipe recipe;
+    const struct Unit *unit; /* the tree (sem.h), also after errors; NULL: the file has no text */
 } Front;
 
-/* Reports all errors of the file in one run.  Returns false after errors; then `out` is not
- * usable. */
+/* Reports all errors of the file in one run.  Returns false after errors; then only
+ * out->source and out->unit are usable. */
 bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out);
 
 #endif

@@ -318,14 +318,9 @@ static Value not_callable(Lower *l, Expr *e, Value f)
 
 /* A variable with a layer is called before an op of the same name; an op is called before any other
  * variable. */
-Value lower_call(Lower *l, Expr *e)
+static Value call_of(Lower *l, Expr *e, const Value *v)
 {
-    Value *v = arena_alloc(l->arena, (size_t)(e->args.n ? e->args.n : 1) * sizeof *v);
     FrontCall c = {.e = e, .v = v};
-    for (int i = 0; i < e->args.n; i++)
-        v[i] = lower_eval(l, e->args.v[i].value);
-    if (l->stop)
-        return value_poison();
     const Var *var = l->scope && e->a->kind == EX_NAME ? map_get(&l->scope->vars, e->a->s) : NULL;
     const bool known = e->a->kind == EX_NAME && callee_find(l->u, e->a->s, &c.callee);
     if (e->a->kind != EX_NAME || (var && (var->v.kind == V_LAYER || !known))) {
@@ -349,4 +344,17 @@ Value lower_call(Lower *l, Expr *e)
         return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
                           e->a->s);
     return call_named(l, &c);
+}
+
+Value lower_call(Lower *l, Expr *e)
+{
+    Value *v = arena_alloc(l->arena, (size_t)(e->args.n ? e->args.n : 1) * sizeof *v);
+    for (int i = 0; i < e->args.n; i++)
+        v[i] = lower_eval(l, e->args.v[i].value);
+    if (l->stop)
+        return value_poison();
+    const int first = l->g ? l->g->next_id : 0;
+    const Value result = call_of(l, e, v);
+    lower_trace(l, e, result, first);
+    return result;
 }

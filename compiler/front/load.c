@@ -19,6 +19,7 @@ typedef struct Chain {
 
 typedef struct Loader {
     Unit *u;
+    const FrontOptions *options;
     Map loaded; /* by canonical path: Source * */
     int files;
 } Loader;
@@ -52,7 +53,8 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
 {
     Unit *u = l->u;
     const char *why, *name = beside(u->arena, chain->source, decl->name);
-    Source *s = (Source *)source_read(u->arena, name, &why);
+    Source *s =
+        (Source *)source_open(u->arena, name, l->options->unsaved, l->options->nunsaved, &why);
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the path is relative to the importing file: %s", name);
@@ -75,6 +77,7 @@ static void load(Loader *l, const Source *s, const Chain *up)
     Unit *u = l->u;
     const Chain here = {up, s};
     map_set(&l->loaded, s->path, (void *)s);
+    ARENA_PUSH(u->arena, u->file, u->nfile, s);
     const Decls own = parse_file(u->arena, u->diag, s);
     u->decls.broken |= own.broken;
     for (int i = 0; i < own.n; i++)
@@ -85,11 +88,11 @@ static void load(Loader *l, const Source *s, const Chain *up)
             ARENA_PUSH(u->arena, u->decls.v, u->decls.n, own.v[i]);
 }
 
-static bool read_files(Unit *u, const char *file)
+static bool read_files(Unit *u, const char *file, const FrontOptions *o)
 {
     const char *why;
-    Loader l = {.u = u, .loaded = map_new(u->arena)};
-    u->source = source_read(u->arena, file, &why);
+    Loader l = {.u = u, .options = o, .loaded = map_new(u->arena)};
+    u->source = source_open(u->arena, file, o->unsaved, o->nunsaved, &why);
     if (!u->source) {
         diag_error(u->diag, (Span){0}, "cannot read %s: %s", file, why);
         return false;
@@ -230,14 +233,17 @@ static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 
 bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out)
 {
-    Unit u = {.arena = a, .diag = d};
-    const FrontOptions none = {0};
+    static const FrontOptions none = {0};
+    Unit *u = arena_alloc(a, sizeof *u);
     const int before = diag_errors(d);
+    o = o ? o : &none;
+    *u = (Unit){.arena = a, .diag = d, .trace = o->trace};
     *out = (Front){0};
-    if (read_files(&u, file)) {
-        out->source = u.source;
-        sem_check(&u);
-        lower_all(&u, o ? o : &none, out);
+    if (read_files(u, file, o)) {
+        out->source = u->source;
+        out->unit = u;
+        sem_check(u);
+        lower_all(u, o, out);
     }
     return diag_errors(d) == before;
 }

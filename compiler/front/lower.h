@@ -88,6 +88,8 @@ Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
 bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spent */
 /* Adds a level to l->depth; reports, and returns false, if the evaluation is too deep. */
 bool lower_enter(Lower *l, Span at);
+/* Records the value of e.  The nodes from the id `first` on were made by e itself. */
+void lower_trace(Lower *l, const Expr *e, Value v, int first);
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
 /* a new variable, in scope until lower_leave */

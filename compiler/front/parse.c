@@ -6,6 +6,7 @@
  * reports it and closes it: a missing brace causes one error, not one for every later line.
  */
 #include "front/parse.h"
+#include "front/tokens.h"
 #include "parser.h"
 #include <string.h>
 
@@ -307,4 +308,48 @@ bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out)
     parse(&p);
     *out = p.setting;
     return diag_errors(d) == before && out->key;
+}
+
+/* ---- tokens without a tree */
+
+static Token token_of(const Source *s, int token, const YYSTYPE *value, Span at, const char *text)
+{
+    Token t = {.at = at};
+    if (token == NAME || is_reserved(token)) {
+        t.kind = token == NAME ? TOKEN_NAME : TOKEN_RESERVED;
+        t.text = value->s;
+    } else if (token == STRING || (token == BAD_VALUE && *text == '"')) {
+        t.kind = TOKEN_STRING;
+    } else if (token == INT || token == FLOAT || token == BAD_VALUE) {
+        t.kind = TOKEN_VALUE;
+    } else if (token == NEWLINE) {
+        t.kind = TOKEN_NEWLINE;
+        t.at = (Span){s, at.line, at.col, at.line, at.col};
+    } else {
+        t.kind = TOKEN_MARK;
+        t.mark = *text;
+        t.single = at.end_col - at.col == 1;
+    }
+    return t;
+}
+
+const Token *tokens_read(Arena *a, const Source *s, int *n)
+{
+    Parser p = {.arena = a, .diag = diag_new(a, DIAG_NEVER), .source = s, .line = 1, .col = 1};
+    Token *list = NULL;
+    YYSTYPE value;
+    Span at;
+    int token, line = 1;
+    const char *begin = s->text; /* of the line */
+    *n = 0;
+    if (has_nul(&p) || lex_lex_init_extra(&p, &p.scanner) != 0)
+        return NULL;
+    lex__scan_bytes(s->text, (int)s->len, p.scanner);
+    while ((token = lex_lex(&value, &at, p.scanner))) {
+        for (; line < at.line; line++)
+            begin = strchr(begin, '\n') + 1;
+        ARENA_PUSH(a, list, *n, token_of(s, token, &value, at, begin + at.col - 1));
+    }
+    lex_lex_destroy(p.scanner);
+    return list;
 }

@@ -1,6 +1,7 @@
 /* scope.c -- the state while a model runs at compile time: budget, variables, names of layers. */
 #include "base/text.h"
 #include "front/lower.h"
+#include "front/trace.h"
 #include <string.h>
 
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
@@ -46,6 +47,14 @@ bool lower_enter(Lower *l, Span at)
                text_commas(l->arena, DEPTH_EVAL));
     diag_help(l->diag, "give parts of long expressions a name: h = ...");
     return false;
+}
+
+void lower_trace(Lower *l, const Expr *e, Value v, int first)
+{
+    Trace *t = l->u->trace;
+    if (!t || !l->g || !l->g->training || v.kind == V_POISON || t->n == TRACE_MOST)
+        return;
+    ARENA_PUSH(l->arena, t->v, t->n, ((Traced){e, v, l->g, first, l->g->next_id}));
 }
 
 /* ---- variables */

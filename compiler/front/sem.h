@@ -16,6 +16,9 @@ typedef struct Unit { /* a model file and everything it imports */
     Decls decls;          /* all of them, imports first */
     Map functions;        /* models, blocks and ops by name: Decl * */
     Map trains;           /* train blocks by the name of their model: Decl * */
+    const Source **file;  /* the file and its imports, in the order of Source.order */
+    int nfile;
+    struct Trace *trace; /* NULL: values are not recorded */
 } Unit;
 
 /* Functions of numbers that the compiler computes. */

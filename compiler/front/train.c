@@ -440,6 +440,9 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
             diag_error(u->diag, train->name_span, "the train block of '%s' has no '%s'",
                        train->name, train_key_table[k].name);
             diag_help(u->diag, "add a line such as: %s", train_key_table[k].example);
+            if (train->entries.n)
+                diag_append(u->diag, train->entries.v[train->entries.n - 1].value->span,
+                            train_key_table[k].example);
         }
     for (int k = 0; k < KEYS; k++)
         if (given[k] && strcmp(train_key_table[k].name, "shards") == 0)
