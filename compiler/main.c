@@ -6,25 +6,9 @@
  *           step -> calls -> launches -> CUDA    (cuda/target.c)
  *   tool    C or CUDA -> executable              tool/
  */
-#include "ir/target.h"
 #include "tool/process.h"
 #include "tool/stack.h"
 #include "tool/tool.h"
-
-/* Runs the passes over each graph.  The graph of evaluation and the graph of one token at a time
- * read the parameters at the offsets that the training graph has planned. */
-static bool plan(Front *f, const Options *o, Diag *d)
-{
-    if (!f->train)
-        return true;
-    if (!pass_run_all(f->train, o, d))
-        return false;
-    f->token = target_of(o).generates ? pass_token(f->test) : NULL;
-    f->test->peer = f->train;
-    if (f->token)
-        f->token->peer = f->train;
-    return pass_run_all(f->test, o, d) && (!f->token || pass_run_all(f->token, o, d));
-}
 
 static bool compile(Arena *a, Command *c, Diag *d)
 {
@@ -33,7 +17,7 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return false;
     if (c->kind == COMMAND_CHECK)
         return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
-    if (!tool_begin(c, &f, d) || !plan(&f, &c->options, d) || !tool_targets(c, &f, d))
+    if (!tool_begin(c, &f, d) || !tool_plan(&f, &c->options, d) || !tool_targets(c, &f, d))
         return false;
     switch (c->kind) {
     case COMMAND_SHOW:

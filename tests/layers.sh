@@ -4,7 +4,7 @@
 # emitter that asks which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
 # row in the table of headers (compiler/cpu/unit.c), and on an elementwise operation that two tests do not have.
 #
-#   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- main.c   read "is included by"
+#   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- {lsp, main.c}   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
 # compiler/ and runtime/ share one header, runtime/constants.h; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 passed=0 failed=0
-declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [cpu]=4 [cuda]=4 [tool]=5 [main.c]=6)
+declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [cpu]=4 [cuda]=4 [tool]=5 [lsp]=6 [main.c]=6)
 declare -A rank=([constants.h]=0 [rt.h]=1 [cpu]=2 [base]=2 [files]=3 [comm]=4 [data]=4 [measure]=4 [options]=5 [device]=5 [step]=6 [cuda]=6
                  [train]=7 [commands]=8 [main.c]=9)
 
@@ -82,6 +82,9 @@ declare -A reads=(
     [compiler/ops/rule.c]=2 [compiler/ops/elementwise.c]=5 [compiler/scripts/template.c]=6 [compiler/scripts/words.c]=6
     # any text: quotes, sizes, indents; Text itself
     [compiler/base/quote.c]=1 [compiler/base/text.c]=6
+    # open documents, messages of an editor, and addresses of files; links in texts of the manual (words.c)
+    [compiler/lsp/context.c]=2 [compiler/lsp/diagnose.c]=8 [compiler/lsp/document.c]=2 [compiler/lsp/json.c]=1 [compiler/lsp/place.c]=5
+    [compiler/lsp/wire.c]=1 [compiler/lsp/words.c]=2
     # names of layers and blocks
     [compiler/scripts/network.c]=11)
 scans='(^|[^_[:alnum:]])(strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec)[[:space:]]*[(]'

@@ -74,8 +74,9 @@ typedef struct Arms {
 
 struct Expr {
     ExprKind kind;
-    bool bad;  /* an error here is already reported: the value is poison */
-    int depth; /* 1 for a leaf */
+    bool bad;   /* an error here is already reported: the value is poison */
+    int depth;  /* 1 for a leaf */
+    int traced; /* 1 + the index of its last value in the trace (trace.h); 0: none */
     Span span;
     union {
         int64_t i;     /* INT, BOOL */

@@ -106,6 +106,16 @@ static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
     return value_poison();
 }
 
+static const char *const query_names[] = {"channels", "height", "width", "time",
+                                          "features", "rank",   "count", "shape"};
+enum { QUERY_NAMES = sizeof query_names / sizeof *query_names };
+
+const char *const *lower_queries(int *n)
+{
+    *n = QUERY_NAMES;
+    return query_names;
+}
+
 /* The value of x.channels and the like.  A dimension is found by its letter; if the dimensions have
  * no letters, by its position. */
 static Value eval_field(Lower *l, Expr *e)
@@ -118,9 +128,7 @@ static Value eval_field(Lower *l, Expr *e)
         {"channels", 'C', 3, 0}, {"height", 'H', 3, 1},   {"width", 'W', 3, 2},
         {"time", 'T', 2, 0},     {"features", 'F', 1, 0},
     };
-    static const char *const all[] = {"channels", "height", "width", "time",
-                                      "features", "rank",   "count", "shape"};
-    enum { QUERIES = sizeof query / sizeof *query, ALL = sizeof all / sizeof *all };
+    enum { QUERIES = sizeof query / sizeof *query };
     const Value a = lower_eval(l, e->a);
     Span at = e->span;
     at.line = at.end_line;
@@ -153,7 +161,7 @@ static Value eval_field(Lower *l, Expr *e)
         return value_poison();
     }
     lower_fail(l, e, at, "a tensor has no '%s'", e->field);
-    suggest(l->diag, e->field, all, ALL, "the queries");
+    suggest(l->diag, e->field, query_names, QUERY_NAMES, "the queries");
     return value_poison();
 }
 

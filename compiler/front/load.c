@@ -55,6 +55,8 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     const char *why, *name = beside(u->arena, chain->source, decl->name);
     Source *s =
         (Source *)source_open(u->arena, name, l->options->unsaved, l->options->nunsaved, &why);
+    const Source *known = s ? map_get(&l->loaded, s->path) : NULL;
+    ARENA_PUSH(u->arena, u->import, u->nimport, ((Import){decl, known ? known : s}));
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the path is relative to the importing file: %s", name);

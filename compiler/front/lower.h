@@ -89,7 +89,7 @@ bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spe
 /* Adds a level to l->depth; reports, and returns false, if the evaluation is too deep. */
 bool lower_enter(Lower *l, Span at);
 /* Records the value of e.  The nodes from the id `first` on were made by e itself. */
-void lower_trace(Lower *l, const Expr *e, Value v, int first);
+void lower_trace(Lower *l, Expr *e, Value v, int first);
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
 /* a new variable, in scope until lower_leave */
@@ -115,7 +115,8 @@ Value lower_zeros(Lower *l, Expr *e, const Value *v); /* zeros(128): a tensor */
 /* ---- eval.c */
 
 Value lower_eval(Lower *l, Expr *e);
-int lower_condition(Lower *l, Expr *e); /* 1, 0, or -1 for poison */
+const char *const *lower_queries(int *n); /* the names after the dot of a tensor: x.channels */
+int lower_condition(Lower *l, Expr *e);   /* 1, 0, or -1 for poison */
 
 /* ---- invoke.c, number.c, node.c */
 

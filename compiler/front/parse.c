@@ -312,6 +312,23 @@ bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out)
 
 /* ---- tokens without a tree */
 
+bool token_is(const Token *t, char mark)
+{
+    return t && t->kind == TOKEN_MARK && t->single && t->mark == mark;
+}
+
+bool token_reserved(const Token *t, const char *word)
+{
+    return t && t->kind == TOKEN_RESERVED && strcmp(t->text, word) == 0;
+}
+
+int token_nests(const Token *t)
+{
+    if (token_is(t, '(') || token_is(t, '[') || token_is(t, '{'))
+        return 1;
+    return token_is(t, ')') || token_is(t, ']') || token_is(t, '}') ? -1 : 0;
+}
+
 static Token token_of(const Source *s, int token, const YYSTYPE *value, Span at, const char *text)
 {
     Token t = {.at = at};

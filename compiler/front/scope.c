@@ -49,12 +49,13 @@ bool lower_enter(Lower *l, Span at)
     return false;
 }
 
-void lower_trace(Lower *l, const Expr *e, Value v, int first)
+void lower_trace(Lower *l, Expr *e, Value v, int first)
 {
     Trace *t = l->u->trace;
     if (!t || !l->g || !l->g->training || v.kind == V_POISON || t->n == TRACE_MOST)
         return;
-    ARENA_PUSH(l->arena, t->v, t->n, ((Traced){e, v, l->g, first, l->g->next_id}));
+    ARENA_PUSH(l->arena, t->v, t->n, ((Traced){v, e->traced, l->g, first, l->g->next_id}));
+    e->traced = t->n;
 }
 
 /* ---- variables */

@@ -9,6 +9,11 @@
 #include "front/ast.h"
 #include "ops/op.h"
 
+typedef struct Import {
+    const Decl *decl;
+    const Source *to; /* NULL: it cannot be read */
+} Import;
+
 typedef struct Unit { /* a model file and everything it imports */
     Arena *arena;
     Diag *diag;
@@ -18,6 +23,8 @@ typedef struct Unit { /* a model file and everything it imports */
     Map trains;           /* train blocks by the name of their model: Decl * */
     const Source **file;  /* the file and its imports, in the order of Source.order */
     int nfile;
+    Import *import; /* every import of every file */
+    int nimport;
     struct Trace *trace; /* NULL: values are not recorded */
 } Unit;
 

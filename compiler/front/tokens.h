@@ -20,6 +20,11 @@ typedef struct Token {
     Span at;
 } Token;
 
+/* Whether t is this bracket or operator of one character, or this reserved word; t may be NULL. */
+bool token_is(const Token *t, char mark);
+bool token_reserved(const Token *t, const char *word);
+int token_nests(const Token *t); /* 1: it opens a bracket; -1: it closes one; else 0 */
+
 /* All tokens in order, without comments.  A text with a NUL byte has none. */
 const Token *tokens_read(Arena *a, const Source *s, int *n);
 

@@ -8,8 +8,8 @@
 #include "front/value.h"
 
 typedef struct Traced {
-    const Expr *e;
     Value v;
+    int before; /* like Expr.traced: the value that the expression had before */
     const Graph *graph;
     int first, end; /* ids of the nodes that a call made, without those of its arguments */
 } Traced;

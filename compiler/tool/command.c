@@ -344,8 +344,9 @@ static bool read_word(Reader *r)
 {
     Command *c = r->command;
     const char *word = r->argv[r->at++];
-    if (c->kind == COMMAND_CACHE) {
-        diag_error(r->diag, nowhere, "tenon cache takes options only, not '%s'", word);
+    if (c->kind == COMMAND_CACHE || c->kind == COMMAND_LSP) {
+        diag_error(r->diag, nowhere, "tenon %s takes options only, not '%s'",
+                   command_row(c->kind)->name, word);
         diag_help(r->diag, "%s", command_row(c->kind)->usage);
         return false;
     }

@@ -18,6 +18,7 @@ enum {
     NEW = 1 << COMMAND_NEW,
     COMPLETION = 1 << COMMAND_COMPLETION,
     WATCH = 1 << COMMAND_WATCH,
+    LSP = 1 << COMMAND_LSP,
     MAKE = BUILD | EMIT | RUN,   /* commands that make a program */
     MODEL = CHECK | SHOW | MAKE, /* commands that read a model file */
     ALL = MODEL | OPS | CACHE | FMT | NEW | COMPLETION | WATCH
@@ -110,6 +111,10 @@ const CommandRow command_table[] = {
      "$fpath, fish from ~/.config/fish/completions/tenon.fish.",
      "tenon completion bash > tenon.bash\n"
      "tenon completion fish > tenon.fish\n"},
+    {"lsp", COMMAND_LSP, "tenon lsp", "start the language server, for editors",
+     "Speaks the Language Server Protocol over standard input and output. An editor starts it: "
+     "messages while you type, shapes at the end of lines, the manual and prices under the cursor.",
+     "tenon lsp\n"},
     {"cache", COMMAND_CACHE, "tenon cache [--clear] [--limit SIZE]",
      "print the contents of the cache of builds",
      "Prints the cache directory, the number and size of its entries, and how often they were "
@@ -228,7 +233,7 @@ const OptionRow option_table[] = {
      "longest time are removed first"},
     {"--color", "auto|always|never", OPTION_WORD, 0, ALL, false, "auto",
      "colours in messages, and in the charts of watch. auto: on a terminal"},
-    {"--help", NULL, OPTION_HELP, 0, ALL, false, NULL, "print this text"},
+    {"--help", NULL, OPTION_HELP, 0, ALL | LSP, false, NULL, "print this text"},
     {0}};
 #undef AT
 /* clang-format on */

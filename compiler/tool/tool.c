@@ -9,6 +9,7 @@
 #include "tool/build.h"
 #include "tool/cache.h"
 #include "tool/completion.h"
+#include "tool/editor.h"
 #include "tool/file.h"
 #include "tool/fmt.h"
 #include "tool/manual.h"
@@ -49,6 +50,8 @@ bool tool_answer(const Command *c, Diag *d)
         return bench_watch(c, d);
     if (c->kind == COMMAND_SWEEP || c->kind == COMMAND_RESULTS)
         return bench_start(c, d);
+    if (c->kind == COMMAND_LSP)
+        return editor_start(c, d);
     if (c->kind == COMMAND_VERSION)
         puts(TENON_NAME);
     else
@@ -171,6 +174,23 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     if (f->train) /* before the passes change the graph */
         c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
     return choose_machine(c, f, d);
+}
+
+/* ---- the passes */
+
+/* The graph of evaluation and the graph of one token at a time read the parameters at the offsets
+ * that the training graph has planned. */
+bool tool_plan(Front *f, const Options *o, Diag *d)
+{
+    if (!f->train)
+        return true;
+    if (!pass_run_all(f->train, o, d))
+        return false;
+    f->token = target_of(o).generates ? pass_token(f->test) : NULL;
+    f->test->peer = f->train;
+    if (f->token)
+        f->token->peer = f->train;
+    return pass_run_all(f->test, o, d) && (!f->token || pass_run_all(f->token, o, d));
 }
 
 /* ---- after the passes */

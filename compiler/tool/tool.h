@@ -8,6 +8,8 @@
 bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
 /* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
+/* Runs the passes over each graph. */
+bool tool_plan(Front *f, const Options *o, Diag *d);
 /* After the passes: reports what the target cannot do; prints --dump=calls. */
 bool tool_targets(const Command *c, const Front *f, Diag *d);
 bool tool_show(const Command *c, const Front *f, Diag *d);  /* tables of the planned step */

@@ -200,6 +200,7 @@ static bool manual_of(const char *dir, const CommandRow *c)
     page_section(&p, "Exit status");
     page_paragraph(&p, "%s", c->kind == COMMAND_RUN     ? "That of the program; 1 when it could not be built."
                              : c->kind == COMMAND_SWEEP ? "0: done. 1: an error, or failed runs. 75: stopped on request."
+                             : c->kind == COMMAND_LSP   ? "0: the client ended the server as the protocol says. 1: otherwise."
                                                         : exits);
     page_section(&p, "Examples");
     page_code(&p, "sh", c->example);

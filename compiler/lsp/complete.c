@@ -1,0 +1,400 @@
+/* complete.c -- completion and signature help. */
+#include "base/text.h"
+#include "front/lower.h"
+#include "lsp/context.h"
+#include "lsp/server.h"
+#include "lsp/words.h"
+#include "tool/manual.h"
+#include <math.h>
+#include <string.h>
+
+/* The numbers of the protocol for kinds of completions. */
+enum {
+    ITEM_FUNCTION = 3,
+    ITEM_FIELD = 5,
+    ITEM_VARIABLE = 6,
+    ITEM_CLASS = 7,
+    ITEM_PROPERTY = 10,
+    ITEM_VALUE = 12,
+    ITEM_KEYWORD = 14,
+    ITEM_OPERATOR = 24
+};
+
+typedef struct Choices {
+    Server *s;
+    const Analysis *a;
+    const Context *c;
+    const Unit *unit; /* of the text, or of the last good one */
+    cJSON *list;
+    const cJSON *range; /* of the word that a completion replaces */
+} Choices;
+
+/* insert NULL: the label. */
+static void add_item(Choices *m, const char *label, int kind, const char *detail, const char *about,
+                     const char *insert)
+{
+    cJSON *o = cJSON_CreateObject(), *edit = cJSON_CreateObject();
+    json_add_text(m->s->arena, o, "label", label);
+    cJSON_AddNumberToObject(o, "kind", kind);
+    if (detail)
+        json_add_text(m->s->arena, o, "detail", detail);
+    if (about)
+        json_add_text(m->s->arena, o, "documentation", about);
+    cJSON_AddItemToObject(edit, "range", cJSON_Duplicate(m->range, true));
+    json_add_text(m->s->arena, edit, "newText", insert ? insert : label);
+    cJSON_AddItemToObject(o, "textEdit", edit);
+    cJSON_AddItemToArray(m->list, o);
+}
+
+static void add_words(Choices *m, const char *const *word, int kind)
+{
+    for (; *word; word++)
+        add_item(m, *word, kind, NULL, NULL, NULL);
+}
+
+/* ---- values of the language */
+
+static void add_ops(Choices *m)
+{
+    for (int i = 0; i < op_count(); i++) {
+        const Op *op = op_at(i);
+        if (!(op->flags & OP_HIDDEN))
+            add_item(m, op->name, ITEM_FUNCTION, manual_signature(m->s->arena, op, 1000), op->brief,
+                     NULL);
+    }
+}
+
+static void add_declared(Choices *m, bool models)
+{
+    int n = 0;
+    const char **name = m->unit ? map_keys(&m->unit->functions, &n) : NULL;
+    for (int i = 0; i < n; i++) {
+        const Decl *d = map_get(&m->unit->functions, name[i]);
+        if ((d->kind == DECL_MODEL) == models)
+            add_item(m, d->name, models ? ITEM_CLASS : ITEM_FUNCTION,
+                     words_declaration(m->s->arena, d), words_comment(m->s->arena, d), NULL);
+    }
+}
+
+static void add_names(Choices *m)
+{
+    int n;
+    const char **name = map_keys(&m->c->names, &n);
+    for (int i = 0; i < n; i++)
+        add_item(m, name[i], ITEM_VARIABLE, NULL, NULL, NULL);
+}
+
+static void add_value(Choices *m)
+{
+    static const char *const numbers[] = {"len",  "int", "float", "min",   "max", "abs",
+                                          "sqrt", "exp", "log",   "zeros", NULL};
+    static const char *const words[] = {"if", "not", "true", "false", NULL};
+    add_names(m);
+    add_declared(m, false);
+    add_ops(m);
+    for (int i = 0; numbers[i]; i++)
+        if (!op_find(numbers[i]))
+            add_item(m, numbers[i], ITEM_FUNCTION, "a function of numbers", NULL, NULL);
+    add_words(m, words, ITEM_KEYWORD);
+}
+
+static void add_query(Choices *m)
+{
+    int n;
+    const char *const *word = lower_queries(&n);
+    for (int i = 0; i < n; i++)
+        add_item(m, word[i], ITEM_FIELD, NULL, NULL, NULL);
+}
+
+/* ---- arguments */
+
+static bool given(const Frame *f, const char *name)
+{
+    for (int i = 0; i < f->ngiven; i++)
+        if (strcmp(f->given[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void add_argument(Choices *m, const Frame *f, const char *name, const char *detail,
+                         const char *about)
+{
+    if (!given(f, name))
+        add_item(m, name, ITEM_PROPERTY, detail, about, arena_printf(m->s->arena, "%s = ", name));
+}
+
+/* The words that an argument can have, such as "same". */
+static void add_argument_values(Choices *m, const OpArg *g)
+{
+    static const char *const flags[] = {"true", "false", NULL};
+    static const char *const pads[] = {"\"same\"", "\"valid\"", NULL};
+    if (g->type == ARG_BOOL)
+        add_words(m, flags, ITEM_VALUE);
+    else if (g->type == ARG_PAD)
+        add_words(m, pads, ITEM_VALUE);
+    else if (g->type == ARG_STRING && g->fallback && strcmp(g->fallback, "none") != 0)
+        add_item(m, arena_printf(m->s->arena, "\"%s\"", g->fallback), ITEM_VALUE, NULL, g->about,
+                 NULL);
+    add_value(m);
+}
+
+static bool find_callee(const Choices *m, const char *name, Callee *c)
+{
+    *c = (Callee){0};
+    if (m->unit)
+        return callee_find(m->unit, name, c);
+    c->op = op_find(name);
+    return c->op && !(c->op->flags & OP_HIDDEN);
+}
+
+static void add_call(Choices *m, const Frame *f)
+{
+    Callee c;
+    const bool known = find_callee(m, f->callee, &c);
+    for (const OpArg *g = known && c.op ? c.op->arg : NULL; g && g < c.op->arg + OP_ARGS && g->name;
+         g++)
+        if (f->key && strcmp(f->key, g->name) == 0) {
+            add_argument_values(m, g);
+            return;
+        }
+    for (const OpArg *g = known && c.op && !f->key ? c.op->arg : NULL;
+         g && g < c.op->arg + OP_ARGS && g->name; g++)
+        if (g->type != ARG_TENSOR && g->type != ARG_TENSORS)
+            add_argument(m, f, g->name, words_argument(m->s->arena, g), g->about);
+    for (int i = 0; known && c.decl && !f->key && i < c.decl->params.n; i++) {
+        const ParamDecl *p = &c.decl->params.v[i];
+        if (p->type != TYPE_TENSOR)
+            add_argument(m, f, p->name, words_param(m->s->arena, p), NULL);
+    }
+    add_value(m);
+}
+
+/* ---- train blocks */
+
+static const TrainKey *find_key(const char *name)
+{
+    const TrainKey *k = train_key_table;
+    while (k->name && strcmp(k->name, name) != 0)
+        k++;
+    return k->name ? k : NULL;
+}
+
+static const Form *find_form(const TrainKey *k, const char *name)
+{
+    const Form *f = k ? k->forms : NULL;
+    while (f && f->name && strcmp(f->name, name) != 0)
+        f++;
+    return f && f->name ? f : NULL;
+}
+
+static void add_keys(Choices *m)
+{
+    int width = 0;
+    for (const TrainKey *k = train_key_table; k->name; k++)
+        width = (int)strlen(k->name) > width ? (int)strlen(k->name) : width;
+    for (const TrainKey *k = train_key_table; k->name; k++)
+        add_item(m, k->name, ITEM_PROPERTY, k->example ? "required" : k->fallback,
+                 words_plain(m->s->arena, k->about),
+                 arena_printf(m->s->arena, "%-*s = ", width, k->name));
+}
+
+static void add_key_values(Choices *m, const TrainKey *k)
+{
+    for (const Form *f = k->forms; f && f->name; f++)
+        if (strcmp(f->name, "NAME") != 0)
+            add_item(m, f->name, ITEM_VALUE, words_form(m->s->arena, f), f->about, NULL);
+    for (int i = 0; k->field.words && k->field.words[i]; i++)
+        add_item(m, k->field.words[i], ITEM_VALUE, NULL, NULL, NULL);
+    for (int i = 0; k->losses && k->losses[i]; i++)
+        add_item(m, k->losses[i], ITEM_VALUE, "loss", op_find(k->losses[i])->brief, NULL);
+    if (k->losses)
+        add_declared(m, false);
+    if (strcmp(k->name, "data") == 0)
+        add_item(m, "mnist", ITEM_VALUE, "a data set", NULL, NULL);
+}
+
+static void add_form_call(Choices *m, const TrainKey *k, const Frame *f)
+{
+    static const char *const flags[] = {"true", "false", NULL};
+    const Form *form = f->callee ? find_form(k, f->callee) : NULL;
+    for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
+         x++) {
+        if (!f->key)
+            add_argument(m, f, x->name, words_field(m->s->arena, x), x->about);
+        if (!f->key || strcmp(f->key, x->name) != 0)
+            continue;
+        for (int i = 0; x->words && x->words[i]; i++)
+            add_item(m, arena_printf(m->s->arena, "\"%s\"", x->words[i]), ITEM_VALUE, NULL, NULL,
+                     NULL);
+        if (x->want == WANT_FLAG)
+            add_words(m, flags, ITEM_VALUE);
+    }
+}
+
+static void add_train(Choices *m)
+{
+    const Frame *body = &m->c->frame[0], *inner = &m->c->frame[m->c->depth - 1];
+    const TrainKey *k = body->key ? find_key(body->key) : NULL;
+    if (!body->key)
+        add_keys(m);
+    else if (k && inner->mark == '(')
+        add_form_call(m, k, inner);
+    else if (k)
+        add_key_values(m, k);
+}
+
+/* ---- the request */
+
+static bool begins_statement(const Context *c)
+{
+    return !c->before || c->before->kind == TOKEN_NEWLINE || token_is(c->before, '{') ||
+           token_is(c->before, ';') || token_is(c->before, '}');
+}
+
+static void add_all(Choices *m)
+{
+    static const char *const tops[] = {"model", "block", "op", "train", "import", NULL};
+    static const char *const statements[] = {"return", "for", "scan", "yield", "if", "else", NULL};
+    static const char *const types[] = {"int",  "float", "bool", "string",
+                                        "list", "f32",   "i32",  NULL};
+    const Context *c = m->c;
+    const Frame *f = c->depth ? &c->frame[c->depth - 1] : NULL;
+    const bool after = c->before && c->before->kind == TOKEN_RESERVED;
+    if (c->comment || c->text)
+        return;
+    if (after && strcmp(c->before->text, "train") == 0) {
+        add_declared(m, true);
+    } else if (after && c->depth == 0 && c->decl) {
+        return; /* the name of a new declaration */
+    } else if (!f) {
+        if (begins_statement(c) || !c->decl)
+            add_words(m, tops, ITEM_KEYWORD);
+        else
+            add_value(m); /* the formula of an op */
+    } else if (c->frame[0].mark == '{' && c->frame[0].word &&
+               strcmp(c->frame[0].word, "train") == 0) {
+        add_train(m);
+    } else if (c->depth == 1 && f->mark == '(') { /* the head of a declaration */
+        if (token_is(c->before, ':'))
+            add_words(m, types, ITEM_KEYWORD);
+    } else if (token_is(c->before, '.')) {
+        add_query(m);
+    } else if (f->mark == '{') {
+        if (begins_statement(c))
+            add_words(m, statements, ITEM_KEYWORD);
+        add_value(m);
+    } else if (f->mark == '(' && f->callee) {
+        add_call(m, f);
+    } else {
+        add_value(m);
+    }
+}
+
+static const Unit *unit_of(const Document *d)
+{
+    return d->good && !d->now->ok ? d->good->unit : d->now->unit;
+}
+
+cJSON *answer_completion(Server *s, const cJSON *params)
+{
+    Analysis *a;
+    int line, col;
+    const Document *d = document_place(s, params, &a, &line, &col);
+    if (!d)
+        return NULL;
+    const Context c = context_at(s->arena, a, line, col);
+    Span at = c.word ? c.word->at : (Span){a->source, line, col, line, col};
+    Choices m = {s, a, &c, unit_of(d), cJSON_CreateArray(), range_json(&a->lines, at)};
+    add_all(&m);
+    cJSON *result = cJSON_CreateObject();
+    cJSON_AddFalseToObject(result, "isIncomplete");
+    cJSON_AddItemToObject(result, "items", m.list);
+    return result;
+}
+
+/* ---- signature help */
+
+typedef struct Signature {
+    Text label;
+    const char *about;
+    const char **part; /* texts of the parameters */
+    const char **name;
+    const char **told; /* texts about the parameters, or NULL */
+    int n;
+} Signature;
+
+static void add_part(Arena *a, Signature *g, const char *name, const char *part, const char *told)
+{
+    int n = g->n;
+    text_printf(&g->label, "%s%s", n ? ", " : "", part);
+    ARENA_PUSH(a, g->name, n, name);
+    n = g->n;
+    ARENA_PUSH(a, g->told, n, told);
+    ARENA_PUSH(a, g->part, g->n, part);
+}
+
+static bool find_signature(Choices *m, const Frame *f, Signature *g)
+{
+    Arena *a = m->s->arena;
+    Callee c = {0};
+    const Frame *body = &m->c->frame[0];
+    const bool train = body->word && strcmp(body->word, "train") == 0;
+    const Form *form = train && body->key ? find_form(find_key(body->key), f->callee) : NULL;
+    if (!form && !find_callee(m, f->callee, &c))
+        return false;
+    if (!form && !c.decl && !c.op)
+        return false;
+    g->label = text_new(a);
+    text_printf(&g->label, "%s(", f->callee);
+    g->about = form ? form->about : c.op ? c.op->brief : words_comment(a, c.decl);
+    for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
+         x++)
+        add_part(a, g, x->name, words_field(a, x), x->about);
+    for (const OpArg *x = c.op ? c.op->arg : NULL; x && x < c.op->arg + OP_ARGS && x->name; x++)
+        add_part(a, g, x->name, words_argument(a, x), x->about);
+    for (int i = 0; c.decl && i < c.decl->params.n; i++)
+        add_part(a, g, c.decl->params.v[i].name, words_param(a, &c.decl->params.v[i]), NULL);
+    text_add(&g->label, ")");
+    return true;
+}
+
+/* The index of the parameter at the place: by its name, else by its position. */
+static int active(const Signature *g, const Frame *f)
+{
+    for (int i = 0; f->key && i < g->n; i++)
+        if (strcmp(g->name[i], f->key) == 0)
+            return i;
+    return f->argument + f->piped;
+}
+
+cJSON *answer_signature(Server *s, const cJSON *params)
+{
+    Analysis *a;
+    int line, col;
+    Signature g = {0};
+    const Document *d = document_place(s, params, &a, &line, &col);
+    if (!d)
+        return NULL;
+    const Context c = context_at(s->arena, a, line, col);
+    Choices m = {.s = s, .a = a, .c = &c, .unit = unit_of(d)};
+    const Frame *f = c.comment ? NULL : context_call(&c);
+    if (!f || (f == &c.frame[0] && c.decl) || !find_signature(&m, f, &g))
+        return NULL;
+    cJSON *result = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(result, "signatures"),
+          *one = cJSON_CreateObject(), *parts;
+    cJSON_AddItemToArray(list, one);
+    json_add_text(s->arena, one, "label", g.label.s);
+    if (g.about && *g.about)
+        json_add_text(s->arena, one, "documentation", g.about);
+    parts = cJSON_AddArrayToObject(one, "parameters");
+    for (int i = 0; i < g.n; i++) {
+        cJSON *p = cJSON_CreateObject();
+        json_add_text(s->arena, p, "label", g.part[i]);
+        if (g.told[i])
+            json_add_text(s->arena, p, "documentation", g.told[i]);
+        cJSON_AddItemToArray(parts, p);
+    }
+    cJSON_AddNumberToObject(result, "activeSignature", 0);
+    cJSON_AddNumberToObject(result, "activeParameter", active(&g, f));
+    return result;
+}

@@ -1,0 +1,254 @@
+/* document.c -- the open documents: their texts, changes, and analyses. */
+#include "base/text.h"
+#include "lsp/prices.h"
+#include <string.h>
+
+Document *document_find(const Server *s, const char *uri)
+{
+    for (int i = 0; i < s->ndocument; i++)
+        if (s->document[i]->open && strcmp(s->document[i]->uri, uri) == 0)
+            return s->document[i];
+    return NULL;
+}
+
+Document *document_of(Server *s, const cJSON *params)
+{
+    const char *uri = json_text_at(json_at(params, "textDocument"), "uri");
+    Document *d = uri ? document_find(s, uri) : NULL;
+    if (!uri)
+        server_reject(s, REJECT_PARAMS, "the parameters have no textDocument.uri");
+    else if (!d)
+        server_reject(s, REJECT_PARAMS, "the document is not open: %s", uri);
+    return d;
+}
+
+/* ---- analyses */
+
+static void drop_good(Document *d)
+{
+    if (d->good != d->now)
+        analysis_free(d->good);
+    if (d->prices)
+        arena_free(d->prices->arena);
+    d->good = NULL;
+    d->prices = NULL;
+}
+
+static void forget_now(Document *d)
+{
+    if (d->now != d->good)
+        analysis_free(d->now);
+    d->now = NULL;
+}
+
+/* The text of d, or of a file that d imports, has changed. */
+static void make_stale(Server *s, Document *d)
+{
+    prices_stop(s, d);
+    forget_now(d);
+    d->unpublished = true;
+}
+
+/* Other documents that read the file `path` need a new analysis.  A document with an error can miss
+ * the file. */
+static void touch_readers(Server *s, const char *path, const Document *except)
+{
+    for (int i = 0; i < s->ndocument; i++) {
+        Document *d = s->document[i];
+        if (d->open && d != except && d->now && (!d->now->ok || analysis_reads(d->now, path)))
+            make_stale(s, d);
+    }
+}
+
+Analysis *document_analysis(Server *s, Document *d)
+{
+    Unsaved *unsaved = NULL;
+    int n = 0;
+    if (d->now)
+        return d->now;
+    for (int i = 0; i < s->ndocument; i++) {
+        const Document *o = s->document[i];
+        if (o->open)
+            ARENA_PUSH(s->arena, unsaved, n, ((Unsaved){o->path, o->text, o->len}));
+    }
+    d->now = analysis_new(d->path, unsaved, n, s->bytes);
+    if (d->now->ok) {
+        drop_good(d);
+        d->good = d->now;
+        d->priced = false;
+    }
+    return d->now;
+}
+
+bool document_refresh(Server *s)
+{
+    for (int i = 0; i < s->ndocument; i++)
+        if (s->document[i]->open && s->document[i]->unpublished) {
+            document_analysis(s, s->document[i]);
+            publish(s, s->document[i]);
+            return true;
+        }
+    return false;
+}
+
+Document *document_place(Server *s, const cJSON *params, Analysis **a, int *line, int *col)
+{
+    size_t offset;
+    Document *d = document_of(s, params);
+    if (!d)
+        return NULL;
+    *a = document_analysis(s, d);
+    if (!(*a)->unit || !lines_offset(&(*a)->lines, json_at(params, "position"), &offset)) {
+        server_reject(s, REJECT_PARAMS, "the parameters have no position in the document");
+        return NULL;
+    }
+    lines_place(&(*a)->lines, offset, line, col);
+    return d;
+}
+
+/* Whether line i of one text and line k of another one are equal, counted from 0. */
+static bool same_line(const Lines *a, int i, const Lines *b, int k)
+{
+    const size_t x = a->start[i], y = b->start[k];
+    const size_t m = (i + 1 < a->n ? a->start[i + 1] : a->len) - x,
+                 n = (k + 1 < b->n ? b->start[k + 1] : b->len) - y;
+    return m == n && memcmp(&a->text[x], &b->text[y], n) == 0;
+}
+
+/* The texts have equal lines at their beginnings and at their ends. */
+int document_good_line(const Document *d, int line)
+{
+    const Lines *now = &d->now->lines, *old = d->good ? &d->good->lines : NULL;
+    const int i = line - 1;
+    if (!old || i < 0 || i >= now->n)
+        return 0;
+    const int back = old->n - (now->n - i); /* counted from the end */
+    int first = 0;
+    while (first <= i && first < old->n && same_line(now, first, old, first))
+        first++;
+    if (first > i)
+        return line;
+    for (int k = i; k < now->n; k++)
+        if (back + k - i < 0 || !same_line(now, k, old, back + k - i))
+            return 0;
+    return back + 1;
+}
+
+/* ---- notifications */
+
+static void set_text(Document *d, Arena *arena, const char *text, size_t len)
+{
+    arena_free(d->text_arena);
+    d->text_arena = arena;
+    d->text = text;
+    d->len = len;
+}
+
+static Document *new_document(Server *s)
+{
+    Document *d = NULL;
+    for (int i = 0; i < s->ndocument; i++)
+        if (!s->document[i]->open)
+            d = s->document[i];
+    if (!d) {
+        d = arena_alloc(s->life, sizeof *d);
+        ARENA_PUSH(s->life, s->document, s->ndocument, d);
+    }
+    *d = (Document){.arena = arena_new(), .open = true};
+    return d;
+}
+
+static void close_document(Server *s, Document *d)
+{
+    make_stale(s, d);
+    drop_good(d);
+    d->open = false;
+    arena_free(d->text_arena);
+    arena_free(d->arena);
+}
+
+void document_open(Server *s, const cJSON *params)
+{
+    const cJSON *item = json_at(params, "textDocument");
+    const char *uri = json_text_at(item, "uri"), *text = json_text_at(item, "text");
+    if (!uri || !text)
+        return;
+    Document *d = document_find(s, uri);
+    if (!d) {
+        d = new_document(s);
+        d->uri = arena_strdup(d->arena, uri);
+        d->path = source_canonical(d->arena, uri_path(d->arena, uri));
+    }
+    json_int_at(item, "version", &d->version);
+    Arena *arena = arena_new();
+    set_text(d, arena, arena_strdup(arena, text), strlen(text));
+    make_stale(s, d);
+    touch_readers(s, d->path, d);
+}
+
+/* One change: a new text, or a new text for a range. */
+static void change(Document *d, const cJSON *item, bool bytes)
+{
+    const char *text = json_text_at(item, "text");
+    const cJSON *range = json_at(item, "range");
+    Arena *arena = arena_new();
+    const Lines lines = lines_new(arena, d->text, d->len, bytes);
+    size_t from = 0, to = d->len;
+    if (!text || (range && (!lines_offset(&lines, json_at(range, "start"), &from) ||
+                            !lines_offset(&lines, json_at(range, "end"), &to) || from > to))) {
+        arena_free(arena);
+        return;
+    }
+    Text t = text_new(arena);
+    text_addn(&t, d->text, from);
+    text_add(&t, text);
+    text_addn(&t, &d->text[to], d->len - to);
+    set_text(d, arena, t.s, t.len);
+}
+
+void document_change(Server *s, const cJSON *params)
+{
+    const cJSON *item = json_at(params, "textDocument"), *one;
+    const char *uri = json_text_at(item, "uri");
+    Document *d = uri ? document_find(s, uri) : NULL;
+    if (!d)
+        return;
+    json_int_at(item, "version", &d->version);
+    cJSON_ArrayForEach(one, json_at(params, "contentChanges")) change(d, one, s->bytes);
+    make_stale(s, d);
+    touch_readers(s, d->path, d);
+}
+
+void document_close(Server *s, const cJSON *params)
+{
+    const char *uri = json_text_at(json_at(params, "textDocument"), "uri");
+    Document *d = uri ? document_find(s, uri) : NULL;
+    if (!d)
+        return;
+    const char *path = arena_strdup(s->arena, d->path);
+    cJSON *none = cJSON_CreateObject();
+    json_add_text(s->arena, none, "uri", uri);
+    cJSON_AddItemToObject(none, "diagnostics", cJSON_CreateArray());
+    server_notify(s, "textDocument/publishDiagnostics", none);
+    close_document(s, d);
+    touch_readers(s, path, NULL); /* now they read the file on disk */
+}
+
+void document_save(Server *s, const cJSON *params)
+{
+    const char *uri = json_text_at(json_at(params, "textDocument"), "uri");
+    const Document *d = uri ? document_find(s, uri) : NULL;
+    if (d)
+        touch_readers(s, d->path, d);
+}
+
+void files_change(Server *s, const cJSON *params)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, json_at(params, "changes"))
+    {
+        const char *uri = json_text_at(one, "uri");
+        if (uri)
+            touch_readers(s, source_canonical(s->arena, uri_path(s->arena, uri)), NULL);
+    }
+}

@@ -1,0 +1,298 @@
+/* symbols.c -- where each name of a unit stands, and what it means.
+ *
+ * A name of a declaration, parameter or variable, means one thing in the whole declaration: the
+ * language has no two variables of one name that are in scope together, and a new name for all of
+ * them changes nothing.
+ */
+#include "base/text.h"
+#include "lsp/analysis.h"
+#include <string.h>
+
+typedef struct Walk {
+    Analysis *a;
+    const Decl *decl; /* NULL: a train block */
+    Map local;        /* names that decl binds */
+} Walk;
+
+static Symbol *add(Walk *w, SymbolKind kind, Span at, const char *name)
+{
+    Analysis *a = w->a;
+    ARENA_PUSH(a->arena, a->symbol, a->nsymbol,
+               ((Symbol){.kind = kind, .at = at, .name = name, .in = w->decl}));
+    return &a->symbol[a->nsymbol - 1];
+}
+
+static const ParamDecl *param_of(const Decl *d, const char *name)
+{
+    for (int i = 0; i < d->params.n; i++)
+        if (strcmp(d->params.v[i].name, name) == 0)
+            return &d->params.v[i];
+    return NULL;
+}
+
+static void add_local(Walk *w, const Decl *decl, Span at, const char *name, bool defines,
+                      const Expr *e)
+{
+    if (!*name) /* the name was lost to a syntax error */
+        return;
+    Symbol *s = add(w, SYMBOL_LOCAL, at, name);
+    s->decl = decl;
+    s->param = param_of(decl, name);
+    s->defines = defines;
+    s->e = e;
+}
+
+/* ---- expressions */
+
+static void walk_expr(Walk *w, const Expr *e);
+
+/* A name that is not local: a declaration, an operation or a function of numbers. */
+static void add_callee(Walk *w, const Expr *name, const Expr *call)
+{
+    Callee c;
+    Symbol *s = NULL;
+    if (!callee_find(w->a->unit, name->s, &c))
+        return;
+    if (c.decl)
+        s = add(w, SYMBOL_FUNCTION, name->span, name->s);
+    else if (c.op)
+        s = add(w, SYMBOL_OP, name->span, name->s);
+    else
+        s = add(w, SYMBOL_NUMBER, name->span, name->s);
+    s->decl = c.decl;
+    s->op = c.op;
+    s->e = call;
+}
+
+static void walk_call(Walk *w, const Expr *e)
+{
+    Callee c = {0};
+    const bool named = e->a->kind == EX_NAME;
+    const bool local = named && w->decl && map_get(&w->local, e->a->s);
+    if (local) {
+        add_local(w, w->decl, e->a->span, e->a->s, false, e);
+    } else if (named) {
+        add_callee(w, e->a, e);
+        callee_find(w->a->unit, e->a->s, &c);
+    } else {
+        walk_expr(w, e->a);
+    }
+    for (int i = 0; i < e->args.n; i++) {
+        const Arg *g = &e->args.v[i];
+        if (g->name && c.decl) {
+            add_local(w, c.decl, g->name_span, g->name, false, g->value);
+        } else if (g->name && c.op) {
+            Symbol *s = add(w, SYMBOL_ARG, g->name_span, g->name);
+            s->op = c.op;
+            s->e = g->value;
+        }
+        walk_expr(w, g->value);
+    }
+}
+
+static void walk_expr(Walk *w, const Expr *e)
+{
+    if (!e)
+        return;
+    switch (e->kind) {
+    case EX_NAME:
+        if (w->decl && map_get(&w->local, e->s))
+            add_local(w, w->decl, e->span, e->s, false, e);
+        else
+            add_callee(w, e, NULL);
+        break;
+    case EX_LIST:
+        for (int i = 0; i < e->list.n; i++)
+            walk_expr(w, e->list.v[i]);
+        break;
+    case EX_UNARY:
+    case EX_FIELD:
+        walk_expr(w, e->a);
+        break;
+    case EX_BINARY:
+    case EX_INDEX:
+        walk_expr(w, e->a);
+        walk_expr(w, e->b);
+        break;
+    case EX_IF:
+        for (int i = 0; i < e->arms.n; i++) {
+            walk_expr(w, e->arms.v[i].cond);
+            walk_expr(w, e->arms.v[i].value);
+        }
+        break;
+    case EX_CALL:
+        walk_call(w, e);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- declarations */
+
+/* The names that a body binds. */
+static void bind_names(Walk *w, const Body *body)
+{
+    w->a->broken |= body->broken;
+    for (int i = 0; i < body->n; i++) {
+        const Stmt *t = body->v[i];
+        if (t->name)
+            map_set(&w->local, t->name, (void *)t);
+        for (int k = 0; k < t->items.n; k++)
+            map_set(&w->local, t->items.v[k].name, (void *)t);
+        bind_names(w, &t->body);
+        for (int k = 0; k < t->branches.n; k++)
+            bind_names(w, &t->branches.v[k].body);
+    }
+}
+
+static void walk_body(Walk *w, const Body *body)
+{
+    for (int i = 0; i < body->n; i++) {
+        const Stmt *t = body->v[i];
+        if (t->name)
+            add_local(w, w->decl, t->name_span, t->name, true, t->value);
+        for (int k = 0; k < t->items.n; k++) {
+            add_local(w, w->decl, t->items.v[k].span, t->items.v[k].name, true, NULL);
+            walk_expr(w, t->items.v[k].value);
+        }
+        walk_expr(w, t->value);
+        walk_expr(w, t->to);
+        walk_expr(w, t->marks.every);
+        walk_body(w, &t->body);
+        for (int k = 0; k < t->branches.n; k++) {
+            walk_expr(w, t->branches.v[k].cond);
+            walk_body(w, &t->branches.v[k].body);
+        }
+    }
+}
+
+static void walk_function(Walk *w, const Decl *d)
+{
+    Symbol *s = add(w, SYMBOL_FUNCTION, d->name_span, d->name);
+    s->decl = d;
+    s->defines = true;
+    w->decl = d;
+    w->local = map_new(w->a->arena);
+    for (int i = 0; i < d->params.n; i++)
+        map_set(&w->local, d->params.v[i].name, (void *)d);
+    bind_names(w, &d->body);
+    for (int i = 0; i < d->params.n; i++) {
+        const ParamDecl *p = &d->params.v[i];
+        add_local(w, d, p->span, p->name, true, p->fallback);
+        walk_expr(w, p->fallback);
+        for (int k = 0; k < p->dims.n; k++)
+            walk_expr(w, p->dims.v[k]);
+    }
+    walk_expr(w, d->formula);
+    walk_body(w, &d->body);
+}
+
+/* ---- train blocks */
+
+static const TrainKey *find_key(const char *name)
+{
+    const TrainKey *k = train_key_table;
+    while (k->name && strcmp(k->name, name) != 0)
+        k++;
+    return k->name ? k : NULL;
+}
+
+static const Form *find_form(const Form *f, const char *name)
+{
+    while (f && f->name && strcmp(f->name, name) != 0)
+        f++;
+    return f && f->name ? f : NULL;
+}
+
+static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
+{
+    Span at;
+    const char *name = form_name(e, &at);
+    const Form *form = name ? find_form(key->forms, name) : NULL;
+    if (e->kind == EX_LIST)
+        for (int i = 0; i < e->list.n; i++)
+            walk_value(w, key, e->list.v[i]);
+    if (key->losses || !form) {
+        if (key->losses)
+            walk_expr(w, e);
+        return;
+    }
+    Symbol *s = add(w, SYMBOL_FORM, at, name);
+    s->key = key;
+    s->form = form;
+    for (int i = 0; e->kind == EX_CALL && i < e->args.n; i++) {
+        const Arg *g = &e->args.v[i];
+        for (const Field *f = form->field; g->name && f < form->field + FORM_FIELDS && f->name; f++)
+            if (strcmp(f->name, g->name) == 0) {
+                s = add(w, SYMBOL_FIELD, g->name_span, g->name);
+                s->form = form;
+                s->field = f;
+            }
+    }
+}
+
+static void walk_train(Walk *w, const Decl *d)
+{
+    const Decl *model = map_get(&w->a->unit->functions, d->name);
+    w->decl = NULL;
+    w->a->broken |= d->entries.broken;
+    if (model) {
+        Symbol *s = add(w, SYMBOL_FUNCTION, d->name_span, d->name);
+        s->decl = model;
+    }
+    for (int i = 0; i < d->entries.n; i++) {
+        const Entry *n = &d->entries.v[i];
+        const TrainKey *key = find_key(n->key);
+        if (!key)
+            continue;
+        add(w, SYMBOL_KEY, n->key_span, n->key)->key = key;
+        walk_value(w, key, n->value);
+    }
+}
+
+void symbols_find(Analysis *a)
+{
+    Walk w = {.a = a};
+    const Unit *u = a->unit;
+    a->broken = u->decls.broken;
+    for (int i = 0; i < u->nimport; i++) {
+        Symbol *s = add(&w, SYMBOL_IMPORT, u->import[i].decl->name_span, u->import[i].decl->name);
+        s->file = u->import[i].to;
+    }
+    for (int i = 0; i < u->decls.n; i++)
+        if (u->decls.v[i]->kind == DECL_TRAIN)
+            walk_train(&w, u->decls.v[i]);
+        else
+            walk_function(&w, u->decls.v[i]);
+}
+
+const Symbol *symbol_at(const Analysis *a, int line, int col)
+{
+    for (int i = 0; i < a->nsymbol; i++)
+        if (a->symbol[i].at.source == a->source && span_contains(a->symbol[i].at, line, col))
+            return &a->symbol[i];
+    return NULL;
+}
+
+bool symbol_same(const Symbol *a, const Symbol *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case SYMBOL_FUNCTION:
+        return span_same(a->decl->name_span, b->decl->name_span);
+    case SYMBOL_LOCAL:
+        return span_same(a->decl->name_span, b->decl->name_span) && strcmp(a->name, b->name) == 0;
+    case SYMBOL_ARG:
+        return a->op == b->op && strcmp(a->name, b->name) == 0;
+    case SYMBOL_FORM:
+        return a->form == b->form;
+    case SYMBOL_FIELD:
+        return a->field == b->field;
+    case SYMBOL_IMPORT:
+        return a->file && b->file && strcmp(a->file->path, b->file->path) == 0;
+    default:
+        return strcmp(a->name, b->name) == 0;
+    }
+}
