@@ -24,7 +24,7 @@ typedef struct Choices {
     Server *s;
     const Analysis *a;
     const Context *c;
-    const Unit *unit; /* of the text, or of the last good one */
+    const Unit *unit[2]; /* of the text, and of the last good one, or NULL */
     cJSON *list;
     const cJSON *range; /* of the word that a completion replaces */
 } Choices;
@@ -66,13 +66,18 @@ static void add_ops(Choices *m)
 
 static void add_declared(Choices *m, bool models)
 {
-    int n = 0;
-    const char **name = m->unit ? map_keys(&m->unit->functions, &n) : NULL;
-    for (int i = 0; i < n; i++) {
-        const Decl *d = map_get(&m->unit->functions, name[i]);
-        if ((d->kind == DECL_MODEL) == models)
+    Map seen = map_new(m->s->arena);
+    for (int k = 0; k < 2; k++) {
+        int n = 0;
+        const char **name = m->unit[k] ? map_keys(&m->unit[k]->functions, &n) : NULL;
+        for (int i = 0; i < n; i++) {
+            const Decl *d = map_get(&m->unit[k]->functions, name[i]);
+            if ((d->kind == DECL_MODEL) != models || map_get(&seen, d->name))
+                continue;
+            map_set(&seen, d->name, (void *)d);
             add_item(m, d->name, models ? ITEM_CLASS : ITEM_FUNCTION,
                      words_declaration(m->s->arena, d), words_comment(m->s->arena, d), NULL);
+        }
     }
 }
 
@@ -141,10 +146,10 @@ static void add_argument_values(Choices *m, const OpArg *g)
 static bool find_callee(const Choices *m, const char *name, Callee *c)
 {
     *c = (Callee){0};
-    if (m->unit)
-        return callee_find(m->unit, name, c);
-    c->op = op_find(name);
-    return c->op && !(c->op->flags & OP_HIDDEN);
+    for (int k = 0; k < 2; k++)
+        if (m->unit[k] && callee_find(m->unit[k], name, c))
+            return true;
+    return false;
 }
 
 static void add_call(Choices *m, const Frame *f)
@@ -290,9 +295,12 @@ static void add_all(Choices *m)
     }
 }
 
-static const Unit *unit_of(const Document *d)
+static Choices choices_at(Server *s, const Document *d, const Context *c)
 {
-    return d->good && !d->now->ok ? d->good->unit : d->now->unit;
+    return (Choices){.s = s,
+                     .a = d->now,
+                     .c = c,
+                     .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
 }
 
 cJSON *answer_completion(Server *s, const cJSON *params)
@@ -304,7 +312,9 @@ cJSON *answer_completion(Server *s, const cJSON *params)
         return NULL;
     const Context c = context_at(s->arena, a, line, col);
     Span at = c.word ? c.word->at : (Span){a->source, line, col, line, col};
-    Choices m = {s, a, &c, unit_of(d), cJSON_CreateArray(), range_json(&a->lines, at)};
+    Choices m = choices_at(s, d, &c);
+    m.list = cJSON_CreateArray();
+    m.range = range_json(&a->lines, at);
     add_all(&m);
     cJSON *result = cJSON_CreateObject();
     cJSON_AddFalseToObject(result, "isIncomplete");
@@ -376,7 +386,7 @@ cJSON *answer_signature(Server *s, const cJSON *params)
     if (!d)
         return NULL;
     const Context c = context_at(s->arena, a, line, col);
-    Choices m = {.s = s, .a = a, .c = &c, .unit = unit_of(d)};
+    Choices m = choices_at(s, d, &c);
     const Frame *f = c.comment ? NULL : context_call(&c);
     if (!f || (f == &c.frame[0] && c.decl) || !find_signature(&m, f, &g))
         return NULL;

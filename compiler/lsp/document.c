@@ -47,6 +47,7 @@ static void make_stale(Server *s, Document *d)
     prices_stop(s, d);
     forget_now(d);
     d->unpublished = true;
+    s->changed = wire_clock();
 }
 
 /* Other documents that read the file `path` need a new analysis.  A document with an error can miss

@@ -211,6 +211,13 @@ static bool client_is_gone(const Server *s)
     return s->client && kill(s->client, 0) != 0 && errno == ESRCH;
 }
 
+/* Milliseconds until something is to be done without a message. */
+static int pause_of(const Server *s)
+{
+    const int64_t left = s->changed + PAUSE - wire_clock();
+    return !prices_wanted(s) ? LOOK : left > 0 ? (int)left : 0;
+}
+
 /* Works while no message waits.  Returns when a message waits, or the client has gone. */
 static void work(Server *s)
 {
@@ -218,12 +225,11 @@ static void work(Server *s)
         json_use(s->arena);
         if (document_refresh(s))
             continue;
-        const int other = s->pricing ? s->pricing_fd : -1;
-        if (wire_wait(s->wire, other, prices_wanted(s) ? PAUSE : LOOK))
+        if (wire_wait(s->wire, s->pricing ? s->pricing_fd : -1, pause_of(s)))
             return;
         if (s->pricing && wire_wait(&(Wire){.in = s->pricing_fd}, -1, 0))
             prices_read(s);
-        else if (prices_wanted(s))
+        else if (prices_wanted(s) && !pause_of(s))
             prices_start(s);
         else if (client_is_gone(s))
             s->done = true, s->code = 1;

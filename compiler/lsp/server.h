@@ -46,7 +46,8 @@ typedef struct Server {
     Arena *pricing_arena;
     char *priced;
     size_t npriced, room;
-    int rejected; /* code of an error that the handler found; 0: none */
+    int64_t changed; /* the time of the last change, in milliseconds */
+    int rejected;    /* code of an error that the handler found; 0: none */
     const char *why;
 } Server;
 

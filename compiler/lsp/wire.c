@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool fill(Wire *w)
@@ -114,4 +115,11 @@ bool wire_wait(const Wire *w, int other, int milliseconds)
     if (w->from < w->to || w->ended)
         return true;
     return poll(ready, 2, milliseconds) > 0 && ready[0].revents;
+}
+
+int64_t wire_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }

@@ -4,6 +4,7 @@
 #define LSP_WIRE_H
 #include "base/arena.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { WIRE_LARGEST = 64 << 20, WIRE_HEADER = 8 << 10 }; /* bytes of a message, of its header */
 
@@ -28,5 +29,7 @@ bool wire_write(Wire *w, const char *text);
 /* Waits until the client has sent something, or `other` (-1: none) can be read, or the time is
  * over; negative: no limit.  Returns whether the client has sent something, or has ended. */
 bool wire_wait(const Wire *w, int other, int milliseconds);
+
+int64_t wire_clock(void); /* milliseconds, from any beginning */
 
 #endif

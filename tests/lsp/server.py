@@ -1,0 +1,347 @@
+"""server.py -- tests of tenon lsp with a scripted client.
+
+    server.py PART TENON ROOT WORK      PART: protocol, messages, answers, names, random
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+from client import Client, Document, Gone
+
+part, tenon, root, work = sys.argv[1:5]
+counts = {True: 0, False: 0}
+NET = """block conv(x, filters: int, stride: int = 1) {
+    return conv2d(x, filters, kernel = 3, stride = stride, pad = "same") |> relu
+}
+
+# a small network
+model net(image: f32[1, 28, 28], classes: int = 10) {
+    h = conv(image, 16) |> conv(32, stride = 2)
+    fc = dense(64)
+    h = fc(flatten(h))   # the layer
+    return dense(h, classes)
+}
+
+train net {
+    data      = mnist
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.05, momentum = 0.9)
+    batch     = 128
+}
+"""
+
+
+def check(what, ok, seen=""):
+    counts[bool(ok)] += 1
+    if not ok:
+        print("FAIL", what, "" if seen == "" else repr(seen)[:600])
+
+
+def same(what, wanted, seen):
+    check(what, wanted == seen, {"wanted": wanted, "seen": seen})
+
+
+def frame(body):
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def tenon_check(path):
+    """The messages of tenon check: (line, column in bytes, severity, text with notes)."""
+    run = subprocess.run([tenon, "check", path, "--color", "never"], capture_output=True)
+    found = []
+    for line in run.stderr.decode(errors="replace").split("\n"):
+        head = re.match(r"(.*?):(\d+):(\d+): (error|warning): (.*)", line)
+        bare = re.match(r"tenon: (error|warning): (.*)", line)
+        more = re.match(r"      = (note|help): (.*)", line)
+        if head:
+            found.append([head[1], int(head[2]), int(head[3]), head[4], head[5]])
+        elif bare:
+            found.append(["", 1, 1, bare[1], bare[2]])
+        elif more:
+            found[-1][4] += "\n%s: %s" % more.groups()
+    return found
+
+
+# ---- parts
+
+def protocol():
+    c = Client(tenon)
+    able = c.hello["result"]["capabilities"]
+    same("positions", "utf-16", able["positionEncoding"])
+    for body, code in [(b"{not json", -32700), (b"[1, 2]", -32600), (b'{"id":1}', -32600), (b"", -32700),
+                       (b'{"id":{},"method":"x"}', -32600), (b"[" * 100000, -32700), (b"{} {}", -32700)]:
+        c.write(frame(body))
+        same("the message %r" % body[:20], code, c.receive()["error"]["code"])
+    c.write(frame(b'{"id":7,"method":5}'))
+    same("the id of a request without a method", 7, c.receive()["id"])
+    for body in [b'{"method":"textDocument/didChange"}', b'{"method":"textDocument/didOpen","params":[]}',
+                 b'{"method":"textDocument/didOpen","params":{"textDocument":{"uri":5,"text":7}}}', b'{"method":"$/x"}',
+                 b'{"method":"textDocument/didClose","params":{"textDocument":{"uri":"file:///x"}}}', b'{"id":3,"result":null}']:
+        c.write(frame(body))
+    same("an unknown method", -32601, c.request("textDocument/x", {})["error"]["code"])
+    same("no parameters", -32602, c.request("textDocument/hover", {})["error"]["code"])
+    same("a document that is not open", -32602, c.request("textDocument/hover", {
+        "textDocument": {"uri": "file:///x"}, "position": {"line": 0, "character": 0}})["error"]["code"])
+    d = Document(c, work + "/p.tn", NET)
+    d.diagnostics()
+    for place in [{"line": -1, "character": 0}, {"line": "0", "character": 0}, {"line": 1e300, "character": 0}, {}, 7]:
+        same("the position %r" % place, -32602, d.ask("hover", place)["error"]["code"])
+    same("a place after the end", None, d.answer("hover", {"line": 10 ** 6, "character": 10 ** 6}))
+    c.write(b"Content-Length: %d\r\n\r\n" % (65 << 20))
+    for _ in range(65):
+        c.write(b" " * (1 << 20))
+    same("a huge message", -32600, c.receive()["error"]["code"])
+    c.write(b"content-type: x\r\nCONTENT-LENGTH:  52  \r\n\r\n" + b'{"jsonrpc":"2.0","id":99,"method":"x","params":null}')
+    same("header fields", 99, c.receive()["id"])
+    same("initialize again", -32600, c.request("initialize", {})["error"]["code"])
+    c.request("shutdown")
+    same("a request after shutdown", -32600, d.ask("hover", {"line": 0, "character": 0})["error"]["code"])
+    c.notify("exit")
+    same("exit code after shutdown", 0, c.process.wait(10))
+
+    c = Client(tenon, start=False)
+    same("a request before initialize", -32002, c.request("textDocument/hover", {})["error"]["code"])
+    c.notify("exit")
+    same("exit without shutdown", 1, c.process.wait(10))
+    for what, data in [("the client is gone", b""), ("a cut message", b"Content-Length: 500\r\n\r\nabc"),
+                       ("a header without length", b"hello\r\n\r\n"), ("a negative length", b"Content-Length: -5\r\n\r\n"),
+                       ("a header without end", b"x" * 100000), ("no number", b"Content-Length: 5x\r\n\r\nhello")]:
+        c = Client(tenon, start=False)
+        try:
+            c.write(data)
+        except BrokenPipeError:
+            pass
+        c.process.stdin.close()
+        same(what, 1, c.process.wait(10))
+    c = Client(tenon)
+    c.process.stdout.close()
+    try:
+        for i in range(2000):
+            c.send({"jsonrpc": "2.0", "id": i, "method": "x"})
+    except BrokenPipeError:
+        pass
+    same("a client that reads no more", 1, c.process.wait(10))
+
+
+def messages():
+    """Each file of tests/errors gets the messages of tenon check, at their places in UTF-16."""
+    c = Client(tenon)
+    compared = 0
+    for path in sorted(pathlib.Path(root, "tests/errors").glob("*.tn")) + sorted(pathlib.Path(root, "models").glob("*.tn")):
+        try:
+            text = path.read_bytes().decode()
+        except UnicodeDecodeError:
+            continue                                   # an editor cannot send it
+        if "\0" in text or len(text) > 1 << 20:
+            continue
+        d = Document(c, str(path), text)
+        lines = text.split("\n")
+        wanted = []
+        for name, line, col, severity, message in tenon_check(str(path)):
+            if name not in ("", str(path)):
+                continue                               # in an imported file: at the import
+            before = lines[line - 1].encode()[:col - 1].decode(errors="replace") if line <= len(lines) else ""
+            wanted.append([line - 1, len(before.encode("utf-16-le")) // 2, 1 if severity == "error" else 2, message])
+        seen = [[m["range"]["start"]["line"], m["range"]["start"]["character"], m["severity"], m["message"]]
+                for m in d.diagnostics() if not re.match(r"(/.*|\.\.\. )", m["message"])]
+        same(path.name, wanted, seen)
+        compared += len(wanted)
+        d.close()
+        c.diagnostics(d.uri)
+    check("hardly any messages: %d" % compared, compared > 300)
+    same("exit", 0, c.end())
+
+
+def shown(*options):
+    run = subprocess.run([tenon, "show", work + "/net.tn", *options], capture_output=True, text=True)
+    return run.stdout
+
+
+def answers():
+    pathlib.Path(work, "net.tn").write_text(NET)
+    c = Client(tenon)
+    d = Document(c, work + "/net.tn", NET)
+    same("no messages", [], d.diagnostics())
+    hints = {1: "(N, 32, 14, 14), 1 other shape", 6: "(N, 32, 14, 14)", 8: "(N, 64)", 9: "(N, 10)"}
+    same("hints", hints, d.hints())
+
+    # Hover: figures are those of tenon show.
+    total = re.search(r"total +([\d,]+) +([\d,]+) +([\d,]+)", shown()).groups()
+    text = d.hover(d.find("net("))
+    check("parameters", "parameters: " + total[0] in text, text)
+    check("FLOPs", "FLOPs: " + total[2] in text, text)
+    for _ in range(100):
+        text = d.hover(d.find("net("))
+        if "predicted time" in text:
+            break
+        try:
+            c.notes.append(c.receive(0.1))
+        except Gone:
+            pass
+    planned = re.search(r"planned +([\d.]+ \w+) ", shown()).group(1)
+    check("planned memory", "planned memory: %s with" % planned in text, text)
+    step = re.search(r"total .* ([\d.]+) ms", shown("--cost")).group(1)
+    time = re.search(r"predicted time: ([\d.]+) ms", text)
+    check("predicted time", time and abs(float(time[1]) - float(step)) < 0.01 * float(step), [step, text])
+    text = d.hover(d.find("dense(h"))
+    for part_ in ["dense(x, units, bias = true)", "(N, 64) → **(N, 10)**", "parameters: 650", "FLOPs: 1,280", "planned memory:",
+                  "predicted time:", "fully connected layer", "dweight[o][i]"]:
+        check("hover of dense: " + part_, part_ in text, text)
+    check("a block that is used twice", "evaluated 2 times" in d.hover(d.find("conv2d")))
+    check("hover of a variable", "(N, 64)" in d.hover(d.find("h,", 0)))
+    check("hover of a key", "The update of a parameter" in d.hover(d.find("optimizer")))
+    check("hover of a form", "stochastic gradient descent" in d.hover(d.find("sgd")))
+    check("hover of an argument", "rows and columns of a filter" in d.hover(d.find("kernel")))
+
+    # While a statement is broken, shapes come from the last good text.
+    d.edit("fc = dense(64)", "fc = dense(64 +")
+    check("a message for the statement", d.diagnostics()[0]["message"].startswith("expected ')'"))
+    same("hints while a statement is broken", hints, d.hints())
+    check("hover while a statement is broken", "(N, 64) → **(N, 10)**" in d.hover(d.find("dense(h")))
+    d.edit("fc = dense(64 +", "fc = dens(64)")
+    same("a message with a suggestion", "there is no op, block or layer 'dens'\nhelp: did you mean 'dense'?", d.diagnostics()[0]["message"])
+
+    # Repairs.
+    at = d.find("dens(64)")
+    actions = d.answer("codeAction", range={"start": at, "end": at}, context={"diagnostics": []})
+    same("the repair", ["Change to dense"], [a["title"] for a in actions])
+    d.set(d.apply(actions[0]["edit"]["changes"][d.uri]))
+    same("the repaired text", NET, d.text)
+    same("no message after the repair", [], d.diagnostics())
+    d.edit("    loss      = softmax_cross_entropy\n", "")
+    d.diagnostics()
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+    actions = d.answer("codeAction", range=whole, context={"diagnostics": []})
+    d.set(d.apply(actions[0]["edit"]["changes"][d.uri]))
+    same("a missing key is added", [], d.diagnostics())
+    d.set('model m(x: f32[4]) { return dense(x, 3) }\ntrain m { data = mnist; optimizer = "sgd"; batch = 8; loss = mse }\n')
+    d.diagnostics()
+    actions = d.answer("codeAction", range=whole, context={"diagnostics": []})
+    same("quotes are removed", True, " = sgd;" in d.apply(actions[0]["edit"]["changes"][d.uri]))
+    d.set("model m(x: f32[4]) { return dense(x, 3) }\ntrain m { optimizer = adam; loss = mse }\n")
+    d.diagnostics()
+    actions = d.answer("codeAction", range=whole, context={"diagnostics": []})
+    d.set(d.apply(actions[0]["edit"]["changes"][d.uri]))
+    same("a key is added in one line", [], d.diagnostics())
+
+    # Completion and signatures, also where the text does not parse.
+    for before, wanted, unwanted in [
+            ("", "model", "conv2d"), ("mo", "model", "conv2d"), ("model m(x: ", "f32", "conv2d"),
+            ("model m(x: f32[4], n: int = 3) {\n    h = dense(x, ", "units", "batch"), ("block b(x) {\n    ", "return", "model"),
+            ("block b(x) {\n    h = relu(x)\n    y = ", "h", "model"), ("block b(x) {\n    h = x |> conv2", "conv2d", "model"),
+            ("block b(x) {\n    h = max_pool(x, 2, pad = ", '"same"', "kernel"), ("block b(x) {\n    y = x.", "channels", "relu"),
+            ("block b(x) {\n    h = conv2d(x, kernel = 3, ", "stride", "kernel"), ("train m {\n    ", "optimizer", "relu"),
+            ("train m {\n    optimizer = ", "adamw", "relu"), ("train m {\n    optimizer = sgd(", "momentum", "relu"),
+            ("train m {\n    optimizer = sgd(lr = 1, ", "momentum", "lr"), ("train m {\n    init = he(dist = ", '"normal"', "fan"),
+            ("train m {\n    augment = [", "flip_horizontal", "relu"), ("train m {\n    loss = ", "mse", "adam"),
+            ("train m { batch = 8; dtype = ", "f64", "batch"), ("op f(x) = x * ", "tanh", "return"),
+            ("block near(x, k: int) { return x }\nblock b(x) {\n    y = near(x, ", "k", "return")]:
+        d.set(before)
+        labels = d.labels(d.position(len(before)))
+        check("completion after %r" % before, wanted in labels and unwanted not in labels, labels)
+    for before in ["# mo", 'import "mo', "model m(x: f32[4]) { h = max_pool(x, pad = \"sa", "model "]:
+        d.set(before)
+        same("no completion after %r" % before, [], d.labels(d.position(len(before))))
+    d.set(NET)
+    d.edit("conv(32, stride = 2)", "conv(32, ")
+    signature = d.answer("signatureHelp", d.find("\n    fc"))
+    same("signature", "conv(x, filters: int, stride: int = 1)", signature["signatures"][0]["label"])
+    same("the argument after a pipe", 2, signature["activeParameter"])
+    same("the argument with a name", 1, d.answer("signatureHelp", d.find("0.9"))["activeParameter"])
+    d.set(NET)
+    same("no signature", None, d.answer("signatureHelp", d.find("fc = dense")))
+    same("exit", 0, c.end())
+
+
+def names():
+    pathlib.Path(work, "one").mkdir(exist_ok=True)
+    main = pathlib.Path(work, "one/main file.tn")
+    main.write_text('import "parts.tn"\nmodel m(x: f32[4]) {\n    h = part(x, n = 3)\n    h = relu(h)\n    return h\n}\n')
+    c = Client(tenon)
+    a = Document(c, str(main))
+    check("a missing import", a.diagnostics()[0]["message"].startswith("cannot import 'parts.tn'"))
+    b = Document(c, work + "/one/parts.tn", "block part(x, n: int) { return dense(x, n) }\n")
+    same("an unsaved import counts", [], a.diagnostics())
+    b.edit("n) }", "k) }")
+    message = a.diagnostics()[0]
+    check("an error of an import stands at the import", "parts.tn:1:41: unknown name 'k'" in message["message"] and
+          message["range"]["start"] == {"line": 0, "character": 7}, message)
+    b.edit("k) }", "n) }")
+    same("the error is gone", [], a.diagnostics())
+
+    def place(location):
+        return [location["uri"], location["range"]["start"]["line"], location["range"]["start"]["character"]]
+    same("definition in another file", [b.uri, 0, 6], place(a.answer("definition", a.find("part(x"))))
+    same("definition of a variable", [a.uri, 2, 4], place(a.answer("definition", a.find("h)"))))
+    same("definition of the last binding", [a.uri, 3, 4], place(a.answer("definition", a.find("h\n}"))))
+    same("definition of an import", [b.uri, 0, 0], place(a.answer("definition", a.find("parts"))))
+    same("definition of an operation", None, a.answer("definition", a.find("relu")))
+    both = [[b.uri, 0, 6], [a.uri, 2, 8]]
+    same("references", both, sorted(map(place, b.answer("references", b.find("part"), context={"includeDeclaration": True})), reverse=True))
+    same("references without the declaration", both[1:], list(map(place, b.answer("references", b.find("part"), context={}))))
+    same("highlights", [2, 3, 3, 4], sorted(h["range"]["start"]["line"] for h in a.answer("documentHighlight", a.find("h = "))))
+
+    def renamed(d, word, new, **find):
+        edit = d.answer("rename", d.find(word, **find), newName=new)["changes"]
+        return [x.apply(edit[x.uri]) if x.uri in edit else x.text for x in (a, b)]
+    same("rename a block", [a.text.replace("part(x", "head(x"), b.text.replace("part", "head")], renamed(b, "part", "head"))
+    same("rename a parameter", [a.text.replace("n = 3", "units = 3"), b.text.replace("n: int", "units: int").replace("n) }", "units) }")],
+         renamed(b, "n: int", "units"))
+    same("rename a variable", [re.sub(r"\bh\b", "y", a.text), b.text], renamed(a, "h", "y", after="{\n"))
+    for word, new in [("h = ", "x"), ("h = ", "for"), ("h = ", "a b"), ("h = ", ""), ("h = ", "relu"), ("part(x", "dense"), ("relu", "z")]:
+        same("rename %s to %r is refused" % (word, new), -32803, a.ask("rename", a.find(word), newName=new).get("error", {}).get("code"))
+    same("prepareRename", "h", a.answer("prepareRename", a.find("h = "))["placeholder"])
+    d = Document(c, work + "/net.tn", NET)
+    outline = d.answer("documentSymbol")
+    same("outline", [["conv", 0, 2], ["net", 5, 10], ["net", 12, 17]],
+         [[o["name"], o["range"]["start"]["line"], o["range"]["end"]["line"]] for o in outline])
+    same("bindings in the outline", ["h", "fc"], [o["name"] for o in outline[1]["children"]])
+    b.close()
+    check("a closed import is read from its file", a.diagnostics()[0]["message"].startswith("cannot import"))
+    pathlib.Path(work, "one/parts.tn").write_text(b.text)
+    c.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": b.uri, "type": 1}]})
+    same("a changed file is read again", [], a.diagnostics())
+    same("exit", 0, c.end())
+
+
+def random_edits(rounds):
+    """Random edits, then the same text at once: both give the same messages.  Each request gets an answer."""
+    dice = random.Random(1)
+    models = sorted(pathlib.Path(root, "models").glob("*.tn")) + sorted(pathlib.Path(root, "tests/language").glob("**/*.tn"))
+    pieces = ["(", ")", "{", "}", "[", "]", ",", "=", "|>", "\n", "\r\n", '"', "#", "😀", "é", "\0", "\t", " ", "h", "dense(", "return ", "train ", "for i in 0..3 {"]
+    methods = ["hover", "completion", "signatureHelp", "definition", "references", "documentHighlight", "prepareRename", "rename"]
+    for number in range(rounds):
+        c = Client(tenon, **({"general": {"positionEncodings": ["utf-16"]}} if number % 2 else {}))
+        d = Document(c, str(dice.choice(models)))
+        for step in range(40):
+            at = dice.randrange(len(d.text) + 1)
+            end = min(len(d.text), at + dice.choice([0, 0, 1, 1, 5, 40]))
+            d.replace(at, end, dice.choice(pieces) if dice.random() < .8 else d.text[:dice.randrange(60)])
+            method = dice.choice(methods)
+            answer = d.ask(method, d.position(dice.randrange(len(d.text) + 1)), newName="z", context={"includeDeclaration": True})
+            check(method, "result" in answer or answer["error"]["code"] in (-32803, -32602), answer)
+            if step % 10 == 0:
+                d.hints()
+                d.answer("documentSymbol")
+                d.answer("codeAction", range={"start": d.position(0), "end": d.position(len(d.text))}, context={"diagnostics": []})
+        c.request("textDocument/x")
+        d.edit(d.text[:1], d.text[:1]) if d.text else d.set("")
+        while True:                                        # the diagnostics of the last version
+            note = c.notes.pop(0) if c.notes else c.receive()
+            if note.get("params", {}).get("version") == d.version:
+                break
+        other = Client(tenon)
+        whole = Document(other, d.path, d.text)
+        same("incremental and whole text", whole.diagnostics(), note["params"]["diagnostics"])
+        same("exit", [0, 0], [c.end(), other.end()])
+
+
+if part == "random":
+    random_edits(200 if os.environ.get("CHECK_DEEP") == "1" else 4)
+else:
+    {"protocol": protocol, "messages": messages, "answers": answers, "names": names}[part]()
+print(counts[True], counts[False])
