@@ -216,7 +216,7 @@ static void add_key(Hover *h, const TrainKey *k)
 {
     text_printf(&h->t, "`%s`\n\n%s\n\n", k->name, words_plain(h->arena, k->about));
     if (k->field.want == WANT_INT && k->field.name)
-        text_printf(&h->t, "%s\n\n", words_range(h->arena, &k->field));
+        text_printf(&h->t, "%s\n\n", form_values(h->arena, &k->field, ""));
     if (k->fallback)
         text_printf(&h->t, "default: %s\n", k->fallback);
     else if (!k->example && k->field.name)
@@ -229,11 +229,11 @@ static void add_key(Hover *h, const TrainKey *k)
 
 static void add_form(Hover *h, const Form *f)
 {
-    add_code(h, "tenon", words_form(h->arena, f));
+    add_code(h, "tenon", form_signature(h->arena, f));
     text_printf(&h->t, "%s\n\n", f->about ? f->about : "");
     for (const Field *x = f->field; x < f->field + FORM_FIELDS && x->name; x++)
         text_printf(&h->t, "- `%s`: %s (%s)\n", x->name, x->about ? x->about : "",
-                    words_range(h->arena, x));
+                    form_values(h->arena, x, ""));
     text_add(&h->t, "\n");
     add_part(h, "Formula", f->formula);
 }
@@ -265,7 +265,7 @@ static void add_symbol(Hover *h, const Symbol *y)
         break;
     case SYMBOL_FIELD:
         text_printf(&h->t, "`%s`\n\n%s\n\n%s\n", words_field(h->arena, y->field),
-                    y->field->about ? y->field->about : "", words_range(h->arena, y->field));
+                    y->field->about ? y->field->about : "", form_values(h->arena, y->field, ""));
         break;
     case SYMBOL_IMPORT:
         text_printf(&h->t, "%s\n", y->file ? y->file->name : "this file cannot be read");

@@ -38,7 +38,8 @@ static cJSON *capabilities(const Server *s)
                                         "definitionProvider",
                                         "referencesProvider",
                                         "documentHighlightProvider",
-                                        "documentSymbolProvider"};
+                                        "documentSymbolProvider",
+                                        "documentFormattingProvider"};
     static const struct {
         const char *provider, *value;
     } object[] = {{"textDocumentSync", "{\"openClose\":true,\"change\":2,\"save\":true}"},
@@ -115,6 +116,7 @@ static const Request request_table[] = {{"initialize", initialize},
                                         {"textDocument/prepareRename", answer_prepare},
                                         {"textDocument/rename", answer_rename},
                                         {"textDocument/codeAction", answer_actions},
+                                        {"textDocument/formatting", answer_formatting},
                                         {0}};
 
 typedef struct Notice {

@@ -106,5 +106,6 @@ cJSON *answer_highlight(Server *s, const cJSON *params);
 cJSON *answer_prepare(Server *s, const cJSON *params);
 cJSON *answer_rename(Server *s, const cJSON *params);
 cJSON *answer_symbols(Server *s, const cJSON *params);
+cJSON *answer_formatting(Server *s, const cJSON *params); /* format.c */
 
 #endif

@@ -2,7 +2,6 @@
 #include "lsp/words.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include <math.h>
 #include <string.h>
 
 /* The text of an expression, if it is on one line. */
@@ -54,54 +53,11 @@ const char *words_comment(Arena *a, const Decl *d)
     return t.s;
 }
 
-/* ---- recipes */
-
-/* The default as text; NULL: it is required, or is described elsewhere. */
-static const char *fallback(Arena *a, const Field *f)
-{
-    if (isnan(f->fallback) || f->want == WANT_TEXT || (f->want == WANT_INT && f->fallback < f->low))
-        return NULL;
-    return f->want == WANT_WORD   ? arena_printf(a, "\"%s\"", f->words[(int)f->fallback])
-           : f->want == WANT_FLAG ? (f->fallback != 0 ? "true" : "false")
-                                  : arena_printf(a, "%.10g", f->fallback);
-}
-
 const char *words_field(Arena *a, const Field *f)
 {
-    const char *v = fallback(a, f);
+    const char *v = form_fallback(a, f);
     return v ? arena_printf(a, "%s = %s", f->name, v)
-             : arena_printf(a, isnan(f->fallback) ? "%s" : "[%s]", f->name);
-}
-
-const char *words_form(Arena *a, const Form *form)
-{
-    Text t = text_new(a);
-    text_add(&t, form->name);
-    for (const Field *f = form->field; f < form->field + FORM_FIELDS && f->name; f++)
-        text_printf(&t, "%s%s", f == form->field ? "(" : ", ", words_field(a, f));
-    if (form->field[0].name)
-        text_add(&t, ")");
-    return t.s;
-}
-
-const char *words_range(Arena *a, const Field *f)
-{
-    static const char *const name[] = {[WANT_REAL] = "a number",
-                                       [WANT_INT] = "a whole number",
-                                       [WANT_FLAG] = "true or false",
-                                       [WANT_REALS] = "a list of numbers",
-                                       [WANT_RISING] = "a list of rising numbers",
-                                       [WANT_TEXT] = "a string"};
-    const bool number = f->want != WANT_WORD && f->want != WANT_FLAG && f->want != WANT_TEXT;
-    const char *range = number ? form_range(a, f) : NULL;
-    if (range)
-        return arena_printf(a, "%s, %s", name[f->want], range);
-    if (f->want != WANT_WORD)
-        return name[f->want];
-    Text t = text_new(a);
-    for (int i = 0; f->words[i]; i++)
-        text_printf(&t, "%s%s", i == 0 ? "" : f->words[i + 1] ? ", " : " or ", f->words[i]);
-    return t.s;
+             : arena_printf(a, form_required(f) ? "%s" : "[%s]", f->name);
 }
 
 const char *words_argument(Arena *a, const OpArg *g)

@@ -246,6 +246,19 @@ def answers():
     for before in ["# mo", 'import "mo', "model m(x: f32[4]) { h = max_pool(x, pad = \"sa", "model "]:
         d.set(before)
         same("no completion after %r" % before, [], d.labels(d.position(len(before))))
+    # Formatting: the text of tenon fmt.
+    for text in [NET, NET.replace("    h =", "  h="), NET.rstrip() + "   # end", "# 😀\r\nblock b( x ){ return x }", NET.replace("\n", "\n\n\n"),
+                 "\n\n" + NET + "\n\n"]:
+        pathlib.Path(work, "f.tn").write_bytes(text.encode())
+        subprocess.run([tenon, "fmt", work + "/f.tn"], check=True, capture_output=True)
+        d.set(text)
+        edits = d.answer("formatting", options={"tabSize": 4, "insertSpaces": True})
+        same("formatting", pathlib.Path(work, "f.tn").read_bytes().decode(), d.apply(edits))
+        d.set(d.apply(edits))
+        same("formatting again", [], d.answer("formatting", options={}))
+    d.set("block b( {")
+    same("a text with errors is not formatted", None, d.answer("formatting", options={}))
+
     d.set(NET)
     d.edit("conv(32, stride = 2)", "conv(32, ")
     signature = d.answer("signatureHelp", d.find("\n    fc"))
