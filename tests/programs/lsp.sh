@@ -9,14 +9,40 @@ set -euo pipefail
 [ -x "$(dirname "$TENON")/tenon-lsp" ] || { skip "built without cJSON"; finish; exit; }
 command -v python3 > /dev/null || { skip "no python3"; finish; exit; }
 
+# count WHAT FILE: adds the counts in the last line of FILE, "good wrong", and shows the lines before it
+count() {
+    local good wrong
+    if read -r good wrong < <(tail -n 1 "$2") && [[ "$good $wrong" =~ ^[0-9]+\ [0-9]+$ ]]; then
+        passed=$((passed + good)) failed=$((failed + wrong))
+        sed '$d' "$2" | grep '^FAIL' || true
+    else
+        bad "$1 did not end: $(tail -n 5 "$2")"
+    fi
+}
+
 for part in protocol messages answers names random; do
     part "$part" || continue
-    PYTHONDONTWRITEBYTECODE=1 python3 "$TENON_ROOT/tests/lsp/server.py" "$part" "$TENON" "$TENON_ROOT" "$work" > "$work/seen" 2> "$work/err" || true
-    if read -r good wrong < <(tail -n 1 "$work/seen") && [[ "$good $wrong" =~ ^[0-9]+\ [0-9]+$ ]]; then
-        passed=$((passed + good)) failed=$((failed + wrong))
-        sed '$d' "$work/seen"
-    else
-        bad "the client of part $part did not end: $(tail -n 5 "$work/seen" "$work/err")"
-    fi
+    PYTHONDONTWRITEBYTECODE=1 python3 "$TENON_ROOT/tests/lsp/server.py" "$part" "$TENON" "$TENON_ROOT" "$work" > "$work/seen" 2>&1 || true
+    count "the client of part $part" "$work/seen"
 done
+
+if part clients && deep "clients of editors"; then
+    if command -v nvim > /dev/null; then
+        mkdir -p "$work/neovim"
+        (cd "$work" && XDG_DATA_HOME=$work/neovim XDG_STATE_HOME=$work/neovim TENON=$TENON TENON_ROOT=$TENON_ROOT WORK=$work/neovim \
+            timeout 120 nvim --headless --clean -c "luafile $TENON_ROOT/tests/lsp/neovim.lua" > "$work/seen" 2>&1 < /dev/null) || true
+        count "Neovim" "$work/seen"
+    else
+        skip "no Neovim (Debian: neovim)"
+    fi
+    # TENON_LSP_PYTHON: a Python with pytest-lsp, if python3 has none
+    python=${TENON_LSP_PYTHON:-python3}
+    if "$python" -c 'import pytest_lsp' 2> /dev/null; then
+        succeeds "pytest-lsp" env TENON="$TENON" TENON_ROOT="$TENON_ROOT" PYTHONDONTWRITEBYTECODE=1 \
+            "$python" -m pytest -q -p no:cacheprovider -o asyncio_mode=auto "$TENON_ROOT/tests/lsp/pytest_client.py"
+    else
+        skip "no pytest-lsp (PyPI)"
+    fi
+    succeeds "bench/lsp" env TENON="$TENON" PYTHONDONTWRITEBYTECODE=1 "$TENON_ROOT/bench/lsp" --rounds 5
+fi
 finish
