@@ -17,7 +17,7 @@ enable_testing()
 add_custom_target(tests_quick)                        # all tests except those of kernels: they compile in seconds
 add_custom_target(tests_check)                        # what ./check runs without --deep
 add_dependencies(tests_check tests_quick tenon tenonrt tenon-reference)
-foreach(target tenon-bench tenon-peak tenon-plan tenon-load tenoncudnn)
+foreach(target tenon-bench tenon-lsp tenon-peak tenon-plan tenon-load tenoncudnn)
     if(TARGET ${target})
         add_dependencies(tests_check ${target})
     endif()

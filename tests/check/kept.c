@@ -15,7 +15,7 @@
  * Some calls depend on the driver: `sweep`, `results` and `watch` start another program, `cache` compiles
  * nothing, and a build can fail after its key is known, for example when the C compiler fails.  For
  * these, the sources of the driver count, too: compiler/main.c, base/, tool/.  The binary itself
- * counts if a call cannot be repeated (--tune, fmt, new, completion), if there are more than CALLS_MOST calls, and for
+ * counts if a call cannot be repeated (--tune, fmt, new, completion, lsp), if there are more than CALLS_MOST calls, and for
  * tests of less than COST seconds.
  *
  * START: when the test began (seconds since 1970); a file that changed later makes the result
@@ -240,7 +240,7 @@ static bool is_one_of(const char *word, const char *const *list)
 static CallKind kind_of(char **argv, bool failed)
 {
     static const char *const driver[] = {"sweep", "results", "watch", "cache", NULL}, *const build[] = {"build", "run", NULL};
-    static const char *const never[] = {"fmt", "new", "completion", NULL}; /* they read standard input, make files, or ask tenon-bench */
+    static const char *const never[] = {"fmt", "new", "completion", "lsp", NULL}; /* they read standard input, make files, or ask tenon-bench */
     size_t n = 1;
     if (!argv[0])
         return CALL_NEVER;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # lsp.sh -- tenon lsp: the protocol and its errors, the messages of tenon check, answers at places of a text, names over several files,
-# random edits.  With --deep, real clients: Neovim without a screen, and pytest-lsp (PyPI).
+# random edits; the grammars of editors/ know the lexer's words.  With --deep, real clients: Neovim without a screen, and pytest-lsp (PyPI).
 #
-# Parts: protocol messages answers names random clients
+# Parts: protocol messages answers names random colours clients
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -19,6 +19,17 @@ count() {
         bad "$1 did not end: $(tail -n 5 "$2")"
     fi
 }
+
+if part colours; then
+    PYTHONDONTWRITEBYTECODE=1 python3 "$TENON_ROOT/tests/lsp/colours.py" "$TENON_ROOT" > "$work/seen" 2>&1 || true
+    count "the colours of editors" "$work/seen"
+    # The client of VS Code gets the command of the setting; the two packages are replaced by ones that record calls.
+    if command -v node > /dev/null; then
+        succeeds "editors/vscode/extension.js" node "$TENON_ROOT/tests/lsp/extension.js" "$TENON_ROOT"
+    else
+        skip "no node (Debian: nodejs)"
+    fi
+fi
 
 for part in protocol messages answers names random; do
     part "$part" || continue
