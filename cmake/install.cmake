@@ -14,6 +14,7 @@ if(TARGET tenon-plan)
 endif()
 install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c" PATTERN "cuda/nccl*.c" PATTERN "cuda/*.cu")
 install(DIRECTORY models/ DESTINATION share/tenon/models)
+install(DIRECTORY editors DESTINATION share/tenon)
 
 # Files to which README.md links are installed beside it, under the same names.
 set(doc share/doc/tenon)
