@@ -22,7 +22,6 @@ enum {
 
 typedef struct Choices {
     Server *s;
-    const Analysis *a;
     const Context *c;
     const Unit *unit[2]; /* of the text, and of the last good one, or NULL */
     cJSON *list;
@@ -297,10 +296,7 @@ static void add_all(Choices *m)
 
 static Choices choices_at(Server *s, const Document *d, const Context *c)
 {
-    return (Choices){.s = s,
-                     .a = d->now,
-                     .c = c,
-                     .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
+    return (Choices){.s = s, .c = c, .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
 }
 
 cJSON *answer_completion(Server *s, const cJSON *params)

@@ -7,9 +7,8 @@ static Frame *top(Context *c)
     return c->depth ? &c->frame[c->depth - 1] : NULL;
 }
 
-static void open_frame(Arena *a, Context *c, const Token *first, const Token *t, const char *head)
+static void open_frame(Context *c, const Token *first, const Token *t, const char *head)
 {
-    (void)a;
     if (c->depth == CONTEXT_DEPTH)
         return;
     Frame *f = &c->frame[c->depth++];
@@ -89,7 +88,7 @@ static void pass_token(Arena *a, Context *c, const Token *first, const Token *t,
     if (t->kind == TOKEN_RESERVED)
         *head = t->text;
     if (token_nests(t) > 0) {
-        open_frame(a, c, first, t, *head);
+        open_frame(c, first, t, *head);
     } else if (token_nests(t) < 0) {
         close_frame(c, t->mark);
         if (!c->depth && t->mark == '}')

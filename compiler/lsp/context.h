@@ -8,7 +8,7 @@
 
 typedef struct Frame {  /* an open bracket */
     char mark;          /* ( [ { */
-    const char *word;   /* {: the reserved word of its head, such as "train"; else NULL */
+    const char *word;   /* {: the last reserved word before it, such as "train"; else NULL */
     const char *callee; /* (: the name before it, or NULL */
     bool piped;         /* (: a value is passed on to the call: its first argument */
     int argument;       /* commas before the place */

@@ -1,13 +1,13 @@
 /* hover.c -- what stands under the cursor: shapes, parameters, FLOPs, memory, time, and the
  * manual. */
 #include "base/text.h"
+#include "front/lower.h"
 #include "lsp/prices.h"
 #include "lsp/words.h"
 #include "tool/manual.h"
 #include <string.h>
 
 typedef struct Hover {
-    Server *s;
     Arena *arena;
     const Document *d;
     const Analysis *a; /* that has the values: d->now or d->good */
@@ -199,7 +199,7 @@ static void add_local(Hover *h, const Symbol *y)
     text_printf(&h->t, "%s of %s `%s`\n", y->param ? "parameter" : "variable",
                 decl_word(y->decl->kind), y->decl->name);
     if (t && t->v.kind == V_LAYER)
-        text_printf(&h->t, "\na layer of kind `%s`\n", y->name);
+        text_printf(&h->t, "\na layer: `%s`\n", t->v.layer->name);
 }
 
 static void add_arg(Hover *h, const Symbol *y)
@@ -292,7 +292,7 @@ cJSON *answer_hover(Server *s, const cJSON *params)
     if (!y)
         return NULL;
     const Symbol *good = good_symbol(d, y);
-    Hover h = {s, s->arena, d, good ? d->good : a, text_new(s->arena)};
+    Hover h = {s->arena, d, good ? d->good : a, text_new(s->arena)};
     add_symbol(&h, good ? good : y);
     cJSON *hover = cJSON_CreateObject(), *contents = cJSON_AddObjectToObject(hover, "contents");
     cJSON_AddStringToObject(contents, "kind", s->plain ? "plaintext" : "markdown");

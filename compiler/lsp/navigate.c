@@ -152,15 +152,31 @@ cJSON *answer_highlight(Server *s, const cJSON *params)
 
 /* ---- rename */
 
-static bool can_rename(Server *s, const Analysis *a, const Symbol *y)
+/* An open document that reads the file of the name, and has lost a part of its text. */
+static const Document *broken_reader(Server *s, const Symbol *y)
 {
-    if (!y || (y->kind != SYMBOL_LOCAL && y->kind != SYMBOL_FUNCTION))
+    for (int i = 0; i < s->ndocument; i++) {
+        Document *d = s->document[i];
+        if (!d->open)
+            continue;
+        const Analysis *a = document_analysis(s, d);
+        if (a->broken && analysis_reads(a, y->decl->name_span.source->path))
+            return d;
+    }
+    return NULL;
+}
+
+static bool can_rename(Server *s, const Symbol *y)
+{
+    const bool known = y && (y->kind == SYMBOL_LOCAL || y->kind == SYMBOL_FUNCTION);
+    const Document *broken = known ? broken_reader(s, y) : NULL;
+    if (!known)
         server_reject(s, REJECT_FAILED, "%s",
                       !y ? "there is no name here" : "this name belongs to the language");
-    else if (a->broken)
-        server_reject(s, REJECT_FAILED,
-                      "a part of the file has a syntax error: it may use the name");
-    return !s->rejected;
+    else if (broken)
+        server_reject(s, REJECT_FAILED, "a part of %s has a syntax error: it may use the name",
+                      broken->path);
+    return known && !broken;
 }
 
 cJSON *answer_prepare(Server *s, const cJSON *params)
@@ -168,7 +184,7 @@ cJSON *answer_prepare(Server *s, const cJSON *params)
     Document *d;
     Analysis *a;
     const Symbol *y = symbol_of(s, params, &d, &a);
-    if (!d || !can_rename(s, a, y))
+    if (!d || !can_rename(s, y))
         return NULL;
     cJSON *r = cJSON_CreateObject();
     cJSON_AddItemToObject(r, "range", range_json(&a->lines, y->at));
@@ -212,7 +228,7 @@ cJSON *answer_rename(Server *s, const cJSON *params)
     Analysis *a;
     const char *name = json_text_at(params, "newName");
     const Symbol *y = symbol_of(s, params, &d, &a);
-    if (!d || !can_rename(s, a, y))
+    if (!d || !can_rename(s, y))
         return NULL;
     if (!name || !is_name(s, name))
         return server_reject(s, name ? REJECT_FAILED : REJECT_PARAMS, "'%s' is not a name",

@@ -35,8 +35,7 @@ typedef struct Server {
     bool initialized, shut, done, lost;
     int code;          /* of the process */
     bool bytes, plain; /* the client counts bytes; it shows no Markdown */
-    bool labels_offsets;
-    pid_t client; /* 0: unknown */
+    pid_t client;      /* 0: unknown */
     Document **document;
     int ndocument;
     /* the process that computes prices: its document and output; pid 0: none */

@@ -123,6 +123,9 @@ static void walk_expr(Walk *w, const Expr *e)
     case EX_CALL:
         walk_call(w, e);
         break;
+    case EX_BAD:
+        w->a->broken = true;
+        break;
     default:
         break;
     }

@@ -313,8 +313,20 @@ def names():
     same("outline", [["conv", 0, 2], ["net", 5, 10], ["net", 12, 17]],
          [[o["name"], o["range"]["start"]["line"], o["range"]["end"]["line"]] for o in outline])
     same("bindings in the outline", ["h", "fc"], [o["name"] for o in outline[1]["children"]])
+    b.edit("return", "return (")
+    same("rename while an open file is broken is refused", -32803, b.ask("rename", b.find("part"), newName="head")["error"]["code"])
+    b.edit("return (", "return")
+    e = Client(tenon, general={"positionEncodings": ["utf-32", "utf-8", "utf-16"]})
+    same("positions in bytes", "utf-8", e.hello["result"]["capabilities"]["positionEncoding"])
+    u = Document(e, work + "/u.tn", 'block b(x) { return dropout("😀é", y) }\n')
+    same("a column in bytes", len('block b(x) { return dropout("😀é", '.encode()), [
+        m["range"]["start"]["character"] for m in u.diagnostics() if m["message"] == "unknown name 'y'"][0])
+    same("exit", 0, e.end())
     b.close()
-    check("a closed import is read from its file", a.diagnostics()[0]["message"].startswith("cannot import"))
+    seen = a.diagnostics()
+    while not (seen and seen[0]["message"].startswith("cannot import")):   # messages of the edits above come first
+        seen = a.diagnostics()
+    check("a closed import is read from its file", seen[0]["message"].startswith("cannot import 'parts.tn'"))
     pathlib.Path(work, "one/parts.tn").write_text(b.text)
     c.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": b.uri, "type": 1}]})
     same("a changed file is read again", [], a.diagnostics())

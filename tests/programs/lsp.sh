@@ -20,6 +20,14 @@ count() {
     fi
 }
 
+if part protocol; then
+    # A compiler that was built without cJSON: tenon-lsp is not beside it.
+    cp "$TENON" "$work/tenon"
+    refuses "without tenon-lsp" "left out when this tenon was built: cJSON was missing" "$work/tenon" lsp
+    refuses "a word" "takes options only, not 'model.tn'" "$TENON" lsp model.tn
+    refuses "an option" "tenon lsp has no option '--batch'" "$TENON" lsp --batch 3
+fi
+
 if part colours; then
     PYTHONDONTWRITEBYTECODE=1 python3 "$TENON_ROOT/tests/lsp/colours.py" "$TENON_ROOT" > "$work/seen" 2>&1 || true
     count "the colours of editors" "$work/seen"
