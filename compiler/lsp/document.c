@@ -61,6 +61,28 @@ static void touch_readers(Server *s, const char *path, const Document *except)
     }
 }
 
+/* Whether line i of one text and line k of another one are equal, counted from 0. */
+static bool same_line(const Lines *a, int i, const Lines *b, int k)
+{
+    const size_t x = a->start[i], y = b->start[k];
+    const size_t m = (i + 1 < a->n ? a->start[i + 1] : a->len) - x,
+                 n = (k + 1 < b->n ? b->start[k + 1] : b->len) - y;
+    return m == n && memcmp(&a->text[x], &b->text[y], n) == 0;
+}
+
+/* Counts the lines at both ends of the text that are the same in the last good text. */
+static void compare_good(Document *d)
+{
+    const Lines *now = &d->now->lines, *old = d->good ? &d->good->lines : NULL;
+    const int most = !old ? 0 : now->n < old->n ? now->n : old->n;
+    d->same_head = d->same_tail = 0;
+    while (d->same_head < most && same_line(now, d->same_head, old, d->same_head))
+        d->same_head++;
+    while (d->same_tail < most &&
+           same_line(now, now->n - 1 - d->same_tail, old, old->n - 1 - d->same_tail))
+        d->same_tail++;
+}
+
 Analysis *document_analysis(Server *s, Document *d)
 {
     Unsaved *unsaved = NULL;
@@ -78,6 +100,7 @@ Analysis *document_analysis(Server *s, Document *d)
         d->good = d->now;
         d->priced = false;
     }
+    compare_good(d);
     return d->now;
 }
 
@@ -107,32 +130,10 @@ Document *document_place(Server *s, const cJSON *params, Analysis **a, int *line
     return d;
 }
 
-/* Whether line i of one text and line k of another one are equal, counted from 0. */
-static bool same_line(const Lines *a, int i, const Lines *b, int k)
-{
-    const size_t x = a->start[i], y = b->start[k];
-    const size_t m = (i + 1 < a->n ? a->start[i + 1] : a->len) - x,
-                 n = (k + 1 < b->n ? b->start[k + 1] : b->len) - y;
-    return m == n && memcmp(&a->text[x], &b->text[y], n) == 0;
-}
-
-/* The texts have equal lines at their beginnings and at their ends. */
 int document_good_line(const Document *d, int line)
 {
-    const Lines *now = &d->now->lines, *old = d->good ? &d->good->lines : NULL;
-    const int i = line - 1;
-    if (!old || i < 0 || i >= now->n)
-        return 0;
-    const int back = old->n - (now->n - i); /* counted from the end */
-    int first = 0;
-    while (first <= i && first < old->n && same_line(now, first, old, first))
-        first++;
-    if (first > i)
-        return line;
-    for (int k = i; k < now->n; k++)
-        if (back + k - i < 0 || !same_line(now, k, old, back + k - i))
-            return 0;
-    return back + 1;
+    const int now = d->now->lines.n, old = d->good ? d->good->lines.n : 0;
+    return line <= d->same_head ? line : line > now - d->same_tail ? line + old - now : 0;
 }
 
 /* ---- notifications */

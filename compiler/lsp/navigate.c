@@ -5,11 +5,17 @@
 
 /* ---- places */
 
-/* Lines of a file of the unit.  Those of the analysed file are there already. */
+/* Lines of a file of the unit.  Those of the analysed file are there already; those of another file
+ * are kept while one request is answered. */
 static Lines lines_of(Server *s, const Analysis *a, const Source *source)
 {
-    return source == a->source ? a->lines
-                               : lines_new(s->arena, source->text, source->len, s->bytes);
+    if (source == a->source)
+        return a->lines;
+    if (source != s->other) {
+        s->other = source;
+        s->other_lines = lines_new(s->arena, source->text, source->len, s->bytes);
+    }
+    return s->other_lines;
 }
 
 /* The address of a file; an open document keeps its own spelling. */
@@ -86,20 +92,23 @@ typedef struct Use {
 typedef struct Uses {
     Use *v;
     int n;
+    Map seen; /* places: two documents can read one file */
 } Uses;
 
 static void add_use(Server *s, Uses *u, const Analysis *a, const Symbol *y)
 {
-    for (int i = 0; i < u->n; i++)
-        if (span_same(u->v[i].at, y->at))
-            return;
+    const char *place =
+        arena_printf(s->arena, "%d:%d:%s", y->at.line, y->at.col, y->at.source->path);
+    if (map_get(&u->seen, place))
+        return;
+    map_set(&u->seen, place, u);
     ARENA_PUSH(s->arena, u->v, u->n, ((Use){a, y->at, y->defines}));
 }
 
 /* All uses of a symbol in the files of the open documents. */
 static Uses uses_of(Server *s, const Analysis *a, const Symbol *y)
 {
-    Uses u = {0};
+    Uses u = {.seen = map_new(s->arena)};
     for (int i = 0; i < a->nsymbol; i++)
         if (symbol_same(&a->symbol[i], y))
             add_use(s, &u, a, &a->symbol[i]);

@@ -247,6 +247,7 @@ int server_run(int in, int out)
     signal(SIGPIPE, SIG_IGN);
     while (!s.done) {
         s.arena = arena_new();
+        s.other = NULL;
         json_use(s.arena);
         work(&s);
         if (!s.done)

@@ -21,8 +21,9 @@ typedef struct Document {
     Arena *text_arena;
     const char *text;
     size_t len;
-    Analysis *now;  /* of this text; NULL: not made yet */
-    Analysis *good; /* the last one without errors; may be `now`, or NULL */
+    Analysis *now;            /* of this text; NULL: not made yet */
+    Analysis *good;           /* the last one without errors; may be `now`, or NULL */
+    int same_head, same_tail; /* lines at the ends of the text that `good` has, too */
     bool unpublished;
     Prices *prices; /* of `good`; NULL: not known */
     bool priced;    /* the prices of `good` were asked for */
@@ -45,6 +46,8 @@ typedef struct Server {
     Arena *pricing_arena;
     char *priced;
     size_t npriced, room;
+    const Source *other; /* a file whose lines are known while a message is handled, or NULL */
+    Lines other_lines;
     int64_t changed; /* the time of the last change, in milliseconds */
     int rejected;    /* code of an error that the handler found; 0: none */
     const char *why;
