@@ -375,9 +375,10 @@ static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
         diag_help(p->diag, "'//' divides and rounds down; a comment begins with '#'");
     else if (symbol == YYSYMBOL_ELSE)
         diag_help(p->diag, "write 'else' after the '}' of an 'if'");
-    else if (ended && strcmp(name, "'='") == 0)
+    else if (ended && strcmp(name, "'='") == 0) {
         diag_help(p->diag, "equality is written '=='");
-    else if (ended && word_listed(name, comparison))
+        diag_replace(p->diag, "=", "==");
+    } else if (ended && word_listed(name, comparison))
         diag_help(p->diag, "comparisons do not chain: write a < b and b < c");
     else if (ended && word_listed(name, binary))
         diag_help(p->diag, "an operator after '|>' needs parentheses: (x |> f) %.*s y",

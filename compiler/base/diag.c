@@ -111,6 +111,12 @@ void diag_replace(Diag *d, const char *was, const char *now)
         ARENA_PUSH(d->arena, m->repair, m->nrepair, ((DiagRepair){was, now, m->at}));
 }
 
+void diag_replace_int(Diag *d, int64_t was, int64_t now)
+{
+    diag_replace(d, arena_printf(d->arena, "%lld", (long long)was),
+                 arena_printf(d->arena, "%lld", (long long)now));
+}
+
 void diag_append(Diag *d, Span after, const char *now)
 {
     DiagMessage *const m = d->last;

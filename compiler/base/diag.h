@@ -12,6 +12,7 @@
 #ifndef DIAG_H
 #define DIAG_H
 #include "source.h"
+#include <stdint.h>
 #include <stdio.h>
 
 typedef enum { DIAG_AUTO, DIAG_ALWAYS, DIAG_NEVER } DiagColor;
@@ -31,6 +32,8 @@ void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n
 
 /* Attaches a repair to the last error or warning: the underlined text `was` becomes `now`. */
 void diag_replace(Diag *d, const char *was, const char *now);
+/* The same for an int. */
+void diag_replace_int(Diag *d, int64_t was, int64_t now);
 /* Attaches a repair: the line `now` is added after the text at `after`. */
 void diag_append(Diag *d, Span after, const char *now);
 

@@ -82,9 +82,12 @@ static void run_for(Lower *l, Stmt *t)
         if (!ok && list.kind != V_POISON) {
             lower_fail(l, t->value, t->value->span,
                        "a loop goes over a list or a range, this is %s", value_kind(list));
-            if (list.kind == V_INT)
+            if (list.kind == V_INT) {
                 diag_help(l->diag, "for %lld iterations, write 0..%lld", (long long)list.i,
                           (long long)list.i);
+                diag_replace(l->diag, arena_printf(l->arena, "%lld", (long long)list.i),
+                             arena_printf(l->arena, "0..%lld", (long long)list.i));
+            }
         }
     }
     if (!ok) { /* the body runs once, to find errors in it */

@@ -89,6 +89,7 @@ static void read_loss(Train *t, Expr *e)
     if (e->kind == EX_STRING) {
         diag_error(t->u->diag, e->span, "the loss is an op, this is a string");
         diag_help(t->u->diag, "write it without quotes: loss = %s", *e->s ? e->s : "mse");
+        diag_replace(t->u->diag, arena_printf(t->u->arena, "\"%s\"", e->s), *e->s ? e->s : "mse");
         e->bad = true;
     } else if (e->kind != EX_NAME) {
         sem_expr(t->u, e, names, 2);

@@ -71,12 +71,14 @@ static void add_prices(Hover *h, const Expr *e)
     if (!row)
         return;
     const PriceTotal *all = &h->d->prices->total;
-    if (row->fixed)
-        text_printf(&h->t, "- planned memory: %s of parameters with their states\n",
-                    text_bytes(h->arena, row->fixed));
-    if (row->values)
-        text_printf(&h->t, "- planned memory: %s of other values, shared with later values\n",
-                    text_bytes(h->arena, row->values));
+    if (row->fixed || row->values) {
+        text_add(&h->t, "- planned memory: ");
+        if (row->fixed)
+            text_printf(&h->t, "%s for parameters and their states%s",
+                        text_bytes(h->arena, row->fixed), row->values ? ", " : "\n");
+        if (row->values)
+            text_printf(&h->t, "%s for other values\n", text_bytes(h->arena, row->values));
+    }
     if (row->seconds > 0)
         text_printf(&h->t,
                     "- predicted time: %s, %.1f %% of a training step of %lld samples on one core "

@@ -154,6 +154,8 @@ static bool check_limit(const Node *n, const char *key, int64_t v, int64_t low, 
                    CHECK_DIM_MAX);
     diag_help(d, "use %s >= %lld%s", key, (long long)low,
               v < low ? "" : ", and a much smaller number");
+    if (v < low)
+        diag_replace_int(d, v, low);
     return false;
 }
 

@@ -13,6 +13,7 @@ static bool check_pad(const Node *n, const Window *v, Diag *d)
         diag_error(d, node_span(n, "pad"), "%s pad %lld leaves windows of %lld without a pixel",
                    n->op->name, (long long)v->before[i], (long long)v->kernel[i]);
         diag_help(d, "use pad <= %lld, or a larger kernel", (long long)v->kernel[i] - 1);
+        diag_replace_int(d, v->before[i], v->kernel[i] - 1);
         return false;
     }
     return true;

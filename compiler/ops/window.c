@@ -75,6 +75,7 @@ static void report_too_large(const Node *n, const Window *v, Diag *d)
     const int64_t most = ((h < w ? h : w) - 1) / step + 1;
     diag_help(d, "use kernel <= %lld, %s", (long long)most,
               dilated ? "a smaller dilation, or a larger pad" : "or a larger pad");
+    diag_replace_int(d, v->kernel[0], most);
 }
 
 bool window_check(const Node *n, int64_t h, int64_t w, Diag *d)

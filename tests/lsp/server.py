@@ -228,6 +228,21 @@ def answers():
     d.set(d.apply(actions[0]["edit"]["changes"][d.uri]))
     same("a key is added in one line", [], d.diagnostics())
 
+    for old, new in [("h = conv2d(x, 4, kernel = 9)", "h = conv2d(x, 4, kernel = 5)"), ("h = conv2d(x, 0, kernel = 3)", "h = conv2d(x, 1, kernel = 3)"),
+                     ("h = max_pool(x, 2, pad = 2)", "h = max_pool(x, 2, pad = 1)"), ("h = x × 2", "h = x * 2"), ("h = x ^ 2", "h = x ** 2"),
+                     ("for i in 3 { h = relu(x) }", "for i in 0..3 { h = relu(x) }"), ("// a word", "# a word"),
+                     ("h = if 1 < 2 && 2 < 3 { x } else { x }", "h = if 1 < 2 and 2 < 3 { x } else { x }"),
+                     ("h = if 1 = 2 { x } else { x }", "h = if 1 == 2 { x } else { x }"),
+                     ("h = max_pool(x, 2, pad = 'same')", 'h = max_pool(x, 2, pad = "same")'),
+                     ("h = max_pool(x, 2, pad = “same”)", 'h = max_pool(x, 2, pad = "same")'),
+                     ("h = max_pool(x, 2, pad = \"sam\")", 'h = max_pool(x, 2, pad = "same")'), ("h = relu(y)", None),
+                     ("h = conv2d(x, 4, kernel = 8 + 1)", None)]:
+        head, tail = "model m(x: f32[3, 5, 5]) {\n    ", "\n    return dense(flatten(x), 3)\n}\n"
+        d.set(head + old + tail)
+        actions = d.answer("codeAction", range=whole, context={"diagnostics": []})
+        texts = [d.apply(x["edit"]["changes"][d.uri]) for x in actions]
+        same("repair of %s" % old, [head + new + tail] if new else [], texts)
+
     # Completion and signatures, also where the text does not parse.
     for before, wanted, unwanted in [
             ("", "model", "conv2d"), ("mo", "model", "conv2d"), ("model m(x: ", "f32", "conv2d"),

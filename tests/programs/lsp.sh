@@ -46,10 +46,11 @@ for part in protocol messages answers names random; do
 done
 
 if part clients && deep "clients of editors"; then
-    if command -v nvim > /dev/null; then
+    nvim=${TENON_NVIM:-nvim}                             # another Neovim: with VIMRUNTIME, if it is not installed
+    if command -v "$nvim" > /dev/null; then
         mkdir -p "$work/neovim"
         (cd "$work" && XDG_DATA_HOME=$work/neovim XDG_STATE_HOME=$work/neovim TENON=$TENON TENON_ROOT=$TENON_ROOT WORK=$work/neovim \
-            timeout 120 nvim --headless --clean -c "luafile $TENON_ROOT/tests/lsp/neovim.lua" > "$work/seen" 2>&1 < /dev/null) || true
+            timeout 120 "$nvim" --headless --clean -c "luafile $TENON_ROOT/tests/lsp/neovim.lua" > "$work/seen" 2>&1 < /dev/null) || true
         count "Neovim" "$work/seen"
     else
         skip "no Neovim (Debian: neovim)"
