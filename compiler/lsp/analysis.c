@@ -38,20 +38,6 @@ bool analysis_reads(const Analysis *a, const char *path)
     return false;
 }
 
-int token_at(const Analysis *a, int line, int col)
-{
-    int low = 0, high = a->ntoken;
-    while (low < high) { /* the first token that ends at the place or after it */
-        const int middle = (low + high) / 2;
-        const Span s = a->token[middle].at;
-        if (s.end_line < line || (s.end_line == line && s.end_col < col))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < a->ntoken && span_contains(a->token[low].at, line, col) ? low : -1;
-}
-
 /* ---- values */
 
 bool value_tensors(Value v)
@@ -100,4 +86,21 @@ const char *value_text(Arena *arena, Value v)
     default:
         return NULL;
     }
+}
+
+const char *shapes_text(Arena *arena, const Analysis *a, const Expr *e)
+{
+    enum { COUNTED = 100 };
+    const char *seen[COUNTED];
+    int n = 0;
+    for (const Traced *t = traced_of(a, e); t && n < COUNTED; t = traced_before(a, t)) {
+        const char *text = value_text(arena, t->v);
+        int i = 0;
+        while (i < n && text && strcmp(seen[i], text) != 0)
+            i++;
+        if (text && i == n)
+            seen[n++] = text;
+    }
+    return n < 2 ? seen[0]
+                 : arena_printf(arena, "%s, %d other shape%s", seen[0], n - 1, n == 2 ? "" : "s");
 }

@@ -71,7 +71,7 @@ const Traced *traced_before(const Analysis *a, const Traced *t);
 /* "(N, 16, 5, 5)"; a number, a list, a layer; NULL: nothing worth showing. */
 const char *value_text(Arena *arena, Value v);
 bool value_tensors(Value v); /* a tensor, or a list of tensors */
-/* The token at a place, or that ends there; -1: none. */
-int token_at(const Analysis *a, int line, int col);
+/* The values of e, which has one: "(N, 64, 35, 35)", or "(N, 64, 35, 35), 3 other shapes". */
+const char *shapes_text(Arena *arena, const Analysis *a, const Expr *e);
 
 #endif

@@ -60,24 +60,6 @@ static bool has_shape(const Analysis *a, const Expr *e)
     return t && value_tensors(t->v);
 }
 
-/* "(N, 64, 35, 35)", or "(N, 64, 35, 35), 3 other shapes". */
-static const char *hint_text(Arena *arena, const Analysis *a, const Expr *e)
-{
-    enum { COUNTED = 100 };
-    const char *seen[COUNTED];
-    int n = 0;
-    for (const Traced *t = traced_of(a, e); t && n < COUNTED; t = traced_before(a, t)) {
-        const char *text = value_text(arena, t->v);
-        int i = 0;
-        while (i < n && text && strcmp(seen[i], text) != 0)
-            i++;
-        if (text && i == n)
-            seen[n++] = text;
-    }
-    return n < 2 ? seen[0]
-                 : arena_printf(arena, "%s, %d other shape%s", seen[0], n - 1, n == 2 ? "" : "s");
-}
-
 /* The end of a line before its comment, by its last token; 0: it has none. */
 static int last_column(const Analysis *a, int line)
 {
@@ -124,7 +106,7 @@ cJSON *answer_hints(Server *s, const cJSON *params)
         cJSON *hint = cJSON_CreateObject();
         cJSON_AddItemToObject(hint, "position",
                               position_json(&a->lines, line, last_column(a, line)));
-        json_add_text(s->arena, hint, "label", hint_text(s->arena, from_a, e));
+        json_add_text(s->arena, hint, "label", shapes_text(s->arena, from_a, e));
         cJSON_AddNumberToObject(hint, "kind", 1); /* a type */
         cJSON_AddTrueToObject(hint, "paddingLeft");
         cJSON_AddItemToArray(list, hint);

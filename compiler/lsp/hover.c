@@ -193,7 +193,9 @@ static void add_function(Hover *h, const Symbol *y)
 static void add_local(Hover *h, const Symbol *y)
 {
     const Traced *t = traced_of(h->a, y->e);
-    const char *value = t && y->param && y->defines ? NULL : t ? value_text(h->arena, t->v) : NULL;
+    const char *value = !t || (y->param && y->defines) ? NULL
+                        : value_tensors(t->v)          ? shapes_text(h->arena, h->a, y->e)
+                                                       : value_text(h->arena, t->v);
     const char *head = y->param ? words_param(h->arena, y->param) : y->name;
     add_code(h, "tenon", head);
     if (value)
