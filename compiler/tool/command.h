@@ -50,6 +50,7 @@ typedef struct Command {
     bool key;          /* build, run: print the key of the program, and stop */
     const char *limit; /* cache: a new limit, as written; or NULL */
     bool clear;        /* cache */
+    bool stdio;        /* lsp: changes nothing */
     const char *flags; /* the given options that change the program: "--plain --dtype f64" */
     const char *hash;  /* hash of network and recipe, for checkpoints; set before the passes */
     char **argument;   /* words for another program.  run: those after --; sweep, results: all */

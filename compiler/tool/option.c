@@ -111,7 +111,7 @@ const CommandRow command_table[] = {
      "$fpath, fish from ~/.config/fish/completions/tenon.fish.",
      "tenon completion bash > tenon.bash\n"
      "tenon completion fish > tenon.fish\n"},
-    {"lsp", COMMAND_LSP, "tenon lsp", "start the language server, for editors",
+    {"lsp", COMMAND_LSP, "tenon lsp [--stdio]", "start the language server, for editors",
      "Speaks the Language Server Protocol over standard input and output. An editor starts it: "
      "messages while you type, shapes at the end of lines, the manual and prices under the cursor.",
      "tenon lsp\n"},
@@ -226,6 +226,8 @@ const OptionRow option_table[] = {
     {"--data", "DATA", OPTION_TEXT, AT(data), NEW, false, "mnist",
      "what the network learns from: mnist, cifar10, tinyshakespeare, a text file, or a directory "
      "with NumPy arrays, folders of images, or labelled texts"},
+    {"--stdio", NULL, OPTION_TRUE, AT(stdio), LSP, false, "on",
+     "use standard input and output. There is no other way; some editors add this option"},
     {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL,
      "remove everything from the cache"},
     {"--limit", "SIZE", OPTION_TEXT, AT(limit), CACHE, false, "1G",

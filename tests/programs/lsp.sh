@@ -24,6 +24,8 @@ if part protocol; then
     # A compiler that was built without cJSON: tenon-lsp is not beside it.
     cp "$TENON" "$work/tenon"
     refuses "without tenon-lsp" "left out when this tenon was built: cJSON was missing" "$work/tenon" lsp
+    rc=0; "$TENON" lsp --stdio < /dev/null > "$work/out" 2>&1 || rc=$?
+    same "--stdio, and a client that is gone" "1 0" "$rc $(wc -c < "$work/out")"
     refuses "a word" "takes options only, not 'model.tn'" "$TENON" lsp model.tn
     refuses "an option" "tenon lsp has no option '--batch'" "$TENON" lsp --batch 3
 fi
