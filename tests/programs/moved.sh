@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
 succeeds "install" cmake --install "$(dirname "$TENON")" --prefix "$work/first"
-for f in bin/tenon lib/tenon/libtenonrt.a share/tenon/runtime/rt.h share/tenon/runtime/cpu/kernels.h share/tenon/models/lenet.tn \
+for f in bin/tenon lib/tenon/libtenonrt.a share/tenon/runtime/rt.h share/tenon/runtime/cpu/kernels.h share/tenon/models/lenet.tn share/tenon/editors/neovim/lua/tenon.lua \
          share/tenon/models/data/mnist/train-images-idx3-ubyte.gz; do
     [ -e "$work/first/$f" ] && ok || bad "not installed: $f"
 done
@@ -18,6 +18,11 @@ mkdir "$elsewhere"; cd "$elsewhere"
 succeeds "check" "$tree/bin/tenon" check "$tree/share/tenon/models/lenet.tn"
 if [ -e "$(dirname "$TENON")/tenon-bench" ]; then
     succeeds "a sweep" "$tree/bin/tenon" sweep "$tree/share/tenon/models/mlp.tn" --steps 2 --repeat 1 --threads 1 --retries 0 --store "$work/results.db"
+fi
+if [ -e "$(dirname "$TENON")/tenon-lsp" ]; then
+    rpc() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
+    { rpc '{"id":1,"method":"initialize","params":{}}'; rpc '{"id":2,"method":"shutdown"}'; rpc '{"method":"exit"}'; } > "$work/session"
+    succeeds "a session of an editor" "$tree/bin/tenon" lsp < "$work/session"
 fi
 succeeds "build" "$tree/bin/tenon" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp"
 succeeds "train on the installed data" "$elsewhere/mlp" --epochs 1 --limit-samples 256
