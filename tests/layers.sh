@@ -83,7 +83,7 @@ declare -A reads=(
     # any text: quotes, sizes, indents; Text itself
     [compiler/base/quote.c]=1 [compiler/base/text.c]=6
     # open documents, messages of an editor, and addresses of files; links in texts of the manual (words.c)
-    [compiler/lsp/context.c]=2 [compiler/lsp/diagnose.c]=8 [compiler/lsp/document.c]=2 [compiler/lsp/json.c]=1 [compiler/lsp/place.c]=5
+    [compiler/lsp/complete.c]=2 [compiler/lsp/context.c]=2 [compiler/lsp/diagnose.c]=8 [compiler/lsp/document.c]=2 [compiler/lsp/json.c]=1 [compiler/lsp/place.c]=5
     [compiler/lsp/wire.c]=1 [compiler/lsp/words.c]=2
     # names of layers and blocks
     [compiler/scripts/network.c]=11)

@@ -5,7 +5,7 @@
 #include "lsp/server.h"
 #include "lsp/words.h"
 #include "tool/manual.h"
-#include <math.h>
+#include <dirent.h>
 #include <string.h>
 
 /* The numbers of the protocol for kinds of completions. */
@@ -17,11 +17,13 @@ enum {
     ITEM_PROPERTY = 10,
     ITEM_VALUE = 12,
     ITEM_KEYWORD = 14,
+    ITEM_FILE = 17,
     ITEM_OPERATOR = 24
 };
 
 typedef struct Choices {
     Server *s;
+    const Analysis *a;
     const Context *c;
     const Unit *unit[2]; /* of the text, and of the last good one, or NULL */
     cJSON *list;
@@ -127,19 +129,15 @@ static void add_argument(Choices *m, const Frame *f, const char *name, const cha
         add_item(m, name, ITEM_PROPERTY, detail, about, arena_printf(m->s->arena, "%s = ", name));
 }
 
-/* The words that an argument can have, such as "same". */
-static void add_argument_values(Choices *m, const OpArg *g)
+/* The strings that an argument can have, such as "same". */
+static void add_strings(Choices *m, const OpArg *g)
 {
-    static const char *const flags[] = {"true", "false", NULL};
     static const char *const pads[] = {"\"same\"", "\"valid\"", NULL};
-    if (g->type == ARG_BOOL)
-        add_words(m, flags, ITEM_VALUE);
-    else if (g->type == ARG_PAD)
+    if (g->type == ARG_PAD)
         add_words(m, pads, ITEM_VALUE);
     else if (g->type == ARG_STRING && g->fallback && strcmp(g->fallback, "none") != 0)
         add_item(m, arena_printf(m->s->arena, "\"%s\"", g->fallback), ITEM_VALUE, NULL, g->about,
                  NULL);
-    add_value(m);
 }
 
 static bool find_callee(const Choices *m, const char *name, Callee *c)
@@ -151,26 +149,41 @@ static bool find_callee(const Choices *m, const char *name, Callee *c)
     return false;
 }
 
-static void add_call(Choices *m, const Frame *f)
+static const OpArg *find_argument(const Op *op, const char *name)
 {
-    Callee c;
-    const bool known = find_callee(m, f->callee, &c);
-    for (const OpArg *g = known && c.op ? c.op->arg : NULL; g && g < c.op->arg + OP_ARGS && g->name;
-         g++)
-        if (f->key && strcmp(f->key, g->name) == 0) {
-            add_argument_values(m, g);
-            return;
-        }
-    for (const OpArg *g = known && c.op && !f->key ? c.op->arg : NULL;
-         g && g < c.op->arg + OP_ARGS && g->name; g++)
+    for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++)
+        if (strcmp(g->name, name) == 0)
+            return g;
+    return NULL;
+}
+
+/* The arguments that are not given yet; tensors are given by position. */
+static void add_arguments(Choices *m, const Frame *f, const Callee *c)
+{
+    for (const OpArg *g = c->op ? c->op->arg : NULL; g && g < c->op->arg + OP_ARGS && g->name; g++)
         if (g->type != ARG_TENSOR && g->type != ARG_TENSORS)
             add_argument(m, f, g->name, words_argument(m->s->arena, g), g->about);
-    for (int i = 0; known && c.decl && !f->key && i < c.decl->params.n; i++) {
-        const ParamDecl *p = &c.decl->params.v[i];
+    for (int i = 0; c->decl && i < c->decl->params.n; i++) {
+        const ParamDecl *p = &c->decl->params.v[i];
         if (p->type != TYPE_TENSOR)
             add_argument(m, f, p->name, words_param(m->s->arena, p), NULL);
     }
-    add_value(m);
+}
+
+static void add_call(Choices *m, const Frame *f)
+{
+    static const char *const flags[] = {"true", "false", NULL};
+    Callee c;
+    const bool known = find_callee(m, f->callee, &c);
+    const OpArg *g = known && c.op && f->key ? find_argument(c.op, f->key) : NULL;
+    if (known && !f->key)
+        add_arguments(m, f, &c);
+    if (g && g->type == ARG_BOOL)
+        add_words(m, flags, ITEM_VALUE);
+    if (g)
+        add_strings(m, g);
+    if (!m->c->string)
+        add_value(m);
 }
 
 /* ---- train blocks */
@@ -239,12 +252,29 @@ static void add_train(Choices *m)
 {
     const Frame *body = &m->c->frame[0], *inner = &m->c->frame[m->c->depth - 1];
     const TrainKey *k = body->key ? find_key(body->key) : NULL;
-    if (!body->key)
+    if (!body->key && !m->c->string)
         add_keys(m);
     else if (k && inner->mark == '(')
         add_form_call(m, k, inner);
-    else if (k)
+    else if (k && !m->c->string)
         add_key_values(m, k);
+}
+
+/* ---- files */
+
+/* Model files beside the document. */
+static void add_files(Choices *m)
+{
+    const char *slash = strrchr(m->a->source->path, '/');
+    DIR *dir = slash ? opendir(arena_strndup(m->s->arena, m->a->source->path,
+                                             (size_t)(slash + 1 - m->a->source->path)))
+                     : NULL;
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        if (text_glob("*.tn", e->d_name) && strcmp(e->d_name, slash + 1) != 0)
+            add_item(m, arena_printf(m->s->arena, "\"%s\"", e->d_name), ITEM_FILE, NULL, NULL,
+                     NULL);
+    if (dir)
+        closedir(dir);
 }
 
 /* ---- the request */
@@ -264,9 +294,13 @@ static void add_all(Choices *m)
     const Context *c = m->c;
     const Frame *f = c->depth ? &c->frame[c->depth - 1] : NULL;
     const bool after = c->before && c->before->kind == TOKEN_RESERVED;
-    if (c->comment || c->text)
+    if (c->comment)
         return;
-    if (after && strcmp(c->before->text, "train") == 0) {
+    if (c->string && token_reserved(c->before, "import")) {
+        add_files(m);
+    } else if (c->string && !(f && f->mark == '(' && f->key)) {
+        return;
+    } else if (after && strcmp(c->before->text, "train") == 0) {
         add_declared(m, true);
     } else if (after && c->depth == 0 && c->decl) {
         return; /* the name of a new declaration */
@@ -296,7 +330,16 @@ static void add_all(Choices *m)
 
 static Choices choices_at(Server *s, const Document *d, const Context *c)
 {
-    return (Choices){.s = s, .c = c, .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
+    return (Choices){.s = s,
+                     .a = d->now,
+                     .c = c,
+                     .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
+}
+
+static bool closed(const Analysis *a, const Token *string)
+{
+    const size_t end = lines_at(&a->lines, string->at.end_line, string->at.end_col);
+    return string->at.end_col - string->at.col > 1 && a->lines.text[end - 1] == '"';
 }
 
 cJSON *answer_completion(Server *s, const cJSON *params)
@@ -308,6 +351,10 @@ cJSON *answer_completion(Server *s, const cJSON *params)
         return NULL;
     const Context c = context_at(s->arena, a, line, col);
     Span at = c.word ? c.word->at : (Span){a->source, line, col, line, col};
+    if (c.string)
+        at.col = c.string->at.col;
+    if (c.string && closed(a, c.string))
+        at.end_col = c.string->at.end_col;
     Choices m = choices_at(s, d, &c);
     m.list = cJSON_CreateArray();
     m.range = range_json(&a->lines, at);

@@ -125,14 +125,14 @@ Context context_at(Arena *a, const Analysis *n, int line, int col)
             c.word = t;
         } else if (t->kind == TOKEN_STRING) {
             const char last = n->lines.text[lines_at(&n->lines, s.end_line, s.end_col) - 1];
-            c.text = inside || last != '"' || s.end_col - s.col == 1;
+            c.string = inside || last != '"' || s.end_col - s.col == 1 ? t : NULL;
         } else if (!inside) {
             pass_token(a, &c, first, t, end, &head);
             t++;
         }
     }
     c.before = t > first ? t - 1 : NULL;
-    c.comment = !c.word && !c.text && in_comment(n, c.before, line, col);
+    c.comment = !c.word && !c.string && in_comment(n, c.before, line, col);
     return c;
 }
 

@@ -23,7 +23,7 @@ typedef struct Context {
     int depth;
     const Token *before; /* the last token before the word at the place, or NULL */
     const Token *word;   /* the name or reserved word that ends at the place or contains it */
-    bool text;           /* the place is in a string or a comment */
+    const Token *string; /* that contains the place, or NULL */
     bool comment;
     const char *decl; /* reserved word of the declaration: "model"; NULL: top level */
     Map names;        /* names that the declaration binds before the place */

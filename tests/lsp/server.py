@@ -164,7 +164,7 @@ def shown(*options):
 def answers():
     pathlib.Path(work, "net.tn").write_text(NET)
     c = Client(tenon)
-    d = Document(c, work + "/net.tn", NET)
+    d = Document(c, work + "/typed.tn", NET)
     same("no messages", [], d.diagnostics())
     hints = {1: "(N, 32, 14, 14), 1 other shape", 6: "(N, 32, 14, 14)", 8: "(N, 64)", 9: "(N, 10)"}
     same("hints", hints, d.hints())
@@ -258,7 +258,18 @@ def answers():
         d.set(before)
         labels = d.labels(d.position(len(before)))
         check("completion after %r" % before, wanted in labels and unwanted not in labels, labels)
-    for before in ["# mo", 'import "mo', "model m(x: f32[4]) { h = max_pool(x, pad = \"sa", "model "]:
+    for before, after, wanted in [("model m(x: f32[4]) { h = max_pool(x, pad = ", '"sa', ['"same"', '"valid"']), ("import ", '"', ['"net.tn"']),
+                                  ("train m { init = he(", 'dist = "', ['"uniform"', '"gaussian"', '"normal"']),
+                                  ("block b(x) { h = max_pool(x, pad = ", '"sam', ['"same"', '"valid"'])]:
+        d.set(before + after)
+        items = d.answer("completion", d.position(len(d.text)))["items"]
+        check("completion in a string after %r" % before, set(wanted) <= {i["label"] for i in items} and len(items) < 9, items)
+        d.set(d.apply([next(i for i in items if i["label"] == wanted[0])["textEdit"]]))
+        same("the completed string", before + after[:after.index('"')] + wanted[0], d.text)
+    d.set("block b(x) { h = max_pool(x, pad = \"va\") }")
+    items = d.answer("completion", d.find("va"))["items"]
+    same("a closed string is replaced", d.text.replace("va", "same"), d.apply([items[0]["textEdit"]]))
+    for before in ["# mo", 'h = "mo', "model "]:
         d.set(before)
         same("no completion after %r" % before, [], d.labels(d.position(len(before))))
     # Formatting: the text of tenon fmt.
