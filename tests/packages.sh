@@ -100,7 +100,7 @@ want_packages() {
 # Headers of the C library and of zlib are in a directory that depends on the architecture: a glob finds it.
 packages_build=(gcc:build-essential make:build-essential cmake:cmake flex:flex bison:bison
                 '/usr/include/stdio.h:build-essential' '/usr/include/zlib.h:zlib1g-dev')
-# For tenon sweep and tenon results.
+# For tenon sweep, tenon results and tenon lsp.
 packages_sweep=(/usr/include/sqlite3.h:libsqlite3-dev /usr/include/cjson/cJSON.h:libcjson-dev)
 # Also for bench/run.  A function that only OpenBLAS has distinguishes it from other BLAS libraries.
 openblas='extern void openblas_set_num_threads(int); cblas_sdot(0, 0, 0, 0, 0); openblas_set_num_threads(1)@cblas.h@-lopenblas:libopenblas-dev'

@@ -188,17 +188,33 @@ void document_open(Server *s, const cJSON *params)
     touch_readers(s, d->path, d);
 }
 
+/* Tells the client that its text and that of the server can differ from now on. */
+static void complain(Server *s, const Document *d)
+{
+    enum { MESSAGE_ERROR = 1 };
+    cJSON *params = cJSON_CreateObject();
+    cJSON_AddNumberToObject(params, "type", MESSAGE_ERROR);
+    json_add_text(s->arena, params, "message",
+                  arena_printf(s->arena,
+                               "version %d of %s has a change without a text or a range; "
+                               "close the file and open it again",
+                               d->version, d->path));
+    server_notify(s, "window/logMessage", params);
+}
+
 /* One change: a new text, or a new text for a range. */
-static void change(Document *d, const cJSON *item, bool bytes)
+static void change(Server *s, Document *d, const cJSON *item)
 {
     const char *text = json_text_at(item, "text");
     const cJSON *range = json_at(item, "range");
+    const bool whole = !range || cJSON_IsNull(range);
     Arena *arena = arena_new();
-    const Lines lines = lines_new(arena, d->text, d->len, bytes);
+    const Lines lines = lines_new(arena, d->text, d->len, s->bytes);
     size_t from = 0, to = d->len;
-    if (!text || (range && (!lines_offset(&lines, json_at(range, "start"), &from) ||
-                            !lines_offset(&lines, json_at(range, "end"), &to) || from > to))) {
+    if (!text || (!whole && (!lines_offset(&lines, json_at(range, "start"), &from) ||
+                             !lines_offset(&lines, json_at(range, "end"), &to) || from > to))) {
         arena_free(arena);
+        complain(s, d);
         return;
     }
     Text t = text_new(arena);
@@ -216,7 +232,7 @@ void document_change(Server *s, const cJSON *params)
     if (!d)
         return;
     json_int_at(item, "version", &d->version);
-    cJSON_ArrayForEach(one, json_at(params, "contentChanges")) change(d, one, s->bytes);
+    cJSON_ArrayForEach(one, json_at(params, "contentChanges")) change(s, d, one);
     make_stale(s, d);
     touch_readers(s, d->path, d);
 }

@@ -61,6 +61,14 @@ class Client:
                 return answer
             self.notes.append(answer)
 
+    def reply(self):
+        """The next message that is no notification."""
+        while True:
+            message = self.receive()
+            if "method" not in message:
+                return message
+            self.notes.append(message)
+
     def notify(self, method, params=None):
         message = {"jsonrpc": "2.0", "method": method}
         if params is not None:

@@ -90,13 +90,21 @@ def protocol():
     d.diagnostics()
     for place in [{"line": -1, "character": 0}, {"line": "0", "character": 0}, {"line": 1e300, "character": 0}, {}, 7]:
         same("the position %r" % place, -32602, d.ask("hover", place)["error"]["code"])
+    for wrong in [{"text": 5}, {"range": {"start": d.position(9), "end": d.position(3)}, "text": "x"}, {"range": 7, "text": "x"}, 7]:
+        d.change([wrong])
+        while True:
+            note = c.notes.pop(0) if c.notes else c.receive()
+            if note["method"] == "window/logMessage":
+                break
+        check("the change %r" % wrong, "has a change without" in note["params"]["message"], note)
+    d.change([{"range": None, "text": NET}])
     same("a place after the end", None, d.answer("hover", {"line": 10 ** 6, "character": 10 ** 6}))
     c.write(b"Content-Length: %d\r\n\r\n" % (65 << 20))
     for _ in range(65):
         c.write(b" " * (1 << 20))
-    same("a huge message", -32600, c.receive()["error"]["code"])
+    same("a huge message", -32600, c.reply()["error"]["code"])
     c.write(b"content-type: x\r\nCONTENT-LENGTH:  52  \r\n\r\n" + b'{"jsonrpc":"2.0","id":99,"method":"x","params":null}')
-    same("header fields", 99, c.receive()["id"])
+    same("header fields", 99, c.reply()["id"])
     same("initialize again", -32600, c.request("initialize", {})["error"]["code"])
     c.request("shutdown")
     same("a request after shutdown", -32600, d.ask("hover", {"line": 0, "character": 0})["error"]["code"])
@@ -117,6 +125,12 @@ def protocol():
             pass
         c.process.stdin.close()
         same(what, 1, c.process.wait(10))
+    if os.environ.get("CHECK_DEEP") == "1":               # it takes ten seconds
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        c = Client(tenon, start=False)
+        c.request("initialize", {"processId": gone.pid, "rootUri": None, "capabilities": {}})
+        same("the process of the client is gone", 1, c.process.wait(30))
     c = Client(tenon)
     c.process.stdout.close()
     try:

@@ -2,6 +2,9 @@
 # lsp.sh -- tenon lsp: the protocol and its errors, the messages of tenon check, answers at places of a text, names over several files,
 # random edits; the grammars of editors/ know the lexer's words.  With --deep, real clients: Neovim without a screen, and pytest-lsp (PyPI).
 #
+#   TENON_NVIM=PROGRAM        another Neovim, with VIMRUNTIME if it is not installed (default: nvim); without it, its test is skipped
+#   TENON_LSP_PYTHON=PYTHON   an interpreter with pytest-lsp (default: python3); without it, its test is skipped
+#
 # Parts: protocol messages answers names random colours clients
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
@@ -48,7 +51,7 @@ for part in protocol messages answers names random; do
 done
 
 if part clients && deep "clients of editors"; then
-    nvim=${TENON_NVIM:-nvim}                             # another Neovim: with VIMRUNTIME, if it is not installed
+    nvim=${TENON_NVIM:-nvim}
     if command -v "$nvim" > /dev/null; then
         mkdir -p "$work/neovim"
         (cd "$work" && XDG_DATA_HOME=$work/neovim XDG_STATE_HOME=$work/neovim TENON=$TENON TENON_ROOT=$TENON_ROOT WORK=$work/neovim \
@@ -57,7 +60,6 @@ if part clients && deep "clients of editors"; then
     else
         skip "no Neovim (Debian: neovim)"
     fi
-    # TENON_LSP_PYTHON: a Python with pytest-lsp, if python3 has none
     python=${TENON_LSP_PYTHON:-python3}
     if "$python" -c 'import pytest_lsp' 2> /dev/null; then
         succeeds "pytest-lsp" env TENON="$TENON" TENON_ROOT="$TENON_ROOT" PYTHONDONTWRITEBYTECODE=1 \
