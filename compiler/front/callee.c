@@ -3,13 +3,20 @@
 #include "front/sem.h"
 #include <string.h>
 
+/* In the order of Function, from FN_LEN on. */
+static const char *const functions[] = {"len",  "int", "float", "min",   "max", "abs",
+                                        "sqrt", "exp", "log",   "zeros", NULL};
+
+const char *const *function_names(void)
+{
+    return functions;
+}
+
 Function function_find(const char *name)
 {
-    static const char *const word[] = {"",    "len",  "int", "float", "min",  "max",
-                                       "abs", "sqrt", "exp", "log",   "zeros"};
-    for (size_t i = 1; i < sizeof word / sizeof *word; i++)
-        if (strcmp(word[i], name) == 0)
-            return (Function)i;
+    for (int i = 0; functions[i]; i++)
+        if (strcmp(functions[i], name) == 0)
+            return (Function)(FN_LEN + i);
     return FN_NONE;
 }
 

@@ -16,6 +16,13 @@ const char *form_name(const Expr *e, Span *at)
     return name->s;
 }
 
+const Form *form_find(const Form *form, const char *name)
+{
+    while (form && form->name && strcmp(form->name, name) != 0)
+        form++;
+    return form && form->name ? form : NULL;
+}
+
 static int field_count(const Form *f)
 {
     int n = 0;

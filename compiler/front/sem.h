@@ -43,6 +43,7 @@ typedef enum {
     FN_ZEROS
 } Function;
 Function function_find(const char *name);
+const char *const *function_names(void); /* ended by NULL */
 
 /* What a name calls: a declared block or op, an operation of ops/, or a function of numbers. */
 typedef struct Callee {

@@ -380,6 +380,12 @@ static int key_index(const char *name)
     return i < KEYS ? i : -1;
 }
 
+const TrainKey *train_key_find(const char *name)
+{
+    const int i = key_index(name);
+    return i < 0 ? NULL : &train_key_table[i];
+}
+
 /* The index of a key; -1 after an error.  If another key was likely meant, sets meant[] of it, so
  * that it is not reported as missing. */
 static int find_key(Unit *u, const Entry *e, bool *meant)

@@ -83,6 +83,9 @@ typedef struct TrainKey {
     const char *about;         /* sentences for the manual */
 } TrainKey;
 extern const TrainKey train_key_table[];
+const TrainKey *train_key_find(const char *name); /* NULL: there is no such key */
+const Form *form_find(const Form *form,
+                      const char *name); /* form may be NULL; NULL: no such form */
 
 /* ---- form.c: reading the forms */
 

@@ -1,4 +1,4 @@
-/* complete.c -- completion and signature help. */
+/* complete.c -- completion. */
 #include "base/text.h"
 #include "front/lower.h"
 #include "lsp/context.h"
@@ -25,7 +25,7 @@ typedef struct Choices {
     Server *s;
     const Analysis *a;
     const Context *c;
-    const Unit *unit[2]; /* of the text, and of the last good one, or NULL */
+    const Document *d;
     cJSON *list;
     const cJSON *range; /* of the word that a completion replaces */
 } Choices;
@@ -70,9 +70,10 @@ static void add_declared(Choices *m, bool models)
     Map seen = map_new(m->s->arena);
     for (int k = 0; k < 2; k++) {
         int n = 0;
-        const char **name = m->unit[k] ? map_keys(&m->unit[k]->functions, &n) : NULL;
+        const Unit *u = k == 0 ? m->d->now->unit : m->d->good ? m->d->good->unit : NULL;
+        const char **name = u ? map_keys(&u->functions, &n) : NULL;
         for (int i = 0; i < n; i++) {
-            const Decl *d = map_get(&m->unit[k]->functions, name[i]);
+            const Decl *d = map_get(&u->functions, name[i]);
             if ((d->kind == DECL_MODEL) != models || map_get(&seen, d->name))
                 continue;
             map_set(&seen, d->name, (void *)d);
@@ -92,15 +93,14 @@ static void add_names(Choices *m)
 
 static void add_value(Choices *m)
 {
-    static const char *const numbers[] = {"len",  "int", "float", "min",   "max", "abs",
-                                          "sqrt", "exp", "log",   "zeros", NULL};
     static const char *const words[] = {"if", "not", "true", "false", NULL};
+    const char *const *number = function_names();
     add_names(m);
     add_declared(m, false);
     add_ops(m);
-    for (int i = 0; numbers[i]; i++)
-        if (!op_find(numbers[i]))
-            add_item(m, numbers[i], ITEM_FUNCTION, "a function of numbers", NULL, NULL);
+    for (; *number; number++)
+        if (!op_find(*number))
+            add_item(m, *number, ITEM_FUNCTION, "a function of numbers", NULL, NULL);
     add_words(m, words, ITEM_KEYWORD);
 }
 
@@ -140,15 +140,6 @@ static void add_strings(Choices *m, const OpArg *g)
                  NULL);
 }
 
-static bool find_callee(const Choices *m, const char *name, Callee *c)
-{
-    *c = (Callee){0};
-    for (int k = 0; k < 2; k++)
-        if (m->unit[k] && callee_find(m->unit[k], name, c))
-            return true;
-    return false;
-}
-
 static const OpArg *find_argument(const Op *op, const char *name)
 {
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++)
@@ -174,7 +165,7 @@ static void add_call(Choices *m, const Frame *f)
 {
     static const char *const flags[] = {"true", "false", NULL};
     Callee c;
-    const bool known = find_callee(m, f->callee, &c);
+    const bool known = document_callee(m->d, f->callee, &c);
     const OpArg *g = known && c.op && f->key ? find_argument(c.op, f->key) : NULL;
     if (known && !f->key)
         add_arguments(m, f, &c);
@@ -187,22 +178,6 @@ static void add_call(Choices *m, const Frame *f)
 }
 
 /* ---- train blocks */
-
-static const TrainKey *find_key(const char *name)
-{
-    const TrainKey *k = train_key_table;
-    while (k->name && strcmp(k->name, name) != 0)
-        k++;
-    return k->name ? k : NULL;
-}
-
-static const Form *find_form(const TrainKey *k, const char *name)
-{
-    const Form *f = k ? k->forms : NULL;
-    while (f && f->name && strcmp(f->name, name) != 0)
-        f++;
-    return f && f->name ? f : NULL;
-}
 
 static void add_keys(Choices *m)
 {
@@ -233,7 +208,7 @@ static void add_key_values(Choices *m, const TrainKey *k)
 static void add_form_call(Choices *m, const TrainKey *k, const Frame *f)
 {
     static const char *const flags[] = {"true", "false", NULL};
-    const Form *form = f->callee ? find_form(k, f->callee) : NULL;
+    const Form *form = f->callee ? form_find(k->forms, f->callee) : NULL;
     for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
          x++) {
         if (!f->key)
@@ -251,7 +226,7 @@ static void add_form_call(Choices *m, const TrainKey *k, const Frame *f)
 static void add_train(Choices *m)
 {
     const Frame *body = &m->c->frame[0], *inner = &m->c->frame[m->c->depth - 1];
-    const TrainKey *k = body->key ? find_key(body->key) : NULL;
+    const TrainKey *k = body->key ? train_key_find(body->key) : NULL;
     if (!body->key && !m->c->string)
         add_keys(m);
     else if (k && inner->mark == '(')
@@ -328,14 +303,6 @@ static void add_all(Choices *m)
     }
 }
 
-static Choices choices_at(Server *s, const Document *d, const Context *c)
-{
-    return (Choices){.s = s,
-                     .a = d->now,
-                     .c = c,
-                     .unit = {d->now->unit, d->good ? d->good->unit : NULL}};
-}
-
 static bool closed(const Analysis *a, const Token *string)
 {
     const size_t end = lines_at(&a->lines, string->at.end_line, string->at.end_col);
@@ -355,99 +322,10 @@ cJSON *answer_completion(Server *s, const cJSON *params)
         at.col = c.string->at.col;
     if (c.string && closed(a, c.string))
         at.end_col = c.string->at.end_col;
-    Choices m = choices_at(s, d, &c);
-    m.list = cJSON_CreateArray();
-    m.range = range_json(&a->lines, at);
+    Choices m = {s, a, &c, d, cJSON_CreateArray(), range_json(&a->lines, at)};
     add_all(&m);
     cJSON *result = cJSON_CreateObject();
     cJSON_AddFalseToObject(result, "isIncomplete");
     cJSON_AddItemToObject(result, "items", m.list);
-    return result;
-}
-
-/* ---- signature help */
-
-typedef struct Signature {
-    Text label;
-    const char *about;
-    const char **part; /* texts of the parameters */
-    const char **name;
-    const char **told; /* texts about the parameters, or NULL */
-    int n;
-} Signature;
-
-static void add_part(Arena *a, Signature *g, const char *name, const char *part, const char *told)
-{
-    int n = g->n;
-    text_printf(&g->label, "%s%s", n ? ", " : "", part);
-    ARENA_PUSH(a, g->name, n, name);
-    n = g->n;
-    ARENA_PUSH(a, g->told, n, told);
-    ARENA_PUSH(a, g->part, g->n, part);
-}
-
-static bool find_signature(Choices *m, const Frame *f, Signature *g)
-{
-    Arena *a = m->s->arena;
-    Callee c = {0};
-    const Frame *body = &m->c->frame[0];
-    const bool train = body->word && strcmp(body->word, "train") == 0;
-    const Form *form = train && body->key ? find_form(find_key(body->key), f->callee) : NULL;
-    if (!form && !find_callee(m, f->callee, &c))
-        return false;
-    if (!form && !c.decl && !c.op)
-        return false;
-    g->label = text_new(a);
-    text_printf(&g->label, "%s(", f->callee);
-    g->about = form ? form->about : c.op ? c.op->brief : words_comment(a, c.decl);
-    for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
-         x++)
-        add_part(a, g, x->name, words_field(a, x), x->about);
-    for (const OpArg *x = c.op ? c.op->arg : NULL; x && x < c.op->arg + OP_ARGS && x->name; x++)
-        add_part(a, g, x->name, words_argument(a, x), x->about);
-    for (int i = 0; c.decl && i < c.decl->params.n; i++)
-        add_part(a, g, c.decl->params.v[i].name, words_param(a, &c.decl->params.v[i]), NULL);
-    text_add(&g->label, ")");
-    return true;
-}
-
-/* The index of the parameter at the place: by its name, else by its position. */
-static int active(const Signature *g, const Frame *f)
-{
-    for (int i = 0; f->key && i < g->n; i++)
-        if (strcmp(g->name[i], f->key) == 0)
-            return i;
-    return f->argument + f->piped;
-}
-
-cJSON *answer_signature(Server *s, const cJSON *params)
-{
-    Analysis *a;
-    int line, col;
-    Signature g = {0};
-    const Document *d = document_place(s, params, &a, &line, &col);
-    if (!d)
-        return NULL;
-    const Context c = context_at(s->arena, a, line, col);
-    Choices m = choices_at(s, d, &c);
-    const Frame *f = c.comment ? NULL : context_call(&c);
-    if (!f || (f == &c.frame[0] && c.decl) || !find_signature(&m, f, &g))
-        return NULL;
-    cJSON *result = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(result, "signatures"),
-          *one = cJSON_CreateObject(), *parts;
-    cJSON_AddItemToArray(list, one);
-    json_add_text(s->arena, one, "label", g.label.s);
-    if (g.about && *g.about)
-        json_add_text(s->arena, one, "documentation", g.about);
-    parts = cJSON_AddArrayToObject(one, "parameters");
-    for (int i = 0; i < g.n; i++) {
-        cJSON *p = cJSON_CreateObject();
-        json_add_text(s->arena, p, "label", g.part[i]);
-        if (g.told[i])
-            json_add_text(s->arena, p, "documentation", g.told[i]);
-        cJSON_AddItemToArray(parts, p);
-    }
-    cJSON_AddNumberToObject(result, "activeSignature", 0);
-    cJSON_AddNumberToObject(result, "activeParameter", active(&g, f));
     return result;
 }

@@ -136,6 +136,13 @@ int document_good_line(const Document *d, int line)
     return line <= d->same_head ? line : line > now - d->same_tail ? line + old - now : 0;
 }
 
+bool document_callee(const Document *d, const char *name, Callee *c)
+{
+    *c = (Callee){0};
+    return (d->now->unit && callee_find(d->now->unit, name, c)) ||
+           (d->good && callee_find(d->good->unit, name, c));
+}
+
 /* ---- notifications */
 
 static void set_text(Document *d, Arena *arena, const char *text, size_t len)

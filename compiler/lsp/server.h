@@ -79,6 +79,8 @@ Analysis *document_analysis(Server *s, Document *d);
 Document *document_place(Server *s, const cJSON *params, Analysis **a, int *line, int *col);
 /* The line of the last good analysis that is the same as this line; 0: none. */
 int document_good_line(const Document *d, int line);
+/* Finds what a name calls, in the text or in the last good one. */
+bool document_callee(const Document *d, const char *name, Callee *c);
 void document_open(Server *s, const cJSON *params);
 void document_change(Server *s, const cJSON *params);
 void document_close(Server *s, const cJSON *params);
@@ -101,7 +103,7 @@ cJSON *answer_actions(Server *s, const cJSON *params);
 cJSON *answer_hover(Server *s, const cJSON *params);      /* hover.c */
 cJSON *answer_hints(Server *s, const cJSON *params);      /* hints.c */
 cJSON *answer_completion(Server *s, const cJSON *params); /* complete.c */
-cJSON *answer_signature(Server *s, const cJSON *params);
+cJSON *answer_signature(Server *s, const cJSON *params);  /* signature.c */
 cJSON *answer_definition(Server *s, const cJSON *params); /* navigate.c */
 cJSON *answer_references(Server *s, const cJSON *params);
 cJSON *answer_highlight(Server *s, const cJSON *params);

@@ -193,26 +193,11 @@ static void walk_function(Walk *w, const Decl *d)
 
 /* ---- train blocks */
 
-static const TrainKey *find_key(const char *name)
-{
-    const TrainKey *k = train_key_table;
-    while (k->name && strcmp(k->name, name) != 0)
-        k++;
-    return k->name ? k : NULL;
-}
-
-static const Form *find_form(const Form *f, const char *name)
-{
-    while (f && f->name && strcmp(f->name, name) != 0)
-        f++;
-    return f && f->name ? f : NULL;
-}
-
 static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
 {
     Span at;
     const char *name = form_name(e, &at);
-    const Form *form = name ? find_form(key->forms, name) : NULL;
+    const Form *form = name ? form_find(key->forms, name) : NULL;
     if (e->kind == EX_LIST)
         for (int i = 0; i < e->list.n; i++)
             walk_value(w, key, e->list.v[i]);
@@ -246,7 +231,7 @@ static void walk_train(Walk *w, const Decl *d)
     }
     for (int i = 0; i < d->entries.n; i++) {
         const Entry *n = &d->entries.v[i];
-        const TrainKey *key = find_key(n->key);
+        const TrainKey *key = train_key_find(n->key);
         if (!key)
             continue;
         add(w, SYMBOL_KEY, n->key_span, n->key)->key = key;
