@@ -379,12 +379,14 @@ def random_edits(rounds):
     models = sorted(pathlib.Path(root, "models").glob("*.tn")) + sorted(pathlib.Path(root, "tests/language").glob("**/*.tn"))
     pieces = ["(", ")", "{", "}", "[", "]", ",", "=", "|>", "\n", "\r\n", '"', "#", "😀", "é", "\0", "\t", " ", "h", "dense(", "return ", "train ", "for i in 0..3 {"]
     methods = ["hover", "completion", "signatureHelp", "definition", "references", "documentHighlight", "prepareRename", "rename"]
+    def outside(text, at):                                 # no position is between the two characters of a line end
+        return at + 1 if text[max(at - 1, 0):at + 1] == "\r\n" else at
     for number in range(rounds):
         c = Client(tenon, **({"general": {"positionEncodings": ["utf-16"]}} if number % 2 else {}))
         d = Document(c, str(dice.choice(models)))
         for step in range(40):
-            at = dice.randrange(len(d.text) + 1)
-            end = min(len(d.text), at + dice.choice([0, 0, 1, 1, 5, 40]))
+            at = outside(d.text, dice.randrange(len(d.text) + 1))
+            end = outside(d.text, min(len(d.text), at + dice.choice([0, 0, 1, 1, 5, 40])))
             d.replace(at, end, dice.choice(pieces) if dice.random() < .8 else d.text[:dice.randrange(60)])
             method = dice.choice(methods)
             answer = d.ask(method, d.position(dice.randrange(len(d.text) + 1)), newName="z", context={"includeDeclaration": True})
