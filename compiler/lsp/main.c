@@ -18,6 +18,10 @@ int main(int argc, char **argv)
 {
     (void)argv;
     process_begin();
+    if (isatty(STDIN_FILENO))
+        fputs("tenon lsp waits for an editor on standard input; end it with Ctrl-D, or see "
+              "docs/how-to/editors.md\n",
+              stderr);
     if (argc > 1) {
         fputs("tenon-lsp takes no options: it is started by tenon lsp\n", stderr);
         return 1;

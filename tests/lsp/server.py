@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import pty
 import random
 import re
 import subprocess
@@ -131,6 +132,12 @@ def protocol():
         c = Client(tenon, start=False)
         c.request("initialize", {"processId": gone.pid, "rootUri": None, "capabilities": {}})
         same("the process of the client is gone", 1, c.process.wait(30))
+    ours, theirs = pty.openpty()
+    shell = subprocess.Popen([tenon, "lsp"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(theirs)
+    check("a terminal gets a hint", "waits for an editor" in shell.stderr.readline().decode())
+    os.write(ours, b"\4")                                  # Ctrl-D
+    same("a terminal without input", 1, shell.wait(10))
     c = Client(tenon)
     c.process.stdout.close()
     try:
