@@ -1,6 +1,7 @@
 /* graph.c -- building and editing the graph: nodes, parameters, order. */
 #include "ir/graph.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "ir/vocabulary.h"
 #include <string.h>
 
@@ -140,6 +141,7 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
 {
     Param *p = arena_alloc(g->arena, sizeof *p);
     p->name = arena_strdup(g->arena, name);
+    p->hash = text_hash(name, strlen(name), 0);
     p->file = file;
     p->file.batched = false;
     p->lr = 1, p->decay = file.rank >= 2;
@@ -152,10 +154,13 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
     return p;
 }
 
+/* Names of parameters have long equal beginnings: without hashes, their comparison takes a sixth of
+ * `tenon check models/inception_v3.tn`. */
 static Node *find_param(const Graph *g, const char *name)
 {
+    const uint64_t hash = text_hash(name, strlen(name), 0);
     for (int i = 0; i < g->nparam; i++)
-        if (!strcmp(g->param[i]->name, name))
+        if (g->param[i]->hash == hash && !strcmp(g->param[i]->name, name))
             return g->param[i]->node;
     return NULL;
 }

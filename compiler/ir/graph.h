@@ -86,6 +86,7 @@ typedef struct Loop {
 
 typedef struct Param {
     const char *name; /* "conv1.weight": path of bindings, unique */
+    uint64_t hash;    /* of the name */
     Node *node;       /* the only leaf of this parameter */
     Shape file;       /* shape in checkpoints: (O, I, H, W), (out, in), (n) */
     Init init;

@@ -18,7 +18,7 @@ const Op *op_find(const char *name)
 {
     for (int i = 0; i < FILES; i++)
         for (const Op *op = table[i]; op->name; op++)
-            if (!strcmp(op->name, name))
+            if (op->name[0] == name[0] && !strcmp(op->name, name))
                 return op;
     return NULL;
 }
