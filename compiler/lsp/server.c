@@ -229,7 +229,7 @@ static void work(Server *s)
             continue;
         if (wire_wait(s->wire, s->pricing ? s->pricing_fd : -1, pause_of(s)))
             return;
-        if (s->pricing && wire_wait(&(Wire){.in = s->pricing_fd}, -1, 0))
+        if (s->pricing && wire_ready(s->pricing_fd))
             prices_read(s);
         else if (prices_wanted(s) && !pause_of(s))
             prices_start(s);

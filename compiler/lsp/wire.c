@@ -117,6 +117,12 @@ bool wire_wait(const Wire *w, int other, int milliseconds)
     return poll(ready, 2, milliseconds) > 0 && ready[0].revents;
 }
 
+bool wire_ready(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
 int64_t wire_clock(void)
 {
     struct timespec t;

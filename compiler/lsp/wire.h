@@ -30,6 +30,7 @@ bool wire_write(Wire *w, const char *text);
  * over; negative: no limit.  Returns whether the client has sent something, or has ended. */
 bool wire_wait(const Wire *w, int other, int milliseconds);
 
+bool wire_ready(int fd);  /* something can be read, or its writer has ended */
 int64_t wire_clock(void); /* milliseconds, from any beginning */
 
 #endif

@@ -226,6 +226,25 @@ def answers():
     d.edit("fc = dense(64 +", "fc = dens(64)")
     same("a message with a suggestion", "there is no op, block or layer 'dens'\nhelp: did you mean 'dense'?", d.diagnostics()[0]["message"])
 
+    # A line is typed into a finished model: one message at most, and the shapes of the other lines stay.
+    d.set(NET)
+    line = "    h = relu(h) |> conv(8, stride = 2)\n"
+    begin = d.text.index("    fc =")
+    for n in range(1, len(line) + 1):
+        d.replace(begin + n - 1, begin + n - 1, line[n - 1])
+        now = d.hints()
+        check("shapes after %r" % line[:n], {k: v for k, v in now.items() if k in (1, 6)} == {1: hints[1], 6: hints[6]}
+              or line[:n].rstrip().endswith((")", "relu", "conv")), now)
+        pushed = [m for m in c.notes if m.get("params", {}).get("version") == d.version]
+        while not pushed:
+            c.notes.append(c.receive())
+            pushed = [m for m in c.notes if m.get("params", {}).get("version") == d.version]
+        check("messages after %r" % line[:n], len(pushed[-1]["params"]["diagnostics"]) <= 1, pushed[-1])
+        c.notes = [m for m in c.notes if m.get("params", {}).get("uri") != d.uri]
+    same("the typed line has a shape", "(N, 8, 7, 7)", d.hints()[7])
+    d.set(NET.replace("dense(64)", "dens(64)"))
+    d.diagnostics()
+
     # Repairs.
     at = d.find("dens(64)")
     actions = d.answer("codeAction", range={"start": at, "end": at}, context={"diagnostics": []})
