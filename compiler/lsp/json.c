@@ -24,8 +24,18 @@ void json_use(Arena *a)
     cJSON_InitHooks(&hooks);
 }
 
+static bool is_utf8(const char *text, size_t len)
+{
+    int step = 1;
+    for (size_t i = 0; i < len && step; i += (size_t)step)
+        step = text_character(&text[i], len - i);
+    return step != 0;
+}
+
 cJSON *json_parse(Arena *a, char *text, size_t len)
 {
+    if (!is_utf8(text, len))
+        return NULL;
     for (size_t i = 0; i + 5 < len; i++) {
         if (text[i] != '\\')
             continue;

@@ -74,7 +74,8 @@ def protocol():
     able = c.hello["result"]["capabilities"]
     same("positions", "utf-16", able["positionEncoding"])
     for body, code in [(b"{not json", -32700), (b"[1, 2]", -32600), (b'{"id":1}', -32600), (b"", -32700),
-                       (b'{"id":{},"method":"x"}', -32600), (b"[" * 100000, -32700), (b"{} {}", -32700)]:
+                       (b'{"id":{},"method":"x"}', -32600), (b"[" * 100000, -32700), (b"{} {}", -32700),
+                       (b'{"id":"\xff","method":"x"}', -32700)]:
         c.write(frame(body))
         same("the message %r" % body[:20], code, c.receive()["error"]["code"])
     c.write(frame(b'{"id":7,"method":5}'))
@@ -433,8 +434,46 @@ def random_edits(rounds):
         same("exit", [0, 0], [c.end(), other.end()])
 
 
+def damaged_messages(sessions):
+    """Requests and notifications with random bytes: the server lives, and answers the next right request."""
+    dice = random.Random(2)
+    place = {"textDocument": {"uri": "file://" + work + "/net.tn", "version": 2}, "newName": "z", "options": {"tabSize": 4},
+             "range": {"start": {"line": 1, "character": 1}, "end": {"line": 30, "character": 1}},
+             "context": {"includeDeclaration": True, "diagnostics": []},
+             "contentChanges": [{"range": {"start": {"line": 3, "character": 1}, "end": {"line": 3, "character": 2}}, "text": "x"}]}
+    methods = ["textDocument/" + m for m in (
+        "hover inlayHint completion signatureHelp definition references documentHighlight documentSymbol prepareRename rename "
+        "codeAction formatting didChange didSave didClose").split()] + ["initialize", "workspace/didChangeWatchedFiles"]
+    pieces = [b"null", b"{}", b"[]", b"-1", b"1e999", b'"\\u0000"', b'"\\ud800"', b",", b"}", b"99999999999"]
+
+    def damaged(body):
+        body = bytearray(body)
+        for _ in range(dice.choice([0, 0, 1, 1, 2, 8])):
+            i, kind = dice.randrange(len(body)), dice.random()
+            if kind < .4:
+                body[i] = dice.randrange(256)
+            elif kind < .7:
+                del body[i + 1:i + dice.randrange(1, 20)]
+            else:
+                body[i:i] = dice.choice(pieces)
+        return bytes(body)
+    for _ in range(sessions):
+        c = Client(tenon)
+        Document(c, work + "/net.tn", NET)
+        for number in range(100):
+            message = {"jsonrpc": "2.0", "method": dice.choice(methods),
+                       "params": dict(place, position={"line": dice.randrange(20), "character": dice.randrange(60)})}
+            if dice.random() < .7:
+                message["id"] = "m%d" % number
+            c.write(frame(damaged(json.dumps(message).encode())))
+        same("a request after damaged messages", -32601, c.request("textDocument/x")["error"]["code"])
+        same("exit", 0, c.end())
+
+
 if part == "random":
-    random_edits(200 if os.environ.get("CHECK_DEEP") == "1" else 4)
+    deep = os.environ.get("CHECK_DEEP") == "1"
+    random_edits(200 if deep else 4)
+    damaged_messages(50 if deep else 2)
 else:
     {"protocol": protocol, "messages": messages, "answers": answers, "names": names}[part]()
 print(counts[True], counts[False])
