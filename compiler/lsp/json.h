@@ -7,8 +7,8 @@
 
 /* The memory of all later trees.  An arena lives as long as one message. */
 void json_use(Arena *a);
-/* The text as a tree.  NULL if it is not JSON in UTF-8.  An escape \u0000, which would end a C string,
- * becomes \u0001. */
+/* The text as a tree.  NULL if it is not JSON in UTF-8.  An escape \u0000, which would end a C
+ * string, becomes \u0001. */
 cJSON *json_parse(Arena *a, char *text, size_t len);
 
 const cJSON *json_at(const cJSON *o, const char *key); /* NULL if absent; o may be NULL */
