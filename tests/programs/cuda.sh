@@ -44,6 +44,7 @@ toolkit_headers() { echo "$(dirname "$(dirname "$(command -v nvcc || echo /usr/b
 # ---- on the processor
 
 . "$cuda/shim.sh"
+[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
 . "$cuda/gate.sh"
 
 # In the second epoch two steps are one recorded launch, and the third step is another; so are the batches of the
@@ -92,6 +93,7 @@ many() {
 }
 
 geometry() {
+    local shim_level=$quick
     shim geometry "$cuda/geometry.tn"
     steps geometry
     shim one "$cuda/one.tn"
@@ -100,7 +102,7 @@ geometry() {
 }
 
 norm() {
-    local name
+    local name shim_level=$quick
     shim norm "$cuda/norm.tn"
     steps norm
     [ "$CHECK_DEEP" = 1 ] || return 0
@@ -181,7 +183,7 @@ mlp() {
     near "an epoch on each" "$(field "$work/alone.jsonl" epoch test_loss | cut -d' ' -f2)" "$(field "$work/both.jsonl" epoch test_loss | cut -d' ' -f1)"
     "$mlp/gpu" --data "$work/mnist" --epochs 1 --save "$work/w.safetensors" > /dev/null
     succeeds "the processor's program reads the GPU's weights" "$mlp/cpu" test --weights "$work/w.safetensors" --data "$work/mnist"
-    shim hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
+    shim_gpu hot models/mlp.tn --batch 8 --set optimizer.lr=1e30
     refuses "a loss that is not finite" "the loss is not finite in epoch 1, step [0-9]+ of 3; the first value that is not finite is [a-z0-9]+ \(mlp.tn:" \
         "$work/hot/gpu" --data "$work/mnist" --epochs 1
     # Without a usable GPU: a message for each reason.

@@ -9,6 +9,7 @@ set -eu
 cd "$TENON_ROOT"
 cuda=$TENON_ROOT/tests/cuda
 . "$cuda/shim.sh"
+[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
 
 # ---- options that it excludes
 refuses "the processor" "--kernels=persistent runs many steps in one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"
@@ -184,10 +185,9 @@ on_the_processor() {
     small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     small_cifar "$work/cifar" 3 4
     two mlp models/mlp.tn --batch 8
-    sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
-    two geometry1 "$work/geometry1.tn"                # one shard: the two states of adam on the chip, also of grouped filters
+    shim_level=$quick two chip "$cuda/chip.tn"
     equal mlp --data "$work/mnist" --epochs 2
-    equal geometry1 --epochs 1
+    equal chip --epochs 1
     interrupted
     fewer
     if deep "LeNet, a ResNet, sequences and shards as persistent programs; barriers and copies left out"; then many; fi
@@ -195,6 +195,9 @@ on_the_processor() {
 
 many() {
     local name
+    sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
+    two geometry1 "$work/geometry1.tn"                # the two states of adam on the chip
+    equal geometry1 --epochs 1
     two geometry "$cuda/geometry.tn"                  # four shards, dropout, adam: synthetic samples, one step in each launch
     two norm "$cuda/norm.tn"                          # batch_norm over two shards, with augmentation
     two sync "$cuda/sync.tn"                          # batch_norm over all four shards
