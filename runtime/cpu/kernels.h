@@ -41,6 +41,9 @@
 #include "cpu/gather.h"
 #include "cpu/rotary.h"
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
+#ifndef RT_DOUBLE
+#include "cpu/bf16_conv.h" /* dense layers and convolutions with factors in bf16 */
+#endif
 /* clang-format on */
 
 #endif

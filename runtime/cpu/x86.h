@@ -79,6 +79,10 @@ typedef char RtChar16 __attribute__((vector_size(16)));
     ((__m256i)__builtin_ia32_pmuludq256((RtInt8)(a), (RtInt8)(b)))
 #define _mm256_srli_epi64(a, n)          ((__m256i)__builtin_ia32_psrlqi256((__m256i)(a), n))
 #define _mm256_slli_epi64(a, n)          ((__m256i)__builtin_ia32_psllqi256((__m256i)(a), n))
+#define _mm256_packus_epi32(a, b)                                                                  \
+    ((__m256i)__builtin_ia32_packusdw256((RtInt8)(a), (RtInt8)(b)))
+#define _mm256_permute4x64_epi64(a, order)                                                         \
+    ((__m256i)__builtin_ia32_permdi256((__m256i)(a), order))
 #define _mm256_unpacklo_epi64(a, b)                                                                \
     ((__m256i)__builtin_ia32_punpcklqdq256((__m256i)(a), (__m256i)(b)))
 #define _mm256_unpackhi_epi64(a, b)                                                                \

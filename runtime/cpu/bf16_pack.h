@@ -1,0 +1,118 @@
+/* bf16_pack.h -- weights as the second factor of a product in bf16, packed once a step.
+ *
+ * A panel has 16 outputs.  Pairs of factors are adjacent: [k / 2][16 outputs][k % 2].  So the 32
+ * factors of a block are 16 rows of 64 bytes: a tile of AMX, or 16 vectors of AVX-512.  The last
+ * block of a sum is filled with zeros, and so are the outputs after the last one.
+ * The layout is the same for all processors.
+ *
+ *   dense     [ceil(O / 16)][K]         back: [ceil(K / 16)][O]
+ *   conv      [group][ceil(O/g / 16)][run][length]     back: [group][ceil(C/g / 16)][R][S][O/g]
+ *
+ * A run: the factors of adjacent taps that are adjacent in the image.  It is a kernel row of S C
+ * numbers if there is one group and no dilation across, else the C/g channels of a tap.
+ */
+#ifndef CPU_BF16_PACK_H
+#define CPU_BF16_PACK_H
+#include "cpu/bf16.h"
+#include "cpu/conv.h"
+#include "cpu/dense.h"
+
+#define BF16_BLOCKS(k) (((k) + BF16_BLOCK - 1) / BF16_BLOCK)
+#define BF16_PANELS(o) (((o) + BF16_LANES - 1) / BF16_LANES)
+#define BF16_PANEL(k)  ((int64_t)BF16_BLOCKS(k) * (BF16_BLOCK * BF16_LANES))
+/* Numbers of packed weights, for k factors and o outputs. */
+#define BF16_PACKED(k, o) (BF16_PANELS(o) * BF16_PANEL(k))
+
+#define BF16_CONV_WHOLE(q)  ((q).groups == 1 && (q).dil_w == 1)
+#define BF16_CONV_RUNS(q)   ((q).r * (BF16_CONV_WHOLE(q) ? 1 : (q).s))
+#define BF16_CONV_LENGTH(q) (BF16_CONV_WHOLE(q) ? (q).s * (q).c : (q).c / (q).groups)
+#define BF16_CONV_PACKED(q)                                                                        \
+    ((q).groups * BF16_CONV_RUNS(q) * BF16_PACKED(BF16_CONV_LENGTH(q), (q).o / (q).groups))
+#define BF16_CONV_PACKED_BACK(q)                                                                   \
+    ((q).groups * (q).r * (q).s * BF16_PACKED((q).o / (q).groups, (q).c / (q).groups))
+
+/* ------------------------------------------------------------------------------------ reference
+ * One panel by its definition.  Output j, factor k is w[j * output + k * factor]. */
+RT_INLINE void bf16_pack_plain(bf16 *p, const real *w, int64_t output, int64_t factor, int outputs,
+                               int factors)
+{
+    for (int k = 0; k < BF16_BLOCKS(factors) * BF16_BLOCK; k++)
+        for (int j = 0; j < BF16_LANES; j++)
+            p[(k / 2 * BF16_LANES + j) * 2 + k % 2] =
+                j < outputs && k < factors ? bf16_narrow((float)w[j * output + k * factor]) : 0;
+}
+
+/* ---------------------------------------------------------------------------------------- dense */
+
+/* Items from .. to - 1 of unit `unit` of `units`. */
+#define BF16_SHARE(i, items, unit, units)                                                          \
+    for (int64_t i = (int64_t)(items) * (unit) / (units);                                          \
+         i < (int64_t)(items) * ((unit) + 1) / (units); i++)
+
+RT_INLINE int bf16_left(int count, int64_t first)
+{
+    return count - first < BF16_LANES ? (int)(count - first) : BF16_LANES;
+}
+
+/* This unit of `units` packs its share of w, which has the layout of dense.h: panels of P outputs.
+ * p: BF16_PACKED(d.k, d.o) numbers. */
+RT_INLINE void bf16_dense_pack(bf16 *restrict p, const real *restrict w, Dense d, int unit,
+                               int units)
+{
+    BF16_SHARE(i, BF16_PANELS(d.o), unit, units)
+    for (int k = 0; k < BF16_BLOCKS(d.k) * BF16_BLOCK; k++)
+        for (int j = 0; j < BF16_LANES; j++) {
+            const int64_t o = i * BF16_LANES + j;
+            p[i * BF16_PANEL(d.k) + (k / 2 * BF16_LANES + j) * 2 + k % 2] =
+                o < d.o && k < d.k ? bf16_narrow((float)w[(o / P * d.k + k) * P + o % P]) : 0;
+        }
+}
+
+/* For the gradient of the input.  p: BF16_PACKED(d.o, d.k) numbers. */
+RT_INLINE void bf16_dense_pack_back(bf16 *restrict p, const real *restrict w, Dense d, int unit,
+                                    int units)
+{
+    BF16_SHARE(i, BF16_PANELS(d.k), unit, units)
+    for (int o = 0; o < BF16_BLOCKS(d.o) * BF16_BLOCK; o++)
+        for (int j = 0; j < BF16_LANES; j++) {
+            const int64_t k = i * BF16_LANES + j;
+            p[i * BF16_PANEL(d.o) + (o / 2 * BF16_LANES + j) * 2 + o % 2] =
+                k < d.k && o < d.o ? bf16_narrow((float)w[((int64_t)(o / P) * d.k + k) * P + o % P])
+                                   : 0;
+        }
+}
+
+/* --------------------------------------------------------------------------------- convolutions */
+
+/* This unit of `units` packs its share of w (O, R, S, C/g).  p: BF16_CONV_PACKED(c) numbers. */
+RT_INLINE void bf16_conv_pack(bf16 *restrict p, const real *restrict w, Conv c, int unit, int units)
+{
+    const int outputs = c.o / c.groups, runs = BF16_CONV_RUNS(c), length = BF16_CONV_LENGTH(c),
+              panels = BF16_PANELS(outputs);
+    const int64_t filter = (int64_t)c.r * c.s * (c.c / c.groups);
+    BF16_SHARE(i, (int64_t)c.groups * panels * runs, unit, units)
+    {
+        const int64_t first = i / runs % panels * BF16_LANES, group = i / runs / panels;
+        bf16_pack_plain(p + i * BF16_PANEL(length),
+                        w + (group * outputs + first) * filter + i % runs * length, filter, 1,
+                        bf16_left(outputs, first), length);
+    }
+}
+
+/* For the gradient of the images.  p: BF16_CONV_PACKED_BACK(c) numbers. */
+RT_INLINE void bf16_conv_pack_back(bf16 *restrict p, const real *restrict w, Conv c, int unit,
+                                   int units)
+{
+    const int outputs = c.o / c.groups, inputs = c.c / c.groups, taps = c.r * c.s,
+              panels = BF16_PANELS(inputs);
+    const int64_t filter = (int64_t)taps * inputs;
+    BF16_SHARE(i, (int64_t)c.groups * panels * taps, unit, units)
+    {
+        const int64_t first = i / taps % panels * BF16_LANES, group = i / taps / panels;
+        bf16_pack_plain(p + i * BF16_PANEL(outputs),
+                        w + group * outputs * filter + i % taps * inputs + first, 1, filter,
+                        bf16_left(inputs, first), outputs);
+    }
+}
+
+#endif

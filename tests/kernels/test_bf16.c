@@ -1,0 +1,399 @@
+/* test_bf16.c -- products with factors in bf16: each form gives the bits of the definition in
+ * bf16.h. */
+#include "conv_test.h"
+
+#include "cpu/bf16_conv.h"
+
+/* The mode of a program's threads. */
+static inline void flush_denormals(void)
+{
+#ifdef __SSE__
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);
+#endif
+}
+
+/* ---------------------------------------------------------------------------------- conversion */
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Known results: ties, carries into the exponent, overflow, NaN, denormals. */
+START_TEST(narrow)
+{
+    static const struct {
+        uint32_t from;
+        bf16 to;
+    } known[] = {
+        {0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82},
+        {0x3fffffff, 0x4000}, {0xbf808001, 0xbf81}, {0x7f7fffff, 0x7f80}, {0x7f7f7fff, 0x7f7f},
+        {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7f800001, 0x7fc0}, {0xff80ffff, 0xffc0},
+        {0x7fc12345, 0x7fc1}, {0x7fffffff, 0x7fff}, {0x007fffff, 0x0000}, {0x80000001, 0x8000},
+        {0x00800000, 0x0080}, {0x80808000, 0x8080}, {0x00000000, 0x0000}, {0x80000000, 0x8000},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const bf16 got = bf16_narrow(from_bits(known[i].from));
+        ck_assert_msg(got == known[i].to, "%08x becomes %04x, not %04x", known[i].from, got,
+                      known[i].to);
+    }
+    for (int i = 0; i < 65536; i++) { /* a bf16 stays, but for denormals and signaling NaNs */
+        const bool denormal = (i & 0x7f80) == 0, nan = (i & 0x7fff) > 0x7f80;
+        const bf16 want = (bf16)(denormal ? i & 0x8000 : nan ? i | 0x40 : i);
+        REQUIRE(bf16_narrow(bf16_wide((bf16)i)) == want, "%04x does not stay", i);
+    }
+}
+END_TEST
+
+#ifndef RT_DOUBLE
+/* Floats of all kinds: any bits, and numbers close to the middle of two bf16. */
+static OPTIMISED float any_float(int64_t i)
+{
+    uint32_t bits[4];
+    rt_philox(bits, 0xbf16, (uint32_t)i, 0, 0, 0);
+    return from_bits(bits[1] % 4 ? (bits[0] & 0xffff0000) + 0x7fff + bits[1] % 3 : bits[0]);
+}
+
+START_TEST(vectors)
+{
+    enum { COUNT = 20000 };
+    flush_denormals();
+    real *x = buffer(COUNT), *back = buffer(COUNT);
+    bf16 *y = buffer_bytes(COUNT * sizeof *y);
+    for (int i = 0; i < COUNT; i++)
+        x[i] = any_float(i);
+    for (int n = COUNT - 2 * V; n <= COUNT; n++) {
+        const bool all = n == COUNT;
+        const int first = all ? 0 : COUNT - 4 * V;
+        memset(y, GUARD, COUNT * sizeof *y);
+        bf16_from_f32(y + first, x + first, n - first);
+        for (int i = first; i < COUNT; i++) {
+            const bf16 want = i < n ? bf16_narrow(x[i]) : GUARD << 8 | GUARD;
+            REQUIRE(y[i] == want, "number %d: %04x instead of %04x", i, y[i], want);
+        }
+        memset(back, GUARD, COUNT * sizeof *back);
+        bf16_to_f32(back + first, y + first, n - first);
+        for (int i = first; i < n; i++) {
+            const float want = bf16_wide(y[i]);
+            REQUIRE(memcmp(&want, back + i, sizeof want) == 0, "number %d wide", i);
+        }
+        for (int i = n; i < COUNT; i++)
+            REQUIRE(((const unsigned char *)(back + i))[0] == GUARD, "number %d written", i);
+    }
+    check_guard(y, COUNT * sizeof *y, "bf16_from_f32");
+    check_guard(back, COUNT * (int64_t)sizeof(real), "bf16_to_f32");
+    release(3, x, back, y);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------- numbers
+ * Kinds of factors: usual numbers, of widely different sizes, with NaN and infinities here and
+ * there, and so small that products and sums become denormal. */
+typedef enum Kind { USUAL, SPREAD, SPECIAL, TINY, KINDS } Kind;
+static OPTIMISED float factor(Kind kind, int seed, int64_t i)
+{
+    uint32_t bits[4];
+    rt_philox(bits, 0xfac, (uint32_t)i, (uint32_t)seed, 0, 0);
+    const float x = (float)((bits[0] + 0.5) / 2147483648.0 - 1);
+    const int shift = (int)(bits[1] % 24);
+    switch (kind) {
+    case SPREAD:
+        return ldexpf(x, shift - 12);
+    case SPECIAL:
+        return bits[1] % 257 == 0 ? (bits[2] % 3 ? copysignf(INFINITY, x) : NAN) : x;
+    case TINY:
+        return ldexpf(x, -54 - shift);
+    default:
+        return bits[1] % 5 == 0 ? 0 : x;
+    }
+}
+static OPTIMISED bf16 *factors(Kind kind, int64_t count, int seed)
+{
+    bf16 *p = buffer_bytes(count * (int64_t)sizeof *p);
+    for (int64_t i = 0; i < count; i++)
+        p[i] = bf16_narrow(factor(kind, seed, i));
+    return p;
+}
+static OPTIMISED real *weights(Kind kind, int64_t count, int seed)
+{
+    real *p = buffer(count);
+    for (int64_t i = 0; i < count; i++)
+        p[i] = factor(kind, seed, i);
+    return p;
+}
+
+/* Equal bits; any NaN equals any NaN. */
+static OPTIMISED void check_bits(const real *got, const real *want, int64_t count, const char *what)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const bool same =
+            memcmp(got + i, want + i, sizeof *got) == 0 || (got[i] != got[i] && want[i] != want[i]);
+        REQUIRE(same, "%s: number %d is %.9g, not %.9g", what, (int)i, (double)got[i],
+                (double)want[i]);
+    }
+    check_guard(got, count * (int64_t)sizeof *got, what);
+}
+static OPTIMISED void check_narrow(const bf16 *got, const real *want, int64_t count,
+                                   const char *what)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const bf16 w = bf16_narrow(want[i]);
+        const bool same = got[i] == w || ((got[i] & 0x7fff) > 0x7f80 && want[i] != want[i]);
+        REQUIRE(same, "%s: number %d is %04x, not %04x (%.9g)", what, (int)i, got[i], w,
+                (double)want[i]);
+    }
+    check_guard(got, count * (int64_t)sizeof *got, what);
+}
+
+/* ---------------------------------------------------------------------------------------- dense */
+static const Dense dense_sizes[] = {
+    {1, 1, 1},    {1, 31, 16},  {3, 37, 5},    {16, 64, 32},  {7, 33, 31},   {16, 100, 70},
+    {33, 65, 37}, {17, 200, 1}, {70, 128, 48}, {128, 30, 66}, {2, 300, 129}, {40, 32, 17},
+};
+enum { DENSE_SIZES = sizeof dense_sizes / sizeof *dense_sizes };
+
+static REFERENCE void dense_forward(real *y, const bf16 *x, const real *w, const real *bias,
+                                    Dense d)
+{
+    bf16_dense_plain(y, x, w, d);
+    for (int64_t i = 0; bias && i < (int64_t)d.n * d.o; i++) {
+        y[i] += bias[i % d.o];
+        y[i] = 0 > y[i] ? 0 : y[i];
+    }
+}
+static REFERENCE void dense_back(real *dx, const real *w, const bf16 *dy, const bf16 *seen, Dense d)
+{
+    bf16_dense_dx_plain(dx, w, dy, d);
+    for (int64_t i = 0; seen && i < (int64_t)d.n * d.k; i++)
+        dx[i] = bf16_wide(seen[i]) > 0 ? dx[i] : 0;
+}
+static REFERENCE void dense_weights(real *dw, const bf16 *x, const bf16 *dy, Dense d)
+{
+    bf16_dense_dw_plain(dw, x, dy, d);
+}
+
+/* (O, K) in panels, and back. */
+static OPTIMISED real *panels(const real *w, Dense d)
+{
+    real *p = zero_buffer(DENSE_COUNT(d.k, d.o));
+    for (int o = 0; o < d.o; o++)
+        for (int k = 0; k < d.k; k++)
+            p[((int64_t)(o / P) * d.k + k) * P + o % P] = w[(int64_t)o * d.k + k];
+    return p;
+}
+static OPTIMISED real *unpanels(const real *p, Dense d)
+{
+    real *w = buffer((int64_t)d.o * d.k);
+    for (int o = 0; o < d.o; o++)
+        for (int k = 0; k < d.k; k++)
+            w[(int64_t)o * d.k + k] = p[((int64_t)(o / P) * d.k + k) * P + o % P];
+    return w;
+}
+
+static bf16 *dense_packed(const real *panel, Dense d, bool back)
+{
+    const int64_t count = back ? BF16_PACKED(d.o, d.k) : BF16_PACKED(d.k, d.o);
+    bf16 *p = buffer_bytes(count * (int64_t)sizeof *p);
+    for (int unit = 0; unit < 3; unit++)
+        if (back)
+            bf16_dense_pack_back(p, panel, d, unit, 3);
+        else
+            bf16_dense_pack(p, panel, d, unit, 3);
+    check_guard(p, count * (int64_t)sizeof *p, "packed weights");
+    return p;
+}
+
+/* All results of a layer, by one thread or by a team. */
+typedef struct Layer {
+    Dense d;
+    bf16 *x, *dy, *forward, *back, *y, *dx;
+    real *bias, *wide, *dw;
+} Layer;
+static void run_layer(void *arg)
+{
+    const Layer *l = arg;
+    flush_denormals();
+    bf16_dense(l->y, l->x, l->forward, l->bias, v_relu, l->d);
+    bf16_dense_f32(l->wide, l->x, l->forward, NULL, v_identity, l->d);
+    bf16_dense_dx(l->dx, l->back, l->dy, d_relu, l->x, l->d);
+    bf16_dense_dw(l->dw, l->x, l->dy, l->d);
+}
+
+static void check_layer(Dense d, Kind kind, int team)
+{
+    const int64_t nx = (int64_t)d.n * d.k, ny = (int64_t)d.n * d.o, nw = (int64_t)d.k * d.o;
+    real *w = weights(kind, nw, 2), *dw = weights(USUAL, nw, 5), *expect = buffer(ny),
+         *expect_dx = buffer(nx), *p = panels(w, d);
+    Layer l = {d,
+               factors(kind, nx, 1),
+               factors(kind, ny, 4),
+               dense_packed(p, d, false),
+               dense_packed(p, d, true),
+               buffer_bytes(ny * (int64_t)sizeof(bf16)),
+               buffer_bytes(nx * (int64_t)sizeof(bf16)),
+               weights(kind, d.o, 3),
+               buffer(ny),
+               panels(dw, d)};
+    if (team > 1)
+        as_team(team, run_layer, &l);
+    else
+        run_layer(&l);
+    flush_denormals();
+    dense_forward(expect, l.x, w, l.bias, d);
+    check_narrow(l.y, expect, ny, "bf16_dense");
+    dense_forward(expect, l.x, w, NULL, d);
+    check_bits(l.wide, expect, ny, "bf16_dense_f32");
+    dense_back(expect_dx, w, l.dy, l.x, d);
+    check_narrow(l.dx, expect_dx, nx, "bf16_dense_dx");
+    dense_weights(dw, l.x, l.dy, d);
+    real *got = unpanels(l.dw, d);
+    check_guard(l.dw, DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real), "bf16_dense_dw");
+    check_bits(got, dw, nw, "bf16_dense_dw");
+    for (int64_t i = 0; i < DENSE_COUNT(d.k, d.o); i++)
+        if (i / P / d.k * P + i % P >= d.o)
+            REQUIRE(l.dw[i] == 0, "padding of a panel is %g", (double)l.dw[i]);
+    release(15, w, dw, expect, expect_dx, p, l.x, l.dy, l.forward, l.back, l.y, l.dx, l.bias,
+            l.wide, l.dw, got);
+}
+
+START_TEST(dense_layers)
+{
+    check_layer(dense_sizes[_i / KINDS], _i % KINDS, 1);
+}
+END_TEST
+START_TEST(dense_teams)
+{
+    check_layer(dense_sizes[_i], USUAL, _i % 2 ? 3 : 7);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------- convolutions */
+static const Conv conv_sizes[] = {
+    /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0},
+    {2, 3, 1, 1, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}, /* 8 of 9 taps outside */
+    {3, 20, 12, 12, 50, 5, 5, 1, 1, 0, 0, 1, 1, 1, 8, 8, 0},
+    {3, 37, 9, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1, 9, 7, 0},
+    {2, 5, 8, 9, 7, 3, 3, 2, 2, 0, 0, 1, 1, 1, 4, 5, 0}, /* same: odd one at the end */
+    {1, 4, 11, 10, 6, 3, 2, 2, 3, 1, 0, 1, 1, 1, 6, 3, 0},
+    {2, 6, 10, 10, 8, 3, 3, 1, 1, 2, 2, 2, 2, 1, 10, 10, 0}, /* dilated */
+    {1, 4, 9, 9, 4, 2, 3, 2, 1, 1, 3, 3, 2, 1, 4, 11, 0},
+    {2, 3, 9, 8, 4, 1, 1, 3, 2, 0, 0, 1, 1, 1, 3, 4, 0},  /* pixels in no window */
+    {2, 8, 7, 7, 12, 3, 3, 1, 1, 1, 1, 1, 1, 4, 7, 7, 0}, /* groups */
+    {1, 34, 5, 5, 66, 3, 3, 1, 1, 1, 1, 1, 1, 2, 5, 5, 0},
+    {2, 6, 6, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 6, 6, 6, 0},   /* depthwise */
+    {1, 2, 3, 3, 3, 2, 2, 1, 1, 4, 5, 1, 1, 1, 10, 12, 0}, /* pad larger than the kernel */
+    {1, 64, 6, 6, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 6, 6, 0},
+    {2, 32, 5, 4, 96, 1, 1, 1, 1, 0, 0, 1, 1, 1, 5, 4, 0}, /* 1x1 kernel */
+    {1, 3, 23, 19, 16, 7, 7, 2, 2, 3, 3, 1, 1, 1, 12, 10, 0},
+    {3, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 8, 8, 0},
+    {2, 16, 8, 8, 32, 3, 3, 2, 2, 1, 1, 1, 1, 1, 4, 4, 0},
+    {2, 70, 5, 6, 34, 1, 1, 2, 2, 0, 0, 1, 1, 1, 3, 3, 0},
+    {2, 24, 9, 9, 40, 3, 3, 3, 3, 1, 1, 2, 2, 1, 3, 3, 0}, /* phases of a dilated kernel */
+    {2, 16, 8, 8, 20, 3, 3, 2, 2, 2, 2, 2, 2, 1, 4, 4, 0}, /* rows in no window */
+};
+enum { CONV_SIZES = sizeof conv_sizes / sizeof *conv_sizes };
+
+static REFERENCE void conv_forward_plain(real *y, const bf16 *x, const real *w, const real *bias,
+                                         Conv c)
+{
+    bf16_conv2d_plain(y, x, w, c);
+    for (int64_t i = 0; i < count_y(c); i++) {
+        y[i] += bias[i % c.o];
+        y[i] = 0 > y[i] ? 0 : y[i];
+    }
+}
+static REFERENCE void conv_back_plain(real *dx, const real *w, const bf16 *dy, const bf16 *seen,
+                                      Conv c)
+{
+    bf16_conv2d_dx_plain(dx, w, dy, c);
+    for (int64_t i = 0; i < count_x(c); i++)
+        dx[i] = bf16_wide(seen[i]) > 0 ? dx[i] : 0;
+}
+static REFERENCE void conv_weights_plain(real *dw, const bf16 *x, const bf16 *dy, Conv c)
+{
+    bf16_conv2d_dw_plain(dw, x, dy, c);
+}
+
+static bf16 *conv_packed(const real *w, Conv c, bool back)
+{
+    const int64_t count = back ? BF16_CONV_PACKED_BACK(c) : BF16_CONV_PACKED(c);
+    bf16 *p = buffer_bytes(count * (int64_t)sizeof *p);
+    for (int unit = 0; unit < 3; unit++)
+        if (back)
+            bf16_conv_pack_back(p, w, c, unit, 3);
+        else
+            bf16_conv_pack(p, w, c, unit, 3);
+    check_guard(p, count * (int64_t)sizeof *p, "packed weights");
+    return p;
+}
+
+typedef struct Filter {
+    Conv c;
+    bf16 *x, *dy, *forward, *back, *y, *dx;
+    real *bias, *dw;
+} Filter;
+static void run_filter(void *arg)
+{
+    const Filter *f = arg;
+    flush_denormals();
+    bf16_conv2d(f->y, f->x, f->forward, f->bias, v_relu, f->c);
+    bf16_conv2d_dx(f->dx, f->back, f->dy, d_relu, f->x, f->c);
+    bf16_conv2d_dw(f->dw, f->x, f->dy, f->c);
+}
+
+static void check_filter(Conv c, Kind kind, int team)
+{
+    const int64_t nx = count_x(c), ny = count_y(c), nw = count_w(c);
+    real *w = weights(kind, nw, 2), *dw = weights(USUAL, nw, 5), *expect = buffer(ny),
+         *expect_dx = buffer(nx);
+    c.write = kind == SPREAD;
+    Filter f = {c,
+                factors(kind, nx, 1),
+                factors(kind, ny, 4),
+                conv_packed(w, c, false),
+                conv_packed(w, c, true),
+                buffer_bytes(ny * (int64_t)sizeof(bf16)),
+                buffer_bytes(nx * (int64_t)sizeof(bf16)),
+                weights(kind, c.o, 3),
+                copy_buffer(dw, nw)};
+    if (team > 1)
+        as_team(team, run_filter, &f);
+    else
+        run_filter(&f);
+    flush_denormals();
+    conv_forward_plain(expect, f.x, w, f.bias, c);
+    check_narrow(f.y, expect, ny, "bf16_conv2d");
+    conv_back_plain(expect_dx, w, f.dy, f.x, c);
+    check_narrow(f.dx, expect_dx, nx, "bf16_conv2d_dx");
+    conv_weights_plain(dw, f.x, f.dy, c);
+    check_bits(f.dw, dw, nw, "bf16_conv2d_dw");
+    release(12, w, dw, expect, expect_dx, f.x, f.dy, f.forward, f.back, f.y, f.dx, f.bias, f.dw);
+}
+
+START_TEST(conv_layers)
+{
+    check_filter(conv_sizes[_i / KINDS], _i % KINDS, 1);
+}
+END_TEST
+START_TEST(conv_teams)
+{
+    check_filter(conv_sizes[_i], USUAL, _i % 2 ? 3 : 7);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    TCase *c = tcase_create("bf16");
+    tcase_add_test(c, narrow);
+#ifndef RT_DOUBLE
+    tcase_add_test(c, vectors);
+    add_rounds(c, dense_layers, 0, DENSE_SIZES * KINDS);
+    add_rounds(c, dense_teams, 0, DENSE_SIZES);
+    add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
+    add_rounds(c, conv_teams, 0, CONV_SIZES);
+#endif
+    return run_suite(c, "bf16");
+}
