@@ -8,8 +8,7 @@
  */
 #ifndef CPU_BF16_DENSE_H
 #define CPU_BF16_DENSE_H
-#include "cpu/bf16_pack.h"
-#include "cpu/math.h"
+#include "cpu/bf16_tile.h"
 
 /* ------------------------------------------------------------------------------------ reference
  * w (O, K), f32. */
@@ -54,106 +53,114 @@ RT_INLINE void bf16_dense_dw_plain(real *dw, const bf16 *x, const bf16 *dy, Dens
 }
 
 #ifndef RT_DOUBLE
-/* -------------------------------------------------------------------------------------- forward */
+/* -------------------------------------------------------------------------------------- forward
+ * Rows are read once; the packed weights are read for every 32 rows, and the 2 KB of a block stay
+ * in the L1 cache for the rows of a tile. */
+enum { BF16_PAIR = 2 * BF16_LANES }; /* outputs of a tile */
+#define BF16_COUNT(n, unit) (((n) + (unit)-1) / (unit))
+
+RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d)
+{
+    const int tiles = BF16_COUNT(d.n, BF16_ROWS), pairs = BF16_COUNT(d.o, BF16_PAIR);
+    const RtGrid part = team_grid(tiles, pairs);
+    const TeamRange rows = team_rows(part, tiles), columns = team_columns(part, pairs);
+    const int64_t zero = 0, panel = BF16_PANEL(d.k);
+    const Bf16Runs run = {1, d.k, &zero, &zero};
+    for (int64_t t = rows.first; t < rows.end; t++) {
+        const int64_t first = t * BF16_ROWS;
+        const int count = d.n - first < BF16_ROWS ? (int)(d.n - first) : BF16_ROWS;
+        const bf16 *row[BF16_ROWS];
+        int64_t to[BF16_ROWS];
+        for (int i = 0; i < count; i++)
+            row[i] = x + (first + i) * d.k, to[i] = (first + i) * d.o;
+        for (int64_t j = columns.first; j < columns.end; j++) {
+            float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
+            const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
+            bf16_product(sum, row, count, p + j * 2 * panel, panel, BF16_PANELS(outputs), &run);
+            bf16_end(sum, e, to, count, o, outputs);
+        }
+    }
+}
 
 /* y = act(x W^T + bias); bias may be NULL.  p from bf16_dense_pack. */
 RT_INLINE void bf16_dense(bf16 *restrict y, const bf16 *restrict x, const bf16 *restrict p,
-                          const real *restrict bias, Act act, Dense d);
+                          const real *restrict bias, Act act, Dense d)
+{
+    bf16_dense_tiles(x, p, (Bf16End){y, false, bias, NULL, act, d_identity}, d);
+}
+
 /* The same with y in f32, for an output of the network. */
 RT_INLINE void bf16_dense_f32(real *restrict y, const bf16 *restrict x, const bf16 *restrict p,
-                              const real *restrict bias, Act act, Dense d);
+                              const real *restrict bias, Act act, Dense d)
+{
+    bf16_dense_tiles(x, p, (Bf16End){y, true, bias, NULL, act, d_identity}, d);
+}
 
 /* ------------------------------------------------------------------------ gradient of the input */
 
 /* dx = mask(dy W, y); p from bf16_dense_pack_back.  y (N, K): the output of the activation whose
  * derivative `mask` applies, or NULL. */
 RT_INLINE void bf16_dense_dx(bf16 *restrict dx, const bf16 *restrict p, const bf16 *restrict dy,
-                             Mask mask, const bf16 *restrict y, Dense d);
+                             Mask mask, const bf16 *restrict y, Dense d)
+{
+    bf16_dense_tiles(dy, p, (Bf16End){dx, false, NULL, y, v_identity, mask},
+                     (Dense){.n = d.n, .k = d.o, .o = d.k});
+}
 
-/* ---------------------------------------------------------------------- gradient of the weights */
+/* ---------------------------------------------------------------------- gradient of the weights
+ * A tile is 32 inputs by 32 outputs.  Both operands are copied for a block of samples: those of the
+ * inputs once for all outputs. */
+
+/* Samples first .. first + count - 1 of a matrix with rows of `step` numbers. */
+RT_INLINE void bf16_dense_rows(const bf16 **row, const bf16 *x, int64_t step, int first, int count)
+{
+    for (int i = 0; i < count; i++)
+        row[i] = x + (first + i) * step;
+}
+
+/* Copies a tile of dw between the panels of dense.h and sums: inputs k .. k + rows - 1, outputs
+ * o .. o + outputs - 1. */
+RT_INLINE void bf16_dense_tile(float *sum, real *dw, Dense d, int k, int rows, int o, int outputs,
+                               bool load)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < outputs; j += V) {
+            real *at = dw + ((int64_t)((o + j) / P) * d.k + k + i) * P + (o + j) % P;
+            if (load)
+                v_store(sum + i * BF16_ROWS + j, v_load(at));
+            else
+                v_store_lanes(at, v_load(sum + i * BF16_ROWS + j), tile_lanes(outputs - j, 0));
+        }
+}
 
 /* dw += dy^T x, in the panels of dense.h. */
 RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
-                             Dense d);
-
-/* One value by the reference, until the forms of each processor are here. */
-RT_INLINE float bf16_dot(const bf16 *a, int64_t a_step, const bf16 *b, int64_t b_step, int count,
-                         float sum)
-{
-    Bf16Sum s = {.sum = sum};
-    for (int k = 0; k < count; k++)
-        bf16_sum_add(&s, bf16_wide(a[k * a_step]), bf16_wide(b[k * b_step]));
-    bf16_sum_end(&s);
-    return s.sum;
-}
-RT_INLINE float bf16_dot_packed(const bf16 *a, const bf16 *p, int count)
-{
-    Bf16Sum s = {0};
-    for (int k = 0; k < count; k++)
-        bf16_sum_add(&s, bf16_wide(a[k]), bf16_wide(p[k / 2 * 2 * BF16_LANES + k % 2]));
-    bf16_sum_end(&s);
-    return s.sum;
-}
-RT_INLINE vec bf16_dot_vector(const bf16 *a, const bf16 *p, int count, int first, int outputs)
-{
-    vec z = v_set(0);
-    for (int j = 0; j < V && first + j < outputs; j++) {
-        const int o = first + j;
-        V_LANE(z, j) =
-            bf16_dot_packed(a, p + o / BF16_LANES * BF16_PANEL(count) + o % BF16_LANES * 2, count);
-    }
-    return z;
-}
-
-RT_INLINE vec bf16_dense_value(vec z, const real *bias, Act act, int lanes)
-{
-    return act(bias ? z + v_load_lanes(bias, lanes) : z);
-}
-RT_INLINE void bf16_dense(bf16 *restrict y, const bf16 *restrict x, const bf16 *restrict p,
-                          const real *restrict bias, Act act, Dense d)
-{
-    const TeamRange rows = team_range(d.n);
-    for (int64_t n = rows.first; n < rows.end; n++)
-        for (int o = 0; o < d.o; o += V) {
-            const int lanes = tile_lanes(d.o - o, 0);
-            const vec z = bf16_dot_vector(x + n * d.k, p, d.k, o, d.o);
-            v_store_bf16_lanes(y + n * d.o + o,
-                               bf16_dense_value(z, bias ? bias + o : NULL, act, lanes), lanes);
-        }
-}
-RT_INLINE void bf16_dense_f32(real *restrict y, const bf16 *restrict x, const bf16 *restrict p,
-                              const real *restrict bias, Act act, Dense d)
-{
-    const TeamRange rows = team_range(d.n);
-    for (int64_t n = rows.first; n < rows.end; n++)
-        for (int o = 0; o < d.o; o += V) {
-            const int lanes = tile_lanes(d.o - o, 0);
-            const vec z = bf16_dot_vector(x + n * d.k, p, d.k, o, d.o);
-            v_store_lanes(y + n * d.o + o, bf16_dense_value(z, bias ? bias + o : NULL, act, lanes),
-                          lanes);
-        }
-}
-RT_INLINE void bf16_dense_dx(bf16 *restrict dx, const bf16 *restrict p, const bf16 *restrict dy,
-                             Mask mask, const bf16 *restrict y, Dense d)
-{
-    const TeamRange rows = team_range(d.n);
-    for (int64_t n = rows.first; n < rows.end; n++)
-        for (int k = 0; k < d.k; k += V) {
-            const int lanes = tile_lanes(d.k - k, 0);
-            const vec z = bf16_dot_vector(dy + n * d.o, p, d.o, k, d.k);
-            v_store_bf16_lanes(dx + n * d.k + k,
-                               y ? mask(z, v_load_bf16_lanes(y + n * d.k + k, lanes)) : z, lanes);
-        }
-}
-RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                              Dense d)
 {
-    const TeamRange columns = team_range(d.o);
-    for (int64_t o = columns.first; o < columns.end; o++)
-        for (int k = 0; k < d.k; k++) {
-            real *to = dw + (o / P * d.k + k) * P + o % P;
-            *to = bf16_dot(x + k, d.k, dy + o, d.o, d.n, *to);
+    const int tiles = BF16_COUNT(d.k, BF16_ROWS), pairs = BF16_COUNT(d.o, BF16_PAIR);
+    const RtGrid part = team_grid(tiles, pairs);
+    const TeamRange mine = team_rows(part, tiles), columns = team_columns(part, pairs);
+    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
+    bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
+    float sum[BF16_TILE] __attribute__((aligned(64)));
+    for (int first = 0; first < d.n; first += BF16_POSITIONS) {
+        const int count = d.n - first < BF16_POSITIONS ? d.n - first : BF16_POSITIONS;
+        const bf16 *x_row[BF16_POSITIONS], *dy_row[BF16_POSITIONS];
+        bf16_dense_rows(x_row, x, d.k, first, count);
+        bf16_dense_rows(dy_row, dy, d.o, first, count);
+        for (int64_t i = mine.first; i < mine.end; i++) {
+            const int k = (int)i * BF16_ROWS, rows = d.k - k < BF16_ROWS ? d.k - k : BF16_ROWS;
+            bf16_turn(turned, x_row, k, count, rows);
+            for (int64_t j = columns.first; j < columns.end; j++) {
+                const int o = (int)j * BF16_PAIR,
+                          outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
+                bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, dy_row, o, count, outputs);
+                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
+                bf16_product_turned(sum, turned, rows, packed, outputs, count);
+                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, false);
+            }
         }
+    }
 }
 #endif
 

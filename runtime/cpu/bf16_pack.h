@@ -13,7 +13,7 @@
  */
 #ifndef CPU_BF16_PACK_H
 #define CPU_BF16_PACK_H
-#include "cpu/bf16.h"
+#include "cpu/bf16_vec.h"
 #include "cpu/conv.h"
 #include "cpu/dense.h"
 
@@ -42,9 +42,60 @@ RT_INLINE void bf16_pack_plain(bf16 *p, const real *w, int64_t output, int64_t f
                 j < outputs && k < factors ? bf16_narrow((float)w[j * output + k * factor]) : 0;
 }
 
+/* ---------------------------------------------------------------------------- squares of weights */
+#ifndef RT_DOUBLE
+enum { BF16_SIDE = BF16_LANES / BV }; /* registers of a row of 16 lanes */
+
+/* 16 factors by 16 outputs.  Output j, factor k is w[j * output + k * factor], and one of these two
+ * distances is 1.  Numbers of other outputs and factors are 0, and their memory is not read. */
+RT_INLINE void bf16_load_square(bvec *t, const real *w, int64_t output, int64_t factor, int outputs,
+                                int factors)
+{
+    for (int j = 0; j < BF16_SIDE; j++) {
+        const int lanes = outputs - j * BV < 0 ? 0 : outputs - j * BV < BV ? outputs - j * BV : BV;
+        for (int k = 0; output == 1 && k < BF16_LANES; k++)
+            t[k * BF16_SIDE + j] =
+                k < factors && lanes > 0 ? b_load_n(w + k * factor + j * BV, lanes) : (bvec){0};
+        for (int i = 0; output != 1 && i < BF16_SIDE; i++) {
+            const int left = factors - i * BV < BV ? factors - i * BV : BV;
+            bvec u[BV];
+            for (int k = 0; k < BV; k++)
+                u[k] = k < lanes && left > 0 ? b_load_n(w + (j * BV + k) * output + i * BV, left)
+                                             : (bvec){0};
+            b_transpose(u);
+            for (int k = 0; k < BV; k++)
+                t[(i * BV + k) * BF16_SIDE + j] = u[k];
+        }
+    }
+}
+
+RT_INLINE void bf16_pack_square(bf16 *restrict p, const real *restrict w, int64_t output,
+                                int64_t factor, int outputs, int factors)
+{
+    bvec t[BF16_LANES * BF16_SIDE];
+    bf16_load_square(t, w, output, factor, outputs, factors);
+    for (int k = 0; k < BF16_LANES; k += 2, p += 2 * BF16_LANES)
+        for (int j = 0; j < BF16_SIDE; j++) {
+            const bvec_bits pairs = b_round(t[k * BF16_SIDE + j]) >> 16 |
+                                    (b_round(t[(k + 1) * BF16_SIDE + j]) & 0xffff0000);
+            memcpy(p + 2 * j * BV, &pairs, sizeof pairs);
+        }
+}
+
+/* bf16_pack_plain, by squares.  One of the two distances is 1. */
+RT_INLINE void bf16_pack_panel(bf16 *restrict p, const real *restrict w, int64_t output,
+                               int64_t factor, int outputs, int factors)
+{
+    for (int k = 0; k < BF16_BLOCKS(factors) * BF16_BLOCK; k += BF16_LANES)
+        bf16_pack_square(p + k * BF16_LANES, w + k * factor, output, factor, outputs,
+                         factors - k < 0            ? 0
+                         : factors - k < BF16_LANES ? factors - k
+                                                    : BF16_LANES);
+}
+
 /* ---------------------------------------------------------------------------------------- dense */
 
-/* Items from .. to - 1 of unit `unit` of `units`. */
+/* Items of unit `unit` of `units`. */
 #define BF16_SHARE(i, items, unit, units)                                                          \
     for (int64_t i = (int64_t)(items) * (unit) / (units);                                          \
          i < (int64_t)(items) * ((unit) + 1) / (units); i++)
@@ -60,12 +111,20 @@ RT_INLINE void bf16_dense_pack(bf16 *restrict p, const real *restrict w, Dense d
                                int units)
 {
     BF16_SHARE(i, BF16_PANELS(d.o), unit, units)
-    for (int k = 0; k < BF16_BLOCKS(d.k) * BF16_BLOCK; k++)
-        for (int j = 0; j < BF16_LANES; j++) {
-            const int64_t o = i * BF16_LANES + j;
-            p[i * BF16_PANEL(d.k) + (k / 2 * BF16_LANES + j) * 2 + k % 2] =
-                o < d.o && k < d.k ? bf16_narrow((float)w[(o / P * d.k + k) * P + o % P]) : 0;
+    {
+        const int64_t o = i * BF16_LANES;
+        bf16 *to = p + i * BF16_PANEL(d.k);
+        if (P % BF16_LANES == 0) {
+            bf16_pack_panel(to, w + o / P * P * d.k + o % P, 1, P, bf16_left(d.o, o), d.k);
+            continue;
         }
+        for (int k = 0; k < BF16_BLOCKS(d.k) * BF16_BLOCK; k++)
+            for (int j = 0; j < BF16_LANES; j++)
+                to[(k / 2 * BF16_LANES + j) * 2 + k % 2] =
+                    o + j < d.o && k < d.k
+                        ? bf16_narrow(w[((o + j) / P * d.k + k) * P + (o + j) % P])
+                        : 0;
+    }
 }
 
 /* For the gradient of the input.  p: BF16_PACKED(d.o, d.k) numbers. */
@@ -73,13 +132,19 @@ RT_INLINE void bf16_dense_pack_back(bf16 *restrict p, const real *restrict w, De
                                     int units)
 {
     BF16_SHARE(i, BF16_PANELS(d.k), unit, units)
-    for (int o = 0; o < BF16_BLOCKS(d.o) * BF16_BLOCK; o++)
-        for (int j = 0; j < BF16_LANES; j++) {
-            const int64_t k = i * BF16_LANES + j;
-            p[i * BF16_PANEL(d.o) + (o / 2 * BF16_LANES + j) * 2 + o % 2] =
-                k < d.k && o < d.o ? bf16_narrow((float)w[((int64_t)(o / P) * d.k + k) * P + o % P])
-                                   : 0;
-        }
+    {
+        const int64_t k = i * BF16_LANES;
+        bf16 *to = p + i * BF16_PANEL(d.o);
+        for (int o = 0; P % BF16_LANES == 0 && o < BF16_BLOCKS(d.o) * BF16_BLOCK; o += BF16_LANES)
+            bf16_pack_square(to + o * BF16_LANES, w + (int64_t)(o / P) * P * d.k + k * P + o % P, P,
+                             1, bf16_left(d.k, k), o < d.o ? bf16_left(d.o, o) : 0);
+        for (int o = 0; P % BF16_LANES != 0 && o < BF16_BLOCKS(d.o) * BF16_BLOCK; o++)
+            for (int j = 0; j < BF16_LANES; j++)
+                to[(o / 2 * BF16_LANES + j) * 2 + o % 2] =
+                    k + j < d.k && o < d.o
+                        ? bf16_narrow(w[((int64_t)(o / P) * d.k + k + j) * P + o % P])
+                        : 0;
+    }
 }
 
 /* --------------------------------------------------------------------------------- convolutions */
@@ -93,7 +158,7 @@ RT_INLINE void bf16_conv_pack(bf16 *restrict p, const real *restrict w, Conv c, 
     BF16_SHARE(i, (int64_t)c.groups * panels * runs, unit, units)
     {
         const int64_t first = i / runs % panels * BF16_LANES, group = i / runs / panels;
-        bf16_pack_plain(p + i * BF16_PANEL(length),
+        bf16_pack_panel(p + i * BF16_PANEL(length),
                         w + (group * outputs + first) * filter + i % runs * length, filter, 1,
                         bf16_left(outputs, first), length);
     }
@@ -109,10 +174,12 @@ RT_INLINE void bf16_conv_pack_back(bf16 *restrict p, const real *restrict w, Con
     BF16_SHARE(i, (int64_t)c.groups * panels * taps, unit, units)
     {
         const int64_t first = i / taps % panels * BF16_LANES, group = i / taps / panels;
-        bf16_pack_plain(p + i * BF16_PANEL(outputs),
+        bf16_pack_panel(p + i * BF16_PANEL(outputs),
                         w + group * outputs * filter + i % taps * inputs + first, 1, filter,
                         bf16_left(inputs, first), outputs);
     }
 }
+
+#endif
 
 #endif

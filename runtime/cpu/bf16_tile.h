@@ -1,0 +1,259 @@
+/* bf16_tile.h -- the inner loop of every product in bf16: 32 rows by 32 outputs, in the order of
+ * bf16.h.
+ *
+ *     sum[i][j] += over runs t, over blocks of 32 factors:
+ *                      sum over k of row[i][a[t] + k] * b[t][k][j]
+ *
+ * Rows lie where the layer before wrote them: `length` adjacent numbers a run.  The second factor
+ * is packed (bf16_pack.h).  Sums of 4 KB stay in the L1 cache and take one addition for each block,
+ * so the registers hold only the chains of a few rows.
+ *
+ * A vector of pairs becomes the floats of its even numbers by a shift and those of its odd numbers
+ * by a mask, both for b and, as a broadcast, for a row.  On AVX-512 the shift and the mask read
+ * memory themselves.  GFLOP/s of one core of a Zen 4, whose FMA peak is 118, with 256 factors from
+ * the L1 cache:
+ *   AVX-512   4 rows x 2 panels 118   5 x 2 113   6 x 2 107   8 x 1 91
+ *             rows that are floats already: 4 x 2 107, 6 x 2 103
+ *   AVX2      3 rows x 1 panel 104    2 x 1 92
+ */
+#ifndef CPU_BF16_TILE_H
+#define CPU_BF16_TILE_H
+#include "cpu/bf16_pack.h"
+#include "cpu/math.h"
+
+enum {
+    BF16_ROWS = 32, /* of a tile, and distance of its rows in numbers */
+    BF16_TILE = BF16_ROWS * 2 * BF16_LANES,
+};
+
+/* Runs of a sum: where each begins, from the row's pointer and from the panel. */
+typedef struct Bf16Runs {
+    int count, length;
+    const int64_t *a, *b;
+} Bf16Runs;
+
+#ifndef RT_DOUBLE
+/* ------------------------------------------------------------------------------ a block of a few rows
+ * sum[i][j] += the block; `left` factors are left in the run. */
+enum { BF16_VECTORS = BF16_LANES / BV }; /* of a panel */
+RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t at,
+                          const bf16 *restrict b, int64_t panel, int rows, int panels, int left)
+{
+    const int vectors = panels * BF16_VECTORS;
+    const bf16 *a[8];
+    bvec even[BF16_CHAINS], odd[BF16_CHAINS];
+    bvec_bits mask = 0xffff0000u - (bvec_bits){0};
+    __asm__("" : "+v"(mask)); /* else gcc loads the mask from memory each time */
+    RT_UNROLL
+    for (int i = 0; i < rows; i++)
+        a[i] = row[i] + at;
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        even[i] = odd[i] = (bvec){0};
+    const int count = left < BF16_BLOCK ? left : BF16_BLOCK;
+    for (int k = 0; k + 1 < count; k += 2, b += 2 * BF16_LANES) {
+#if defined(RT_AVX512)
+        bvec x[2], w[2];
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const bvec_bits pairs = b_load_pairs(b + j * panel);
+            x[j] = b_even(pairs), w[j] = b_odd(pairs, mask);
+        }
+        RT_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const bvec first = b_even_of(a[i] + k);
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                even[i * vectors + j] = b_fma(first, x[j], even[i * vectors + j]);
+            const bvec second = b_odd_of(a[i] + k, mask);
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                odd[i * vectors + j] = b_fma(second, w[j], odd[i * vectors + j]);
+        }
+#else
+        bvec x[BF16_VECTORS];
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            x[j] = b_even(b_load_pairs(b + 2 * j * BV));
+        RT_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const bvec first = b_even_of(a[i] + k);
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                even[i * vectors + j] = b_fma(first, x[j], even[i * vectors + j]);
+        }
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++)
+            x[j] = b_odd(b_load_pairs(b + 2 * j * BV), mask);
+        RT_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const bvec second = b_odd_of(a[i] + k, mask);
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++)
+                odd[i * vectors + j] = b_fma(second, x[j], odd[i * vectors + j]);
+        }
+#endif
+    }
+    if (count < BF16_BLOCK) { /* the last factor without a pair; then missing factors */
+        RT_UNROLL
+        for (int i = 0; i < rows; i++) {
+            RT_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const bf16 *at_j =
+                    b + (int64_t)(j / BF16_VECTORS) * panel + j % BF16_VECTORS * (2 * BV);
+                bvec *e = &even[i * vectors + j], *o = &odd[i * vectors + j];
+                if (count % 2)
+                    *e = b_fma(bf16_wide(a[i][count - 1]) - (bvec){0}, b_even(b_load_pairs(at_j)),
+                               *e);
+                if (count < BF16_BLOCK - 1)
+                    *e += (bvec){0};
+                *o += (bvec){0};
+            }
+        }
+    }
+    RT_UNROLL
+    for (int i = 0; i < rows; i++) {
+        RT_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            bvec_memory *to = (bvec_memory *)(sum + i * BF16_ROWS + j * BV);
+            *to += even[i * vectors + j] + odd[i * vectors + j];
+        }
+    }
+}
+
+/* The form for vectors.  sum (rows, BF16_ROWS); row[i], i < rows <= BF16_ROWS: the rows; b: panels
+ * of which the second, if `panels` is 2, lies `panel` numbers later.
+ * On AVX-512, rows are filled up to 4 or 8 with the last row, whose sums are not used: two sizes of
+ * blocks compile in a third of the time of twelve. */
+static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row, int rows,
+                                             const bf16 *b, int64_t panel, int panels,
+                                             const Bf16Runs *runs)
+{
+#ifdef RT_AVX512
+    const bf16 *padded[BF16_ROWS];
+    for (int i = 0; i < BF16_ROWS; i++)
+        padded[i] = row[i < rows ? i : rows - 1];
+#endif
+    for (int t = 0; t < runs->count; t++)
+        for (int k = 0; k < runs->length; k += BF16_BLOCK) {
+            const bf16 *from = b + runs->b[t] + (int64_t)k * BF16_LANES;
+            const int64_t at = runs->a[t] + k;
+            const int left = runs->length - k;
+#ifdef RT_AVX512
+            for (int i = 0; i < rows && panels == 2; i += 4)
+                bf16_block(sum + i * BF16_ROWS, padded + i, at, from, panel, 4, 2, left);
+            for (int i = 0; i < rows && panels == 1; i += 8)
+                bf16_block(sum + i * BF16_ROWS, padded + i, at, from, panel, 8, 1, left);
+#else
+            for (int j = 0; j < panels; j++, from += panel) {
+                int i = 0;
+                for (; i + BF16_PART <= rows; i += BF16_PART)
+                    bf16_block(sum + i * BF16_ROWS + j * BF16_LANES, row + i, at, from, panel,
+                               BF16_PART, 1, left);
+                for (; i < rows; i++)
+                    bf16_block(sum + i * BF16_ROWS + j * BF16_LANES, row + i, at, from, panel, 1, 1,
+                               left);
+            }
+#endif
+        }
+}
+
+RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const bf16 *b,
+                            int64_t panel, int panels, const Bf16Runs *runs)
+{
+    bf16_product_vectors(sum, row, rows, b, panel, panels, runs);
+}
+/* ------------------------------------------------------------------------------------- the results
+ * What happens to the sums of a tile when they are complete: y = mask(act(sum + bias), seen). */
+typedef struct Bf16End {
+    void *y;
+    bool wide; /* y has floats */
+    const real *bias;
+    const bf16 *seen; /* layout of y; NULL: no mask */
+    Act act;
+    Mask mask;
+} Bf16End;
+
+/* Row i goes to y + to[i]; to[i] < 0: nowhere.  first: the first of `outputs` outputs. */
+RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows, int first,
+                        int outputs)
+{
+    for (int i = 0; i < rows; i++) {
+        if (to[i] < 0)
+            continue;
+        for (int j = 0; j < outputs; j += V) {
+            const int lanes = tile_lanes(outputs - j, 0);
+            const int64_t at = to[i] + first + j;
+            vec z = v_load(sum + i * BF16_ROWS + j);
+            if (e.bias)
+                z += v_load_lanes(e.bias + first + j, lanes);
+            z = e.act(z);
+            if (e.seen)
+                z = e.mask(z, v_load_bf16_lanes(e.seen + at, lanes));
+            if (e.wide)
+                v_store_lanes((real *)e.y + at, z, lanes);
+            else
+                v_store_bf16_lanes((bf16 *)e.y + at, z, lanes);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ operands of gradients of weights
+ * There the factors of a sum are positions, which lie apart in memory.  Position p is at
+ * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
+enum { BF16_POSITIONS = 256 }; /* that are copied at a time: two operands of 16 KB */
+
+/* 2 BV numbers of two positions, interleaved. */
+RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int count, int lanes)
+{
+    const int n = lanes < 0 ? 0 : lanes < BV ? lanes : BV;
+    bvec_bits pair = {0};
+    if (n > 0 && p < count)
+        pair = b_load_low_n(row[p] + at, n);
+    if (n > 0 && p + 1 < count)
+        pair |= b_load_low_n(row[p + 1] + at, n) << 16;
+    return pair;
+}
+
+/* The second factor: packed panels of 16 lanes, `panel` numbers apart. */
+RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
+                          int count, int lanes)
+{
+    for (int first = 0; first < lanes; first += BF16_LANES, to += panel)
+        for (int p = 0; p < BF16_BLOCKS(count) * BF16_BLOCK; p += 2)
+            for (int j = 0; j < BF16_LANES; j += BV) {
+                const bvec_bits pair = bf16_pair(row, at + first + j, p, count, lanes - first - j);
+                memcpy(to + p * BF16_LANES + 2 * j, &pair, sizeof pair);
+            }
+}
+
+/* The first factor: rows of positions, BF16_POSITIONS apart. */
+RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
+                         int lanes)
+{
+    for (int first = 0; first < lanes; first += BV)
+        for (int p = 0; p < count; p += 2 * BV) {
+            bvec t[BV];
+            for (int i = 0; i < BV; i++)
+                t[i] = (bvec)bf16_pair(row, at + first, p + 2 * i, count, lanes - first);
+            b_transpose(t);
+            for (int i = 0; i < BV && first + i < lanes; i++)
+                memcpy(to + (first + i) * BF16_POSITIONS + p, &t[i], sizeof t[i]);
+        }
+}
+
+/* sum (rows, BF16_ROWS) += turned (rows, BF16_POSITIONS) times packed pairs, over `count`
+ * positions. */
+RT_INLINE void bf16_product_turned(float *sum, const bf16 *turned, int rows, const bf16 *pairs,
+                                   int outputs, int count)
+{
+    const int64_t zero = 0;
+    const bf16 *row[BF16_ROWS];
+    for (int i = 0; i < rows; i++)
+        row[i] = turned + i * BF16_POSITIONS;
+    bf16_product(sum, row, rows, pairs, BF16_POSITIONS * BF16_LANES, BF16_PANELS(outputs),
+                 &(Bf16Runs){1, count, &zero, &zero});
+}
+#endif
+
+#endif
