@@ -14,6 +14,7 @@
 #ifndef CPU_BF16_CONV_H
 #define CPU_BF16_CONV_H
 #include "cpu/bf16_dense.h"
+#include "cpu/conv_box.h"
 
 /* ------------------------------------------------------------------------------------ reference
  * x (N, H, W, C), w (O, R, S, C/g), y (N, OH, OW, O); a pixel in the padding is +0. */
@@ -115,42 +116,267 @@ RT_INLINE void bf16_conv2d_dw_plain(real *dw, const bf16 *x, const bf16 *dy, Con
 }
 
 #ifndef RT_DOUBLE
+/* -------------------------------------------------------------------------- frames and positions
+ * Forward, and in the gradient of the images, a result is a sum over taps of an image: x, or dy.
+ * If taps lie in the padding, the image is copied to a frame with zeros around it.  A frame has
+ * whole samples, as many as fit BF16_FRAME, or a band of rows of one sample.
+ *
+ * A unit of a direction is a row or column of the results; backward it is `stride` of them.  Those
+ * of a unit are its phases.  Results of one phase use the same taps, and read the image one pixel
+ * apart. */
+enum { BF16_FRAME = 256 * 1024 / sizeof(bf16) };
+
+RT_INLINE int bf16_floor(int a, int b)
+{
+    return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+RT_INLINE int bf16_axis_units(ConvAxis a)
+{
+    return a.back ? BF16_COUNT(a.outputs, a.stride) : a.outputs;
+}
+/* The pixel of the image at which the frame begins, and the pixels that `units` units read. */
+RT_INLINE int bf16_axis_low(ConvAxis a)
+{
+    return a.back ? bf16_floor(a.pad - (a.taps - 1) * a.dil, a.stride) : -a.pad;
+}
+RT_INLINE int bf16_axis_reach(ConvAxis a, int units)
+{
+    return a.back ? (units * a.stride - 1 + a.pad) / a.stride - bf16_axis_low(a) + 1
+                  : (units - 1) * a.stride + (a.taps - 1) * a.dil + 1;
+}
+/* Pixels of the image from one unit to the next, and results. */
+RT_INLINE int bf16_axis_step(ConvAxis a)
+{
+    return a.back ? 1 : a.stride;
+}
+RT_INLINE int bf16_axis_phases(ConvAxis a)
+{
+    return a.back ? a.stride : 1;
+}
+/* Units of units first .. end - 1 that have a result in this phase. */
+RT_INLINE int bf16_axis_count(ConvAxis a, int phase, int first, int end)
+{
+    const int all = a.back ? BF16_COUNT(a.outputs - phase, a.stride) : a.outputs;
+    return (end < all ? end : all) - first;
+}
+/* The pixel of the frame that a phase of the first unit reads at tap t, or -1: the tap reaches
+ * none. */
+RT_INLINE int bf16_axis_tap(ConvAxis a, int phase, int t)
+{
+    const int up = phase + a.pad - t * a.dil, down = bf16_floor(up, a.stride);
+    if (!a.back)
+        return t * a.dil;
+    return down * a.stride == up ? down - bf16_axis_low(a) : -1;
+}
+RT_INLINE bool bf16_axis_padded(ConvAxis a)
+{
+    return bf16_axis_low(a) != 0 || bf16_axis_reach(a, bf16_axis_units(a)) > a.inputs;
+}
+
+/* A convolution in one direction.  channels, results: of a pixel of the image and of the result, of
+ * all groups; step: numbers from a position of the result to the next. */
+typedef struct Bf16Conv {
+    ConvAxis down, across;
+    int n, channels, results, groups;
+    int64_t step;
+    bool whole; /* runs are kernel rows */
+} Bf16Conv;
+
+RT_INLINE bool bf16_conv_framed(Bf16Conv g)
+{
+    return bf16_axis_padded(g.down) || bf16_axis_padded(g.across);
+}
+
+/* Rows of units of a frame, a whole image if it fits; at least one. */
+RT_INLINE int bf16_conv_band(Bf16Conv g)
+{
+    const int all = bf16_axis_units(g.down);
+    const int64_t row = (int64_t)bf16_axis_reach(g.across, bf16_axis_units(g.across)) * g.channels;
+    int units = all;
+    if (bf16_axis_reach(g.down, all) * row > BF16_FRAME) {
+        const int64_t more = BF16_FRAME / row - bf16_axis_reach(g.down, 1);
+        units = more > 0 ? 1 + (int)(more / bf16_axis_step(g.down)) : 1;
+    }
+    return units;
+}
+/* Numbers of a frame of one sample; whole samples of a frame. */
+RT_INLINE int64_t bf16_conv_frame(Bf16Conv g)
+{
+    return (int64_t)bf16_axis_reach(g.across, bf16_axis_units(g.across)) * g.channels *
+           bf16_axis_reach(g.down, bf16_conv_band(g));
+}
+RT_INLINE int bf16_conv_samples(Bf16Conv g)
+{
+    const int64_t fit = BF16_FRAME / bf16_conv_frame(g);
+    return bf16_conv_band(g) < bf16_axis_units(g.down) || fit < 1 ? 1 : fit < g.n ? (int)fit : g.n;
+}
+
+/* Copies `rows` rows of a frame, from row `first` of the frame of the whole image on. */
+RT_INLINE void bf16_conv_fill(bf16 *restrict to, const bf16 *restrict x, Bf16Conv g, int first,
+                              int rows)
+{
+    const int width = bf16_axis_reach(g.across, bf16_axis_units(g.across)),
+              low = bf16_axis_low(g.across), from = low > 0 ? low : 0,
+              left = low < 0 ? (-low < width ? -low : width) : 0,
+              most = width - left < g.across.inputs - from ? width - left : g.across.inputs - from,
+              copied = most > 0 ? most : 0, right = width - left - copied;
+    const size_t pixel = sizeof(bf16) * (size_t)g.channels;
+    for (int i = 0; i < rows; i++, to += (int64_t)width * g.channels) {
+        const int row = bf16_axis_low(g.down) + first + i;
+        if (row < 0 || row >= g.down.inputs) {
+            memset(to, 0, pixel * (size_t)width);
+            continue;
+        }
+        memset(to, 0, pixel * (size_t)left);
+        memcpy(to + (int64_t)left * g.channels,
+               x + ((int64_t)row * g.across.inputs + from) * g.channels, pixel * (size_t)copied);
+        memset(to + (int64_t)(left + copied) * g.channels, 0, pixel * (size_t)right);
+    }
+}
+
+/* The image of some units: a frame, or x itself.  Distances in numbers. */
+typedef struct Bf16Image {
+    const bf16 *x;
+    int64_t row, sample;
+    int n, samples;   /* the first sample, and how many */
+    int first, units; /* the first row of units, and how many */
+} Bf16Image;
+
+/* ---------------------------------------------------------------------------------- the product */
+
+/* The runs of a phase, in order. */
+RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t row, int down,
+                                  int across)
+{
+    const int inputs = g.channels / g.groups, length = g.whole ? g.across.taps * inputs : inputs;
+    int count = 0;
+    for (int r = 0; r < g.down.taps; r++)
+        for (int s = 0; s < (g.whole ? 1 : g.across.taps); s++) {
+            const int y = bf16_axis_tap(g.down, down, r), x = bf16_axis_tap(g.across, across, s);
+            if (y < 0 || x < 0)
+                continue;
+            a[count] = y * row + (int64_t)x * g.channels;
+            b[count++] = (int64_t)(g.whole ? r : r * g.across.taps + s) * BF16_PANEL(length);
+        }
+    return (Bf16Runs){count, length, a, b};
+}
+
+/* The results of one phase. */
+RT_INLINE void bf16_conv_phase(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, int down,
+                               int across)
+{
+    const int inputs = g.channels / g.groups, outputs = g.results / g.groups,
+              rows = bf16_axis_count(g.down, down, m.first, m.first + m.units),
+              columns = bf16_axis_count(g.across, across, 0, bf16_axis_units(g.across)),
+              all = rows > 0 && columns > 0 ? m.samples * rows * columns : 0,
+              tiles = BF16_COUNT(all, BF16_ROWS), pairs = BF16_COUNT(outputs, BF16_PAIR);
+    const int64_t y_column = bf16_axis_phases(g.across) * g.step,
+                  y_row = bf16_axis_phases(g.down) * g.across.outputs * g.step,
+                  y_sample = (int64_t)g.down.outputs * g.across.outputs * g.step,
+                  y_first = ((int64_t)m.n * g.down.outputs + down) * g.across.outputs * g.step +
+                            across * g.step + m.first * y_row;
+    int64_t a[g.down.taps * g.across.taps], b[g.down.taps * g.across.taps];
+    const Bf16Runs runs = bf16_conv_runs(a, b, g, m.row, down, across);
+    const int64_t panel =
+        (int64_t)g.down.taps * (g.whole ? 1 : g.across.taps) * BF16_PANEL(runs.length);
+    const RtGrid part = team_grid(tiles, pairs);
+    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, pairs);
+    for (int64_t t = mine.first; t < mine.end; t++) {
+        const int first = (int)t * BF16_ROWS,
+                  count = all - first < BF16_ROWS ? all - first : BF16_ROWS;
+        const bf16 *row[BF16_ROWS];
+        int64_t to[BF16_ROWS];
+        int x = first % columns, y = first / columns % rows, n = first / columns / rows;
+        for (int i = 0; i < count; i++) {
+            row[i] = m.x + n * m.sample + y * bf16_axis_step(g.down) * m.row +
+                     (int64_t)x * bf16_axis_step(g.across) * g.channels;
+            to[i] = y_first + n * y_sample + y * y_row + x * y_column;
+            if (++x == columns) {
+                x = 0;
+                if (++y == rows)
+                    y = 0, n++;
+            }
+        }
+        for (int group = 0; group < g.groups; group++) {
+            const bf16 *w = p + (int64_t)group * BF16_PANELS(outputs) * panel;
+            for (int64_t j = own.first; j < own.end; j++) {
+                float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
+                const int o = (int)j * BF16_PAIR,
+                          lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
+                bf16_product(sum, row, count, w + 2 * j * panel, panel, BF16_PANELS(lanes), &runs);
+                bf16_end(sum, e, to, count, group * outputs + o, lanes);
+            }
+            for (int i = 0; i < count && g.groups > 1; i++)
+                row[i] += inputs;
+        }
+    }
+}
+
+RT_INLINE void bf16_conv_phases(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g)
+{
+    for (int down = 0; down < bf16_axis_phases(g.down); down++)
+        for (int across = 0; across < bf16_axis_phases(g.across); across++)
+            bf16_conv_phase(m, p, e, g, down, across);
+}
+
+RT_INLINE void bf16_conv_all(const bf16 *x, const bf16 *p, Bf16End e, Bf16Conv g)
+{
+    const int64_t image = (int64_t)g.down.inputs * g.across.inputs * g.channels;
+    const int units = bf16_axis_units(g.down);
+    if (!bf16_conv_framed(g)) {
+        bf16_conv_phases((Bf16Image){x, (int64_t)g.across.inputs * g.channels, image, 0, g.n, 0,
+                                     units},
+                         p, e, g);
+        return;
+    }
+    const int band = bf16_conv_band(g), samples = bf16_conv_samples(g);
+    const int64_t size = bf16_conv_frame(g),
+                  row = (int64_t)bf16_axis_reach(g.across, bf16_axis_units(g.across)) * g.channels;
+    bf16 frame[samples * size] __attribute__((aligned(64)));
+    for (int n = 0; n < g.n; n += samples)
+        for (int first = 0; first < units; first += band) {
+            const int own = g.n - n < samples ? g.n - n : samples,
+                      rows = units - first < band ? units - first : band;
+            for (int i = 0; i < own; i++)
+                bf16_conv_fill(frame + i * size, x + (n + i) * image, g,
+                               first * bf16_axis_step(g.down), bf16_axis_reach(g.down, rows));
+            bf16_conv_phases((Bf16Image){frame, row, size, n, own, first, rows}, p, e, g);
+        }
+}
+
 /* ---------------------------------------------------------------------------------- the kernels */
 
-RT_INLINE float bf16_conv_weight(const bf16 *p, int64_t k, int j)
+RT_INLINE Bf16Conv bf16_conv_forward(Conv c)
 {
-    return bf16_wide(p[(k / 2 * BF16_LANES + j) * 2 + k % 2]);
+    return (Bf16Conv){{c.h, c.oh, c.r, c.stride_h, c.pad_h, c.dil_h, false},
+                      {c.w, c.ow, c.s, c.stride_w, c.pad_w, c.dil_w, false},
+                      c.n,
+                      c.c,
+                      c.o,
+                      c.groups,
+                      c.ldy ? c.ldy : c.o,
+                      BF16_CONV_WHOLE(c)};
 }
+RT_INLINE Bf16Conv bf16_conv_back(Conv c)
+{
+    return (Bf16Conv){{c.oh, c.h, c.r, c.stride_h, c.pad_h, c.dil_h, true},
+                      {c.ow, c.w, c.s, c.stride_w, c.pad_w, c.dil_w, true},
+                      c.n,
+                      c.o,
+                      c.c,
+                      c.groups,
+                      c.c,
+                      false};
+}
+/* Numbers of the frames on the stack, forward and backward: at most BF16_FRAME, or one row of units
+ * if it is larger. */
+#define BF16_CONV_STACK(q) (bf16_conv_frame(q) * bf16_conv_samples(q))
 
 /* y = act(conv(x) + bias); bias may be NULL.  p from bf16_conv_pack. */
 RT_INLINE void bf16_conv2d(bf16 *restrict y, const bf16 *restrict x, const bf16 *restrict p,
                            const real *restrict bias, Act act, Conv c)
 {
-    const int inputs = c.c / c.groups, outputs = c.o / c.groups, length = BF16_CONV_LENGTH(c),
-              taps = BF16_CONV_WHOLE(c) ? c.s : 1;
-    const int64_t panel = BF16_CONV_RUNS(c) * BF16_PANEL(length);
-    const TeamRange mine = team_range((int64_t)c.n * c.oh * c.ow);
-    for (int64_t at = mine.first; at < mine.end; at++)
-        for (int o = 0; o < c.o; o++) {
-            const int group = o / outputs, own = o % outputs, n = (int)(at / c.ow / c.oh),
-                      oy = (int)(at / c.ow % c.oh), ox = (int)(at % c.ow);
-            const bf16 *w = p + (group * BF16_PANELS(outputs) + own / BF16_LANES) * panel;
-            Bf16Sum sum = {0};
-            for (int r = 0; r < c.r; r++)
-                for (int s = 0; s < c.s; s++)
-                    for (int i = 0; i < inputs; i++) {
-                        bf16_sum_add(&sum,
-                                     bf16_conv_pixel(x, c, n,
-                                                     oy * c.stride_h - c.pad_h + r * c.dil_h,
-                                                     ox * c.stride_w - c.pad_w + s * c.dil_w,
-                                                     group * inputs + i),
-                                     bf16_conv_weight(w + (r * c.s + s) / taps * BF16_PANEL(length),
-                                                      s % taps * inputs + i, own % BF16_LANES));
-                        if (s % taps * inputs + i + 1 == length)
-                            bf16_sum_end(&sum);
-                    }
-            v_store_bf16_n(y + at * c.o + o, act(v_set(sum.sum + (bias ? bias[o] : 0))), 1);
-        }
+    bf16_conv_all(x, p, (Bf16End){y, false, bias, NULL, act, d_identity}, bf16_conv_forward(c));
 }
 
 /* dx = mask(w^T dy, y); p from bf16_conv_pack_back.  y (N, H, W, C): the output of the activation
@@ -158,42 +384,112 @@ RT_INLINE void bf16_conv2d(bf16 *restrict y, const bf16 *restrict x, const bf16 
 RT_INLINE void bf16_conv2d_dx(bf16 *restrict dx, const bf16 *restrict p, const bf16 *restrict dy,
                               Mask mask, const bf16 *restrict y, Conv c)
 {
-    const int inputs = c.c / c.groups, outputs = c.o / c.groups;
-    const int64_t panel = (int64_t)c.r * c.s * BF16_PANEL(outputs);
-    const TeamRange mine = team_range((int64_t)c.n * c.h * c.w);
-    for (int64_t at = mine.first; at < mine.end; at++)
-        for (int i = 0; i < c.c; i++) {
-            const int group = i / inputs, own = i % inputs, n = (int)(at / c.w / c.h);
-            const bf16 *w = p + (group * BF16_PANELS(inputs) + own / BF16_LANES) * panel;
-            Bf16Sum sum = {0};
-            for (int tap = 0; tap < c.r * c.s; tap++) {
-                bool down, across;
-                const int oy = bf16_conv_output((int)(at / c.w % c.h), c.pad_h, tap / c.s, c.dil_h,
-                                                c.stride_h, c.oh, &down),
-                          ox = bf16_conv_output((int)(at % c.w), c.pad_w, tap % c.s, c.dil_w,
-                                                c.stride_w, c.ow, &across);
-                for (int o = 0; down && across && o < outputs; o++)
-                    bf16_sum_add(&sum,
-                                 oy >= 0 && ox >= 0
-                                     ? bf16_wide(dy[(((int64_t)n * c.oh + oy) * c.ow + ox) * c.o +
-                                                    group * outputs + o])
-                                     : 0,
-                                 bf16_conv_weight(w + tap * BF16_PANEL(outputs), o,
-                                                  own % BF16_LANES));
-                bf16_sum_end(&sum);
-            }
-            const vec z = v_set(sum.sum);
-            v_store_bf16_n(dx + at * c.c + i, y ? mask(z, v_set(bf16_wide(y[at * c.c + i]))) : z,
-                           1);
+    bf16_conv_all(dy, p, (Bf16End){dx, false, NULL, y, v_identity, mask}, bf16_conv_back(c));
+}
+
+/* ---------------------------------------------------------------------- gradient of the weights
+ * A tile is 32 outputs by 32 channels of one tap.  For each block of positions, dy of a tile's
+ * outputs is copied once for all taps, and x for each tap: positions outside of the image read
+ * zeros. */
+
+/* The positions of a block: the pixel of the first tap, and its offset in x. */
+typedef struct Bf16Positions {
+    int count;
+    int y[BF16_POSITIONS], x[BF16_POSITIONS];
+    int64_t at[BF16_POSITIONS];
+} Bf16Positions;
+
+RT_INLINE void bf16_positions(Bf16Positions *q, Conv c, int first, int count)
+{
+    int ox = first % c.ow, oy = first / c.ow % c.oh, n = first / c.ow / c.oh;
+    q->count = count;
+    for (int p = 0; p < count; p++) {
+        q->y[p] = oy * c.stride_h - c.pad_h, q->x[p] = ox * c.stride_w - c.pad_w;
+        q->at[p] = (((int64_t)n * c.h + q->y[p]) * c.w + q->x[p]) * c.c;
+        if (++ox == c.ow) {
+            ox = 0;
+            if (++oy == c.oh)
+                oy = 0, n++;
         }
+    }
+}
+
+/* Where tap (r, s) of each position lies. */
+RT_INLINE void bf16_positions_tap(const bf16 **row, const Bf16Positions *q, const bf16 *x,
+                                  const bf16 *zero, Conv c, int r, int s)
+{
+    const int down = r * c.dil_h, across = s * c.dil_w;
+    const int64_t move = ((int64_t)down * c.w + across) * c.c;
+    for (int p = 0; p < q->count; p++) {
+        const bool inside = (unsigned)(q->y[p] + down) < (unsigned)c.h &&
+                            (unsigned)(q->x[p] + across) < (unsigned)c.w;
+        row[p] = inside ? x + q->at[p] + move : zero;
+    }
+}
+
+/* Copies a tile between dw, whose rows are `filter` apart, and sums. */
+RT_INLINE void bf16_filters(float *sum, real *dw, int64_t filter, int rows, int channels, bool load)
+{
+    for (int i = 0; i < rows; i++, dw += filter)
+        for (int j = 0; j < channels; j += V) {
+            const int lanes = tile_lanes(channels - j, 0);
+            if (load)
+                v_store(sum + i * BF16_ROWS + j, v_load_lanes(dw + j, lanes));
+            else
+                v_store_lanes(dw + j, v_load(sum + i * BF16_ROWS + j), lanes);
+        }
+}
+
+/* One block of positions, for one group.  clear: the sums begin with 0. */
+RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const bf16 *zero,
+                                  const Bf16Positions *q, Conv c, int first, int group, bool clear)
+{
+    const int inputs = c.c / c.groups, outputs = c.o / c.groups, taps = c.r * c.s,
+              tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR);
+    const int64_t filter = (int64_t)taps * inputs;
+    const RtGrid part = team_grid(tiles, taps);
+    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, taps);
+    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
+    bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
+    float sum[BF16_TILE] __attribute__((aligned(64)));
+    const bf16 *row[BF16_POSITIONS];
+    for (int64_t t = mine.first; t < mine.end; t++) {
+        const int o = group * outputs + (int)t * BF16_ROWS, left = outputs - (int)t * BF16_ROWS,
+                  rows = left < BF16_ROWS ? left : BF16_ROWS;
+        bf16_dense_rows(row, dy, c.o, first, q->count);
+        bf16_turn(turned, row, o, q->count, rows);
+        for (int64_t tap = own.first; tap < own.end; tap++) {
+            bf16_positions_tap(row, q, x, zero, c, (int)tap / c.s, (int)tap % c.s);
+            for (int j = 0; j < pairs; j++) {
+                const int channel = j * BF16_PAIR,
+                          lanes = inputs - channel < BF16_PAIR ? inputs - channel : BF16_PAIR;
+                real *to = dw + o * filter + tap * inputs + channel;
+                bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, row, group * inputs + channel,
+                           q->count, lanes);
+                if (clear)
+                    memset(sum, 0, sizeof sum);
+                else
+                    bf16_filters(sum, to, filter, rows, lanes, true);
+                bf16_product_turned(sum, turned, rows, packed, lanes, q->count);
+                bf16_filters(sum, to, filter, rows, lanes, false);
+            }
+        }
+    }
 }
 
 /* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =. */
 RT_INLINE void bf16_conv2d_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                               Conv c)
 {
-    if (TEAM_FIRST)
-        bf16_conv2d_dw_plain(dw, x, dy, c);
+    const int all = c.n * c.oh * c.ow;
+    bf16 zero[c.c];
+    Bf16Positions q;
+    memset(zero, 0, sizeof zero);
+    for (int first = 0; first < all; first += BF16_POSITIONS) {
+        bf16_positions(&q, c, first, all - first < BF16_POSITIONS ? all - first : BF16_POSITIONS);
+        for (int group = 0; group < c.groups; group++)
+            bf16_conv_dw_block(dw, x, dy, zero, &q, c, first, group, c.write && first == 0);
+    }
 }
 #endif
 

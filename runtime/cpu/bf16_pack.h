@@ -42,7 +42,7 @@ RT_INLINE void bf16_pack_plain(bf16 *p, const real *w, int64_t output, int64_t f
                 j < outputs && k < factors ? bf16_narrow((float)w[j * output + k * factor]) : 0;
 }
 
-/* ---------------------------------------------------------------------------- squares of weights */
+/* --------------------------------------------------------------------------- squares of weights */
 #ifndef RT_DOUBLE
 enum { BF16_SIDE = BF16_LANES / BV }; /* registers of a row of 16 lanes */
 

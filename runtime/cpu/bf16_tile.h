@@ -33,7 +33,7 @@ typedef struct Bf16Runs {
 } Bf16Runs;
 
 #ifndef RT_DOUBLE
-/* ------------------------------------------------------------------------------ a block of a few rows
+/* ----------------------------------------------------------------------------- a block of few rows
  * sum[i][j] += the block; `left` factors are left in the run. */
 enum { BF16_VECTORS = BF16_LANES / BV }; /* of a panel */
 RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t at,
@@ -198,7 +198,7 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
     }
 }
 
-/* ------------------------------------------------------------------ operands of gradients of weights
+/* -------------------------------------------------------------- operands of gradients of weights
  * There the factors of a sum are positions, which lie apart in memory.  Position p is at
  * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
 enum { BF16_POSITIONS = 256 }; /* that are copied at a time: two operands of 16 KB */

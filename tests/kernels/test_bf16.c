@@ -295,6 +295,20 @@ static const Conv conv_sizes[] = {
 };
 enum { CONV_SIZES = sizeof conv_sizes / sizeof *conv_sizes };
 
+/* Frames in bands, of which the last is smaller; more positions than a block; many outputs. */
+static const Conv large_sizes[] = {
+    {1, 160, 30, 30, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 30, 0},
+    {1, 3, 30, 30, 160, 3, 3, 1, 1, 1, 1, 1, 1, 1, 30, 30, 0},
+    {1, 3000, 3, 13, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 3, 13, 0}, /* one row is more than a frame */
+    {1, 3, 3, 13, 3000, 3, 3, 1, 1, 1, 1, 1, 1, 1, 3, 13, 0},
+    {2, 70, 50, 40, 5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 25, 40, 0},
+    {2, 5, 25, 40, 140, 2, 3, 2, 2, 0, 1, 1, 1, 1, 12, 20, 0},
+    {2, 9, 77, 80, 40, 3, 3, 2, 2, 1, 1, 1, 1, 1, 39, 40, 0},
+    {9, 20, 8, 8, 70, 3, 3, 1, 1, 1, 1, 1, 1, 1, 8, 8, 0},
+    {40, 12, 2, 2, 36, 3, 3, 1, 1, 1, 1, 1, 1, 1, 2, 2, 0},
+};
+enum { LARGE_SIZES = sizeof large_sizes / sizeof *large_sizes };
+
 static REFERENCE void conv_forward_plain(real *y, const bf16 *x, const real *w, const real *bias,
                                          Conv c)
 {
@@ -377,6 +391,11 @@ START_TEST(conv_layers)
     check_filter(conv_sizes[_i / KINDS], _i % KINDS, 1);
 }
 END_TEST
+START_TEST(conv_bands)
+{
+    check_filter(large_sizes[_i], USUAL, 1);
+}
+END_TEST
 START_TEST(conv_teams)
 {
     check_filter(conv_sizes[_i], USUAL, _i % 2 ? 3 : 7);
@@ -393,6 +412,7 @@ int main(void)
     add_rounds(c, dense_layers, 0, DENSE_SIZES * KINDS);
     add_rounds(c, dense_teams, 0, DENSE_SIZES);
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
+    add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);
 #endif
     return run_suite(c, "bf16");
