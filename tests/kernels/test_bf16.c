@@ -268,6 +268,34 @@ START_TEST(dense_teams)
 }
 END_TEST
 
+/* Both chains of a last block are flushed to -0.  A sum that is -0, too, becomes +0, because the
+ * block has missing factors. */
+START_TEST(flushed)
+{
+    const Dense d = {1, 68, 1};
+    const float up = ldexpf(1, -63), down = -ldexpf(1 + 1 / 128.0f, -63);
+    bf16 *x = buffer_bytes(d.k * (int64_t)sizeof *x), *packed;
+    real *w = zero_buffer(d.k), *y = buffer(1), *expect = buffer(1), *p;
+    memset(x, 0, (size_t)d.k * sizeof *x);
+    static const struct {
+        int at;
+        bool up;
+    } set[] = {{0, true}, {32, false}, {64, true}, {65, true}, {66, false}, {67, false}};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        x[set[i].at] = bf16_narrow(set[i].up ? up : down), w[set[i].at] = up;
+    flush_denormals();
+    p = panels(w, d);
+    packed = dense_packed(p, d, false);
+    bf16_dense_f32(y, x, packed, NULL, v_identity, d);
+    dense_forward(expect, x, w, NULL, d);
+    check_bits(y, expect, 1, "flushed chains");
+    ck_assert_msg(y[0] == 0 && !signbit(y[0]), "the sum is %g, not +0", (double)y[0]);
+    bf16_dense_f32(y, x, packed, NULL, v_identity, (Dense){1, 64, 1});
+    ck_assert_msg(y[0] == 0 && signbit(y[0]), "the sum of two blocks is %g, not -0", (double)y[0]);
+    release(6, x, packed, w, y, expect, p);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------- convolutions */
 static const Conv conv_sizes[] = {
     /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
@@ -410,6 +438,7 @@ int main(void)
 #ifndef RT_DOUBLE
     tcase_add_test(c, vectors);
     add_rounds(c, dense_layers, 0, DENSE_SIZES * KINDS);
+    tcase_add_test(c, flushed);
     add_rounds(c, dense_teams, 0, DENSE_SIZES);
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
