@@ -267,6 +267,14 @@ RtGrid rt_team_shape(int64_t rows, int64_t columns);
 void *rt_team_share(void *own);
 /* Fills `bytes` bytes with zeros; members share them in whole cache lines. */
 void rt_team_clear(void *at, int64_t bytes);
+
+/* Whether the calling thread may use the tiles of AMX.  rt_tiles_begin asks the system for
+ * permission, and configures the tiles of the thread: 16 rows of 64 bytes each.  If the system
+ * refuses, a note says so once. */
+enum { RT_TILES_UNKNOWN, RT_TILES_READY, RT_TILES_REFUSED };
+extern _Thread_local int rt_tiles;
+void rt_tiles_begin(void);
+
 #define TEAM_FIRST (rt_team.at == 0)
 /* A call that the first member makes for the whole team. */
 #define ALONE(...)                                                                                 \

@@ -4,12 +4,14 @@
  *   x (N, H, W, C) bf16   y (N, OH, OW, O) bf16   w (O, R, S, C/g) f32
  *
  * Each sum has the order of bf16.h.  Its factors:
- *   forward   a sum for each run of taps (bf16_pack.h), in order.  A run begins with a new block.
- *             Taps in the padding have the factor +0.  The bias is added to the complete sum.
- *   dx        a run for each tap that reaches the pixel, in order (r, s): the outputs of the group.
- *             Taps in the padding have the factor +0.
- *   dw        the positions of all samples of the call, in order (n, oy, ox), without regard to the
- *             padding: there, x is +0.  Each block of 32 positions is added to dw.
+ *   forward   the runs of taps (bf16_pack.h), in order.  A run begins with a new block.  A tap, or
+ *             a kernel row that is one run, is left out if it lies in the padding.  In a run that
+ *             is a kernel row, pixels left and right of the image are +0.  The bias is added to the
+ *             complete sum.
+ *   dx        a run for each tap that carries the pixel to an output, in order (r, s): the outputs
+ *             of the group.
+ *   dw        the positions of all samples of the call, in order (n, oy, ox).  In the padding, x is
+ *             +0.  Each block of 32 positions is added to dw.
  */
 #ifndef CPU_BF16_CONV_H
 #define CPU_BF16_CONV_H
@@ -31,10 +33,12 @@ RT_INLINE float bf16_conv_at(const bf16 *x, const real *w, Conv c, int n, int oy
     Bf16Sum sum = {0};
     for (int r = 0; r < c.r; r++)
         for (int s = 0; s < c.s; s++) {
-            for (int i = 0; i < inputs; i++)
-                bf16_sum_add(&sum,
-                             bf16_conv_pixel(x, c, n, oy * c.stride_h - c.pad_h + r * c.dil_h,
-                                             ox * c.stride_w - c.pad_w + s * c.dil_w, first + i),
+            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
+            const bool outside =
+                iy < 0 || iy >= c.h || (!BF16_CONV_WHOLE(c) && (ix < 0 || ix >= c.w));
+            for (int i = 0; i < inputs && !outside; i++)
+                bf16_sum_add(&sum, bf16_conv_pixel(x, c, n, iy, ix, first + i),
                              bf16_wide(bf16_narrow(
                                  (float)w[(((int64_t)o * c.r + r) * c.s + s) * inputs + i])));
             if (!BF16_CONV_WHOLE(c) || s == c.s - 1)
@@ -51,14 +55,11 @@ RT_INLINE void bf16_conv2d_plain(real *y, const bf16 *x, const real *w, Conv c)
                     *y++ = bf16_conv_at(x, w, c, n, oy, ox, o);
 }
 
-/* The output that tap t carries an input pixel to, or -1; oy, or ox.  *reaches: the tap reaches an
- * output, perhaps one outside of the image. */
-RT_INLINE int bf16_conv_output(int at, int pad, int t, int dil, int stride, int outputs,
-                               bool *reaches)
+/* The output to which tap t carries an input pixel, a row or a column, or -1. */
+RT_INLINE int bf16_conv_output(int at, int pad, int t, int dil, int stride, int outputs)
 {
     const int up = at + pad - t * dil;
-    *reaches = up % stride == 0;
-    return *reaches && up >= 0 && up / stride < outputs ? up / stride : -1;
+    return up >= 0 && up % stride == 0 && up / stride < outputs ? up / stride : -1;
 }
 
 RT_INLINE float bf16_conv_dx_at(const real *w, const bf16 *dy, Conv c, int n, int iy, int ix, int i)
@@ -67,17 +68,12 @@ RT_INLINE float bf16_conv_dx_at(const real *w, const bf16 *dy, Conv c, int n, in
     Bf16Sum sum = {0};
     for (int r = 0; r < c.r; r++)
         for (int s = 0; s < c.s; s++) {
-            bool down, across;
-            const int oy = bf16_conv_output(iy, c.pad_h, r, c.dil_h, c.stride_h, c.oh, &down),
-                      ox = bf16_conv_output(ix, c.pad_w, s, c.dil_w, c.stride_w, c.ow, &across);
-            if (!down || !across)
-                continue;
-            for (int o = 0; o < outputs; o++)
+            const int oy = bf16_conv_output(iy, c.pad_h, r, c.dil_h, c.stride_h, c.oh),
+                      ox = bf16_conv_output(ix, c.pad_w, s, c.dil_w, c.stride_w, c.ow);
+            for (int o = 0; oy >= 0 && ox >= 0 && o < outputs; o++)
                 bf16_sum_add(&sum,
-                             oy >= 0 && ox >= 0
-                                 ? bf16_wide(
-                                       dy[(((int64_t)n * c.oh + oy) * c.ow + ox) * c.o + first + o])
-                                 : 0,
+                             bf16_wide(
+                                 dy[(((int64_t)n * c.oh + oy) * c.ow + ox) * c.o + first + o]),
                              bf16_wide(bf16_narrow(
                                  (float)w[(((int64_t)(first + o) * c.r + r) * c.s + s) * inputs +
                                           i % inputs])));
@@ -168,6 +164,22 @@ RT_INLINE int bf16_axis_tap(ConvAxis a, int phase, int t)
         return t * a.dil;
     return down * a.stride == up ? down - bf16_axis_low(a) : -1;
 }
+/* Whether tap t of a unit lies in the image. */
+RT_INLINE bool bf16_axis_inside(ConvAxis a, int phase, int t, int unit)
+{
+    const int tap = bf16_axis_tap(a, phase, t),
+              pixel = bf16_axis_low(a) + unit * bf16_axis_step(a) + tap;
+    return tap >= 0 && pixel >= 0 && pixel < a.inputs;
+}
+/* The first unit after `unit` that has other taps in the image, at most `end`. */
+RT_INLINE int bf16_axis_group(ConvAxis a, int phase, int unit, int end)
+{
+    for (int next = unit + 1; next < end; next++)
+        for (int t = 0; t < a.taps; t++)
+            if (bf16_axis_inside(a, phase, t, next) != bf16_axis_inside(a, phase, t, unit))
+                return next;
+    return end;
+}
 RT_INLINE bool bf16_axis_padded(ConvAxis a)
 {
     return bf16_axis_low(a) != 0 || bf16_axis_reach(a, bf16_axis_units(a)) > a.inputs;
@@ -240,74 +252,118 @@ typedef struct Bf16Image {
     int64_t row, sample;
     int n, samples;   /* the first sample, and how many */
     int first, units; /* the first row of units, and how many */
+    const bf16 *end;  /* memory before it can be read */
 } Bf16Image;
 
 /* ---------------------------------------------------------------------------------- the product */
 
-/* The runs of a phase, in order. */
-RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t row, int down,
-                                  int across)
+/* Results of one phase that use the same taps: rows y .. y_end - 1 and columns x .. x_end - 1 of
+ * units, of all samples of the image. */
+typedef struct Bf16Box {
+    int down, across; /* the phase */
+    int y, y_end, x, x_end;
+} Bf16Box;
+
+/* The runs of a box, in order. */
+RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t row, Bf16Box box)
 {
     const int inputs = g.channels / g.groups, length = g.whole ? g.across.taps * inputs : inputs;
     int count = 0;
     for (int r = 0; r < g.down.taps; r++)
         for (int s = 0; s < (g.whole ? 1 : g.across.taps); s++) {
-            const int y = bf16_axis_tap(g.down, down, r), x = bf16_axis_tap(g.across, across, s);
-            if (y < 0 || x < 0)
+            if (!bf16_axis_inside(g.down, box.down, r, box.y) ||
+                (!g.whole && !bf16_axis_inside(g.across, box.across, s, box.x)))
                 continue;
-            a[count] = y * row + (int64_t)x * g.channels;
+            a[count] = bf16_axis_tap(g.down, box.down, r) * row +
+                       (int64_t)bf16_axis_tap(g.across, box.across, s) * g.channels;
             b[count++] = (int64_t)(g.whole ? r : r * g.across.taps + s) * BF16_PANEL(length);
         }
     return (Bf16Runs){count, length, a, b};
 }
 
-/* The results of one phase. */
-RT_INLINE void bf16_conv_phase(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, int down,
-                               int across)
+/* The rows of tile t of a box: pointers, and where their results go.  Returns their number.  Rows
+ * follow each other along the longer side of the box.  For tiles of AMX, a half of 16 rows ends at
+ * the end of this side, because its rows must be equally far apart. */
+RT_INLINE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Conv g, Bf16Box box,
+                             int64_t t, bool halves)
+{
+    const int height = box.y_end - box.y, width = box.x_end - box.x;
+    const bool tall = height > width;
+    const int inner = tall ? height : width, outer = tall ? width : height,
+              parts = halves ? BF16_COUNT(inner, BF16_LANES) : 1;
+    const int64_t step = bf16_axis_step(g.across) * (int64_t)g.channels,
+                  line = bf16_axis_step(g.down) * m.row,
+                  y_step = bf16_axis_phases(g.across) * g.step,
+                  y_line = (int64_t)bf16_axis_phases(g.down) * g.across.outputs * g.step,
+                  y_sample = (int64_t)g.down.outputs * g.across.outputs * g.step,
+                  y_first = m.n * y_sample + (int64_t)box.down * g.across.outputs * g.step +
+                            box.across * g.step;
+    const int64_t all = (int64_t)m.samples * outer * parts;
+    const int64_t begin = halves ? 2 * t : t * BF16_ROWS / inner;
+    int count = 0, i = halves ? 0 : (int)(t * BF16_ROWS % inner);
+    for (int64_t part = begin; part < all && count < BF16_ROWS; part++, i = 0) {
+        const int n = (int)(part / parts / outer), o = (int)(part / parts % outer),
+                  first = (int)(part % parts) * BF16_LANES,
+                  end = halves && first + BF16_LANES < inner ? first + BF16_LANES : inner;
+        if (halves && part == begin + 2)
+            break;
+        for (; halves && count % BF16_LANES; count++) /* the second half begins at row 16 */
+            row[count] = row[count - 1], to[count] = -1;
+        for (i += first; i < end && count < BF16_ROWS; i++, count++) {
+            const int y = box.y + (tall ? i : o), x = box.x + (tall ? o : i);
+            row[count] = m.x + n * m.sample + (y - m.first) * line + x * step;
+            to[count] = y_first + n * y_sample + y * y_line + x * y_step;
+        }
+    }
+    return count;
+}
+
+RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, Bf16Box box)
 {
     const int inputs = g.channels / g.groups, outputs = g.results / g.groups,
-              rows = bf16_axis_count(g.down, down, m.first, m.first + m.units),
-              columns = bf16_axis_count(g.across, across, 0, bf16_axis_units(g.across)),
-              all = rows > 0 && columns > 0 ? m.samples * rows * columns : 0,
-              tiles = BF16_COUNT(all, BF16_ROWS), pairs = BF16_COUNT(outputs, BF16_PAIR);
-    const int64_t y_column = bf16_axis_phases(g.across) * g.step,
-                  y_row = bf16_axis_phases(g.down) * g.across.outputs * g.step,
-                  y_sample = (int64_t)g.down.outputs * g.across.outputs * g.step,
-                  y_first = ((int64_t)m.n * g.down.outputs + down) * g.across.outputs * g.step +
-                            across * g.step + m.first * y_row;
+              height = box.y_end - box.y, width = box.x_end - box.x,
+              inner = height > width ? height : width, pairs = BF16_COUNT(outputs, BF16_PAIR);
+    const bool halves = bf16_has_tiles();
+    const int64_t lines = (int64_t)m.samples * (height > width ? width : height),
+                  tiles = halves ? BF16_COUNT(lines * BF16_COUNT(inner, BF16_LANES), 2)
+                                 : BF16_COUNT(lines * inner, BF16_ROWS);
     int64_t a[g.down.taps * g.across.taps], b[g.down.taps * g.across.taps];
-    const Bf16Runs runs = bf16_conv_runs(a, b, g, m.row, down, across);
+    const Bf16Runs runs = bf16_conv_runs(a, b, g, m.row, box);
     const int64_t panel =
         (int64_t)g.down.taps * (g.whole ? 1 : g.across.taps) * BF16_PANEL(runs.length);
     const RtGrid part = team_grid(tiles, pairs);
     const TeamRange mine = team_rows(part, tiles), own = team_columns(part, pairs);
     for (int64_t t = mine.first; t < mine.end; t++) {
-        const int first = (int)t * BF16_ROWS,
-                  count = all - first < BF16_ROWS ? all - first : BF16_ROWS;
         const bf16 *row[BF16_ROWS];
         int64_t to[BF16_ROWS];
-        int x = first % columns, y = first / columns % rows, n = first / columns / rows;
-        for (int i = 0; i < count; i++) {
-            row[i] = m.x + n * m.sample + y * bf16_axis_step(g.down) * m.row +
-                     (int64_t)x * bf16_axis_step(g.across) * g.channels;
-            to[i] = y_first + n * y_sample + y * y_row + x * y_column;
-            if (++x == columns) {
-                x = 0;
-                if (++y == rows)
-                    y = 0, n++;
-            }
-        }
+        const int count = bf16_conv_rows(row, to, m, g, box, t, halves);
         for (int group = 0; group < g.groups; group++) {
             const bf16 *w = p + (int64_t)group * BF16_PANELS(outputs) * panel;
             for (int64_t j = own.first; j < own.end; j++) {
                 float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
                 const int o = (int)j * BF16_PAIR,
                           lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
-                bf16_product(sum, row, count, w + 2 * j * panel, panel, BF16_PANELS(lanes), &runs);
+                bf16_product(sum, row, count, m.end, w + 2 * j * panel, panel, BF16_PANELS(lanes),
+                             &runs);
                 bf16_end(sum, e, to, count, group * outputs + o, lanes);
             }
             for (int i = 0; i < count && g.groups > 1; i++)
                 row[i] += inputs;
+        }
+    }
+}
+
+/* The results of one phase. */
+RT_INLINE void bf16_conv_phase(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, int down,
+                               int across)
+{
+    const int all = bf16_axis_count(g.down, down, 0, m.first + m.units),
+              columns = bf16_axis_count(g.across, across, 0, bf16_axis_units(g.across));
+    for (int y = m.first, y_end; y < all; y = y_end) {
+        y_end = bf16_axis_group(g.down, down, y, all);
+        for (int x = 0, x_end; x < columns; x = x_end) {
+            x_end = g.whole ? columns : bf16_axis_group(g.across, across, x, columns);
+            bf16_conv_box(m, p, e, g, (Bf16Box){down, across, y, y_end, x, x_end});
         }
     }
 }
@@ -325,7 +381,7 @@ RT_INLINE void bf16_conv_all(const bf16 *x, const bf16 *p, Bf16End e, Bf16Conv g
     const int units = bf16_axis_units(g.down);
     if (!bf16_conv_framed(g)) {
         bf16_conv_phases((Bf16Image){x, (int64_t)g.across.inputs * g.channels, image, 0, g.n, 0,
-                                     units},
+                                     units, x + g.n * image},
                          p, e, g);
         return;
     }
@@ -340,7 +396,9 @@ RT_INLINE void bf16_conv_all(const bf16 *x, const bf16 *p, Bf16End e, Bf16Conv g
             for (int i = 0; i < own; i++)
                 bf16_conv_fill(frame + i * size, x + (n + i) * image, g,
                                first * bf16_axis_step(g.down), bf16_axis_reach(g.down, rows));
-            bf16_conv_phases((Bf16Image){frame, row, size, n, own, first, rows}, p, e, g);
+            bf16_conv_phases((Bf16Image){frame, row, size, n, own, first, rows,
+                                         frame + samples * size},
+                             p, e, g);
         }
 }
 
@@ -470,6 +528,10 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
                     memset(sum, 0, sizeof sum);
                 else
                     bf16_filters(sum, to, filter, rows, lanes, true);
+                for (int i = 0; i < rows; i++) { /* the next tile, 32 lines or more apart */
+                    v_fetch_to_write(to + i * filter + BF16_PAIR);
+                    v_fetch_to_write(to + i * filter + BF16_PAIR + BF16_LANES);
+                }
                 bf16_product_turned(sum, turned, rows, packed, lanes, q->count);
                 bf16_filters(sum, to, filter, rows, lanes, false);
             }

@@ -76,7 +76,8 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
         for (int64_t j = columns.first; j < columns.end; j++) {
             float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
             const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
-            bf16_product(sum, row, count, p + j * 2 * panel, panel, BF16_PANELS(outputs), &run);
+            bf16_product(sum, row, count, x + (int64_t)d.n * d.k, p + j * 2 * panel, panel,
+                         BF16_PANELS(outputs), &run);
             bf16_end(sum, e, to, count, o, outputs);
         }
     }
@@ -133,6 +134,13 @@ RT_INLINE void bf16_dense_tile(float *sum, real *dw, Dense d, int k, int rows, i
         }
 }
 
+/* Prefetches the next tile of dw. */
+RT_INLINE void dense_fetch_rows(const real *p, int count)
+{
+    for (int i = 0; i < count; i += 64 / (int)sizeof(real))
+        v_fetch_to_write(p + i);
+}
+
 /* dw += dy^T x, in the panels of dense.h. */
 RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                              Dense d)
@@ -156,6 +164,7 @@ RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf
                           outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
                 bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, dy_row, o, count, outputs);
                 bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
+                dense_fetch_rows(dw + ((int64_t)((o + BF16_PAIR) / P) * d.k + k) * P, rows * P);
                 bf16_product_turned(sum, turned, rows, packed, outputs, count);
                 bf16_dense_tile(sum, dw, d, k, rows, o, outputs, false);
             }

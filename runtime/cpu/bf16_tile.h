@@ -32,6 +32,10 @@ typedef struct Bf16Runs {
     const int64_t *a, *b;
 } Bf16Runs;
 
+#if defined(__AMX_BF16__) && !defined(RT_AMX)
+#define RT_AMX 1
+#endif
+
 #ifndef RT_DOUBLE
 /* ----------------------------------------------------------------------------- a block of few rows
  * sum[i][j] += the block; `left` factors are left in the run. */
@@ -158,11 +162,30 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
         }
 }
 
-RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const bf16 *b,
-                            int64_t panel, int panels, const Bf16Runs *runs)
+#ifdef RT_AMX
+#include "cpu/bf16_amx.h"
+#else
+/* Whether products are computed by tiles of AMX. */
+RT_INLINE bool bf16_has_tiles(void)
 {
+    return false;
+}
+#endif
+
+/* The product in the form of this processor.  Memory of the rows can be read up to `end`. */
+RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const bf16 *end,
+                            const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
+{
+#ifdef RT_AMX
+    if (bf16_has_tiles()) {
+        bf16_product_tiles(sum, row, rows, end, b, panel, panels, runs);
+        return;
+    }
+#endif
+    (void)end;
     bf16_product_vectors(sum, row, rows, b, panel, panels, runs);
 }
+
 /* ------------------------------------------------------------------------------------- the results
  * What happens to the sums of a tile when they are complete: y = mask(act(sum + bias), seen). */
 typedef struct Bf16End {
@@ -251,7 +274,8 @@ RT_INLINE void bf16_product_turned(float *sum, const bf16 *turned, int rows, con
     const bf16 *row[BF16_ROWS];
     for (int i = 0; i < rows; i++)
         row[i] = turned + i * BF16_POSITIONS;
-    bf16_product(sum, row, rows, pairs, BF16_POSITIONS * BF16_LANES, BF16_PANELS(outputs),
+    bf16_product(sum, row, rows, turned + BF16_ROWS * BF16_POSITIONS, pairs,
+                 BF16_POSITIONS * BF16_LANES, BF16_PANELS(outputs),
                  &(Bf16Runs){1, count, &zero, &zero});
 }
 #endif

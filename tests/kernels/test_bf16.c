@@ -268,6 +268,39 @@ START_TEST(dense_teams)
 }
 END_TEST
 
+/* The distance to the sum in f64.  A factor goes through at most 16 additions of its chain, one of
+ * the two chains, and one for each block.  Each addition rounds by at most 2^-24 of its result,
+ * which is at most the sum of all magnitudes. */
+START_TEST(bound)
+{
+    static const int lengths[] = {1, 16, 31, 32, 33, 100, 784, 2000};
+    enum { N = 4, O = 40 };
+    const Dense d = {N, lengths[_i / 2], O};
+    const Kind kind = _i % 2 ? SPREAD : USUAL;
+    const int64_t nx = (int64_t)d.n * d.k, nw = (int64_t)d.o * d.k;
+    const double units = 16 + 1 + BF16_BLOCKS(d.k);
+    real *w = weights(kind, nw, 2), *p = panels(w, d), *y = buffer(N * O);
+    bf16 *x = factors(kind, nx, 1), *packed = dense_packed(p, d, false);
+    int differ = 0;
+    flush_denormals();
+    bf16_dense_f32(y, x, packed, NULL, v_identity, d);
+    for (int i = 0; i < N * O; i++) {
+        double sum = 0, size = 0;
+        for (int k = 0; k < d.k; k++) {
+            const double one = (double)bf16_wide(x[i / O * d.k + k]) *
+                               bf16_wide(bf16_narrow(w[(int64_t)(i % O) * d.k + k]));
+            sum += one, size += fabs(one);
+        }
+        const double off = fabs(sum - (double)y[i]), most = units * ldexp(size, -24);
+        REQUIRE(off <= most, "sum %d of %d factors is off by %.3g, allowed %.3g", i, d.k, off,
+                most);
+        differ += off > 0;
+    }
+    ck_assert_msg(d.k < 100 || differ > 0, "no sum of %d factors is rounded", d.k);
+    release(5, w, p, y, x, packed);
+}
+END_TEST
+
 /* Both chains of a last block are flushed to -0.  A sum that is -0, too, becomes +0, because the
  * block has missing factors. */
 START_TEST(flushed)
@@ -429,6 +462,20 @@ START_TEST(conv_teams)
     check_filter(conv_sizes[_i], USUAL, _i % 2 ? 3 : 7);
 }
 END_TEST
+
+#ifdef RT_AMX
+/* A thread without permission for tiles computes the same bits and uses no tile. */
+START_TEST(refused)
+{
+    check_layer(dense_sizes[4], USUAL, 1);
+    ck_assert_msg(tile_products > 0, "no product by tiles");
+    rt_tiles = RT_TILES_UNKNOWN, tiles_refused = true, tile_products = 0;
+    check_layer(dense_sizes[4], USUAL, 1);
+    check_filter(conv_sizes[3], USUAL, 1);
+    ck_assert_msg(tile_products == 0, "%ld products by tiles without permission", tile_products);
+}
+END_TEST
+#endif
 #endif
 
 int main(void)
@@ -439,10 +486,14 @@ int main(void)
     tcase_add_test(c, vectors);
     add_rounds(c, dense_layers, 0, DENSE_SIZES * KINDS);
     tcase_add_test(c, flushed);
+    add_rounds(c, bound, 0, 16);
     add_rounds(c, dense_teams, 0, DENSE_SIZES);
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);
+#ifdef RT_AMX
+    tcase_add_test(c, refused);
+#endif
 #endif
     return run_suite(c, "bf16");
 }
