@@ -278,7 +278,7 @@ RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t ro
                        (int64_t)bf16_axis_tap(g.across, box.across, s) * g.channels;
             b[count++] = (int64_t)(g.whole ? r : r * g.across.taps + s) * BF16_PANEL(length);
         }
-    return (Bf16Runs){count, length, a, b};
+    return (Bf16Runs){count, length, a, b, 0};
 }
 
 /* The rows of tile t of a box: pointers, and where their results go.  Returns their number.  Rows
@@ -329,6 +329,9 @@ RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, 
                                  : BF16_COUNT(lines * inner, BF16_ROWS);
     int64_t a[g.down.taps * g.across.taps], b[g.down.taps * g.across.taps];
     const Bf16Runs runs = bf16_conv_runs(a, b, g, m.row, box);
+    Bf16Runs first = runs; /* the first panels of a 1x1 kernel prefetch the rows of the next tile */
+    if (runs.count == 1)
+        first.ahead = BF16_ROWS * (int64_t)bf16_axis_step(g.across) * g.channels;
     const int64_t panel =
         (int64_t)g.down.taps * (g.whole ? 1 : g.across.taps) * BF16_PANEL(runs.length);
     const RtGrid part = team_grid(tiles, pairs);
@@ -344,7 +347,7 @@ RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, 
                 const int o = (int)j * BF16_PAIR,
                           lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
                 bf16_product(sum, row, count, m.end, w + 2 * j * panel, panel, BF16_PANELS(lanes),
-                             &runs);
+                             j == own.first ? &first : &runs);
                 bf16_end(sum, e, to, count, group * outputs + o, lanes);
             }
             for (int i = 0; i < count && g.groups > 1; i++)

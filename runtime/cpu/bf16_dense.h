@@ -65,7 +65,8 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
     const RtGrid part = team_grid(tiles, pairs);
     const TeamRange rows = team_rows(part, tiles), columns = team_columns(part, pairs);
     const int64_t zero = 0, panel = BF16_PANEL(d.k);
-    const Bf16Runs run = {1, d.k, &zero, &zero};
+    const Bf16Runs run = {1, d.k, &zero, &zero, 0},
+                   first_run = {1, d.k, &zero, &zero, BF16_ROWS * d.k};
     for (int64_t t = rows.first; t < rows.end; t++) {
         const int64_t first = t * BF16_ROWS;
         const int count = d.n - first < BF16_ROWS ? (int)(d.n - first) : BF16_ROWS;
@@ -77,7 +78,7 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
             float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
             const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
             bf16_product(sum, row, count, x + (int64_t)d.n * d.k, p + j * 2 * panel, panel,
-                         BF16_PANELS(outputs), &run);
+                         BF16_PANELS(outputs), j == columns.first ? &first_run : &run);
             bf16_end(sum, e, to, count, o, outputs);
         }
     }

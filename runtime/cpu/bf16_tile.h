@@ -30,6 +30,7 @@ enum {
 typedef struct Bf16Runs {
     int count, length;
     const int64_t *a, *b;
+    int64_t ahead; /* 0, or numbers from a row to the one that is prefetched beside it */
 } Bf16Runs;
 
 #if defined(__AMX_BF16__) && !defined(RT_AMX)
@@ -143,6 +144,8 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
             const bf16 *from = b + runs->b[t] + (int64_t)k * BF16_LANES;
             const int64_t at = runs->a[t] + k;
             const int left = runs->length - k;
+            for (int i = 0; runs->ahead && i < rows; i++)
+                __builtin_prefetch(row[i] + at + runs->ahead);
 #ifdef RT_AVX512
             for (int i = 0; i < rows && panels == 2; i += 4)
                 bf16_block(sum + i * BF16_ROWS, padded + i, at, from, panel, 4, 2, left);
@@ -226,9 +229,12 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
  * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
 enum { BF16_POSITIONS = 256 }; /* that are copied at a time: two operands of 16 KB */
 
-/* 2 BV numbers of two positions, interleaved. */
-RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int count, int lanes)
+/* BV numbers of positions p and p + 1, interleaved.  whole: all of these numbers exist. */
+RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int count, int lanes,
+                              bool whole)
 {
+    if (whole)
+        return b_load_low(row[p] + at) | b_load_low(row[p + 1] + at) << 16;
     const int n = lanes < 0 ? 0 : lanes < BV ? lanes : BV;
     bvec_bits pair = {0};
     if (n > 0 && p < count)
@@ -238,16 +244,43 @@ RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int cou
     return pair;
 }
 
+/* A panel of 16 lanes of the second factor. */
+RT_INLINE void bf16_pairs_panel(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
+                                int lanes, bool whole)
+{
+    for (int p = 0; p < BF16_BLOCKS(count) * BF16_BLOCK; p += 2, to += 2 * BF16_LANES) {
+        RT_UNROLL
+        for (int j = 0; j < BF16_LANES; j += BV) {
+            const bvec_bits pair = bf16_pair(row, at + j, p, count, lanes - j, whole);
+            memcpy(to + 2 * j, &pair, sizeof pair);
+        }
+    }
+}
+
 /* The second factor: packed panels of 16 lanes, `panel` numbers apart. */
 RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
                           int count, int lanes)
 {
     for (int first = 0; first < lanes; first += BF16_LANES, to += panel)
-        for (int p = 0; p < BF16_BLOCKS(count) * BF16_BLOCK; p += 2)
-            for (int j = 0; j < BF16_LANES; j += BV) {
-                const bvec_bits pair = bf16_pair(row, at + first + j, p, count, lanes - first - j);
-                memcpy(to + p * BF16_LANES + 2 * j, &pair, sizeof pair);
-            }
+        if (lanes - first >= BF16_LANES && count % BF16_BLOCK == 0)
+            bf16_pairs_panel(to, row, at + first, count, BF16_LANES, true);
+        else
+            bf16_pairs_panel(to, row, at + first, count, lanes - first, false);
+}
+
+/* BV lanes of 2 BV positions of the first factor. */
+RT_INLINE void bf16_turn_square(bf16 *restrict to, const bf16 *const *row, int64_t at, int p,
+                                int count, int lanes, bool whole)
+{
+    bvec t[BV];
+    RT_UNROLL
+    for (int i = 0; i < BV; i++)
+        t[i] = (bvec)bf16_pair(row, at, p + 2 * i, count, lanes, whole);
+    b_transpose(t);
+    RT_UNROLL
+    for (int i = 0; i < BV; i++)
+        if (i < lanes)
+            memcpy(to + i * BF16_POSITIONS, &t[i], sizeof t[i]);
 }
 
 /* The first factor: rows of positions, BF16_POSITIONS apart. */
@@ -255,14 +288,13 @@ RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, 
                          int lanes)
 {
     for (int first = 0; first < lanes; first += BV)
-        for (int p = 0; p < count; p += 2 * BV) {
-            bvec t[BV];
-            for (int i = 0; i < BV; i++)
-                t[i] = (bvec)bf16_pair(row, at + first, p + 2 * i, count, lanes - first);
-            b_transpose(t);
-            for (int i = 0; i < BV && first + i < lanes; i++)
-                memcpy(to + (first + i) * BF16_POSITIONS + p, &t[i], sizeof t[i]);
-        }
+        for (int p = 0; p < count; p += 2 * BV)
+            if (lanes - first >= BV && p + 2 * BV <= count)
+                bf16_turn_square(to + first * BF16_POSITIONS + p, row, at + first, p, count, BV,
+                                 true);
+            else
+                bf16_turn_square(to + first * BF16_POSITIONS + p, row, at + first, p, count,
+                                 lanes - first, false);
 }
 
 /* sum (rows, BF16_ROWS) += turned (rows, BF16_POSITIONS) times packed pairs, over `count`
@@ -276,7 +308,7 @@ RT_INLINE void bf16_product_turned(float *sum, const bf16 *turned, int rows, con
         row[i] = turned + i * BF16_POSITIONS;
     bf16_product(sum, row, rows, turned + BF16_ROWS * BF16_POSITIONS, pairs,
                  BF16_POSITIONS * BF16_LANES, BF16_PANELS(outputs),
-                 &(Bf16Runs){1, count, &zero, &zero});
+                 &(Bf16Runs){1, count, &zero, &zero, 0});
 }
 #endif
 

@@ -117,6 +117,12 @@ RT_INLINE bvec b_odd(bvec_bits x, bvec_bits odd)
 /* BV numbers, and the first k of them, as floats without their rounding: the bits of each in the
  * lower half of a lane. */
 #if defined(RT_AVX512)
+RT_INLINE bvec_bits b_load_low(const bf16 *p)
+{
+    bvec_bits x;
+    __asm__("vpmovzxwd %1, %0" : "=v"(x) : "m"(*(const vbf16_memory *)p));
+    return x;
+}
 RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
 {
     bvec_bits x;
@@ -145,6 +151,10 @@ RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
 #else
     return __builtin_convertvector(x, bvec_bits);
 #endif
+}
+RT_INLINE bvec_bits b_load_low(const bf16 *p)
+{
+    return b_load_low_n(p, BV);
 }
 RT_INLINE bvec b_load_n(const float *p, int k)
 {
