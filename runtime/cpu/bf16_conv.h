@@ -449,7 +449,7 @@ RT_INLINE void bf16_conv2d_dx(bf16 *restrict dx, const bf16 *restrict p, const b
 }
 
 /* ---------------------------------------------------------------------- gradient of the weights
- * A tile is 32 outputs by 32 channels of one tap.  For each block of positions, dy of a tile's
+ * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of positions, dy of a tile's
  * outputs is copied once for all taps, and x for each tap: positions outside of the image read
  * zeros. */
 
@@ -501,11 +501,20 @@ RT_INLINE void bf16_filters(float *sum, real *dw, int64_t filter, int rows, int 
         }
 }
 
+/* Whether the taps of a kernel row are adjacent, and none of them lies left or right of the image.
+ * Then the channels of a tile are those of the row: 3 or 20 channels of a tap leave lanes empty. */
+RT_INLINE bool bf16_conv_rows_whole(Conv c)
+{
+    return BF16_CONV_WHOLE(c) && c.pad_w == 0 && (c.ow - 1) * c.stride_w + c.s <= c.w;
+}
+#define BF16_CONV_COLUMNS(q) ((q).c / (q).groups * (bf16_conv_rows_whole(q) ? (q).s : 1))
+
 /* One block of positions, for one group.  clear: the sums begin with 0. */
 RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const bf16 *zero,
                                   const Bf16Positions *q, Conv c, int first, int group, bool clear)
 {
-    const int inputs = c.c / c.groups, outputs = c.o / c.groups, taps = c.r * c.s,
+    const int inputs = BF16_CONV_COLUMNS(c), outputs = c.o / c.groups,
+              across = bf16_conv_rows_whole(c) ? 1 : c.s, taps = c.r * across,
               tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR);
     const int64_t filter = (int64_t)taps * inputs;
     const RtGrid part = team_grid(tiles, taps);
@@ -520,7 +529,7 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
         bf16_dense_rows(row, dy, c.o, first, q->count);
         bf16_turn(turned, row, o, q->count, rows);
         for (int64_t tap = own.first; tap < own.end; tap++) {
-            bf16_positions_tap(row, q, x, zero, c, (int)tap / c.s, (int)tap % c.s);
+            bf16_positions_tap(row, q, x, zero, c, (int)tap / across, (int)tap % across);
             for (int j = 0; j < pairs; j++) {
                 const int channel = j * BF16_PAIR,
                           lanes = inputs - channel < BF16_PAIR ? inputs - channel : BF16_PAIR;
@@ -546,12 +555,12 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
 RT_INLINE void bf16_conv2d_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                               Conv c)
 {
-    const int all = c.n * c.oh * c.ow;
-    bf16 zero[c.c];
+    const int all = c.n * c.oh * c.ow, most = bf16_positions_most(all);
+    bf16 zero[c.c * c.s];
     Bf16Positions q;
     memset(zero, 0, sizeof zero);
-    for (int first = 0; first < all; first += BF16_POSITIONS) {
-        bf16_positions(&q, c, first, all - first < BF16_POSITIONS ? all - first : BF16_POSITIONS);
+    for (int first = 0; first < all; first += most) {
+        bf16_positions(&q, c, first, all - first < most ? all - first : most);
         for (int group = 0; group < c.groups; group++)
             bf16_conv_dw_block(dw, x, dy, zero, &q, c, first, group, c.write && first == 0);
     }

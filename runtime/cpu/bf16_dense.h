@@ -121,7 +121,7 @@ RT_INLINE void bf16_dense_rows(const bf16 **row, const bf16 *x, int64_t step, in
 }
 
 /* Copies a tile of dw between the panels of dense.h and sums: inputs k .. k + rows - 1, outputs
- * o .. o + outputs - 1. */
+ * o .. o + outputs - 1.  (A whole tile of panels that are as wide has the layout of sums.) */
 RT_INLINE void bf16_dense_tile(float *sum, real *dw, Dense d, int k, int rows, int o, int outputs,
                                bool load)
 {
@@ -152,8 +152,9 @@ RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf
     bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
     bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
     float sum[BF16_TILE] __attribute__((aligned(64)));
-    for (int first = 0; first < d.n; first += BF16_POSITIONS) {
-        const int count = d.n - first < BF16_POSITIONS ? d.n - first : BF16_POSITIONS;
+    const int most = bf16_positions_most(d.n);
+    for (int first = 0; first < d.n; first += most) {
+        const int count = d.n - first < most ? d.n - first : most;
         const bf16 *x_row[BF16_POSITIONS], *dy_row[BF16_POSITIONS];
         bf16_dense_rows(x_row, x, d.k, first, count);
         bf16_dense_rows(dy_row, dy, d.o, first, count);
@@ -164,8 +165,13 @@ RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf
                 const int o = (int)j * BF16_PAIR,
                           outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
                 bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, dy_row, o, count, outputs);
-                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
                 dense_fetch_rows(dw + ((int64_t)((o + BF16_PAIR) / P) * d.k + k) * P, rows * P);
+                if ((int)P == (int)BF16_ROWS && rows == BF16_ROWS && outputs == BF16_PAIR) {
+                    bf16_product_turned(dw + ((int64_t)o * d.k + (int64_t)k * P), turned, rows,
+                                        packed, outputs, count);
+                    continue;
+                }
+                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
                 bf16_product_turned(sum, turned, rows, packed, outputs, count);
                 bf16_dense_tile(sum, dw, d, k, rows, o, outputs, false);
             }

@@ -229,6 +229,14 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
  * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
 enum { BF16_POSITIONS = 256 }; /* that are copied at a time: two operands of 16 KB */
 
+/* Positions of a block, as equal as whole blocks of 32 allow. */
+RT_INLINE int bf16_positions_most(int all)
+{
+    const int blocks = BF16_BLOCKS(all),
+              parts = (blocks * BF16_BLOCK + BF16_POSITIONS - 1) / BF16_POSITIONS;
+    return parts > 0 ? (blocks + parts - 1) / parts * BF16_BLOCK : BF16_BLOCK;
+}
+
 /* BV numbers of positions p and p + 1, interleaved.  whole: all of these numbers exist. */
 RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int count, int lanes,
                               bool whole)
