@@ -9,12 +9,12 @@
  * so the registers hold only the chains of a few rows.
  *
  * A vector of pairs becomes the floats of its even numbers by a shift and those of its odd numbers
- * by a mask, both for b and, as a broadcast, for a row.  On AVX-512 the shift and the mask read
- * memory themselves.  GFLOP/s of one core of a Zen 4, whose FMA peak is 118, with 256 factors from
- * the L1 cache:
+ * by a mask.  On AVX-512, an instruction that shifts or masks also reads and broadcasts a row's
+ * pair.  Other processors first write a block of the rows as floats.  GFLOP/s of one core of a
+ * Zen 4, whose FMA peak is 118, with 256 factors from the L1 cache:
  *   AVX-512   4 rows x 2 panels 118   5 x 2 113   6 x 2 107   8 x 1 91
  *             rows that are floats already: 4 x 2 107, 6 x 2 103
- *   AVX2      3 rows x 1 panel 104    2 x 1 92
+ *   AVX2      3 rows x 1 panel 104; rows that are floats already: 115
  */
 #ifndef CPU_BF16_TILE_H
 #define CPU_BF16_TILE_H
@@ -41,11 +41,11 @@ typedef struct Bf16Runs {
 /* ----------------------------------------------------------------------------- a block of few rows
  * sum[i][j] += the block; `left` factors are left in the run. */
 enum { BF16_VECTORS = BF16_LANES / BV }; /* of a panel */
-RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t at,
+RT_INLINE void bf16_block(float *restrict sum, const BFactor *const *row, int64_t at,
                           const bf16 *restrict b, int64_t panel, int rows, int panels, int left)
 {
     const int vectors = panels * BF16_VECTORS;
-    const bf16 *a[8];
+    const BFactor *a[8];
     bvec even[BF16_CHAINS], odd[BF16_CHAINS];
     bvec_bits mask = 0xffff0000u - (bvec_bits){0};
     __asm__("" : "+v"(mask)); /* else gcc loads the mask from memory each time */
@@ -56,12 +56,15 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
     for (int i = 0; i < rows * vectors; i++)
         even[i] = odd[i] = (bvec){0};
     const int count = left < BF16_BLOCK ? left : BF16_BLOCK;
-    for (int k = 0; k + 1 < count; k += 2, b += 2 * BF16_LANES) {
+    for (int64_t k = 0, last = count / 2 * 2; k < last; k += 2) {
+        const bf16 *from = b + k * BF16_LANES;
+        __asm__("" : "+r"(k)); /* else gcc adds to a pointer for each row */
+        bvec x[2 * BF16_VECTORS];
 #if defined(RT_AVX512)
-        bvec x[2], w[2];
+        bvec w[2 * BF16_VECTORS];
         RT_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const bvec_bits pairs = b_load_pairs(b + j * panel);
+            const bvec_bits pairs = b_load_pairs(from + j * panel);
             x[j] = b_even(pairs), w[j] = b_odd(pairs, mask);
         }
         RT_UNROLL
@@ -76,10 +79,9 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
                 odd[i * vectors + j] = b_fma(second, w[j], odd[i * vectors + j]);
         }
 #else
-        bvec x[BF16_VECTORS];
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            x[j] = b_even(b_load_pairs(b + 2 * j * BV));
+            x[j] = b_even(b_load_pairs(from + 2 * j * BV));
         RT_UNROLL
         for (int i = 0; i < rows; i++) {
             const bvec first = b_even_of(a[i] + k);
@@ -89,7 +91,7 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
         }
         RT_UNROLL
         for (int j = 0; j < vectors; j++)
-            x[j] = b_odd(b_load_pairs(b + 2 * j * BV), mask);
+            x[j] = b_load_odd(from + 2 * j * BV, mask);
         RT_UNROLL
         for (int i = 0; i < rows; i++) {
             const bvec second = b_odd_of(a[i] + k, mask);
@@ -99,6 +101,7 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
         }
 #endif
     }
+    b += count / 2 * (2 * BF16_LANES);
     if (count < BF16_BLOCK) { /* the last factor without a pair; then missing factors */
         RT_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -108,8 +111,7 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
                     b + (int64_t)(j / BF16_VECTORS) * panel + j % BF16_VECTORS * (2 * BV);
                 bvec *e = &even[i * vectors + j], *o = &odd[i * vectors + j];
                 if (count % 2)
-                    *e = b_fma(bf16_wide(a[i][count - 1]) - (bvec){0}, b_even(b_load_pairs(at_j)),
-                               *e);
+                    *e = b_fma(b_single(a[i] + count - 1), b_even(b_load_pairs(at_j)), *e);
                 if (count < BF16_BLOCK - 1)
                     *e += (bvec){0};
                 *o += (bvec){0};
@@ -126,6 +128,23 @@ RT_INLINE void bf16_block(float *restrict sum, const bf16 *const *row, int64_t a
     }
 }
 
+#ifndef RT_AVX512
+/* A block of the rows as floats. */
+RT_INLINE void bf16_widen(float *wide, const bf16 *const *row, int rows, int64_t at, int left)
+{
+    for (int i = 0; i < rows && left >= BF16_BLOCK; i++, wide += BF16_BLOCK) {
+        const bf16 *from = row[i] + at;
+        RT_UNROLL
+        for (int k = 0; k < BF16_BLOCK; k += BV)
+            *(bvec_memory *)(wide + k) = b_even(b_load_low(from + k));
+    }
+    for (int i = 0; i < rows && left < BF16_BLOCK; i++, wide += BF16_BLOCK)
+        for (int k = 0; k < left; k += BV)
+            *(bvec_memory *)(wide + k) =
+                b_even(b_load_low_n(row[i] + at + k, left - k < BV ? left - k : BV));
+}
+#endif
+
 /* The form for vectors.  sum (rows, BF16_ROWS); row[i], i < rows <= BF16_ROWS: the rows; b: panels
  * of which the second, if `panels` is 2, lies `panel` numbers later.
  * On AVX-512, rows are filled up to 4 or 8 with the last row, whose sums are not used: two sizes of
@@ -134,10 +153,14 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
                                              const bf16 *b, int64_t panel, int panels,
                                              const Bf16Runs *runs)
 {
+    const BFactor *factor[BF16_ROWS];
 #ifdef RT_AVX512
-    const bf16 *padded[BF16_ROWS];
     for (int i = 0; i < BF16_ROWS; i++)
-        padded[i] = row[i < rows ? i : rows - 1];
+        factor[i] = row[i < rows ? i : rows - 1];
+#else
+    float wide[BF16_ROWS * BF16_BLOCK] __attribute__((aligned(64)));
+    for (int i = 0; i < BF16_ROWS; i++)
+        factor[i] = wide + i * BF16_BLOCK;
 #endif
     for (int t = 0; t < runs->count; t++)
         for (int k = 0; k < runs->length; k += BF16_BLOCK) {
@@ -148,18 +171,20 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
                 __builtin_prefetch(row[i] + at + runs->ahead);
 #ifdef RT_AVX512
             for (int i = 0; i < rows && panels == 2; i += 4)
-                bf16_block(sum + i * BF16_ROWS, padded + i, at, from, panel, 4, 2, left);
+                bf16_block(sum + i * BF16_ROWS, factor + i, at, from, panel, 4, 2, left);
             for (int i = 0; i < rows && panels == 1; i += 8)
-                bf16_block(sum + i * BF16_ROWS, padded + i, at, from, panel, 8, 1, left);
+                bf16_block(sum + i * BF16_ROWS, factor + i, at, from, panel, 8, 1, left);
 #else
+            bf16_widen(wide, row, rows, at, left);
             for (int j = 0; j < panels; j++, from += panel) {
+                float *to = sum + j * BF16_LANES;
                 int i = 0;
                 for (; i + BF16_PART <= rows; i += BF16_PART)
-                    bf16_block(sum + i * BF16_ROWS + j * BF16_LANES, row + i, at, from, panel,
-                               BF16_PART, 1, left);
+                    bf16_block(to + i * BF16_ROWS, factor + i, 0, from, panel, BF16_PART, 1, left);
+                for (; BF16_PART > 2 && i + 2 <= rows; i += 2)
+                    bf16_block(to + i * BF16_ROWS, factor + i, 0, from, panel, 2, 1, left);
                 for (; i < rows; i++)
-                    bf16_block(sum + i * BF16_ROWS + j * BF16_LANES, row + i, at, from, panel, 1, 1,
-                               left);
+                    bf16_block(to + i * BF16_ROWS, factor + i, 0, from, panel, 1, 1, left);
             }
 #endif
         }

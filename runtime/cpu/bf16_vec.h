@@ -9,13 +9,15 @@
 
 #ifndef RT_DOUBLE
 /* -------------------------------------------------------------------------- registers of products
- * bvec: BV floats.  b_even, b_odd: the even and odd numbers of BV adjacent pairs.  b_even_of,
- * b_odd_of: one number of the pair at p, in all lanes. */
+ * bvec: BV floats.  b_even, b_odd: the even and odd numbers of BV adjacent pairs.
+ * BFactor: the type of a row's factors in the inner loop.  b_even_of, b_odd_of: one number of the
+ * pair at p, in all lanes; b_single: a number that has no pair. */
 #if defined(RT_AVX512)
 enum { BV = 16, BF16_CHAINS = 8 }; /* chains: of even, and of odd factors */
 typedef float bvec __attribute__((vector_size(64)));
 typedef float bvec_memory __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t bvec_bits __attribute__((vector_size(64)));
+typedef bf16 BFactor;
 
 RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
 {
@@ -37,6 +39,10 @@ RT_INLINE bvec b_odd_of(const bf16 *p, bvec_bits odd)
                      : "m"(*(const uint32_t *)(const void *)p), "v"(odd));
     return x;
 }
+RT_INLINE bvec b_single(const bf16 *p)
+{
+    return bf16_wide(*p) - (bvec){0};
+}
 #elif defined(__AVX2__) && defined(__FMA__)
 enum { BV = 8, BF16_PART = 3, BF16_CHAINS = 6 };
 typedef float bvec __attribute__((vector_size(32)));
@@ -46,20 +52,6 @@ typedef uint32_t bvec_bits __attribute__((vector_size(32)));
 RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
 {
     return _mm256_fmadd_ps(a, b, c);
-}
-RT_INLINE bvec_bits b_pair_of(const bf16 *p)
-{
-    bvec_bits x;
-    __asm__ volatile("vpbroadcastd %1, %0" : "=x"(x) : "m"(*(const uint32_t *)(const void *)p));
-    return x;
-}
-RT_INLINE bvec b_even_of(const bf16 *p)
-{
-    return (bvec)(b_pair_of(p) << 16);
-}
-RT_INLINE bvec b_odd_of(const bf16 *p, bvec_bits odd)
-{
-    return (bvec)(b_pair_of(p) & odd);
 }
 #else
 #if defined(__aarch64__) && defined(__ARM_NEON)
@@ -83,14 +75,29 @@ RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
                                    bvec);
 #endif
 }
-RT_INLINE bvec b_even_of(const bf16 *p)
+#endif
+
+#ifndef RT_AVX512
+typedef float BFactor;
+
+RT_INLINE bvec b_single(const float *p)
 {
-    return bf16_wide(p[0]) - (bvec){0};
+#ifdef __AVX2__
+    bvec x;
+    __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
+    return x;
+#else
+    return *p - (bvec){0};
+#endif
 }
-RT_INLINE bvec b_odd_of(const bf16 *p, bvec_bits odd)
+RT_INLINE bvec b_even_of(const float *p)
+{
+    return b_single(p);
+}
+RT_INLINE bvec b_odd_of(const float *p, bvec_bits odd)
 {
     (void)odd;
-    return bf16_wide(p[1]) - (bvec){0};
+    return b_single(p + 1);
 }
 #endif
 
@@ -103,6 +110,16 @@ RT_INLINE bvec_bits b_load_pairs(const bf16 *p)
     return x;
 #else
     return (bvec_bits) * (const bvec_memory *)p;
+#endif
+}
+RT_INLINE bvec b_load_odd(const bf16 *p, bvec_bits odd)
+{
+#if defined(RT_AVX512) || !defined(__AVX2__)
+    return (bvec)(b_load_pairs(p) & odd);
+#else
+    bvec x;
+    __asm__ volatile("vpand %1, %2, %0" : "=x"(x) : "m"(*(const bvec_memory *)p), "x"(odd));
+    return x;
 #endif
 }
 RT_INLINE bvec b_even(bvec_bits x)
@@ -154,7 +171,14 @@ RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
 }
 RT_INLINE bvec_bits b_load_low(const bf16 *p)
 {
+#if defined(__AVX2__)
+    typedef bf16 Half __attribute__((vector_size(2 * BV), aligned(2), may_alias));
+    bvec_bits x;
+    __asm__("vpmovzxwd %1, %0" : "=x"(x) : "m"(*(const Half *)p));
+    return x;
+#else
     return b_load_low_n(p, BV);
+#endif
 }
 RT_INLINE bvec b_load_n(const float *p, int k)
 {
