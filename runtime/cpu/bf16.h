@@ -173,6 +173,44 @@ RT_INLINE void v_store_bf16_n(bf16 *p, vec x, int k)
             : "+m"(*(vbf16_memory *)p)
             : "v"(v_narrow_bf16(x)), "Yk"(V_MASK(k)));
 }
+#elif defined(RT_WIDE) && defined(__AVX2__)
+/* Two registers make a vec.  gcc 12 compares vectors of two registers one number at a time. */
+typedef uint32_t bits_half __attribute__((vector_size(32)));
+typedef int32_t ints_half __attribute__((vector_size(32)));
+RT_INLINE bits_half v_round_half(bits_half bits)
+{
+    const bits_half size = bits & 0x7fffffff, rounded = bits + 0x7fff + (bits >> 16 & 1);
+    const bits_half nan = (bits_half)((ints_half)size > 0x7f800000),
+                    flushed = (bits_half)((ints_half)size < 0x800000);
+    return (nan & (bits | 0x400000)) | (flushed & (bits & 0x80000000)) |
+           (~(nan | flushed) & rounded);
+}
+RT_INLINE vbf16 v_narrow_bf16(vec x)
+{
+    union {
+        vec whole;
+        bits_half half[2];
+    } u = {x};
+    const __m256i pairs =
+        _mm256_packus_epi32(v_round_half(u.half[0]) >> 16, v_round_half(u.half[1]) >> 16);
+    return (vbf16)_mm256_permute4x64_epi64(pairs, 0xd8); /* lanes were packed apart */
+}
+RT_INLINE vec v_wide_bf16(vbf16 x)
+{
+    typedef bf16 Quarter __attribute__((vector_size(16)));
+    union {
+        vbf16 whole;
+        Quarter half[2];
+    } u = {x};
+    union {
+        bits_half half[2];
+        vec whole;
+    } y;
+    __asm__("vpmovzxwd %1, %0" : "=x"(y.half[0]) : "xm"(u.half[0]));
+    __asm__("vpmovzxwd %1, %0" : "=x"(y.half[1]) : "xm"(u.half[1]));
+    y.half[0] <<= 16, y.half[1] <<= 16;
+    return y.whole;
+}
 #else
 RT_INLINE vbf16 v_narrow_bf16(vec x)
 {
@@ -196,6 +234,8 @@ RT_INLINE vec v_wide_bf16(vbf16 x)
     return (vec)(__builtin_convertvector(x, vbits) << 16);
 #endif
 }
+#endif
+#ifndef RT_AVX512
 RT_INLINE vec v_load_bf16(const bf16 *p)
 {
     return v_wide_bf16(*(const vbf16_memory *)p);
