@@ -80,6 +80,7 @@ endif()
 set(flags_generic)
 set(flags_x86-64-v3 -march=x86-64-v3)
 set(flags_x86-64-v4 -march=x86-64-v4 -mprefer-vector-width=512)
+set(flags_x86-64-v4-amx ${flags_x86-64-v4} -mamx-tile -mamx-bf16)
 list(GET machines -1 widest)
 
 # kernel_test(STEM MACHINE TYPE LEVEL SUFFIX): the executable DIR/tests/kernels_STEM_MACHINE_TYPESUFFIX
@@ -110,6 +111,10 @@ foreach(source ${sources})
             kernel_test(${stem} ${machine} f64 -O0 "")
         endif()
     endforeach()
+    if(stem STREQUAL "test_bf16" AND "x86-64-v4" IN_LIST machines)  # without AMX it tests that vectors replace tiles
+        kernel_test(${stem} x86-64-v4-amx f32 -O0 "")
+        target_sources(kernels_${stem}_x86-64-v4-amx_f32 PRIVATE runtime/base/tiles.c)
+    endif()
     if(NOT stem MATCHES "^test_(conv|sequence)")
         kernel_test(${stem} ${widest} f32 -O2 _optimised)
     endif()

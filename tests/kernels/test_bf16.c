@@ -463,7 +463,40 @@ START_TEST(conv_teams)
 }
 END_TEST
 
-#ifdef RT_AMX
+#ifdef __AMX_BF16__
+/* A program compiled for AMX, with tiles.c: it uses tiles if this processor has them.  If it has
+ * none, one note says so, and the same bits come from vectors. */
+static int notes;
+void rt_note(const char *fmt, ...)
+{
+    notes++;
+    ck_assert_ptr_nonnull(strstr(fmt, "AMX"));
+}
+
+static void *ask_for_tiles(void *ready)
+{
+    *(bool *)ready = bf16_has_tiles() && bf16_has_tiles();
+    return NULL;
+}
+START_TEST(permission)
+{
+    bool other = false;
+    pthread_t thread;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[8192];
+    bool has = false;
+    while (f && fgets(line, sizeof line, f))
+        has = has || strstr(line, " amx_bf16");
+    if (f)
+        fclose(f);
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_tiles, &other), 0);
+    pthread_join(thread, NULL);
+    ck_assert_msg(bf16_has_tiles() == has && other == has, "tiles: %d, of another thread: %d",
+                  bf16_has_tiles(), other);
+    ck_assert_int_eq(notes, has ? 0 : 1);
+}
+END_TEST
+#elif defined(RT_AMX)
 /* A thread without permission for tiles computes the same bits and uses no tile. */
 START_TEST(refused)
 {
@@ -491,7 +524,9 @@ int main(void)
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);
-#ifdef RT_AMX
+#ifdef __AMX_BF16__
+    tcase_add_test(c, permission);
+#elif defined(RT_AMX)
     tcase_add_test(c, refused);
 #endif
 #endif
