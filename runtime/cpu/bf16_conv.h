@@ -429,10 +429,6 @@ RT_INLINE Bf16Conv bf16_conv_back(Conv c)
                       c.c,
                       false};
 }
-/* Numbers of the frames on the stack, forward and backward: at most BF16_FRAME, or one row of units
- * if it is larger. */
-#define BF16_CONV_STACK(q) (bf16_conv_frame(q) * bf16_conv_samples(q))
-
 /* y = act(conv(x) + bias); bias may be NULL.  p from bf16_conv_pack. */
 RT_INLINE void bf16_conv2d(bf16 *restrict y, const bf16 *restrict x, const bf16 *restrict p,
                            const real *restrict bias, Act act, Conv c)

@@ -130,7 +130,8 @@ RT_INLINE void bf16_block(float *restrict sum, const BFactor *const *row, int64_
 
 #ifndef RT_AVX512
 /* A block of the rows as floats. */
-RT_INLINE void bf16_widen(float *wide, const bf16 *const *row, int rows, int64_t at, int left)
+RT_INLINE void bf16_rows_as_floats(float *wide, const bf16 *const *row, int rows, int64_t at,
+                                   int left)
 {
     for (int i = 0; i < rows && left >= BF16_BLOCK; i++, wide += BF16_BLOCK) {
         const bf16 *from = row[i] + at;
@@ -175,7 +176,7 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
             for (int i = 0; i < rows && panels == 1; i += 8)
                 bf16_block(sum + i * BF16_ROWS, factor + i, at, from, panel, 8, 1, left);
 #else
-            bf16_widen(wide, row, rows, at, left);
+            bf16_rows_as_floats(wide, row, rows, at, left);
             for (int j = 0; j < panels; j++, from += panel) {
                 float *to = sum + j * BF16_LANES;
                 int i = 0;
