@@ -123,6 +123,7 @@ typedef bf16 vbf16 __attribute__((vector_size(RT_VEC_BYTES / 2)));
 typedef bf16 vbf16_memory
     __attribute__((vector_size(RT_VEC_BYTES / 2), aligned(sizeof(bf16)), may_alias));
 
+#ifndef RT_AVX512
 /* bf16_narrow, in the upper halves of the lanes. */
 RT_INLINE vbits v_round_bf16(vec x)
 {
@@ -132,6 +133,7 @@ RT_INLINE vbits v_round_bf16(vec x)
     return (nan & (bits | 0x400000)) | (flushed & (bits & 0x80000000)) |
            (~(nan | flushed) & rounded);
 }
+#endif
 
 #ifdef RT_AVX512
 RT_INLINE vec v_load_bf16(const bf16 *p)
@@ -158,8 +160,16 @@ RT_INLINE vbf16 v_narrow_bf16(vec x)
 #else
 RT_INLINE vbf16 v_narrow_bf16(vec x)
 {
+    const vbits bits = (vbits)x, exponent = 0x7f800000 - (vbits){0}, quiet = 0x400000 - (vbits){0},
+                sign = 0x80000000 - (vbits){0};
+    vbits rounded = bits + 0x7fff + (bits >> 16 & 1);
+    uint16_t nan, flushed;
     vbf16 y;
-    __asm__("vpmovdw %1, %0" : "=v"(y) : "v"(v_round_bf16(x) >> 16));
+    __asm__("vcmpunordps %1, %1, %0" : "=Yk"(nan) : "v"(x));
+    __asm__("vptestnmd %2, %1, %0" : "=Yk"(flushed) : "v"(bits), "v"(exponent));
+    __asm__("vpord %2, %1, %0%{%3%}" : "+v"(rounded) : "v"(bits), "v"(quiet), "Yk"(nan));
+    __asm__("vpandd %2, %1, %0%{%3%}" : "+v"(rounded) : "v"(bits), "v"(sign), "Yk"(flushed));
+    __asm__("vpmovdw %1, %0" : "=v"(y) : "v"(rounded >> 16));
     return y;
 }
 #endif
