@@ -33,7 +33,7 @@ typedef struct Bf16Runs {
     int64_t ahead; /* 0, or numbers from a row to the one that is prefetched beside it */
 } Bf16Runs;
 
-#if defined(__AMX_BF16__) && !defined(RT_AMX)
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && !defined(RT_AMX) /* gcc; clang 14 */
 #define RT_AMX 1
 #endif
 
@@ -48,7 +48,9 @@ RT_INLINE void bf16_block(float *restrict sum, const BFactor *const *row, int64_
     const BFactor *a[8];
     bvec even[BF16_CHAINS], odd[BF16_CHAINS];
     bvec_bits mask = 0xffff0000u - (bvec_bits){0};
+#if defined(RT_AVX512) || defined(__AVX2__)
     __asm__("" : "+v"(mask)); /* else gcc loads the mask from memory each time */
+#endif
     RT_UNROLL
     for (int i = 0; i < rows; i++)
         a[i] = row[i] + at;

@@ -463,7 +463,7 @@ START_TEST(conv_teams)
 }
 END_TEST
 
-#ifdef __AMX_BF16__
+#if defined(RT_AMX) && !defined(TILES_H)
 /* A program compiled for AMX, with tiles.c: it uses tiles if this processor has them.  If it has
  * none, one note says so, and the same bits come from vectors. */
 static int notes;
@@ -524,7 +524,7 @@ int main(void)
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);
-#ifdef __AMX_BF16__
+#if defined(RT_AMX) && !defined(TILES_H)
     tcase_add_test(c, permission);
 #elif defined(RT_AMX)
     tcase_add_test(c, refused);
