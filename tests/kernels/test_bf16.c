@@ -9,6 +9,10 @@ static inline void flush_denormals(void)
 {
 #ifdef __SSE__
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | 1u << 24));
 #endif
 }
 
