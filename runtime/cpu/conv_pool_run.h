@@ -101,7 +101,7 @@ RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
 /* Moves the sums of runs with a head to the positions that they have without one. */
 RT_INLINE void run_settle(RunSum *s, Run u)
 {
-#ifdef RT_AVX512
+#ifdef RT_HALVES
     RT_UNROLL
     for (int i = 0; i < u.rows; i++) {
         vec before = h_upper(s->h[i]);
@@ -145,7 +145,7 @@ RT_INLINE int run_rows(Conv c)
  *
  * FRAME is larger than an L1 cache, because shorter lists then cost less for each sweep:
  * lenet_relu's conv2d_pool_dw takes 5 % less than with 24 KB, on a Xeon with an L1 of 48 KB. */
-#ifdef RT_AVX512
+#if defined(RT_AVX512) || defined(RT_WIDE)
 enum { FRAME = 40 * 1024 / sizeof(real) };
 #else
 enum { FRAME = 24 * 1024 / sizeof(real) };

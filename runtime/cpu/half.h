@@ -3,12 +3,14 @@
  *
  * A load of 64 bytes that does not start at a cache line always crosses a line, which takes two
  * cycles; of two loads of 32 bytes at most one crosses.  In products, two halves take the time of
- * one whole vector.  Without AVX-512 a half is a whole vector.
+ * one whole vector.  Without AVX-512 a half is a whole vector.  In a bf16 program, too: there, the
+ * order of additions is the same on each processor.
  */
 #ifndef CPU_HALF_H
 #define CPU_HALF_H
 
-#ifdef RT_AVX512
+#if defined(RT_AVX512) && !defined(RT_BF16)
+#define RT_HALVES 1
 enum { VH = V / 2 };
 typedef real hvec __attribute__((vector_size(32)));
 typedef real hvec_memory __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));

@@ -24,6 +24,21 @@ RT_INLINE void chw_from_hwc(real *restrict y, const real *restrict x, int n, int
     hwc_from_chw(y, x, n, hw, c);
 }
 
+#ifdef RT_BF16
+RT_INLINE void hwc_from_chw_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
+{
+    TEAM_FOR(row, n * hw) {
+        const int64_t sample = (int64_t)(row / hw) * c * hw;
+        for (int k = 0; k < c; k++)
+            y[(int64_t)row * c + k] = x[sample + (int64_t)k * hw + row % hw];
+    }
+}
+RT_INLINE void chw_from_hwc_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
+{
+    hwc_from_chw_bf16(y, x, n, hw, c);
+}
+#endif
+
 /* One element of a stored sample. */
 RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
 {

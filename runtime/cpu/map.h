@@ -44,4 +44,43 @@ RT_INLINE uint64_t v_nonzeros(const real *x, int count)
     return word;
 }
 
+/* In a bf16 program, each operand of a loop is real or bf16.  Generated code writes Bf16. */
+#ifdef RT_BF16
+#include "cpu/bf16.h"
+typedef bf16 Bf16;
+#undef LOAD
+#undef STORE
+#define LOAD(p)                                                                                    \
+    _Generic((p), bf16 *                                                                           \
+             : v_load_bf16_lanes, const bf16 *                                                     \
+             : v_load_bf16_lanes, default                                                          \
+             : v_load_lanes)((p) + AT, rt_lanes)
+#define STORE(p, x)                                                                                \
+    _Generic((p), bf16 * : v_store_bf16_lanes, default : v_store_lanes)((p) + AT, x, rt_lanes)
+/* y = x, of the other type. */
+#define convert(y, x, count) TEAM_MAP(count, STORE(y, LOAD(x)))
+#endif
+
+/* The numbers from index `at` on of an operand that is bf16 if `half`, else real. */
+RT_INLINE vec v_load_number(const void *p, bool half, int64_t at, int lanes)
+{
+#ifdef RT_BF16
+    if (half)
+        return v_load_bf16_lanes((const bf16 *)p + at, lanes);
+#endif
+    (void)half;
+    return v_load_lanes((const real *)p + at, lanes);
+}
+RT_INLINE void v_store_number(void *p, bool half, int64_t at, vec x, int lanes)
+{
+#ifdef RT_BF16
+    if (half) {
+        v_store_bf16_lanes((bf16 *)p + at, x, lanes);
+        return;
+    }
+#endif
+    (void)half;
+    v_store_lanes((real *)p + at, x, lanes);
+}
+
 #endif

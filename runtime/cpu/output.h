@@ -30,5 +30,20 @@ RT_INLINE bool rt_finite(const real *x, int64_t count)
         s += x[i] - x[i];
     return s == 0;
 }
+#ifdef RT_BF16
+RT_INLINE bool rt_finite_bf16(const bf16 *x, int64_t count)
+{
+    real s = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        s += bf16_wide(x[i]) - bf16_wide(x[i]);
+    return s == 0;
+}
+#define rt_finite(x, count)                                                                        \
+    _Generic((x), bf16 *                                                                           \
+             : rt_finite_bf16, const bf16 *                                                        \
+             : rt_finite_bf16, default                                                             \
+             : rt_finite)(x, count)
+#endif
 
 #endif

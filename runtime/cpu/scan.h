@@ -54,5 +54,14 @@ RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
     for (int t = 0; t < s.steps; t++, y += (int64_t)s.n * s.size)
         scan_item(y, x, t, s);
 }
+#ifdef RT_BF16
+RT_INLINE void time_from_row_bf16(bf16 *restrict y, const bf16 *restrict x, Scan s)
+{
+    TEAM_FOR(n, s.n)
+        for (int t = 0; t < s.steps; t++)
+            memcpy(y + ((int64_t)t * s.n + n) * s.size, x + ((int64_t)n * s.steps + t) * s.size,
+                   sizeof *y * (size_t)s.size);
+}
+#endif
 
 #endif

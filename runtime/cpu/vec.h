@@ -3,6 +3,9 @@
  * The target's macros of the C compiler select the width: AVX-512 (16 floats), AVX2 + FMA (8), NEON
  * (4), else a plain real (1).  vec is a vector type of the C compiler, so + - * / and [] work on
  * it, for float and for double (-DRT_F64).
+ * In a bf16 program (-DRT_BF16), vec has 16 lanes on each processor, so that no sum over lanes
+ * depends on the processor.  Without AVX-512, the compiler divides a vec into what the processor
+ * has (RT_WIDE).
  * A panel, in which outputs are stored side by side, is two vectors wide: P = 2 V.
  * rt.h includes this file after the definition of `real`.
  */
@@ -32,6 +35,12 @@
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define RT_AVX512    1
 #define RT_VEC_BYTES 64
+#elif defined(RT_BF16)
+#define RT_WIDE      1
+#define RT_VEC_BYTES 64
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wpsabi" /* all functions with a vec are inlined */
+#endif
 #elif defined(__AVX2__) && defined(__FMA__)
 #define RT_AVX2      1
 #define RT_VEC_BYTES 32
@@ -41,9 +50,9 @@
 #define RT_SCALAR 1
 #endif
 
-#if defined(RT_AVX512) || defined(RT_AVX2)
+#if defined(RT_AVX512) || defined(__AVX2__)
 #include "cpu/x86.h"
-#elif !defined(RT_SCALAR)
+#elif !defined(RT_SCALAR) && !defined(RT_WIDE)
 #include <arm_neon.h>
 #endif
 
@@ -181,7 +190,7 @@ RT_INLINE unsigned v_nonzero(vec x)
     return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ));
 }
 
-#else /* NEON, through the compiler's vectors alone */
+#else /* NEON and RT_WIDE, through the compiler's vectors alone */
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
 {
     vec x = v_set(fill);
@@ -194,7 +203,26 @@ RT_INLINE void v_store_n(real *p, vec x, int k)
     for (int i = 0; i < k; i++)
         p[i] = x[i];
 }
-#ifdef RT_DOUBLE
+#if defined(RT_WIDE) && defined(__AVX2__) && defined(__FMA__)
+RT_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    union {
+        vec whole;
+        __m256 half[2];
+    } x = {a}, y = {b}, z = {c};
+    for (int i = 0; i < 2; i++)
+        z.half[i] = _mm256_fmadd_ps(x.half[i], y.half[i], z.half[i]);
+    return z.whole;
+}
+#elif defined(RT_WIDE)
+/* A processor without the instruction gets the same bits from fmaf. */
+RT_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    for (int i = 0; i < V; i++)
+        c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+}
+#elif defined(RT_DOUBLE)
 RT_INLINE vec v_fma(vec a, vec b, vec c)
 {
     return (vec)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);

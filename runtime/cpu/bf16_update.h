@@ -1,0 +1,100 @@
+/* bf16_update.h -- the gradient of a dense layer's weights from factors in bf16, and their update,
+ * in one sweep.
+ *
+ *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
+ *
+ * The sum of a shard has the order of bf16.h: blocks of 32 samples.  Units are those of
+ * dense_update.h.  A unit copies its inputs and outputs of a block of samples to contiguous memory,
+ * because the rows of a layer lie on pages of their own.  The reference of a shard's sum is
+ * bf16_dense_dw_plain.
+ */
+#ifndef CPU_BF16_UPDATE_H
+#define CPU_BF16_UPDATE_H
+#include "cpu/bf16_dense.h"
+#include "cpu/dense_update.h"
+
+enum { BF16_SAMPLES = 4 * BF16_BLOCK }; /* of a block of rows that is copied */
+
+/* Inputs from .. from + columns - 1 and outputs o .. o + outputs - 1 of a layer. */
+typedef struct Bf16Part {
+    int from, columns, o, outputs;
+} Bf16Part;
+
+/* to (rows, columns) = columns of x, which has `step` numbers a row. */
+RT_INLINE void bf16_copy_columns(bf16 *restrict to, const bf16 *restrict x, int rows, int64_t step,
+                                 int columns)
+{
+    for (int n = 0; n < rows; n++)
+        memcpy(to + n * columns, x + n * step, (size_t)columns * sizeof *to);
+}
+
+/* sum (panels, columns, P) = the samples of one shard. */
+RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
+                                 const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
+{
+    bf16 xs[BF16_SAMPLES * DENSE_UNIT_TILES * TILE_ROWS] __attribute__((aligned(64)));
+    bf16 dys[BF16_SAMPLES * DENSE_GROUP(d.k, d.o) * P] __attribute__((aligned(64)));
+    memset(sum, 0, (size_t)(DENSE_PANELS(t.outputs) * t.columns * P) * sizeof *sum);
+    for (int n = 0; n < samples; n += BF16_SAMPLES) {
+        const int rows = samples - n < BF16_SAMPLES ? samples - n : BF16_SAMPLES;
+        bf16_copy_columns(xs, x + (int64_t)n * d.k + t.from, rows, d.k, t.columns);
+        bf16_copy_columns(dys, dy + (int64_t)n * d.o + t.o, rows, d.o, t.outputs);
+        bf16_dense_dw(sum, xs, dys, (Dense){.n = rows, .k = t.columns, .o = t.outputs});
+    }
+}
+
+RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, Bf16Part t)
+{
+    enum { MOST = DENSE_UNIT_TILES * TILE_ROWS * P };
+    real stack[TREE_DEPTH][DENSE_GROUP(d.k, d.o) * MOST] __attribute__((aligned(64)));
+    const int64_t size = DENSE_PANELS(t.outputs) * t.columns * P;
+    int depth = 0;
+    for (int s = 0; s < q.r->shards; s++) {
+        bf16_update_shard(stack[depth++], (const bf16 *)(q.x + s * q.x_shard),
+                          (const bf16 *)(q.dy + s * q.dy_shard), q.samples, d, t);
+        for (int bits = s; bits & 1; bits >>= 1, depth--)
+            dense_unit_add(stack[depth - 2], stack[depth - 1], size);
+    }
+    for (; depth > 1; depth--)
+        dense_unit_add(stack[depth - 2], stack[depth - 1], size);
+    for (int p = 0; p < DENSE_PANELS(t.outputs); p++)
+        for (int k = 0; k < t.columns; k++) {
+            const real *sum = stack[0] + (p * t.columns + k) * P;
+            const vec c[2] = {v_load(sum), v_load(sum + V)};
+            dense_update_tile(q, u, c, ((int64_t)(t.o / P + p) * d.k + t.from + k) * P, 1, 2,
+                              t.outputs - p * P < P ? t.outputs - p * P : P);
+        }
+}
+
+/* Unit of DENSE_UNITS(k, o).  Parameters as of dense_dw_update, with x and dy in bf16. */
+RT_INLINE void bf16_dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
+                                    real *restrict s0, real *restrict s1, const char *restrict x,
+                                    const char *restrict dy, int samples, Factors f, Update u,
+                                    Dense d)
+{
+    const RtOpt o = update_options(r, f);
+    const DenseUpdate q = {.r = r,
+                           .o = &o,
+                           .grad = grad,
+                           .w = w,
+                           .s0 = s0,
+                           .s1 = s1,
+                           .x = x,
+                           .dy = dy,
+                           .samples = samples,
+                           .x_shard = r->shard_bytes,
+                           .dy_shard = r->shard_bytes};
+    const int group = DENSE_GROUP(d.k, d.o), first = unit % DENSE_GROUPS(d.k, d.o) * group * P,
+              tile = unit / DENSE_GROUPS(d.k, d.o) * DENSE_UNIT_TILES,
+              last = tile + DENSE_UNIT_TILES < DENSE_TILES(d.k) ? tile + DENSE_UNIT_TILES
+                                                                : DENSE_TILES(d.k);
+    const TileSplit split = tile_split(d.k, TILE_ROWS);
+    const int from = tile_first(split, tile), left = d.o - first;
+    bf16_update_part(q, u, d,
+                     (Bf16Part){.from = from,
+                                .columns = tile_first(split, last) - from,
+                                .o = first,
+                                .outputs = left < group * P ? left : group * P});
+}
+
+#endif
