@@ -17,7 +17,8 @@ static bool compile(Arena *a, Command *c, Diag *d)
         return false;
     if (c->kind == COMMAND_CHECK)
         return (!f.train || pass_check(f.train, d)) && printf("%s: ok\n", c->file) > 0;
-    if (!tool_begin(c, &f, d) || !tool_plan(&f, &c->options, d) || !tool_targets(c, &f, d))
+    if (!tool_take_recipe(c, &f, d) || !tool_begin(c, &f, d) || !tool_plan(&f, &c->options, d) ||
+        !tool_targets(c, &f, d))
         return false;
     switch (c->kind) {
     case COMMAND_SHOW:

@@ -63,7 +63,8 @@ Statement loop_statement(Writer *w, const Node *n)
         text_printf(&b, "    %s(%lld, STORE(y%s, %s));\n", t.n == 1 ? "TEAM_MAP" : "RT_MAP",
                     (long long)t.count[t.n - 1], nest_offset(w, &t, t.out, t.n - 1), value);
     else
-        text_printf(&b, "        y[%s] = %s;\n", nest_index(w, "", &t, t.out), value);
+        text_printf(&b, n->half ? "        y[%s] = bf16_narrow(%s);\n" : "        y[%s] = %s;\n",
+                    nest_index(w, "", &t, t.out), value);
     const Signature sign = signature_of(w, &t, n);
     const Statement s = {kernel_define(w, n->op->name, sign.params.s, b.s), sign.values.s, parts,
                          NULL, 0};
@@ -132,16 +133,18 @@ static void write_first(Writer *w, Text *b, const Node *n, const Nest *t, int sh
 static void write_join(Writer *w, Text *b, const Nest *t, bool max, int shared, bool vector)
 {
     const int64_t *in = t->leaf[0].stride;
+    const bool half = t->leaf[0].node->half;
     const int loops = vector ? t->n - 1 : t->n;
     const char *to = nest_offset(w, t, t->out, loops), *from = nest_offset(w, t, in, loops);
 
     open_loops(b, t, loops, shared);
     if (!vector) {
         to = nest_index(w, "", t, t->out), from = nest_index(w, "", t, in);
+        from = arena_printf(w->arena, half ? "bf16_wide(a[%s])" : "a[%s]", from);
         if (max)
-            text_printf(b, "        y[%s] = s_max(a[%s], y[%s]);\n", to, from, to);
+            text_printf(b, "        y[%s] = s_max(%s, y[%s]);\n", to, from, to);
         else
-            text_printf(b, "        y[%s] += a[%s];\n", to, from);
+            text_printf(b, "        y[%s] += %s;\n", to, from);
     } else {
         const char *value = max ? arena_printf(w->arena, "v_max(LOAD(a%s), LOAD(y%s))", from, to)
                                 : arena_printf(w->arena, "LOAD(y%s) + LOAD(a%s)", to, from);
@@ -163,7 +166,7 @@ Statement loop_sum(Writer *w, const Node *n)
     const bool channels = rows && !max && !n->shape.batched && !plain;
     const int shared = plain ? -1 : shared_loop(&t);
     if (channels) {
-        text_printf(&b, "    channel_sum(y, a, %lld, %lld);\n",
+        text_printf(&b, "    channel_sum%s(y, a, %lld, %lld);\n", n->in[0]->half ? "_bf16" : "",
                     (long long)(t.n == 2 ? t.count[0] : 1), (long long)t.count[t.n - 1]);
     } else {
         write_first(w, &b, n, &t, shared, ones && !plain);

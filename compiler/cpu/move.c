@@ -24,14 +24,20 @@ static void write_loops(Writer *w, Text *b, const Nest *t, const char *to, const
         text_printf(b, "        *(%s%s) = *(%s%s);\n", to, out, from, in);
 }
 
-/* Fills `count` numbers of y from offset `at`, "" or " + i * 800", with the number of m. */
-static void write_fill(Text *b, const Move *m, const char *at, int64_t count, const char *indent)
+/* Fills `count` numbers of y, the result of n, from offset `at`, "" or " + i * 800", with the number
+ * of m. */
+static void write_fill(Text *b, const Node *n, const Move *m, const char *at, int64_t count,
+                       const char *indent)
 {
     if (m->fill == 0)
-        text_printf(b, "%smemset(y%s, 0, sizeof(real) * %lld);\n", indent, at, (long long)count);
+        text_printf(b, "%smemset(y%s, 0, sizeof(%s) * %lld);\n", indent, at, pointer_type(n),
+                    (long long)count);
     else
-        text_printf(b, "%sfor (int q = 0; q < %lld; q++)\n%s    (y%s)[q] = (real)%.17g;\n", indent,
-                    (long long)count, indent, at, m->fill);
+        text_printf(b,
+                    n->half ? "%sfor (int q = 0; q < %lld; q++)\n"
+                              "%s    (y%s)[q] = bf16_narrow((real)%.17g);\n"
+                            : "%sfor (int q = 0; q < %lld; q++)\n%s    (y%s)[q] = (real)%.17g;\n",
+                    indent, (long long)count, indent, at, m->fill);
 }
 
 /* Whether the trips of the outermost loop over x write to consecutive parts of y, of t->out[0]
@@ -55,9 +61,9 @@ static bool write_input(Writer *w, Text *b, const Node *n, int i, bool parts)
     parts = parts || (m.filled && fills_parts(w, n, &t));
     if (m.filled && parts) {
         text_printf(b, "    TEAM_FOR(i, %lld)\n", (long long)t.count[0]);
-        write_fill(b, &m, nest_offset(w, &t, t.out, 1), t.out[0], "        ");
+        write_fill(b, n, &m, nest_offset(w, &t, t.out, 1), t.out[0], "        ");
     } else if (m.filled) {
-        write_fill(b, &m, "", shape_count(&n->shape) * w->g->step->chunk, "    ");
+        write_fill(b, n, &m, "", shape_count(&n->shape) * w->g->step->chunk, "    ");
     }
     write_loops(w, b, &t,
                 m.scatter ? arena_printf(w->arena, "y%s", nest_start(w, n, m.start)) : "y",

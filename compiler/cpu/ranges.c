@@ -184,7 +184,9 @@ static void table_call(Writer *w, const Sum *s)
 static void dense_call(Writer *w, const Sum *s)
 {
     Arena *a = w->arena;
-    const char *kernel = s->stored ? "dense_dw_update_input" : "dense_dw_update";
+    const char *kernel = s->stored                ? "dense_dw_update_input"
+                         : op_reads_half(s->root) ? "bf16_dense_dw_update"
+                                                  : "dense_dw_update";
     const char *rows = dense_rows(s->root) == 1
                            ? "SHARD"
                            : arena_printf(a, "SHARD * %lld", (long long)dense_rows(s->root));

@@ -248,7 +248,8 @@ const char *isa_name(const char *cpu)
 
 static void machine_fields(const EmitInput *in, Text *t)
 {
-    text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, ", in->cpu, isa_name(in->cpu));
+    text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, %s", in->cpu, isa_name(in->cpu),
+                in->options->half ? ".products = \"bf16\", " : "");
 }
 
 /* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the
@@ -276,6 +277,7 @@ static void memory_fields(const Graph *g, Text *t)
 }
 
 const EmitTarget cpu_target = {.suffix = "c",
+                               .widen = "bf16_wide",
                                .whole = write_whole,
                                .phases = list_phases,
                                .title = price_title,

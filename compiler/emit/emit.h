@@ -92,6 +92,8 @@ struct Writer;
  * the properties of targets, and passes/pipeline.c has their passes. */
 typedef struct EmitTarget {
     const char *suffix; /* of the file of a program: "c", "cu" */
+    /* the function that makes a real of a number of two bytes; NULL: a cast does */
+    const char *widen;
     /* Whether the program can be written; reports each obstacle at its line.  NULL: always */
     bool (*able)(const EmitInput *in, Diag *d);
     EmitUnit (*whole)(const EmitInput *in, Arena *a); /* the whole program in one file */

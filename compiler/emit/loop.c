@@ -30,6 +30,15 @@ static void collect_leaves(const Node *root, const Node *n, Nest *t)
     }
 }
 
+/* A real: the number `at` of memory, which has the type of n. */
+static const char *number_text(Writer *w, const Node *n, const char *at)
+{
+    const char *widen = w->target->widen;
+    return !n->half ? at
+           : widen  ? arena_printf(w->arena, "%s(%s)", widen, at)
+                    : arena_printf(w->arena, "(real)%s", at);
+}
+
 /* The value of a constant or of a leaf of the tree. */
 static const char *leaf_text(Writer *w, const Nest *t, const Node *x, bool vector)
 {
@@ -42,10 +51,14 @@ static const char *leaf_text(Writer *w, const Nest *t, const Node *x, bool vecto
             continue;
         const int64_t inner = l->stride[t->n - 1];
         if (!vector)
-            return arena_printf(w->arena, l->node->half ? "(real)%c[%s]" : "%c[%s]", l->letter,
-                                nest_index(w, "", t, l->stride));
+            return number_text(w, x,
+                               arena_printf(w->arena, "%c[%s]", l->letter,
+                                            nest_index(w, "", t, l->stride)));
         const char *base = nest_offset(w, t, l->stride, t->n - 1);
-        return arena_printf(w->arena, inner ? "LOAD(%c%s)" : "v_set(*(%c%s))", l->letter, base);
+        if (inner)
+            return arena_printf(w->arena, "LOAD(%c%s)", l->letter, base);
+        return arena_printf(w->arena, "v_set(%s)",
+                            number_text(w, x, arena_printf(w->arena, "*(%c%s)", l->letter, base)));
     }
     return "?";
 }

@@ -117,7 +117,7 @@ const char *name_of(Writer *w, const Node *n)
         stem =
             arena_printf(w->arena, n->in[0]->op->product == PRODUCT_DENSE ? "%s_open" : "%s_index",
                          n->in[0]->name ? n->in[0]->name : "pool");
-    else if (node_is(n, "conv2d_pack"))
+    else if (node_is(n, "conv2d_pack") || node_is(n, "dense_pack"))
         stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
                             node_int(n, "dx") ? "packed_dx" : "packed");
     else if (node_is(n, "dense_transpose"))

@@ -8,7 +8,7 @@
 /* ---- keys */
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
-static const char *const dtype_words[] = {"f32", "f64", NULL};
+static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
 static const char *const metric_words[] =
     {"test_accuracy",    "test_loss", "train_accuracy", "train_loss", "test_perplexity",
      "train_perplexity", NULL};
@@ -335,8 +335,8 @@ const TrainKey train_key_table[] = {
               "program's --seed replaces it for a run."},
     {.name = "dtype", .read = read_dtype, .field = WORDS(dtype, dtype_words), .bound = true,
      .fallback = "`f32`",
-     .about = "The number type of the computation. --dtype of tenon build has further types for "
-              "GPUs."},
+     .about = "The number type of the computation. bf16: factors of products and values between "
+              "products have two bytes. --dtype of tenon build has further types for GPUs."},
     {.name = "expect", .read = read_expect, .field = WORDS(expect, metric_words),
      .fallback = "no expectation",
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "

@@ -14,6 +14,7 @@ static const Target cpu = {.kind = TARGET_CPU,
                            .kernels = "",
                            .products = "",
                            .fuses = true,
+                           .fuses_all = true,
                            .skips_zeros = true,
                            .generates = true,
                            .message = 2 * 4 * 10e-6,
@@ -42,6 +43,11 @@ static Target on_processor(const Options *o)
     }
     if (o->plain)
         t.remakes = false;
+    if (o->half) {
+        t.kind = TARGET_HALF;
+        t.fuses_all = t.skips_zeros = t.by_step = false;
+        t.few_half = true;
+    }
     return t;
 }
 
@@ -55,6 +61,11 @@ static Target on_gpu(const Options *o)
     t.textbook = o->plain;
     t.scales_loss = t.reads_few_channels = o->half == HALF_F16;
     return t;
+}
+
+const char *target_core(const Options *o)
+{
+    return o->half && !o->cuda ? "x86-64-v4" : o->cpu;
 }
 
 Target target_of(const Options *o)

@@ -7,11 +7,12 @@
 #include "ir/options.h"
 
 typedef enum {
-    TARGET_CPU = 1,    /* a processor, by Tenon's own kernels */
-    TARGET_BLAS = 2,   /* a processor, products by a BLAS library */
-    TARGET_GPU = 4,    /* a GPU, by Tenon's own kernels */
-    TARGET_CUDNN = 8,  /* a GPU, products by NVIDIA's libraries in f32 */
-    TARGET_TENSOR = 16 /* a GPU, products by NVIDIA's libraries in tf32, bf16 or f16 */
+    TARGET_CPU = 1,     /* a processor, by Tenon's own kernels */
+    TARGET_BLAS = 2,    /* a processor, products by a BLAS library */
+    TARGET_GPU = 4,     /* a GPU, by Tenon's own kernels */
+    TARGET_CUDNN = 8,   /* a GPU, products by NVIDIA's libraries in f32 */
+    TARGET_TENSOR = 16, /* a GPU, products by NVIDIA's libraries in tf32, bf16 or f16 */
+    TARGET_HALF = 32    /* a processor, by Tenon's own kernels, products in bf16 */
 } TargetKind;
 
 typedef struct Target {
@@ -32,6 +33,11 @@ typedef struct Target {
     /* Versions of kernels: what the names of the target's kernels end with, such as "_plain".
      * products: those of dense, conv2d and matmul; kernels: all others. */
     const char *kernels, *products;
+    /* kernels of products apply each epilogue of Op.takes, not only bias, act and mask */
+    bool fuses_all;
+    /* only the kernels of Op.half_cpu read and write two-byte numbers; others read and write f32,
+     * and pass narrow adds converts.  Products pack their weights in two bytes (pass layout). */
+    bool few_half;
     bool fuses; /* kernels take arguments for what pass fuse merges: bias, act, mask, residual */
     bool skips_zeros; /* a dense layer has a kernel that skips zeros of its input: dense_sparse */
     bool generates;   /* programs process one token at a time, too (passes/token.c) */
@@ -45,5 +51,8 @@ typedef struct Target {
 } Target;
 
 Target target_of(const Options *o);
+/* The processor whose prices and vectors decide: --cpu, but one fixed processor for bf16 programs,
+ * whose bits are the same on each processor. */
+const char *target_core(const Options *o);
 
 #endif

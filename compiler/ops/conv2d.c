@@ -178,7 +178,10 @@ static void conv2d_kernel(const Node *n, Call *c)
     const bool pooled = node_attr(n, "pool") != NULL, winograd = node_attr(n, "winograd") != NULL;
     const char *direct = pooled ? "conv2d_pool" : "conv2d";
     const char *fewer = pooled ? "conv2d_winograd_pool" : "conv2d_winograd";
-    call_product(c, winograd ? fewer : direct);
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, "bf16_conv2d");
+    else
+        call_product(c, winograd ? fewer : direct);
     c->parts = true;
     call_out(c, n);
     if (pooled)
@@ -190,12 +193,16 @@ static void conv2d_kernel(const Node *n, Call *c)
         elementwise_call_act(n, c);
     }
     literal_winograd(n, c);
-    c->variants = conv_variants(c->arena, n);
+    if (!op_reads_half(n))
+        c->variants = conv_variants(c->arena, n);
 }
 
 static void conv2d_kernel_dx(const Node *n, Call *c)
 {
-    call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dx" : "conv2d_dx");
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, "bf16_conv2d_dx");
+    else
+        call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dx" : "conv2d_dx");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
@@ -203,18 +210,23 @@ static void conv2d_kernel_dx(const Node *n, Call *c)
     if (c->target.fuses)
         elementwise_call_mask(n, 2, c);
     literal_winograd(n, c);
-    c->variants = conv_variants_dx(c->arena, n);
+    if (!op_reads_half(n))
+        c->variants = conv_variants_dx(c->arena, n);
 }
 
 static void conv2d_kernel_dw(const Node *n, Call *c)
 {
-    call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dw" : "conv2d_dw");
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, "bf16_conv2d_dw");
+    else
+        call_product(c, node_attr(n, "winograd") ? "conv2d_winograd_dw" : "conv2d_dw");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     literal_winograd(n, c);
-    c->variants = conv_variants_dw(c->arena, n);
+    if (!op_reads_half(n))
+        c->variants = conv_variants_dw(c->arena, n);
 }
 
 static void conv2d_kernel_pool_dx(const Node *n, Call *c)
@@ -242,7 +254,9 @@ static void conv2d_kernel_pool_dw(const Node *n, Call *c)
 static void conv2d_kernel_pack(const Node *n, Call *c)
 {
     const bool dx = node_int(n, "dx") != 0;
-    if (node_attr(n, "winograd"))
+    if (n->half)
+        call_fn(c, dx ? "bf16_conv_pack_back" : "bf16_conv_pack");
+    else if (node_attr(n, "winograd"))
         call_fn(c, dx ? "wino_pack_dx" : "wino_pack");
     else if (dx)
         call_fn(c, node_attr(n, "pool") ? "conv2d_pack_dx" : "conv2d_pack_back");

@@ -5,6 +5,7 @@
  * Winograd's algorithm, conv_pool_price.c has those of gradients with a fused pooling.
  */
 #include "ops/conv_price.h"
+#include "ops/dense_price.h"
 #include "ops/wino_price.h"
 #include "runtime/constants.h"
 #include <math.h>
@@ -291,6 +292,18 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
     price_stream(p, m, p->values, p->values);
 }
 
+/* As BF16_CONV_PACKED and BF16_CONV_PACKED_BACK in runtime/cpu/bf16_pack.h. */
+int64_t conv_half_count(const Node *n, bool dx)
+{
+    const ConvSizes c = conv_sizes(n);
+    const bool whole = c.groups == 1 && c.v.dilation[1] == 1;
+    if (dx)
+        return c.groups * c.r * c.s * dense_half_count(c.outputs, c.inputs);
+    return c.groups * c.r *
+           (whole ? dense_half_count(c.s * c.c, c.outputs)
+                  : c.s * dense_half_count(c.inputs, c.outputs));
+}
+
 /* ---- gradient of filters with the update: runtime/cpu/conv_dw_update.h */
 
 enum { BLOCK_SHARDS = 8, BLOCK_FILTER_BYTES = 1 << 20 };
@@ -300,8 +313,8 @@ bool conv_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t real
 {
     const ConvSizes c = conv_sizes(n);
 
-    return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= BLOCK_SHARDS &&
-           c.o * c.r * c.s * c.c * real >= BLOCK_FILTER_BYTES &&
+    return !op_reads_half(n) && !c.pool && c.groups == 1 && !conv_attr(n, "winograd") &&
+           shards <= BLOCK_SHARDS && c.o * c.r * c.s * c.c * real >= BLOCK_FILTER_BYTES &&
            samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
 }
 
@@ -333,7 +346,8 @@ void conv_price_pack(const Node *n, const Market *m, Price *p)
     const ConvSizes c = conv_sizes(n);
     const bool dx = conv_attr(n, "dx") != 0;
     const int64_t tile = conv_attr(n, "winograd");
-    const double count = (double)conv_packed_count(n, dx, tile, m->lanes);
+    const double count =
+        (double)(n->half ? conv_half_count(n, dx) : conv_packed_count(n, dx, tile, m->lanes));
 
     p->weights = m->real * ((double)(c.o * c.r * c.s * c.inputs) + count);
     if (dx && !tile)

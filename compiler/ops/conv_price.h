@@ -22,6 +22,7 @@ void conv_price_pack(const Node *n, const Market *m, Price *p);
 
 /* Reals of the packed filters that n reads, by the formulas of runtime/cpu/conv.h and winograd.h:
  * CONV_PACK_COUNT, CONV_PACK_DX_COUNT, WINO_COUNT, WINO_DX_COUNT.  m = 0: direct. */
+int64_t conv_half_count(const Node *n, bool dx); /* the same for bf16_conv2d and bf16_conv2d_dx */
 int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector);
 
 #endif

@@ -13,6 +13,7 @@ static void convert_kernel(const Node *n, Call *c)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1),
                   lanes = node_lanes(n);
+    c->parts = true;
     call_fn(c, lanes ? "convert_padded" : "convert");
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -135,7 +135,9 @@ static void dense_kernel(const Node *n, Call *c)
         kernel_wide(n, c, "dense_wide");
         return;
     }
-    if (c->target.skips_zeros && dense_seeks_zeros(n))
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, n->half ? "bf16_dense" : "bf16_dense_f32");
+    else if (c->target.skips_zeros && dense_seeks_zeros(n))
         call_fn(c, "dense_sparse");
     else
         call_product(c, "dense");
@@ -165,7 +167,9 @@ static void dense_kernel_dx(const Node *n, Call *c)
         kernel_wide(n, c, "dense_wide_dx");
         return;
     }
-    if (node_is(n->in[0], "dense_transpose"))
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, "bf16_dense_dx");
+    else if (node_is(n->in[0], "dense_transpose"))
         call_fn(c, "dense_dx_transposed");
     else
         call_product(c, "dense_dx");
@@ -180,7 +184,10 @@ static void dense_kernel_dx(const Node *n, Call *c)
 
 static void dense_kernel_dw(const Node *n, Call *c)
 {
-    call_product(c, "dense_dw");
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, "bf16_dense_dw");
+    else
+        call_product(c, "dense_dw");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
@@ -197,6 +204,14 @@ static bool dense_shape_transpose(Node *n, Diag *d)
 static void dense_kernel_transpose(const Node *n, Call *c)
 {
     call_fn(c, "dense_transpose");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    literal(n, c, false);
+}
+
+static void dense_kernel_pack(const Node *n, Call *c)
+{
+    call_fn(c, node_int(n, "dx") ? "bf16_dense_pack_back" : "bf16_dense_pack");
     call_out(c, n);
     call_in(c, n->in[0]);
     literal(n, c, false);
@@ -266,4 +281,11 @@ const Op op_dense[] = {
      .shape = dense_shape_transpose,
      .price = dense_price_transpose,
      .kernel = dense_kernel_transpose},
+    {.name = "dense_pack",
+     .brief = "weights of dense in two bytes, in the order of the kernels for processors",
+     .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"}},
+     .flags = OP_HIDDEN | OP_PACK,
+     .shape = dense_shape_transpose,
+     .price = dense_price_transpose,
+     .kernel = dense_kernel_pack},
     {0}};

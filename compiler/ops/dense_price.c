@@ -18,6 +18,12 @@ int64_t dense_rows(const Node *n)
     return node_attr(n, "rows") ? node_int(n, "rows") : 1;
 }
 
+int64_t dense_half_count(int64_t factors, int64_t outputs)
+{
+    enum { BLOCK = 32, LANES = 16 };
+    return price_ceil(factors, BLOCK) * BLOCK * price_ceil(outputs, LANES) * LANES;
+}
+
 /* runtime/cpu/dense_sparse.h is not faster with fewer outputs */
 enum { SPARSE_OUTPUTS = 64 };
 

@@ -11,6 +11,10 @@ int64_t dense_rows(const Node *n);
  * of mlp_wide took the same time with both kernels. */
 bool dense_seeks_zeros(const Node *n);
 
+/* Numbers of packed weights in two bytes, for `outputs` sums of `factors` products: BF16_PACKED in
+ * runtime/cpu/bf16_pack.h. */
+int64_t dense_half_count(int64_t factors, int64_t outputs);
+
 void dense_price(const Node *n, const Market *m, Price *p);
 void dense_price_dx(const Node *n, const Market *m, Price *p);
 void dense_price_transpose(const Node *n, const Market *m, Price *p);

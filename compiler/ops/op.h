@@ -180,6 +180,9 @@ struct Op {
      * from elementwise.def */
     unsigned epilogue;
     HalfUse half;
+    /* what its kernel for processors can do (Target.few_half); Op.half alone decides which values
+     * are rounded.  OP_MAP, views and moves need no entry. */
+    HalfUse half_cpu;
     unsigned strided;
     Outputs outputs;
     /* the op that computes the value of one token from the input at its position and from stored
@@ -227,6 +230,11 @@ const char *op_written(Arena *a, const Node *n);
 bool op_computes(const Node *n, ProductKind product, Role role);
 /* Index of the input with the weights of a product; -1: n reads no weights. */
 int op_weights(const Node *n);
+/* Whether the kernels for processors can compute the product n from two-byte factors.  The model
+ * alone decides it, and never the processor. */
+bool op_half_fits(const Node *n);
+/* Whether the product n reads its factors in two bytes (pass narrow). */
+bool op_reads_half(const Node *n);
 int op_count(void);
 const Op *op_at(int i); /* in table order, for the manual and "did you mean" */
 

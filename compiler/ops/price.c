@@ -28,7 +28,7 @@ int64_t price_ceil(int64_t n, int64_t unit)
 Market market_of(const Graph *g, const Options *o, int64_t chunk)
 {
     const int real = dtype_bytes(g->recipe.dtype);
-    const Core *c = core_of(o->cpu);
+    const Core *c = core_of(target_core(o));
     return (Market){.core = c,
                     .n = chunk,
                     .real = real,

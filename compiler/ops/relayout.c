@@ -19,7 +19,7 @@ static void relayout_kernel(const Node *n, Call *c)
 {
     const Shape *x = &n->in[0]->shape;
     if (n->layout == LAYOUT_TIME) {
-        call_fn(c, "time_from_row");
+        call_fn(c, n->half ? "time_from_row_bf16" : "time_from_row");
         c->parts = true;
         call_out(c, n);
         call_in(c, n->in[0]);
@@ -30,6 +30,8 @@ static void relayout_kernel(const Node *n, Call *c)
     const int64_t *flat = row ? n->in[0]->flat : n->flat;
     const int64_t *chw = x->rank == 3 ? x->dim : flat;
     call_fn(c, row ? "chw_from_hwc" : "hwc_from_chw");
+    if (c->target.few_half && n->half)
+        call_fn(c, row ? "chw_from_hwc_bf16" : "hwc_from_chw_bf16");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -35,6 +35,7 @@ const Op op_sum_to[] = {{.name = "sum_to",
                                   "\"first\": the result keeps the leading dimensions"}},
                          .flags = OP_HIDDEN | OP_SUM | OP_REDUCE,
                          .half = HALF_USE_IN,
+                         .half_cpu = HALF_USE_IN,
                          .shape = sum_to_shape,
                          .gradient = sum_to_gradient},
                         {0}};

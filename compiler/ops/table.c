@@ -41,6 +41,23 @@ bool op_computes(const Node *n, ProductKind product, Role role)
     return n->op->product == product && n->op->role == role;
 }
 
+/* A tile adds 32 products of neighbouring channels.  With fewer channels than FEWEST, most of them
+ * would be zeros. */
+enum { FEWEST = 8 };
+
+bool op_half_fits(const Node *n)
+{
+    if (n->op->product != PRODUCT_CONV)
+        return n->op->product == PRODUCT_DENSE;
+    const int64_t groups = node_int(n, "groups"), in = node_attr(n, "x_shape")->list[0];
+    return in / groups >= FEWEST && node_int(n, "filters") / groups >= FEWEST;
+}
+
+bool op_reads_half(const Node *n)
+{
+    return n->op->product != PRODUCT_NONE && n->in[n->op->role == ROLE_DX]->half != HALF_NONE;
+}
+
 int op_weights(const Node *n)
 {
     static const int input[] = {[ROLE_Y] = 1, [ROLE_DX] = 0, [ROLE_DW] = -1};

@@ -15,6 +15,7 @@
  * pattern reads it.
  */
 #include "ir/readers.h"
+#include "ir/target.h"
 #include "ops/elementwise.h"
 #include "ops/op.h"
 #include "ops/window.h"
@@ -27,7 +28,15 @@
 typedef struct Fuse {
     Graph *graph;
     Readers *readers;
+    bool all; /* Target.fuses_all */
 } Fuse;
+
+/* The epilogues that the kernel of n can apply. */
+static unsigned takes(const Fuse *f, const Node *n)
+{
+    const unsigned some = EPILOGUE_BIAS | EPILOGUE_ACT | EPILOGUE_MASK;
+    return f->all || !op_half_fits(n) ? n->op->takes : n->op->takes & some;
+}
 
 static int users(const Fuse *f, const Node *n, Node **list, int most)
 {
@@ -116,7 +125,7 @@ static bool absorb_bias(Fuse *f, Node *b)
 {
     Node *c = b->in[0];
 
-    if (!(c->op->takes & EPILOGUE_BIAS) || c->nin != 2 || only_user(f, c) != b)
+    if (!(takes(f, c) & EPILOGUE_BIAS) || c->nin != 2 || only_user(f, c) != b)
         return false;
     Node *in[3] = {c->in[0], c->in[1], b->in[1]};
     join_reader(f->graph, f->readers, c, b, in, 3);
@@ -139,7 +148,7 @@ static bool absorb_pool(Fuse *f, Node *p)
 {
     Node *c = p->in[0], *u[4], *r[8], *unpool = NULL;
 
-    if (!(c->op->takes & EPILOGUE_POOL) || !pool_is_2x2(p) || node_attr(c, "act") ||
+    if (!(takes(f, c) & EPILOGUE_POOL) || !pool_is_2x2(p) || node_attr(c, "act") ||
         node_int(c, "groups") != 1 || graph_keeps(f->graph, c))
         return false;
     const int n = users(f, c, u, 4);
@@ -188,7 +197,7 @@ static bool absorb_act(Fuse *f, Node *a)
 {
     Node *c = a->nin == 1 ? a->in[0] : NULL, *u[4];
 
-    if (!c || !(c->op->takes & EPILOGUE_ACT) || node_attr(c, "act") || !elementwise_act(a->op) ||
+    if (!c || !(takes(f, c) & EPILOGUE_ACT) || node_attr(c, "act") || !elementwise_act(a->op) ||
         graph_keeps(f->graph, c))
         return false;
     const int n = users(f, c, u, 4);
@@ -214,7 +223,7 @@ static bool absorb_residual(Fuse *f, Node *a)
 {
     for (int i = 0; i < 2; i++) {
         Node *b = a->in[i], *r = a->in[1 - i];
-        if (!(b->op->takes & EPILOGUE_RESIDUAL) || b->nin != 4 || node_attr(b, "act") ||
+        if (!(takes(f, b) & EPILOGUE_RESIDUAL) || b->nin != 4 || node_attr(b, "act") ||
             only_user(f, b) != a || r == b || b->shape.rank != 3 || !r->shape.batched ||
             !shape_same(&r->shape, &b->shape) || r->op->leaf == LEAF_CONST)
             continue;
@@ -247,7 +256,7 @@ static bool absorb_mask(Fuse *f, Node *m)
 
     if (d->op->flags & OP_VIEW && only_user(f, d) == m)
         view = d, d = d->in[0];
-    if (!(d->op->takes & EPILOGUE_MASK) || node_attr(d, "mask") ||
+    if (!(takes(f, d) & EPILOGUE_MASK) || node_attr(d, "mask") ||
         only_user(f, d) != (view ? view : m) || !(y = same_bytes(f, y, &d->shape)))
         return false;
     Node *in[4];
@@ -273,7 +282,8 @@ static bool fuse_one(Fuse *f, Node *n)
     if (n->op->epilogue == EPILOGUE_BIAS)
         return absorb_bias(f, n);
     if (n->op->epilogue == EPILOGUE_NORM)
-        return join_norm(f->graph, f->readers, n->in[0], n) != NULL;
+        return takes(f, n->in[0]) & EPILOGUE_NORM &&
+               join_norm(f->graph, f->readers, n->in[0], n) != NULL;
     if (node_is(n, "add") && n->shape.batched)
         return absorb_residual(f, n);
     if (n->op->flags & OP_ELEMENTWISE && n->nin == 1 && elementwise_act(n->op))
@@ -302,9 +312,9 @@ static void join_all(Fuse *f, bool pools_only)
 
 void pass_fuse(Graph *g, const Options *o, Diag *d)
 {
-    Fuse f = {g, readers_new(g)};
+    Fuse f = {g, readers_new(g), target_of(o).fuses_all};
 
-    (void)o, (void)d;
+    (void)d;
     /* poolings first: an activation after a pooling can be merged only after the pooling */
     join_all(&f, true);
     join_all(&f, false);

@@ -168,7 +168,7 @@ static bool of_vectors(const Graph *g, const Node *w)
 /* The weight of a dense layer has the input order of its first reader.  In evaluation, it keeps the
  * order of training, also where the input of the reader differs: dropout needs ROW, and evaluation
  * has no dropout.  The mark of the weight is 1 for ROW and 2 for LAST; flat has the dimensions. */
-static void dense_forward(Graph *g, Node *n, const Options *o)
+static void dense_order(Graph *g, Node *n, const Options *o)
 {
     Node *w = weights(n->in[1]);
     int64_t chw[3];
@@ -193,6 +193,31 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
                 g->node[i]->span.line == n->span.line && g->node[i]->span.col == n->span.col)
                 g->node[i]->in[0] = n->in[0];
     }
+}
+
+/* The copy of the dense weights w in two bytes: for y, or (dx) for the gradient of the input. */
+static Node *half_packed(Graph *g, Node *w, bool dx, const Node *like)
+{
+    const Op *op = op_find("dense_pack");
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op == op && g->node[i]->in[0] == w && node_int(g->node[i], "dx") == dx)
+            return g->node[i];
+    const int64_t k = node_attr(like, "x_shape")->list[0], units = node_int(like, "units"),
+                  count = dx ? dense_half_count(units, k) : dense_half_count(k, units);
+    Node *p = graph_add(g, op, &w, 1, w->span);
+    node_copy_attrs(g, p, like);
+    node_set_int(g, p, "dx", dx);
+    node_set_int(g, p, "count", count);
+    p->shape = shape_make(false, NULL, &count, 1), p->dtype = DT_REAL;
+    p->half = like->in[dx]->half;
+    return p;
+}
+
+static void dense_forward(Graph *g, Node *n, const Options *o)
+{
+    dense_order(g, n, o);
+    if (target_of(o).few_half && op_reads_half(n))
+        n->in[1] = half_packed(g, weights(n->in[1]), false, n);
 }
 
 static int64_t round_up(int64_t n, int64_t unit)
@@ -242,7 +267,9 @@ static void dense_backward(Graph *g, Node *n, const Options *o)
         if (n->nin > 2 && is_last(n->in[2]) != (w->mark == 2))
             n->in[2] = reordered(g, n->in[2], w->mark == 2 ? LAYOUT_LAST : LAYOUT_ROW,
                                  w->mark == 2 ? w->flat : n->in[2]->flat);
-        if (target_of(o).packs && !node_attr(n, "wide") && turns(g, n))
+        if (target_of(o).few_half && op_reads_half(n))
+            n->in[0] = half_packed(g, w, true, n);
+        else if (target_of(o).packs && !node_attr(n, "wide") && turns(g, n))
             n->in[0] = transposed(g, n->in[0], n, o);
     } else {
         want(g, n, 1, LAYOUT_ROW);
@@ -255,21 +282,23 @@ static Node *packed(Graph *g, Node *w, bool dx, const Node *like, const Options 
 {
     const Attr *winograd = node_attr(like, "winograd");
     const int64_t m = winograd ? winograd->i : 0;
+    const Half half = op_reads_half(like) ? like->in[dx]->half : HALF_NONE;
     const Op *op = op_find("conv2d_pack");
 
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (n->op == op && n->in[0] == w && node_int(n, "dx") == dx &&
+        if (n->op == op && n->in[0] == w && node_int(n, "dx") == dx && n->half == half &&
             !node_attr(n, "pool") == !node_attr(like, "pool") &&
             (node_attr(n, "winograd") ? node_int(n, "winograd") : 0) == m)
             return g->node[i];
     }
     Node *p = graph_add(g, op, &w, 1, w->span);
-    const int64_t count = conv_packed_count(like, dx, m, o->vector);
+    const int64_t count =
+        half ? conv_half_count(like, dx) : conv_packed_count(like, dx, m, o->vector);
     node_copy_attrs(g, p, like);
     node_set_int(g, p, "dx", dx);
     node_set_int(g, p, "count", count);
-    p->shape = shape_make(false, NULL, &count, 1), p->dtype = DT_REAL;
+    p->shape = shape_make(false, NULL, &count, 1), p->dtype = DT_REAL, p->half = half;
     return p;
 }
 
@@ -340,13 +369,13 @@ static void elementwise(Graph *g, Node *n)
     }
 }
 
-/* On a GPU: whether n keeps the layout of its input. */
+/* Whether n keeps the layout of its input: a convert, and more operations on a GPU. */
 static bool stays(const Node *n, const Options *o)
 {
-    return !target_of(o).packs && n->op->flags & OP_KEEPS_LAYOUT;
+    return n->op->flags & OP_KEEPS_LAYOUT && (n->op->flags & OP_CAST || !target_of(o).packs);
 }
 
-static void stay(Graph *g, Node *n)
+static void stay(Graph *g, Node *n, const Options *o)
 {
     int64_t chw[3];
 
@@ -354,7 +383,8 @@ static void stay(Graph *g, Node *n)
         return;
     dims_of(n->in[0], chw);
     set_last(n, chw);
-    node_set_int(g, n, "last", 1);
+    if (!target_of(o).packs)
+        node_set_int(g, n, "last", 1);
 }
 
 /* Applies the rule for the kind of op of n. */
@@ -364,7 +394,7 @@ static void one(Graph *g, Node *n, const Options *o)
         if (is_image(&n->shape))
             set_last(n, n->shape.dim);
     } else if (stays(n, o)) {
-        stay(g, n);
+        stay(g, n, o);
     } else if (op_computes(n, PRODUCT_DENSE, ROLE_Y)) {
         dense_forward(g, n, o);
     } else if (n->op->product == PRODUCT_DENSE) {

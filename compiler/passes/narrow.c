@@ -13,9 +13,19 @@
  *
  * Losses, exponentials, logarithms, quotients, roots, statistics, tables and loops over time stay
  * f32, as in PyTorch's autocast (Op.half).  An op convert changes the type of a value.  In a loop
- * over time, the library rounds the factors of products itself (cuda/library.c).
+ * over time on a GPU, the library rounds the factors of products itself (cuda/library.c).
+ *
+ * On a processor (Target.few_half) the same values are stored in two bytes, with these differences:
+ *
+ *   a product stays f32 if its channels are too few (op_half_fits); so do matmul, and all products
+ *       in loops over time
+ *   a product reads its weights from a packed copy in two bytes (pass layout), and a bias in f32
+ *   a kernel that reads or writes only f32 gets converts around it, one for the readers of the
+ *       forward pass and one for those of the backward pass; so the f32 copy of a value never waits
+ *       for the backward pass
  */
 #include "ir/readers.h"
+#include "ir/target.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include <string.h>
@@ -24,7 +34,10 @@ typedef struct Narrow {
     Graph *g;
     Readers *r;
     Half type;
-    Node **other; /* by id: the value in the other type, if a node needs it */
+    bool few_half; /* Target.few_half */
+    /* by id: the value in the other type, if a node needs it; few_half: for the forward pass, and
+     * for the backward pass */
+    Node **other[2];
 } Narrow;
 
 static bool is_convolution(const Node *n)
@@ -32,10 +45,12 @@ static bool is_convolution(const Node *n)
     return n->op->product == PRODUCT_CONV;
 }
 
-/* Whether n is a product outside of loops, which a library computes from two-byte operands. */
+/* Whether n is a product outside of loops that is computed from two-byte operands. */
 static bool is_product(const Narrow *a, const Node *n)
 {
     const ProductKind p = n->op->product;
+    if (a->few_half && !op_half_fits(n))
+        return false;
     const bool mine =
         p == PRODUCT_CONV ? !graph_keeps(a->g, n) : p == PRODUCT_DENSE || p == PRODUCT_MATMUL;
     if (n->loop || !mine)
@@ -118,21 +133,23 @@ static bool is_half(const Narrow *a, const Node *n)
     if (keeps_type(n))
         return some_half(n) && all_read(a, n);
     if (is_product(a, n))
-        return is_convolution(n) || all_read(a, n);
+        return is_convolution(n) || all_read(a, n) || (a->few_half && n->op->role == ROLE_DX);
     return n->op->half == HALF_USE_IN_OUT && all_read(a, n) &&
            (some_half(n) || product_reads(a, n));
 }
 
-/* The value of x in the other type. */
-static Node *converted(Narrow *a, Node *x)
+/* The value of x in the other type, for the reader n. */
+static Node *converted(Narrow *a, Node *x, const Node *n)
 {
-    if (!a->other[x->id]) {
-        Node *n = graph_add(a->g, op_find("convert"), &x, 1, x->span);
-        n->shape = x->shape, n->half = x->half ? HALF_NONE : a->type;
-        n->needs_grad = x->needs_grad, n->backward = x->backward, n->block = x->block;
-        a->other[x->id] = n;
+    Node **other = &a->other[a->few_half && n->backward][x->id];
+    if (!*other) {
+        Node *c = graph_add(a->g, op_find("convert"), &x, 1, x->span);
+        c->shape = x->shape, c->half = x->half ? HALF_NONE : a->type;
+        c->needs_grad = x->needs_grad, c->block = x->block;
+        c->backward = a->few_half ? n->backward : x->backward;
+        *other = c;
     }
-    return a->other[x->id];
+    return *other;
 }
 
 /* Whether n needs input i in the other type.  A product reads two-byte factors, and a bias in the
@@ -144,11 +161,31 @@ static bool wants_other(const Narrow *a, const Node *n, int i)
     if (x->dtype != DT_REAL || x->op->leaf == LEAF_CONST ||
         (op_computes(n, PRODUCT_DENSE, ROLE_DX) && i >= 2))
         return false;
+    if (a->few_half && is_product(a, n))
+        return i != op_weights(n) && (x->half != HALF_NONE) != (i < 2 || n->op->role == ROLE_DX);
     if (is_product(a, n))
         return (x->half != HALF_NONE) != (i < 2 || n->half != HALF_NONE);
     if (keeps_type(n))
         return x->half != n->half;
+    if (a->few_half && n->op->half_cpu == HALF_USE_NONE && !(n->op->flags & (OP_MAP | OP_SIDE)))
+        return x->half;
     return x->half && !reads_half(a, n);
+}
+
+/* Whether the kernel for processors that computes n can write two-byte numbers. */
+static bool writes_half(const Narrow *a, const Node *n)
+{
+    return keeps_type(n) || n->op->flags & OP_MAP || is_product(a, n) ||
+           n->op->half_cpu == HALF_USE_IN_OUT;
+}
+
+/* Lets n compute f32.  A convert rounds its value, and all readers of n read the convert. */
+static void round_apart(Narrow *a, Node *n)
+{
+    n->half = HALF_NONE;
+    Node *c = converted(a, n, n);
+    readers_add(a->r, c);
+    readers_replace(a->r, n, c);
 }
 
 void pass_narrow(Graph *g, const Options *o, Diag *d)
@@ -157,17 +194,19 @@ void pass_narrow(Graph *g, const Options *o, Diag *d)
     if (!o->half)
         return;
     const int before = g->nnode;
-    Narrow a = {.g = g,
-                .r = readers_new(g),
-                .type = o->half,
-                .other = arena_alloc(g->arena, (size_t)g->next_id * sizeof(Node *))};
+    Narrow a = {.g = g, .r = readers_new(g), .type = o->half, .few_half = target_of(o).few_half};
+    for (int i = 0; i < 2; i++)
+        a.other[i] = arena_alloc(g->arena, (size_t)(2 * g->next_id) * sizeof(Node *));
     for (int i = 0; i < before; i++)
         g->node[i]->half = is_half(&a, g->node[i]) ? a.type : HALF_NONE;
+    for (int i = 0; i < before && a.few_half; i++)
+        if (g->node[i]->half && !writes_half(&a, g->node[i]))
+            round_apart(&a, g->node[i]);
     for (int i = 0; i < before; i++) {
         Node *n = g->node[i];
         for (int k = 0; k < n->nin; k++)
             if (wants_other(&a, n, k))
-                n->in[k] = converted(&a, n->in[k]);
+                n->in[k] = converted(&a, n->in[k], n);
     }
     graph_sort(g);
 }

@@ -11,7 +11,9 @@ enum { OPTIONAL = 1, TRAINING = 2 };
 /* The targets of a pass. */
 enum {
     CPU = TARGET_CPU,                    /* Tenon's own kernels on a processor */
-    ANY_CPU = CPU | TARGET_BLAS,         /* also with a BLAS library */
+    HALF = TARGET_HALF,                  /* the same, with products in bf16 */
+    OWN = CPU | HALF,                    /* both */
+    ANY_CPU = OWN | TARGET_BLAS,         /* also with a BLAS library */
     TENSOR = TARGET_TENSOR,              /* cuDNN and cuBLASLt in tf32, bf16 or f16 */
     LIBRARY = TENSOR | TARGET_CUDNN,     /* also in f32 */
     ALL = ANY_CPU | LIBRARY | TARGET_GPU /* also Tenon's own kernels on a GPU */
@@ -38,24 +40,24 @@ const Pass pass_table[] = {
     ROW(stretch, ANY_CPU, OPTIONAL,
         "backward loops recompute the forward loop in stretches (`recompute`)"),
     CLEAN(ANY_CPU, OPTIONAL),
-    ROW(fuse, CPU, OPTIONAL,
+    ROW(fuse, OWN, OPTIONAL,
         "merges bias, activation and pooling into their producer, masks into backward kernels"),
-    CLEAN(CPU, OPTIONAL),
+    CLEAN(OWN, OPTIONAL),
     ROW(epilogue, LIBRARY, OPTIONAL, "with --kernels=cudnn, merges bias and relu into products"),
     CLEAN(LIBRARY, OPTIONAL),
-    ROW(narrow, TENSOR, OPTIONAL,
+    ROW(narrow, TENSOR | HALF, OPTIONAL,
         "with --dtype bf16 or f16, stores products and the values between them in two bytes"),
-    CLEAN(TENSOR, OPTIONAL),
-    ROW(chains, CPU | LIBRARY | TARGET_GPU, OPTIONAL,
+    CLEAN(TENSOR | HALF, OPTIONAL),
+    ROW(chains, OWN | LIBRARY | TARGET_GPU, OPTIONAL,
         "computes chains of elementwise operations in one loop"),
     ROW(choose, CPU, OPTIONAL, "chooses the algorithm of each convolution"),
     ROW(wide, CPU, OPTIONAL | TRAINING,
         "computes large dense layers of small batches for all samples at once"),
-    ROW(layout, CPU | TENSOR, OPTIONAL, "stores channels innermost, and weights in panels"),
+    ROW(layout, OWN | TENSOR, OPTIONAL, "stores channels innermost, and weights in panels"),
     ROW(lanes, TENSOR, OPTIONAL,
         "stores samples of few channels with 8 channels where cuDNN's engines need that"),
-    ROW(steps, CPU, OPTIONAL, "stores sequences of scans step by step"),
-    ROW(slices, CPU, OPTIONAL,
+    ROW(steps, OWN, OPTIONAL, "stores sequences of scans step by step"),
+    ROW(slices, OWN, OPTIONAL,
         "producers write directly into a concat, and readers of a slice read its input"),
     ROW(schedule, ALL, 0,
         "cuts the step into phases with barriers, and gives each value a region"),

@@ -31,7 +31,7 @@ static bool gathers(const Node *n)
 {
     const Attr *x = node_attr(n, "x_shape");
     return op_computes(n, PRODUCT_CONV, ROLE_Y) && !node_attr(n, "winograd") &&
-           !node_attr(n, "pool") &&
+           !node_attr(n, "pool") && !op_reads_half(n) &&
            (node_int(n, "groups") == 1 || node_int(n, "groups") < x->list[0]);
 }
 

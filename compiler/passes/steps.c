@@ -35,7 +35,7 @@ static bool takes_any_order(const Node *n, const Node *x)
 
 static bool can_follow(const Graph *g, const Node *n)
 {
-    bool can = n->op->flags & OP_MAP;
+    bool can = n->op->flags & (OP_MAP | OP_CAST);
     for (int i = 0; i < n->nin && can; i++)
         can = takes_any_order(n, n->in[i]);
     can |= n->op->scan == SCAN_STACK || (n->op->product == PRODUCT_DENSE && op_weights(n) >= 0);
@@ -101,7 +101,7 @@ static Node *by_steps(Graph *g, Node *x)
             return g->node[i];
     node_drop_attr(g->arena, x, "inline");
     Node *n = graph_add(g, op, &x, 1, x->span);
-    n->shape = x->shape, n->dtype = x->dtype, n->layout = LAYOUT_TIME;
+    n->shape = x->shape, n->dtype = x->dtype, n->half = x->half, n->layout = LAYOUT_TIME;
     n->name = x->name, n->backward = x->backward, n->needs_grad = x->needs_grad;
     node_set_string(g, n, "to", "time");
     return n;

@@ -141,6 +141,18 @@ static bool supported(const Command *c, Diag *d)
         diag_help(d, "leave one of them out");
         return false;
     }
+    if (dtype && strcmp(dtype, "bf16") == 0 && !c->options.cuda) {
+        diag_error(d, nowhere, "--dtype bf16 needs Tenon's kernels, and this program uses %s",
+                   c->options.plain ? "reference kernels (--plain)" : "a BLAS library");
+        diag_help(d, "leave out %s, or use --dtype f32 or f64",
+                  c->options.plain ? "--plain" : "--kernels=blas");
+        return false;
+    }
+    if (c->tune && c->options.half && !c->options.cuda) {
+        diag_error(d, nowhere, "--tune has nothing to choose with --dtype bf16");
+        diag_help(d, "leave one of them out");
+        return false;
+    }
     if (dtype && strcmp(dtype, "f32") != 0 && strcmp(dtype, "f64") != 0) {
         diag_error(d, nowhere, "--dtype %s needs NVIDIA's libraries, and this program %s", dtype,
                    c->options.cuda ? "uses Tenon's own kernels" : "is for the processor");
@@ -392,27 +404,52 @@ static bool read_command(Reader *r)
     return true;
 }
 
-/* Whether only NVIDIA's libraries have products of this type. */
+/* Whether, on a GPU, only NVIDIA's libraries have products of this type. */
 static bool of_libraries(const char *dtype)
 {
     return dtype &&
            (strcmp(dtype, "tf32") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "f16") == 0);
 }
 
+/* Whether Tenon's kernels for processors compute products of bf16.  Reference kernels and BLAS
+ * libraries do not. */
+static bool has_bf16(const Command *c)
+{
+    return !c->options.cuda && !c->options.plain && !c->options.blas;
+}
+
 /* Sets the type of products from --dtype, and the type of the program to f32.  Values of tf32 are
  * stored as f32; with bf16 and f16, pass narrow chooses the values that are stored in two bytes. */
-static void take_gpu_dtype(Command *c)
+static void take_dtype(Command *c)
 {
     const char *t = c->front.dtype ? c->front.dtype : "f32";
     if (c->kind == COMMAND_CHECK && of_libraries(t)) /* `check` does not depend on the type */
         c->front.dtype = "f32";
     c->options.tf32 = c->options.libraries && strcmp(t, "tf32") == 0;
-    if (c->options.libraries)
-        c->options.half = strcmp(t, "bf16") == 0  ? HALF_BF16
-                          : strcmp(t, "f16") == 0 ? HALF_F16
-                                                  : HALF_NONE;
+    if (strcmp(t, "bf16") == 0 && (c->options.libraries || has_bf16(c)))
+        c->options.half = HALF_BF16;
+    if (strcmp(t, "f16") == 0 && c->options.libraries)
+        c->options.half = HALF_F16;
     if (c->options.tf32 || c->options.half)
         c->front.dtype = "f32";
+}
+
+/* Chooses the libraries: --kernels, or what the type needs on a GPU. */
+static void take_libraries(Command *c)
+{
+    c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0
+                                      : c->options.cuda && of_libraries(c->front.dtype);
+}
+
+bool command_take_recipe(Command *c, const char **dtype, Diag *d)
+{
+    if (!of_libraries(*dtype)) /* a type that needs no pass */
+        return true;
+    c->front.dtype = *dtype;
+    take_libraries(c);
+    take_dtype(c);
+    *dtype = c->front.dtype;
+    return supported(c, d);
 }
 
 static bool complete_command(Reader *r)
@@ -429,14 +466,13 @@ static bool complete_command(Reader *r)
         c->options.overlap = true;
     }
     c->options.blas = c->kernels && strcmp(c->kernels, "blas") == 0;
-    c->options.libraries = c->kernels ? strcmp(c->kernels, "cudnn") == 0
-                                      : c->options.cuda && of_libraries(c->front.dtype);
+    take_libraries(c);
     c->options.persistent = c->kernels && strcmp(c->kernels, "persistent") == 0;
     if (c->threads)
         c->options.threads = (int)c->threads;
     if (c->kind < COMMAND_CHECK)
         return true;
-    take_gpu_dtype(c);
+    take_dtype(c);
     if (!c->file)
         diag_error(r->diag, nowhere, "tenon %s needs a model file", row->name);
     else if (c->kind == COMMAND_BUILD && !c->output && !c->key)

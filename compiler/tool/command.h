@@ -62,6 +62,9 @@ typedef struct Command {
 
 #define TENON_NAME "tenon " TENON_VERSION /* "tenon 0.1.0"; the build defines the number */
 
+/* Takes a type of the recipe that is not the type of the program's reals, as from --dtype, and sets
+ * *dtype to the type of the reals.  False after an error. */
+bool command_take_recipe(Command *c, const char **dtype, Diag *d);
 /* Reads argv into *c.  Reports a wrong word with the nearest right one; false after an error. */
 bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d);
 /* the value of --color, which messages about other options need */

@@ -115,8 +115,11 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     t->mpicc = in->mpi ? wrapper_of(t->cc) : NULL;
     t->mpi = NULL;
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags,
-                            strcmp(in->dtype, "f64") == 0 ? " -DRT_F64" : "", o->plain ? " -g" : "",
-                            o->blas ? " -DRT_BLAS" : "", in->paths->cflags, more ? more : "");
+                            strcmp(in->dtype, "f64") == 0 ? " -DRT_F64"
+                            : o->half                     ? " -DRT_BF16"
+                                                          : "",
+                            o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags,
+                            more ? more : "");
     t->once = arena_printf(a, "%s %s", ONCE, more ? more : "");
     t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "",
                                 in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");

@@ -148,7 +148,8 @@ const OptionRow option_table[] = {
      "of the model (--set model.classes=100). "
      "May be given several times"},
     {"--dtype", "f32|f64|tf32|bf16|f16", OPTION_WORD, AT(front.dtype), MODEL, true, "the recipe's",
-     "number type of the computation. tf32, bf16 and f16 need --target cuda and use NVIDIA's "
+     "number type of the computation. bf16: factors of products, and values between products, have "
+     "two bytes. tf32 and f16 need --target cuda. On a GPU, tf32, bf16 and f16 use NVIDIA's "
      "libraries"},
     {"--cpu", "native|x86-64-v3|x86-64-v4|armv8-a|generic", OPTION_WORD, AT(options.cpu),
      SHOW | MAKE, true, "$TENON_CPU, else native",

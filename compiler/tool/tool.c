@@ -103,6 +103,8 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     const int real = dtype_bytes(f->recipe.dtype);
     c->options.cpu = m->name;
     c->options.vector = m->vector_bytes ? m->vector_bytes / real : 1;
+    if (c->options.half) /* the kernels of each processor have the order of this one */
+        c->options.vector = machine_find(target_core(&c->options))->vector_bytes / real;
     if (c->tune && f->train)
         c->options.tuner = tune_new(diag_arena(d), c, f->recipe.dtype, d);
     return !c->tune || !f->train || c->options.tuner;
@@ -127,6 +129,17 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
         picture_blocks(g, &out);
         c->written = out.s;
     }
+    return true;
+}
+
+bool tool_take_recipe(Command *c, Front *f, Diag *d)
+{
+    if (!command_take_recipe(c, &f->recipe.dtype, d))
+        return false;
+    if (f->train)
+        f->train->recipe.dtype = f->recipe.dtype;
+    if (f->test)
+        f->test->recipe.dtype = f->recipe.dtype;
     return true;
 }
 

@@ -6,6 +6,8 @@
 #include "tool/command.h"
 
 bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
+/* Takes the recipe's type of numbers.  False after an error. */
+bool tool_take_recipe(Command *c, Front *f, Diag *d);
 /* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
 /* Runs the passes over each graph. */

@@ -520,6 +520,8 @@ START_TEST(each_target_has_its_passes)
 #define FIRST "infer hoist gradient simplify store cse dce "
     ck_assert_str_eq(passes_of(b.a, &(Options){0}),
                      FIRST "stretch dce fuse dce chains choose wide layout steps slices schedule plan recompute");
+    ck_assert_str_eq(passes_of(b.a, &(Options){.half = HALF_BF16}),
+                     FIRST "stretch dce fuse dce narrow dce chains layout steps slices schedule plan recompute");
     ck_assert_str_eq(passes_of(b.a, &(Options){.blas = true}),
                      FIRST "stretch dce schedule plan recompute");
     ck_assert_str_eq(passes_of(b.a, &(Options){.cuda = true}),
