@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# bf16.sh -- bf16 programs for processors: the same bits for each --cpu that this machine can run, and for any number of threads, groups
+# and ranks, also after a stop; losses near those of f32; files of f32; less memory; and the messages where bf16 is impossible.
+#
+# Parts: messages lenet blocks memory ranks models
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+small_mnist "$work/mnist" 256 16 || true
+
+# The processors whose programs run here; the first one is that of --cpu native.
+forms="generic"
+has() { grep -qw -- "$1" /proc/cpuinfo; }
+if [ "$(uname -m)" = x86_64 ]; then
+    ! { has avx2 && has fma && has bmi2; } || forms="x86-64-v3 $forms"
+    ! { has avx512f && has avx512bw && has avx512vl && has avx512dq && has avx512cd; } || forms="x86-64-v4 $forms"
+fi
+
+# ./check compiles for the widest vectors and for none; those between them take as long to compile as both.
+[ "$CHECK_DEEP" = 1 ] || [ "$forms" = generic ] || forms="${forms%% *} generic"
+
+# bits PROGRAM OPTIONS...: the hash of the weights and the losses of an epoch
+bits() {
+    rm -f "$work/log"
+    "$@" --epochs 1 --log-steps 1 --log "$work/log" > "$work/out" 2>&1 || { tail -n 5 "$work/out"; return; }
+    echo "$(hashes "$work/log")$(field "$work/log" step train_loss)"
+}
+
+# compile FILE PROGRAM OPTIONS...: a pointer of the wrong type is an error.  LeNet and the small networks have all converts.
+compile() {
+    local file=$1 program=$2; shift 2
+    TENON_CFLAGS="${TENON_CFLAGS:-} -Werror=incompatible-pointer-types" "$TENON" build "$file" -o "$program" --verify "$@" > "$work/out" 2>&1 && return
+    bad "tenon build $file $*"; tail -n 5 "$work/out"; finish; exit 1
+}
+
+# equal NAME FILE OPTIONS...: all forms give the bits of the first one, with two threads.  Sets $want.
+equal() {
+    local name=$1 file=$2 form; shift 2
+    want=
+    for form in $forms; do
+        compile "$file" "$work/p-$form" --dtype bf16 --cpu "$form" ${build_options:-}
+        if [ -z "$want" ]; then want=$(bits "$work/p-$form" --threads 1 "$@")
+        else same "$name, $form" "$(bits "$work/p-$form" --threads 2 "$@")" "$want"; fi
+    done
+    same "$name has two records" "$(wc -w <<< "$want" | awk '{ print ($1 > 1) }')" 1
+}
+
+# near NAME BOUND A B: losses of two runs differ by at most BOUND of their size, and are not the same
+near() {
+    paste <(tr ' ' '\n' <<< "$3" | grep .) <(tr ' ' '\n' <<< "$4" | grep .) | awk -v bound="$2" '
+        { d = $1 - $2; d = d < 0 ? -d : d; far += d > bound * $2; differ += d > 0; n++ }
+        END { exit !(n > 0 && NF == 2 && !far && differ) }' && ok || bad "$1: losses $3 and $4"
+}
+losses() { cut -d ' ' -f 2- <<< "$1"; }
+
+if part messages; then
+    refuses "--plain" "needs Tenon's kernels, and this program uses reference kernels" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype bf16 --plain
+    refuses "--kernels=blas" "needs Tenon's kernels, and this program uses a BLAS library" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype bf16 --kernels=blas
+    refuses "--tune" "nothing to choose with --dtype bf16" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype bf16 --tune
+    refuses "f16" "needs NVIDIA's libraries, and this program is for the processor" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype f16
+    refuses "bf16 of the recipe" "needs Tenon's kernels" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --set dtype=bf16 --plain
+    [ ! -e "$work/x" ] && ok || bad "a program is written after an error"
+    emitted() { "$TENON" emit "$TENON_ROOT/models/$1.tn" "${@:2}" | grep -v '\.cpu = \|\.flags = ' | cksum; }
+    same "recipe and option" "$(emitted mlp --set dtype=bf16)" "$(emitted mlp --dtype bf16)"
+    # the plan does not depend on the processor
+    for model in mlp lenet resnet20_cifar10 lstm_synthetic gpt_char; do
+        want=$(emitted $model --dtype bf16 --verify --cpu x86-64-v4)
+        for form in x86-64-v3 armv8-a generic; do same "$model for $form" "$(emitted $model --dtype bf16 --cpu $form)" "$want"; done
+    done
+fi
+
+if part lenet; then
+    data=(--data "$work/mnist" --limit-samples 128)
+    equal lenet "$TENON_ROOT/models/lenet.tn" "${data[@]}"
+    first=$work/p-${forms%% *}
+    for threads in 2 5; do same "$threads threads" "$(bits "$first" "${data[@]}" --threads $threads)" "$want"; done
+    same "groups" "$(bits "$first" "${data[@]}" --groups 4 --threads 2)" "$want"
+    grep -q "products and the values between them in bf16" <<< "$("$first" info)" && ok || bad "info: $("$first" info)"
+
+    # A stop between two epochs.
+    rm -f "$work/log"
+    "$first" "${data[@]}" --epochs 2 --threads 2 --log "$work/log" > /dev/null
+    whole=$(hashes "$work/log")
+    "$first" "${data[@]}" --epochs 1 --threads 2 --checkpoint "$work/c" > /dev/null
+    "$first" "${data[@]}" --epochs 2 --threads 2 --checkpoint "$work/c" --resume --log "$work/rest" > /dev/null 2>&1
+    same "the second epoch after a stop" "$(hashes "$work/rest")" "$(cut -d ' ' -f 2 <<< "$whole") "
+
+    # f32: near losses, more memory, and the same files.
+    compile "$TENON_ROOT/models/lenet.tn" "$work/f32" --cpu "${forms%% *}"
+    near "lenet beside f32" 0.002 "$(losses "$want")" "$(losses "$(bits "$work/f32" "${data[@]}" --threads 2)")"
+    "$first" "${data[@]}" --epochs 1 --save "$work/w.safetensors" > /dev/null
+    succeeds "f32 reads weights of bf16" "$work/f32" "${data[@]}" --epochs 1 --weights "$work/w.safetensors"
+    "$work/f32" "${data[@]}" --epochs 1 --save "$work/f32.safetensors" > /dev/null
+    same "bytes of the file" "$(stat -c %s "$work/w.safetensors")" "$(stat -c %s "$work/f32.safetensors")"
+    succeeds "bf16 reads weights of f32" "$first" "${data[@]}" --epochs 1 --weights "$work/f32.safetensors"
+fi
+
+# All converts: a concat, pools, normalisations, dropout, groups, few channels, and a loop over time with attention.
+if part blocks && deep "networks with an operation of each kind"; then
+    equal narrow "$TENON_ROOT/tests/cuda/narrow.tn"
+    compile "$TENON_ROOT/tests/cuda/narrow.tn" "$work/f32" --cpu "${forms%% *}"
+    near "narrow beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
+    equal sequence "$TENON_ROOT/tests/cuda/sequence.tn"
+    equal geometry "$TENON_ROOT/tests/cuda/geometry.tn"
+fi
+
+# planned MODEL OPTIONS...: kilobytes of the plan
+planned() {
+    local model=$1; shift
+    "$TENON" show "$TENON_ROOT/models/$model.tn" --cpu x86-64-v4 "$@" | awk '$1 == "planned" { print int($2 * ($3 == "GB" ? 1e6 : $3 == "MB" ? 1e3 : 1)) }'
+}
+if part memory; then
+    for model in resnet20_cifar10 resnet56_cifar10; do
+        f32=$(planned $model) bf16=$(planned $model --dtype bf16)
+        [ "${bf16:-0}" -gt 0 ] && [ "$bf16" -lt "${f32:-0}" ] && ok || bad "$model: $bf16 kB in bf16, $f32 kB in f32"
+    done
+fi
+
+# Several processes, with the bits of one.
+if part ranks && deep "ranks"; then
+    if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
+        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+        export OMPI_MCA_btl_vader_single_copy_mechanism=none
+        compile "$TENON_ROOT/models/mlp.tn" "$work/mpi" --dtype bf16 --comm mpi --shards 4
+        data=(--data "$work/mnist" --limit-samples 256)
+        want=$(bits "$work/mpi" "${data[@]}" --threads 1)
+        for ranks in 2 4; do same "$ranks ranks" "$(bits timeout -k 5 120 mpirun -n $ranks --bind-to none "$work/mpi" "${data[@]}" --threads 1)" "$want"; done
+    else
+        skip "no mpicc and mpirun"
+    fi
+fi
+
+# Shipped models, a step each where a step is long.
+if part models && deep "shipped models on each processor"; then
+    small_cifar "$work/cifar" 40 20
+    build_options="--batch 32" equal resnet20 "$TENON_ROOT/models/resnet20_cifar10.tn" --data "$work/cifar" --limit-samples 64
+    equal mlp "$TENON_ROOT/models/mlp.tn" --data "$work/mnist"
+    build_options="--set data.samples=128 --set data.test_samples=32 --batch 64" equal lstm_synthetic "$TENON_ROOT/models/lstm_synthetic.tn"
+fi
+finish
