@@ -162,9 +162,17 @@ static void name(Call *c, const char *fn)
     c->parts = true;
 }
 
+static void size_half(Sizes *s, const char *field, const Node *n, const Call *c)
+{
+    if (c->target.few_half && n && n->half)
+        sizes_bool(s, field, true);
+}
+
 /* Adds the sizes.  y NULL: the kernel has no y.  If x or y lies within another value, it has the
- * row stride of that value. */
-static void size(const Node *n, const Node *x, const Node *y, Call *c)
+ * row stride of that value.  On a processor, half_y says whether y or dy has two bytes, and half_r
+ * whether a residual or dx has. */
+static void size_with(const Node *n, const Node *x, const Node *y, const Node *half_y,
+                      const Node *half_r, Call *c)
 {
     Sizes *s = sizes_new(c->arena, "BatchNorm");
     sizes_int(s, "n", c->n);
@@ -174,9 +182,17 @@ static void size(const Node *n, const Node *x, const Node *y, Call *c)
         sizes_int(s, "ldx", node_row(x));
     if (y && y->within)
         sizes_int(s, "ldy", node_row(y));
+    size_half(s, "half_x", x, c);
+    size_half(s, "half_y", half_y, c);
+    size_half(s, "half_r", half_r, c);
     if (node_attr(n, "last"))
         sizes_bool(s, "last", true);
     call_sizes(c, s);
+}
+
+static void size(const Node *n, const Node *x, const Node *y, Call *c)
+{
+    size_with(n, x, y, y, NULL, c);
 }
 
 static void batch_norm_kernel_moments(const Node *n, Call *c)
@@ -282,7 +298,7 @@ static void batch_norm_kernel(const Node *n, Call *c)
         call_in(c, n->nin > 4 ? n->in[4] : NULL);
         elementwise_call_act(n, c);
     }
-    size(n, n->in[0], n, c);
+    size_with(n, n->in[0], n, n, n->nin > 4 ? n->in[4] : NULL, c);
 }
 
 static void batch_norm_kernel_test(const Node *n, Call *c)
@@ -307,7 +323,7 @@ static void batch_norm_kernel_dw(const Node *n, Call *c)
     call_out(c, n);
     for (int i = 0; i < 3; i++)
         call_in(c, n->in[i]);
-    size(n, n->in[1], NULL, c);
+    size_with(n, n->in[1], NULL, n->in[0], NULL, c);
 }
 
 static void batch_norm_kernel_dx(const Node *n, Call *c)
@@ -318,7 +334,7 @@ static void batch_norm_kernel_dx(const Node *n, Call *c)
     for (int i = 0; i < 6; i++)
         call_in(c, n->in[i]);
     call_text(c, "%lld", (long long)(shards * c->slices * c->slice * positions(&n->shape)));
-    size(n, n->in[1], NULL, c);
+    size_with(n, n->in[1], NULL, n->in[0], n, c);
 }
 
 #define NORM_ARGS                                                                                  \
@@ -354,6 +370,7 @@ const Op op_batch_norm[] =
       .flags = OP_SPATIAL,
       .takes = EPILOGUE_ACT | EPILOGUE_RESIDUAL,
       .half = HALF_USE_IN_OUT,
+      .half_cpu = HALF_USE_IN_OUT,
       .strided = 1 << 0 | STRIDED_OUT,
       .layer = "norm",
       .shape = batch_norm_shape,
@@ -378,6 +395,7 @@ const Op op_batch_norm[] =
       .takes = EPILOGUE_ACT | EPILOGUE_RESIDUAL,
       .epilogue = EPILOGUE_NORM,
       .half = HALF_USE_IN_OUT,
+      .half_cpu = HALF_USE_IN_OUT,
       .strided = 1 << 0 | STRIDED_OUT,
       .shape = batch_norm_shape_same_as_first,
       .kernel = batch_norm_kernel_test},
@@ -386,6 +404,7 @@ const Op op_batch_norm[] =
       .arg = {{"x", ARG_TENSOR, NULL, "the input of batch_norm"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .half = HALF_USE_IN,
+      .half_cpu = HALF_USE_IN,
       .strided = 1 << 0,
       .shape = batch_norm_shape_pair,
       .kernel = batch_norm_kernel_moments},
@@ -427,6 +446,7 @@ const Op op_batch_norm[] =
               {"t", ARG_TENSOR, NULL, "statistics"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM,
       .half = HALF_USE_IN,
+      .half_cpu = HALF_USE_IN,
       .strided = 1 << 1,
       .shape = batch_norm_shape_channels,
       .kernel = batch_norm_kernel_dw},
@@ -440,6 +460,7 @@ const Op op_batch_norm[] =
               {"db", ARG_TENSOR, NULL, "the shard's gradient of the shift"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
+      .half_cpu = HALF_USE_IN_OUT,
       .strided = 1 << 1,
       .shape = batch_norm_shape_same_as_first,
       .kernel = batch_norm_kernel_dx},

@@ -17,9 +17,21 @@
 #include "cpu/team.h"
 #include "cpu/update.h"
 
+/* In a bf16 program, values of samples are real or bf16. */
+#ifdef RT_BF16
+typedef void NormValue;
+#define NORM_HALF(s, value) (s).half_##value
+#else
+typedef real NormValue;
+#define NORM_HALF(s, value) false
+#endif
+
 typedef struct BatchNorm {
     int n, c, hw; /* samples of the chunk, channels, positions */
     int ldx, ldy; /* fast kernels: reals from a row of x, of y to the next; 0: c */
+#ifdef RT_BF16
+    bool half_x, half_y, half_r; /* these are bf16: x; y or dy; the residual or dx */
+#endif
 } BatchNorm;
 
 RT_INLINE int norm_row(int ld, BatchNorm s)
@@ -67,18 +79,19 @@ RT_INLINE void batch_moments_plain(real *moments, const real *x, int seen, Batch
 
 /* The sum over the rows of x - mean, or of its square.  Four independent sums, because one alone
  * waits for the latency of its additions. */
-RT_INLINE vec norm_sum(const real *x, vec mean, bool square, int rows, int ldx, int lanes)
+RT_INLINE vec norm_sum(const NormValue *x, bool half, int64_t at, vec mean, bool square, int rows,
+                       int ldx, int lanes)
 {
     vec sum[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int i = 0;
     for (; i + 4 <= rows; i += 4)
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
-            const vec d = v_load_lanes(x + (int64_t)(i + k) * ldx, lanes) - mean;
+            const vec d = v_load_number(x, half, at + (int64_t)(i + k) * ldx, lanes) - mean;
             sum[k] = square ? v_fma(d, d, sum[k]) : sum[k] + d;
         }
     for (; i < rows; i++) {
-        const vec d = v_load_lanes(x + (int64_t)i * ldx, lanes) - mean;
+        const vec d = v_load_number(x, half, at + (int64_t)i * ldx, lanes) - mean;
         sum[0] = square ? v_fma(d, d, sum[0]) : sum[0] + d;
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
@@ -94,17 +107,17 @@ RT_INLINE void norm_add_moments(real *moments, vec mean, vec m2, int rows, real 
     v_store_lanes(moments + c, all2, lanes);
 }
 
-RT_INLINE vec norm_mean(const real *x, int rows, int ldx, int lanes)
+RT_INLINE vec norm_mean(const NormValue *x, bool half, int64_t at, int rows, int ldx, int lanes)
 {
-    return norm_sum(x, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
+    return norm_sum(x, half, at, v_set(0), false, rows, ldx, lanes) * v_set((real)1 / (real)rows);
 }
 
-RT_INLINE void norm_block_moments(real *moments, const real *x, int rows, real have, int c, int ldx,
-                                  int lanes)
+RT_INLINE void norm_block_moments(real *moments, const NormValue *x, bool half, int64_t at,
+                                  int rows, real have, int c, int ldx, int lanes)
 {
-    const vec mean = norm_mean(x, rows, ldx, lanes);
-    norm_add_moments(moments, mean, norm_sum(x, mean, true, rows, ldx, lanes), rows, have, c,
-                     lanes);
+    const vec mean = norm_mean(x, half, at, rows, ldx, lanes);
+    norm_add_moments(moments, mean, norm_sum(x, half, at, mean, true, rows, ldx, lanes), rows, have,
+                     c, lanes);
 }
 
 /* Few channels leave members of a team without work.  Then members share blocks of rows: each
@@ -153,7 +166,7 @@ RT_INLINE NormGroup norm_group(real *room, int first, int blocks, int values, Ba
             __VA_ARGS__;                                                                           \
         }
 
-RT_INLINE void batch_moments_together(real *moments, const real *x, int64_t have, BatchNorm s)
+RT_INLINE void batch_moments_together(real *moments, const NormValue *x, int64_t have, BatchNorm s)
 {
     real own[2 * NORM_ROOM] __attribute__((aligned(64)));
     real *const room = team_scratch(own, true);
@@ -164,11 +177,12 @@ RT_INLINE void batch_moments_together(real *moments, const real *x, int64_t have
         count = g.count;
         NORM_GROUP_EACH(g, s, const int at = (first + b) * block;
                         const int some = rows - at < block ? rows - at : block;
-                        const vec mean = norm_mean(x + (int64_t)at * ldx + c, some, ldx, lanes);
+                        const vec mean =
+                            norm_mean(x, NORM_HALF(s, x), (int64_t)at * ldx + c, some, ldx, lanes);
                         real *const to = g.room + 2 * b * s.c + c; v_store_lanes(to, mean, lanes);
                         v_store_lanes(to + s.c,
-                                      norm_sum(x + (int64_t)at * ldx + c, mean, true, some, ldx,
-                                               lanes),
+                                      norm_sum(x, NORM_HALF(s, x), (int64_t)at * ldx + c, mean,
+                                               true, some, ldx, lanes),
                                       lanes))
         TEAM_BARRIER;
         NORM_GROUP_ADD(g, s, const int at = (first + b) * block;
@@ -181,7 +195,8 @@ RT_INLINE void batch_moments_together(real *moments, const real *x, int64_t have
     TEAM_BARRIER;
 }
 
-RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int seen, BatchNorm s)
+RT_INLINE void batch_moments(real *restrict moments, const NormValue *restrict x, int seen,
+                             BatchNorm s)
 {
     const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
     const int64_t have = (int64_t)seen * s.hw;
@@ -190,11 +205,11 @@ RT_INLINE void batch_moments(real *restrict moments, const real *restrict x, int
         return;
     }
     const TeamRange part = team_range((s.c + V - 1) / V);
-    for (int at = 0; at < rows; at += block, x += (int64_t)block * ldx) {
+    for (int at = 0; at < rows; at += block) {
         const int count = rows - at < block ? rows - at : block;
         for (int c = (int)part.first * V; c < s.c && c < part.end * V; c += V)
-            norm_block_moments(moments + c, x + c, count, (real)(have + at), s.c, ldx,
-                               s.c - c < V ? s.c - c : V);
+            norm_block_moments(moments + c, x, NORM_HALF(s, x), (int64_t)at * ldx + c, count,
+                               (real)(have + at), s.c, ldx, s.c - c < V ? s.c - c : V);
     }
 }
 

@@ -44,9 +44,6 @@ RT_INLINE TeamRange norm_part(BatchNorm s) /* a team member's blocks of rows */
         for (int c = 0, vectors = norm_vectors((s).c, most); c < (s).c; c += vectors * V) {        \
             const int lanes = vectors > 1 || (s).c - c > V ? V : (s).c - c;                        \
             const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
-            const int64_t from = (int64_t)at * (s).c + c;                                          \
-            const int64_t from_x = (int64_t)at * norm_row((s).ldx, s) + c;                         \
-            (void)from, (void)from_x;                                                              \
             __VA_ARGS__                                                                            \
         }
 RT_INLINE int norm_vectors(int channels, int most)
@@ -63,33 +60,35 @@ RT_INLINE void norm_load(vec *r, const real *x, int vectors, int lanes)
 }
 
 /* y = act((x - mean) scale + shift + r); r (rows, c): a residual, or NULL */
-RT_INLINE void norm_rows(real *restrict y, const real *restrict x, const real *restrict r,
-                         const vec *mean, const vec *scale, const vec *shift, Act act, int rows,
-                         int c, int ldx, int ldy, int vectors, int lanes)
+RT_INLINE void norm_rows(NormValue *restrict y, const NormValue *restrict x,
+                         const NormValue *restrict r, const vec *mean, const vec *scale,
+                         const vec *shift, Act act, BatchNorm s, int at, int c, int rows,
+                         int vectors, int lanes)
 {
-    for (int64_t i = 0; i < rows; i++) {
+    const int64_t ldx = norm_row(s.ldx, s), ldy = norm_row(s.ldy, s);
+    for (int64_t i = at; i < at + rows; i++) {
         RT_UNROLL
         for (int k = 0; k < vectors; k++) {
-            const vec z =
-                v_fma(v_load_lanes(x + i * ldx + k * V, lanes) - mean[k], scale[k], shift[k]);
-            v_store_lanes(y + i * ldy + k * V,
-                          act(r ? z + v_load_lanes(r + i * c + k * V, lanes) : z), lanes);
+            const int o = c + k * V;
+            const vec z = v_fma(v_load_number(x, NORM_HALF(s, x), i * ldx + o, lanes) - mean[k],
+                                scale[k], shift[k]);
+            v_store_number(y, NORM_HALF(s, y), i * ldy + o,
+                           act(r ? z + v_load_number(r, NORM_HALF(s, r), i * s.c + o, lanes) : z),
+                           lanes);
         }
     }
 }
 
 /* r (n, hw, C): a residual that is added before the activation; or NULL */
-RT_INLINE void batch_norm(real *restrict y, const real *restrict x, const real *restrict w,
-                          const real *restrict b, const real *restrict t, const real *restrict r,
-                          Act act, BatchNorm s)
+RT_INLINE void batch_norm(NormValue *restrict y, const NormValue *restrict x,
+                          const real *restrict w, const real *restrict b, const real *restrict t,
+                          const NormValue *restrict r, Act act, BatchNorm s)
 {
     NORM_EACH(s, NORM_WIDE, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(mean, t + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++) scale[k] =
                   v_load_lanes(t + s.c + c + k * V, lanes) * v_load_lanes(w + c + k * V, lanes);
-              norm_rows(y + (int64_t)at * norm_row(s.ldy, s) + c, x + from_x, r ? r + from : NULL,
-                        mean, scale, shift, act, rows, s.c, norm_row(s.ldx, s), norm_row(s.ldy, s),
-                        vectors, lanes);)
+              norm_rows(y, x, r, mean, scale, shift, act, s, at, c, rows, vectors, lanes);)
 }
 
 /* With running averages instead of statistics. */
@@ -102,18 +101,17 @@ RT_INLINE void batch_norm_test_plain(real *y, const real *x, const real *w, cons
     }
 }
 
-RT_INLINE void batch_norm_test(real *restrict y, const real *restrict x, const real *restrict w,
-                               const real *restrict b, const real *restrict mean,
-                               const real *restrict var, Act act, real eps, BatchNorm s)
+RT_INLINE void batch_norm_test(NormValue *restrict y, const NormValue *restrict x,
+                               const real *restrict w, const real *restrict b,
+                               const real *restrict mean, const real *restrict var, Act act,
+                               real eps, BatchNorm s)
 {
     NORM_EACH(s, NORM_WIDE, vec avg[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(avg, mean + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++) scale[k] =
                   v_load_lanes(w + c + k * V, lanes) /
                   v_sqrt(v_load_fill(var + c + k * V, lanes, 1) + v_set(eps));
-              norm_rows(y + (int64_t)at * norm_row(s.ldy, s) + c, x + from_x, NULL, avg, scale,
-                        shift, act, rows, s.c, norm_row(s.ldx, s), norm_row(s.ldy, s), vectors,
-                        lanes);)
+              norm_rows(y, x, NULL, avg, scale, shift, act, s, at, c, rows, vectors, lanes);)
 }
 
 /* Folds batch_norm of an evaluation into the weights of the convolution before it: w' = w s with s
@@ -154,33 +152,37 @@ RT_INLINE void batch_norm_dw_plain(real *dw, const real *dy, const real *x, cons
 }
 
 /* sum[k] of dy (x - mean) over rows */
-RT_INLINE void norm_dw_rows(vec *sum, const real *restrict dy, const real *restrict x,
-                            const vec *mean, int rows, int c, int ldx, int vectors, int lanes)
+RT_INLINE void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormValue *restrict x,
+                            const vec *mean, BatchNorm s, int at, int c, int rows, int vectors,
+                            int lanes)
 {
+    const int64_t ldx = norm_row(s.ldx, s);
     RT_UNROLL
     for (int k = 0; k < vectors; k++)
         sum[k] = v_set(0);
-    for (int i = 0; i < rows; i++, dy += c, x += ldx) {
+    for (int64_t i = at; i < at + rows; i++) {
         RT_UNROLL
-        for (int k = 0; k < vectors; k++)
-            sum[k] = v_fma(v_load_lanes(dy + k * V, lanes),
-                           v_load_lanes(x + k * V, lanes) - mean[k], sum[k]);
+        for (int k = 0; k < vectors; k++) {
+            const int o = c + k * V;
+            sum[k] = v_fma(v_load_number(dy, NORM_HALF(s, y), i * s.c + o, lanes),
+                           v_load_number(x, NORM_HALF(s, x), i * ldx + o, lanes) - mean[k], sum[k]);
+        }
     }
 }
 
 /* The sums of a team member's columns, a vector at a time, with the same blocks of rows. */
-RT_INLINE void norm_dw_columns(real *dw, const real *dy, const real *x, const real *t, BatchNorm s)
+RT_INLINE void norm_dw_columns(real *dw, const NormValue *dy, const NormValue *x, const real *t,
+                               BatchNorm s)
 {
     const TeamRange part = team_range((s.c + V - 1) / V);
-    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s);
+    const int rows = s.n * s.hw, block = norm_block(s);
     for (int c = (int)part.first * V; c < s.c && c < part.end * V; c += V)
         for (int at = 0; at < rows; at += block) {
             const int lanes = s.c - c < V ? s.c - c : V,
                       some = rows - at < block ? rows - at : block;
             const vec mean = v_load_lanes(t + c, lanes);
             vec sum;
-            norm_dw_rows(&sum, dy + (int64_t)at * s.c + c, x + (int64_t)at * ldx + c, &mean, some,
-                         s.c, ldx, 1, lanes);
+            norm_dw_rows(&sum, dy, x, &mean, s, at, c, some, 1, lanes);
             v_store_lanes(dw + c,
                           v_fma(sum, v_load_lanes(t + s.c + c, lanes), v_load_lanes(dw + c, lanes)),
                           lanes);
@@ -188,21 +190,19 @@ RT_INLINE void norm_dw_columns(real *dw, const real *dy, const real *x, const re
 }
 
 /* The same if members share blocks of rows (batch_moments.h). */
-RT_INLINE void batch_norm_dw_together(real *dw, const real *dy, const real *x, const real *t,
-                                      BatchNorm s)
+RT_INLINE void batch_norm_dw_together(real *dw, const NormValue *dy, const NormValue *x,
+                                      const real *t, BatchNorm s)
 {
     real own[2 * NORM_ROOM] __attribute__((aligned(64)));
     real *const room = team_scratch(own, true);
-    const int rows = s.n * s.hw, block = norm_block(s), ldx = norm_row(s.ldx, s),
-              blocks = (rows + block - 1) / block;
+    const int rows = s.n * s.hw, block = norm_block(s), blocks = (rows + block - 1) / block;
     for (int first = 0, count; first < blocks; first += count) {
         const NormGroup g = norm_group(room, first, blocks, 1, s);
         count = g.count;
         NORM_GROUP_EACH(g, s, const int at = (first + b) * block;
                         const vec mean = v_load_lanes(t + c, lanes); vec sum;
-                        norm_dw_rows(&sum, dy + (int64_t)at * s.c + c, x + (int64_t)at * ldx + c,
-                                     &mean, rows - at < block ? rows - at : block, s.c, ldx, 1,
-                                     lanes);
+                        norm_dw_rows(&sum, dy, x, &mean, s, at, c,
+                                     rows - at < block ? rows - at : block, 1, lanes);
                         v_store_lanes(g.room + b * s.c + c, sum, lanes))
         TEAM_BARRIER;
         NORM_GROUP_ADD(g, s,
@@ -215,8 +215,8 @@ RT_INLINE void batch_norm_dw_together(real *dw, const real *dy, const real *x, c
     TEAM_BARRIER;
 }
 
-RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const real *restrict x,
-                             const real *restrict t, BatchNorm s)
+RT_INLINE void batch_norm_dw(real *restrict dw, const NormValue *restrict dy,
+                             const NormValue *restrict x, const real *restrict t, BatchNorm s)
 {
     if (norm_together(s)) {
         batch_norm_dw_together(dw, dy, x, t, s);
@@ -228,8 +228,7 @@ RT_INLINE void batch_norm_dw(real *restrict dw, const real *restrict dy, const r
     }
     NORM_EACH(s, NORM_WIDE, vec mean[NORM_WIDE]; vec sum[NORM_WIDE];
               norm_load(mean, t + c, vectors, lanes);
-              norm_dw_rows(sum, dy + from, x + from_x, mean, rows, s.c, norm_row(s.ldx, s), vectors,
-                           lanes);
+              norm_dw_rows(sum, dy, x, mean, s, at, c, rows, vectors, lanes);
               RT_UNROLL for (int k = 0; k < vectors; k++)
                   v_store_lanes(dw + c + k * V,
                                 v_fma(sum[k], v_load_lanes(t + s.c + c + k * V, lanes),
@@ -251,25 +250,29 @@ RT_INLINE void batch_norm_dx_plain(real *dx, const real *dy, const real *x, cons
 }
 
 /* dx = scale dy + slope (mean - x) - shift */
-RT_INLINE void norm_dx_rows(real *restrict dx, const real *restrict dy, const real *restrict x,
-                            const vec *mean, const vec *scale, const vec *slope, const vec *shift,
-                            int rows, int c, int ldx, int vectors, int lanes)
+RT_INLINE void norm_dx_rows(NormValue *restrict dx, const NormValue *restrict dy,
+                            const NormValue *restrict x, const vec *mean, const vec *scale,
+                            const vec *slope, const vec *shift, BatchNorm s, int at, int c,
+                            int rows, int vectors, int lanes)
 {
-    for (int i = 0; i < rows; i++, dx += c, dy += c, x += ldx) {
+    const int64_t ldx = norm_row(s.ldx, s);
+    for (int64_t i = at; i < at + rows; i++) {
         RT_UNROLL
-        for (int k = 0; k < vectors; k++)
-            v_store_lanes(dx + k * V,
-                          v_fma(scale[k], v_load_lanes(dy + k * V, lanes),
-                                v_fma(slope[k], mean[k] - v_load_lanes(x + k * V, lanes),
-                                      -shift[k])),
-                          lanes);
+        for (int k = 0; k < vectors; k++) {
+            const int o = c + k * V;
+            const vec far = mean[k] - v_load_number(x, NORM_HALF(s, x), i * ldx + o, lanes);
+            v_store_number(dx, NORM_HALF(s, r), i * s.c + o,
+                           v_fma(scale[k], v_load_number(dy, NORM_HALF(s, y), i * s.c + o, lanes),
+                                 v_fma(slope[k], far, -shift[k])),
+                           lanes);
+        }
     }
 }
 
-RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const real *restrict x,
-                             const real *restrict w, const real *restrict t,
-                             const real *restrict dw, const real *restrict db, int64_t count,
-                             BatchNorm s)
+RT_INLINE void batch_norm_dx(NormValue *restrict dx, const NormValue *restrict dy,
+                             const NormValue *restrict x, const real *restrict w,
+                             const real *restrict t, const real *restrict dw,
+                             const real *restrict db, int64_t count, BatchNorm s)
 {
     const vec share = v_set((real)1 / (real)count); /* four constants a vector: half of NORM_WIDE */
     NORM_EACH(
@@ -281,8 +284,7 @@ RT_INLINE void batch_norm_dx(real *restrict dx, const real *restrict dy, const r
             scale[k] = v_load_lanes(w + o, lanes) * rstd;
             slope[k] = scale[k] * rstd * (v_load_lanes(dw + o, lanes) * share);
             shift[k] = scale[k] * (v_load_lanes(db + o, lanes) * share);
-        } norm_dx_rows(dx + from, dy + from, x + from_x, mean, scale, slope, shift, rows, s.c,
-                       norm_row(s.ldx, s), vectors, lanes);)
+        } norm_dx_rows(dx, dy, x, mean, scale, slope, shift, s, at, c, rows, vectors, lanes);)
 }
 
 #endif
