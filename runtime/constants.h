@@ -301,7 +301,7 @@ RT_FORMULA RtSplit rt_split(int first, int64_t groups, int64_t m, int64_t n, int
     " P PATCHES PATCH_MAX TILE_BEGIN"                                                             \
     " PATCH_WINDOWS PHILOX_BLOCKS POOL_LIST RUN_MAX TAKEN_OUTPUTS TAKEN_WINDOWS TILE_FAR"         \
     " TILE_FAR_REALS TILE_MAX TILE_ROWS TILE_ROWS_1 TILE_WINDOWS TREE_DEPTH V VH V_HIGH"          \
-    " V_INTERLEAVE V_LOW RT_ CPU_ SPARSE_ TAPS_ WINO_"                                            \
+    " V_INTERLEAVE V_LOW RT_ CPU_ SPARSE_ TAPS_ WINO_ BF16_ BV B_HIGH B_LOW"                      \
     /* the C library, CUDA's libraries and OpenBLAS */                                            \
     " BLASLONG BLASULONG BUFSIZ EOF FILE FILENAME_MAX FLOATRET FOPEN_MAX FP_FAST_FMA"             \
     " FP_FAST_FMAF FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO"       \
