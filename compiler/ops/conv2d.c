@@ -229,6 +229,21 @@ static void conv2d_kernel_dw(const Node *n, Call *c)
         c->variants = conv_variants_dw(c->arena, n);
 }
 
+/* The kernels for bf16 copy images with their padding to the stack: 256 kB, or the rows of one row
+ * of results if these are larger.  The gradient of the filters has a kernel row of zeros there. */
+static int64_t conv2d_stack_bytes(const Node *n, int64_t chunk)
+{
+    enum { BYTES = 2, FRAME = 256 * 1024 };
+    const Conv c = conv_of(n, image_of(n));
+    const int64_t rows = c.v.kernel[0] * c.v.dilation[0] + c.v.stride[0],
+                  reach = c.w + 2 * c.v.kernel[1] * c.v.dilation[1] + c.v.stride[1],
+                  channels = c.c > c.o ? c.c : c.o, row = BYTES * rows * reach * channels;
+    (void)chunk;
+    if (!op_reads_half(n))
+        return 0;
+    return n->op->role == ROLE_DW ? BYTES * c.c * c.v.kernel[1] : row > FRAME ? row : FRAME;
+}
+
 static void conv2d_kernel_pool_dx(const Node *n, Call *c)
 {
     call_fn(c, "conv2d_pool_dx");
@@ -310,6 +325,7 @@ const Op op_conv2d[] =
       .cost = conv2d_cost,
       .price = conv_price,
       .kernel = conv2d_kernel,
+      .stack_bytes = conv2d_stack_bytes,
       .example =
           "# Three-by-three filters, every second pixel, the image padded by one on each side.\n"
           "model example(image: f32[2, 7, 6]) {\n"
@@ -329,7 +345,8 @@ const Op op_conv2d[] =
       .shape = conv2d_shape_dx,
       .cost = conv2d_cost,
       .price = conv_price_dx,
-      .kernel = conv2d_kernel_dx},
+      .kernel = conv2d_kernel_dx,
+      .stack_bytes = conv2d_stack_bytes},
      {.name = "conv2d_dw",
       .brief = "gradient of conv2d for its filters, summed over the samples",
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
@@ -340,7 +357,8 @@ const Op op_conv2d[] =
       .shape = conv2d_shape_dw,
       .cost = conv2d_cost,
       .price = conv_price_dw,
-      .kernel = conv2d_kernel_dw},
+      .kernel = conv2d_kernel_dw,
+      .stack_bytes = conv2d_stack_bytes},
      {.name = "conv2d_pool_dx",
       .brief = "conv2d_dx through a fused 2x2 max-pool",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},

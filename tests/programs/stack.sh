@@ -2,7 +2,7 @@
 # stack.sh -- no stack limit of the shell (ulimit -s) changes what the compiler or a program does.  The compiler handles the deepest models
 # that it accepts.  Each thread of a program has the stack that its kernels need, also with "unlimited", where threads would get 2 MB.
 #
-# Parts: compiler mlp attention table rotary
+# Parts: compiler mlp attention table rotary frame
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -55,6 +55,13 @@ if part table; then
     # Rows of a table in a tree of sums: 1.5 MB of stack.
     echo "model m(x: i32[2], vocab: int) { h = embedding(x, vocab, 1024) |> flatten; ${tail/classes = 3/vocab = 300}" > "$work/embedding.tn"
     same_result "a table" "$work/embedding.tn"
+fi
+if part frame; then
+    # In bf16, rows of an image with 1,200 channels: 2.9 MB.
+    echo "model m(x: f32[8, 6, 200]) { h = conv2d(x, 1200, kernel = 3, pad = 1) |> relu; h = conv2d(h, 8, kernel = [5, 3], pad = 2) |> global_avg_pool |> flatten; $tail" > "$work/frame.tn"
+    build_options=(--dtype bf16)
+    same_result "a convolution in bf16" "$work/frame.tn"
+    build_options=()
 fi
 if part rotary; then
     # Sines and cosines of 200,000 pairs: more than 8 MB.
