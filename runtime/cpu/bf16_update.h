@@ -28,9 +28,9 @@ RT_INLINE void bf16_copy_columns(bf16 *restrict to, const bf16 *restrict x, int 
         memcpy(to + n * columns, x + n * step, (size_t)columns * sizeof *to);
 }
 
-/* sum (panels, columns, P) = the samples of one shard. */
-RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
-                                 const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
+/* sum (panels, columns, P) = the samples of one shard, by the product of a layer. */
+RT_INLINE void bf16_update_shard_tiles(real *restrict sum, const bf16 *restrict x,
+                                       const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
 {
     bf16 xs[BF16_SAMPLES * DENSE_UNIT_TILES * TILE_ROWS] __attribute__((aligned(64)));
     bf16 dys[BF16_SAMPLES * DENSE_GROUP(d.k, d.o) * P] __attribute__((aligned(64)));
@@ -43,7 +43,91 @@ RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
     }
 }
 
-RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, Bf16Part t)
+#if defined(RT_AVX512) && !defined(RT_AMX)
+/* The same by f32 tiles, which stay in registers for a block of samples: the even and the odd
+ * samples are two products.  Shards of few samples then need no packing: a step of the MLP, batch
+ * 128, takes 0.69 instead of 0.83 ms on one thread of a Zen 4. */
+
+/* to (rows, step) = `count` columns of x as f32, then zeros up to `step`. */
+RT_INLINE void bf16_widen(real *restrict to, int step, const bf16 *restrict x, int rows,
+                          int64_t x_row, int count)
+{
+    for (int n = 0; n < rows; n++)
+        for (int i = 0; i < step; i += V)
+            v_store(to + n * step + i,
+                    count - i >= V ? v_load_bf16(x + n * x_row + i)
+                                   : v_load_bf16_n(x + n * x_row + i, count > i ? count - i : 0));
+}
+
+/* sum += a block of `samples` samples, or = if `begin`: `rows` inputs, one panel. */
+RT_INLINE void bf16_update_tile(real *sum, bool begin, const real *x, int x_row, const real *dy,
+                                int dy_row, int samples, int rows, int vectors)
+{
+    const TileRows tile = {.count = rows, .step = 1};
+    vec even[TILE_MAX], odd[TILE_MAX];
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        even[i] = v_set(0);
+    tile_product(even, tile, vectors, (samples + 1) / 2, x, 2 * x_row, dy, 2 * dy_row, vectors * V);
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        odd[i] = v_set(0);
+    tile_product(odd, tile, vectors, samples / 2, x + x_row, 2 * x_row, dy + dy_row, 2 * dy_row,
+                 vectors * V);
+    RT_UNROLL
+    for (int i = 0; i < rows * vectors; i++) { /* missing samples add +0 to their chain */
+        const vec e = samples < BF16_BLOCK - 1 ? even[i] + v_set(0) : even[i],
+                  o = samples < BF16_BLOCK ? odd[i] + v_set(0) : odd[i];
+        real *const to = sum + i / vectors * P + i % vectors * V;
+        v_store(to, (begin ? v_set(0) : v_load(to)) + (e + o));
+    }
+}
+
+RT_INLINE void bf16_update_panel(real *sum, bool begin, const real *x, int x_row, const real *dy,
+                                 int dy_row, int samples, DenseTiles t, int vectors)
+{
+    for (int i = t.first; i < t.end; i++) {
+        const int rows = i < t.split.bigs ? t.split.big : t.split.small;
+        if (i < t.split.bigs)
+            bf16_update_tile(sum, begin, x, x_row, dy, dy_row, samples, t.split.big, vectors);
+        else
+            bf16_update_tile(sum, begin, x, x_row, dy, dy_row, samples, t.split.small, vectors);
+        x += rows, sum += rows * P;
+    }
+}
+
+RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
+                                 const bf16 *restrict dy, int samples, Dense d, DenseTiles tiles,
+                                 Bf16Part t)
+{
+    enum { COLUMNS = DENSE_UNIT_TILES * TILE_ROWS };
+    const int step = DENSE_GROUP(d.k, d.o) * P;
+    real xs[BF16_BLOCK * COLUMNS + V] __attribute__((aligned(64)));
+    real dys[BF16_BLOCK * DENSE_GROUP(d.k, d.o) * P] __attribute__((aligned(64)));
+    for (int n = 0; n < samples; n += BF16_BLOCK) {
+        const int rows = samples - n < BF16_BLOCK ? samples - n : BF16_BLOCK;
+        bf16_widen(xs, COLUMNS, x + (int64_t)n * d.k + t.from, rows, d.k, t.columns);
+        bf16_widen(dys, step, dy + (int64_t)n * d.o + t.o, rows, d.o, t.outputs);
+        for (int p = 0; p < DENSE_PANELS(t.outputs); p++) {
+            real *const to = sum + p * t.columns * P;
+            if (d.o <= V)
+                bf16_update_panel(to, n == 0, xs, COLUMNS, dys + p * P, step, rows, tiles, 1);
+            else
+                bf16_update_panel(to, n == 0, xs, COLUMNS, dys + p * P, step, rows, tiles, 2);
+        }
+    }
+}
+#else
+RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
+                                 const bf16 *restrict dy, int samples, Dense d, DenseTiles tiles,
+                                 Bf16Part t)
+{
+    (void)tiles;
+    bf16_update_shard_tiles(sum, x, dy, samples, d, t);
+}
+#endif
+
+RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, DenseTiles tiles, Bf16Part t)
 {
     enum { MOST = DENSE_UNIT_TILES * TILE_ROWS * P };
     real stack[TREE_DEPTH][DENSE_GROUP(d.k, d.o) * MOST] __attribute__((aligned(64)));
@@ -51,7 +135,7 @@ RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, Bf16Part t)
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
         bf16_update_shard(stack[depth++], (const bf16 *)(q.x + s * q.x_shard),
-                          (const bf16 *)(q.dy + s * q.dy_shard), q.samples, d, t);
+                          (const bf16 *)(q.dy + s * q.dy_shard), q.samples, d, tiles, t);
         for (int bits = s; bits & 1; bits >>= 1, depth--)
             dense_unit_add(stack[depth - 2], stack[depth - 1], size);
     }
@@ -90,7 +174,8 @@ RT_INLINE void bf16_dense_dw_update(const Rt *r, int unit, int64_t grad, real *r
                                                                 : DENSE_TILES(d.k);
     const TileSplit split = tile_split(d.k, TILE_ROWS);
     const int from = tile_first(split, tile), left = d.o - first;
-    bf16_update_part(q, u, d,
+    const DenseTiles tiles = {.split = split, .first = tile, .end = last};
+    bf16_update_part(q, u, d, tiles,
                      (Bf16Part){.from = from,
                                 .columns = tile_first(split, last) - from,
                                 .o = first,
