@@ -154,6 +154,8 @@ void conv_price(const Node *n, const Market *m, Price *p)
     if (c.pool)
         price_map(p, m, out, "pool");
     p->values = m->real * (conv_image(&c, m) + out) + (c.pool ? out : 0);
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->values, p->values);
 }
 
@@ -174,6 +176,8 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
                        c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
     price_map(p, m, conv_image(&c, m), conv_text(n, "mask"));
     p->values = m->real * (conv_image(&c, m) * (conv_text(n, "mask") ? 2 : 1) + conv_result(&c, m));
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->values, p->values);
 }
 
@@ -275,6 +279,9 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
 
     if (tile)
         wino_price_dw(p, m, &c, tile);
+    else if (op_reads_half(n))
+        price_panels(p, m, (double)c.groups, c.outputs, c.r * c.s * c.inputs,
+                     (double)(m->n * c.oh * c.ow));
     else if (depthwise(&c))
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DW_CYCLES);
     else if (is_few(&c, m))
@@ -288,6 +295,8 @@ void conv_price_dw(const Node *n, const Market *m, Price *p)
     const double weights = m->real * (double)(c.o * c.r * c.s * c.inputs);
     p->weights = 2 * times * weights;
     p->values = m->real * (conv_image(&c, m) + conv_result(&c, m));
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->weights, weights);
     price_stream(p, m, p->values, p->values);
 }

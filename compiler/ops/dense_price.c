@@ -36,10 +36,12 @@ bool dense_seeks_zeros(const Node *n)
            node_int(n, "units") >= SPARSE_OUTPUTS;
 }
 
-static void finish(Price *p, const Market *m, int64_t rows, int64_t k, int64_t o)
+static void finish(const Node *n, Price *p, const Market *m, int64_t rows, int64_t k, int64_t o)
 {
     p->weights = weights(m, k, o);
     p->values = (double)(rows * (k + o) * m->real);
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->weights, p->weights);
     price_stream(p, m, p->values, p->values);
 }
@@ -52,10 +54,10 @@ void dense_price(const Node *n, const Market *m, Price *p)
 
     price_panels(p, m, 1, rows, o, (double)k);
     price_map(p, m, (double)(rows * o), act ? act->s : NULL);
-    finish(p, m, rows, k, o);
+    finish(n, p, m, rows, k, o);
     if (node_attr(n, "wide"))
         p->algorithm = "all samples at once";
-    else if (!m->textbook && dense_seeks_zeros(n))
+    else if (!m->textbook && !op_reads_half(n) && dense_seeks_zeros(n))
         p->algorithm = "zeros left out";
 }
 
@@ -69,7 +71,7 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
 
     if (node_attr(n, "wide"))
         p->algorithm = "all samples at once";
-    if (node_is(n->in[0], "dense_transpose") || node_attr(n, "wide")) {
+    if (node_is(n->in[0], "dense_transpose") || node_attr(n, "wide") || op_reads_half(n)) {
         price_panels(p, m, 1, all, k, (double)o);
     } else {
         const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows,
@@ -80,7 +82,7 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
         p->cycles += (double)(all * k) * LANES_CYCLES / m->core->fma;
     }
     price_map(p, m, (double)(all * k), mask ? mask->s : NULL);
-    finish(p, m, all, k, o);
+    finish(n, p, m, all, k, o);
 }
 
 void dense_price_transpose(const Node *n, const Market *m, Price *p)
@@ -97,7 +99,7 @@ void dense_price_dw(const Node *n, const Market *m, Price *p)
     const int64_t rows = m->n * dense_rows(n);
 
     price_panels(p, m, 1, k, o, (double)rows);
-    finish(p, m, rows, k, o);
+    finish(n, p, m, rows, k, o);
     p->weights *= 2;
 }
 

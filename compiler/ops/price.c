@@ -53,6 +53,12 @@ void price_tiles(Price *p, const Market *m, double tiles, double rows, double ve
     p->executed += tiles * count * rows * vectors * m->lanes * 2;
 }
 
+void price_half(Price *p)
+{
+    p->algorithm = "bf16";
+    p->values /= 2;
+}
+
 void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
                  double count)
 {

@@ -48,6 +48,9 @@ void price_split(Price *p, const Market *m, double times, int64_t n, int64_t mos
  * narrower. */
 void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs,
                   double count);
+/* Says that the factors of the product have two bytes.  Its tiles take the time of f32's on a
+ * processor without tiles of its own; values take half of the memory. */
+void price_half(Price *p);
 /* A function such as "tanh", or its derivative, of each number of a value. */
 void price_map(Price *p, const Market *m, double numbers, const char *function);
 /* A kernel with a fixed number of cycles for each number of the first input of n; it moves its
