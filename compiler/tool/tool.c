@@ -118,6 +118,12 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
     enum { READABLE = 100 };
     const Graph *g = f->train ? f->train : f->test;
     Text out = text_new(diag_arena(d));
+    if (script_known(c->to) && c->options.half && !c->options.cuda) {
+        diag_error(d, nowhere, "--to %s writes a script in f32 or f64, and the type is bf16",
+                   c->to);
+        diag_help(d, "add --dtype f32");
+        return false;
+    }
     if (script_known(c->to)) {
         if (!script_python(g, c->to, f->source->name, &out, d))
             return false;

@@ -58,6 +58,7 @@ if part messages; then
     refuses "--tune" "nothing to choose with --dtype bf16" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype bf16 --tune
     refuses "f16" "needs NVIDIA's libraries, and this program is for the processor" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --dtype f16
     refuses "bf16 of the recipe" "needs Tenon's kernels" "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/x" --set dtype=bf16 --plain
+    refuses "a script" "writes a script in f32 or f64, and the type is bf16" "$TENON" emit "$TENON_ROOT/models/mlp.tn" --to pytorch --dtype bf16
     [ ! -e "$work/x" ] && ok || bad "a program is written after an error"
     emitted() { "$TENON" emit "$TENON_ROOT/models/$1.tn" "${@:2}" | grep -v '\.cpu = \|\.flags = ' | cksum; }
     same "recipe and option" "$(emitted mlp --set dtype=bf16)" "$(emitted mlp --dtype bf16)"
