@@ -45,6 +45,13 @@ static bool is_convolution(const Node *n)
     return n->op->product == PRODUCT_CONV;
 }
 
+/* Whether a loop over time computes n, also where a token graph has only one of its steps: a text
+ * that is generated token by token has the numbers of the whole window. */
+static bool in_loop(const Node *n)
+{
+    return n->loop || n->looped;
+}
+
 /* Whether n is a product outside of loops that is computed from two-byte operands. */
 static bool is_product(const Narrow *a, const Node *n)
 {
@@ -53,10 +60,10 @@ static bool is_product(const Narrow *a, const Node *n)
         return false;
     const bool mine =
         p == PRODUCT_CONV ? !graph_keeps(a->g, n) : p == PRODUCT_DENSE || p == PRODUCT_MATMUL;
-    if (n->loop || !mine)
+    if (in_loop(n) || !mine)
         return false;
     for (int i = 0; i < n->nin; i++)
-        if (n->in[i]->loop || n->in[i]->op->leaf == LEAF_CONST)
+        if (in_loop(n->in[i]) || n->in[i]->op->leaf == LEAF_CONST)
             return false;
     return true;
 }
@@ -87,10 +94,10 @@ static bool reads_half(const Narrow *a, const Node *n)
 {
     const HalfUse use = n->op->half;
     if (keeps_type(n))
-        return !n->loop && all_read(a, n);
+        return !in_loop(n) && all_read(a, n);
     if (n->op->flags & OP_SIDE) /* the call of in[0] writes the side, and its type is fixed */
         return true;
-    return !n->loop && (is_product(a, n) || use == HALF_USE_IN || use == HALF_USE_IN_OUT);
+    return !in_loop(n) && (is_product(a, n) || use == HALF_USE_IN || use == HALF_USE_IN_OUT);
 }
 
 static bool product_reads(const Narrow *a, const Node *x)
@@ -126,7 +133,7 @@ static bool is_half(const Narrow *a, const Node *n)
 {
     if (is_folded(a, n))
         return true;
-    if (!n->shape.batched || n->dtype != DT_REAL || n->loop || graph_keeps(a->g, n))
+    if (!n->shape.batched || n->dtype != DT_REAL || in_loop(n) || graph_keeps(a->g, n))
         return false;
     if (n->op->leaf == LEAF_INPUT)
         return all_read(a, n) && product_reads(a, n);

@@ -52,6 +52,7 @@ static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
     Node *y = graph_add(v->g, op, in, nin, n->span);
     node_copy_attrs(v->g, y, n);
     y->shape = n->shape, y->dtype = n->dtype, y->name = n->name, y->block = n->block;
+    y->looped = n->loop != NULL;
     return y;
 }
 

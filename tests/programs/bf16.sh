@@ -136,5 +136,10 @@ if part models && deep "shipped models on each processor"; then
     build_options="--batch 32" equal resnet20 "$TENON_ROOT/models/resnet20_cifar10.tn" --data "$work/cifar" --limit-samples 64
     equal mlp "$TENON_ROOT/models/mlp.tn" --data "$work/mnist"
     build_options="--set data.samples=128 --set data.test_samples=32 --batch 64" equal lstm_synthetic "$TENON_ROOT/models/lstm_synthetic.tn"
+    # Token by token, a text is that of whole windows: loops over time stay f32 in both graphs.
+    compile "$TENON_ROOT/models/char_lstm.tn" "$work/text" --dtype bf16
+    "$work/text" --epochs 1 --limit-samples 64 --save "$work/text.safetensors" > /dev/null 2>&1
+    words() { "$work/text" generate --weights "$work/text.safetensors" --length 40 --seed 1 "$@" | cksum; }
+    same "a text, token by token" "$(words)" "$(words --anew)"
 fi
 finish
