@@ -190,6 +190,72 @@ RT_INLINE unsigned v_nonzero(vec x)
     return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ));
 }
 
+#elif defined(RT_WIDE) && defined(__AVX2__) && defined(__FMA__)
+/* Two registers make a vec.  gcc 12 divides + - * / and bit operations by itself, but it compares
+ * such vectors one number at a time. */
+typedef union {
+    vec whole;
+    __m256 half[2];
+} V_Halves;
+#define V_BY_HALVES(result, ...)                                                                   \
+    V_Halves result;                                                                               \
+    RT_UNROLL                                                                                      \
+    for (int i = 0; i < 2; i++)                                                                    \
+        result.half[i] = __VA_ARGS__
+RT_INLINE __m256i v_half_below(int k)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(k), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+{
+    const V_Halves other = {v_set(fill)};
+    V_BY_HALVES(x, (__m256)_mm256_blendv_ps(other.half[i],
+                                            _mm256_maskload_ps(p + 8 * i, v_half_below(k - 8 * i)),
+                                            (__m256)v_half_below(k - 8 * i)));
+    return x.whole;
+}
+RT_INLINE void v_store_n(real *p, vec x, int k)
+{
+    const V_Halves u = {x};
+    for (int i = 0; i < 2; i++)
+        _mm256_maskstore_ps(p + 8 * i, v_half_below(k - 8 * i), u.half[i]);
+}
+RT_INLINE vec v_fma(vec a, vec b, vec c)
+{
+    const V_Halves x = {a}, y = {b}, z = {c};
+    V_BY_HALVES(to, _mm256_fmadd_ps(x.half[i], y.half[i], z.half[i]));
+    return to.whole;
+}
+RT_INLINE vec v_max(vec a, vec b)
+{
+    const V_Halves x = {a}, y = {b};
+    V_BY_HALVES(to, _mm256_max_ps(x.half[i], y.half[i]));
+    return to.whole;
+}
+RT_INLINE vec v_min(vec a, vec b)
+{
+    const V_Halves x = {a}, y = {b};
+    V_BY_HALVES(to, _mm256_min_ps(x.half[i], y.half[i]));
+    return to.whole;
+}
+RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+{
+    const V_Halves l = {a}, r = {b}, yes = {x}, no = {y};
+    V_BY_HALVES(to, _mm256_blendv_ps(no.half[i], yes.half[i],
+                                     _mm256_cmp_ps(l.half[i], r.half[i], _CMP_GT_OQ)));
+    return to.whole;
+}
+RT_INLINE unsigned v_nonzero(vec x)
+{
+    const V_Halves u = {x};
+    unsigned bits = 0;
+    for (int i = 0; i < 2; i++)
+        bits |= (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(u.half[i], (__m256){0}, _CMP_NEQ_UQ))
+                << 8 * i;
+    return bits;
+}
+#undef V_BY_HALVES
+
 #else /* NEON and RT_WIDE, through the compiler's vectors alone */
 RT_INLINE vec v_load_fill(const real *p, int k, real fill)
 {
@@ -203,18 +269,7 @@ RT_INLINE void v_store_n(real *p, vec x, int k)
     for (int i = 0; i < k; i++)
         p[i] = x[i];
 }
-#if defined(RT_WIDE) && defined(__AVX2__) && defined(__FMA__)
-RT_INLINE vec v_fma(vec a, vec b, vec c)
-{
-    union {
-        vec whole;
-        __m256 half[2];
-    } x = {a}, y = {b}, z = {c};
-    for (int i = 0; i < 2; i++)
-        z.half[i] = _mm256_fmadd_ps(x.half[i], y.half[i], z.half[i]);
-    return z.whole;
-}
-#elif defined(RT_WIDE)
+#if defined(RT_WIDE)
 /* A processor without the instruction gets the same bits from fmaf. */
 RT_INLINE vec v_fma(vec a, vec b, vec c)
 {
