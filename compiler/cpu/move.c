@@ -24,8 +24,8 @@ static void write_loops(Writer *w, Text *b, const Nest *t, const char *to, const
         text_printf(b, "        *(%s%s) = *(%s%s);\n", to, out, from, in);
 }
 
-/* Fills `count` numbers of y, the result of n, from offset `at`, "" or " + i * 800", with the number
- * of m. */
+/* Fills `count` numbers of y, the result of n, with the number of m; at: the text of an offset, ""
+ * or " + i * 800". */
 static void write_fill(Text *b, const Node *n, const Move *m, const char *at, int64_t count,
                        const char *indent)
 {

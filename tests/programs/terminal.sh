@@ -6,6 +6,11 @@ set -euo pipefail
 
 small_mnist "$work/mnist" 640 100 || true
 "$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/mlp"
+# several units that compile in a tenth of a second each
+cat > "$work/few.tn" << 'END'
+model few(x: f32[10], classes: int = 10) { return layer_norm(x) }
+train few { data = synthetic(samples = 64, test_samples = 32); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 32; epochs = 1 }
+END
 
 # on_terminal COLUMNS COMMAND...: runs the command on a terminal of that width; prints each text of its progress on a line, without
 # the controls
@@ -35,13 +40,13 @@ on_terminal() { python3 -B "$work/on_terminal.py" "$@"; }
 longest() { grep -E "$1" "$work/shown" | awk '{ if (length > n) n = length } END { print n + 0 }'; }
 
 for columns in 40 60 200; do
-    succeeds "training on $columns columns" on_terminal $columns "$work/mlp" --data "$work/mnist" --epochs 300
+    succeeds "training on $columns columns" on_terminal $columns "$work/mlp" --data "$work/mnist" --epochs 300 --threads 1
     cp "$work/out" "$work/shown"
     n=$(longest '^epoch 1?[0-9]+/300 [^ ]')
     [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a bar of $n on $columns columns: $(grep -m 3 '^epoch' "$work/shown")"
     grep -qE '^epoch [0-9]+/300 \[#*\.*\] ' "$work/shown" && bar=1 || bar=0
     same "a bar on $columns columns" $bar $((columns == 200))
-    succeeds "bench on $columns columns" on_terminal $columns "$work/mlp" bench --seconds 0.5
+    succeeds "bench on $columns columns" on_terminal $columns "$work/mlp" bench --seconds 0.5 --threads 1
     cp "$work/out" "$work/shown"
     n=$(longest '^0 s of at most 0.5: ')
     [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a line of $n of bench on $columns columns: $(head -n 3 "$work/shown")"
@@ -50,7 +55,7 @@ done
 # A C compiler that takes a long time; without a terminal there is no progress.
 printf '#!/bin/sh\nsleep 0.4\nexec cc "$@"\n' > "$work/slow_cc"
 chmod +x "$work/slow_cc"
-build=("$TENON" build "$TENON_ROOT/models/mlp.tn" -o "$work/slow" --no-cache)
+build=("$TENON" build "$work/few.tn" -o "$work/slow" --no-cache)
 CC=$work/slow_cc TENON_CFLAGS=-O0 on_terminal 24 "${build[@]}" > "$work/shown"
 n=$(longest '^compiling: [0-9]+ of [0-9]+')
 [ "$n" -ge 20 ] && [ "$n" -lt 24 ] && ok || bad "a line of $n of tenon build on 24 columns: $(head -n 3 "$work/shown")"
