@@ -87,7 +87,9 @@ fi
 # regions, their predicted step of 64 threads is more than twice as long, because 32 threads share 16 samples.
 if part regions; then
     planned() { "$TENON" show "$1" "${@:2}" | awk '$1 == "planned" { print $2 * ($3 == "GB" ? 1e6 : $3 == "MB" ? 1e3 : 1) }'; }
-    for model in models/*.tn; do
+    all="models/lenet.tn models/resnet20_cifar10.tn models/lstm_synthetic.tn models/text_cnn.tn models/gpt_char.tn"
+    if deep "memory of many threads, every model"; then all=$(echo models/*.tn); fi
+    for model in $all; do
         name=$(basename "$model" .tn) most=1.3
         case $name in lstm_synthetic | lstm_text) most=3 ;; esac
         few=$(planned "$model") many=$(planned "$model" --threads 64)

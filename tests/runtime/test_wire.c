@@ -137,12 +137,17 @@ static const int sizes[] = {1, 2, 15, 16, 17, 31, 33, 63, 127, 128, 129, 255, 10
 static const int many[] = {2, 4, 8};
 enum { SIZES = sizeof sizes / sizeof *sizes, MANY = sizeof many / sizeof *many };
 
+static bool is_deep(void)
+{
+    const char *deep = getenv("CHECK_DEEP");
+    return deep && *deep == '1';
+}
+
 /* Steps of a vector that goes in three uneven buckets: every number of every rank, to the bit.  ./check --deep takes five steps and
  * all sizes with eight ranks, which wait for each other on two processors; other runs take two steps and every fourth size. */
 START_TEST(every_size_is_the_plain_sum)
 {
-    const char *deep = getenv("CHECK_DEEP");
-    const bool all = deep && *deep == '1';
+    const bool all = is_deep();
     const int size = many[_i % MANY];
     const int64_t n = sizes[_i / MANY];
     if (!all && size == RANKS && _i / MANY % 4 != 1)
@@ -178,7 +183,7 @@ START_TEST(long_vectors_go_in_stretches)
     const int64_t n = 2 * STRETCH + 77;
     ranks_new(2, n);
     Plain p = plain_new(2, n);
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < (is_deep() ? 3 : 2); step++) {
         for (int r = 0; r < 2; r++)
             for (int64_t i = 0; i < n; i++)
                 values(r)[i] = (float)(1 + i % 4093) * 0x1.234p-7f * (float)(r + 1);
@@ -196,14 +201,15 @@ START_TEST(long_vectors_go_in_stretches)
 END_TEST
 
 /* Errors are sent in later steps: over many steps, the sums add up to the exact sum, however small the contribution of a step is,
- * and the error does not grow with the steps. */
+ * and the error does not grow with the steps.  More than two ranks wait for each other on two processors: fewer steps but in
+ * ./check --deep. */
 START_TEST(nothing_is_lost_over_many_steps)
 {
-    enum { N = 40, STEPS = 1000 };
-    const int size = many[_i];
+    enum { N = 40 };
+    const int size = many[_i], steps = size == 2 || is_deep() ? 1000 : 100;
     double got[N] = {0}, want[N] = {0}, worst[2] = {0, 0};
     ranks_new(size, N);
-    for (int step = 1; step <= STEPS; step++) {
+    for (int step = 1; step <= steps; step++) {
         for (int r = 0; r < size; r++)
             for (int i = 0; i < N; i++) {
                 const float x = i % 2 ? 1.001f + 0.0001f * (float)i : ldexpf(1.7f, -i) * (float)(r + 1);
