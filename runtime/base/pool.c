@@ -580,7 +580,8 @@ Pool *pool_new(int threads)
 Pool *pool_simulated(int threads)
 {
     Pool *p = lines_new(1, sizeof *p);
-    p->threads = p->room = p->most = threads;
+    p->threads = p->most = threads;
+    atomic_init(&p->room, threads);
     p->simulation = simulation_new(threads);
     return p;
 }
