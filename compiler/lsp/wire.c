@@ -1,5 +1,6 @@
 /* wire.c -- messages over two descriptors. */
 #include "lsp/wire.h"
+#include "tool/file.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -89,24 +90,12 @@ WireKind wire_read(Wire *w, Arena *a, char **text, size_t *len)
     return fits ? WIRE_MESSAGE : WIRE_HUGE;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n) {
-        const ssize_t done = write(fd, bytes, n);
-        if (done < 0 && errno != EINTR)
-            return false;
-        if (done > 0)
-            bytes += done, n -= (size_t)done;
-    }
-    return true;
-}
-
 bool wire_write(Wire *w, const char *text)
 {
     char header[64];
     const size_t len = strlen(text);
     const int n = snprintf(header, sizeof header, "Content-Length: %zu\r\n\r\n", len);
-    return write_all(w->out, header, (size_t)n) && write_all(w->out, text, len);
+    return file_put(w->out, header, (size_t)n) == 0 && file_put(w->out, text, len) == 0;
 }
 
 bool wire_wait(const Wire *w, int other, int milliseconds)

@@ -103,8 +103,9 @@ bool file_failed(Diag *d, const char *what, const char *path, int error)
     return false;
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+int file_put(int fd, const void *from, size_t len)
 {
+    const char *bytes = from;
     while (len) {
         const ssize_t n = write(fd, bytes, len);
         if (n < 0 && errno != EINTR)
@@ -144,7 +145,7 @@ static int write_into(const char *path, const void *bytes, size_t len)
     const int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    int error = fcntl(fd, F_SETFL, 0) < 0 ? errno : write_all(fd, bytes, len);
+    int error = fcntl(fd, F_SETFL, 0) < 0 ? errno : file_put(fd, bytes, len);
     if (close(fd) != 0 && !error)
         error = errno;
     return error;
@@ -182,7 +183,7 @@ static int write_beside(Arena *a, const char *path, const void *bytes, size_t le
     if (fd < 0)
         return errno;
     file_volatile(temporary);
-    int error = write_all(fd, bytes, len);
+    int error = file_put(fd, bytes, len);
     if (!error && old && fchown(fd, old->st_uid, old->st_gid) != 0 && errno != EPERM)
         error = errno;
     if (!error && fchmod(fd, mode) != 0)
@@ -201,7 +202,7 @@ int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t
 {
     struct stat there;
     if (stat(path, &there) == 0 && is_stdout(&there))
-        return fflush(stdout) != 0 ? errno : write_all(STDOUT_FILENO, bytes, len);
+        return fflush(stdout) != 0 ? errno : file_put(STDOUT_FILENO, bytes, len);
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return S_ISDIR(there.st_mode) ? EISDIR : write_into(path, bytes, len);
     const mode_t mask = umask(0);
@@ -216,7 +217,7 @@ int file_create(Arena *a, const char *path, const void *bytes, size_t len)
     if (fd < 0)
         return errno;
     file_volatile(keep);
-    int error = write_all(fd, bytes, len);
+    int error = file_put(fd, bytes, len);
     if (close(fd) != 0 && !error)
         error = errno;
     if (error)
@@ -232,6 +233,20 @@ int file_replace(Arena *a, const char *path, const void *bytes, size_t len)
         return errno;
     return S_ISREG(old.st_mode) ? write_beside(a, path, bytes, len, old.st_mode & 07777, &old)
                                 : EINVAL;
+}
+
+int file_append(const char *path, const void *bytes, size_t len)
+{
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    struct stat s = {0};
+    if (fd < 0)
+        return errno;
+    int error = fstat(fd, &s) != 0 ? errno : file_put(fd, bytes, len);
+    if (error && S_ISREG(s.st_mode) && ftruncate(fd, s.st_size) != 0)
+        error = errno;
+    if (close(fd) != 0 && !error)
+        error = errno;
+    return error;
 }
 
 int file_copy(Arena *a, const char *from, const char *to, mode_t mode)

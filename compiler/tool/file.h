@@ -18,6 +18,11 @@ int file_create(Arena *a, const char *path, const void *bytes, size_t len);
 /* Replaces a file that exists and may be written by a complete new one with the same mode.  Returns
  * 0 or an errno. */
 int file_replace(Arena *a, const char *path, const void *bytes, size_t len);
+/* Adds bytes to the end of a file that exists: all of them, or after an error none.  Returns 0 or
+ * an errno. */
+int file_append(const char *path, const void *bytes, size_t len);
+/* Writes all bytes to a descriptor.  Returns 0 or an errno. */
+int file_put(int fd, const void *bytes, size_t len);
 /* Reports that WHAT cannot be written to path, for that errno; returns false. */
 bool file_failed(Diag *d, const char *what, const char *path, int error);
 int file_copy(Arena *a, const char *from, const char *to, mode_t mode);
