@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { RECORD = 1 << 16 }; /* bytes of a record, at most; a program writes 4096 at most */
+
 static const Span nowhere;
 
 RunLog runlog_new(Arena *a, const char *path)
@@ -105,6 +107,13 @@ static void read_epoch(RunLog *l, const cJSON *o)
     add_numbers(l, o, false, l->epoch, (int64_t)l->epoch);
 }
 
+static bool no_record(const RunLog *l, int line, Diag *d)
+{
+    diag_error(d, nowhere, "%s:%d: this is no log record", l->path, line);
+    diag_help(d, "name files that a program has written with --log");
+    return false;
+}
+
 static bool read_line(RunLog *l, const char *line, Diag *d)
 {
     l->line++;
@@ -114,8 +123,7 @@ static bool read_line(RunLog *l, const char *line, Diag *d)
     const cJSON *event = cJSON_GetObjectItemCaseSensitive(o, "event");
     const bool fine = cJSON_IsString(event);
     if (!fine) {
-        diag_error(d, nowhere, "%s:%d: this is no log record", l->path, l->line);
-        diag_help(d, "name files that a program has written with --log");
+        no_record(l, l->line, d);
     } else if (strcmp(event->valuestring, "start") == 0) {
         read_start(l, o);
     } else if (strcmp(event->valuestring, "step") == 0) {
@@ -135,8 +143,12 @@ static bool read_line(RunLog *l, const char *line, Diag *d)
 static void begin_again(RunLog *l, const struct stat *s)
 {
     const bool same = s->st_dev == l->device && s->st_ino == l->inode && s->st_size >= l->at;
-    if (l->at > 0 && !same)
-        *l = runlog_new(l->arena, l->path);
+    if (l->at > 0 && !same) {
+        RunLog other = runlog_new(l->arena, l->path);
+        other.name = l->name;
+        other.files = l->files + 1;
+        *l = other;
+    }
     l->device = s->st_dev;
     l->inode = s->st_ino;
 }
@@ -165,7 +177,9 @@ bool runlog_read(RunLog *l, bool *changed, Diag *d)
             char *line_end = memchr(at, '\n', (size_t)(end - at));
             text_addn(&l->rest, at, (size_t)((line_end ? line_end : end) - at));
             at = line_end ? line_end + 1 : end;
-            if (!line_end)
+            if (l->rest.len > RECORD)
+                fine = no_record(l, l->line + 1, d);
+            if (!line_end || !fine)
                 continue;
             fine = read_line(l, l->rest.s, d);
             l->rest.len = 0;

@@ -37,7 +37,8 @@ typedef struct RunLog {
     Curve *curve;
     int n;
 
-    off_t at; /* bytes that have been read */
+    int files; /* how often the file was read from its beginning, after the first time */
+    off_t at;  /* bytes that have been read */
     dev_t device;
     ino_t inode;
     int line;

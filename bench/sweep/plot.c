@@ -1,23 +1,8 @@
 /* plot.c -- samples/s in the terminal: a bar for each configuration, full up to the slowest run, light up to the fastest. */
 #include "sweep/results.h"
-#include "base/environment.h"
-#include <langinfo.h>
-#include <locale.h>
+#include "sweep/screen.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-/* Width of a line in characters. */
-static int columns(void)
-{
-    struct winsize w;
-    const char *set = environment(ENV_COLUMNS);
-    if (set && atoi(set) > 40)
-        return atoi(set);
-    return ioctl(1, TIOCGWINSZ, &w) == 0 && w.ws_col > 40 ? w.ws_col : 100;
-}
 
 static void bar(Text *t, const Group *g, double most, int width, bool utf8)
 {
@@ -44,15 +29,14 @@ int results_plot(Results *r)
     if (r->output)
         return results_picture(r);
     Text t = text_new(r->arena);
-    setlocale(LC_CTYPE, "");
-    const bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    const Screen s = screen_of_stdout(false);
     size_t name = 0;
     for (int i = 0; i < r->ngroup; i++) {
         const size_t n =
             strlen(group_where(r->arena, r->group[i].first)) + strlen(r->group[i].first->label) + 2;
         name = n > name ? n : name;
     }
-    const int width = columns() - (int)name - 14 > 10 ? columns() - (int)name - 14 : 10;
+    const int room = s.columns - (int)name - 14, width = room > 10 ? room : 10;
     const char *model = "";
     for (int i = 0; i < r->ngroup; i++) {
         const Group *g = &r->group[i];
@@ -65,7 +49,7 @@ int results_plot(Results *r)
                     arena_printf(r->arena, "%s  %s", group_where(r->arena, g->first),
                                  g->first->label),
                     text_commas(r->arena, llround(g->median)));
-        bar(&t, g, most_of(r, model), width, utf8);
+        bar(&t, g, most_of(r, model), width, s.utf8);
         text_add(&t, "\n");
     }
     return results_write(r, &t);

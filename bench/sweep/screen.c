@@ -5,6 +5,7 @@
  */
 #include "sweep/screen.h"
 #include "base/environment.h"
+#include "base/quote.h"
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
@@ -14,20 +15,23 @@
 #include <unistd.h>
 
 enum { LABELS = 9, CHARTS = 2, TALLEST = 12, LOWEST = 4, COLORS = 6, LETTERS = 26, WIDE = 10 };
+enum { NARROWEST = 20, WIDEST = 1000 }; /* columns of a screen */
 
 Screen screen_of_stdout(bool color)
 {
     struct winsize w = {0};
     const char *set = environment(ENV_COLUMNS);
-    const bool terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0;
+    const int columns = set ? atoi(set) : 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0)
+        w = (struct winsize){0};
     setlocale(LC_CTYPE, "");
-    Screen s = {.columns = set        ? atoi(set)
-                           : terminal ? w.ws_col
-                                      : 100,
-                .rows = terminal ? w.ws_row : 0,
+    Screen s = {.columns = columns > 0    ? columns
+                           : w.ws_col > 0 ? w.ws_col
+                                          : 100,
+                .rows = w.ws_row,
                 .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                 .color = color};
-    s.columns = s.columns < 40 ? 40 : s.columns > 1000 ? 1000 : s.columns;
+    s.columns = s.columns < NARROWEST ? NARROWEST : s.columns > WIDEST ? WIDEST : s.columns;
     return s;
 }
 
@@ -169,10 +173,11 @@ static void add_grid_line(Text *t, const Screen *s, const Grid *g, int row)
         text_add(t, "\033[0m");
 }
 
-/* Cuts the text at the width of the screen. */
+/* Cuts the text at the width of the screen.  A name in a log can have any character. */
 static void add_cut(Text *t, const Screen *s, const char *line)
 {
     int n = 0, shown = 0;
+    line = quote_line(t->arena, line);
     for (; line[n] && shown < s->columns - 1; n++)
         shown += (line[n + 1] & 0xc0) != 0x80;
     text_addn(t, line, (size_t)n);

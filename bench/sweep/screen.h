@@ -9,7 +9,8 @@ typedef struct Screen {
     bool color;        /* a colour for each run */
 } Screen;
 
-/* The size and the abilities of standard output.  $COLUMNS goes before the terminal's width. */
+/* The size and the abilities of standard output.  $COLUMNS goes before the terminal's width.  The
+ * width is 100 if nothing says it. */
 Screen screen_of_stdout(bool color);
 /* Adds a line for each run, and a chart of the loss and of one more metric.  Runs are told apart by
  * colours, else by letters: small for the training set, capital for the test set. */

@@ -137,23 +137,16 @@ Events events_new(Arena *a, const char *directory, const char *run)
     return (Events){.arena = a, .directory = path_join(a, directory, run)};
 }
 
-static int append(const char *path, const Text *t)
-{
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    const ssize_t n = write(fd, t->s, t->len);
-    int error = n < 0 ? errno : (size_t)n < t->len ? ENOSPC : 0;
-    if (close(fd) != 0 && !error)
-        error = errno;
-    return error;
-}
-
 static const char *const set_name[EVENT_SETS] = {"train", "test", "steps"};
 
 static int set_of(const Curve *c)
 {
     return c->steps ? 2 : c->test;
+}
+
+static const char *file_of(Arena *a, const char *directory)
+{
+    return path_join(a, directory, "events.out.tfevents.0.tenon");
 }
 
 /* Appends records to the file of a set, or begins it. */
@@ -162,11 +155,11 @@ static int store(Events *e, int set, const Text *records)
     Arena *a = e->arena;
     const char *dir = path_join(a, e->directory, set_name[set]);
     if (e->file[set])
-        return append(e->file[set], records);
+        return file_append(e->file[set], records->s, records->len);
     Text all = text_new(records->arena);
     add_version(&all, e->begin);
     text_addn(&all, records->s, records->len);
-    e->file[set] = path_join(a, dir, "events.out.tfevents.0.tenon");
+    e->file[set] = file_of(a, dir);
     const int error = dir_make(a, dir);
     return error ? error : file_write(a, e->file[set], all.s, all.len, 0666);
 }
@@ -200,18 +193,28 @@ static void add_points(Text *out, Events *e, int set, const RunLog *l)
     }
 }
 
+/* Removes the file that an earlier conversion has left for a set without records. */
+static int remove_old(Arena *a, const Events *e, int set)
+{
+    const char *file = file_of(a, path_join(a, e->directory, set_name[set]));
+    return unlink(file) == 0 || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+}
+
 bool events_write(Events *e, const RunLog *l, Diag *d)
 {
     Arena *page = arena_new(); /* a run of days writes often */
     struct stat s;
     int error = 0;
+    if (e->files != l->files)
+        *e = (Events){.arena = e->arena, .directory = e->directory, .files = l->files};
+    const bool first = e->starts == 0 && e->ncurve == 0;
     if (e->begin == 0 && stat(l->path, &s) == 0) /* a log has no time of day */
         e->begin = (double)s.st_mtim.tv_sec - l->seconds;
     for (int set = 0; set < EVENT_SETS && !error; set++) {
         Text out = text_new(page);
         add_restarts(&out, e, set, l);
         add_points(&out, e, set, l);
-        error = out.len ? store(e, set, &out) : 0;
+        error = out.len ? store(e, set, &out) : first ? remove_old(page, e, set) : 0;
         if (error)
             diag_error(d, nowhere, "cannot write %s: %s",
                        path_join(page, e->directory, set_name[set]), strerror(error));

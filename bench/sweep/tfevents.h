@@ -13,12 +13,14 @@ typedef struct Events {
     int *written;                 /* points of each curve of the log */
     int ncurve;
     int starts;
+    int files;    /* RunLog.files of the log */
     double begin; /* seconds since 1970 at the beginning of the training */
 } Events;
 
 Events events_new(Arena *a, const char *directory, const char *run);
-/* Writes the points that are new.  The first call replaces files of an earlier conversion; later
- * calls append whole records.  false after an error. */
+/* Writes the points that are new.  The first call replaces files of an earlier conversion, and so
+ * does a call after the log was replaced.  Other calls append whole records.  false after an
+ * error. */
 bool events_write(Events *e, const RunLog *l, Diag *d);
 
 uint32_t events_crc(const void *bytes,

@@ -33,7 +33,7 @@ const Environment environment_table[] =
                    "where the C compiler and the programs that `tenon sweep` starts are looked up",
                    false},
      [ENV_COLUMNS] = {"COLUMNS", "the width of the terminal, else 100",
-                      "the width of `tenon results plot` and `tenon watch`, at least 40", false},
+                      "the width of `tenon results plot` and `tenon watch`, at least 20", false},
      [ENV_CUDA_VISIBLE_DEVICES] = {"CUDA_VISIBLE_DEVICES", NULL,
                                    "the indices of the GPUs that `tenon sweep` measures", false},
      {0}};

@@ -27,10 +27,11 @@ grep -q '^ *accuracy$' "$work/out" && ok || bad "the axis of accuracy is not lin
 same "the first line of the chart" "$(sed -n 2p chart)" "       2 |bb"
 awk 'length > 79 { exit 1 }' "$work/out" && ok || bad "a line is longer than 79: $(awk 'length > 79' "$work/out")"
 grep -q 'A$' <(sed -n 13p chart) && ok || bad "the test loss does not end at the lower right: $(cat chart)"
-for width in 40 200; do
+for width in 20 40 200; do
     COLUMNS=$width "$TENON" watch a.jsonl b.jsonl > shown
     awk -v w=$width 'length >= w { exit 1 }' shown && ok || bad "a line does not fit $width columns: $(awk -v w=$width 'length >= w' shown)"
 done
+for width in 0 -5 wide; do same "\$COLUMNS is $width" "$(COLUMNS=$width "$TENON" watch a.jsonl | cksum)" "$(COLUMNS=100 "$TENON" watch a.jsonl | cksum)"; done
 LC_ALL=C.UTF-8 "$TENON" watch a.jsonl | grep -q '⠤' && ok || bad "no Braille with UTF-8"
 LC_ALL=C.UTF-8 "$TENON" watch a.jsonl b.jsonl --color always | grep -q "$(printf '\033')\[32m" && ok || bad "no colour of the second run"
 
@@ -46,6 +47,10 @@ grep -q "no record of a training yet" "$work/out" && ok || bad "an empty log: $(
 printf '{"event":"start","model":"net"' > half.jsonl
 succeeds "a line that is not complete" "$TENON" watch half.jsonl
 
+printf '%s\n' '{"event":"start","model":"a\u001b[2J\nb","epochs":2}' > control.jsonl
+succeeds "control characters in a name" "$TENON" watch control.jsonl
+same "control characters in a name" "$(head -n 1 "$work/out")" "control: a?[2J?b, epoch 0 of 2"
+
 TERM=dumb python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$TENON" watch b.jsonl > "$work/out"
 grep -q "epoch 3 of 8" "$work/out" && ! grep -q "$(printf '\033')" "$work/out" && ok || bad "a terminal without controls: $(cat "$work/out")"
 refuses "no log" "tenon watch needs a log" "$TENON" watch
@@ -55,19 +60,22 @@ refuses "a directory" "it is a directory" "$TENON" watch .
 refuses "a model as a log" "lenet.tn:1: this is no log record" "$TENON" watch "$TENON_ROOT/models/lenet.tn"
 { start 8 0; echo '{"event":"epoch",'; } > broken.jsonl
 refuses "a broken line" "broken.jsonl:2: this is no log record" "$TENON" watch broken.jsonl --once
+truncate -s 1G endless.jsonl
+refuses "a line without an end" "endless.jsonl:1: this is no log record" "$TENON" watch endless.jsonl
 refuses "an unknown option" "did you mean '--once'" "$TENON" watch a.jsonl --onc
 
 # A log that grows, on a terminal: it is drawn again, and watch ends when the run has ended.
-cat > follow.py << 'END'
-import fcntl, os, pty, re, select, struct, subprocess, sys, termios, time
+cat > screen.py << 'END'
+import fcntl, os, pty, re, select, struct, sys, termios, time
 
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ.pop("COLUMNS")
     os.environ["TERM"] = "xterm"
     os.execv(sys.argv[1], [sys.argv[1], "watch", "grows.jsonl", "--tensorboard", "live"])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
 seen = b""
+def size(columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 def until(text):
     global seen
     end = time.time() + 60
@@ -76,26 +84,34 @@ def until(text):
             sys.exit(f"'{text}' is missing in {seen}")
         seen += os.read(terminal, 65536)
     seen = seen[seen.index(text):]
+def finish():
+    global seen
+    until(b"ended after")
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    print(max(len(line) for line in re.sub("\033\\[[0-9;]*[A-Za-z]", "", seen.decode().replace("\r", "")).split("\n")[1:]))
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+cat > follow.py << 'END'
+from screen import *
+
+size(100)
 more = open("more.jsonl").read().splitlines(True)
 until(b"epoch 3 of 8")
 with open("grows.jsonl", "a") as log:
     log.write(more[0][:40]); log.flush(); time.sleep(0.7)
     log.write(more[0][40:]); log.flush()
     until(b"epoch 4 of 8")
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    size(70)
     until(b"\033[H\033[2J")                              # a narrower terminal is drawn anew
     log.writelines(more[1:])
-until(b"ended after")
-while True:
-    try:
-        part = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    seen += part
-print(max(len(line) for line in re.sub("\033\\[[0-9;]*[A-Za-z]", "", seen.decode().replace("\r", "")).split("\n")[1:]))
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+finish()
 END
 cp b.jsonl grows.jsonl
 { records 4 8; ended; } > more.jsonl
@@ -178,6 +194,20 @@ sed -i 's/epoch 3 of 8/epoch 6 of 8/; s/epoch 4 of 8/epoch 4 of 8/; s/\[:40\]/[:
 rm -r live
 LC_ALL=C succeeds "a resumed run that grows" python3 -B follow.py "$TENON"
 same "what is taken back" "$(python3 -B events.py live/grows | grep restart | sort | tr '\n' ' ')" "test restart 5 train restart 5 "
+# Another log replaces the one that watch follows: its records replace all others, also those of sets that it has not.
+{ start 8 0; echo '{"event":"step","step":5,"samples":10,"train_loss":3}'; records 1 6; } > grows.jsonl
+{ start 8 0; records 1 2; ended; } > new.jsonl
+cat > replace.py << 'END'
+from screen import *
+
+size(100)
+until(b"epoch 6 of 8")
+os.rename("new.jsonl", "grows.jsonl")
+until(b"epoch 2 of 8")
+finish()
+END
+LC_ALL=C succeeds "a log that is replaced" python3 -B replace.py "$TENON"
+same "epochs of a log that was replaced" "$(python3 -B events.py live/grows | grep loss | tr '\n' ' ')" "test epoch/loss 1 1 test epoch/loss 2 0.5 train epoch/loss 1 2 train epoch/loss 2 1 "
 mkdir -p other
 cp a.jsonl other/
 succeeds "two logs of one name" "$TENON" watch a.jsonl other/a.jsonl --tensorboard named
