@@ -45,7 +45,7 @@ const char *path_stem(Arena *a, const char *path)
     return arena_strndup(a, base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
-char *file_read(Arena *a, const char *path, size_t *len)
+char *file_read_head(Arena *a, const char *path, size_t most, size_t *len)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat s;
@@ -56,10 +56,11 @@ char *file_read(Arena *a, const char *path, size_t *len)
         errno = EINVAL;
         return NULL;
     }
-    char *bytes = arena_alloc(a, (size_t)s.st_size + 1);
+    const size_t want = (size_t)s.st_size < most ? (size_t)s.st_size : most;
+    char *bytes = arena_alloc(a, want + 1);
     size_t have = 0;
-    while (have < (size_t)s.st_size) {
-        const ssize_t n = read(fd, bytes + have, (size_t)s.st_size - have);
+    while (have < want) {
+        const ssize_t n = read(fd, bytes + have, want - have);
         if (n == 0 || (n < 0 && errno != EINTR))
             break;
         have += n > 0 ? (size_t)n : 0;
@@ -67,6 +68,11 @@ char *file_read(Arena *a, const char *path, size_t *len)
     close(fd);
     *len = have;
     return bytes;
+}
+
+char *file_read(Arena *a, const char *path, size_t *len)
+{
+    return file_read_head(a, path, SIZE_MAX, len);
 }
 
 /* ---- a file that is removed if a signal ends the compiler */

@@ -7,6 +7,8 @@
 
 /* The bytes of a file, NUL-terminated, in the arena.  NULL, errno set, if it cannot be read. */
 char *file_read(Arena *a, const char *path, size_t *len);
+/* The same for the first `most` bytes of a file that can be larger than the memory. */
+char *file_read_head(Arena *a, const char *path, size_t most, size_t *len);
 
 /* Writes next to `path`, then renames: the file is complete or untouched; of two compilers, the
  * last one wins.  If `path` is a link, writes its target.  Writes directly to a device, a pipe or

@@ -5,6 +5,7 @@
 #include "tool/new.h"
 #include "base/quote.h"
 #include "front/format.h"
+#include "front/sem.h"
 #include "ops/op.h"
 #include "tool/file.h"
 #include "tool/option.h"
@@ -143,8 +144,9 @@ static bool split_name(Arena *a, const char *word, const char **file, const char
         diag_help(d, "a name has letters, digits and _, and begins with no digit");
         return false;
     }
-    if (op_find(*name)) {
-        diag_error(d, nowhere, "'%s' is an operation", *name);
+    if (op_find(*name) || function_find(*name)) {
+        diag_error(d, nowhere, "'%s' is %s", *name,
+                   op_find(*name) ? "an operation" : "a function of Tenon");
         diag_help(d, "choose another name for the model");
         return false;
     }

@@ -33,6 +33,8 @@ void sample_names(Arena *a, const char ***name, int *n)
 
 /* ---- NumPy arrays */
 
+enum { HEAD = 1 << 16 }; /* bytes of a file that hold the head of an array */
+
 typedef struct Array {
     char type[8]; /* "u1", "f4" */
     int64_t dim[4];
@@ -41,11 +43,11 @@ typedef struct Array {
     int64_t nbytes;
 } Array;
 
-/* Reads the head of an array, as the module numpy.lib.format of NumPy describes it. */
-static bool read_array(Arena *a, const char *path, Array *out)
+/* Reads an array, or its head only, as the module numpy.lib.format of NumPy describes it. */
+static bool read_array(Arena *a, const char *path, size_t most, Array *out)
 {
     size_t len = 0;
-    const char *file = file_read(a, path, &len);
+    const char *file = file_read_head(a, path, most, &len);
     if (!file || len < 12 || memcmp(file, "\x93NUMPY", 6) != 0)
         return false;
     const unsigned char *u = (const unsigned char *)file + 8;
@@ -91,7 +93,7 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
     Array x = {0}, y = {0};
     const char *images = path_join(a, data, "train_x.npy"),
                *labels = path_join(a, data, "train_y.npy");
-    if (!read_array(a, images, &x) || !read_array(a, labels, &y)) {
+    if (!read_array(a, images, HEAD, &x) || !read_array(a, labels, SIZE_MAX, &y)) {
         diag_error(d, nowhere, "%s and train_y.npy are not two arrays of numbers", images);
         diag_help(d, "save them with numpy.save");
         return false;
@@ -182,6 +184,10 @@ static bool find_text(Arena *a, const char *path, Sample *out, Diag *d)
     }
     if (len < 1000) {
         diag_error(d, nowhere, "%s has %zu bytes, too few to learn from", path, len);
+        return false;
+    }
+    if (out->vocab < 2) {
+        diag_error(d, nowhere, "%s has one character only: there is nothing to learn", path);
         return false;
     }
     out->kind = SAMPLE_TEXT;

@@ -48,6 +48,11 @@ made small cifar10 'image: f32\[3, 32, 32\], classes: int = 10'
 made play tinyshakespeare 'vocab = 65'
 made rows numbers 'columns: int = 7, classes: int = 3'
 made paths ./steps 'steps: int = 5, features: int = 3, classes: int = 3'
+mkdir large                                               # 56 GB, of which the disk has a block
+npy large/train_x.npy '<f4' '(2000000000, 7)' 0
+truncate -s $((128 + 2000000000 * 7 * 4)) large/train_x.npy
+cp numbers/train_y.npy large/
+made many large 'columns: int = 7, classes: int = 3'
 made tiny arrays 'f32\[1, 16, 12\], classes: int = 3'
 made opinions reviews 'sigmoid_cross_entropy'
 made themes topics 'dense\(3\)$'
@@ -84,6 +89,7 @@ refuses "a digit" "'3d' cannot be the name of a model" "$TENON" new 3d
 refuses "a hyphen" "'my-net' cannot be the name of a model" "$TENON" new my-net
 refuses "a reserved word" "'train' is a reserved word" "$TENON" new train
 refuses "an operation" "'dense' is an operation" "$TENON" new dense
+refuses "a function" "'int' is a function of Tenon" "$TENON" new int
 refuses "another ending" "ends in .tn, not in '.py'" "$TENON" new net.py
 refuses "a directory that is not there" "cannot write no/net.tn: No such file" "$TENON" new no/net
 refuses "an unknown data set" "did you mean 'mnist'" "$TENON" new net --data mnits
@@ -101,6 +107,8 @@ head -c 3000 /dev/urandom > noise
 refuses "no text" "noise is not a text: byte [0-9]* is not UTF-8" "$TENON" new net --data noise
 echo short > short
 refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --data short
-rm -r wrong floats labels noise short
+head -c 3000 /dev/zero | tr '\0' a > alike
+refuses "a text of one character" "alike has one character only" "$TENON" new net --data alike
+rm -r wrong floats labels noise short alike
 [ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
 finish
