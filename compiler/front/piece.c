@@ -83,12 +83,9 @@ static bool spaced(const Pieces *p, int i)
 /* ---- reading */
 
 /* Whether a separator has no meaning: several in a row, at the begin of a text or block, and before
- * its end or a declaration. */
-static bool empty_separator(const Pieces *p, int next)
+ * its end or a declaration.  last: the index of the piece before it that is no comment, or -1. */
+static bool empty_separator(const Pieces *p, int last, int next)
 {
-    int last = p->n - 1;
-    while (last >= 0 && p->v[last].token == LEXEME_COMMENT)
-        last--;
     return last < 0 || p->v[last].token == NEWLINE || p->v[last].token == '{' || next == 0 ||
            next == '}' || parse_declares(next);
 }
@@ -128,15 +125,17 @@ static bool separates(int token)
 static void collect(Arena *a, const Source *s, const Lexemes *x, Pieces *out)
 {
     const char *line = s->text;
-    int at = 1;
+    int at = 1, next = 0, last = -1; /* the tokens after and before a separator and comments */
     out->v = arena_alloc(a, ((size_t)x->n + 1) * sizeof *out->v);
     for (int i = 0; i < x->n; i++) {
         const int token = x->v[i].token;
-        int next = i + 1;
+        next = next > i ? next : i + 1;
         while (next < x->n && (x->v[next].token == LEXEME_COMMENT || separates(x->v[next].token)))
             next++;
-        if (separates(token) && empty_separator(out, next < x->n ? x->v[next].token : 0))
+        if (separates(token) && empty_separator(out, last, next < x->n ? x->v[next].token : 0))
             continue;
+        if (token != LEXEME_COMMENT)
+            last = out->n;
         if (separates(token))
             out->v[out->n++] = (Piece){NEWLINE, ";", 1, 1, x->v[i].at.line, .partner = -1};
         else
