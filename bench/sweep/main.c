@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 {
     process_begin();
     if (argc < 3) {
-        fprintf(stderr, "error: tenon-bench is started by tenon sweep and tenon results\n");
+        fprintf(stderr, "error: tenon-bench is started by tenon sweep, results and watch\n");
         return 1;
     }
     if (strcmp(argv[2], "words") == 0) {

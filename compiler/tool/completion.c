@@ -4,12 +4,13 @@
  * `tenon results` come from tenon-bench; without it, these two commands have no options.
  */
 #include "tool/completion.h"
-#include "ops/op.h"
-#include "tool/manual_recipe.h"
+#include "front/train.h"
+#include "tool/manual.h"
 #include "tool/option.h"
 #include "tool/paths.h"
 #include "tool/process.h"
 #include "tool/sample.h"
+#include "tool/tool.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -65,14 +66,9 @@ static const char *joined(Arena *a, const char *const *word, int n)
 
 static const char *passes(Arena *a)
 {
-    const char **word = NULL;
-    int n = 0;
-    ARENA_PUSH(a, word, n, "all");
-    ARENA_PUSH(a, word, n, "calls");
-    for (const Pass *p = pass_table; p->name; p++)
-        if (!p->cleans)
-            ARENA_PUSH(a, word, n, p->name);
-    return joined(a, word, n);
+    int n;
+    const char **name = tool_dump_names(a, &n);
+    return joined(a, name, n);
 }
 
 /* "batch= optimizer= optimizer.lr= ...": keys of the recipe, and arguments of their forms. */
@@ -99,13 +95,9 @@ static const char *settings(Arena *a)
 
 static const char *words_of_ops(Arena *a)
 {
-    const char **word = NULL;
-    int n = 0;
-    for (int i = 0; i < op_count(); i++)
-        if (!(op_at(i)->flags & OP_HIDDEN))
-            ARENA_PUSH(a, word, n, op_at(i)->name);
-    manual_recipe_names(a, &word, &n);
-    return joined(a, word, n);
+    int n;
+    const char **name = manual_names(a, &n);
+    return joined(a, name, n);
 }
 
 static const char *data_sets(Arena *a)

@@ -65,14 +65,21 @@ static void list_all(Arena *a)
          "arguments of one form");
 }
 
-static bool unknown(Arena *a, const char *name, Diag *d)
+const char **manual_names(Arena *a, int *n)
 {
-    const char **known = NULL;
-    int n = 0;
+    const char **name = NULL;
+    *n = 0;
     for (int i = 0; i < op_count(); i++)
         if (!(op_at(i)->flags & OP_HIDDEN))
-            ARENA_PUSH(a, known, n, op_at(i)->name);
-    manual_recipe_names(a, &known, &n);
+            ARENA_PUSH(a, name, *n, op_at(i)->name);
+    manual_recipe_names(a, &name, n);
+    return name;
+}
+
+static bool unknown(Arena *a, const char *name, Diag *d)
+{
+    int n;
+    const char **known = manual_names(a, &n);
     diag_error(d, nowhere, "there is no operation '%s', and no such word of a train block", name);
     diag_suggest(d, name, known, n);
     diag_help(d, "`tenon ops` lists them");
@@ -127,22 +134,23 @@ bool manual_print(const Command *c, Diag *d)
         list_all(a);
         return true;
     }
-    const Op *op = op_find(c->file);
-    if (op && (op->flags & OP_HIDDEN))
-        op = NULL;
-    if (op && !c->example)
-        print_op(a, op);
-    if (op)
-        fputs(op->example ? op->example : "", stdout);
-    if (op && c->example)
-        return true;
-    if (op && is_recipe(a, c->file))
-        puts("");
-    if (c->example && is_recipe(a, c->file)) {
+    const Op *found = op_find(c->file), *op = found && found->flags & OP_HIDDEN ? NULL : found;
+    const bool recipe = is_recipe(a, c->file);
+    if (!op && !recipe)
+        return unknown(a, c->file, d);
+    if (!op && c->example) {
         diag_error(d, nowhere, "'%s' is a word of a train block: only operations have an example",
                    c->file);
         diag_help(d, "leave --example out");
         return false;
     }
-    return manual_recipe_print(a, c->file) || op || unknown(a, c->file, d);
+    if (op && !c->example)
+        print_op(a, op);
+    if (op)
+        fputs(op->example ? op->example : "", stdout);
+    if (!recipe || c->example)
+        return true;
+    if (op)
+        puts("");
+    return manual_recipe_print(a, c->file);
 }

@@ -8,6 +8,9 @@
  * only the example of an operation. */
 bool manual_print(const Command *c, Diag *d);
 
+/* The names that manual_print knows: of operations, keys, forms and results. */
+const char **manual_names(Arena *a, int *n);
+
 /* "max_pool(x, kernel, [stride], pad = 0)".  An argument in brackets is optional; its default
  * cannot be written in the language.  Lines end before `width` columns. */
 const char *manual_signature(Arena *a, const Op *op, int width);

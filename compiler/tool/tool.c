@@ -66,15 +66,22 @@ static bool dumps_calls(const Command *c)
     return c->options.dump && strcmp(c->options.dump, "calls") == 0;
 }
 
-static bool dump_known(Arena *a, const char *name, Diag *d)
+const char **tool_dump_names(Arena *a, int *n)
 {
-    const char **known = NULL;
-    int n = 0;
-    ARENA_PUSH(a, known, n, "all");
-    ARENA_PUSH(a, known, n, "calls");
+    const char **name = NULL;
+    *n = 0;
+    ARENA_PUSH(a, name, *n, "all");
+    ARENA_PUSH(a, name, *n, "calls");
     for (const Pass *p = pass_table; p->name; p++)
         if (!p->cleans)
-            ARENA_PUSH(a, known, n, p->name);
+            ARENA_PUSH(a, name, *n, p->name);
+    return name;
+}
+
+static bool dump_known(Arena *a, const char *name, Diag *d)
+{
+    int n;
+    const char **known = tool_dump_names(a, &n);
     for (int i = 0; i < n; i++)
         if (strcmp(name, known[i]) == 0)
             return true;

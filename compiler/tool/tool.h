@@ -5,7 +5,8 @@
 #include "front/front.h"
 #include "tool/command.h"
 
-bool tool_answer(const Command *c, Diag *d); /* help, version, ops: needs no model */
+const char **tool_dump_names(Arena *a, int *n); /* values of --dump */
+bool tool_answer(const Command *c, Diag *d);    /* help, version, ops: needs no model */
 /* Takes the recipe's type of numbers.  False after an error. */
 bool tool_take_recipe(Command *c, Front *f, Diag *d);
 /* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
