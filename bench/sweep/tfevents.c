@@ -134,7 +134,7 @@ static void add_number(Text *out, const char *tag, const CurvePoint *p, double b
 
 Events events_new(Arena *a, const char *directory, const char *run)
 {
-    return (Events){.arena = a, .directory = path_join(a, directory, run)};
+    return (Events){.arena = a, .run = run, .directory = path_join(a, directory, run)};
 }
 
 static const char *const set_name[EVENT_SETS] = {"train", "test", "steps"};
@@ -206,7 +206,10 @@ bool events_write(Events *e, const RunLog *l, Diag *d)
     struct stat s;
     int error = 0;
     if (e->files != l->files)
-        *e = (Events){.arena = e->arena, .directory = e->directory, .files = l->files};
+        *e = (Events){.arena = e->arena,
+                      .run = e->run,
+                      .directory = e->directory,
+                      .files = l->files};
     const bool first = e->starts == 0 && e->ncurve == 0;
     if (e->begin == 0 && stat(l->path, &s) == 0) /* a log has no time of day */
         e->begin = (double)s.st_mtim.tv_sec - l->seconds;

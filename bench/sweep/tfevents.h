@@ -8,6 +8,7 @@ enum { EVENT_SETS = 3 }; /* train, test, steps */
 /* What has been written of one log. */
 typedef struct Events {
     Arena *arena;
+    const char *run;              /* RUN */
     const char *directory;        /* DIR/RUN */
     const char *file[EVENT_SETS]; /* NULL: not begun */
     int *written;                 /* points of each curve of the log */

@@ -27,6 +27,18 @@ static const char *directory_name(Arena *a, const char *name)
     return *copy == '.' ? arena_printf(a, "_%s", copy) : copy;
 }
 
+/* The directory of a run: a_b for the logs a/b and a_b would be one, so the second one is a_b-2. */
+static const char *own_directory(const Watch *w, int run)
+{
+    const char *name = directory_name(w->arena, w->run[run].name), *own = name;
+    for (int i = 0, n = 2; i < run; i++)
+        if (strcmp(w->events[i].run, own) == 0) {
+            own = arena_printf(w->arena, "%s-%d", name, n++);
+            i = -1;
+        }
+    return own;
+}
+
 static void read_words(Watch *w, int argc, char **argv)
 {
     const char *color = "auto";
@@ -55,8 +67,7 @@ static void read_words(Watch *w, int argc, char **argv)
             }
     for (int k = 0; k < w->n; k++)
         ARENA_PUSH(w->arena, w->events, events,
-                   events_new(w->arena, w->directory ? w->directory : ".",
-                              directory_name(w->arena, w->run[k].name)));
+                   events_new(w->arena, w->directory ? w->directory : ".", own_directory(w, k)));
 }
 
 /* Reads all logs; *changed: one of them has a new record. */

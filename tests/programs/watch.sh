@@ -212,6 +212,9 @@ mkdir -p other
 cp a.jsonl other/
 succeeds "two logs of one name" "$TENON" watch a.jsonl other/a.jsonl --tensorboard named
 same "their directories" "$(ls named | tr '\n' ' ')" "a.jsonl other_a.jsonl "
+cp a.jsonl other_a.jsonl
+succeeds "two names with one directory" "$TENON" watch a.jsonl other/a.jsonl other_a.jsonl --tensorboard unique
+same "their directories" "$(ls unique | tr '\n' ' ')" "a.jsonl other_a.jsonl other_a.jsonl-2 "
 touch plain
 refuses "event files in a file" "cannot write plain/a/train: " "$TENON" watch a.jsonl --once --tensorboard plain
 
