@@ -94,8 +94,9 @@ void file_volatile(const char *path)
     if (armed || !path)
         return;
     armed = true;
-    const int caught[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++)
+    /* SIGXFSZ: the file would be larger than ulimit -f allows */
+    const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ};
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
         /* an ignored signal stays ignored, as under nohup */
         if (signal(caught[i], remove_on_signal) == SIG_IGN)
             signal(caught[i], SIG_IGN);

@@ -38,6 +38,10 @@ same "the file that has changed" "$(cat "$work/out")" "$a"
 same "a formatted file" "$(cat "$a")" "$good"
 same "the mode of a formatted file" "$(stat -c %a "$a")" 640
 same "the time of a file that does not change" "$(date -r "$b" +%Y)" 2001
+echo "$odd" > "$a"
+rc=0; ( (ulimit -f 0; exec "$TENON" fmt "$a" > /dev/null 2>&1); exit $?) 2> /dev/null || rc=$?
+[ $rc != 0 ] && ok || bad "a file of 0 bytes at most: exit code 0"
+same "a file that cannot be written" "$(cat "$a")" "$odd"
 same "files beside" "$(ls "$work/m" | tr '\n' ' ')" "a.tn b.tn "
 
 # A link stays a link.

@@ -110,5 +110,7 @@ refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --d
 head -c 3000 /dev/zero | tr '\0' a > alike
 refuses "a text of one character" "alike has one character only" "$TENON" new net --data alike
 rm -r wrong floats labels noise short alike
+rc=0; ( (ulimit -f 0; exec "$TENON" new net > /dev/null 2>&1); exit $?) 2> /dev/null || rc=$?
+[ $rc != 0 ] && ok || bad "a file of 0 bytes at most: exit code 0"
 [ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
 finish
