@@ -144,6 +144,9 @@ static Row operand_of(Arena *a, const CommandRow *c)
     if (c->kind == COMMAND_OPS || c->kind == COMMAND_COMPLETION) {
         r.value = TAKES_WORDS;
         r.words = c->kind == COMMAND_OPS ? words_of_ops(a) : "bash zsh fish";
+    } else if (c->kind == COMMAND_WATCH) {
+        r.value = TAKES_FILE;
+        r.what = "LOG";
     } else if (c->kind >= COMMAND_CHECK || c->kind == COMMAND_FMT || c->kind == COMMAND_SWEEP) {
         r.value = TAKES_MODEL;
         r.what = "FILE";

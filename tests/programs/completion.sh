@@ -28,6 +28,7 @@ tenon ops causal|tenon ops causal_attention
 tenon ops flip_|tenon ops flip_horizontal
 tenon fmt data/net.tn data/tw|tenon fmt data/net.tn data/two\ words.tn
 tenon new x --data tiny|tenon new x --data tinyshakespeare
+tenon watch data/oth|tenon watch data/other.txt
 tenon completion fi|tenon completion fish
 END
 [ $bench = 0 ] || printf '%s\n' "tenon results comp|tenon results compare" "tenon sweep data/net.tn --retry-f|tenon sweep data/net.tn --retry-failed" >> lines
