@@ -232,7 +232,7 @@ static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const
 
 static const char *duration(Arena *a, double seconds)
 {
-    const int64_t s = (int64_t)ceil(seconds);
+    const int64_t s = (int64_t)ceil(fmin(seconds, 1e15)); /* a log can have wrong numbers */
     return s < 120      ? arena_printf(a, "%lld s", (long long)s)
            : s < 7200   ? arena_printf(a, "%lld min", (long long)(s + 30) / 60)
            : s < 172800 ? arena_printf(a, "%.1f h", (double)s / 3600)

@@ -41,6 +41,9 @@ LC_ALL=C.UTF-8 "$TENON" watch a.jsonl b.jsonl --color always | grep -q "$(printf
   records 1 5; start 8 4; records 5 8; ended; } > c.jsonl
 succeeds "a resumed run" "$TENON" watch c.jsonl
 grep -q "^c: net, epoch 8 of 8" "$work/out" && ok || bad "a resumed run: $(head -n 2 "$work/out")"
+printf '%s\n' '{"event":"start","model":"net","epochs":1e15}' '{"event":"epoch","epoch":1,"seconds":1e15,"train_loss":1}' > long.jsonl
+succeeds "numbers too large for a count of seconds" "$TENON" watch long.jsonl
+grep -q "11574074074.1 days left$" "$work/out" && ok || bad "numbers too large for a count of seconds: $(cat "$work/out")"
 touch empty.jsonl
 succeeds "an empty log" "$TENON" watch empty.jsonl
 grep -q "no record of a training yet" "$work/out" && ok || bad "an empty log: $(cat "$work/out")"
