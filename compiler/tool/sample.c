@@ -98,7 +98,8 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
         diag_help(d, "save them with numpy.save");
         return false;
     }
-    const bool numbers = x.type[0] == 'f' || strcmp(x.type, "u1") == 0;
+    const bool numbers =
+        strcmp(x.type, "f4") == 0 || strcmp(x.type, "f8") == 0 || strcmp(x.type, "u1") == 0;
     out->classes = count_classes(&y);
     if (!numbers || x.rank < 2 || out->classes < 2) {
         diag_error(d, nowhere,
@@ -246,13 +247,16 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
             return true;
         }
     *out = (Sample){0};
-    for (const unsigned char *s = (const unsigned char *)data; *s; s++)
-        if (*s < ' ' || *s == 127) {
-            diag_error(d, nowhere,
-                       "--data: a path with a control character cannot be written in a "
-                       "model file");
+    const size_t len = strlen(data);
+    for (size_t i = 0, bytes; i < len; i += bytes) {
+        const bool control = (unsigned char)data[i] < ' ' || data[i] == 127;
+        bytes = (size_t)text_character(data + i, len - i);
+        if (control || bytes == 0) {
+            diag_error(d, nowhere, "--data: a path with %s cannot be written in a model file",
+                       control ? "a control character" : "a byte that is not UTF-8");
             return false;
         }
+    }
     if (dir_exists(data))
         return find_directory(a, data, out, d);
     if (file_exists(data)) {

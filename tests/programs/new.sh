@@ -100,6 +100,13 @@ refuses "no array" "are not two arrays of numbers" "$TENON" new net --data wrong
 cp numbers/train_x.npy floats/train_x.npy
 cp numbers/train_x.npy floats/train_y.npy
 refuses "real numbers as classes" "at least two classes are integers from 0" "$TENON" new net --data floats
+mkdir halves
+npy halves/train_x.npy '<f2' '(60, 7)' $((60 * 7 * 2))
+cp numbers/train_y.npy halves/
+refuses "numbers of two bytes" "the samples are f2 of 1 dimension, with 3 classes" "$TENON" new net --data halves
+cp -r numbers $'bytes\xff'
+refuses "a path that is not UTF-8" "--data: a path with a byte that is not UTF-8 cannot be written" "$TENON" new net --data $'bytes\xff'
+refuses "a path with a line end" "--data: a path with a control character cannot be written" "$TENON" new net --data $'a\nb'
 mkdir labels
 printf '0\tgood\nbad line\n' > labels/train.tsv
 refuses "a line without a class" "a line is the number of a class, a tab and a text" "$TENON" new net --data labels
@@ -109,7 +116,7 @@ echo short > short
 refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --data short
 head -c 3000 /dev/zero | tr '\0' a > alike
 refuses "a text of one character" "alike has one character only" "$TENON" new net --data alike
-rm -r wrong floats labels noise short alike
+rm -r wrong floats halves $'bytes\xff' labels noise short alike
 rc=0; ( (ulimit -f 0; exec "$TENON" new net > /dev/null 2>&1); exit $?) 2> /dev/null || rc=$?
 [ $rc != 0 ] && ok || bad "a file of 0 bytes at most: exit code 0"
 [ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
