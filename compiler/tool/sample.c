@@ -73,7 +73,8 @@ static bool read_array(Arena *a, const char *path, size_t most, Array *out)
     return *end == ')' && out->rank > 0;
 }
 
-/* One more than the largest class of an array of integers; 0: it has none, or other numbers. */
+/* One more than the largest class of an array of integers; 0: it has none, or a number that is no
+ * class. */
 static int count_classes(const Array *y)
 {
     const int size = y->type[0] == 'u' || y->type[0] == 'i' ? y->type[1] - '0' : 0;
@@ -82,8 +83,10 @@ static int count_classes(const Array *y)
         uint64_t v = 0;
         for (int i = size - 1; i >= 0; i--)
             v = v << 8 | y->bytes[at + i];
-        if (v < MOST_CLASSES && (int64_t)v > most)
-            most = (int64_t)v;
+        const bool negative = y->type[0] == 'i' && v >> (8 * size - 1);
+        if (negative || v >= MOST_CLASSES)
+            return 0;
+        most = (int64_t)v > most ? (int64_t)v : most;
     }
     return (int)most + 1;
 }
@@ -110,6 +113,12 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
         diag_help(d,
                   "samples are f4, f8 or u1 with 1 to 3 dimensions, and at least two classes are "
                   "integers from 0");
+        return false;
+    }
+    if (y.dim[0] != x.dim[0] || y.rank > 2 || (y.rank == 2 && y.dim[1] != 1)) {
+        diag_error(d, nowhere, "%s has %lld samples, but train_y.npy is no list of %lld classes",
+                   images, (long long)x.dim[0], (long long)x.dim[0]);
+        diag_help(d, "save one integer for each sample");
         return false;
     }
     out->kind = x.rank == 4 ? SAMPLE_IMAGE : x.rank == 3 ? SAMPLE_SEQUENCE : SAMPLE_ROW;

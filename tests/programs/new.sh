@@ -48,11 +48,11 @@ made small cifar10 'image: f32\[3, 32, 32\], classes: int = 10'
 made play tinyshakespeare 'vocab = 65'
 made rows numbers 'columns: int = 7, classes: int = 3'
 made paths ./steps 'steps: int = 5, features: int = 3, classes: int = 3'
-mkdir large                                               # 56 GB, of which the disk has a block
-npy large/train_x.npy '<f4' '(2000000000, 7)' 0
-truncate -s $((128 + 2000000000 * 7 * 4)) large/train_x.npy
+mkdir large                                               # 48 GB, of which the disk has a block
+npy large/train_x.npy '<f4' '(60, 1000, 200000)' 0
+truncate -s $((128 + 60 * 1000 * 200000 * 4)) large/train_x.npy
 cp numbers/train_y.npy large/
-made many large 'columns: int = 7, classes: int = 3'
+made many large 'steps: int = 1000, features: int = 200000, classes: int = 3'
 made tiny arrays 'f32\[1, 16, 12\], classes: int = 3'
 made opinions reviews 'sigmoid_cross_entropy'
 made themes topics 'dense\(3\)$'
@@ -104,6 +104,15 @@ mkdir halves
 npy halves/train_x.npy '<f2' '(60, 7)' $((60 * 7 * 2))
 cp numbers/train_y.npy halves/
 refuses "numbers of two bytes" "the samples are f2 of 1 dimension, with 3 classes" "$TENON" new net --data halves
+mkdir fewer negative
+cp numbers/train_x.npy fewer/
+npy fewer/train_y.npy '|u1' '(59,)' 58
+printf '\1' >> fewer/train_y.npy
+refuses "fewer classes than samples" "fewer/train_x.npy has 60 samples, but train_y.npy is no list of 60 classes" "$TENON" new net --data fewer
+cp numbers/train_x.npy negative/
+npy negative/train_y.npy '|i1' '(60,)' 58
+printf '\1\377' >> negative/train_y.npy
+refuses "a negative class" "at least two classes are integers from 0" "$TENON" new net --data negative
 cp -r numbers $'bytes\xff'
 refuses "a path that is not UTF-8" "--data: a path with a byte that is not UTF-8 cannot be written" "$TENON" new net --data $'bytes\xff'
 refuses "a path with a line end" "--data: a path with a control character cannot be written" "$TENON" new net --data $'a\nb'
@@ -116,7 +125,7 @@ echo short > short
 refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --data short
 head -c 3000 /dev/zero | tr '\0' a > alike
 refuses "a text of one character" "alike has one character only" "$TENON" new net --data alike
-rm -r wrong floats halves $'bytes\xff' labels noise short alike
+rm -r wrong floats halves fewer negative $'bytes\xff' labels noise short alike
 rc=0; ( (ulimit -f 0; exec "$TENON" new net > /dev/null 2>&1); exit $?) 2> /dev/null || rc=$?
 [ $rc != 0 ] && ok || bad "a file of 0 bytes at most: exit code 0"
 [ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
