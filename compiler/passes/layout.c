@@ -341,7 +341,8 @@ static void view(Graph *g, Node *n)
 }
 
 /* Maps: images stay LAST.  Flattened images stay LAST unless operands disagree.  An operand of
- * another rank, which is broadcast with an image, counts as ROW. */
+ * another rank, which is broadcast with an image, counts as ROW.  A constant needs no copy: the
+ * loop writes it as a number. */
 static void elementwise(Graph *g, Node *n)
 {
     int last = 0, row = 0, k = -1;
@@ -359,7 +360,8 @@ static void elementwise(Graph *g, Node *n)
         return;
     if (is_image(&n->shape) && n->shape.batched) {
         for (int i = 0; i < n->nin; i++)
-            want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
+            if (n->in[i]->op->leaf != LEAF_CONST)
+                want(g, n, i, is_image(&n->in[i]->shape) ? LAYOUT_LAST : LAYOUT_ROW);
         set_last(n, n->shape.dim);
     } else if (last && !row) {
         set_last(n, n->in[k]->flat);
