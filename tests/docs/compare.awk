@@ -6,7 +6,7 @@
 #   a word ...      stands for any number of words.  With other characters, as in step-..., it stands for one or more words that
 #                   begin and end with these characters
 #   a number        with a unit after it (s, ms, samples/s, MB, %, GFLOP/s) stands for any number: times and sizes differ
-#   0.9842          with a point stands for any number that differs by at most a tenth, or by 0.02
+#   0.9842          with a point stands for any number that differs by at most a tenth, or by 0.02; an accuracy, by at most 0.02
 #   12              without a point stands for itself
 #
 # Prints the first line of the page that does not agree, and the printed line; exit code 1.
@@ -19,9 +19,9 @@ function is_unit(w)     { return w ~ /^(s|ms|samples\/s|kB|MB|GB|%|GFLOP\/s)[,;:
 function value(w)       { gsub(/,/, "", w); return w + 0 }
 function size(x)        { return x < 0 ? -x : x }
 
-function near(want, have,    d, most) {
+function near(want, have, before,    d, most) {
     d = size(value(want) - value(have))
-    most = size(value(want)) / 10
+    most = before == "accuracy" ? 0 : size(value(want)) / 10
     return d <= (most > 0.02 ? most : 0.02)
 }
 
@@ -29,7 +29,7 @@ function near(want, have,    d, most) {
 function tail(w)        { return match(w, /[,:;)"]+$/) ? substr(w, RSTART) : "" }
 function head(w)        { return substr(w, 1, length(w) - length(tail(w))) }
 
-function same_word(want, have, unit) {
+function same_word(want, have, unit, before) {
     if (want == have)
         return 1
     if (tail(want) != tail(have))
@@ -40,7 +40,7 @@ function same_word(want, have, unit) {
     sub(/^[("]+/, "", have)
     if (!is_number(want) || !is_number(have))
         return 0
-    return unit || (index(want, ".") && near(want, have))
+    return unit || (index(want, ".") && near(want, have, before))
 }
 
 function same_words(want, nwant, i, have, nhave, j,    k, at, behind) {
@@ -60,7 +60,7 @@ function same_words(want, nwant, i, have, nhave, j,    k, at, behind) {
                     return 1
             return 0
         }
-        if (j > nhave || !same_word(want[i], have[j], i < nwant && is_unit(want[i + 1])))
+        if (j > nhave || !same_word(want[i], have[j], i < nwant && is_unit(want[i + 1]), i > 1 ? want[i - 1] : ""))
             return 0
         j++
     }

@@ -30,6 +30,7 @@ if part tools; then
     agrees() { printf "$2" > "$work/printed"; awk -f "$here/compare.awk" "$work/page" "$work/printed" > /dev/null && ok || bad "compare.awk: $1"; }
     agrees "another time, and losses nearby" 'a\nb\nepoch 1/2 12.5 s loss 0.42, accuracy 0.87\nend\n'
     differs "another loss" 'epoch 1/2 12.5 s loss 0.70, accuracy 0.87\nend\n'
+    differs "another accuracy" 'epoch 1/2 0.74 s loss 0.40, accuracy 0.82\nend\n'
     differs "another epoch" 'epoch 2/2 0.74 s loss 0.40, accuracy 0.88\nend\n'
     differs "another word" 'epoch 1/2 0.74 s lost 0.40, accuracy 0.88\nend\n'
     differs "a line too few" 'epoch 1/2 0.74 s loss 0.40, accuracy 0.88\n'
