@@ -182,6 +182,16 @@ cat > "$net" << 'END'
 model mlp(x: f32[10], classes: int = 10) { return layer_norm(x) }
 train mlp { data = synthetic(samples = 64, test_samples = 32); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 32; epochs = 1 }
 END
+# A program for a debugger: convolutions compile without optimisation, and have the same bits.
+cat > "$work/conv.tn" << 'END'
+model conv(image: f32[3, 6, 7]) { return conv2d(image, 9, kernel = 3, pad = 1) |> tanh |> flatten |> dense(3) }
+train conv { data = synthetic(samples = 8, test_samples = 4, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 8; epochs = 1 }
+END
+for level in -O0 -O1; do
+    TENON_CFLAGS=$level succeeds "a convolution with $level" "$TENON" build "$work/conv.tn" -o "$work/conv"
+    succeeds "its program with $level" "$work/conv" --log "$work/conv$level.jsonl"
+done
+same "bits with -O0 and -O1" "$(hashes "$work/conv-O0.jsonl")" "$(hashes "$work/conv-O1.jsonl")"
 # The C compiler.
 refuses "no C compiler" "cannot run the C compiler 'nosuchcc'" env CC=nosuchcc "$TENON" build "$net" -o "$work/q"
 printf '#!/bin/sh\ncase $1 in --version) echo fake 1 ;; *) echo "fake: it hurts" >&2; exit 3 ;; esac\n' > "$work/fakecc"
