@@ -209,8 +209,9 @@ static bool is_name(Server *s, const char *word)
     return n == 1 && t->kind == TOKEN_NAME && t->at.end_col == (int)source.len + 1;
 }
 
-/* Whether the new name means something else where the old one is used. */
-static bool is_free(Server *s, const Analysis *a, const Symbol *y, const char *name)
+/* Whether the new name means something else in the files of one analysis, where the old one is
+ * used. */
+static bool is_free_in(Server *s, const Analysis *a, const Symbol *y, const char *name)
 {
     Callee c;
     if (y->kind == SYMBOL_FUNCTION && callee_find(a->unit, name, &c)) {
@@ -225,8 +226,25 @@ static bool is_free(Server *s, const Analysis *a, const Symbol *y, const char *n
                             y->kind == SYMBOL_LOCAL && b->in == y->decl;
         if (strcmp(b->name, name) != 0 || !(bound || called))
             continue;
-        server_reject(s, REJECT_FAILED, "'%s' has another meaning on line %d", name, b->at.line);
+        server_reject(s, REJECT_FAILED, "'%s' has another meaning on line %d of %s", name,
+                      b->at.line, b->at.source->name);
         return false;
+    }
+    return true;
+}
+
+/* Also in the other open documents that read the file of a declared function. */
+static bool is_free(Server *s, const Analysis *a, const Symbol *y, const char *name)
+{
+    if (!is_free_in(s, a, y, name))
+        return false;
+    for (int i = 0; y->kind == SYMBOL_FUNCTION && i < s->ndocument; i++) {
+        if (!s->document[i]->open)
+            continue;
+        const Analysis *other = document_analysis(s, s->document[i]);
+        if (other != a && analysis_reads(other, y->decl->name_span.source->path) &&
+            !is_free_in(s, other, y, name))
+            return false;
     }
     return true;
 }

@@ -374,6 +374,8 @@ def names():
     same("rename a variable", [re.sub(r"\bh\b", "y", a.text), b.text], renamed(a, "h", "y", after="{\n"))
     for word, new in [("h = ", "x"), ("h = ", "for"), ("h = ", "a b"), ("h = ", ""), ("h = ", "relu"), ("part(x", "dense"), ("relu", "z")]:
         same("rename %s to %r is refused" % (word, new), -32803, a.ask("rename", a.find(word), newName=new).get("error", {}).get("code"))
+    same("rename to a function of a file that imports this one is refused", -32803,
+         b.ask("rename", b.find("part"), newName="m").get("error", {}).get("code"))
     same("prepareRename", "h", a.answer("prepareRename", a.find("h = "))["placeholder"])
     d = Document(c, work + "/net.tn", NET)
     outline = d.answer("documentSymbol")
