@@ -89,9 +89,11 @@ Analysis *document_analysis(Server *s, Document *d)
     int n = 0;
     if (d->now)
         return d->now;
+    /* The first text of a path counts.  A link and its file are two documents with one path. */
+    ARENA_PUSH(s->arena, unsaved, n, ((Unsaved){d->path, d->text, d->len}));
     for (int i = 0; i < s->ndocument; i++) {
         const Document *o = s->document[i];
-        if (o->open)
+        if (o->open && o != d)
             ARENA_PUSH(s->arena, unsaved, n, ((Unsaved){o->path, o->text, o->len}));
     }
     d->now = analysis_new(d->path, unsaved, n, s->bytes);

@@ -382,6 +382,12 @@ def names():
     same("outline", [["conv", 0, 2], ["net", 5, 10], ["net", 12, 17]],
          [[o["name"], o["range"]["start"]["line"], o["range"]["end"]["line"]] for o in outline])
     same("bindings in the outline", ["h", "fc"], [o["name"] for o in outline[1]["children"]])
+    pathlib.Path(d.path).write_text(NET)
+    pathlib.Path(work, "link.tn").symlink_to("net.tn")
+    link = Document(c, work + "/link.tn", "\nblock other(x) { return x }\n")
+    same("a link has its own text", [], link.diagnostics())
+    same("the outline of a link", ["other"], [o["name"] for o in link.answer("documentSymbol")])
+    link.close()
     b.edit("return", "return (")
     same("rename while an open file is broken is refused", -32803, b.ask("rename", b.find("part"), newName="head")["error"]["code"])
     b.edit("return (", "return")
