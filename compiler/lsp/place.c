@@ -7,6 +7,7 @@
 Lines lines_new(Arena *a, const char *text, size_t len, bool bytes)
 {
     Lines l = {.text = text, .len = len, .bytes = bytes};
+    l.cursor = arena_alloc(a, sizeof *l.cursor);
     ARENA_PUSH(a, l.start, l.n, 0);
     for (size_t i = 0; i < len; i++)
         if (text[i] == '\n')
@@ -78,12 +79,17 @@ size_t lines_at(const Lines *l, int line, int col)
 cJSON *position_json(const Lines *l, int line, int col)
 {
     const size_t to = lines_at(l, line, col);
-    int units = 0, count = 0, n = line < 1 ? 0 : line > l->n ? l->n - 1 : line - 1;
-    for (size_t at = l->start[n]; at < to; count += units)
-        at += (size_t)character(l, at, line_end(l, n), &units);
+    const int n = line < 1 ? 0 : line > l->n ? l->n - 1 : line - 1;
+    const size_t end = line_end(l, n);
+    LineCursor m = *l->cursor;
+    if (m.line != n || m.offset < l->start[n] || m.offset > to)
+        m = (LineCursor){.line = n, .offset = l->start[n]};
+    for (int units = 0; m.offset < to; m.units += units)
+        m.offset += (size_t)character(l, m.offset, end, &units);
+    *l->cursor = m;
     cJSON *p = cJSON_CreateObject();
     cJSON_AddNumberToObject(p, "line", n);
-    cJSON_AddNumberToObject(p, "character", count);
+    cJSON_AddNumberToObject(p, "character", m.units);
     return p;
 }
 

@@ -8,12 +8,19 @@
 #include "base/source.h"
 #include "lsp/json.h"
 
+/* A counted position. */
+typedef struct LineCursor {
+    int line, units; /* line from 0; units of the protocol before the offset */
+    size_t offset;
+} LineCursor;
+
 typedef struct Lines {
     const char *text;
     size_t len;
     size_t *start; /* offset of each line */
     int n;
-    bool bytes; /* the client counts bytes */
+    bool bytes;         /* the client counts bytes */
+    LineCursor *cursor; /* the position counted last: the next one often follows it in its line */
 } Lines;
 
 Lines lines_new(Arena *a, const char *text, size_t len, bool bytes);

@@ -10,6 +10,7 @@ import random
 import re
 import subprocess
 import sys
+from time import monotonic
 
 from client import Client, Document, Gone
 
@@ -326,6 +327,13 @@ def answers():
     d.set("block b( {")
     same("a text with errors is not formatted", None, d.answer("formatting", options={}))
 
+    # Work in proportion to the text: these took 25 s and more when each comment looked at the later ones, and each place at its line.
+    d.set("block b(x) {\n" + "#  c\n" * 200000 + "return x\n}\n")
+    begin = monotonic()
+    check("many comments are formatted", d.answer("formatting", options={}))
+    d.set("block b(x) { " + "h = relu(x); " * 30000 + "return h }\n")
+    same("highlights of a long line", 30001, len(d.answer("documentHighlight", d.find("h ="))))
+    check("large texts take less than 10 s", monotonic() - begin < 10, monotonic() - begin)
     d.set(NET)
     d.edit("conv(32, stride = 2)", "conv(32, ")
     signature = d.answer("signatureHelp", d.find("\n    fc"))
