@@ -1,6 +1,7 @@
 /* json.c -- JSON by cJSON, whose memory comes from an arena. */
 #include "lsp/json.h"
 #include "base/text.h"
+#include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
@@ -32,17 +33,53 @@ static bool is_utf8(const char *text, size_t len)
     return step != 0;
 }
 
+int json_hex(char c)
+{
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                        : -1;
+}
+
+/* The UTF-16 unit of an escape \uXXXX at the beginning of a text; -1: there is none. */
+static int escaped_unit(const char *text, size_t len)
+{
+    int unit = 0;
+    if (len < 6 || text[0] != '\\' || text[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        const int digit = json_hex(text[i]);
+        if (digit < 0)
+            return -1;
+        unit = 16 * unit + digit;
+    }
+    return unit;
+}
+
+/* Replaces escapes that are no characters of a C string by others of one UTF-16 unit: NUL, and half
+ * of a surrogate pair, which an editor can send while a character is typed. */
+static void replace_escapes(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != '\\')
+            continue;
+        const int unit = escaped_unit(&text[i], len - i),
+                  next = unit < 0 ? -1 : escaped_unit(&text[i + 6], len - i - 6);
+        const bool high = unit >= 0xd800 && unit < 0xdc00, low = unit >= 0xdc00 && unit < 0xe000;
+        if (high && next >= 0xdc00 && next < 0xe000)
+            i += 11; /* a pair */
+        else if (high || low)
+            memcpy(&text[i + 2], "fffd", 4);
+        else if (unit == 0)
+            text[i + 5] = '1';
+        i += text[i] == '\\'; /* the escaped character */
+    }
+}
+
 cJSON *json_parse(Arena *a, char *text, size_t len)
 {
     if (!is_utf8(text, len))
         return NULL;
-    for (size_t i = 0; i + 5 < len; i++) {
-        if (text[i] != '\\')
-            continue;
-        if (memcmp(&text[i + 1], "u0000", 5) == 0)
-            text[i + 5] = '1';
-        i++; /* the escaped character */
-    }
+    replace_escapes(text, len);
     json_use(a);
     const char *end = NULL;
     cJSON *tree = cJSON_ParseWithLengthOpts(text, len, &end, false);

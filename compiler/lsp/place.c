@@ -117,13 +117,6 @@ bool span_same(Span a, Span b)
 
 /* ---- addresses */
 
-static int hex(char c)
-{
-    return isdigit((unsigned char)c)    ? c - '0'
-           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-                                        : -1;
-}
-
 const char *uri_path(Arena *a, const char *uri)
 {
     static const char scheme[] = "file://";
@@ -134,8 +127,9 @@ const char *uri_path(Arena *a, const char *uri)
         return uri;
     char *path = arena_strdup(a, s), *w = path;
     for (; *s; s++)
-        if (*s == '%' && hex(s[1]) >= 0 && hex(s[2]) >= 0 && (s[1] != '0' || s[2] != '0')) {
-            *w++ = (char)(16 * hex(s[1]) + hex(s[2]));
+        if (*s == '%' && json_hex(s[1]) >= 0 && json_hex(s[2]) >= 0 &&
+            (s[1] != '0' || s[2] != '0')) {
+            *w++ = (char)(16 * json_hex(s[1]) + json_hex(s[2]));
             s += 2;
         } else {
             *w++ = *s;

@@ -107,7 +107,7 @@ class Document:
         before = self.text[:offset]
         line = before.count("\n")
         tail = before[before.rfind("\n") + 1:]
-        return {"line": line, "character": len(tail.encode("utf-16-le")) // 2}
+        return {"line": line, "character": len(tail.encode("utf-16-le", "surrogatepass")) // 2}
 
     def find(self, word, nth=0, after=""):
         """The position of a word: its nth occurrence after the text `after`."""

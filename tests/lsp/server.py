@@ -101,6 +101,11 @@ def protocol():
                 break
         check("the change %r" % wrong, "has a change without" in note["params"]["message"], note)
     d.change([{"range": None, "text": NET}])
+    # Half of a surrogate pair counts as one unit: a later change has the right place.
+    d.edit("# a small network", "# \ud83d \udc00 \\ud83d 😀 @block q(x) { return x }")
+    d.edit("@", "\n")
+    same("halves of surrogate pairs", ["conv", "q", "net", "net"], [o["name"] for o in d.answer("documentSymbol")])
+    d.set(NET)
     same("a place after the end", None, d.answer("hover", {"line": 10 ** 6, "character": 10 ** 6}))
     c.write(b"Content-Length: %d\r\n\r\n" % (65 << 20))
     for _ in range(65):
