@@ -206,7 +206,7 @@ static bool needs_prices(const Document *d)
 
 bool prices_wanted(const Server *s)
 {
-    for (int i = 0; i < s->ndocument && !s->pricing; i++)
+    for (int i = 0; i < s->ndocument && !s->pricing && !s->shut; i++)
         if (needs_prices(s->document[i]))
             return true;
     return false;
@@ -218,9 +218,11 @@ void prices_start(Server *s)
     Document *d = NULL;
     for (int i = 0; i < s->ndocument && !d; i++)
         d = needs_prices(s->document[i]) ? s->document[i] : NULL;
-    if (!d || pipe(fd) != 0)
+    if (!d)
         return;
-    d->priced = true;
+    d->priced = true; /* one try: without prices, hover shows the rest */
+    if (pipe(fd) != 0)
+        return;
     const pid_t pid = fork();
     if (pid == 0) {
         close(fd[0]);

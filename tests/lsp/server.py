@@ -8,9 +8,10 @@ import pathlib
 import pty
 import random
 import re
+import resource
 import subprocess
 import sys
-from time import monotonic
+from time import monotonic, sleep
 
 from client import Client, Document, Gone
 
@@ -66,6 +67,26 @@ def tenon_check(path):
         elif more:
             found[-1][4] += "\n%s: %s" % more.groups()
     return found
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat from the state on."""
+    return pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
+
+
+def children(pid):
+    found = set()
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if int(stat(int(path.name))[1]) == pid:
+                found.add(path.name)
+        except OSError:                                    # the process has ended
+            pass
+    return found
+
+
+def cpu_seconds(pid):
+    return sum(map(int, stat(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 # ---- parts
@@ -139,6 +160,25 @@ def protocol():
         c = Client(tenon, start=False)
         c.request("initialize", {"processId": gone.pid, "rootUri": None, "capabilities": {}})
         same("the process of the client is gone", 1, c.process.wait(30))
+    c = Client(tenon)
+    Document(c, root + "/models/inception_v3.tn").diagnostics()
+    c.request("shutdown")
+    seen = set()
+    for _ in range(25):                                    # half a second: prices begin after a quarter
+        seen |= children(c.process.pid)
+        sleep(.02)
+    same("no process begins after shutdown", set(), seen)
+    c.notify("exit")
+    same("exit code with prices that were not computed", 0, c.process.wait(10))
+    c = Client(tenon)
+    resource.prlimit(c.process.pid, resource.RLIMIT_NOFILE, (3, 3))
+    Document(c, root + "/models/inception_v3.tn").diagnostics()
+    sleep(.3)
+    begin = cpu_seconds(c.process.pid)
+    sleep(.5)
+    used = cpu_seconds(c.process.pid) - begin
+    check("without free descriptors the server waits", used < .2, used)
+    same("exit without free descriptors", 0, c.end())
     ours, theirs = pty.openpty()
     shell = subprocess.Popen([tenon, "lsp"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.close(theirs)
