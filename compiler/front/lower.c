@@ -48,13 +48,18 @@ static bool of_tokens(const Decl *model)
     return false;
 }
 
+bool lower_takes_vocab(const Decl *model, const ParamDecl *p)
+{
+    return model->kind == DECL_MODEL && !p->fallback && p->type == TYPE_INT &&
+           strcmp(p->name, "vocab") == 0 && of_tokens(model);
+}
+
 /* A parameter `vocab` without a value gets the size of the data's vocabulary. lower_samples reports
  * data without a vocabulary. */
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
     const Recipe *r = &l->g->recipe;
-    if (slot->given || p->fallback || p->type != TYPE_INT || strcmp(p->name, "vocab") != 0 ||
-        !r->present || !of_tokens(model))
+    if (slot->given || !r->present || !lower_takes_vocab(model, p))
         return false;
     *slot = (Slot){r->data.vocab ? value_int(r->data.vocab) : value_poison(), p->span, true};
     return true;

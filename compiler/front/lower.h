@@ -90,6 +90,8 @@ bool lower_step(Lower *l, Span at, int64_t steps); /* false if the budget is spe
 bool lower_enter(Lower *l, Span at);
 /* Records the value of e.  The nodes from the id `first` on were made by e itself. */
 void lower_trace(Lower *l, Expr *e, Value v, int first);
+/* Whether the data set gives the parameter its value, because of its name. */
+bool lower_takes_vocab(const Decl *model, const ParamDecl *p);
 Scope *lower_scope(Lower *l, const Decl *decl, const char *path);
 Var *lower_find(const Lower *l, const char *name);
 /* a new variable, in scope until lower_leave */

@@ -1,5 +1,6 @@
 /* navigate.c -- definition, references, rename, and the outline of a file. */
 #include "base/text.h"
+#include "front/lower.h"
 #include "lsp/server.h"
 #include <string.h>
 
@@ -179,13 +180,17 @@ static bool can_rename(Server *s, const Symbol *y)
 {
     const bool known = y && (y->kind == SYMBOL_LOCAL || y->kind == SYMBOL_FUNCTION);
     const Document *broken = known ? broken_reader(s, y) : NULL;
+    const bool vocab = known && y->param && lower_takes_vocab(y->decl, y->param);
     if (!known)
         server_reject(s, REJECT_FAILED, "%s",
                       !y ? "there is no name here" : "this name belongs to the language");
     else if (broken)
         server_reject(s, REJECT_FAILED, "a part of %s has a syntax error: it may use the name",
                       broken->path);
-    return known && !broken;
+    else if (vocab)
+        server_reject(s, REJECT_FAILED,
+                      "the data set gives the parameter '%s' its value by its name", y->name);
+    return known && !broken && !vocab;
 }
 
 cJSON *answer_prepare(Server *s, const cJSON *params)

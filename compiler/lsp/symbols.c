@@ -64,11 +64,28 @@ static void add_callee(Walk *w, const Expr *name, const Expr *call)
     s->e = call;
 }
 
+/* Whether a call of this name calls a variable.  If a function has the same name, it is called
+ * unless the variable is a layer (invoke.c), which it is not yet in its own binding.  A variable
+ * without a known value counts as a layer. */
+static bool calls_local(const Walk *w, const Expr *name)
+{
+    Callee c;
+    const void *bound = w->decl ? map_get(&w->local, name->s) : NULL;
+    if (!bound || !callee_find(w->a->unit, name->s, &c))
+        return bound;
+    if (bound == w->decl) /* a parameter */
+        return false;
+    const Expr *value = ((const Stmt *)bound)->value;
+    const Traced *t = traced_of(w->a, value);
+    return (!t || t->v.kind == V_LAYER) &&
+           !(value && span_contains(value->span, name->span.line, name->span.col));
+}
+
 static void walk_call(Walk *w, const Expr *e)
 {
     Callee c = {0};
     const bool named = e->a->kind == EX_NAME;
-    const bool local = named && w->decl && map_get(&w->local, e->a->s);
+    const bool local = named && calls_local(w, e->a);
     if (local) {
         add_local(w, w->decl, e->a->span, e->a->s, false, e);
     } else if (named) {

@@ -430,6 +430,21 @@ def names():
     same("rename to a function of a file that imports this one is refused", -32803,
          b.ask("rename", b.find("part"), newName="m").get("error", {}).get("code"))
     same("prepareRename", "h", a.answer("prepareRename", a.find("h = "))["placeholder"])
+    # A parameter and an operation with one name: a call means the operation, unless the variable is a layer.
+    both = ("block b(x, dropout: float) { return dropout(x, dropout) }\n"
+            "model m(x: f32[4], vocab: int = 2) { dense = dense(8); h = dense(x); return b(h, dropout = 0.5) |> dense }\n")
+    e = Document(c, work + "/both.tn", both)
+    for word, wanted in [("dropout: ", [[0, 11], [0, 47], [1, 81]]), ("dense = ", [[1, 37], [1, 59], [1, 99]])]:
+        edits = e.answer("rename", e.find(word), newName="z")["changes"][e.uri]
+        same("rename " + word, wanted, sorted([r["range"]["start"]["line"], r["range"]["start"]["character"]] for r in edits))
+    e.set("block b(x) {\n    h = x\n    scan relu in x { h = relu(relu) }\n    return h\n}\n")
+    check("rename beside a scan", "result" in e.ask("rename", e.find("relu"), newName="z"))
+    e.set(both)
+    check("vocab with a default can be renamed", e.answer("rename", e.find("vocab"), newName="z"))
+    e.set('model m(text: i32[8], vocab: int) { return embedding(text, 4) |> dense(vocab) }\n')
+    message = e.ask("rename", e.find("vocab"), newName="z").get("error", {}).get("message")
+    same("the parameter that the data set sets", "the data set gives the parameter 'vocab' its value by its name", message)
+    e.close()
     d = Document(c, work + "/net.tn", NET)
     outline = d.answer("documentSymbol")
     same("outline", [["conv", 0, 2], ["net", 5, 10], ["net", 12, 17]],
