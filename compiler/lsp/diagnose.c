@@ -82,14 +82,6 @@ void publish(Server *s, Document *d)
 
 /* ---- repairs */
 
-static cJSON *edit_json(Arena *arena, const Lines *l, Span at, const char *text)
-{
-    cJSON *e = cJSON_CreateObject();
-    cJSON_AddItemToObject(e, "range", range_json(l, at));
-    json_add_text(arena, e, "newText", text);
-    return e;
-}
-
 /* The edit of a replacement: the underlined text is `was`, with or without quotes; else NULL. */
 static cJSON *replacement(Arena *arena, const Lines *l, const DiagRepair *r)
 {
@@ -155,7 +147,6 @@ static void add_action(Server *s, cJSON *list, const Document *d, const DiagMess
 cJSON *answer_actions(Server *s, const cJSON *params)
 {
     Document *d = document_of(s, params);
-    const cJSON *range = json_at(params, "range");
     size_t from, to;
     if (!d)
         return NULL;
@@ -163,9 +154,8 @@ cJSON *answer_actions(Server *s, const cJSON *params)
     cJSON *list = cJSON_CreateArray();
     if (!a->unit)
         return list;
-    if (!lines_offset(&a->lines, json_at(range, "start"), &from) ||
-        !lines_offset(&a->lines, json_at(range, "end"), &to))
-        return server_reject(s, REJECT_PARAMS, "the parameters have no range");
+    if (!document_range(s, a, params, &from, &to))
+        return NULL;
     for (int i = 0; i < a->nmessage; i++) {
         const DiagMessage *m = a->message[i];
         if (m->at.source != a->source || lines_at(&a->lines, m->at.line, m->at.col) > to ||

@@ -132,6 +132,16 @@ Document *document_place(Server *s, const cJSON *params, Analysis **a, int *line
     return d;
 }
 
+bool document_range(Server *s, const Analysis *a, const cJSON *params, size_t *from, size_t *to)
+{
+    const cJSON *range = json_at(params, "range");
+    if (lines_offset(&a->lines, json_at(range, "start"), from) &&
+        lines_offset(&a->lines, json_at(range, "end"), to))
+        return true;
+    server_reject(s, REJECT_PARAMS, "the parameters have no range");
+    return false;
+}
+
 int document_good_line(const Document *d, int line)
 {
     const int now = d->now->lines.n, old = d->good ? d->good->lines.n : 0;

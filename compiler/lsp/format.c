@@ -44,10 +44,7 @@ cJSON *answer_formatting(Server *s, const cJSON *params)
     Span at = {.source = a->source};
     lines_place(&a->lines, first, &at.line, &at.col);
     lines_place(&a->lines, m - last, &at.end_line, &at.end_col);
-    cJSON *edit = cJSON_CreateObject();
-    cJSON_AddItemToObject(edit, "range", range_json(&a->lines, at));
-    json_add_text(s->arena, edit, "newText",
-                  arena_strndup(s->arena, &new[first], n - last - first));
-    cJSON_AddItemToArray(list, edit);
+    const char *text = arena_strndup(s->arena, &new[first], n - last - first);
+    cJSON_AddItemToArray(list, edit_json(s->arena, &a->lines, at, text));
     return list;
 }

@@ -81,16 +81,14 @@ cJSON *answer_hints(Server *s, const cJSON *params)
     Document *d = document_of(s, params);
     size_t from, to;
     int first, last, col;
-    const cJSON *range = json_at(params, "range");
     if (!d)
         return NULL;
     const Analysis *a = document_analysis(s, d);
     cJSON *list = cJSON_CreateArray();
     if (!a->unit)
         return list;
-    if (!lines_offset(&a->lines, json_at(range, "start"), &from) ||
-        !lines_offset(&a->lines, json_at(range, "end"), &to))
-        return server_reject(s, REJECT_PARAMS, "the parameters have no range");
+    if (!document_range(s, a, params, &from, &to))
+        return NULL;
     lines_place(&a->lines, from, &first, &col);
     lines_place(&a->lines, to, &last, &col);
     const Expr **now = find_hints(s->arena, a),

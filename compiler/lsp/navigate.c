@@ -271,13 +271,11 @@ cJSON *answer_rename(Server *s, const cJSON *params)
     const Uses u = uses_of(s, a, y);
     for (int i = 0; i < u.n; i++) {
         const char *uri = address(s, u.v[i].at.source->path);
-        cJSON *list = cJSON_GetObjectItemCaseSensitive(changes, uri), *e = cJSON_CreateObject();
+        cJSON *list = cJSON_GetObjectItemCaseSensitive(changes, uri);
         const Lines lines = lines_of(s, u.v[i].a, u.v[i].at.source);
         if (!list)
             list = cJSON_AddArrayToObject(changes, uri);
-        cJSON_AddItemToObject(e, "range", range_json(&lines, u.v[i].at));
-        json_add_text(s->arena, e, "newText", name);
-        cJSON_AddItemToArray(list, e);
+        cJSON_AddItemToArray(list, edit_json(s->arena, &lines, u.v[i].at, name));
     }
     return edit;
 }

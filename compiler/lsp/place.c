@@ -103,6 +103,14 @@ cJSON *range_json(const Lines *l, Span at)
     return r;
 }
 
+cJSON *edit_json(Arena *a, const Lines *l, Span at, const char *text)
+{
+    cJSON *e = cJSON_CreateObject();
+    cJSON_AddItemToObject(e, "range", range_json(l, at));
+    json_add_text(a, e, "newText", text);
+    return e;
+}
+
 bool span_contains(Span s, int line, int col)
 {
     return (line > s.line || (line == s.line && col >= s.col)) &&

@@ -33,7 +33,8 @@ size_t lines_at(const Lines *l, int line, int col); /* the offset of a place of 
 
 cJSON *position_json(const Lines *l, int line, int col);
 cJSON *range_json(const Lines *l, Span at);
-bool span_contains(Span s, int line, int col); /* its end counts, too */
+cJSON *edit_json(Arena *a, const Lines *l, Span at, const char *text); /* a TextEdit */
+bool span_contains(Span s, int line, int col);                         /* its end counts, too */
 bool span_same(Span a, Span b);
 
 /* The path of a file: address; another address is its own path. */

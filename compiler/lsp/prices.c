@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "emit/emit.h"
 #include "ops/step_price.h"
+#include "tool/file.h"
 #include "tool/machine.h"
 #include "tool/tool.h"
 #include <errno.h>
@@ -147,18 +148,6 @@ static PriceRow row_of(const Pricing *p, const Analysis *a, const Expr *e, int m
     return row;
 }
 
-static bool send(int fd, const void *bytes, size_t n)
-{
-    for (const char *at = bytes; n;) {
-        const ssize_t done = write(fd, at, n);
-        if (done < 0 && errno != EINTR)
-            return false;
-        if (done > 0)
-            at += done, n -= (size_t)done;
-    }
-    return true;
-}
-
 /* The options of `tenon show` without options. */
 static bool plan_options(const Graph *g, Options *o)
 {
@@ -191,8 +180,10 @@ static int compute(const Analysis *a, int fd)
             ARENA_PUSH(a->arena, row, total.rows, row_of(&p, a, e, i + 1));
     }
     strncpy(total.cpu, p.options.cpu, sizeof total.cpu - 1);
-    return send(fd, &total, sizeof total) && send(fd, row, (size_t)total.rows * sizeof *row) ? 0
-                                                                                             : 1;
+    return file_put(fd, &total, sizeof total) == 0 &&
+                   file_put(fd, row, (size_t)total.rows * sizeof *row) == 0
+               ? 0
+               : 1;
 }
 
 /* ---- in the server */
