@@ -60,15 +60,18 @@ static int64_t parameters(const Graph *g)
     return count;
 }
 
-/* Numbers in the largest value of a sample. */
+/* Numbers in the largest value of a sample; in a bf16 program, half of them. */
 static int64_t largest(const Graph *g)
 {
     int64_t most = 1;
+    bool half = false;
     for (int i = 0; i < g->nnode; i++) {
-        const int64_t count = shape_count(&g->node[i]->shape);
-        most = g->node[i]->shape.batched && count > most ? count : most;
+        const Node *n = g->node[i];
+        const int64_t count = shape_count(&n->shape);
+        most = n->shape.batched && count > most ? count : most;
+        half = half || (n->half && n->shape.batched);
     }
-    return most;
+    return half ? (most + 1) / 2 : most;
 }
 
 /* Steps of the longest sequence under attention; 0: no attention.  The test is by name, because
