@@ -122,6 +122,8 @@ static int start(void *arg)
         processor_check(p);
         join_run(&o, &comm, p);
     }
+    if (!program_lacks(p, NEED_TILES))
+        rt_tiles_choose(o.isa);
     place_threads(&o, p, &comm);
     const int code = run[o.command](p, &o);
     mapped_check();

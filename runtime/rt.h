@@ -269,11 +269,16 @@ void *rt_team_share(void *own);
 void rt_team_clear(void *at, int64_t bytes);
 
 /* Whether the calling thread may use the tiles of AMX.  rt_tiles_begin asks the system for
- * permission, and configures the tiles of the thread: 16 rows of 64 bytes each.  If the system
- * refuses, a note says so once. */
+ * permission, and configures the tiles of the thread: 16 rows of 64 bytes each.  If the processor
+ * has tiles and the system refuses, a note says so once. */
 enum { RT_TILES_UNKNOWN, RT_TILES_READY, RT_TILES_REFUSED };
 extern _Thread_local int rt_tiles;
 void rt_tiles_begin(void);
+/* Before a thread begins: the value of --isa; NULL: not given, tiles where they can be used.
+ * "amx" dies if tiles cannot be used. */
+void rt_tiles_choose(const char *isa);
+/* After rt_tiles_choose: whether products in bf16 use tiles. */
+bool rt_tiles_used(void);
 
 #define TEAM_FIRST (rt_team.at == 0)
 /* A call that the first member makes for the whole team. */

@@ -14,6 +14,7 @@
 #include "cpu/bf16_conv.h"
 #include "cpu/conv_dx.h"
 #include "cpu/dense.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -186,11 +187,64 @@ CONV(conv_h, 4, 256, 56, 64, 1, 1, 0)
 CONV(conv_i, 4, 1024, 14, 256, 1, 1, 0)
 CONV(conv_j, 16, 20, 12, 50, 5, 1, 0)
 
+/* ------------------------------------------------------------------------------------ tiles */
+/* What tiles.c says about a system without permission. */
+void rt_note(const char *fmt, ...)
+{
+    va_list list;
+    va_start(list, fmt);
+    vfprintf(stderr, fmt, list);
+    va_end(list);
+    fputc('\n', stderr);
+}
+void rt_die(const char *fmt, ...)
+{
+    fprintf(stderr, "%s\n", fmt);
+    exit(1);
+}
+
+#ifdef RT_AMX
+enum { PEAK_PRODUCTS = 4000 };
+static bf16 peak_tile[4][BF16_HALF] __attribute__((aligned(64)));
+
+/* Four sums, and a load from the L1 cache for each product. */
+static BF16_TILE_CODE void peak_of_tiles(void)
+{
+    for (int i = 0; i < PEAK_PRODUCTS; i += 4) {
+        BF16_TILE_LOAD(4, peak_tile[0], 64);
+        BF16_TILE_LOAD(5, peak_tile[1], 64);
+        BF16_TILE_LOAD(6, peak_tile[2], 64);
+        BF16_TILE_LOAD(7, peak_tile[3], 64);
+        BF16_TILE_PRODUCT(0, 4, 6);
+        BF16_TILE_PRODUCT(1, 4, 7);
+        BF16_TILE_PRODUCT(2, 5, 6);
+        BF16_TILE_PRODUCT(3, 5, 7);
+    }
+}
+#endif
+static void say_tiles(void)
+{
+#ifdef RT_AMX
+    if (bf16_has_tiles()) {
+        double best = 1e9;
+        for (int i = 0; i < TRIES; i++) {
+            const double took = once(peak_of_tiles);
+            best = took < best ? took : best;
+        }
+        printf("products in bf16: tiles of AMX, whose peak is %.0f GFLOP/s\n",
+               PEAK_PRODUCTS * 2.0 * BF16_LANES * BF16_LANES * BF16_BLOCK / best / 1e9);
+        return;
+    }
+#endif
+    puts("products in bf16: vectors");
+}
+
 int main(void)
 {
 #ifdef __SSE__
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u); /* FTZ, DAZ, as in a program */
 #endif
+    say_tiles();
     printf("%-44s %8s %8s %6s\n", "GFLOP/s of one thread", "f32", "bf16", "ratio");
     mlp1_all(), mlp2_all(), square_all(), large_all();
     conv_a_all(), conv_b_all(), conv_c_all(), conv_d_all(), conv_e_all(), conv_f_all(),

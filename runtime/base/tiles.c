@@ -16,15 +16,22 @@
 
 _Thread_local int rt_tiles = RT_TILES_UNKNOWN;
 
-static bool permitted;
+static bool permitted, unwanted;
 
 #if defined(__x86_64__) && defined(__linux__)
-static bool ask(void)
+/* Whether the processor has tiles, products of bf16 tiles, and conversions to bf16. */
+static bool exist(void)
 {
-    enum { REQUEST = 0x1023, TILE_DATA = 18, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AVX512_BF16 = 1 << 5 };
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE &&
-           syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+           __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & AVX512_BF16;
+}
+
+static bool ask(void)
+{
+    enum { REQUEST = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 
 static void configure(void)
@@ -39,6 +46,10 @@ static void configure(void)
     __asm__ volatile("ldtilecfg %0" : : "m"(config));
 }
 #else
+static bool exist(void)
+{
+    return false;
+}
 static bool ask(void)
 {
     return false;
@@ -50,17 +61,34 @@ static void configure(void)
 
 static void decide(void)
 {
-    permitted = ask();
-    if (!permitted)
+    const bool may = !unwanted && exist();
+    permitted = may && ask();
+    if (may && !permitted)
         rt_note("this system gives no permission for the tiles of AMX; products in bf16 use "
                 "AVX-512, which is slower and gives the same bits");
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 void rt_tiles_begin(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, decide);
     if (permitted)
         configure();
     rt_tiles = permitted ? RT_TILES_READY : RT_TILES_REFUSED;
+}
+
+void rt_tiles_choose(const char *isa)
+{
+    unwanted = isa && strcmp(isa, "amx") != 0;
+    pthread_once(&once, decide);
+    if (isa && !unwanted && !permitted)
+        rt_die("--isa amx: %s; leave it out, or choose --isa avx512, which gives the same bits",
+               exist() ? "this system gives no permission for the tiles of AMX"
+                       : "this processor has no AMX, or the virtual machine hides it");
+}
+
+bool rt_tiles_used(void)
+{
+    return permitted;
 }

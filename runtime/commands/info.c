@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "device/link.h"
 #include "options/place.h"
+#include "options/program_table.h"
 #include "step/net.h"
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,8 @@ int info_run(const RtProgram *p, const Options *o)
            : p->products ? ", factors of products rounded to "
                          : "",
            p->products ? p->products : "");
+    if (!program_lacks(p, NEED_TILES))
+        printf("products: by %s\n", rt_tiles_used() ? "tiles of AMX" : "AVX-512");
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)

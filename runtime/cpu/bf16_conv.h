@@ -281,16 +281,71 @@ RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t ro
     return (Bf16Runs){count, length, a, b, 0};
 }
 
-/* The rows of tile t of a box: pointers, and where their results go.  Returns their number.  Rows
- * follow each other along the longer side of the box.  For tiles of AMX, a half of 16 rows ends at
- * the end of this side, because its rows must be equally far apart. */
-RT_INLINE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Conv g, Bf16Box box,
-                             int64_t t, bool halves)
+/* The order of the positions of a box.
+ *
+ *   DENSE   tiles have 32 positions each: along the longer side, then the next line, then the next
+ *           sample.
+ *   HALVES  a half of a tile ends at the end of a line, because the rows of a tile of AMX are read
+ *           in place only if they are equally far apart.
+ *   LINES   all positions of the image from the first to the last of a group of samples, which are
+ *           equally far apart.  Those between two lines have no result.
+ *
+ * Vectors take the first one.  For tiles of AMX, a position that is copied counts 1.6 times, and
+ * one without a result is lost. */
+typedef enum Bf16Order { BF16_DENSE, BF16_HALVES, BF16_LINES } Bf16Order;
+
+typedef struct Bf16Walk {
+    Bf16Order order;
+    bool tall;                 /* lines are columns */
+    int inner, outer, parts;   /* positions of a line, lines, halves of a line */
+    int samples;               /* LINES: of a group */
+    int64_t line, sample, all; /* LINES: positions from one to the next, and of a group */
+    int64_t group, tiles;      /* tiles of a group, and of the box */
+} Bf16Walk;
+
+RT_INLINE Bf16Walk bf16_conv_walk(Bf16Image m, Bf16Conv g, Bf16Box box, bool amx)
 {
     const int height = box.y_end - box.y, width = box.x_end - box.x;
     const bool tall = height > width;
-    const int inner = tall ? height : width, outer = tall ? width : height,
-              parts = halves ? BF16_COUNT(inner, BF16_LANES) : 1;
+    const int64_t step = bf16_axis_step(g.across) * (int64_t)g.channels,
+                  line = bf16_axis_step(g.down) * m.row,
+                  positions = (int64_t)m.samples * height * width;
+    Bf16Walk w = {.order = BF16_DENSE,
+                  .tall = tall,
+                  .inner = tall ? height : width,
+                  .outer = tall ? width : height,
+                  .parts = 1,
+                  .tiles = BF16_COUNT(positions, BF16_ROWS)};
+    if (!amx)
+        return w;
+    const int parts = BF16_COUNT(w.inner, BF16_LANES);
+    const int64_t copied = 8 * (w.tiles * BF16_ROWS) / 5,
+                  halves = (int64_t)m.samples * w.outer * parts * BF16_LANES;
+    int64_t best = copied;
+    if (halves < best && w.inner > 1) {
+        best = halves;
+        w.order = BF16_HALVES, w.parts = parts;
+        w.tiles = BF16_COUNT((int64_t)m.samples * w.outer * parts, 2);
+    }
+    if (line % step == 0) {
+        const bool joined = m.sample % step == 0;
+        const int samples = joined ? m.samples : 1;
+        const int64_t all =
+                          (samples - 1) * (m.sample / step) + (height - 1) * (line / step) + width,
+                      group = BF16_COUNT(all, BF16_ROWS), tiles = m.samples / samples * group;
+        if (tiles * BF16_ROWS < best) {
+            w.order = BF16_LINES, w.samples = samples, w.tiles = tiles, w.group = group;
+            w.line = line / step, w.sample = m.sample / step, w.all = all;
+        }
+    }
+    return w;
+}
+
+/* The rows of tile t of a box: pointers, and where their results go.  Returns their number. */
+static RT_SEPARATE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Conv g,
+                                      Bf16Box box, Bf16Walk w, int64_t t)
+{
+    const int height = box.y_end - box.y, width = box.x_end - box.x;
     const int64_t step = bf16_axis_step(g.across) * (int64_t)g.channels,
                   line = bf16_axis_step(g.down) * m.row,
                   y_step = bf16_axis_phases(g.across) * g.step,
@@ -298,19 +353,44 @@ RT_INLINE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Con
                   y_sample = (int64_t)g.down.outputs * g.across.outputs * g.step,
                   y_first = m.n * y_sample + (int64_t)box.down * g.across.outputs * g.step +
                             box.across * g.step;
-    const int64_t all = (int64_t)m.samples * outer * parts;
-    const int64_t begin = halves ? 2 * t : t * BF16_ROWS / inner;
-    int count = 0, i = halves ? 0 : (int)(t * BF16_ROWS % inner);
+    int count = 0;
+    if (w.order == BF16_LINES) {
+        const int64_t first = t % w.group * BF16_ROWS;
+        int n = (int)(t / w.group) * w.samples + (int)(first / w.sample),
+            y = (int)(first % w.sample / w.line), x = (int)(first % w.sample % w.line);
+        const bf16 *at =
+            m.x + (int64_t)n * m.sample + (box.y - m.first + y) * line + (box.x + x) * step;
+        bool some = false;
+        if (w.samples == 1) /* lines follow the last one, and no sample */
+            n = (int)(t / w.group), y = (int)(first / w.line), x = (int)(first % w.line),
+            at = m.x + (int64_t)n * m.sample + (box.y - m.first + y) * line + (box.x + x) * step;
+        for (; count < BF16_ROWS && first + count < w.all; count++, at += step) {
+            const bool inside = y < height && x < width;
+            row[count] = at;
+            to[count] =
+                inside ? y_first + n * y_sample + (box.y + y) * y_line + (box.x + x) * y_step : -1;
+            some = some || inside;
+            if (++x == w.line)
+                x = 0, y++;
+            if (w.samples > 1 && y * w.line + x == w.sample)
+                n++, y = 0, x = 0;
+        }
+        return some ? count : 0;
+    }
+    const bool halves = w.order == BF16_HALVES;
+    const int64_t all = (int64_t)m.samples * w.outer * w.parts,
+                  begin = halves ? 2 * t : t * BF16_ROWS / w.inner;
+    int i = halves ? 0 : (int)(t * BF16_ROWS % w.inner);
     for (int64_t part = begin; part < all && count < BF16_ROWS; part++, i = 0) {
-        const int n = (int)(part / parts / outer), o = (int)(part / parts % outer),
-                  first = (int)(part % parts) * BF16_LANES,
-                  end = halves && first + BF16_LANES < inner ? first + BF16_LANES : inner;
+        const int n = (int)(part / w.parts / w.outer), o = (int)(part / w.parts % w.outer),
+                  first = (int)(part % w.parts) * BF16_LANES,
+                  end = halves && first + BF16_LANES < w.inner ? first + BF16_LANES : w.inner;
         if (halves && part == begin + 2)
             break;
         for (; halves && count % BF16_LANES; count++) /* the second half begins at row 16 */
             row[count] = row[count - 1], to[count] = -1;
         for (i += first; i < end && count < BF16_ROWS; i++, count++) {
-            const int y = box.y + (tall ? i : o), x = box.x + (tall ? o : i);
+            const int y = box.y + (w.tall ? i : o), x = box.x + (w.tall ? o : i);
             row[count] = m.x + n * m.sample + (y - m.first) * line + x * step;
             to[count] = y_first + n * y_sample + y * y_line + x * y_step;
         }
@@ -321,33 +401,34 @@ RT_INLINE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Con
 RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, Bf16Box box)
 {
     const int inputs = g.channels / g.groups, outputs = g.results / g.groups,
-              height = box.y_end - box.y, width = box.x_end - box.x,
-              inner = height > width ? height : width, pairs = BF16_COUNT(outputs, BF16_PAIR);
-    const bool halves = bf16_has_tiles();
-    const int64_t lines = (int64_t)m.samples * (height > width ? width : height),
-                  tiles = halves ? BF16_COUNT(lines * BF16_COUNT(inner, BF16_LANES), 2)
-                                 : BF16_COUNT(lines * inner, BF16_ROWS);
+              pairs = BF16_COUNT(outputs, BF16_PAIR),
+              length = g.whole ? g.across.taps * inputs : inputs,
+              blocks = g.down.taps * (g.whole ? 1 : g.across.taps) * BF16_BLOCKS(length);
+    const Bf16Walk walk = bf16_conv_walk(m, g, box, bf16_has_tiles());
     int64_t a[g.down.taps * g.across.taps], b[g.down.taps * g.across.taps];
+    bf16 kept[BF16_KEPT_COUNT(blocks)] __attribute__((aligned(64)));
     const Bf16Runs runs = bf16_conv_runs(a, b, g, m.row, box);
     Bf16Runs first = runs; /* the first panels of a 1x1 kernel prefetch the rows of the next tile */
     if (runs.count == 1)
         first.ahead = BF16_ROWS * (int64_t)bf16_axis_step(g.across) * g.channels;
     const int64_t panel =
         (int64_t)g.down.taps * (g.whole ? 1 : g.across.taps) * BF16_PANEL(runs.length);
-    const RtGrid part = team_grid(tiles, pairs);
-    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, pairs);
+    const RtGrid part = team_grid(walk.tiles, pairs);
+    const TeamRange mine = team_rows(part, walk.tiles), own = team_columns(part, pairs);
     for (int64_t t = mine.first; t < mine.end; t++) {
         const bf16 *row[BF16_ROWS];
         int64_t to[BF16_ROWS];
-        const int count = bf16_conv_rows(row, to, m, g, box, t, halves);
-        for (int group = 0; group < g.groups; group++) {
+        const int count = bf16_conv_rows(row, to, m, g, box, walk, t);
+        for (int group = 0; group < g.groups && count > 0; group++) {
             const bf16 *w = p + (int64_t)group * BF16_PANELS(outputs) * panel;
+            const Bf16Rows rows = bf16_rows(row, count, m.end, &runs, BF16_KEPT_AT(kept, blocks),
+                                            (int)(own.end - own.first));
             for (int64_t j = own.first; j < own.end; j++) {
-                float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
+                float sum[BF16_TILE] __attribute__((aligned(64)));
                 const int o = (int)j * BF16_PAIR,
                           lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
-                bf16_product(sum, row, count, m.end, w + 2 * j * panel, panel, BF16_PANELS(lanes),
-                             j == own.first ? &first : &runs);
+                bf16_product_rows(sum, true, &rows, w + 2 * j * panel, panel, BF16_PANELS(lanes),
+                                  j == own.first ? &first : &runs);
                 bf16_end(sum, e, to, count, group * outputs + o, lanes);
             }
             for (int i = 0; i < count && g.groups > 1; i++)
@@ -449,38 +530,29 @@ RT_INLINE void bf16_conv2d_dx(bf16 *restrict dx, const bf16 *restrict p, const b
  * dy of a tile's outputs is copied once for all taps, and x for each tap: positions outside of the
  * image read zeros. */
 
-/* The positions of a block: the pixel of the first tap, and its offset in x. */
+/* The positions of a block: first .. first + count - 1 of all samples. */
 typedef struct Bf16Positions {
-    int count;
-    int y[BF16_POSITIONS], x[BF16_POSITIONS];
-    int64_t at[BF16_POSITIONS];
+    int first, count;
 } Bf16Positions;
 
-RT_INLINE void bf16_positions(Bf16Positions *q, Conv c, int first, int count)
-{
-    int ox = first % c.ow, oy = first / c.ow % c.oh, n = first / c.ow / c.oh;
-    q->count = count;
-    for (int p = 0; p < count; p++) {
-        q->y[p] = oy * c.stride_h - c.pad_h, q->x[p] = ox * c.stride_w - c.pad_w;
-        q->at[p] = (((int64_t)n * c.h + q->y[p]) * c.w + q->x[p]) * c.c;
-        if (++ox == c.ow) {
-            ox = 0;
-            if (++oy == c.oh)
-                oy = 0, n++;
-        }
-    }
-}
-
-/* Where tap (r, s) of each position lies. */
-RT_INLINE void bf16_positions_tap(const bf16 **row, const Bf16Positions *q, const bf16 *x,
+/* Where tap (r, s) of each position lies; zero: in the padding. */
+RT_INLINE void bf16_positions_tap(const bf16 **row, Bf16Positions q, const bf16 *x,
                                   const bf16 *zero, Conv c, int r, int s)
 {
-    const int down = r * c.dil_h, across = s * c.dil_w;
-    const int64_t move = ((int64_t)down * c.w + across) * c.c;
-    for (int p = 0; p < q->count; p++) {
-        const bool inside = (unsigned)(q->y[p] + down) < (unsigned)c.h &&
-                            (unsigned)(q->x[p] + across) < (unsigned)c.w;
-        row[p] = inside ? x + q->at[p] + move : zero;
+    const int64_t step = (int64_t)c.stride_w * c.c;
+    int ox = q.first % c.ow, oy = q.first / c.ow % c.oh, n = q.first / c.ow / c.oh;
+    const int move = s * c.dil_w - c.pad_w; /* the first and the last output inside, by stride */
+    const int low = move < 0 ? BF16_COUNT(-move, c.stride_w) : 0,
+              high = c.w - move > 0 ? BF16_COUNT(c.w - move, c.stride_w) : 0;
+    for (int p = 0; p < q.count; ox = 0) {
+        const int y = oy * c.stride_h - c.pad_h + r * c.dil_h,
+                  left = q.count - p < c.ow - ox ? q.count - p : c.ow - ox, end = ox + left;
+        const bool inside = y >= 0 && y < c.h;
+        const bf16 *at = x + (((int64_t)n * c.h + y) * c.w + move) * c.c + ox * step;
+        for (; ox < end; ox++, at += step)
+            row[p++] = inside && ox >= low && ox < high ? at : zero;
+        if (++oy == c.oh)
+            oy = 0, n++;
     }
 }
 
@@ -507,41 +579,55 @@ RT_INLINE bool bf16_conv_rows_whole(Conv c)
 
 /* One block of positions, for one group.  clear: the sums begin with 0. */
 RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const bf16 *zero,
-                                  const Bf16Positions *q, Conv c, int first, int group, bool clear)
+                                  Bf16Positions q, Conv c, int group, bool clear)
 {
     const int inputs = BF16_CONV_COLUMNS(c), outputs = c.o / c.groups,
               across = bf16_conv_rows_whole(c) ? 1 : c.s, taps = c.r * across,
-              tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR);
+              tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR),
+              kept = tiles < BF16_TURNED ? tiles : BF16_TURNED;
     const int64_t filter = (int64_t)taps * inputs;
     const RtGrid part = team_grid(tiles, taps);
     const TeamRange mine = team_rows(part, tiles), own = team_columns(part, taps);
-    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
+    bf16 turned[kept * BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
     bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
     float sum[BF16_TILE] __attribute__((aligned(64)));
     const bf16 *row[BF16_POSITIONS];
-    for (int64_t t = mine.first; t < mine.end; t++) {
-        const int o = group * outputs + (int)t * BF16_ROWS, left = outputs - (int)t * BF16_ROWS,
-                  rows = left < BF16_ROWS ? left : BF16_ROWS;
-        bf16_dense_rows(row, dy, c.o, first, q->count);
-        bf16_turn(turned, row, o, q->count, rows);
+    for (int64_t from = mine.first; from < mine.end; from += kept) {
+        const int64_t end = from + kept < mine.end ? from + kept : mine.end;
+        bf16_dense_rows(row, dy, c.o, q.first, q.count);
+        for (int64_t t = from; t < end; t++) {
+            const int o = (int)t * BF16_ROWS;
+            bf16_turn(turned + (t - from) * BF16_ROWS * BF16_POSITIONS, row, group * outputs + o,
+                      q.count, outputs - o < BF16_ROWS ? outputs - o : BF16_ROWS);
+        }
         for (int64_t tap = own.first; tap < own.end; tap++) {
             bf16_positions_tap(row, q, x, zero, c, (int)tap / across, (int)tap % across);
             for (int j = 0; j < pairs; j++) {
                 const int channel = j * BF16_PAIR,
                           lanes = inputs - channel < BF16_PAIR ? inputs - channel : BF16_PAIR;
-                real *to = dw + o * filter + tap * inputs + channel;
                 bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, row, group * inputs + channel,
-                           q->count, lanes);
-                if (clear)
-                    memset(sum, 0, sizeof sum);
-                else
-                    bf16_filters(sum, to, filter, rows, lanes, true);
-                for (int i = 0; i < rows; i++) { /* the next tile, 32 lines or more apart */
-                    v_fetch_to_write(to + i * filter + BF16_PAIR);
-                    v_fetch_to_write(to + i * filter + BF16_PAIR + BF16_LANES);
+                           q.count, lanes);
+                for (int64_t t = from; t < end; t++) {
+                    const int o = group * outputs + (int)t * BF16_ROWS,
+                              left = outputs - (int)t * BF16_ROWS,
+                              rows = left < BF16_ROWS ? left : BF16_ROWS;
+                    const bf16 *own_turned = turned + (t - from) * BF16_ROWS * BF16_POSITIONS;
+                    real *to = dw + o * filter + tap * inputs + channel;
+                    if (bf16_adds_in_place(rows, lanes)) {
+                        bf16_product_turned(to, filter, clear, own_turned, rows, packed, lanes,
+                                            q.count);
+                        continue;
+                    }
+                    if (!clear)
+                        bf16_filters(sum, to, filter, rows, lanes, true);
+                    for (int i = 0; i < rows; i++) { /* the next tile, 32 lines or more apart */
+                        v_fetch_to_write(to + i * filter + BF16_PAIR);
+                        v_fetch_to_write(to + i * filter + BF16_PAIR + BF16_LANES);
+                    }
+                    bf16_product_turned(sum, BF16_ROWS, clear, own_turned, rows, packed, lanes,
+                                        q.count);
+                    bf16_filters(sum, to, filter, rows, lanes, false);
                 }
-                bf16_product_turned(sum, turned, rows, packed, lanes, q->count);
-                bf16_filters(sum, to, filter, rows, lanes, false);
             }
         }
     }
@@ -553,12 +639,11 @@ RT_INLINE void bf16_conv2d_dw(real *restrict dw, const bf16 *restrict x, const b
 {
     const int all = c.n * c.oh * c.ow, most = bf16_positions_most(all);
     bf16 zero[c.c * c.s];
-    Bf16Positions q;
     memset(zero, 0, sizeof zero);
     for (int first = 0; first < all; first += most) {
-        bf16_positions(&q, c, first, all - first < most ? all - first : most);
+        const Bf16Positions q = {first, all - first < most ? all - first : most};
         for (int group = 0; group < c.groups; group++)
-            bf16_conv_dw_block(dw, x, dy, zero, &q, c, first, group, c.write && first == 0);
+            bf16_conv_dw_block(dw, x, dy, zero, q, c, group, c.write && first == 0);
     }
 }
 #endif

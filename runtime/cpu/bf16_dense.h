@@ -67,6 +67,7 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
     const int64_t zero = 0, panel = BF16_PANEL(d.k);
     const Bf16Runs run = {1, d.k, &zero, &zero, 0},
                    first_run = {1, d.k, &zero, &zero, BF16_ROWS * d.k};
+    bf16 kept[BF16_KEPT_COUNT(BF16_BLOCKS(d.k))] __attribute__((aligned(64)));
     for (int64_t t = rows.first; t < rows.end; t++) {
         const int64_t first = t * BF16_ROWS;
         const int count = d.n - first < BF16_ROWS ? (int)(d.n - first) : BF16_ROWS;
@@ -74,11 +75,14 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
         int64_t to[BF16_ROWS];
         for (int i = 0; i < count; i++)
             row[i] = x + (first + i) * d.k, to[i] = (first + i) * d.o;
+        const Bf16Rows all =
+            bf16_rows(row, count, x + (int64_t)d.n * d.k, &run,
+                      BF16_KEPT_AT(kept, BF16_BLOCKS(d.k)), (int)(columns.end - columns.first));
         for (int64_t j = columns.first; j < columns.end; j++) {
-            float sum[BF16_TILE] __attribute__((aligned(64))) = {0};
+            float sum[BF16_TILE] __attribute__((aligned(64)));
             const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
-            bf16_product(sum, row, count, x + (int64_t)d.n * d.k, p + j * 2 * panel, panel,
-                         BF16_PANELS(outputs), j == columns.first ? &first_run : &run);
+            bf16_product_rows(sum, true, &all, p + j * 2 * panel, panel, BF16_PANELS(outputs),
+                              j == columns.first ? &first_run : &run);
             bf16_end(sum, e, to, count, o, outputs);
         }
     }
@@ -142,40 +146,62 @@ RT_INLINE void dense_fetch_rows(const real *p, int count)
         v_fetch_to_write(p + i);
 }
 
+enum { BF16_TURNED = 8 }; /* pairs of panels whose copies are kept: 256 KB */
+
+/* One block of samples: the rows of x and dy, and `count` of them.  Inputs mine and pairs of panels
+ * own. */
+RT_INLINE void bf16_dense_dw_block(real *dw, const bf16 *const *x, const bf16 *const *dy, int count,
+                                   Dense d, TeamRange mine, TeamRange own, bool begin)
+{
+    const int64_t all = own.end - own.first;
+    const int kept = all < BF16_TURNED ? (int)all : BF16_TURNED;
+    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
+    bf16 packed[BF16_TURNED * BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
+    float sum[BF16_TILE] __attribute__((aligned(64)));
+    for (int64_t from = own.first; from < own.end; from += kept) {
+        const int64_t end = from + kept < own.end ? from + kept : own.end;
+        for (int64_t j = from; j < end; j++) {
+            const int o = (int)j * BF16_PAIR;
+            bf16_pairs(packed + (j - from) * BF16_PAIR * BF16_POSITIONS,
+                       BF16_POSITIONS * BF16_LANES, dy, o, count,
+                       d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR);
+        }
+        for (int64_t i = mine.first; i < mine.end; i++) {
+            const int k = (int)i * BF16_ROWS, rows = d.k - k < BF16_ROWS ? d.k - k : BF16_ROWS;
+            bf16_turn(turned, x, k, count, rows);
+            for (int64_t j = from; j < end; j++) {
+                const bf16 *pairs = packed + (j - from) * BF16_PAIR * BF16_POSITIONS;
+                const int o = (int)j * BF16_PAIR,
+                          outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
+                dense_fetch_rows(dw + ((int64_t)((o + BF16_PAIR) / P) * d.k + k) * P, rows * P);
+                if ((int)P == (int)BF16_ROWS && rows == BF16_ROWS && outputs == BF16_PAIR) {
+                    bf16_product_turned(dw + ((int64_t)o * d.k + (int64_t)k * P), BF16_ROWS, begin,
+                                        turned, rows, pairs, outputs, count);
+                    continue;
+                }
+                if (!begin)
+                    bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
+                bf16_product_turned(sum, BF16_ROWS, begin, turned, rows, pairs, outputs, count);
+                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, false);
+            }
+        }
+    }
+}
+
 /* dw += dy^T x, in the panels of dense.h. */
 RT_INLINE void bf16_dense_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                              Dense d)
 {
     const int tiles = BF16_COUNT(d.k, BF16_ROWS), pairs = BF16_COUNT(d.o, BF16_PAIR);
     const RtGrid part = team_grid(tiles, pairs);
-    const TeamRange mine = team_rows(part, tiles), columns = team_columns(part, pairs);
-    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
-    bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
-    float sum[BF16_TILE] __attribute__((aligned(64)));
+    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, pairs);
     const int most = bf16_positions_most(d.n);
     for (int first = 0; first < d.n; first += most) {
         const int count = d.n - first < most ? d.n - first : most;
         const bf16 *x_row[BF16_POSITIONS], *dy_row[BF16_POSITIONS];
         bf16_dense_rows(x_row, x, d.k, first, count);
         bf16_dense_rows(dy_row, dy, d.o, first, count);
-        for (int64_t i = mine.first; i < mine.end; i++) {
-            const int k = (int)i * BF16_ROWS, rows = d.k - k < BF16_ROWS ? d.k - k : BF16_ROWS;
-            bf16_turn(turned, x_row, k, count, rows);
-            for (int64_t j = columns.first; j < columns.end; j++) {
-                const int o = (int)j * BF16_PAIR,
-                          outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
-                bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, dy_row, o, count, outputs);
-                dense_fetch_rows(dw + ((int64_t)((o + BF16_PAIR) / P) * d.k + k) * P, rows * P);
-                if ((int)P == (int)BF16_ROWS && rows == BF16_ROWS && outputs == BF16_PAIR) {
-                    bf16_product_turned(dw + ((int64_t)o * d.k + (int64_t)k * P), turned, rows,
-                                        packed, outputs, count);
-                    continue;
-                }
-                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, true);
-                bf16_product_turned(sum, turned, rows, packed, outputs, count);
-                bf16_dense_tile(sum, dw, d, k, rows, o, outputs, false);
-            }
-        }
+        bf16_dense_dw_block(dw, x_row, dy_row, count, d, mine, own, false);
     }
 }
 #endif

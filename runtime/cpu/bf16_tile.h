@@ -33,7 +33,7 @@ typedef struct Bf16Runs {
     int64_t ahead; /* 0, or numbers from a row to the one that is prefetched beside it */
 } Bf16Runs;
 
-#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && !defined(RT_AMX) /* gcc; clang 14 */
+#if defined(RT_AVX512) && !defined(RT_AMX) /* the form for tiles is chosen at run time */
 #define RT_AMX 1
 #endif
 
@@ -201,21 +201,47 @@ RT_INLINE bool bf16_has_tiles(void)
 {
     return false;
 }
+
+/* The rows of a tile; kept and panels are for AMX. */
+typedef struct Bf16Rows {
+    const bf16 *const *row;
+    int rows;
+} Bf16Rows;
+RT_INLINE Bf16Rows bf16_rows(const bf16 *const *row, int rows, const bf16 *end,
+                             const Bf16Runs *runs, bf16 *kept, int panels)
+{
+    (void)end, (void)runs, (void)kept, (void)panels;
+    return (Bf16Rows){row, rows};
+}
+enum { BF16_HALF = 1, BF16_KEPT = 0 };
 #endif
 
-/* The product in the form of this processor.  Memory of the rows can be read up to `end`. */
-RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const bf16 *end,
-                            const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
+/* The product in the form of this processor.  begin: the sums begin with 0. */
+RT_INLINE void bf16_product_rows(float *sum, bool begin, const Bf16Rows *rows, const bf16 *b,
+                                 int64_t panel, int panels, const Bf16Runs *runs)
 {
 #ifdef RT_AMX
     if (bf16_has_tiles()) {
-        bf16_product_tiles(sum, row, rows, end, b, panel, panels, runs);
+        bf16_product_tiles(sum, BF16_ROWS, begin, rows, b, panel, panels, runs);
         return;
     }
 #endif
-    (void)end;
-    bf16_product_vectors(sum, row, rows, b, panel, panels, runs);
+    if (begin)
+        memset(sum, 0, sizeof(float) * BF16_TILE);
+    bf16_product_vectors(sum, rows->row, rows->rows, b, panel, panels, runs);
 }
+
+/* sum += the product.  Memory of the rows can be read up to `end`. */
+RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const bf16 *end,
+                            const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
+{
+    const Bf16Rows all = bf16_rows(row, rows, end, runs, NULL, panels);
+    bf16_product_rows(sum, false, &all, b, panel, panels, runs);
+}
+
+/* Memory in which bf16_rows keeps the copies of `blocks` blocks; 1 number if it keeps none. */
+#define BF16_KEPT_COUNT(blocks)    ((blocks) <= BF16_KEPT ? (blocks)*2 * BF16_HALF : 1)
+#define BF16_KEPT_AT(kept, blocks) ((blocks) <= BF16_KEPT ? (kept) : NULL)
 
 /* ------------------------------------------------------------------------------------- the results
  * What happens to the sums of a tile when they are complete: y = mask(act(sum + bias), seen). */
@@ -228,10 +254,52 @@ typedef struct Bf16End {
     Mask mask;
 } Bf16End;
 
+#ifdef RT_AMX
+/* Two vectors rounded to bf16.  Processors with tiles have this instruction (base/tiles.c), whose
+ * results are those of v_store_bf16. */
+RT_INLINE void bf16_store_two(bf16 *to, vec x, vec y)
+{
+#ifdef BF16_CONVERTS
+    typedef bf16 Line __attribute__((vector_size(64), aligned(2), may_alias));
+    __asm__("vcvtne2ps2bf16 %2, %1, %1\n\tvmovdqu16 %1, %0" : "=m"(*(Line *)to), "+v"(y) : "v"(x));
+#else
+    v_store_bf16(to, x);
+    v_store_bf16(to + V, y);
+#endif
+}
+
+/* bf16_end for 32 outputs. */
+RT_INLINE void bf16_end_two(const float *sum, Bf16End e, const int64_t *to, int rows, int first)
+{
+    const vec b0 = e.bias ? v_load(e.bias + first) : v_set(0),
+              b1 = e.bias ? v_load(e.bias + first + V) : v_set(0);
+    for (int i = 0; i < rows; i++, sum += BF16_ROWS) {
+        if (to[i] < 0)
+            continue;
+        const int64_t at = to[i] + first;
+        vec x = v_load(sum), y = v_load(sum + V);
+        if (e.bias)
+            x += b0, y += b1;
+        x = e.act(x), y = e.act(y);
+        if (e.seen) {
+            x = e.mask(x, v_load_bf16(e.seen + at));
+            y = e.mask(y, v_load_bf16(e.seen + at + V));
+        }
+        bf16_store_two((bf16 *)e.y + at, x, y);
+    }
+}
+#endif
+
 /* Row i goes to y + to[i]; to[i] < 0: nowhere.  first: the first of `outputs` outputs. */
 RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows, int first,
                         int outputs)
 {
+#ifdef RT_AMX
+    if ((int)V == (int)BF16_LANES && outputs == 2 * BF16_LANES && !e.wide && bf16_has_tiles()) {
+        bf16_end_two(sum, e, to, rows, first);
+        return;
+    }
+#endif
     for (int i = 0; i < rows; i++) {
         if (to[i] < 0)
             continue;
@@ -255,7 +323,7 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
 /* -------------------------------------------------------------- operands of gradients of weights
  * There the factors of a sum are positions, which lie apart in memory.  Position p is at
  * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
-enum { BF16_POSITIONS = 256 }; /* that are copied at a time: two operands of 16 KB */
+enum { BF16_POSITIONS = 512 }; /* that are copied at a time: two operands of 32 KB */
 
 /* Positions of a block, as equal as whole blocks of 32 allow. */
 RT_INLINE int bf16_positions_most(int all)
@@ -293,10 +361,56 @@ RT_INLINE void bf16_pairs_panel(bf16 *restrict to, const bf16 *const *row, int64
     }
 }
 
-/* The second factor: packed panels of 16 lanes, `panel` numbers apart. */
+#ifdef RT_AVX512
+/* Two panels of 32 lanes: an instruction interleaves 16 lanes of two positions. */
+RT_INLINE void bf16_pairs_two(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
+                              int count)
+{
+    typedef bf16 Line __attribute__((vector_size(64), may_alias));
+    typedef bf16 LineMemory __attribute__((vector_size(64), aligned(2), may_alias));
+    for (int p = 0; p < count; p += 2, to += 2 * BF16_LANES) {
+        const Line x = *(const LineMemory *)(row[p] + at),
+                   y = *(const LineMemory *)(row[p + 1] + at);
+        *(Line *)to =
+            __builtin_shufflevector(x, y, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8,
+                                    40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+        *(Line *)(to + panel) =
+            __builtin_shufflevector(x, y, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54,
+                                    23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62,
+                                    31, 63);
+    }
+}
+#endif
+
+#ifdef RT_AVX512
+/* One panel of 16 lanes. */
+RT_INLINE void bf16_pairs_one(bf16 *restrict to, const bf16 *const *row, int64_t at, int count)
+{
+    typedef bf16 Line __attribute__((vector_size(64), may_alias));
+    typedef bf16 Half __attribute__((vector_size(32), aligned(2), may_alias));
+    for (int p = 0; p < count; p += 2, to += 2 * BF16_LANES)
+        *(Line *)to =
+            __builtin_shufflevector(*(const Half *)(row[p] + at), *(const Half *)(row[p + 1] + at),
+                                    0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24,
+                                    9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+#endif
+
+/* The second factor: packed panels of 16 lanes, `panel` numbers apart.  The memory is aligned to
+ * 64 bytes. */
 RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
                           int count, int lanes)
 {
+#ifdef RT_AVX512
+    if (lanes == 2 * BF16_LANES && count % BF16_BLOCK == 0) {
+        bf16_pairs_two(to, panel, row, at, count);
+        return;
+    }
+    if (lanes == BF16_LANES && count % BF16_BLOCK == 0) {
+        bf16_pairs_one(to, row, at, count);
+        return;
+    }
+#endif
     for (int first = 0; first < lanes; first += BF16_LANES, to += panel)
         if (lanes - first >= BF16_LANES && count % BF16_BLOCK == 0)
             bf16_pairs_panel(to, row, at + first, count, BF16_LANES, true);
@@ -333,18 +447,31 @@ RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, 
                                  lanes - first, false);
 }
 
-/* sum (rows, BF16_ROWS) += turned (rows, BF16_POSITIONS) times packed pairs, over `count`
- * positions. */
-RT_INLINE void bf16_product_turned(float *sum, const bf16 *turned, int rows, const bf16 *pairs,
-                                   int outputs, int count)
+/* Whether bf16_product_turned adds to sums whose rows are any distance apart. */
+RT_INLINE bool bf16_adds_in_place(int rows, int outputs)
 {
-    const int64_t zero = 0;
+    return bf16_has_tiles() && rows == BF16_ROWS && outputs == 2 * BF16_LANES;
+}
+
+/* sum (rows, line) += turned (rows, BF16_POSITIONS) times packed pairs, over `count` positions;
+ * line is BF16_ROWS, or any number if bf16_adds_in_place.  begin: the sums begin with 0. */
+RT_INLINE void bf16_product_turned(float *sum, int64_t line, bool begin, const bf16 *turned,
+                                   int rows, const bf16 *pairs, int outputs, int count)
+{
+    const int64_t zero = 0, panel = BF16_POSITIONS * BF16_LANES;
+    const Bf16Runs run = {1, count, &zero, &zero, 0};
     const bf16 *row[BF16_ROWS];
     for (int i = 0; i < rows; i++)
         row[i] = turned + i * BF16_POSITIONS;
-    bf16_product(sum, row, rows, turned + BF16_ROWS * BF16_POSITIONS, pairs,
-                 BF16_POSITIONS * BF16_LANES, BF16_PANELS(outputs),
-                 &(Bf16Runs){1, count, &zero, &zero, 0});
+    const Bf16Rows all = bf16_rows(row, rows, turned + BF16_ROWS * BF16_POSITIONS, &run, NULL, 1);
+#ifdef RT_AMX
+    if (bf16_has_tiles()) {
+        bf16_product_tiles(sum, line, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
+        return;
+    }
+#endif
+    (void)line;
+    bf16_product_rows(sum, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
 }
 #endif
 

@@ -4,46 +4,38 @@
  *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
  *
  * The sum of a shard has the order of bf16.h: blocks of 32 samples.  Units are those of
- * dense_update.h.  A unit copies its inputs and outputs of a block of samples to contiguous memory,
- * because the rows of a layer lie on pages of their own.  The reference of a shard's sum is
- * bf16_dense_dw_plain.
+ * dense_update.h.  The reference of a shard's sum is bf16_dense_dw_plain.
  */
 #ifndef CPU_BF16_UPDATE_H
 #define CPU_BF16_UPDATE_H
 #include "cpu/bf16_dense.h"
 #include "cpu/dense_update.h"
 
-enum { BF16_SAMPLES = 4 * BF16_BLOCK }; /* of a block of rows that is copied */
-
 /* Inputs from .. from + columns - 1 and outputs o .. o + outputs - 1 of a layer. */
 typedef struct Bf16Part {
     int from, columns, o, outputs;
 } Bf16Part;
 
-/* to (rows, columns) = columns of x, which has `step` numbers a row. */
-RT_INLINE void bf16_copy_columns(bf16 *restrict to, const bf16 *restrict x, int rows, int64_t step,
-                                 int columns)
-{
-    for (int n = 0; n < rows; n++)
-        memcpy(to + n * columns, x + n * step, (size_t)columns * sizeof *to);
-}
-
 /* sum (panels, columns, P) = the samples of one shard, by the product of a layer. */
 RT_INLINE void bf16_update_shard_tiles(real *restrict sum, const bf16 *restrict x,
                                        const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
 {
-    bf16 xs[BF16_SAMPLES * DENSE_UNIT_TILES * TILE_ROWS] __attribute__((aligned(64)));
-    bf16 dys[BF16_SAMPLES * DENSE_GROUP(d.k, d.o) * P] __attribute__((aligned(64)));
-    memset(sum, 0, (size_t)(DENSE_PANELS(t.outputs) * t.columns * P) * sizeof *sum);
-    for (int n = 0; n < samples; n += BF16_SAMPLES) {
-        const int rows = samples - n < BF16_SAMPLES ? samples - n : BF16_SAMPLES;
-        bf16_copy_columns(xs, x + (int64_t)n * d.k + t.from, rows, d.k, t.columns);
-        bf16_copy_columns(dys, dy + (int64_t)n * d.o + t.o, rows, d.o, t.outputs);
-        bf16_dense_dw(sum, xs, dys, (Dense){.n = rows, .k = t.columns, .o = t.outputs});
+    const Dense part = {.k = t.columns, .o = t.outputs};
+    const TeamRange mine = {0, BF16_COUNT(t.columns, BF16_ROWS)},
+                    own = {0, BF16_COUNT(t.outputs, BF16_PAIR)};
+    const int most = bf16_positions_most(samples);
+    if (samples == 0)
+        memset(sum, 0, (size_t)(DENSE_PANELS(t.outputs) * t.columns * P) * sizeof *sum);
+    for (int first = 0; first < samples; first += most) {
+        const int count = samples - first < most ? samples - first : most;
+        const bf16 *x_row[BF16_POSITIONS], *dy_row[BF16_POSITIONS];
+        bf16_dense_rows(x_row, x + t.from, d.k, first, count);
+        bf16_dense_rows(dy_row, dy + t.o, d.o, first, count);
+        bf16_dense_dw_block(sum, x_row, dy_row, count, part, mine, own, first == 0);
     }
 }
 
-#if defined(RT_AVX512) && !defined(RT_AMX)
+#ifdef RT_AVX512
 /* The same by f32 tiles, which stay in registers for a block of samples: the even and the odd
  * samples are two products.  Shards of few samples then need no packing: a step of the MLP, batch
  * 128, takes 0.69 instead of 0.83 ms on one thread of a Zen 4. */
@@ -96,9 +88,9 @@ RT_INLINE void bf16_update_panel(real *sum, bool begin, const real *x, int x_row
     }
 }
 
-RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
-                                 const bf16 *restrict dy, int samples, Dense d, DenseTiles tiles,
-                                 Bf16Part t)
+RT_INLINE void bf16_update_shard_vectors(real *restrict sum, const bf16 *restrict x,
+                                         const bf16 *restrict dy, int samples, Dense d,
+                                         DenseTiles tiles, Bf16Part t)
 {
     enum { COLUMNS = DENSE_UNIT_TILES * TILE_ROWS };
     const int step = DENSE_GROUP(d.k, d.o) * P;
@@ -117,15 +109,21 @@ RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
         }
     }
 }
-#else
+#endif
+
 RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
                                  const bf16 *restrict dy, int samples, Dense d, DenseTiles tiles,
                                  Bf16Part t)
 {
+#ifdef RT_AVX512
+    if (!bf16_has_tiles() || samples <= BF16_BLOCK) {
+        bf16_update_shard_vectors(sum, x, dy, samples, d, tiles, t);
+        return;
+    }
+#endif
     (void)tiles;
     bf16_update_shard_tiles(sum, x, dy, samples, d, t);
 }
-#endif
 
 RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, DenseTiles tiles, Bf16Part t)
 {

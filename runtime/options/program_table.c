@@ -58,6 +58,11 @@ static bool has_next(const RtProgram *p)
            (p->labels == 1 || p->labels == p->input_dim[0]);
 }
 
+static bool has_tiles(const RtProgram *p)
+{
+    return !p->device && p->products && p->isa == RT_ISA_X86_V4;
+}
+
 static bool has_accuracy(const RtProgram *p)
 {
     for (int m = 0; m < p->nmetric; m++)
@@ -86,6 +91,8 @@ const ProgramNeed program_needs[NEEDS] = {
      has_next},
     {NEED_ACCURACY, "programs that report an accuracy", "build with a loss over classes",
      has_accuracy},
+    {NEED_TILES, "programs in bf16 for x86-64-v4",
+     "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
 };
 
 const ProgramNeed *program_lacks(const RtProgram *p, int needs)
@@ -168,6 +175,9 @@ const ProgramOption program_options[] = {
      "cores: each thread stays on one processor, cores before hyper-threads, inside the affinity "
      "mask of the process",
      "cores, if the threads use all cores and these have several caches; else none", NULL},
+    {"isa", "amx|avx512", OPTION_CHOICE, AT(isa), 0, 0, RUNS | I, NEED_TILES,
+     "instructions of products: tiles of AMX, or AVX-512; the bits are the same",
+     "amx, if the processor has tiles and the system gives permission; else avx512", NULL},
     {"groups", "N", OPTION_COUNT, AT(groups), 1, 65536, T | D, NEED_CPU,
      "compute the shards as N ranks would, in one process, for tests", "1", NULL},
     {"timeout", "S", OPTION_REAL, AT(timeout), 1, 1e6, T | E | B, NEED_RANKS,

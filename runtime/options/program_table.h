@@ -16,11 +16,12 @@ typedef enum Need {
     NEED_NCCL = 1 << 4,
     NEED_F16 = 1 << 5, /* the loss's gradient is scaled */
     NEED_F64 = 1 << 6,
-    NEED_TEXTS = 1 << 7,   /* predict reads texts */
-    NEED_NEXT = 1 << 8,    /* the outputs are tokens that follow a text */
-    NEED_ACCURACY = 1 << 9 /* accuracy is a metric */
+    NEED_TEXTS = 1 << 7,    /* predict reads texts */
+    NEED_NEXT = 1 << 8,     /* the outputs are tokens that follow a text */
+    NEED_ACCURACY = 1 << 9, /* accuracy is a metric */
+    NEED_TILES = 1 << 10    /* products in bf16, with tiles of AMX or AVX-512 */
 } Need;
-enum { NEEDS = 10 };
+enum { NEEDS = 11 };
 
 typedef struct ProgramNeed {
     Need need;

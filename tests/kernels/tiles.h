@@ -49,8 +49,9 @@ static inline OPTIMISED void tile_dpbf16(int sum, int a, int b)
         }
     }
 }
-#define _tile_loadd(tile, from, step) tile_load(tile, from, step)
-#define _tile_stored(tile, to, step)  tile_store(tile, to, step)
-#define _tile_dpbf16ps(sum, a, b)     tile_dpbf16(sum, a, b)
+#define BF16_TILE_LOAD(tile, from, step) tile_load(tile, from, step)
+#define BF16_TILE_STORE(tile, to, step)  tile_store(tile, to, step)
+#define BF16_TILE_ZERO(tile)             memset(tile_of[tile], 0, sizeof tile_of[tile])
+#define BF16_TILE_PRODUCT(sum, a, b)     tile_dpbf16(sum, a, b)
 
 #endif

@@ -77,6 +77,20 @@ if part lenet; then
     same "groups" "$(bits "$first" "${data[@]}" --groups 4 --threads 2)" "$want"
     grep -q "products and the values between them in bf16" <<< "$("$first" info)" && ok || bad "info: $("$first" info)"
 
+    # The instructions of products: --isa amx is an error on a machine without tiles; tiles and vectors have the same bits.
+    if [ "${forms%% *}" = x86-64-v4 ]; then
+        same "--isa avx512" "$(bits "$first" "${data[@]}" --isa avx512)" "$want"
+        same "info --isa avx512" "$("$first" info --isa avx512 | grep '^products:')" "products: by AVX-512"
+        if has amx_bf16; then
+            same "--isa amx" "$(bits "$first" "${data[@]}" --isa amx)" "$want"
+            same "info" "$("$first" info | grep '^products:')" "products: by tiles of AMX"
+        else
+            refuses "--isa amx" "this processor has no AMX, or the virtual machine hides it; leave it out, or choose --isa avx512" "$first" bench --isa amx
+            same "info" "$("$first" info | grep '^products:')" "products: by AVX-512"
+        fi
+        refuses "--isa avx2" "amx" "$first" info --isa avx2
+    fi
+
     # A stop between two epochs.
     rm -f "$work/log"
     "$first" "${data[@]}" --epochs 2 --threads 2 --log "$work/log" > /dev/null
@@ -88,6 +102,7 @@ if part lenet; then
     # f32: near losses, more memory, and the same files.
     compile "$TENON_ROOT/models/lenet.tn" "$work/f32" --cpu "${forms%% *}"
     near "lenet beside f32" 0.002 "$(losses "$want")" "$(losses "$(bits "$work/f32" "${data[@]}" --threads 2)")"
+    [ "${forms%% *}" != x86-64-v4 ] || refuses "--isa of f32" "is for programs in bf16 for x86-64-v4: build with --dtype bf16" "$work/f32" info --isa avx512
     "$first" "${data[@]}" --epochs 1 --save "$work/w.safetensors" > /dev/null
     succeeds "f32 reads weights of bf16" "$work/f32" "${data[@]}" --epochs 1 --weights "$work/w.safetensors"
     "$work/f32" "${data[@]}" --epochs 1 --save "$work/f32.safetensors" > /dev/null
