@@ -31,6 +31,11 @@ CudaCall *cuda_add(Writer *w, const char *form, const Node *n)
     return push_call(w, (CudaCall){.form = form, .node = n, .times = times});
 }
 
+int64_t call_launches(const CudaCall *c)
+{
+    return c->recurrence ? c->times / node_steps(c->node) : c->times;
+}
+
 void cuda_line(Writer *w, const char *text)
 {
     push_call(w, (CudaCall){.kind = KIND_LINE, .form = text, .times = w->cuda->list->times});

@@ -13,6 +13,7 @@
 #include "cuda/cuda.h"
 #include "emit/nest.h"
 #include "emit/writer.h"
+#include "runtime/constants.h"
 
 /* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  HOST: what no
  * kernel writes, such as the data set and the seed.  GRADIENT: the buffer that ranks add.  APART:
@@ -74,6 +75,15 @@ typedef struct Blocks {
  * calls.  METRICS: the point where pending metrics are written at the latest. */
 typedef enum { KIND_KERNEL, KIND_LIBRARY, KIND_LINE, KIND_METRICS } CudaKind;
 
+/* What a call of a loop in one launch is (recurrence.h).  ITEM: the element of a sequence, which is
+ * copied ahead. */
+typedef enum {
+    RECURRENCE_EACH,
+    RECURRENCE_ITEM,
+    RECURRENCE_PRODUCT,
+    RECURRENCE_JOIN
+} RecurrenceRole;
+
 typedef struct CudaCall {
     CudaKind kind;
     const char *form;      /* "conv2d"; "rt_product"; LINE: the code */
@@ -110,6 +120,7 @@ typedef struct CudaCall {
     bool alone;                 /* it never shares a launch */
     bool waits;                 /* runs as late as possible, beside calls that do not need it */
     const char *before, *after; /* code of the host around the launch: "case 0: ", " break;" */
+    RtSplit split;              /* of a product in parts; parts = 0: another call */
 
     /* Set by passes. */
     const Order *order;
@@ -119,7 +130,10 @@ typedef struct CudaCall {
     bool barrier;             /* a barrier of all blocks precedes it */
     /* a call that can replace this one: the same product, which also updates its weights */
     struct CudaCall *with_update;
-    int updates; /* index of the sum of these weights */
+    int updates;                   /* index of the sum of these weights */
+    struct Recurrence *recurrence; /* the loop that its launch computes, or NULL: recurrence.h */
+    RecurrenceRole role;
+    int region; /* of a step of this loop */
 } CudaCall;
 
 typedef struct CudaCalls {
@@ -169,12 +183,15 @@ typedef struct CudaKernel {
     bool launched;        /* has a launch of its own */
     bool member;          /* shares a launch with other kernels */
     bool looped;          /* shares a loop with other kernels */
+    bool stepped;         /* is a part of a step of a loop in one launch */
     bool staged;          /* is a stage of --kernels=persistent */
+    int64_t numbers;      /* of its shared memory, if it computes a loop; else 0 */
 } CudaKernel;
 
 /* ---- making calls, at the end of CudaState.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
+int64_t call_launches(const CudaCall *c); /* number of launches of a step with this call */
 void cuda_line(Writer *w, const char *text);
 void cuda_metrics_here(Writer *w); /* KIND_METRICS */
 

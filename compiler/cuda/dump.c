@@ -3,8 +3,9 @@
  *  4  launch 3  dense Dense{ ... }  as dense  w scratch[0,256) %5 as dense, r fixed[0,8) %5 a.tn:9
  *  5  launch 4  loop 1  tanh  as each  ...
  *
- * Index, launch or barrier, loop that calls share, form and sizes, order of the results, operands
- * with their bytes, node and line of the model. */
+ * Index, launch or barrier, loop that calls share, region of a step of a loop in one launch (ahead:
+ * an element that is copied ahead), form and sizes, order of the results, operands with their
+ * bytes, node and line of the model. */
 #include "cuda/spell.h"
 #include <string.h>
 
@@ -62,6 +63,10 @@ static void dump_call(Text *t, const CudaCalls *l, const CudaCall *c, int index)
     dump_start(t, l, c);
     if (c->loop)
         text_printf(t, "  loop %d", c->loop);
+    if (c->recurrence && c->role == RECURRENCE_ITEM)
+        text_add(t, "  ahead");
+    else if (c->recurrence)
+        text_printf(t, "  region %d", c->region);
     text_add(t, "  ");
     dump_form(t, c);
     if (c->order)

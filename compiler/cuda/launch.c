@@ -16,6 +16,7 @@
  */
 #include "cuda/launch.h"
 #include "cuda/lower.h"
+#include "cuda/recurrence.h"
 
 enum {
     MEMBERS = 32,
@@ -178,6 +179,22 @@ static void launch_host(Launches *s, CudaCall *c)
     s->number += c->kind == KIND_LIBRARY;
 }
 
+/* Adds the calls of a loop as one launch; returns the index of the line after them. */
+static int launch_recurrence(Launches *s, const CudaCalls *l, int i)
+{
+    const Recurrence *r = l->call[i]->recurrence;
+
+    launch_waiting(s);
+    close_launch(s);
+    for (; i + 1 < l->n && l->call[i + 1]->recurrence == r; i++)
+        if (l->call[i]->kind == KIND_KERNEL) {
+            l->call[i]->indent = "    ";
+            push_member(s, l->call[i]);
+        }
+    close_launch(s);
+    return i;
+}
+
 /* Adds a launch for metrics that are still pending. */
 static void launch_metrics(Launches *s)
 {
@@ -201,7 +218,7 @@ static bool is_each(const CudaCall *c)
 
 static bool can_share_loop(const CudaCall *a, const CudaCall *b)
 {
-    return a->launch == b->launch && is_each(a) && is_each(b) &&
+    return a->launch == b->launch && !a->recurrence && is_each(a) && is_each(b) &&
            a->natural->count == b->natural->count;
 }
 
@@ -229,8 +246,8 @@ static bool has_packs(const Writer *w, const Operand *o)
 
 static bool can_pack(const Writer *w, const CudaCall *c)
 {
-    return is_each(c) && c->index && !c->loop && rt_fills_packs(c->natural->count) &&
-           has_packs(w, &c->operand[0]);
+    return is_each(c) && c->index && !c->loop && !c->recurrence &&
+           rt_fills_packs(c->natural->count) && has_packs(w, &c->operand[0]);
 }
 
 /* Whether another call of the launch relies on the order of c: a thread continues with its own
@@ -268,8 +285,13 @@ CudaCalls *launch_share(Writer *w)
     const CudaCalls *l = w->cuda->list;
     Launches s = {.w = w, .out = arena_alloc(w->arena, sizeof *s.out), .number = 1};
 
+    recurrence_find(w);
     for (int i = 0; i < l->n; i++) {
         CudaCall *c = l->call[i];
+        if (c->recurrence) {
+            i = launch_recurrence(&s, l, i);
+            continue;
+        }
         if (c->kind == KIND_METRICS || c->metric >= 0)
             launch_waiting(&s);
         if (c->kind == KIND_METRICS)
@@ -293,6 +315,6 @@ int64_t launch_count(const CudaCalls *l)
     for (int i = 0; i < l->n; i++)
         if (l->call[i]->kind != KIND_LINE &&
             (i + 1 == l->n || l->call[i + 1]->launch != l->call[i]->launch))
-            n += l->call[i]->times;
+            n += call_launches(l->call[i]);
     return n;
 }

@@ -127,6 +127,7 @@ bool parts_lower(Writer *w, const Node *n, const Sizes *s)
                            .counts = true));
     first->blocks.count = p.groups * rt_tile_blocks(tile, p.m, p.n) * split.parts;
     first->last = dw;
+    first->split = (RtSplit){tile, split.parts};
     lower_join(w, n, begin, split.parts, !dw || step_writes_sum(w->g, n, w->in->options));
     return true;
 }

@@ -3,6 +3,7 @@
  * A run of a call takes max(FLOPs / peak, bytes / bandwidth), and longer if its blocks leave
  * multiprocessors idle.  A launch takes the sum over its calls, and the gap before the launch. */
 #include "cuda/price.h"
+#include "cuda/recurrence.h"
 #include "ops/op.h"
 #include "runtime/constants.h"
 #include <math.h>
@@ -64,11 +65,14 @@ CallPrice call_price(const Writer *w, const CudaCall *c)
 
     p.flops *= (double)w->in->train->step->chunk;
     for (int i = 0; i < c->noperand; i++) {
-        const double bytes = operand_bytes(w, c->node, &c->operand[i]);
+        const bool kept = c->recurrence && recurrence_keeps(c->recurrence, &c->operand[i]);
+        const double bytes = kept ? 0 : operand_bytes(w, c->node, &c->operand[i]);
         p.bytes += bytes;
         results = c->operand[i].writes && bytes / 4 > results ? bytes / 4 : results;
     }
-    if (c->library)
+    if (c->recurrence)
+        p.blocks = (double)recurrence_blocks(c->recurrence);
+    else if (c->library)
         p.peak = library_peak(w, g), p.blocks = g->processors;
     else
         p.blocks = c->blocks.count ? (double)c->blocks.count : estimated_blocks(c->node, results);
@@ -110,7 +114,7 @@ static void add_words(Arena *a, EmitLaunch *r, const char *words)
 void price_add(Arena *a, EmitLaunch *r, const CudaCall *c, const CallPrice *p, double seconds)
 {
     if (!r->what)
-        r->node = c->node, r->times = c->times;
+        r->node = c->node, r->times = call_launches(c);
     add_words(a, r, words_of(a, c));
     r->from_library = c->library ? c->library : r->from_library;
     r->plan = c->graph ? c->graph : r->plan;
@@ -129,7 +133,8 @@ static int launch_rows(const Writer *w, const CudaCalls *l, EmitLaunch **row, in
         if (c->kind == KIND_LINE || c->times == 0 || c->fallback)
             continue;
         if (c->launch != last) {
-            ARENA_PUSH(w->arena, *row, n, (EmitLaunch){.seconds = (double)c->times * g->gap});
+            ARENA_PUSH(w->arena, *row, n,
+                       (EmitLaunch){.seconds = (double)call_launches(c) * g->gap});
             last = c->launch;
         }
         const CallPrice p = call_price(w, c);

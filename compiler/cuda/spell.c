@@ -6,6 +6,7 @@
 #include "cuda/spell.h"
 #include "cuda/launch.h"
 #include "cuda/lower.h"
+#include "cuda/recurrence.h"
 #include <string.h>
 
 /* ---------------------------------------- the body of a kernel */
@@ -214,6 +215,7 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
 typedef struct Parameters {
     Argument *arg;
     int n;
+    const Recurrence *loop; /* the loop that the kernel computes, or NULL */
 } Parameters;
 
 /* A name that no parameter has: `wish`, if this name is unused and not a single letter, else the
@@ -231,8 +233,17 @@ static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
                    : arena_printf(a, "%c%d", letters[k % all], k / all);
 }
 
+/* The name of what the kernel of a loop has itself: its step, and its values; NULL: neither. */
+static const char *loop_name(Arena *a, const Recurrence *r, const Argument *g)
+{
+    const int value = r ? recurrence_value(r, g->value) : -1;
+    if (r && !strcmp(g->value, "step"))
+        return "step";
+    return value < 0 ? NULL : arena_printf(a, "value%d", value);
+}
+
 /* The parameter for an argument of a member: without const if another member writes to it. */
-static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
+static const char *share_parameter(Arena *a, Parameters *p, const Argument *g)
 {
     for (int i = 0; i < p->n; i++) {
         Argument *its = &p->arg[i];
@@ -245,6 +256,12 @@ static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
     copy.name = fresh_name(a, p, g->name);
     ARENA_PUSH(a, p->arg, p->n, copy);
     return copy.name;
+}
+
+static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
+{
+    const char *own = loop_name(a, p->loop, g);
+    return own ? own : share_parameter(a, p, g);
 }
 
 /* "conv2d_tanh": the bases of the members, without equal neighbours, up to a maximal length. */
@@ -352,8 +369,209 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
     return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
 }
 
+/* ---------------------------------------- a loop in one launch */
+
+/* The kernel of a loop, while it is written. */
+typedef struct LoopKernel {
+    Writer *w;
+    const Recurrence *r;
+    CudaCall *const *call;
+    int n, *member; /* kernels of the elementwise calls */
+    Parameters p;
+    Text text;
+} LoopKernel;
+
+static const char *loop_argument(LoopKernel *k, const CudaCall *c, int i)
+{
+    return share_argument(k->w->arena, &k->p, &c->arg[i]);
+}
+
+/* Writes the values, and loads the weights. */
+static void loop_begin(LoopKernel *k)
+{
+    const Recurrence *r = k->r;
+    Text *t = &k->text;
+
+    text_printf(t, "    const Samples<%lld, %lld> samples;\n", (long long)r->samples,
+                (long long)r->each);
+    for (int i = 0; i < r->nvalue; i++)
+        text_printf(t, "    real *const value%d = samples.value(%lld, %lld);\n", i,
+                    (long long)r->value[i].at, (long long)r->value[i].size);
+    for (int i = 0; i < r->nproduct; i++) {
+        const RecurrenceProduct *p = &r->product[i];
+        const int weights = p->adjacent ? 2 : 1;
+        if (p->parts > 1)
+            text_printf(t, "    real *const parts%d = samples.value(%lld, %lld);\n", i,
+                        (long long)p->parts_at, (long long)(p->parts * p->outputs));
+        text_printf(t, "    Weights<%lld, %lld, %lld, %lld, %s> weights%d;\n",
+                    (long long)p->outputs, (long long)p->k, (long long)p->parts, (long long)p->held,
+                    p->pads ? "true" : "false", i);
+        text_printf(t, "    weights%d.begin<%s>(recurrence_memory() + %lld, %s);\n", i,
+                    p->adjacent ? "STEPS_ADJACENT" : "OUTPUTS_ADJACENT", (long long)p->at,
+                    loop_argument(k, p->call, weights));
+    }
+}
+
+/* Writes the copies of values from memory, or to memory. */
+static void loop_copies(LoopKernel *k, bool fetch)
+{
+    for (int i = 0; i < k->r->nvalue; i++) {
+        const RecurrenceValue *v = &k->r->value[i];
+        if (!(fetch ? v->fetched : v->stored))
+            continue;
+        const Argument g = {.type = "real *", .name = "a", .constant = fetch, .value = v->pointer};
+        const char *here = arena_printf(k->w->arena, "value%d", i),
+                   *there = share_parameter(k->w->arena, &k->p, &g);
+        text_printf(&k->text, "    recurrence_copy<%lld>(samples, %s, %s);\n", (long long)v->size,
+                    fetch ? here : there, fetch ? there : here);
+    }
+}
+
+/* Writes the copies of elements that start in a region; region < 0: those of the first step, before
+ * the loop. */
+static void loop_items(LoopKernel *k, int region)
+{
+    const Loop *l = k->r->loop;
+    int any = 0;
+
+    for (int i = 0; i < k->r->nitem; i++) {
+        const RecurrenceItem *item = &k->r->item[i];
+        if (region < 0 ? !item->ahead : item->region != region)
+            continue;
+        const char *step = region < 0     ? arena_printf(k->w->arena, "%lld",
+                                                     l->reversed ? (long long)l->steps - 1 : 0)
+                           : !item->ahead ? "step"
+                           : l->reversed  ? "step - 1"
+                                          : "step + 1";
+        text_printf(&k->text, "    %srecurrence_item<%lld, %lld>(samples, %s, %s, %s);\n",
+                    region < 0 ? "" : "    ", (long long)item->size, (long long)item->steps,
+                    loop_argument(k, item->call, 0), loop_argument(k, item->call, 1), step);
+        any++;
+    }
+    if (any)
+        text_printf(&k->text, "    %scopy_group();\n", region < 0 ? "" : "    ");
+}
+
+/* Whether the elementwise call i of a region can share the loop of the one before it. */
+static bool loop_continues(const LoopKernel *k, int i, int before)
+{
+    const CudaCall *c = k->call[i], *other = before < 0 ? NULL : k->call[before];
+    return other && other->role == RECURRENCE_EACH && other->region == c->region &&
+           other->natural->count == c->natural->count;
+}
+
+static void loop_product(LoopKernel *k, const CudaCall *c)
+{
+    const int i = recurrence_product(k->r, c);
+    const bool dx = c->node->op->role == ROLE_DX;
+    text_printf(&k->text, "        weights%d.product(samples, ", i);
+    if (k->r->product[i].parts > 1)
+        text_printf(&k->text, "parts%d", i);
+    else
+        text_add(&k->text, loop_argument(k, c, 0));
+    text_printf(&k->text, ", %s);\n", loop_argument(k, c, dx ? 2 : 1));
+}
+
+static void loop_join(LoopKernel *k, const CudaCall *c)
+{
+    const int i = recurrence_product(k->r, c);
+    text_printf(&k->text, "        recurrence_join<%lld, %lld>(samples, %s, parts%d);\n",
+                (long long)k->r->product[i].outputs, (long long)k->r->product[i].parts,
+                loop_argument(k, c, 0), i);
+}
+
+/* Writes the calls of a region. */
+static void loop_region(LoopKernel *k, int region)
+{
+    int before = -1;
+    loop_items(k, region);
+    for (int i = 0; i < k->n; i++) {
+        const CudaCall *c = k->call[i];
+        if (c->region != region || c->role == RECURRENCE_ITEM)
+            continue;
+        const bool each = c->role == RECURRENCE_EACH,
+                   continues = each && loop_continues(k, i, before);
+        if (before >= 0 && k->call[before]->role == RECURRENCE_EACH && !continues)
+            text_add(&k->text, "        }\n");
+        if (each && !continues)
+            text_printf(&k->text, "        FOR_SAMPLES(at, samples, %lld) {\n",
+                        (long long)(c->natural->count / k->r->samples));
+        if (each)
+            member_call(k->w, &k->text, &k->p,
+                        arena_printf(k->w->arena, "            %s_at(at, ",
+                                     k->w->kernel[k->member[i]].name),
+                        c);
+        else if (c->role == RECURRENCE_JOIN)
+            loop_join(k, c);
+        else
+            loop_product(k, c);
+        before = i;
+    }
+    if (before >= 0 && k->call[before]->role == RECURRENCE_EACH)
+        text_add(&k->text, "        }\n");
+}
+
+static void loop_barrier(LoopKernel *k, int region)
+{
+    bool ready = false;
+    for (int i = 0; i < k->r->nitem; i++)
+        ready |= region < 0 ? k->r->item[i].ahead : k->r->item[i].ready == region;
+    if (ready)
+        text_printf(&k->text, "    %scopy_wait<0>();\n", region < 0 ? "" : "    ");
+    text_printf(&k->text, "    %sblock_sync();\n", region < 0 ? "" : "    ");
+}
+
+static void loop_kernel_text(LoopKernel *k)
+{
+    const Recurrence *r = k->r;
+    const Loop *l = r->loop;
+
+    loop_begin(k);
+    loop_copies(k, true);
+    loop_items(k, -1);
+    loop_barrier(k, -1);
+    text_printf(&k->text,
+                l->reversed ? "    for (int step = %lld; step >= 0; step--) {\n"
+                            : "    for (int step = 0; step < %lld; step++) {\n",
+                (long long)(l->reversed ? l->steps - 1 : l->steps));
+    for (int region = 0; region < r->regions; region++) {
+        loop_region(k, region);
+        loop_barrier(k, region);
+    }
+    text_add(&k->text, "    }\n");
+    loop_copies(k, false);
+}
+
+static const char *launch_recurrence(Writer *w, CudaCall *const *call, int n)
+{
+    const Recurrence *r = call[0]->recurrence;
+    LoopKernel k = {.w = w,
+                    .r = r,
+                    .call = call,
+                    .n = n,
+                    .member = arena_alloc(w->arena, sizeof(int) * (size_t)n),
+                    .p = {.loop = r},
+                    .text = text_new(w->arena)};
+    Blocks *b = arena_alloc(w->arena, sizeof *b);
+
+    for (int i = 0; i < n; i++) {
+        k.member[i] = kernel_of(w, call[i]);
+        w->kernel[k.member[i]].cuda->stepped |= call[i]->role == RECURRENCE_EACH;
+    }
+    loop_kernel_text(&k);
+    b->number = arena_printf(w->arena, "%lld", (long long)recurrence_blocks(r));
+    const Signature s = kernel_signature(w->arena, k.p.arg, k.p.n, false);
+    const Body body = {.text = k.text};
+    const int i = kernel_add(w, "recurrence", &s, &body, b, NULL);
+    w->kernel[i].cuda->launched = true;
+    w->kernel[i].cuda->numbers = r->numbers;
+    return arena_printf(w->arena, "LAUNCH_RECURRENCE(%s, %s);", w->kernel[i].name, s.values.s);
+}
+
 const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 {
+    if (call[0]->recurrence)
+        return launch_recurrence(w, call, n);
     return n == 1 ? launch_alone(w, call[0]) : launch_group(w, call, n);
 }
 
@@ -501,7 +719,7 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
     }
     if (k->cuda->launched || k->cuda->member || k->cuda->looped)
         text_printf(t, "constexpr int %s_blocks = %s;\n", k->name, blocks_text(a, k));
-    if (k->cuda->looped)
+    if (k->cuda->looped || k->cuda->stepped)
         spell_number(t, k, sizes);
     if (k->cuda->member || (k->cuda->staged && k->cuda->launched)) {
         text_printf(t, "DEVICE void %s_body(%s)\n{\n%s}\n", k->name, k->params, body);
@@ -509,8 +727,11 @@ static void spell_kernel(const Writer *w, Text *t, const Kernel *k)
     }
     if (k->cuda->staged)
         text_printf(t, "STAGE %s_stage(%s)\n{\n%s}\n", k->name, k->params, body);
+    if (k->cuda->numbers)
+        text_printf(t, "constexpr int %s_numbers = %lld;\n", k->name, (long long)k->cuda->numbers);
     if (k->cuda->launched)
-        text_printf(t, "KERNEL %s(%s)\n{\n%s}\n", k->name, k->params, body);
+        text_printf(t, "%s %s(%s)\n{\n%s}\n", k->cuda->numbers ? "RECURRENCE" : "KERNEL", k->name,
+                    k->params, body);
     text_add(t, "\n");
 }
 
@@ -518,6 +739,6 @@ void spell_kernels(const Writer *w, Text *t)
 {
     for (int i = 0; i < w->nkernel; i++)
         if (w->kernel[i].cuda->launched || w->kernel[i].cuda->staged || w->kernel[i].cuda->member ||
-            w->kernel[i].cuda->looped)
+            w->kernel[i].cuda->looped || w->kernel[i].cuda->stepped)
             spell_kernel(w, t, &w->kernel[i]);
 }

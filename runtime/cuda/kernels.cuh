@@ -35,6 +35,7 @@
 #include "cuda/attention.cuh"
 #include "cuda/rotary.cuh"
 #include "cuda/scan.cuh" /* loops over time */
+#include "cuda/recurrence.cuh" /* a loop over time in one launch */
 #include "cuda/dropout.cuh"
 #include "cuda/begin.cuh"   /* the samples of a batch */
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */

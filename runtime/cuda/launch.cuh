@@ -18,16 +18,17 @@ template <class T> struct Own {
 
 template <class... P>
 static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...), int blocks,
-                      typename Own<P>::type... p)
+                      int bytes, typename Own<P>::type... p)
 {
 #ifdef RT_SHIM
-    rt_cuda_check(shim_enqueue(stream, (const void *)kernel, name, blocks, THREADS,
-                               [=] { kernel(p...); }),
+    rt_cuda_check(shim_enqueue(
+                      stream, (const void *)kernel, name, blocks, THREADS, [=] { kernel(p...); },
+                      bytes),
                   name);
 #else
     void *arguments[] = {(void *)&p...};
-    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments, 0,
-                                   stream),
+    rt_cuda_check(cudaLaunchKernel((const void *)kernel, dim3(blocks), dim3(THREADS), arguments,
+                                   bytes, stream),
                   name);
 #endif
 }
@@ -35,7 +36,18 @@ static void launch_in(cudaStream_t stream, const char *name, void (*kernel)(P...
 template <class... P>
 static void launch(const char *name, void (*kernel)(P...), int blocks, typename Own<P>::type... p)
 {
-    launch_in(rt_cuda_stream, name, kernel, blocks, p...);
+    launch_in(rt_cuda_stream, name, kernel, blocks, 0, p...);
+}
+
+/* The same with `bytes` of dynamic shared memory for each block. */
+template <class... P>
+static void launch_sharing(const char *name, void (*kernel)(P...), int blocks, int bytes,
+                           typename Own<P>::type... p)
+{
+    rt_cuda_check(cudaFuncSetAttribute((const void *)kernel,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                  name);
+    launch_in(rt_cuda_stream, name, kernel, blocks, bytes, p...);
 }
 
 #endif

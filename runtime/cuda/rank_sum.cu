@@ -16,5 +16,5 @@ void rt_rank_sum(cudaStream_t stream, real *x, const real *others, int64_t next,
                  int rank, int ranks)
 {
     const int blocks = each_blocks(n < INT32_MAX ? (int)n : INT32_MAX);
-    launch_in(stream, "rank_sum", rank_sum, blocks, x, others, next, n, rank, ranks);
+    launch_in(stream, "rank_sum", rank_sum, blocks, 0, x, others, next, n, rank, ranks);
 }

@@ -267,16 +267,16 @@ static cudaError_t refusal(const void *kernel, long blocks, long threads, size_t
     return blocks_on_one(gpu_limits(), k, (int)threads, (int)dynamic) ? cudaSuccess : cudaErrorLaunchOutOfResources;
 }
 
-cudaError_t shim_enqueue(FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread)
+cudaError_t shim_enqueue(FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread, int bytes)
 {
-    const cudaError_t error = refusal(kernel, blocks, threads, 0);
+    const cudaError_t error = refusal(kernel, blocks, threads, (size_t)bytes);
     if (error != cudaSuccess)
         return error;
     load_kernel(stream, name);
     stream->add([=] {
         if (getenv("FAKE_LOG"))
             fprintf(stderr, "fake: %s, %d blocks\n", name, blocks);
-        fiber_run(name, blocks, threads, thread);
+        fiber_run(name, blocks, threads, thread, bytes);
     });
     launches++;
     return cudaSuccess;

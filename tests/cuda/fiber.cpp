@@ -277,7 +277,7 @@ uint64_t shim_exchange(uint64_t mine, int from)
     return slot[from];
 }
 
-void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread)
+void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread, int chip_bytes)
 {
     const int kind = read_order(threads, 1);
     body = &thread;
@@ -286,7 +286,9 @@ void fiber_run(const char *kernel, int blocks, int threads, const std::function<
     for (int b = 0; b < blocks; b++) {
         grid_live = threads, grid_arrived = 0;
         begin_block(blocks_at_work[0], (unsigned)b, (unsigned)threads, 0, kind);
+        begin_chip(blocks_at_work[0], (size_t)chip_bytes);
         run_whole(blocks_at_work[0], kernel, kind);
+        look_at_wall(blocks_at_work[0], kernel);
     }
 }
 

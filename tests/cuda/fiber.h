@@ -3,7 +3,7 @@
 #define FIBER_H
 #include <functional>
 
-void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread);
+void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread, int chip_bytes = 0);
 /* Runs all blocks at the same time. */
 void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const std::function<void()> &thread);
 

@@ -63,8 +63,8 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 }
 #define __ffs __builtin_ffs
 
-/* Adds a launch to a stream, which calls `thread` once for every thread; or returns why the GPU refuses it. */
-cudaError_t shim_enqueue(struct FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread);
+/* Adds a launch to a stream, which calls `thread` once for every thread; or returns why the GPU refuses it.  bytes: dynamic shared memory of a block. */
+cudaError_t shim_enqueue(struct FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread, int bytes = 0);
 /* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier. */
 cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread);
 template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), const A &...a)

@@ -28,6 +28,8 @@ mlp 4096 dense_1 2.7 4.2
 resnet20_cifar10 128 conv2d_2 2.1 2.6
 resnet20_cifar10 128 conv2d_dx_conv2d_dw_parts_relu_d_1 2.5 2.2
 lstm_synthetic 128 dense_bias_scan_copy_1 1.7 1.6
+lstm_synthetic 128 recurrence_1 2.0 3.6
+lstm_synthetic 128 recurrence_2 1.9 4.0
 gpt_char 64 dense_gelu_1 1.2 1.0"
 
 # loops MODEL BATCH ARCH: $work/loops: the loops of all kernels
