@@ -274,6 +274,21 @@ static bool is_ahead(const Search *s, int item)
     return ahead;
 }
 
+/* The order in which the threads of a block have the numbers of a value (FOR_SAMPLES). */
+static const Order *value_order(const Search *s, int64_t numbers)
+{
+    return cuda_order(s->w->arena, (Order){.walk = WALK_EACH, .count = numbers});
+}
+
+/* A thread has the sums of outputs t, t + THREADS ... of each sample.  If that is the order of an
+ * elementwise loop, the loop needs no barrier after the product. */
+static void order_product(const Search *s, CudaCall *c)
+{
+    const RecurrenceProduct *p = &s->r->product[recurrence_product(s->r, c)];
+    const bool each = p->parts == 1 && (s->r->each == 1 || p->outputs % RT_THREADS == 0);
+    c->operand[0].order = each ? value_order(s, s->r->samples * p->outputs) : NULL;
+}
+
 /* Numbers the regions. */
 static void divide(Search *s)
 {
@@ -283,6 +298,8 @@ static void divide(Search *s)
         CudaCall *c = s->list->call[i];
         if (c->role == RECURRENCE_ITEM)
             continue;
+        if (c->role == RECURRENCE_PRODUCT)
+            order_product(s, c);
         if (pending_conflict(&open, c->operand, c->noperand))
             region++, open.n = 0;
         c->region = region;
@@ -291,19 +308,28 @@ static void divide(Search *s)
     s->r->regions = region + 1;
 }
 
-/* The first and the last region that accesses the value of an element; false: none. */
-static bool item_regions(const Search *s, const CudaCall *item, int *first, int *last)
+/* The first call that accesses the value of an element, and the last region; NULL: none. */
+static const CudaCall *first_access(const Search *s, const CudaCall *item, int *last)
 {
     const Node *root = node_root(item->node);
-    bool any = false;
+    const CudaCall *first = NULL;
     for (int i = s->first; i < s->end; i++) {
         const CudaCall *c = s->list->call[i];
         if (c == item || !(accesses(c, root, false) || accesses(c, root, true)))
             continue;
-        *first = any ? *first : c->region, *last = c->region;
-        any = true;
+        first = first ? first : c, *last = c->region;
     }
-    return any;
+    return first;
+}
+
+/* Whether the threads that copy the element also have its numbers in c. */
+static bool has_own_copies(const CudaCall *c, const CudaCall *item)
+{
+    bool own = true;
+    for (int i = 0; i < c->noperand; i++)
+        if (c->operand[i].node && node_root(c->operand[i].node) == node_root(item->node))
+            own &= c->operand[i].order && cuda_same_order(c->operand[i].order, item->natural);
+    return own;
 }
 
 /* Adds a region without calls before all others, in which copies of elements can start. */
@@ -311,19 +337,23 @@ static void begin_with_copies(Search *s)
 {
     for (int i = s->first; i < s->end; i++)
         s->list->call[i]->region++;
-    for (int i = 0; i < s->r->nitem; i++)
-        s->r->item[i].region++, s->r->item[i].ready++;
+    for (int i = 0; i < s->r->nitem; i++) {
+        RecurrenceItem *item = &s->r->item[i];
+        item->region += item->region > 0 || item->ahead, item->ready += item->ready >= 0;
+    }
     s->r->regions++;
 }
 
-/* A copy starts after the last access of a step, if that leaves a region to wait for it. */
+/* A copy starts after the last access of a step.  Other threads read it after a barrier. */
 static void place_item(Search *s, CudaCall *c)
 {
-    int first = 0, last = 0;
-    if (!item_regions(s, c, &first, &last))
+    int last = 0;
+    const CudaCall *first = first_access(s, c, &last);
+    if (!first)
         return;
-    if (first == 0 && last == s->r->regions - 1)
-        begin_with_copies(s), first++, last++;
+    const bool own = has_own_copies(first, c);
+    if (!own && first->region == 0 && last == s->r->regions - 1)
+        begin_with_copies(s), last++;
     const bool ahead = last < s->r->regions - 1;
     const Sizes *z = sizes_of(c);
     RecurrenceItem item = {.call = c,
@@ -331,7 +361,9 @@ static void place_item(Search *s, CudaCall *c)
                            .steps = sizes_get(z, "steps"),
                            .ahead = ahead,
                            .region = ahead ? last + 1 : 0,
-                           .ready = (first > 0 ? first : s->r->regions) - 1};
+                           .ready = (first->region > 0 ? first->region : s->r->regions) - 1};
+    if (own)
+        item.reader = first, item.ready = -1;
     ARENA_PUSH(s->w->arena, s->r->item, s->r->nitem, item);
 }
 
@@ -416,6 +448,42 @@ static bool apart(const Search *s)
     return true;
 }
 
+/* ------------------------------------------------------------------------------- barriers */
+
+/* Adds what threads access in a region; also values that a copy of an element writes then. */
+static void add_region(const Search *s, Pending *p, int region)
+{
+    for (int i = s->first; i < s->end; i++) {
+        const CudaCall *c = s->list->call[i];
+        if (c->region == region && c->role != RECURRENCE_ITEM)
+            pending_add(s->w, p, c->operand, c->noperand);
+    }
+    for (int i = 0; i < s->r->nitem; i++)
+        if (s->r->item[i].region == region || s->r->item[i].ready == region)
+            pending_add(s->w, p, &s->r->item[i].call->operand[0], 1);
+}
+
+/* Whether a barrier stands before the first step, and after each step.  Other threads read in the
+ * first region what the copies before the loop, or the last region, have written. */
+static void set_barriers(Search *s)
+{
+    Pending first = {0}, last = {0}, copies = {0};
+
+    add_region(s, &first, 0);
+    add_region(s, &last, s->r->regions - 1);
+    for (int i = 0; i < s->r->nvalue; i++) {
+        Operand o = value_bytes(s, &s->r->value[i]);
+        o.writes = true, o.order = value_order(s, s->r->samples * s->r->value[i].size);
+        if (s->r->value[i].fetched)
+            pending_add(s->w, &copies, &o, 1);
+    }
+    for (int i = 0; i < s->r->nitem; i++)
+        if (s->r->item[i].ahead)
+            pending_add(s->w, &copies, &s->r->item[i].call->operand[0], 1);
+    s->r->barrier_before = pending_conflict(&copies, first.operand, first.n);
+    s->r->barrier_after = pending_conflict(&last, first.operand, first.n);
+}
+
 /* ------------------------------------------------------------------------------- the loop */
 
 static bool take(Search *s)
@@ -436,6 +504,7 @@ static bool take(Search *s)
         if (s->list->call[i]->role == RECURRENCE_ITEM)
             place_item(s, s->list->call[i]);
     set_copies(s);
+    set_barriers(s);
     return apart(s);
 }
 

@@ -20,13 +20,15 @@ typedef struct RecurrenceProduct {
     bool pads;
 } RecurrenceProduct;
 
-/* The copy of an element: it starts in region `region`, for the next step if `ahead`, and is
- * complete at the end of region `ready`. */
+/* The copy of an element: it starts in region `region`, for the next step if `ahead`.  A thread
+ * waits for its copies before the call `reader`, which reads what the same thread has copied; if it
+ * is NULL, at the end of region `ready`. */
 typedef struct RecurrenceItem {
     CudaCall *call;
     int64_t size, steps;
     int region, ready;
     bool ahead;
+    const CudaCall *reader;
 } RecurrenceItem;
 
 typedef struct Recurrence {
@@ -37,7 +39,8 @@ typedef struct Recurrence {
     RecurrenceProduct *product;
     RecurrenceItem *item;
     int nvalue, nproduct, nitem;
-    int regions; /* of a step: barriers of the block separate them */
+    int regions;                        /* of a step: barriers of the block separate them */
+    bool barrier_before, barrier_after; /* before the first step; after each step */
 } Recurrence;
 
 /* Finds the loops of CudaState.list.  Sets CudaCall.recurrence of their calls, and of the lines

@@ -377,6 +377,7 @@ typedef struct LoopKernel {
     const Recurrence *r;
     CudaCall *const *call;
     int n, *member; /* kernels of the elementwise calls */
+    bool copying;   /* copies of elements can be on their way */
     Parameters p;
     Text text;
 } LoopKernel;
@@ -450,14 +451,31 @@ static void loop_items(LoopKernel *k, int region)
     }
     if (any)
         text_printf(&k->text, "    %scopy_group();\n", region < 0 ? "" : "    ");
+    k->copying |= any > 0;
+}
+
+static void loop_wait(LoopKernel *k, const char *indent)
+{
+    if (k->copying)
+        text_printf(&k->text, "%scopy_wait<0>();\n", indent);
+    k->copying = false;
+}
+
+/* Whether a thread waits for its copies before the call. */
+static bool loop_waits(const LoopKernel *k, const CudaCall *c)
+{
+    bool waits = false;
+    for (int i = 0; i < k->r->nitem; i++)
+        waits |= k->copying && k->r->item[i].reader == c;
+    return waits;
 }
 
 /* Whether the elementwise call i of a region can share the loop of the one before it. */
 static bool loop_continues(const LoopKernel *k, int i, int before)
 {
     const CudaCall *c = k->call[i], *other = before < 0 ? NULL : k->call[before];
-    return other && other->role == RECURRENCE_EACH && other->region == c->region &&
-           other->natural->count == c->natural->count;
+    return other && !loop_waits(k, c) && other->role == RECURRENCE_EACH &&
+           other->region == c->region && other->natural->count == c->natural->count;
 }
 
 static void loop_product(LoopKernel *k, const CudaCall *c)
@@ -493,6 +511,8 @@ static void loop_region(LoopKernel *k, int region)
                    continues = each && loop_continues(k, i, before);
         if (before >= 0 && k->call[before]->role == RECURRENCE_EACH && !continues)
             text_add(&k->text, "        }\n");
+        if (loop_waits(k, c))
+            loop_wait(k, "        ");
         if (each && !continues)
             text_printf(&k->text, "        FOR_SAMPLES(at, samples, %lld) {\n",
                         (long long)(c->natural->count / k->r->samples));
@@ -515,10 +535,12 @@ static void loop_barrier(LoopKernel *k, int region)
 {
     bool ready = false;
     for (int i = 0; i < k->r->nitem; i++)
-        ready |= region < 0 ? k->r->item[i].ahead : k->r->item[i].ready == region;
+        ready |= region < 0 ? k->r->item[i].ahead && !k->r->item[i].reader
+                            : k->r->item[i].ready == region;
     if (ready)
-        text_printf(&k->text, "    %scopy_wait<0>();\n", region < 0 ? "" : "    ");
-    text_printf(&k->text, "    %sblock_sync();\n", region < 0 ? "" : "    ");
+        loop_wait(k, region < 0 ? "    " : "        ");
+    if (region < 0 ? k->r->barrier_before : region + 1 < k->r->regions || k->r->barrier_after)
+        text_printf(&k->text, "    %sblock_sync();\n", region < 0 ? "" : "    ");
 }
 
 static void loop_kernel_text(LoopKernel *k)
@@ -534,6 +556,7 @@ static void loop_kernel_text(LoopKernel *k)
                 l->reversed ? "    for (int step = %lld; step >= 0; step--) {\n"
                             : "    for (int step = 0; step < %lld; step++) {\n",
                 (long long)(l->reversed ? l->steps - 1 : l->steps));
+    k->copying = r->nitem > 0; /* those of the step before */
     for (int region = 0; region < r->regions; region++) {
         loop_region(k, region);
         loop_barrier(k, region);

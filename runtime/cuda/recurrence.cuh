@@ -148,7 +148,8 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
     }
     template <WeightOrder order> __device__ __forceinline__ void begin(real *memory, const real *w)
     {
-        part = threadIdx.x / columns, column = threadIdx.x % columns;
+        part = parts > 1 ? threadIdx.x / columns : 0;
+        column = parts > 1 ? threadIdx.x % columns : threadIdx.x;
         shared = memory + threadIdx.x * run;
         RT_UNROLL
         for (int step = 0; step < held; step += run)

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# cuda_recurrence.sh -- loops over time that one launch computes (compiler/cuda/recurrence.c), on a machine without a GPU.
+#
+# The program runs on the processor as in cuda.sh.  Losses must be those of the processor, and bits those of --kernels=persistent, which
+# computes each product of a step with all blocks.
+set -eu
+. "$(dirname "$0")/../common.sh"
+cd "$TENON_ROOT"
+cuda=$TENON_ROOT/tests/cuda
+. "$cuda/shim.sh"
+[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
+
+# ---- which loops: those whose weights fit into the registers and the shared memory of a block
+# loops MODEL OPTIONS...: kernels of whole loops, and loops of launches in the step and in the test
+loops() {
+    "$TENON" emit "$@" --to cuda -o "$work/text" > /dev/null
+    sed '/^static int nonfinite/,/^}/d' "$work"/text/*.cu > "$work/text.cu"; rm -r "$work/text"
+    echo "$(grep -c '^RECURRENCE' "$work/text.cu") and $(grep -cE '^ +LAUNCH\(.*, step\);' "$work/text.cu")"
+}
+lstm=models/lstm_synthetic.tn
+same "an LSTM" "3 and 0" "$(loops $lstm)"
+grep -q '^    Weights<512, 128, 1, 80, false> weights0;' "$work/text.cu" && ok || bad "80 of 128 steps should have their weights in registers"
+grep -q '^    Weights<128, 512, 4, 80, false> weights0;' "$work/text.cu" && ok || bad "dx should have its sums in four parts"
+same "samples of a block" "4" "$(loops $lstm --batch 512 > /dev/null; sed -n 's/^    const Samples<512, \([0-9]*\)> samples;/\1/p' "$work/text.cu" | sort -u)"
+same "a wide LSTM" "0" "$(loops $lstm --set model.width=256 | sed 's/ .*//')"
+same "an LSTM in f64" "0" "$(loops $lstm --dtype f64 | sed 's/ .*//')"
+same "a narrow LSTM in f64" "3 and 0" "$(loops $lstm --dtype f64 --set model.width=64)"
+same "a loop that recomputes its steps" "1" "$(loops models/lstm_imdb.tn --set model.width=16 > /dev/null; grep -c '^static void train_slice' "$work/text.cu")"
+
+"$TENON" show $lstm --target cuda > "$work/table"
+grep -q "^      10 launches a step, " "$work/table" && ok || bad "the table counts $(grep 'launches a step' "$work/table")"
+
+# ---- bits
+shim_runtime
+shim recurrence "$cuda/recurrence.tn"
+steps recurrence
+shim_level=$quick
+shim_gpu lstm $lstm --batch 3 --set model.time=3 --set model.width=8 --set 'data=synthetic(samples=9, test_samples=3, classes=60)' --set epochs=1
+"$work/lstm/gpu" --log "$work/lstm/0.jsonl" > /dev/null
+
+# Each barrier of the loops of training is needed.  They are numbered after those of the headers.
+printf '#include "rt.h"\n#include "cuda/kernels.cuh"\nint first = __COUNTER__;\n' > "$work/first.cu"
+first=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$shim_sources/shim.h" -I "$shim_sources/include" -I runtime "$work/first.cu" | sed -n 's/^int first = \([0-9]*\);/\1/p')
+sites=$(awk '/^RECURRENCE/ { kernels++ } /block_sync/ && kernels > 0 && kernels < 3 { n++ } END { print n }' "$work/lstm/lstm_synthetic.cu")
+same "barriers of both loops" 5 "$sites"
+# shellcheck disable=SC2046
+barriers lstm $(seq "$first" $((first + sites - 1)))
+
+if deep "the bits of one launch for each call"; then
+    for name in recurrence lstm; do
+        mv "$work/$name/gpu" "$work/$name/one"
+        case $name in
+        recurrence) shim_gpu recurrence "$cuda/recurrence.tn" --kernels=persistent ;;
+        *) shim_gpu lstm $lstm --batch 3 --set model.time=3 --set model.width=8 --set 'data=synthetic(samples=9, test_samples=3, classes=60)' --set epochs=1 --kernels=persistent ;;
+        esac
+        for form in one gpu; do rm -f "$work/$form.jsonl"; "$work/$name/$form" --log "$work/$form.jsonl" > /dev/null; done
+        same "$name: bits" "$(hashes "$work/one.jsonl")" "$(hashes "$work/gpu.jsonl")"
+    done
+fi
+finish
