@@ -157,30 +157,92 @@ SIZE int conv2d_dx_blocks(Conv c)
     return c.groups * product_blocks(conv_inputs(c), c.n * c.h * c.w, RT_TILE_DX);
 }
 
-/* Rows: a group's input channels.  Columns: pixels (n, iy, ix).  Depth: (o, r, s); pixel iy uses
- * tap r at output (iy + pad - r dil) / stride if that is whole. */
-DEVICE auto conv2d_dx_filters(const real *w, Conv c, int group)
+/* Rows of taps: their first row, and how many. */
+struct ConvTapRows {
+    int first, count;
+};
+
+/* The rows of taps that pixels of rows y_first to y_last meet: at least one. */
+SIZE ConvTapRows conv2d_dx_rows(Conv c, int y_first, int y_last)
+{
+    const int above = y_first + c.pad_h - (c.oh - 1) * c.stride_h,
+              first = above > 0 ? ceil_div(above, c.dil_h) : 0,
+              last = (y_last + c.pad_h) / c.dil_h < c.r ? (y_last + c.pad_h) / c.dil_h : c.r - 1;
+    return first < c.r && first <= last ? ConvTapRows{first, last - first + 1} : ConvTapRows{0, 1};
+}
+
+/* Near the edges of an image, a pixel meets few rows of taps.  If that saves a fifth of the
+ * products, the columns of a tile are pixels of one row of several images, so that a block skips
+ * the other taps, whose products are 0.  Returns the number of these images, whose columns stand
+ * together: (n / images, iy, n % images, ix); 1: columns are (n, iy, ix). */
+SIZE int conv2d_dx_images(Conv c)
+{
+    constexpr int largest = RT_TILE_DX, columns = RT_TILE_COLUMNS(largest);
+    int images = columns, met = 0;
+    while (images > 1 && images / 2 * c.w % columns == 0)
+        images /= 2;
+    for (int y = 0; y < c.h; y++)
+        met += conv2d_dx_rows(c, y, y).count;
+    return !c.last && c.s > 1 && c.n % images == 0 && 5 * met <= 4 * c.h * c.r ? images : 1;
+}
+struct ConvPixel {
+    int n, y, x;
+};
+DEVICE ConvPixel conv2d_dx_pixel(Conv c, int at)
+{
+    const int images = conv2d_dx_images(c), all = images * c.h * c.w, n = at / all * images,
+              here = at % all;
+    return {n + here / c.w % images, here / (images * c.w), here % c.w};
+}
+/* The rows of taps of the columns first to last of a product. */
+DEVICE ConvTapRows conv2d_dx_tap_rows(Conv c, int first, int last)
+{
+    const int images = conv2d_dx_images(c), all = images * c.h * c.w;
+    if (images == 1 || first / all != last / all)
+        return {0, c.r};
+    return conv2d_dx_rows(c, first % all / (images * c.w), last % all / (images * c.w));
+}
+
+/* A step of the sum: filter and tap. */
+struct ConvStep {
+    int o, r, s;
+};
+DEVICE ConvStep conv2d_dx_step(Conv c, ConvTapRows rows, int step)
+{
+    if (conv2d_dx_images(c) == 1)
+        return {step / (c.r * c.s), step / c.s % c.r, step % c.s};
+    /* the quotient is exact, because step * taps < 2^32 */
+    const unsigned taps = rows.count * c.s, o = (uint64_t)step * (0xffffffffu / taps + 1) >> 32,
+                   tap = step - o * taps;
+    return {(int)o, rows.first + (int)tap / c.s, (int)tap % c.s};
+}
+
+/* Rows: a group's input channels.  Columns: pixels.  Depth: (o, r, s) for the rows of taps; pixel
+ * iy uses tap r at output (iy + pad - r dil) / stride if that is whole. */
+DEVICE auto conv2d_dx_filters(const real *w, Conv c, int group, ConvTapRows rows)
 {
     const int o0 = group * conv_outputs(c);
     return operand<ALONG_K>([=](int i) { return kept(w + conv_w(c, o0, i, 0)); },
-                            [=](int tap) {
-                                return conv_w(c, tap / (c.r * c.s), 0, tap % (c.r * c.s));
+                            [=](int step) {
+                                const ConvStep t = conv2d_dx_step(c, rows, step);
+                                return conv_w(c, t.o, 0, t.r * c.s + t.s);
                             },
                             [](const real *channel, int64_t tap) {
                                 return Number<real>{channel + tap, true};
                             });
 }
-DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group)
+DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group, ConvTapRows rows)
 {
     const int o0 = group * conv_outputs(c);
     return operand<ALONG_RESULT>(
         [=](int at) {
-            const int n = at / (c.h * c.w), y = at / c.w % c.h + c.pad_h, x = at % c.w + c.pad_w;
-            return ConvPlace<const real *>{kept(dy + conv_y(c, n, o0, 0)), y, x};
+            const ConvPixel p = conv2d_dx_pixel(c, at);
+            return ConvPlace<const real *>{kept(dy + conv_y(c, p.n, o0, 0)), p.y + c.pad_h,
+                                           p.x + c.pad_w};
         },
-        [=](int tap) {
-            const int o = tap / (c.r * c.s), r = tap / c.s % c.r, s = tap % c.s;
-            return ConvPlace<int64_t>{conv_y(c, 0, o, 0), -r * c.dil_h, -s * c.dil_w};
+        [=](int step) {
+            const ConvStep t = conv2d_dx_step(c, rows, step);
+            return ConvPlace<int64_t>{conv_y(c, 0, t.o, 0), -t.r * c.dil_h, -t.s * c.dil_w};
         },
         [=](ConvPlace<const real *> pixel, ConvPlace<int64_t> tap) {
             const int up = pixel.y + tap.y, left = pixel.x + tap.x, oy = up / c.stride_h,
@@ -193,15 +255,20 @@ DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group)
 /* The index in dx of an input channel and a pixel. */
 DEVICE int64_t conv2d_dx_index(Conv c, int group, int i, int at)
 {
-    return conv_x(c, at / (c.h * c.w), group * conv_inputs(c) + i, at % (c.h * c.w));
+    const ConvPixel p = conv2d_dx_pixel(c, at);
+    return conv_x(c, p.n, group * conv_inputs(c) + i, p.y * c.w + p.x);
 }
 DEVICE void conv2d_dx_block(unsigned block, real *dx, const real *w, const real *dy, Conv c)
 {
-    const int blocks = product_blocks(conv_inputs(c), c.n * c.h * c.w, RT_TILE_DX),
-              group = block / blocks;
+    const int pixels = c.n * c.h * c.w, blocks = product_blocks(conv_inputs(c), pixels, RT_TILE_DX),
+              group = block / blocks,
+              columns = RT_TILE_COLUMNS(product_tile(conv_inputs(c), pixels, RT_TILE_DX)),
+              first = block % blocks % ceil_div(pixels, columns) * columns;
+    const ConvTapRows rows =
+        conv2d_dx_tap_rows(c, first, (first + columns < pixels ? first + columns : pixels) - 1);
     product(
-        block % blocks, conv_inputs(c), c.n * c.h * c.w, conv_outputs(c) * c.r * c.s,
-        conv2d_dx_filters(w, c, group), conv2d_dx_outputs(dy, c, group),
+        block % blocks, conv_inputs(c), pixels, conv_outputs(c) * rows.count * c.s,
+        conv2d_dx_filters(w, c, group, rows), conv2d_dx_outputs(dy, c, group, rows),
         [=](int i, int at, real sum, int) { dx[conv2d_dx_index(c, group, i, at)] = sum; },
         RT_TILE_DX);
 }

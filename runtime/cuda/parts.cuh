@@ -145,10 +145,11 @@ SIZE int conv2d_dx_parts_blocks(Conv c, int tile, int parts)
 DEVICE void conv2d_dx_parts(real *part, const real *w, const real *dy, Conv c, int tile, int parts)
 {
     const int pixels = c.n * c.h * c.w;
+    const ConvTapRows rows = {0, c.r};
     group_parts(
         part, c.groups, (int64_t)pixels * c.c, conv_inputs(c), pixels, conv_outputs(c) * c.r * c.s,
-        RtSplit{tile, parts}, [=](int group) { return conv2d_dx_filters(w, c, group); },
-        [=](int group) { return conv2d_dx_outputs(dy, c, group); },
+        RtSplit{tile, parts}, [=](int group) { return conv2d_dx_filters(w, c, group, rows); },
+        [=](int group) { return conv2d_dx_outputs(dy, c, group, rows); },
         [=](int group, int i, int at) { return conv2d_dx_index(c, group, i, at); });
 }
 

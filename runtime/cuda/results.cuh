@@ -66,15 +66,13 @@ template <class F> DEVICE void conv2d_results(Conv c, F f)
 }
 template <class F> DEVICE void conv2d_dx_results(Conv c, F f)
 {
-    const int places = c.h * c.w, blocks = product_blocks(conv_inputs(c), c.n * places, RT_TILE_DX);
+    const int pixels = c.n * c.h * c.w, blocks = product_blocks(conv_inputs(c), pixels, RT_TILE_DX);
     int slot = 0;
     FOR_BLOCKS(block, conv2d_dx_blocks(c)) {
-        const int i0 = block / blocks * conv_inputs(c);
+        const int group = block / blocks;
         tile_results(
-            block % blocks, conv_inputs(c), c.n * places, slot,
-            [=](int i, int at, int s) {
-                f((unsigned)conv_x(c, at / places, i0 + i, at % places), s);
-            },
+            block % blocks, conv_inputs(c), pixels, slot,
+            [=](int i, int at, int s) { f((unsigned)conv2d_dx_index(c, group, i, at), s); },
             RT_TILE_DX);
     }
 }

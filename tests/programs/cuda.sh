@@ -98,6 +98,11 @@ geometry() {
     steps geometry
     shim one "$cuda/one.tn"
     steps one
+    shim_compile "$cuda/edges.cpp" -o "$work/edges.o"
+    g++ -rdynamic -o "$work/rows" "$work"/{edges,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    succeeds "the rows of taps of pixels" "$work/rows"
+    shim edges "$cuda/edges.tn"
+    steps edges
     [ "$CHECK_DEEP" = 0 ] || barriers geometry 0 4 5 6 7 8
 }
 
