@@ -123,6 +123,32 @@ void node_copy_attrs(Graph *g, Node *to, const Node *from)
         node_set_attr(g->arena, to, from->attr[i]);
 }
 
+static bool same_attr(const Attr *a, const Attr *b)
+{
+    if (strcmp(a->key, b->key) || a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case ATTR_INT:
+    case ATTR_BOOL:
+        return a->i == b->i;
+    case ATTR_FLOAT:
+        return !memcmp(&a->f, &b->f, sizeof a->f); /* 0 is not -0 */
+    case ATTR_STRING:
+        return !strcmp(a->s, b->s);
+    case ATTR_INTS:
+        break;
+    }
+    return a->nlist == b->nlist && !memcmp(a->list, b->list, (size_t)a->nlist * sizeof *a->list);
+}
+
+bool node_same_attrs(const Node *a, const Node *b)
+{
+    for (int i = 0; i < a->nattr && a->nattr == b->nattr; i++)
+        if (!same_attr(&a->attr[i], &b->attr[i]))
+            return false;
+    return a->nattr == b->nattr;
+}
+
 bool node_is(const Node *n, const char *op)
 {
     return equal(op_name(n->op), op);

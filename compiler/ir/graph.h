@@ -221,6 +221,7 @@ void node_set_attr(Arena *a, Node *n, Attr v);
 Attr attr_ints(Arena *a, const char *key, const int64_t *v, int count);
 void node_drop_attr(Arena *a, Node *n, const char *key);
 void node_copy_attrs(Graph *g, Node *to, const Node *from);
+bool node_same_attrs(const Node *a, const Node *b); /* also in the same order */
 bool node_is(const Node *n, const char *op_name);
 
 /* The outermost node whose memory contains n (Node.within), or n itself.  Sets *start to the offset

@@ -12,36 +12,15 @@
 #include "passes/rewrite.h"
 #include <string.h>
 
-static bool same_attr(const Attr *a, const Attr *b)
-{
-    if (strcmp(a->key, b->key) || a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case ATTR_INT:
-    case ATTR_BOOL:
-        return a->i == b->i;
-    case ATTR_FLOAT:
-        return !memcmp(&a->f, &b->f, sizeof a->f); /* 0 is not -0 */
-    case ATTR_STRING:
-        return !strcmp(a->s, b->s);
-    case ATTR_INTS:
-        break;
-    }
-    return a->nlist == b->nlist && !memcmp(a->list, b->list, (size_t)a->nlist * sizeof *a->list);
-}
-
 static bool same_value(const Node *a, const Node *b)
 {
-    if (a->op != b->op || a->nin != b->nin || a->nattr != b->nattr || a->dtype != b->dtype ||
-        a->param != b->param || a->loop != b->loop || !shape_same(&a->shape, &b->shape))
+    if (a->op != b->op || a->nin != b->nin || a->dtype != b->dtype || a->param != b->param ||
+        a->loop != b->loop || a->looped != b->looped || !shape_same(&a->shape, &b->shape))
         return false;
     for (int i = 0; i < a->nin; i++)
         if (a->in[i] != b->in[i])
             return false;
-    for (int i = 0; i < a->nattr; i++)
-        if (!same_attr(&a->attr[i], &b->attr[i]))
-            return false;
-    return true;
+    return node_same_attrs(a, b);
 }
 
 static uint64_t hash(const Node *n)

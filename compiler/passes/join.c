@@ -10,7 +10,7 @@ Node *join_stand_in(Graph *g, Readers *r, Node *old, const Op *op, Node *const *
     readers_stand_in(r, old, n);
     node_copy_attrs(g, n, old);
     n->shape = *s, n->dtype = old->dtype;
-    n->name = old->name, n->param = old->param;
+    n->name = old->name, n->param = old->param, n->looped = old->looped;
     n->needs_grad = old->needs_grad, n->backward = old->backward;
     return n;
 }

@@ -21,6 +21,8 @@ void rewrite_replace(Rewrite *r, Node *old, Node *by)
     r->replaced++;
     if (!by->name)
         by->name = old->name;
+    if (by->id >= r->count) /* a new node */
+        by->looped = old->looped;
 }
 
 void rewrite_inputs(const Rewrite *r, Node *n)
