@@ -105,11 +105,18 @@ RT_INLINE void bf16_dense_f32(real *restrict y, const bf16 *restrict x, const bf
 /* ------------------------------------------------------------------------ gradient of the input */
 
 /* dx = mask(dy W, y); p from bf16_dense_pack_back.  y (N, K): the output of the activation whose
- * derivative `mask` applies, or NULL. */
+ * derivative `mask` applies, or NULL.  _f32: dx in f32, for a state of a loop over time. */
 RT_INLINE void bf16_dense_dx(bf16 *restrict dx, const bf16 *restrict p, const bf16 *restrict dy,
                              Mask mask, const bf16 *restrict y, Dense d)
 {
     bf16_dense_tiles(dy, p, (Bf16End){dx, false, NULL, y, v_identity, mask},
+                     (Dense){.n = d.n, .k = d.o, .o = d.k});
+}
+
+RT_INLINE void bf16_dense_dx_f32(real *restrict dx, const bf16 *restrict p, const bf16 *restrict dy,
+                                 Mask mask, const bf16 *restrict y, Dense d)
+{
+    bf16_dense_tiles(dy, p, (Bf16End){dx, true, NULL, y, v_identity, mask},
                      (Dense){.n = d.n, .k = d.o, .o = d.k});
 }
 

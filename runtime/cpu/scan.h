@@ -54,7 +54,48 @@ RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
     for (int t = 0; t < s.steps; t++, y += (int64_t)s.n * s.size)
         scan_item(y, x, t, s);
 }
+/* The same for numbers in two bytes.  scan_fill_bf16: a state that begins with a constant. */
 #ifdef RT_BF16
+RT_INLINE void scan_copy_bf16(bf16 *restrict y, const bf16 *restrict x, int64_t count)
+{
+    TEAM_MAP(count, memcpy(y + AT, x + AT, sizeof *y * (size_t)rt_lanes));
+}
+
+RT_INLINE void scan_fill_bf16(bf16 *y, int64_t count, double value)
+{
+    TEAM_MAP(count, STORE(y, v_set((real)value)));
+}
+
+RT_INLINE void scan_move_bf16(bf16 *restrict y, const bf16 *restrict x, int64_t size, RtGrid part)
+{
+    const TeamRange vectors = team_columns(part, (size + V - 1) / V);
+    const int64_t first = vectors.first * V, end = vectors.end * V < size ? vectors.end * V : size;
+    if (first < end)
+        memcpy(y + first, x + first, sizeof *y * (size_t)(end - first));
+}
+
+RT_INLINE void scan_item_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s)
+{
+    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
+    const TeamRange samples = team_rows(part, s.n);
+    for (int64_t i = samples.first; i < samples.end; i++)
+        scan_move_bf16(y + i * s.size, x + (i * s.steps + step) * s.size, s.size, part);
+}
+
+RT_INLINE void scan_put_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s)
+{
+    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
+    const TeamRange samples = team_rows(part, s.n);
+    for (int64_t i = samples.first; i < samples.end; i++)
+        scan_move_bf16(y + (i * s.steps + step) * s.size, x + i * s.size, s.size, part);
+}
+
+RT_INLINE void scan_save_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s, int every)
+{
+    if (step % every == 0)
+        scan_put_bf16(y, x, step / every, s);
+}
+
 RT_INLINE void time_from_row_bf16(bf16 *restrict y, const bf16 *restrict x, Scan s)
 {
     TEAM_FOR(n, s.n)

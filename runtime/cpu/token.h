@@ -26,6 +26,24 @@ RT_INLINE void token_next(real *y, const real *x, const Rt *r, int64_t at, int n
     memcpy((real *)r->carry + at, x, sizeof *y * (size_t)n);
 }
 
+#ifdef RT_BF16
+/* The same for a state in two bytes.  The runtime keeps it as reals. */
+RT_INLINE void token_state_bf16(bf16 *y, const Rt *r, int64_t at, int n, double first)
+{
+    const real *x = (const real *)r->carried + at;
+    for (int i = 0; i < n; i++)
+        y[i] = bf16_narrow(r->position > 0 ? x[i] : (real)first);
+}
+
+RT_INLINE void token_next_bf16(bf16 *y, const bf16 *x, const Rt *r, int64_t at, int n)
+{
+    real *const next = (real *)r->carry + at;
+    memcpy(y, x, sizeof *y * (size_t)n);
+    for (int i = 0; i < n; i++)
+        next[i] = bf16_wide(x[i]);
+}
+#endif
+
 /* y (n): row r->position of w (T, n). */
 RT_INLINE void token_row(real *y, const real *w, const Rt *r, int n)
 {

@@ -212,7 +212,7 @@ static bf16 *dense_packed(const real *panel, Dense d, bool back)
 typedef struct Layer {
     Dense d;
     bf16 *x, *dy, *forward, *back, *y, *dx;
-    real *bias, *wide, *dw;
+    real *bias, *wide, *dw, *wide_dx;
 } Layer;
 static void run_layer(void *arg)
 {
@@ -221,6 +221,7 @@ static void run_layer(void *arg)
     bf16_dense(l->y, l->x, l->forward, l->bias, v_relu, l->d);
     bf16_dense_f32(l->wide, l->x, l->forward, NULL, v_identity, l->d);
     bf16_dense_dx(l->dx, l->back, l->dy, d_relu, l->x, l->d);
+    bf16_dense_dx_f32(l->wide_dx, l->back, l->dy, d_identity, NULL, l->d);
     bf16_dense_dw(l->dw, l->x, l->dy, l->d);
 }
 
@@ -238,7 +239,8 @@ static void check_layer(Dense d, Kind kind, int team)
                buffer_bytes(nx * (int64_t)sizeof(bf16)),
                weights(kind, d.o, 3),
                buffer(ny),
-               panels(dw, d)};
+               panels(dw, d),
+               buffer(nx)};
     if (team > 1)
         as_team(team, run_layer, &l);
     else
@@ -250,6 +252,8 @@ static void check_layer(Dense d, Kind kind, int team)
     check_bits(l.wide, expect, ny, "bf16_dense_f32");
     dense_back(expect_dx, w, l.dy, l.x, d);
     check_narrow(l.dx, expect_dx, nx, "bf16_dense_dx");
+    dense_back(expect_dx, w, l.dy, NULL, d);
+    check_bits(l.wide_dx, expect_dx, nx, "bf16_dense_dx_f32");
     dense_weights(dw, l.x, l.dy, d);
     real *got = unpanels(l.dw, d);
     check_guard(l.dw, DENSE_COUNT(d.k, d.o) * (int64_t)sizeof(real), "bf16_dense_dw");
@@ -257,8 +261,8 @@ static void check_layer(Dense d, Kind kind, int team)
     for (int64_t i = 0; i < DENSE_COUNT(d.k, d.o); i++)
         if (i / P / d.k * P + i % P >= d.o)
             REQUIRE(l.dw[i] == 0, "padding of a panel is %g", (double)l.dw[i]);
-    release(15, w, dw, expect, expect_dx, p, l.x, l.dy, l.forward, l.back, l.y, l.dx, l.bias,
-            l.wide, l.dw, got);
+    release(16, w, dw, expect, expect_dx, p, l.x, l.dy, l.forward, l.back, l.y, l.dx, l.bias,
+            l.wide, l.dw, l.wide_dx, got);
 }
 
 START_TEST(dense_layers)
@@ -272,36 +276,48 @@ START_TEST(dense_teams)
 }
 END_TEST
 
-/* The distance to the sum in f64.  A factor goes through at most 16 additions of its chain, one of
- * the two chains, and one for each block.  Each addition rounds by at most 2^-24 of its result,
- * which is at most the sum of all magnitudes. */
-START_TEST(bound)
+/* The distance of sums of `count` factors, y (N, O), to the sums in f64.  Output j, factor k is
+ * w[j * output + k * factor].  A factor goes through at most 16 additions of its chain, one of the
+ * two chains, and one for each block.  Each addition rounds by at most 2^-24 of its result, which is
+ * at most the sum of all magnitudes. */
+enum { BOUND_N = 4, BOUND_O = 40 };
+static void check_bound(const real *y, const bf16 *x, const real *w, int output, int factor,
+                        int count)
 {
-    static const int lengths[] = {1, 16, 31, 32, 33, 100, 784, 2000};
-    enum { N = 4, O = 40 };
-    const Dense d = {N, lengths[_i / 2], O};
-    const Kind kind = _i % 2 ? SPREAD : USUAL;
-    const int64_t nx = (int64_t)d.n * d.k, nw = (int64_t)d.o * d.k;
-    const double units = 16 + 1 + BF16_BLOCKS(d.k);
-    real *w = weights(kind, nw, 2), *p = panels(w, d), *y = buffer(N * O);
-    bf16 *x = factors(kind, nx, 1), *packed = dense_packed(p, d, false);
+    const double units = 16 + 1 + BF16_BLOCKS(count);
     int differ = 0;
-    flush_denormals();
-    bf16_dense_f32(y, x, packed, NULL, v_identity, d);
-    for (int i = 0; i < N * O; i++) {
+    for (int i = 0; i < BOUND_N * BOUND_O; i++) {
         double sum = 0, size = 0;
-        for (int k = 0; k < d.k; k++) {
-            const double one = (double)bf16_wide(x[i / O * d.k + k]) *
-                               bf16_wide(bf16_narrow(w[(int64_t)(i % O) * d.k + k]));
+        for (int k = 0; k < count; k++) {
+            const double one =
+                (double)bf16_wide(x[i / BOUND_O * count + k]) *
+                bf16_wide(bf16_narrow(w[(int64_t)(i % BOUND_O) * output + (int64_t)k * factor]));
             sum += one, size += fabs(one);
         }
         const double off = fabs(sum - (double)y[i]), most = units * ldexp(size, -24);
-        REQUIRE(off <= most, "sum %d of %d factors is off by %.3g, allowed %.3g", i, d.k, off,
+        REQUIRE(off <= most, "sum %d of %d factors is off by %.3g, allowed %.3g", i, count, off,
                 most);
         differ += off > 0;
     }
-    ck_assert_msg(d.k < 100 || differ > 0, "no sum of %d factors is rounded", d.k);
-    release(5, w, p, y, x, packed);
+    ck_assert_msg(count < 100 || differ > 0, "no sum of %d factors is rounded", count);
+}
+
+START_TEST(bound)
+{
+    static const int lengths[] = {1, 16, 31, 32, 33, 100, 784, 2000};
+    const int count = lengths[_i / 2];
+    const Kind kind = _i % 2 ? SPREAD : USUAL;
+    const Dense d = {BOUND_N, count, BOUND_O}, back = {BOUND_N, BOUND_O, count};
+    real *w = weights(kind, (int64_t)BOUND_O * count, 2), *p = panels(w, d), *q = panels(w, back),
+         *y = buffer(BOUND_N * BOUND_O);
+    bf16 *x = factors(kind, (int64_t)BOUND_N * count, 1), *forward = dense_packed(p, d, false),
+         *backward = dense_packed(q, back, true);
+    flush_denormals();
+    bf16_dense_f32(y, x, forward, NULL, v_identity, d);
+    check_bound(y, x, w, count, 1, count);
+    bf16_dense_dx_f32(y, backward, x, d_identity, NULL, back);
+    check_bound(y, x, w, 1, BOUND_O, count);
+    release(7, w, p, q, y, x, forward, backward);
 }
 END_TEST
 
