@@ -168,7 +168,7 @@ static void dense_kernel_dx(const Node *n, Call *c)
         return;
     }
     if (c->target.few_half && op_reads_half(n))
-        call_fn(c, "bf16_dense_dx");
+        call_fn(c, n->half ? "bf16_dense_dx" : "bf16_dense_dx_f32");
     else if (node_is(n->in[0], "dense_transpose"))
         call_fn(c, "dense_dx_transposed");
     else

@@ -208,11 +208,15 @@ static long long numbers(const Node *n, const Call *c)
 
 static void scan_kernel_copy(const Node *n, Call *c)
 {
-    call_fn(c, "scan_copy");
+    const bool fills = n->half && n->in[0]->op->leaf == LEAF_CONST;
+    call_fn(c, fills ? "scan_fill_bf16" : n->half ? "scan_copy_bf16" : "scan_copy");
     c->parts = true;
     call_out(c, n);
-    call_in(c, n->in[0]);
+    if (!fills)
+        call_in(c, n->in[0]);
     call_text(c, "%lld", numbers(n, c));
+    if (fills)
+        call_text(c, "%.17g", node_float(n->in[0], "value"));
 }
 
 Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size)
@@ -224,11 +228,11 @@ Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size)
     return s;
 }
 
-/* A call of fn for element `at` of a sequence. */
+/* A call of fn, or of its version for two-byte numbers, for element `at` of a sequence. */
 static void strided(const Node *n, Call *c, const char *fn, const char *at, const Shape *step,
                     int64_t steps)
 {
-    call_fn(c, fn);
+    call_fn(c, n->half ? arena_printf(c->arena, "%s_bf16", fn) : fn);
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);
@@ -260,7 +264,7 @@ static void scan_kernel_save(const Node *n, Call *c)
 static void scan_kernel_stack(const Node *n, Call *c)
 {
     if (n->layout == LAYOUT_TIME) {
-        call_fn(c, "scan_put");
+        call_fn(c, n->half ? "scan_put_bf16" : "scan_put");
         c->parts = true;
         call_out(c, n);
         call_in(c, n->in[0]);

@@ -35,7 +35,7 @@ static bool token_shape_attention(Node *n, Diag *d)
 
 static void open(const Node *n, Call *c, const char *fn)
 {
-    call_fn(c, fn);
+    call_fn(c, n->half ? arena_printf(c->arena, "%s_bf16", fn) : fn);
     call_out(c, n);
     if (n->in[0]->op->leaf != LEAF_CONST)
         call_in(c, n->in[0]);

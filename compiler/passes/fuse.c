@@ -31,10 +31,12 @@ typedef struct Fuse {
     bool all; /* Target.fuses_all */
 } Fuse;
 
-/* The epilogues that the kernel of n can apply. */
+/* The epilogues that the kernel of n can apply.  With recomputed values (pass stretch), only one of
+ * two equal products could have an activation, and pass narrow could not compare the two. */
 static unsigned takes(const Fuse *f, const Node *n)
 {
-    const unsigned some = EPILOGUE_BIAS | EPILOGUE_ACT | EPILOGUE_MASK;
+    const bool again = n->loop && n->loop->every > 0;
+    const unsigned some = EPILOGUE_BIAS | EPILOGUE_MASK | (again ? 0 : EPILOGUE_ACT);
     return f->all || !op_half_fits(n) ? n->op->takes : n->op->takes & some;
 }
 

@@ -2,7 +2,7 @@
 # bf16.sh -- bf16 programs for processors: the same bits for each --cpu that this machine can run, and for any number of threads, groups
 # and ranks, also after a stop; losses near those of f32; files of f32; less memory; and the messages where bf16 is impossible.
 #
-# Parts: messages lenet blocks memory ranks models
+# Parts: messages lenet loops blocks memory ranks models
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 small_mnist "$work/mnist" 256 16 || true
@@ -110,6 +110,87 @@ if part lenet; then
     succeeds "bf16 reads weights of f32" "$first" "${data[@]}" --epochs 1 --weights "$work/f32.safetensors"
 fi
 
+# network BODY: writes a network over sequences to looped.tn
+network() {
+    cat > "$work/looped.tn" <<END
+model looped(x: f32[time, features], time: int = 9, features: int = 5, width: int = 37) {
+$1
+}
+train looped {
+    data      = synthetic(samples = 64, test_samples = 16, classes = 3)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.1)
+    batch     = 32
+    shards    = 4
+    epochs    = 1
+}
+END
+}
+# every_loop RECOMPUTE: each recurrent layer, and a scan with two states, of which a product reads one
+every_loop() {
+    network "
+    h = lstm(x, width, all = true, bidirectional = true$1)
+    h = gru(h, width, all = true$1) |> gru(width, reset = \"before\", all = true$1) |> rnn(width, all = true, activation = \"relu\"$1)
+    s = zeros(width)
+    c = zeros(width)
+    scan step in h${1:+ recompute = every 4} {
+        c = 0.5 * c + tanh(dense(concat(step, s, axis = 0), width))
+        s = relu(dense(c, width)) + 0.1 * s
+    }
+    return dense(concat(s, c, axis = 0), 3)"
+}
+if part loops; then
+    if [ "$CHECK_DEEP" = 1 ]; then every_loop ""; else network "return dense(lstm(x, width), 3)"; fi
+    equal looped "$work/looped.tn"
+    first=$work/p-${forms%% *}
+    same "looped, 5 threads" "$(bits "$first" --threads 5)" "$want"
+    same "looped, groups" "$(bits "$first" --groups 4 --threads 2)" "$want"
+    rm -f "$work/log"
+    "$first" --epochs 2 --threads 2 --log "$work/log" > /dev/null
+    whole=$(hashes "$work/log")
+    "$first" --epochs 1 --threads 2 --checkpoint "$work/loops" > /dev/null
+    "$first" --epochs 2 --threads 1 --checkpoint "$work/loops" --resume --log "$work/rest.loops" > /dev/null 2>&1
+    same "looped, the second epoch after a stop" "$(hashes "$work/rest.loops")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    # Every product of these networks has factors in bf16.
+    for model in lstm_synthetic lstm_imdb lstm_text char_lstm gru_imdb; do
+        "$TENON" emit "$TENON_ROOT/models/$model.tn" --dtype bf16 --cpu x86-64-v4 > "$work/looped.c"
+        same "$model: products in f32" "$(grep -c '^    dense[a-z_]*(\|^    matmul' "$work/looped.c")" 0
+        grep -q '^    bf16_dense_dx_f32(' "$work/looped.c" && ok || bad "$model: no product of a loop in bf16"
+    done
+fi
+if part loops && deep "loops: beside f32, with recomputed values, and texts"; then
+    compile "$work/looped.tn" "$work/f32" --cpu "${forms%% *}"
+    near "looped beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
+    every_loop ", recompute = 4"
+    compile "$work/looped.tn" "$work/again" --dtype bf16 --cpu "${forms%% *}"
+    same "looped, recomputed" "$(bits "$work/again")" "$want"
+    cat > "$work/looped.tn" <<'END'
+model looped(text: i32[time], vocab: int, time: int = 40) {
+    h = embedding(text, vocab, 20) |> lstm(24, all = true) |> gru(20, all = true)
+    s = zeros(19)
+    scan x in h {
+        s = tanh(dense(x, 19) + dense(s, 19)) + 0.5 * s
+        yield y = s
+    }
+    return dense(relu(y), vocab)
+}
+train looped {
+    data      = text("$TENON_TEXT", unit = "char", vocab = 40, step = 3)
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.01)
+    batch     = 16
+}
+END
+    for i in {1..200}; do echo "$i times $((i * i)), a line of text with a number;"; done > "$work/looped.txt"
+    sed -i "s|\$TENON_TEXT|$work/looped.txt|" "$work/looped.tn"
+    compile "$work/looped.tn" "$work/text" --dtype bf16
+    "$work/text" --epochs 1 --limit-samples 320 --save "$work/text.safetensors" > /dev/null 2>&1
+    for seed in 1 2 3; do
+        words() { "$work/text" generate --weights "$work/text.safetensors" --length 36 --seed $seed "$@" | cksum; }
+        same "looped, text $seed token by token" "$(words)" "$(words --anew)"
+    done
+fi
+
 # All converts: a concat, pools, normalisations, dropout, groups, few channels, and a loop over time with attention.
 if part blocks && deep "networks with an operation of each kind"; then
     equal narrow "$TENON_ROOT/tests/cuda/narrow.tn"
@@ -151,7 +232,7 @@ if part models && deep "shipped models on each processor"; then
     build_options="--batch 32" equal resnet20 "$TENON_ROOT/models/resnet20_cifar10.tn" --data "$work/cifar" --limit-samples 64
     equal mlp "$TENON_ROOT/models/mlp.tn" --data "$work/mnist"
     build_options="--set data.samples=128 --set data.test_samples=32 --batch 64" equal lstm_synthetic "$TENON_ROOT/models/lstm_synthetic.tn"
-    # Token by token, a text is that of whole windows: loops over time stay f32 in both graphs.
+    # Token by token, a text is that of whole windows: a state has the same type in both graphs.
     compile "$TENON_ROOT/models/char_lstm.tn" "$work/text" --dtype bf16
     "$work/text" --epochs 1 --limit-samples 64 --save "$work/text.safetensors" > /dev/null 2>&1
     words() { "$work/text" generate --weights "$work/text.safetensors" --length 40 --seed 1 "$@" | cksum; }
