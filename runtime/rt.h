@@ -384,6 +384,7 @@ typedef struct RtProgram {
     /* How libraries multiply.  "tf32": they round factors; "bf16", "f16": they read and write this
      * type; NULL: f32 or f64. */
     const char *products;
+    double flops_half;      /* a processor: of flops_per_sample, those with factors in two bytes */
     const RtParam *scaling; /* f16: RtScaling in `fixed`; NULL: the loss is not scaled */
 } RtProgram;
 

@@ -248,8 +248,9 @@ const char *isa_name(const char *cpu)
 
 static void machine_fields(const EmitInput *in, Text *t)
 {
-    text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, %s", in->cpu, isa_name(in->cpu),
-                in->options->half ? ".products = \"bf16\", " : "");
+    text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, ", in->cpu, isa_name(in->cpu));
+    if (in->options->half)
+        text_printf(t, ".products = \"bf16\", .flops_half = %.0f, ", emit_flops_half(in->train));
 }
 
 /* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the

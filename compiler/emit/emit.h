@@ -122,6 +122,7 @@ const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
 bool emit_counts_flops(const Node *n);
 /* Textbook FLOPs per sample, forward and backward; a multiply-add counts as two. */
 double emit_flops(const Graph *g);
-bool emit_is_call(const Node *n); /* whether the step has a call for n */
+double emit_flops_half(const Graph *g); /* those of products with two-byte factors (pass narrow) */
+bool emit_is_call(const Node *n);       /* whether the step has a call for n */
 
 #endif

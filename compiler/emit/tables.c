@@ -171,14 +171,26 @@ bool emit_counts_flops(const Node *n)
     return n->op->flags & OP_FLOPS;
 }
 
-double emit_flops(const Graph *g)
+static double counted_flops(const Graph *g, bool half)
 {
     double f = 0;
 
-    for (int i = 0; i < g->nnode; i++)
-        if (emit_counts_flops(g->node[i]) && !(g->node[i]->loop && g->node[i]->loop->inside))
-            f += g->node[i]->op->cost(g->node[i]).flops * (double)node_steps(g->node[i]);
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (emit_counts_flops(n) && !(n->loop && n->loop->inside) && (!half || op_reads_half(n)))
+            f += n->op->cost(n).flops * (double)node_steps(n);
+    }
     return f;
+}
+
+double emit_flops(const Graph *g)
+{
+    return counted_flops(g, false);
+}
+
+double emit_flops_half(const Graph *g)
+{
+    return counted_flops(g, true);
 }
 
 static int param_index(const Graph *g, const Param *p)

@@ -156,6 +156,9 @@ static void report_bench(const Bench *b, Log *log, const BenchSteps *s, Communic
                100 * gflops / peak);
     else
         printf("%.1f GFLOP/s of the textbook's operations on %s\n", gflops, p->device->describe());
+    if (p->products && !p->device)
+        printf("%.1f %% of these operations have factors in %s\n",
+               100 * p->flops_half / p->flops_per_sample, p->products);
     print_error(b, s);
     printf("threads: %s\n", place_text(b->o));
     printf("first step %.1f ms after the start of the process\n", 1e3 * b->first);

@@ -59,6 +59,9 @@ int info_run(const RtProgram *p, const Options *o)
     printf("seed: %lld\n", (long long)q->seed);
     printf("parameters: %lld\n", (long long)p->parameters);
     printf("flops per sample: %.0f\n", p->flops_per_sample);
+    if (p->products && !p->device)
+        printf("flops in %s: %.0f, %.1f %%\n", p->products, p->flops_half,
+               100 * p->flops_half / p->flops_per_sample);
     printf("cores: %d of %d, processors: %d, caches: %d, sockets: %d\n", o->cores.cores,
            o->cores.machine, o->cores.processors, o->cores.caches, o->cores.sockets);
     printf("threads: %s\n", place_text(o));

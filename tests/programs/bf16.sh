@@ -151,11 +151,14 @@ if part loops; then
     "$first" --epochs 1 --threads 2 --checkpoint "$work/loops" > /dev/null
     "$first" --epochs 2 --threads 1 --checkpoint "$work/loops" --resume --log "$work/rest.loops" > /dev/null 2>&1
     same "looped, the second epoch after a stop" "$(hashes "$work/rest.loops")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    same "looped, info" "$("$first" info | grep -c "^flops in bf16: [0-9]*, 100.0 %$")" 1
     # Every product of these networks has factors in bf16.
     for model in lstm_synthetic lstm_imdb lstm_text char_lstm gru_imdb; do
         "$TENON" emit "$TENON_ROOT/models/$model.tn" --dtype bf16 --cpu x86-64-v4 > "$work/looped.c"
         same "$model: products in f32" "$(grep -c '^    dense[a-z_]*(\|^    matmul' "$work/looped.c")" 0
         grep -q '^    bf16_dense_dx_f32(' "$work/looped.c" && ok || bad "$model: no product of a loop in bf16"
+        flops() { sed -n "s/.*\.flops_$1 = \([0-9]*\),.*/\1/p" "$work/looped.c"; }
+        same "$model: FLOPs in bf16" "$(flops half)" "$(flops per_sample)"
     done
 fi
 if part loops && deep "loops: beside f32, with recomputed values, and texts"; then
