@@ -5,7 +5,7 @@
  */
 #ifndef CPU_SCALAR_H
 #define CPU_SCALAR_H
-#include <math.h>
+#include "cpu/library.h"
 
 #ifdef RT_DOUBLE
 #define R_MATH(name) name /* exp */

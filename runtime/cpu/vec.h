@@ -11,7 +11,7 @@
  */
 #ifndef CPU_VEC_H
 #define CPU_VEC_H
-#include <string.h>
+#include "cpu/library.h"
 
 #define RT_INLINE static inline __attribute__((always_inline, unused))
 #ifndef RT_SEPARATE /* tests of kernels add an attribute */
