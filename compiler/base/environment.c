@@ -5,6 +5,9 @@
 const Environment environment_table[] =
     {[ENV_CC] = {"CC", "cc", "the C compiler", true},
      [ENV_TENON_CFLAGS] = {"TENON_CFLAGS", NULL, "further flags for the C compiler", true},
+     [ENV_TENON_STEP_CFLAGS] = {"TENON_STEP_CFLAGS", NULL,
+                                "flags after TENON_CFLAGS, for the C file that calls the kernels",
+                                false},
      [ENV_TENON_CPU] = {"TENON_CPU", "native", "the processor, where --cpu is not given", true},
      [ENV_TENON_CACHE] =
          {"TENON_CACHE", "$XDG_CACHE_HOME/tenon, else ~/.cache/tenon",

@@ -7,6 +7,7 @@
 typedef enum {
     ENV_CC,
     ENV_TENON_CFLAGS,
+    ENV_TENON_STEP_CFLAGS,
     ENV_TENON_CPU,
     ENV_TENON_CACHE,
     ENV_TENON_DATA,

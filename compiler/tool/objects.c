@@ -108,7 +108,8 @@ static bool ask_mpicc(Arena *a, Toolchain *t, int *error)
  * prints is a part of all keys. */
 bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
-    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS);
+    const char *cc = environment(ENV_CC), *more = environment(ENV_TENON_CFLAGS),
+               *step = environment(ENV_TENON_STEP_CFLAGS);
     const Options *o = &in->command->options;
     int error = 0;
     t->cc = cc ? cc : "cc";
@@ -120,7 +121,7 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
                                                           : "",
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags,
                             more ? more : "");
-    t->once = arena_printf(a, "%s %s", ONCE, more ? more : "");
+    t->once = arena_printf(a, "%s %s %s", ONCE, more ? more : "", step ? step : "");
     t->libraries = arena_printf(a, "-lz %s%s%s-lm -lpthread", in->xz ? LZMA : "",
                                 in->images ? IMAGES : "", o->blas ? "-lopenblas " : "");
     if (o->cuda && !find_nvcc(a, in, t, d))

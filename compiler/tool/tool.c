@@ -319,11 +319,16 @@ static bool add_plans(Arena *a, const Command *c, EmitInput *emit, BuildInput *i
  * change bits of results. */
 static const char *built_with(Arena *a, const Command *c)
 {
-    const char *more = environment(ENV_TENON_CFLAGS);
-    const size_t blank = more ? strspn(more, " \t\n") : 0;
-    return more && more[blank] ? arena_printf(a, "%s%sTENON_CFLAGS=%s", c->flags,
-                                              *c->flags ? " " : "", more + blank)
-                               : c->flags;
+    static const EnvironmentKey key[] = {ENV_TENON_CFLAGS, ENV_TENON_STEP_CFLAGS};
+    const char *all = c->flags;
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        const char *more = environment(key[i]);
+        more = more ? more + strspn(more, " \t\n") : "";
+        if (*more)
+            all = arena_printf(a, "%s%s%s=%s", all, *all ? " " : "", environment_table[key[i]].name,
+                               more);
+    }
+    return all;
 }
 
 bool tool_build(const Command *c, const Front *f, Diag *d)

@@ -8,7 +8,7 @@ set -uo pipefail
 . "$(dirname "$0")/page"
 page=$TENON_ROOT/docs/how-to/write-an-op.md
 { grep -qw avx2 /proc/cpuinfo && command -v g++; } > /dev/null || { skip "write-an-op.md: it needs AVX2 and g++"; finish; exit; }
-unset TENON_CFLAGS                                        # as for a reader
+unset TENON_CFLAGS TENON_STEP_CFLAGS                      # as for a reader
 export -n TENON TENON_ROOT                                # the copy has its own
 CMAKE_BUILD_PARALLEL_LEVEL=$(nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL
