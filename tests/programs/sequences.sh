@@ -5,6 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
+witness_level=-O0                                     # the programs compute one epoch of 256 samples at most
 cc -std=gnu11 -O1 -o "$work/compare" "$TENON_ROOT/tests/tools/compare.c" -lm
 if part net; then
     # A cell, its reverse over two sequences, states that are exchanged, a learned and an outer value in the body, weights
