@@ -75,6 +75,11 @@ fresh; printf '\012' | dd of="$work/d/data_batch_2.bin" bs=1 seek=$((3 * 3073)) 
 refuses "a label that is no class" "data_batch_2.bin: label 10 of image 3.*0 to 9" "${run[@]}" --data "$work/d"
 "$TENON" build "$work/small.tn" -o "$work/seven" --set model.classes=7
 refuses "seven classes" "data_batch_1.bin: CIFAR-10 has 10 classes, but small has 7.*model.classes=10" "$work/seven" --data "$work/plain"
+printf 'model formula(image: f32[3, 32, 32]) { return flatten(image) |> dense(4) }
+train formula { data = cifar10; loss = mean((output - one_hot(label, 4)) ** 2, axes = [0]); optimizer = sgd(lr = 0.01) }
+' > "$work/formula.tn"
+"$TENON" build "$work/formula.tn" -o "$work/formula"
+refuses "a formula over four classes" "data_batch_1.bin: CIFAR-10 has 10 classes, but formula has 4" "$work/formula" --data "$work/plain"
 build lenet "$work/lenet"
 refuses "images of another size" "data_batch_1.bin holds samples of shape 3 x 32 x 32, but lenet takes 1 x 28 x 28" "$work/lenet" --data "$work/plain"
 

@@ -217,6 +217,22 @@ grep -q "d/train: 3 entries are left out" "$work/out" && ok || bad "a link to no
 fresh; rm -r "$work/d/train/red" "$work/d/test/red";   wrong "one class" "d/train holds one folder .blue.: .*at least two"
 fresh; rm -r "$work"/d/train/*;                        wrong "no class" "d/train holds no folder"
 fresh; rm "$work"/d/train/red/*;                       wrong "a class without images" "d/train/red holds no image"
+cat > "$work/formula.tn" <<'END'
+model formula(image: f32[3, 16, 16]) {
+    return flatten(image) |> dense(2)
+}
+train formula {
+    data      = imagefolder("pictures")
+    loss      = mean((output - one_hot(label, 2)) ** 2, axes = [0])
+    optimizer = sgd(lr = 0.01)
+    batch     = 8
+    epochs    = 1
+}
+END
+succeeds "a loss that is a formula: build" "$TENON" build "$work/formula.tn" -o "$work/formula"
+succeeds "a loss that is a formula" "$work/formula" --data "$work/exact" --threads 2
+fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"
+refuses "a formula over two of three classes" "d/train holds 3 classes .blue, green, red., but formula has 2" "$work/formula" --data "$work/d"
 fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"; wrong "three classes" "d/train holds 3 classes .blue, green, red., but small has 2.*model.classes=3"
 fresh; mv "$work/d/test/red" "$work/d/test/green";     wrong "another class to test" "d/test/green: there is no class 'green' among the folders to train on .blue, red."
 fresh; rm -r "$work/d/test/red";                       wrong "a class missing in the test" "d/test/red is missing"
