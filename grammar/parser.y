@@ -87,7 +87,7 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
 %precedence NEGATIVE
 %right POW
 
-%type <expr> expr pipe sum postfix primary arm
+%type <expr> expr pipe sum postfix primary arm typed
 %type <exprs> exprs
 %type <arg> arg
 %type <args> args arg_list
@@ -204,11 +204,17 @@ entries: entry                    { $$ = (Entries){0}; PUSH($$, $1); }
        ;
 
 entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
+     | NAME '=' typed             { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
      | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1};
                                     $$.value = expr_new(p, EX_BAD, @3); }
      ;
 
+typed: NAME ':' NAME              { $$ = expr_typed(p, $1, @1, $3, @3, NULL, @$); }
+     | NAME ':' NAME '[' exprs ']'  { $$ = expr_typed(p, $1, @1, $3, @3, &$5, @$); }
+     ;
+
 setting: NAME '=' expr            { set(p, $1, @1, NULL, @1, $3); }
+       | NAME '=' typed           { set(p, $1, @1, NULL, @1, $3); }
        | MODEL '.' NAME '=' expr  { set(p, "model", @1, $3, @3, $5); }
        | NAME '.' NAME '=' expr   { set(p, $1, @1, $3, @3, $5); }
        ;

@@ -311,6 +311,10 @@ extern const RtDevice rt_cuda;
 typedef struct RtLink RtLink; /* device/link.h */
 extern const RtLink rt_nccl;
 
+/* What outputs are compared with: labels; numbers that the data hold beside each sample, stored as
+ * reals of the program; the sample itself. */
+enum { RT_TARGET_CLASS, RT_TARGET_NUMBERS, RT_TARGET_INPUT };
+
 typedef struct RtProgram {
     /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
     const char *model, *source, *source_hash;
@@ -329,14 +333,20 @@ typedef struct RtProgram {
     int input_rank;
     int64_t input_dim[4]; /* (C, H, W) or (F) */
     int64_t vocab;        /* samples are tokens 0 .. vocab - 1; 0: they are numbers */
-    int64_t classes;      /* labels are 0 .. classes - 1 */
+    int64_t classes;      /* labels are 0 .. classes - 1; 0: the target is no class */
     int64_t labels;       /* of a sample: 1, or one for each position of the input */
     int64_t outputs;      /* numbers of a sample: labels * classes; 1 for a binary label */
     bool softmax_output;  /* predict prints probabilities: the softmax of the output */
+    int target_kind;      /* RT_TARGET_* */
+    const char *target_name;
+    int target_rank; /* NUMBERS: the shape of a sample's numbers */
+    int64_t target_dim[RT_DIMS];
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
     int nmetric;
-    const char *metric[RT_METRICS]; /* "loss", "accuracy" */
-    bool perplexity;                /* exp of the mean loss is reported, too */
+    /* "loss", "accuracy"; for numbers also "mae", and "rmse" and "r2", whose terms are the mean
+     * squared errors of the samples */
+    const char *metric[RT_METRICS];
+    bool perplexity; /* exp of the mean loss is reported, too */
     const RtParam *param;
     int nparam;
     const RtSum *sum;

@@ -196,7 +196,7 @@ static Statement load_of_input(Writer *w, const Node *n)
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
 
     if (node_is(n, "label"))
-        return (Statement){"rt_labels",
+        return (Statement){n->dtype == DT_REAL ? "rt_target" : "rt_labels",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
                            true, NULL, 0};

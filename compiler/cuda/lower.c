@@ -22,12 +22,13 @@ static const char *const form[] = {
     "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw",
     "attention", "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx",
     "softmax_causal", "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy",
-    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx",
-    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_smooth_each",
-    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
-    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
-    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
-    "dropout_dx_last", "loss_scale"
+    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1",
+    "l1_dx", "huber", "huber_dx", "accuracy_each", "softmax_cross_entropy_each",
+    "softmax_cross_entropy_smooth_each", "softmax_cross_entropy_dx_each",
+    "softmax_cross_entropy_dx_smooth_each", "scan_copy", "scan_item", "scan_put", "scan_save",
+    "matmul", "convert", "convert_padded", "hwc_from_chw", "chw_from_hwc",
+    "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last", "dropout_dx_last",
+    "loss_scale"
 };
 /* clang-format on */
 
@@ -310,7 +311,7 @@ static void lower_input(Writer *w, const Node *n)
     const bool last = n->layout == LAYOUT_LAST && dim[0] > 1;
     CudaCall *c =
         cuda_call(w,
-                  label    ? "rt_labels"
+                  label    ? n->dtype == DT_REAL ? "rt_target" : "rt_labels"
                   : tokens ? "rt_tokens"
                   : lanes  ? "rt_input_padded"
                   : last   ? "rt_input_last"

@@ -257,13 +257,28 @@ static void size_fields(Writer *w, Text *t)
         w->target->memory_fields(g, t);
 }
 
+/* A target that is no class. */
+static void target_fields(Writer *w, Text *t)
+{
+    const TargetSpec *target = &w->in->train->recipe.target;
+
+    text_printf(t, "    .target_kind = %s, .target_name = %s,",
+                target->kind == LEARN_INPUT ? "RT_TARGET_INPUT" : "RT_TARGET_NUMBERS",
+                quote_c(w->arena, target->name));
+    for (int i = 0; i < target->rank; i++)
+        text_printf(t, "%s%lld", i ? ", " : " .target_dim = {", (long long)target->dim[i]);
+    text_printf(t, "%s\n",
+                target->rank ? arena_printf(w->arena, "}, .target_rank = %d,", target->rank) : "");
+}
+
 /* Shapes of samples and outputs, and the metrics. */
 static void sample_fields(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
     const Shape *x = &g->input->shape;
+    const TargetSpec *target = &g->recipe.target;
     const int64_t outputs = shape_count(&w->in->test->output->shape),
-                  labels = shape_count(&g->label->shape);
+                  labels = target->kind == LEARN_CLASS ? shape_count(&g->label->shape) : 1;
     const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
 
     text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
@@ -273,8 +288,13 @@ static void sample_fields(Writer *w, Text *t)
     if (x->rank && g->input->dtype == DT_I32)
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
-                (long long)(truth ? 2 : outputs / labels), (long long)labels, (long long)outputs,
+                (long long)(target->kind != LEARN_CLASS ? 0
+                            : truth                     ? 2
+                                                        : outputs / labels),
+                (long long)labels, (long long)outputs,
                 outputs_are(g, OUTPUTS_CLASSES) ? "true" : "false");
+    if (target->kind != LEARN_CLASS)
+        target_fields(w, t);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);

@@ -88,6 +88,21 @@ Expr *expr_field(Parser *p, Expr *a, const char *field, Span at)
     return e;
 }
 
+Expr *expr_typed(Parser *p, const char *name, Span name_at, const char *type, Span type_at,
+                 const Exprs *dims, Span at)
+{
+    Expr *e = expr_new(p, EX_TYPED, at);
+    e->typed = arena_alloc(p->arena, sizeof *e->typed);
+    *e->typed = (Typed){.name = name,
+                        .type = type,
+                        .name_span = name_at,
+                        .type_span = type_at,
+                        .sized = dims != NULL};
+    if (dims)
+        e->typed->dims = *dims;
+    return e;
+}
+
 Expr *expr_list(Parser *p, Exprs items, Span at)
 {
     Expr *e = expr_new(p, EX_LIST, at);

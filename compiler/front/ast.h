@@ -24,7 +24,8 @@ typedef enum {
     EX_INDEX,  /* a[b] */
     EX_FIELD,  /* a.s */
     EX_CALL,   /* a(arg, ...) */
-    EX_IF      /* if arm { } else if arm { } else { } */
+    EX_IF,     /* if arm { } else if arm { } else { } */
+    EX_TYPED   /* name: type[dims], only as the value of a key of a recipe */
 } ExprKind;
 
 typedef enum {
@@ -72,6 +73,14 @@ typedef struct Arms {
     int n;
 } Arms;
 
+/* price: f32[1] */
+typedef struct Typed {
+    const char *name, *type;
+    Span name_span, type_span;
+    bool sized; /* has brackets */
+    Exprs dims;
+} Typed;
+
 struct Expr {
     ExprKind kind;
     bool bad;   /* an error here is already reported: the value is poison */
@@ -84,6 +93,7 @@ struct Expr {
         const char *s; /* STRING, NAME */
         Exprs list;    /* LIST */
         Arms arms;     /* IF */
+        Typed *typed;  /* TYPED */
         struct {
             Expr *a; /* operand, or what is called */
             union {

@@ -203,6 +203,7 @@ static Value eval(Lower *l, Expr *e)
         return eval_bad(l, e);
     switch (e->kind) {
     case EX_BAD:
+    case EX_TYPED:
         break;
     case EX_INT:
         return value_int(e->i);

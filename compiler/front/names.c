@@ -43,7 +43,10 @@ static void suggest_name(Sem *s, const char *word, bool call)
             ARENA_PUSH(u->arena, name, n, op_at(i)->name);
     if (call)
         ARENA_PUSH(u->arena, name, n, "len");
-    diag_suggest(u->diag, word, name, n);
+    if (!s->decl && !call && n > 0) /* the loss of a recipe */
+        suggest(u->diag, word, name, n, "the names in a loss");
+    else
+        diag_suggest(u->diag, word, name, n);
 }
 
 static void unknown(Sem *s, Expr *e, bool call)

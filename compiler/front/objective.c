@@ -7,11 +7,34 @@
 static const char *accuracy_of(const Graph *g)
 {
     const Shape *y = &g->output->shape;
-    const int rank = g->label->shape.rank + 1;
+    const int rank = g->target->shape.rank + 1;
     for (int i = 0; i < g->nnode; i++)
         if (node_is(g->node[i], "sigmoid_cross_entropy") && g->node[i]->in[0] == g->output)
             return "binary_accuracy";
     return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
+}
+
+static void add_metric(Graph *g, const char *name, const char *op, Span at)
+{
+    Node *n = op_make(g, op, at, 2, g->output, g->target);
+    g->metric[g->nmetric++] = (Metric){name, n};
+}
+
+/* Adds what is reported besides the loss.  For numbers: the mean absolute error, and the mean
+ * squared error, from which the runtime makes rmse and r2.  r2 compares with the mean of the
+ * targets, which is not useful for images. */
+static void add_metrics(Graph *g, Span at)
+{
+    const TargetSpec *target = &g->recipe.target;
+    if (target->kind == LEARN_CLASS && accuracy_of(g))
+        add_metric(g, "accuracy", accuracy_of(g), at);
+    if (target->kind == LEARN_CLASS || g->output->dtype != DT_REAL ||
+        !shape_same(&g->output->shape, &g->target->shape))
+        return;
+    add_metric(g, "mae", "l1", at);
+    add_metric(g, "rmse", "mse", at);
+    if (target->kind == LEARN_NUMBERS && target->rank == 1)
+        add_metric(g, "r2", "mse", at);
 }
 
 /* The label is a class for each sample, or a class for each position if the output has a vector for
@@ -24,28 +47,92 @@ static Shape label_shape(const Graph *g)
     return shape_make(true, "T", y->dim, each);
 }
 
+/* Makes the target of lower_loss: the label, numbers, or the input.  False after reporting. */
+static bool make_target(const Unit *u, Graph *g, Span loss)
+{
+    const TargetSpec *t = &g->recipe.target;
+    if (t->bad)
+        return false;
+    if (t->kind == LEARN_CLASS) {
+        graph_label(g, label_shape(g), loss);
+    } else if (t->kind == LEARN_NUMBERS) {
+        graph_target(g, t->name, shape_make(true, NULL, t->dim, t->rank), t->span);
+    } else if (strcmp(t->name, g->input->name) != 0) {
+        diag_error(u->diag, t->span, "model '%s' has no input '%s'", g->name, t->name);
+        diag_help(u->diag,
+                  "its input is '%s'; other targets are declared with their shape: target = %s: "
+                  "f32[1]",
+                  g->input->name, t->name);
+        return false;
+    } else if (g->input->dtype != DT_REAL) {
+        diag_error(u->diag, t->span, "the target '%s' is tokens, and a target is numbers", t->name);
+        diag_help(u->diag, "remove the key target: the network then learns a class");
+        return false;
+    } else {
+        g->target = g->input;
+    }
+    return true;
+}
+
 /* Evaluates loss = NAME, or a layer value such as softmax_cross_entropy(smoothing = 0.1): calls the
- * op with output and label.  For mse, the label becomes a one-hot vector. */
+ * op with output and target.  For mse, a label becomes a one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
+    const bool class = l->g->recipe.target.kind == LEARN_CLASS;
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
     Expr *arg = arena_alloc(l->arena, 2 * sizeof *arg);
     arg[0] = (Expr){.kind = EX_NAME, .span = e->span, .s = "output"};
-    arg[1] = (Expr){.kind = EX_NAME, .span = e->span, .s = "label"};
+    arg[1] =
+        (Expr){.kind = EX_NAME, .span = e->span, .s = class ? "label" : l->g->recipe.target.name};
     Expr one_hot = {.kind = EX_CALL,
                     .span = e->span,
                     .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
     Expr classes = {.kind = EX_INT,
                     .span = e->span,
                     .i = l->g->output->shape.rank
-                             ? shape_count(&l->g->output->shape) / shape_count(&l->g->label->shape)
+                             ? shape_count(&l->g->output->shape) / shape_count(&l->g->target->shape)
                              : 1};
     one_hot.args = (Args){(Arg[]){{.value = &arg[1]}, {.name = "classes", .value = &classes}}, 2};
-    call.args = (Args){(Arg[]){{.value = &arg[0]},
-                               {.value = e->kind == EX_NAME && strcmp(e->s, "mse") == 0 ? &one_hot
-                                                                                        : &arg[1]}},
-                       2};
+    const bool encoded = class && e->kind == EX_NAME && strcmp(e->s, "mse") == 0;
+    call.args = (Args){(Arg[]){{.value = &arg[0]}, {.value = encoded ? &one_hot : &arg[1]}}, 2};
     return lower_eval(l, &call);
+}
+
+/* Reports data that can only give classes, if the recipe has a target of numbers. */
+static bool check_source(const Unit *u, const Graph *g)
+{
+    const DataSpec *data = &g->recipe.data;
+    const TargetSpec *t = &g->recipe.target;
+    if (t->kind == LEARN_CLASS || (!data->unit && !data->images) ||
+        (t->kind == LEARN_INPUT && data->images))
+        return true;
+    diag_error(u->diag, data->span,
+               "these data give classes or tokens, and the target '%s' is "
+               "numbers",
+               t->name);
+    diag_help(u->diag, "take a directory with train_x.npy and train_y.npy: data = \"directory\"");
+    return false;
+}
+
+/* Reports an operation of output and target that would broadcast one to the shape of the other: a
+ * formula such as (output - price) ** 2 is then no comparison of each number with its own. */
+static bool check_fit(const Unit *u, const Graph *g)
+{
+    for (int i = 0; g->target->dtype == DT_REAL && i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (!(n->op->flags & OP_ELEMENTWISE) || n->nin != 2 ||
+            !((n->in[0] == g->output && n->in[1] == g->target) ||
+              (n->in[1] == g->output && n->in[0] == g->target)) ||
+            shape_same(&g->output->shape, &g->target->shape))
+            continue;
+        diag_error(u->diag, n->span, "%s of the output %s and the target %s: the shapes differ",
+                   n->op->name, shape_text(u->arena, &g->output->shape),
+                   shape_text(u->arena, &g->target->shape));
+        diag_help(u->diag, "reshape or slice one to the shape of the other, as in "
+                           "reshape(output, [1])");
+        return false;
+    }
+    return true;
 }
 
 /* Checks the labels of texts: a class for each text (tsv), or the next token after each position or
@@ -54,9 +141,10 @@ static bool check_answers(const Unit *u, const Graph *g)
 {
     const DataSpec *data = &g->recipe.data;
     const char *y = shape_text(u->arena, &g->output->shape);
+    if (!g->label || !g->recipe.present || !data->unit || diag_errors(u->diag))
+        return true;
     const long long classes = shape_count(&g->output->shape) / shape_count(&g->label->shape);
-    if (!g->recipe.present || !data->unit || diag_errors(u->diag) ||
-        (data->table ? g->label->shape.rank == 0 : classes >= data->vocab))
+    if (data->table ? g->label->shape.rank == 0 : classes >= data->vocab)
         return true;
     if (data->table) {
         diag_error(u->diag, data->span,
@@ -73,15 +161,26 @@ static bool check_answers(const Unit *u, const Graph *g)
     return false;
 }
 
-/* Perplexity is reported if the loss is that of the next token. */
+/* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
+ * loss is that of the next token. */
 static void check_expect(const Unit *u, const Graph *g)
 {
     const Expect *e = &g->recipe.expect;
-    if (!e->metric || !strstr(e->metric, "perplexity") || graph_next_token(g))
+    const char *name = e->metric ? strchr(e->metric, '_') + 1 : "loss", *all = "test_loss";
+    bool found = strcmp(name, "perplexity") == 0 && graph_next_token(g);
+    for (int i = 0; i < g->nmetric; i++) {
+        found |= strcmp(g->metric[i].name, name) == 0;
+        if (i > 0)
+            all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
+    }
+    if (found)
         return;
-    diag_error(u->diag, e->span, "'%s' has no perplexity to compare with", g->name);
-    diag_help(u->diag,
-              "perplexity is reported for data = text(...) with the plain softmax_cross_entropy");
+    diag_error(u->diag, e->span, "'%s' has no %s to compare with", g->name, name);
+    if (strcmp(name, "perplexity") == 0)
+        diag_help(u->diag, "perplexity is reported for data = text(...) with the plain "
+                           "softmax_cross_entropy");
+    else
+        diag_help(u->diag, "it reports %s", all);
 }
 
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
@@ -90,11 +189,11 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     const int before = diag_errors(u->diag);
     Callee c;
     l.scope = lower_scope(&l, NULL, "train"); /* a reserved word, so no layer has this path */
-    graph_label(g, label_shape(g), loss->span);
-    if (!check_answers(u, g))
+    if (!make_target(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g))
         return false;
     lower_declare(&l, "output", value_node(g->output));
-    lower_declare(&l, "label", value_node(g->label));
+    lower_declare(&l, g->recipe.target.kind == LEARN_CLASS ? "label" : g->recipe.target.name,
+                  value_node(g->target));
     const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);
     Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
     if (v.kind == V_LAYER)
@@ -106,18 +205,21 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
                        value_kind(v));
         return false;
     }
+    if (!check_fit(u, g))
+        return false;
     if (v.node->shape.rank != 0) {
         diag_error(u->diag, loss->span, "the loss is one number for each sample, this is %s",
                    shape_text(u->arena, &v.node->shape));
-        diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
+        if (g->recipe.target.kind == LEARN_CLASS)
+            diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
+        else
+            diag_help(u->diag, "take the mean over its dimensions: mean(..., axes = [0]); or use "
+                               "mse, l1 or huber");
         return false;
     }
     g->loss = v.node;
     g->metric[g->nmetric++] = (Metric){"loss", v.node};
+    add_metrics(g, loss->span);
     check_expect(u, g);
-    if (accuracy_of(g)) {
-        Node *accuracy = op_make(g, accuracy_of(g), loss->span, 2, g->output, g->label);
-        g->metric[g->nmetric++] = (Metric){"accuracy", accuracy};
-    }
     return diag_errors(u->diag) == before;
 }

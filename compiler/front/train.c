@@ -9,17 +9,20 @@
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
+static const char number_type[] = "f32"; /* of a target, whatever the type of the program */
 static const char *const metric_words[] =
-    {"test_accuracy",    "test_loss", "train_accuracy", "train_loss", "test_perplexity",
-     "train_perplexity", NULL};
-static const char *const loss_names[] = {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse",
-                                         NULL};
+    {"test_accuracy",   "test_loss",        "test_mae",  "test_rmse",  "test_r2",
+     "train_accuracy",  "train_loss",       "train_mae", "train_rmse", "train_r2",
+     "test_perplexity", "train_perplexity", NULL};
+static const char *const loss_names[] =
+    {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", "l1", "huber", NULL};
 
 struct Train {
     Unit *u;
     Recipe *r;
     Expr *loss;
     const TrainKey *key; /* the key that is read now */
+    bool target_read;
 };
 
 /* Whether the data are cifar10, or a directory of this name: only programs for these data need
@@ -81,9 +84,90 @@ static void read_data(Train *t, Expr *e)
     d->xz = is_cifar10(name);
 }
 
+/* A dimension of a target; false after reporting. */
+static bool read_dim(Train *t, Expr *e, int64_t *dim)
+{
+    const Value v = lower_const(t->u, e);
+    if (v.kind == V_INT && v.i >= 1 && v.i <= INT32_MAX) {
+        *dim = v.i;
+        return true;
+    }
+    if (v.kind == V_INT)
+        diag_error(t->u->diag, e->span, "the dimension %lld is outside 1 to 2147483647",
+                   (long long)v.i);
+    else if (v.kind != V_POISON)
+        diag_error(t->u->diag, e->span, "a dimension is an int, this is %s", value_kind(v));
+    return false;
+}
+
+/* Reads NAME: f32[...] */
+static bool read_numbers(Train *t, const Typed *e)
+{
+    Diag *d = t->u->diag;
+    TargetSpec *out = &t->r->target;
+    int64_t count = 1;
+    if (strcmp(e->type, number_type) != 0) {
+        diag_error(d, e->type_span, "a target is f32[...], not %s", e->type);
+        diag_help(d,
+                  "write target = %s: f32[1] for one number a sample; without the key target, "
+                  "the network learns a class",
+                  e->name);
+        return false;
+    }
+    if (!e->sized) {
+        diag_error(d, e->type_span, "the target '%s' needs its dimensions", e->name);
+        diag_help(d, "write target = %s: f32[1] for one number a sample", e->name);
+        return false;
+    }
+    if (e->dims.n > SHAPE_MAX) {
+        diag_error(d, e->type_span, "the target has %d dimensions, more than %d", e->dims.n,
+                   SHAPE_MAX);
+        return false;
+    }
+    for (int i = 0; i < e->dims.n; i++) {
+        sem_expr(t->u, e->dims.v[i], NULL, 0);
+        if (!read_dim(t, e->dims.v[i], &out->dim[i]))
+            return false;
+        if (__builtin_mul_overflow(count, out->dim[i], &count) || count > (INT64_C(1) << 40) / 4) {
+            diag_error(d, e->type_span, "the target '%s' of a sample is larger than 2^40 bytes",
+                       e->name);
+            return false;
+        }
+    }
+    out->rank = e->dims.n;
+    return true;
+}
+
+/* target = NAME: f32[...], or the name of the input.  lower_loss checks the name of an input.  Sets
+ * the name also after an error, so that a loss that uses it causes no further message. */
+static void read_target(Train *t, Expr *e)
+{
+    TargetSpec *out = &t->r->target;
+    const bool typed = e->kind == EX_TYPED;
+    const Span at = typed ? e->typed->name_span : e->span;
+    *out = (TargetSpec){.kind = typed ? LEARN_NUMBERS : LEARN_INPUT,
+                        .name = typed                ? e->typed->name
+                                : e->kind == EX_NAME ? e->s
+                                                     : "label",
+                        .bad = true,
+                        .span = e->span};
+    if (e->bad)
+        return;
+    if (!typed && e->kind != EX_NAME) {
+        diag_error(t->u->diag, e->span,
+                   "a target is numbers with their name and shape, or the input by its name");
+        diag_help(t->u->diag, "write target = price: f32[1]");
+    } else if (strcmp(out->name, "output") == 0) {
+        diag_error(t->u->diag, at,
+                   "the target cannot be called 'output', which is the name of the result");
+    } else {
+        out->bad = typed && !read_numbers(t, e->typed);
+    }
+}
+
 static void read_loss(Train *t, Expr *e)
 {
-    static const char *const names[] = {"output", "label"};
+    const char *const names[] = {"output", t->r->target.kind ? t->r->target.name : "label"};
     Callee c;
     t->loss = e;
     if (e->kind == EX_STRING) {
@@ -106,9 +190,11 @@ static void read_loss(Train *t, Expr *e)
         if (text_nearest(e->s, op, n))
             diag_suggest(t->u->diag, e->s, op, n);
         else
-            diag_help(t->u->diag, "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, "
-                                  "or an op of your own that computes one number for each sample "
-                                  "from the output and the label; tenon ops explains them");
+            diag_help(t->u->diag,
+                      "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, "
+                      "l1, huber, or an op of your own that computes one number for "
+                      "each sample from the output and the %s; tenon ops explains them",
+                      t->r->target.kind ? "target" : "label");
     }
 }
 
@@ -201,14 +287,25 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
-/* Reports a comparison that is always false: an accuracy is at most 1. */
+/* Reports a comparison that is always false: the metric is never below low or above high. */
 static void check_possible(Unit *u, const Expect *x, Span at)
 {
+    static const struct {
+        const char *test, *train;
+        double low, high;
+        const char *range;
+    } known[] = {{"test_accuracy", "train_accuracy", 0, 1, "from 0 to 1"},
+                 {"test_r2", "train_r2", -INFINITY, 1, "at most 1"},
+                 {"test_mae", "train_mae", 0, INFINITY, "at least 0"},
+                 {"test_rmse", "train_rmse", 0, INFINITY, "at least 0"}};
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
-    if (strstr(x->metric, "accuracy") &&
-        (above ? v > 1 || (v == 1 && !equal) : v < 0 || (v == 0 && !equal)))
-        diag_error(u->diag, at, "%s is from 0 to 1, never %s %.10g", x->metric, x->op, v);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if ((strcmp(x->metric, known[i].test) == 0 || strcmp(x->metric, known[i].train) == 0) &&
+            (above ? v > known[i].high || (v == known[i].high && !equal)
+                   : v < known[i].low || (v == known[i].low && !equal)))
+            diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known[i].range, x->op,
+                       v);
 }
 
 static void read_expect(Train *t, Expr *e)
@@ -273,6 +370,12 @@ const TrainKey train_key_table[] = {
      .bound = true,
      .about = "The data set. The program's --data replaces its name or directory. [Own "
               "data](../how-to/own-data.md) describes the files."},
+    {.name = "target", .read = read_target, .bound = true,
+     .fallback = "a class for each sample, or for each position: the name `label` in a loss",
+     .about = "What the output is compared with. `price: f32[1]` declares one number for each "
+              "sample, and `mask: f32[1, 64, 64]` an image: name and shape. The data hold these "
+              "numbers beside the samples. The name of the input, such as `image`, makes the "
+              "sample itself the target (autoencoder)."},
     {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true,
      .fallback = "`none`",
      .about = "Normalisation of the samples, in training, tests and predictions."},
@@ -290,8 +393,8 @@ const TrainKey train_key_table[] = {
     {.name = "loss", .read = read_loss, .example = "loss = softmax_cross_entropy",
      .losses = loss_names, .bound = true,
      .about = "The number that training minimises: an operation of the model's output and the "
-              "label, or an expression over `output` and `label` "
-              "that has one number for each sample. The program's loss is the mean over the "
+              "label or target, or an expression over `output` and `label` (or the target by its "
+              "name) that has one number for each sample. The program's loss is the mean over the "
               "batch."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,
@@ -342,7 +445,8 @@ const TrainKey train_key_table[] = {
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "
               "It is compared at the end of a run without --epochs and --limit-samples; "
               "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
-              "text(...) with the plain softmax_cross_entropy."},
+              "text(...) with the plain softmax_cross_entropy, accuracy for classes, mae and rmse "
+              "for a target that is numbers, and r2 if such a target is a number or a vector."},
     {0}};
 #undef WHOLE
 #undef WORDS
@@ -422,6 +526,34 @@ static void check_shards(Unit *u, const Recipe *r, Span at)
     diag_help(u->diag, "these fit: %s", fits);
 }
 
+/* Reads the value of a key, once. */
+static void read_key(Train *t, const TrainKey *key, Expr *e)
+{
+    t->key = key;
+    if (key->read == read_target && t->target_read)
+        return;
+    t->target_read |= key->read == read_target;
+    if (e->kind != EX_TYPED || key->read == read_target) {
+        key->read(t, e);
+        return;
+    }
+    diag_error(t->u->diag, e->span, "'%s' is a value, and this declares '%s'", key->name,
+               e->typed->name);
+    diag_help(t->u->diag, "only a target is declared: target = %s: %s[1]", e->typed->name,
+              e->typed->type);
+    e->bad = true;
+}
+
+/* Reads the first entry of this key before all others. */
+static void read_first(Train *t, const Decl *train, const char *key)
+{
+    for (int i = 0; i < train->entries.n; i++)
+        if (strcmp(train->entries.v[i].key, key) == 0) {
+            read_key(t, train_key_find(key), train->entries.v[i].value);
+            return;
+        }
+}
+
 void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
 {
     const Entry *given[KEYS] = {0};
@@ -430,6 +562,7 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
     *out = train_defaults(train->name);
     out->present = true;
     out->span = train->name_span;
+    read_first(&t, train, "target"); /* the loss uses the name of the target */
     for (int i = 0; i < train->entries.n; i++) {
         const Entry *e = &train->entries.v[i];
         const int k = find_key(u, e, meant);
@@ -438,8 +571,7 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
             diag_note(u->diag, "the first one is on line %d", given[k]->key_span.line);
         } else if (k >= 0) {
             given[k] = e;
-            t.key = &train_key_table[k];
-            t.key->read(&t, e->value);
+            read_key(&t, &train_key_table[k], e->value);
         }
     }
     for (int k = 0; k < KEYS; k++)

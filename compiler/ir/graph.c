@@ -70,7 +70,15 @@ Node *graph_label(Graph *g, Shape s, Span at)
     n->name = "label";
     n->shape = s;
     n->dtype = DT_I32;
-    return g->label = n;
+    return g->label = g->target = n;
+}
+
+Node *graph_target(Graph *g, const char *name, Shape s, Span at)
+{
+    Node *n = graph_label(g, s, at);
+    n->name = name;
+    n->dtype = DT_REAL;
+    return n;
 }
 
 Node *graph_const(Graph *g, double v, Shape s, Span at)

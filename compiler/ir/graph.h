@@ -159,6 +159,7 @@ struct Graph {
     int nparam;
     Param **param;                       /* in order of first appearance = checkpoint order */
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
+    Node *target; /* what losses compare the output with: the label, or the input (label NULL) */
     int nmetric;
     Metric metric[RT_METRICS];
     Recipe recipe;
@@ -175,9 +176,11 @@ Graph *graph_new(Arena *a, const char *name, bool training);
 /* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 /* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32).  graph_label: class
- * numbers, one per sample or one per position. */
+ * numbers, one per sample or one per position.  graph_target: numbers, of any shape; it is a label
+ * of reals. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node *graph_label(Graph *g, Shape s, Span at);
+Node *graph_target(Graph *g, const char *name, Shape s, Span at);
 /* Returns the parameter with this name; the first use makes it, later uses share it.  Reports an
  * error and returns NULL when the shapes differ.  `init`, if not NULL, overrides the init of the
  * recipe. */

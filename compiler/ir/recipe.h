@@ -71,6 +71,18 @@ typedef struct DataSpec {
     Span span;
 } DataSpec;
 
+/* What the output is compared with: a class (the label), numbers that the data hold beside each
+ * sample, or the input itself. */
+typedef enum { LEARN_CLASS, LEARN_NUMBERS, LEARN_INPUT } Learn;
+typedef struct TargetSpec {
+    Learn kind;
+    const char *name; /* in the loss */
+    int rank;         /* NUMBERS */
+    int64_t dim[SHAPE_MAX];
+    bool bad; /* has an error, which is reported */
+    Span span;
+} TargetSpec;
+
 /* Normalization of samples, after scaling: (x - mean) / std for each channel, or x minus the
  * mean of the pixel over the training set. */
 typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
@@ -113,6 +125,7 @@ typedef struct Recipe {
     bool present;
     const char *model;
     DataSpec data;
+    TargetSpec target;
     Normalize normalize;
     Augment augment;
     bool resize; /* stored images of any height and width are stretched to the input's */

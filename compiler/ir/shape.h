@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* REAL is the type of the program (--dtype f32 or f64); labels are I32, stored images U8. */
+/* REAL is the type of the program (--dtype f32 or f64); classes are I32, stored images U8. */
 typedef enum { DT_REAL, DT_U8, DT_I32 } DType;
 
 /* Storage of reals in two bytes: the upper half of an f32 (bf16), or IEEE half precision (f16). */

@@ -28,7 +28,9 @@ static const char *written(const Node *n)
 
 static const char *made_by(const Node *n, Arena *a)
 {
-    const char *what = n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL
+    const char *what = n->op->leaf == LEAF_LABEL && n->dtype == DT_REAL
+                           ? arena_printf(a, "the recipe's target %s", n->name)
+                       : n->op->leaf == LEAF_INPUT || n->op->leaf == LEAF_LABEL
                            ? arena_printf(a, "the model's %s", n->name ? n->name : "input")
                        : n->op->leaf == LEAF_CONST ? "a number"
                        : n->op->scan == SCAN_KEEP  ? "made by zeros"
@@ -97,16 +99,25 @@ bool check_label(const Node *n, int i, Diag *d)
     const Node *in = n->in[i];
     if (in->dtype == DT_I32 && in->shape.rank == 0 && in->shape.batched)
         return true;
-    diag_error(d, n->span, "%s needs one class number for each sample, got %s", n->op->name,
-               shape_text(diag_arena(d), &in->shape));
+    const bool numbers = in->dtype == DT_REAL;
+    diag_error(d, n->span, "%s needs one class number for each sample, got %s%s", n->op->name,
+               numbers ? "numbers " : "", shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
-    diag_help(d, "give it label");
+    if (in->op->leaf == LEAF_LABEL && numbers)
+        diag_help(d, "compare numbers by mse, l1 or huber; without the key target, the network "
+                     "learns a class");
+    else if (in->op->leaf == LEAF_INPUT)
+        diag_help(d, "compare the output with the input by mse, l1 or huber");
+    else
+        diag_help(d, "give it label");
     return false;
 }
 
 bool check_labelled(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;
+    if (n->in[1]->dtype != DT_I32 && t->batched)
+        return check_label(n, 1, d);
     if (x->rank != 2 || t->rank != 1 || n->in[1]->dtype != DT_I32)
         return check_vector(n, 0, d) && check_label(n, 1, d);
     if (x->dim[0] == t->dim[0])

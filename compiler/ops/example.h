@@ -11,6 +11,8 @@
     "    batch     = 8\n"                                                                          \
     "    epochs    = 1\n"                                                                          \
     "}\n"
-#define EXAMPLE_TRAIN EXAMPLE_RECIPE("softmax_cross_entropy")
+/* The same for a target that is numbers, as "y: f32[3]". */
+#define EXAMPLE_TARGET(target, loss) EXAMPLE_RECIPE(loss "\n    target    = " target)
+#define EXAMPLE_TRAIN                EXAMPLE_RECIPE("softmax_cross_entropy")
 
 #endif

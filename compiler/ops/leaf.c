@@ -9,7 +9,7 @@ const Op op_leaf[] =
       .flags = OP_HIDDEN | OP_ROOT,
       .leaf = LEAF_INPUT},
      {.name = "label",
-      .brief = "the class number of each sample",
+      .brief = "the class number of each sample, or the numbers that it is compared with",
       .flags = OP_HIDDEN | OP_ROOT,
       .leaf = LEAF_LABEL},
      {.name = "param", .brief = "a parameter: node.param", .flags = OP_HIDDEN, .leaf = LEAF_PARAM},

@@ -26,6 +26,8 @@ static bool is_sequence(const Node *n, Diag *d)
 
 static bool one_number(Node *n, Diag *d)
 {
+    if (n->in[1]->dtype == DT_REAL && !check_label(n, 1, d))
+        return false;
     if (is_sequence(n, d))
         return false;
     if (!check_vector(n, 0, d) || !check_label(n, 1, d))

@@ -19,6 +19,16 @@ static void line(const char *key, const char *text)
     putchar('\n');
 }
 
+/* "target: price 1", with the dimensions; "target: image, the input". */
+static void print_target(const RtProgram *p)
+{
+    printf("\ntarget: %s%s", p->target_name,
+           p->target_kind == RT_TARGET_INPUT ? ", the input" : "");
+    for (int i = 0; i < p->target_rank; i++)
+        printf(" %lld", (long long)p->target_dim[i]);
+    printf("\n");
+}
+
 int info_run(const RtProgram *p, const Options *o)
 {
     const RtRecipe *q = &p->recipe;
@@ -45,7 +55,10 @@ int info_run(const RtProgram *p, const Options *o)
     printf("input:");
     for (int i = 0; i < p->input_rank; i++)
         printf(" %lld", (long long)p->input_dim[i]);
-    printf("\nclasses: %lld\n", (long long)p->classes);
+    if (p->target_kind == RT_TARGET_CLASS)
+        printf("\nclasses: %lld\n", (long long)p->classes);
+    else
+        print_target(p);
     line("data", q->data ? q->data : "none");
     printf("batch: %d\n", p->batch);
     printf("shards: %d\n", p->shards);

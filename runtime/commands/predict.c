@@ -1,6 +1,6 @@
 /* predict.c -- the command `predict`: outputs for the samples of a file, one row for each sample.
  * Classes are printed as probabilities; for a text or an image, the class and its probability are
- * printed.
+ * printed.  Where the target is numbers, the numbers of the output are printed.
  */
 #include "base/error.h"
 #include "base/mapped.h"
@@ -176,7 +176,9 @@ int predict_run(const RtProgram *p, const Options *o)
                 softmax(row + k, p->classes);
             if (is_truth(p))
                 row[0] = 1 / (1 + exp(-row[0]));
-            if (d->images && !sink.to_file)
+            if (p->target_kind != RT_TARGET_CLASS)
+                emit_row(&sink, p, row);
+            else if (d->images && !sink.to_file)
                 emit_image(&sink, p, images_path(d, first + i), row);
             else if (vocab_now() && !sink.to_file)
                 emit_class(&sink, p, row);

@@ -5,7 +5,8 @@
  * the fast kernels need.
  *
  * Tokens and labels are rows of integers.  Rows can overlap: windows of a text are rows of one
- * array, and their labels are rows of the same array, one token later.
+ * array, and their labels are rows of the same array, one token later.  Targets that are numbers
+ * are rows of reals.
  */
 #ifndef CPU_INPUT_H
 #define CPU_INPUT_H
@@ -146,6 +147,27 @@ RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int
         const char *row = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
         for (int j = 0; j < t; j++)
             y[j] = rt_integer_at(row, r->label_type, j);
+    }
+}
+
+/* y (N, K): K numbers for each of samples first .. first + n - 1 of the batch.  They are stored as
+ * reals of the program.  0 if there are none, as in predict, which computes no loss. */
+RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
+{
+    const TeamRange samples = team_range(n);
+    y += samples.first * k;
+    if (!r->label) {
+        memset(y, 0, sizeof *y * (size_t)(samples.end - samples.first) * (size_t)k);
+        return;
+    }
+    for (int64_t i = samples.first; i < samples.end; i++, y += k) {
+        const char *at = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
+        const real *row = (const real *)(const void *)at;
+        int j = 0;
+        for (; j + V <= k; j += V) /* opaque, as in input_row */
+            v_store(y + j, v_load_opaque(row + j));
+        for (; j < k; j++)
+            y[j] = row[j];
     }
 }
 

@@ -29,6 +29,7 @@
 #endif
 #include "cpu/pool.h"      /* max, average, global */
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
+#include "cpu/robust_loss.h" /* l1, huber */
 #include "cpu/dropout.h"
 #include "cpu/scan.h"      /* loops over time */
 #include "cpu/token.h"     /* a token at a time */

@@ -66,6 +66,65 @@ template <class T, class D> DEVICE void mse_dx(real *dx, const real *x, T t, D d
         dx[at] = dloss[at / k] * 2 * (x[at] - t[at]) / (real)k;
 }
 
+/* The absolute error, and Huber's loss: a warp for each row. */
+template <class Of> DEVICE void mean_of_row(real *loss, int n, int k, Of of)
+{
+    FOR_ROWS(row, n) {
+        real sum = 0;
+        for (int j = threadIdx.x % WARP; j < k; j += WARP)
+            sum += of(row * k + j);
+        sum = warp_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            loss[row] = sum / (real)k;
+    }
+}
+
+SIZE int l1_blocks(int n, int)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void l1(real *loss, const real *x, T t, int n, int k)
+{
+    mean_of_row(loss, n, k, [=](int64_t at) { return s_abs(x[at] - t[at]); });
+}
+
+SIZE int l1_dx_blocks(int n, int k)
+{
+    return each_blocks(n * k);
+}
+template <class T, class D> DEVICE void l1_dx(real *dx, const real *x, T t, D dloss, int n, int k)
+{
+    FOR_EACH(at, n * k)
+        dx[at] = dloss[at / k] / (real)k * (real)((x[at] > t[at]) - (x[at] < t[at]));
+}
+
+SIZE int huber_blocks(int n, int, double)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void huber(real *loss, const real *x, T t, int n, int k, double delta)
+{
+    const real most = (real)delta;
+    mean_of_row(loss, n, k, [=](int64_t at) {
+        const real d = s_abs(x[at] - t[at]), m = d > most ? most : d;
+        return m * m / 2 + most * (d - m);
+    });
+}
+
+SIZE int huber_dx_blocks(int n, int k, double)
+{
+    return each_blocks(n * k);
+}
+template <class T, class D>
+DEVICE void huber_dx(real *dx, const real *x, T t, D dloss, int n, int k, double delta)
+{
+    const real most = (real)delta;
+    FOR_EACH(at, n * k) {
+        const real d = x[at] - t[at];
+        dx[at] = dloss[at / k] / (real)k * (d > most ? most : d < -most ? -most : d);
+    }
+}
+
 SIZE int l2_blocks(int n, int)
 {
     return sum_blocks(n);

@@ -69,6 +69,15 @@ DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
                          : 0;
 }
 
+/* y (N, K): the numbers that the same samples' outputs are compared with; 0 if there are none. */
+DEVICE void rt_target(real *y, const Rt *r, int first, int n, int k)
+{
+    FOR_EACH(at, n * k)
+        y[at] = r->label
+                    ? ((const real *)stored(r->label, r->label_stride, r, first + at / k))[at % k]
+                    : 0;
+}
+
 /* Metric `metric` of shard `unit`: the sum over the samples that count, in double.  The first block
  * computes it. */
 DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)

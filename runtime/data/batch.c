@@ -129,7 +129,8 @@ static void make_batch(const Data *d, Pool *pool, Batch *b)
     for (int i = 0; i < d->batch; i++)
         d->position[i] = (uint32_t)(b->first + i);
     b->x = (const void *)((uintptr_t)d->x - (uintptr_t)(b->first * d->stride));
-    b->label = (const void *)((uintptr_t)d->label - (uintptr_t)(b->first * b->label_stride));
+    b->label =
+        (const void *)((uintptr_t)data_label(d, 0) - (uintptr_t)(b->first * b->label_stride));
     b->index = d->position;
     b->order = &one_by_one;
 }
@@ -144,21 +145,23 @@ void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int
     b->x_width = (int)d->width;
     b->valid = valid;
     b->x = d->x;
-    b->label = d->label;
+    b->label = data_label(d, 0);
     b->label_stride = data_label_stride(d);
-    b->label_type = RT_I32;
+    b->label_type = !d->targets ? RT_I32 : d->real_bytes == 8 ? RT_F64 : RT_F32;
     b->index = order->sample + first;
     b->order = &order->by;
     b->first = first;
     b->stored = d->x + d->part_first * d->stride;
-    b->stored_label = d->label + d->part_first * d->labels;
+    b->stored_label = data_label(d, d->part_first);
     b->stored_bytes = (d->synthetic ? d->part : d->n) * d->stride;
     b->label_bytes = (d->synthetic ? d->part : d->n) * b->label_stride;
     b->fresh = d->synthetic;
     if (d->next)
         next_tokens(d, b);
     b->x_row = data_bytes(d->features, d->type);
-    b->label_row = b->label ? data_bytes(d->labels, b->label_type) : 0;
+    b->label_row = !b->label    ? 0
+                   : d->targets ? b->label_stride
+                                : data_bytes(d->labels, b->label_type);
     check_batch(d, pool, b->index);
     if (d->synthetic)
         make_batch(d, pool, b);

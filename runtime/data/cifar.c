@@ -66,7 +66,7 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
         return false;
     const char *path = stream_path(c->file[0]);
     data_take_shape(d, p, path, 3, shape);
-    if (p->softmax_output ? p->classes != CLASSES : p->classes < CLASSES)
+    if (p->softmax_output ? p->classes != CLASSES : p->classes > 0 && p->classes < CLASSES)
         rt_die("%s: CIFAR-10 has %d classes, but %s has %lld: build it with the same number (--set "
                "model.classes=%d, "
                "where it is a parameter)",

@@ -20,7 +20,9 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .scale = p->recipe.x_scale,
                 .features = data_features(p),
                 .vocab = p->vocab,
-                .classes = p->classes,
+                .classes = p->target_kind == RT_TARGET_CLASS ? p->classes : 0,
+                .targets = data_targets(p),
+                .real_bytes = p->real_bytes,
                 .labels = p->labels,
                 .batch = p->batch,
                 .device = p->device != NULL,
@@ -32,13 +34,22 @@ static Data *new_data(const RtProgram *p, const char *place)
     return d;
 }
 
+/* Classes of synthetic samples whose target is no class. */
+enum { SYNTHETIC_CLASSES = 10 };
+
 /* Allocates n synthetic samples. */
 static void synthetic_room(Data *d, int64_t n)
 {
+    if (d->classes == 0)
+        d->classes = SYNTHETIC_CLASSES;
     d->type = d->vocab ? RT_I32 : RT_U8;
     d->stride = d->features * (d->vocab ? (int64_t)sizeof(int32_t) : 1);
     d->x = memory_map(n * d->stride, false, "synthetic samples");
-    d->label = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
+    char *labels = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
+    if (d->targets)
+        d->numbers = labels;
+    else
+        d->label = (int32_t *)(void *)labels;
 }
 
 /* Allocates one batch of synthetic samples, which data_batch fills. */
@@ -55,6 +66,8 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     if (limit > 0 && limit < d->n)
         d->n = limit;
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
+    if (d->targets)
+        target_variance(d);
 }
 
 /* Whether the directory has arrays of tokens, which another program has made of a text. */
@@ -80,8 +93,12 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
     }
     Data *d = new_data(p, find_data(p, name));
     const bool test = strcmp(split, "test") == 0;
-    if (!npy_open(p, d->place, split, limit, d) && !idx_open(p, d->place, split, limit, d) &&
-        !cifar_open(p, d->place, split, limit, d) && !images_open(p, d->place, split, limit, d))
+    if (d->targets && !npy_open(p, d->place, split, limit, d))
+        rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
+               d->place, p->target_name, p->model, split, split);
+    else if (!d->targets && !npy_open(p, d->place, split, limit, d) &&
+             !idx_open(p, d->place, split, limit, d) && !cifar_open(p, d->place, split, limit, d) &&
+             !images_open(p, d->place, split, limit, d))
         rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
                "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)%s",
                d->place, split, split, split, test ? "t10k" : split,
@@ -177,8 +194,8 @@ uint64_t data_hash(const Data *d)
     const int64_t head[4] = {d->n, d->stride, d->type, d->classes};
     Hash h = hash_new();
     hash_add(&h, head, sizeof head);
-    if (d->label && !d->synthetic)
-        hash_add(&h, d->label, (size_t)(d->n * data_label_stride(d)));
+    if (data_label(d, 0) && !d->synthetic)
+        hash_add(&h, data_label(d, 0), (size_t)(d->n * data_label_stride(d)));
     if (d->vocab && !d->synthetic) {
         const int64_t row = data_bytes(d->features, d->type);
         hash_add(&h, d->x, (size_t)((d->n - 1) * d->stride + row));

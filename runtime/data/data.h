@@ -46,6 +46,10 @@ typedef struct Data {
     int64_t vocab;           /* samples are tokens 0 .. vocab-1; 0: numbers */
     int32_t *label;          /* NULL: none */
     int64_t classes, labels; /* labels a sample */
+    char *numbers;   /* the target, if it is numbers: reals of the program; then no label is read */
+    int64_t targets; /* such numbers of a sample; 0: the target is a class or the sample itself */
+    int real_bytes;
+    double variance; /* mean squared distance of these numbers from their means over the split */
     Stream *x_file, *y_file; /* IDX: open files, until their samples are read */
     int64_t whole;           /* IDX: number of samples in these files */
     Cifar *cifar;            /* CIFAR-10: its opened files */
@@ -56,9 +60,10 @@ typedef struct Data {
                      * number */
     int64_t scored;     /* labels that count; 0: all */
     const char *x_path; /* npy: file of the samples */
-    const char *y_numbers; /* npy: the labels as they are in their file */
-    int y_size;            /* npy: bytes of a label there */
+    const char *y_numbers; /* npy: the labels or targets as they are in their file */
+    int y_size;            /* npy: bytes of one of them there */
     bool y_signed;         /* npy: whether a label there is signed */
+    bool y_real;           /* npy: they are floating-point numbers */
     const char *y_path;    /* npy: file of the labels */
     bool synthetic;
     int64_t first;      /* synthetic: number of sample 0 of this split */
@@ -127,6 +132,8 @@ double data_scored(const RtProgram *p, const Batch *b);
 
 /* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
+/* The target of sample `i`: d->targets reals of the program. */
+void synthetic_target(const Data *d, void *y, int64_t i);
 /* Makes the samples with indices first .. first + n - 1 in memory, with all threads: index k is
  * sample order[k], or sample k if order is NULL. */
 void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n);
@@ -151,19 +158,34 @@ void npy_fill(Data *d);
 void npy_open_input(const RtProgram *p, const char *path, Data *d);
 void csv_open_input(const RtProgram *p, const char *path, Data *d);
 
+/* target.c: puts number i of the targets at d->numbers; dies if it is not finite in the type of the
+ * program.  target_variance sets d->variance from all targets of the split. */
+void target_put(Data *d, const char *path, int64_t i, double v);
+void target_variance(Data *d);
+/* Dies if rows of these dimensions are not the target of p. */
+void target_take_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim);
+
 /* shape.c: bytes of n numbers of a stored type, RT_U8 ... */
 int64_t data_bytes(int64_t n, int type);
 
-/* Bytes from the labels of a sample to those of the next one, in Data.label. */
+/* Bytes from the labels of a sample to those of the next one, in Data.label or Data.numbers. */
 int64_t data_label_stride(const Data *d);
 
-/* Elements of an input sample. */
+/* The labels or numbers of sample i in memory; NULL: there are none. */
+char *data_label(const Data *d, int64_t i);
+
+/* Elements of an input sample, and of a target that is numbers (0: it is not). */
 int64_t data_features(const RtProgram *p);
+int64_t data_targets(const RtProgram *p);
 
 /* Takes the dimensions of stored samples; dies if the program cannot use them. They must equal
  * those of the input except for 1s, or one of the two must be flat, or the recipe resizes images
  * and the number of channels is equal. */
 void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
+/* "28 x 28" */
+const char *data_shape_text(char text[128], int rank, const int64_t *dim);
+/* Copies the dimensions other than 1; returns their number. */
+int data_squeezed(int rank, const int64_t *dim, int64_t *to);
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 
 #endif

@@ -99,7 +99,7 @@ static bool find_classes(const RtProgram *p, const char *directory, const char *
     if (class->n < 2)
         rt_die("%s holds %s: images need one folder a class, and at least two classes", path,
                class->n ? rt_format("one folder (%s)", class->name[0]) : "no folder");
-    if (p->softmax_output ? class->n != p->classes : class->n > p->classes)
+    if (p->softmax_output ? class->n != p->classes : p->classes > 0 && class->n > p->classes)
         rt_die("%s holds %lld classes (%s), but %s has %lld: build it with the same number (--set "
                "model.classes=%lld, "
                "where it is a parameter)",

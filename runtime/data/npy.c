@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "files/params.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -167,6 +168,18 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
         rt_die("%s holds no sample", a->path);
 }
 
+/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale. */
+static void check_targets(const RtProgram *p, const Npy *y)
+{
+    if (y->rank < 1)
+        rt_die("%s is a single number, not a list of targets", y->path);
+    if (!(y->kind == 'f' && y->size >= 4) && !(y->kind == 'i' && y->size >= 4))
+        rt_die("%s holds %c%d: targets are f32, f64, i32 or i64; save it with x.astype('float32'), "
+               "and divide pixels by 255",
+               y->path, y->kind, 8 * y->size);
+    target_take_shape(p, y->path, y->rank - 1, y->dim + 1);
+}
+
 bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
 {
     Npy x, y;
@@ -174,23 +187,31 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
     if (!npy_map(&x, rt_format("%s/%s_x.npy", directory, split)))
         return false;
     use_samples(p, &x, limit, d);
-    if (p->classes == 0)
+    if (p->target_kind == RT_TARGET_INPUT || (p->classes == 0 && !d->targets))
         return true;
     if (!npy_map(&y, y_path))
-        rt_die("%s has no labels beside it: %s is missing", x.path, y_path);
-    if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
-        (y.rank == 2 ? y.dim[1] : 1) != d->labels)
+        rt_die("%s has no %s beside it: %s is missing", x.path, d->targets ? "targets" : "labels",
+               y_path);
+    if (d->targets)
+        check_targets(p, &y);
+    else if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
+             (y.rank == 2 ? y.dim[1] : 1) != d->labels)
         rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one for each position"
                              : "%s should be a list of integer classes, %lld for each sample",
                y_path, (long long)d->labels);
     if (y.dim[0] != x.dim[0])
-        rt_die("%s holds %lld samples, but %s %lld labels", x.path, (long long)x.dim[0], y_path,
-               (long long)y.dim[0]);
+        rt_die("%s holds %lld samples, but %s %lld %s", x.path, (long long)x.dim[0], y_path,
+               (long long)y.dim[0], d->targets ? "targets" : "labels");
     d->y_numbers = y.data;
     d->y_size = y.size;
     d->y_signed = y.kind == 'i';
+    d->y_real = y.kind == 'f';
     d->y_path = y_path;
-    d->label = memory_map(d->n * data_label_stride(d), false, y_path);
+    char *memory = memory_map(d->n * data_label_stride(d), false, y_path);
+    if (d->targets)
+        d->numbers = memory;
+    else
+        d->label = (int32_t *)(void *)memory;
     return true;
 }
 
@@ -216,11 +237,24 @@ static void check_tokens(const Data *d)
     }
 }
 
+static void fill_targets(Data *d)
+{
+    for (int64_t i = 0; i < d->n * d->targets; i++) {
+        const char *at = d->y_numbers + i * d->y_size;
+        target_put(d, d->y_path, i,
+                   d->y_real ? params_real(d->y_numbers, d->y_size, i)
+                             : (double)integer(at, d->y_size, true));
+    }
+    target_variance(d);
+}
+
 /* If there is a label for each position, a label can be -1: this position is not scored. */
 void npy_fill(Data *d)
 {
     if (d->vocab)
         check_tokens(d);
+    if (d->targets)
+        fill_targets(d);
     for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
         const int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
         if (d->labels == 1 || label != -1)

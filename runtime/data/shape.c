@@ -22,11 +22,24 @@ int64_t data_bytes(int64_t n, int type)
 
 int64_t data_label_stride(const Data *d)
 {
-    return d->labels * (int64_t)sizeof *d->label;
+    return d->targets ? d->targets * d->real_bytes : d->labels * (int64_t)sizeof *d->label;
 }
 
-/* "28 x 28" */
-static const char *sample_shape_text(char text[128], int rank, const int64_t *dim)
+char *data_label(const Data *d, int64_t i)
+{
+    char *first = d->targets ? d->numbers : (char *)d->label;
+    return first ? first + i * data_label_stride(d) : NULL;
+}
+
+int64_t data_targets(const RtProgram *p)
+{
+    int64_t n = p->target_kind == RT_TARGET_NUMBERS;
+    for (int i = 0; i < p->target_rank; i++)
+        n *= p->target_dim[i];
+    return n;
+}
+
+const char *data_shape_text(char text[128], int rank, const int64_t *dim)
 {
     int n = snprintf(text, 128, rank ? "" : "a number");
     for (int i = 0; i < rank && n < 100; i++)
@@ -34,7 +47,7 @@ static const char *sample_shape_text(char text[128], int rank, const int64_t *di
     return text;
 }
 
-static int squeezed(int rank, const int64_t *dim, int64_t *to)
+int data_squeezed(int rank, const int64_t *dim, int64_t *to)
 {
     int n = 0;
     for (int i = 0; i < rank; i++)
@@ -56,7 +69,8 @@ static bool resizable(const RtProgram *p, int rank, const int64_t *dim)
 void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim)
 {
     int64_t have[8] = {0}, want[8] = {0}, product = 1;
-    const int n = squeezed(rank, dim, have), m = squeezed(p->input_rank, p->input_dim, want);
+    const int n = data_squeezed(rank, dim, have),
+              m = data_squeezed(p->input_rank, p->input_dim, want);
     for (int i = 0; i < n; i++)
         if (__builtin_mul_overflow(product, have[i], &product))
             product = -1;
@@ -66,9 +80,8 @@ void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, co
         return;
     if (!resizable(p, rank, dim)) {
         char a[128], b[128];
-        rt_die("%s holds samples of shape %s, but %s takes %s", path,
-               sample_shape_text(a, rank, dim), p->model,
-               sample_shape_text(b, p->input_rank, p->input_dim));
+        rt_die("%s holds samples of shape %s, but %s takes %s", path, data_shape_text(a, rank, dim),
+               p->model, data_shape_text(b, p->input_rank, p->input_dim));
     }
     d->features = product;
     d->height = dim[rank - 2];

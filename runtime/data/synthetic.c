@@ -6,11 +6,13 @@
  *             probability; with a class for each position, tokens are random and the class is a
  *             fixed function of the token
  *
- * A linear model can learn these samples. Each sample can be made without the others.
+ * A target that is numbers has a random value between -1 and 1 for each class and number; such
+ * samples have 10 classes.  A linear model can learn these samples.  Each sample can be made
+ * without the others.
  */
 #include "data/data.h"
 
-enum { SEED = 20231, CLASS = 0, NOISE = 1, PROTOTYPE = 2 };
+enum { SEED = 20231, CLASS = 0, NOISE = 1, PROTOTYPE = 2, TARGET = 3 };
 
 /* Block `block` of 16 random bytes of sample or class `which`; kind: CLASS, NOISE or PROTOTYPE. */
 static void bytes16(uint32_t w[4], uint32_t kind, int64_t which, int64_t block)
@@ -83,6 +85,21 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
     }
 }
 
+/* Number k of the target of a class: 24 random bits, so that an f32 has the exact value. */
+void synthetic_target(const Data *d, void *y, int64_t i)
+{
+    const int32_t class = class_of(d, i);
+    for (int64_t k = 0; k < d->targets; k++) {
+        uint32_t w[4];
+        bytes16(w, TARGET, class, k / 4);
+        const double v = (double)(int32_t)(w[k % 4] >> 8) / (1 << 23) - 1;
+        if (d->real_bytes == 8)
+            ((double *)y)[k] = v;
+        else
+            ((float *)y)[k] = (float)v;
+    }
+}
+
 typedef struct Making {
     const Data *d;
     const uint32_t *order;
@@ -96,7 +113,13 @@ static void make_sample(void *arg, int thread, int unit)
     const Data *d = m->d;
     const int at = m->first + unit;
     const int64_t sample = d->first + (m->order ? m->order[at] : (uint32_t)at);
-    synthetic_sample(d, d->x + at * d->stride, d->label + at * d->labels, sample);
+    int32_t class;
+    if (d->targets) {
+        synthetic_sample(d, d->x + at * d->stride, &class, sample);
+        synthetic_target(d, data_label(d, at), sample);
+    } else {
+        synthetic_sample(d, d->x + at * d->stride, d->label + at * d->labels, sample);
+    }
 }
 
 void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first, int n)

@@ -2,6 +2,7 @@
 #include "train/evaluate.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 int64_t evaluate_batches(const RtProgram *p, int64_t samples)
 {
@@ -27,6 +28,24 @@ Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step)
     return batch_at(n, d, order, step);
 }
 
+/* 1 - error / variance.  Without variance, as scikit-learn: 1 without error, else 0. */
+static double explained(double error, double variance)
+{
+    return variance > 0 ? 1 - error / variance : error > 0 ? 0 : 1;
+}
+
+void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
+                    double mean[RT_METRICS])
+{
+    for (int m = 0; m < RT_METRICS; m++)
+        mean[m] = sum[m] / n;
+    for (int m = 0; m < p->nmetric && p->target_kind != RT_TARGET_CLASS; m++)
+        if (strcmp(p->metric[m], "rmse") == 0)
+            mean[m] = sqrt(mean[m]);
+        else if (strcmp(p->metric[m], "r2") == 0)
+            mean[m] = explained(mean[m], d->variance);
+}
+
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
 {
     double sum[RT_METRICS] = {0};
@@ -38,8 +57,7 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
     }
     const double all = (double)d->n,
                  scored = d->scored ? (double)d->scored / (double)d->labels : all;
-    for (int m = 0; m < RT_METRICS; m++)
-        mean[m] = sum[m] / scored;
+    evaluate_means(n->p, d, sum, scored, mean);
 }
 
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,

@@ -8,6 +8,10 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples);
 
 /* Means over the split, each sample once. order: the stored order of d->n samples. */
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS]);
+/* The means of metrics from their sums over `n` samples of d, or labels: rmse and r2 are functions
+ * of a mean. */
+void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
+                    double mean[RT_METRICS]);
 /* Batch `step` of the split.  A device prefetches the next batch while it evaluates this one. */
 Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 

@@ -42,7 +42,8 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
                   double seconds)
 {
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
-    const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss");
+    const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss"),
+              rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2");
     const char *s = epochs == 1 ? "" : "s";
     int code = 0;
     if (p->recipe.expect_metric && full)
@@ -50,6 +51,9 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     if (accuracy >= 0)
         rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
                  s, seconds);
+    else if (r2 >= 0)
+        rt_print("test rmse %.6g, r2 %.4f, %lld epoch%s, %.1f s\n", r->test[rmse], r->test[r2],
+                 (long long)epochs, s, seconds);
     else if (loss >= 0)
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
                  seconds);

@@ -74,8 +74,7 @@ static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_MET
 void progress_step(Trainer *t, int samples)
 {
     double mean[RT_METRICS];
-    for (int m = 0; m < RT_METRICS; m++)
-        mean[m] = t->net->metric[m] / samples;
+    evaluate_means(t->p, t->data, t->net->metric, samples, mean);
     log_begin(&t->log, RECORD(step));
     log_count(&t->log, FIELD(step, step), t->at.total);
     log_count(&t->log, FIELD(step, samples), samples);

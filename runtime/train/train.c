@@ -50,8 +50,7 @@ static void finish_epoch(Trainer *t)
 {
     Position *a = &t->at;
     loader_wait(t->loader); /* for the test set and the order of the next epoch */
-    for (int m = 0; m < RT_METRICS; m++)
-        t->result.train[m] = a->sum[m] / (double)a->samples;
+    evaluate_means(t->p, t->data, a->sum, (double)a->samples, t->result.train);
     test(t);
     t->result.known = true;
     net_fetch(t->net);

@@ -215,6 +215,42 @@ START_TEST(input)
 }
 END_TEST
 
+/* Rows of reals by the index of the batch; zeros where there are none.  A team gives the same. */
+enum { TARGET_N = 5, TARGET_K = 19 };
+typedef struct Targets {
+    Rt r, blind;
+    real y[TARGET_N * TARGET_K], none[TARGET_N * TARGET_K];
+} Targets;
+
+static void all_targets(void *arg)
+{
+    Targets *t = arg;
+    rt_target(t->y, &t->r, 1, TARGET_N, TARGET_K);
+    rt_target(t->none, &t->blind, 1, TARGET_N, TARGET_K);
+}
+
+START_TEST(targets)
+{
+    static const uint32_t index[TARGET_N + 1] = {0, 3, 1, 1, 0, 2};
+    real *rows = random_buffer(4 * TARGET_K, 1);
+    Targets one = {.blind.index = index}, team;
+    one.r = (Rt){.label = rows, .label_stride = TARGET_K * sizeof(real), .index = index};
+    all_targets(&one);
+    for (int i = 0; i < TARGET_N * TARGET_K; i++) {
+        ck_assert(one.y[i] == rows[(int)index[1 + i / TARGET_K] * TARGET_K + i % TARGET_K]);
+        ck_assert(one.none[i] == 0);
+    }
+    for (int threads = 2; threads < 8; threads++) {
+        team = (Targets){.r = one.r, .blind = one.blind};
+        memset(team.none, 0xff, sizeof team.none);
+        as_team(threads, all_targets, &team);
+        check_same(team.y, one.y, sizeof one.y, "rt_target of a team");
+        check_same(team.none, one.none, sizeof one.none, "no target, of a team");
+    }
+    release(1, rows);
+}
+END_TEST
+
 /* The threads of a team divide the samples. */
 enum { TEXT_N = 6, TEXT_T = 5 };
 typedef struct Texts {
@@ -434,6 +470,7 @@ int main(void)
     tcase_add_loop_test(t, input, 0, 2);
     tcase_add_test(t, tokens);
     tcase_add_test(t, tokens_in_teams);
+    tcase_add_test(t, targets);
     tcase_add_test(t, reduce);
     tcase_add_loop_test(t, formulas, 0, 5);
     tcase_add_test(t, norm);

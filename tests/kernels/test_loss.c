@@ -2,6 +2,7 @@
 #include "kernel_test.h"
 
 #include "cpu/loss.h"
+#include "cpu/robust_loss.h"
 
 static void labels_of(int32_t *label, int n, int k)
 {
@@ -39,6 +40,18 @@ START_TEST(losses)
     mse_dx_plain(a, x, t, dloss, n, k);
     mse_dx(b, x, t, dloss, n, k);
     check_close(b, a, count, "mse_dx");
+    l1_plain(la, x, t, n, k);
+    l1(lb, x, t, n, k);
+    check_close(lb, la, n, "l1");
+    l1_dx_plain(a, x, t, dloss, n, k);
+    l1_dx(b, x, t, dloss, n, k);
+    check_close(b, a, count, "l1_dx");
+    huber_plain(la, x, t, n, k, (real)1.5);
+    huber(lb, x, t, n, k, (real)1.5);
+    check_close(lb, la, n, "huber");
+    huber_dx_plain(a, x, t, dloss, n, k, (real)1.5);
+    huber_dx(b, x, t, dloss, n, k, (real)1.5);
+    check_close(b, a, count, "huber_dx");
     l2_plain(la, x, n, k);
     l2(lb, x, n, k);
     check_close(lb, la, n, "l2");
@@ -46,6 +59,23 @@ START_TEST(losses)
     l2_dx(b, x, dloss, n, k);
     check_close(b, a, count, "l2_dx");
     release(7, x, t, dloss, a, b, la, lb);
+}
+END_TEST
+
+/* Errors of both kinds, by hand; equal numbers have the loss 0 and no gradient. */
+START_TEST(robust_losses)
+{
+    const real x[4] = {1, -3, 2, 0.5f}, t[4] = {1, 1, 1.5f, 0.25f}, one[1] = {2};
+    const real d1[4] = {0, -0.5f, 0.5f, 0.5f}, dh[4] = {0, -0.5f, 0.25f, 0.125f};
+    real y[1], dx[4];
+    l1(y, x, t, 1, 4);
+    ck_assert(y[0] == (real)((4 + 0.5 + 0.25) / 4));
+    l1_dx(dx, x, t, one, 1, 4);
+    ck_assert_mem_eq(dx, d1, sizeof dx);
+    huber(y, x, t, 1, 4, 1);
+    ck_assert(y[0] == (real)((3.5 + 0.125 + 0.03125) / 4));
+    huber_dx(dx, x, t, one, 1, 4, 1);
+    ck_assert_mem_eq(dx, dh, sizeof dx);
 }
 END_TEST
 
@@ -97,6 +127,14 @@ static void loss_mse(real *loss, const real *x)
 {
     mse(loss, x, target, 1, ROW);
 }
+static void loss_l1(real *loss, const real *x)
+{
+    l1(loss, x, target, 1, ROW);
+}
+static void loss_huber(real *loss, const real *x)
+{
+    huber(loss, x, target, 1, ROW, 0.3);
+}
 static void loss_l2(real *loss, const real *x)
 {
     l2(loss, x, 1, ROW);
@@ -132,6 +170,10 @@ START_TEST(differences)
     check_gradient(loss_cross_entropy, x, dx, "softmax_cross_entropy");
     mse_dx(dx, x, target, one, 1, ROW);
     check_gradient(loss_mse, x, dx, "mse");
+    l1_dx(dx, x, target, one, 1, ROW);
+    check_gradient(loss_l1, x, dx, "l1");
+    huber_dx(dx, x, target, one, 1, ROW, 0.3);
+    check_gradient(loss_huber, x, dx, "huber");
     l2_dx(dx, x, one, 1, ROW);
     check_gradient(loss_l2, x, dx, "l2");
     softmax(y, x, 1, ROW);
@@ -230,7 +272,7 @@ END_TEST
 /* The threads of a team divide the samples or positions: the bits are those of one thread. */
 enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
 typedef struct Losses {
-    real *x, *t, *dloss, loss[10][LOSS_ROWS], *dx[7];
+    real *x, *t, *dloss, loss[12][LOSS_ROWS], *dx[9];
     int32_t *label, *yes;
 } Losses;
 
@@ -257,6 +299,10 @@ static void all_losses(void *arg)
     binary_accuracy(l->loss[9], l->x, l->yes, LOSS_ROWS);
     one_hot(l->dx[5], l->label, LOSS_ROWS, LOSS_K);
     sigmoid_cross_entropy_dx(l->dx[6], l->x, l->yes, l->dloss, LOSS_ROWS);
+    l1(l->loss[10], l->x, l->t, LOSS_ROWS, LOSS_K);
+    huber(l->loss[11], l->x, l->t, LOSS_ROWS, LOSS_K, (real)0.5);
+    l1_dx(l->dx[7], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
+    huber_dx(l->dx[8], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K, (real)0.5);
 }
 
 START_TEST(losses_in_teams)
@@ -268,7 +314,7 @@ START_TEST(losses_in_teams)
     Losses one = {.x = x, .t = t, .dloss = dloss, .label = label, .yes = yes}, team = one;
     for (int i = 0; i < LOSS_ROWS; i++)
         label[i] = i * 7 % LOSS_K, yes[i] = i / 3 % 2;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 9; i++)
         one.dx[i] = buffer(LOSS_ROWS * LOSS_K), team.dx[i] = buffer(LOSS_ROWS * LOSS_K);
     all_losses(&one);
     for (int i = 0; i < 5; i++) {
@@ -276,15 +322,15 @@ START_TEST(losses_in_teams)
         for (int j = 5; j < 8; j++) /* these have a number for each sample, not for each position */
             memcpy(team.loss[j], one.loss[j], sizeof team.loss[j]),
                 memset(team.loss[j], 0xff, LOSS_N * sizeof(real));
-        for (int j = 0; j < 7; j++)
-            memset(team.dx[j], 0xff, LOSS_ROWS * (j < 6 ? LOSS_K : 1) * sizeof(real));
+        for (int j = 0; j < 9; j++)
+            memset(team.dx[j], 0xff, LOSS_ROWS * (j != 6 ? LOSS_K : 1) * sizeof(real));
         as_team(counts[i], all_losses, &team);
         check_same(team.loss[0], one.loss[0], sizeof one.loss, "losses of a team");
-        for (int j = 0; j < 7; j++)
+        for (int j = 0; j < 9; j++)
             check_same(team.dx[j], one.dx[j], LOSS_ROWS * LOSS_K * (int64_t)sizeof(real),
                        "gradients of a team");
     }
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 9; i++)
         release(2, one.dx[i], team.dx[i]);
     release(3, x, t, dloss);
 }
@@ -319,6 +365,7 @@ int main(void)
     TCase *t = tcase_create("losses");
     tcase_add_loop_test(t, losses, 0, 7);
     tcase_add_loop_test(t, smoothing, 0, 4);
+    tcase_add_test(t, robust_losses);
 #ifdef RT_DOUBLE
     tcase_add_test(t, differences);
 #endif

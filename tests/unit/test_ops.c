@@ -235,9 +235,11 @@ START_TEST(losses)
     y = call2(&b, "mse", x, target);
     ck_text(&b, y->shape, "(N)");
     ck_assert_str_eq(call_of(&b, y, true), "mse_plain(out, %0, %3, 16, 10)");
+    ck_assert_str_eq(call_of(&b, call2(&b, "l1", x, target), true),
+                     "l1_plain(out, %0, %3, 16, 10)");
     ck_assert_ptr_null(call2(&b, "softmax_cross_entropy", x, target));
-    ck_contains(MESSAGES(&b),
-                "softmax_cross_entropy needs one class number for each sample, got (N, 10)");
+    ck_contains(MESSAGES(&b), "softmax_cross_entropy needs one class number for each sample, got "
+                              "numbers (N, 10)");
     ck_assert_ptr_null(call2(&b, "add", x, t));
     ck_contains(MESSAGES(&b), "add needs numbers, got class numbers");
     ck_assert_ptr_null(call2(&b, "mse", x, y));
