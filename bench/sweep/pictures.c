@@ -200,7 +200,8 @@ static bool crowded_out(const Report *r, const Group *g)
     return curves > CHART_COLOURS && g->first->batch != least && g->first->batch != most;
 }
 
-static void curve(Report *r, const char *model, const char *name, size_t field)
+/* Draws a number of each epoch; false: no run of the model has it. */
+static bool curve(Report *r, const char *model, const char *name, size_t field)
 {
     Arena *a = r->arena;
     Chart c = {.title = model, .x = "epoch", .y = name, .whole_x = true};
@@ -226,6 +227,7 @@ static void curve(Report *r, const char *model, const char *name, size_t field)
         any = any || c.series[i].n > 0;
     if (any)
         chart_draw(r->out, &c);
+    return any;
 }
 
 void report_curves(Report *r)
@@ -238,7 +240,8 @@ void report_curves(Report *r)
     report_begin(r, "curves", "Accuracy and loss");
     text_add(r->out, "<div class=charts>\n");
     for (int i = 0; i < r->nmodel; i++) {
-        curve(r, r->model[i], "test accuracy", offsetof(Epoch, test_accuracy));
+        if (!curve(r, r->model[i], "test accuracy", offsetof(Epoch, test_accuracy)))
+            curve(r, r->model[i], "test loss", offsetof(Epoch, test_loss));
         curve(r, r->model[i], "training loss", offsetof(Epoch, train_loss));
     }
     text_add(r->out, "</div>\n");

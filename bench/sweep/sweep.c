@@ -154,6 +154,8 @@ static void say(const Sweep *s, Arena *a, const Queue *q, const Item *it, const 
             printf(", %.2f s/epoch", r->epoch_s);
         if (r->accuracy >= 0)
             printf(", accuracy %.4f", r->accuracy);
+        else if (!isnan(r->loss))
+            printf(", test loss %.6g", r->loss);
         if (r->disturbed)
             printf("; disturbed: %s%s", r->disturbed, it->done ? "" : ", to be run again");
     }

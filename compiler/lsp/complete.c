@@ -190,8 +190,39 @@ static void add_keys(Choices *m)
                  arena_printf(m->s->arena, "%-*s = ", width, k->name));
 }
 
+/* The inputs of the models of a unit, each name once. */
+static void add_inputs(Choices *m, const Unit *u, Map *seen)
+{
+    for (int i = 0; i < u->decls.n; i++) {
+        const ParamDecls *p = &u->decls.v[i]->params;
+        for (int k = 0; k < p->n; k++)
+            if (p->v[k].type == TYPE_INPUT && !map_get(seen, p->v[k].name)) {
+                map_set(seen, p->v[k].name, m);
+                add_item(m, p->v[k].name, ITEM_VALUE, "the input itself", NULL, NULL);
+            }
+    }
+}
+
+/* target = NAME: f32[1], or the input of a model. */
+static void add_targets(Choices *m)
+{
+    static const char *const types[] = {"f32", NULL};
+    Map seen = map_new(m->s->arena);
+    if (token_is(m->c->before, ':')) {
+        add_words(m, types, ITEM_KEYWORD);
+        return;
+    }
+    add_inputs(m, m->d->now->unit, &seen);
+    if (m->d->good)
+        add_inputs(m, m->d->good->unit, &seen);
+    add_item(m, "number: f32[1]", ITEM_VALUE, "a number for each sample, with its name", NULL,
+             NULL);
+}
+
 static void add_key_values(Choices *m, const TrainKey *k)
 {
+    if (strcmp(k->name, "target") == 0)
+        add_targets(m);
     for (const Form *f = k->forms; f && f->name; f++)
         if (strcmp(f->name, "NAME") != 0)
             add_item(m, f->name, ITEM_VALUE, form_signature(m->s->arena, f), f->about, NULL);

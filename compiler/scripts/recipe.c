@@ -153,6 +153,14 @@ bool recipe_supported(const Recipe *r, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
+    if (r->target.kind != LEARN_CLASS) {
+        diag_error(d, r->target.span,
+                   "--to %s writes scripts that learn classes, and the target "
+                   "'%s' is numbers",
+                   to, r->target.name);
+        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+        return false;
+    }
     return !r->data.unit || text_supported(&r->data, to, d);
 }
 

@@ -15,8 +15,12 @@ enum { COLUMN = 48 }; /* where the explanations of the list start */
 static const char *plain(Arena *a, const char *text)
 {
     Text t = text_new(a);
+    bool code = false; /* keeps its brackets: `price: f32[1]` */
     for (const char *s = text; *s; s++) {
-        if (s[0] == ']' && s[1] == '(') {
+        code ^= *s == '`';
+        if (code && *s != '`') {
+            text_addn(&t, s, 1);
+        } else if (s[0] == ']' && s[1] == '(') {
             while (*s != ')')
                 s++;
         } else if (*s != '`' && !(*s == '[' && s[1] != ']')) {
@@ -37,10 +41,10 @@ static bool expects(const TrainKey *k) /* its words are results, not values */
     return strcmp(k->name, "expect") == 0;
 }
 
-/* A larger accuracy is better, and a smaller loss. */
+/* A larger accuracy or r2 is better, and a smaller loss or error. */
 static const char *better(const char *result)
 {
-    return strstr(result, "accuracy") ? ">=" : "<=";
+    return strstr(result, "accuracy") || strstr(result, "_r2") ? ">=" : "<=";
 }
 
 static const char *default_of(Arena *a, const TrainKey *k)

@@ -69,8 +69,7 @@
     ROW(step, step, "count", "steps", "", "steps of the run that are done")                        \
     ROW(step, samples, "count", "samples", "", "samples of this step")                             \
     ROW(step, train_METRIC, "real", "", "",                                                        \
-        "mean over this batch, before its update: "                                                \
-        "`train_loss`, `train_accuracy`")                                                          \
+        "mean over this batch, before its update: loss, accuracy; of numbers mae, rmse, r2")       \
     ROW(step, train_perplexity, "real", "", "texts", "exponential of `train_loss`")                \
     ROW(step, loss_scale, "real", "", "`--dtype f16`", "loss scale of the next step")              \
     ROW(step, skipped_steps, "count", "steps", "`--dtype f16`",                                    \
@@ -88,12 +87,10 @@
         "communication")                                                                           \
     ROW(epoch, lr, "real", "", "", "learning rate of the epoch's last step")                       \
     ROW(epoch, train_METRIC, "real", "", "",                                                       \
-        "mean over the epoch, each sample once: "                                                  \
-        "`train_loss`, `train_accuracy`")                                                          \
+        "mean over the epoch, each sample once: loss, accuracy; of numbers mae, rmse, r2")         \
     ROW(epoch, train_perplexity, "real", "", "texts", "exponential of `train_loss`")               \
     ROW(epoch, test_METRIC, "real", "", "",                                                        \
-        "mean over the test set: `test_loss`, "                                                    \
-        "`test_accuracy`")                                                                         \
+        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2")                        \
     ROW(epoch, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                 \
     ROW(epoch, loss_scale, "real", "", "`--dtype f16`", "loss scale of the next step")             \
     ROW(epoch, skipped_steps, "count", "steps", "`--dtype f16`",                                   \
@@ -110,8 +107,7 @@
     ROW(test, samples, "count", "samples", "", "test samples")                                     \
     ROW(test, seconds, "real", "s", "", "time of the test, without loading")                       \
     ROW(test, test_METRIC, "real", "", "",                                                         \
-        "mean over the test set: `test_loss`, "                                                    \
-        "`test_accuracy`")                                                                         \
+        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2")                        \
     ROW(test, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                  \
     ROW(bench, model, "text", "", "", "name of the model")                                         \
     ROW(bench, program, "text", "", "", "as in `start`")                                           \

@@ -341,6 +341,7 @@ def answers():
             ("train m {\n    optimizer = sgd(lr = 1, ", "momentum", "lr"), ("train m {\n    init = he(dist = ", '"normal"', "fan"),
             ("train m {\n    augment = [", "flip_horizontal", "relu"), ("train m {\n    loss = ", "mse", "adam"),
             ("train m { batch = 8; dtype = ", "f64", "batch"), ("op f(x) = x * ", "tanh", "return"),
+            ("model m(rows: f32[4]) { return rows }\ntrain m {\n    target = ", "rows", "mse"), ("train m {\n    target = price: ", "f32", "int"),
             ("block near(x, k: int) { return x }\nblock b(x) {\n    y = near(x, ", "k", "return")]:
         d.set(before)
         labels = d.labels(d.position(len(before)))
@@ -439,6 +440,14 @@ def names():
         same("rename " + word, wanted, sorted([r["range"]["start"]["line"], r["range"]["start"]["character"]] for r in edits))
     e.set("block b(x) {\n    h = x\n    scan relu in x { h = relu(relu) }\n    return h\n}\n")
     check("rename beside a scan", "result" in e.ask("rename", e.find("relu"), newName="z"))
+    target = "model m(x: f32[4]) { return dense(x, 1) }\ntrain m {\n    target = price: f32[1]\n    loss = mse(output, price)\n}\n"
+    e.set(target)
+    e.diagnostics()
+    same("rename a target", target.replace("price", "cost"), e.apply(e.answer("rename", e.find("price"), newName="cost")["changes"][e.uri]))
+    target = "model m(x: f32[4]) { return dense(x, 4) }\ntrain m {\n    target = x\n    loss = mse(output, x)\n}\n"
+    e.set(target)
+    e.diagnostics()
+    same("rename an input that is the target", re.sub(r"\bx\b", "rows", target), e.apply(e.answer("rename", e.find("x"), newName="rows")["changes"][e.uri]))
     e.set(both)
     check("vocab with a default can be renamed", e.answer("rename", e.find("vocab"), newName="z"))
     e.set('model m(text: i32[8], vocab: int) { return embedding(text, 4) |> dense(vocab) }\n')
