@@ -265,10 +265,11 @@ static void target_fields(Writer *w, Text *t)
     text_printf(t, "    .target_kind = %s, .target_name = %s,",
                 target->kind == LEARN_INPUT ? "RT_TARGET_INPUT" : "RT_TARGET_NUMBERS",
                 quote_c(w->arena, target->name));
+    if (target->rank)
+        text_printf(t, " .target_rank = %d, .target_dim = {", target->rank);
     for (int i = 0; i < target->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : " .target_dim = {", (long long)target->dim[i]);
-    text_printf(t, "%s\n",
-                target->rank ? arena_printf(w->arena, "}, .target_rank = %d,", target->rank) : "");
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)target->dim[i]);
+    text_add(t, target->rank ? "},\n" : "\n");
 }
 
 /* Shapes of samples and outputs, and the metrics. */

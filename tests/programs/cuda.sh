@@ -103,6 +103,12 @@ geometry() {
     succeeds "the rows of taps of pixels" "$work/rows"
     shim edges "$cuda/edges.tn"
     steps edges
+    shim target "$cuda/target.tn"
+    steps target
+    if deep "an autoencoder on a GPU"; then
+        shim own "$cuda/own.tn"
+        steps own
+    fi
     [ "$CHECK_DEEP" = 0 ] || barriers geometry 0 4 5 6 7 8
 }
 
