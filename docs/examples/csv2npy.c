@@ -1,12 +1,13 @@
 /* csv2npy.c -- a table of numbers as a data set for Tenon: train_x.npy, train_y.npy, test_x.npy, test_y.npy.
  *
  *   cc -O2 -o csv2npy csv2npy.c
- *   ./csv2npy FILE.csv DIR
+ *   ./csv2npy FILE.csv DIR             the last field of a row is the class
+ *   ./csv2npy FILE.csv DIR number      the last field of a row is a number, the target
  *
- * A row of the table is a sample.  Its last field is the class, a name or a number; all fields before it are numbers.  Fields
- * are separated by semicolons, commas or tabs: the first row decides.  A first row whose first field is not a number holds
- * names of columns and is left out.  Classes are numbered from 0 in the order of their names; DIR/classes.txt lists the names.
- * Every fifth row of each class is a test sample.
+ * A row of the table is a sample.  Its last field is the class, a name or a number, or the target; all fields before it are
+ * numbers.  Fields are separated by semicolons, commas or tabs: the first row decides.  A first row whose first field is not a
+ * number holds names of columns and is left out.  Classes are numbered from 0 in the order of their names; DIR/classes.txt
+ * lists the names.  Every fifth row of each class, or of the table, is a test sample.
  *
  * It is no part of Tenon: change it to fit your file.
  */
@@ -132,8 +133,9 @@ static FILE *begin(const char *directory, const char *name, const char *type, co
     return f;
 }
 
-/* The rows of one split: those whose turn within their class says so. */
-static void write_split(const Table *t, const char *directory, int test, const int32_t *label, const char *in_test)
+/* The rows of one split: those whose turn within their class says so.  label NULL: targets, not classes. */
+static void write_split(const Table *t, const char *directory, int test, const int32_t *label, const float *target,
+                        const char *in_test)
 {
     const char *split = test ? "test" : "train";
     char shape[64], name[32];
@@ -145,22 +147,42 @@ static void write_split(const Table *t, const char *directory, int test, const i
     FILE *x = begin(directory, name, "<f4", shape);
     snprintf(shape, sizeof shape, "%ld,", n);
     snprintf(name, sizeof name, "%s_y.npy", split);
-    FILE *y = begin(directory, name, "<i4", shape);
+    FILE *y = begin(directory, name, label ? "<i4" : "<f4", shape);
     for (long i = 0; i < t->rows; i++)
         if (in_test[i] == test) {
             fwrite(t->x + i * t->columns, sizeof *t->x, (size_t)t->columns, x);
-            fwrite(label + i, sizeof *label, 1, y);
+            fwrite(label ? (const void *)(label + i) : target + i, 4, 1, y);
         }
     if (fclose(x) != 0 || fclose(y) != 0)
         fail("%s: the %s split could not be written", directory, split);
     printf("%s: %ld %s samples of %ld numbers\n", directory, n, split, t->columns);
 }
 
+/* The last fields as numbers; every fifth row is a test sample. */
+static void write_targets(const Table *t, const char *path, const char *directory)
+{
+    float *target = larger(NULL, sizeof *target * (size_t)t->rows);
+    char *in_test = larger(NULL, (size_t)t->rows);
+    for (long i = 0; i < t->rows; i++) {
+        if (!is_number(t->class_of[i], &target[i]))
+            fail("%s: the target of sample %ld is '%s', not a number", path, i + 1, t->class_of[i]);
+        in_test[i] = (i + 1) % TEST_EVERY == 0;
+    }
+    write_split(t, directory, 0, NULL, target, in_test);
+    write_split(t, directory, 1, NULL, target, in_test);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        fail("usage: csv2npy FILE.csv DIR");
+    const int targets = argc == 4 && strcmp(argv[3], "number") == 0;
+    if (argc != 3 && !targets)
+        fail("usage: csv2npy FILE.csv DIR [number]");
     const Table t = read_table(argv[1]);
+    mkdir(argv[2], 0777);
+    if (targets) {
+        write_targets(&t, argv[1], argv[2]);
+        return 0;
+    }
     char **name = larger(NULL, sizeof *name * (size_t)t.rows), *in_test = larger(NULL, (size_t)t.rows), path[4096];
     int32_t *label = larger(NULL, sizeof *label * (size_t)t.rows), classes = 0;
     memcpy(name, t.class_of, sizeof *name * (size_t)t.rows);
@@ -174,7 +196,6 @@ int main(int argc, char **argv)
         label[i] = (int32_t)((char **)bsearch(&t.class_of[i], name, (size_t)classes, sizeof *name, by_name) - name);
         in_test[i] = ++seen[label[i]] % TEST_EVERY == 0;
     }
-    mkdir(argv[2], 0777);
     snprintf(path, sizeof path, "%s/classes.txt", argv[2]);
     FILE *list = fopen(path, "w");
     if (!list)
@@ -182,8 +203,8 @@ int main(int argc, char **argv)
     for (int32_t c = 0; c < classes; c++)
         fprintf(list, "%s\n", name[c]);
     fclose(list);
-    write_split(&t, argv[2], 0, label, in_test);
-    write_split(&t, argv[2], 1, label, in_test);
+    write_split(&t, argv[2], 0, label, NULL, in_test);
+    write_split(&t, argv[2], 1, label, NULL, in_test);
     printf("%s: %d classes, named in classes.txt\n", argv[2], (int)classes);
     return 0;
 }

@@ -163,6 +163,15 @@ if part arrays; then
 fi
 
 if part images; then
+    # The shipped models reach what their recipes expect.
+    build diabetes diabetes
+    succeeds "diabetes" ./diabetes train --data "$TENON_ROOT/models/data/diabetes" --strict
+    grep -q "expected test_r2 >= 0.45: .*, met" out && ok || bad "diabetes: $(tail -n 2 out)"
+    (cd "$TENON_ROOT/models/data/diabetes" && sha256sum -c --quiet SHA256SUMS) && ok || bad "models/data/diabetes has other arrays than SHA256SUMS says"
+    if deep "an autoencoder of MNIST"; then
+        build autoencoder autoencoder
+        succeeds "autoencoder" ./autoencoder train --data "$TENON_ROOT/models/data/mnist" --strict
+    fi
     # An autoencoder of images whose channels are innermost in memory, and an image as a declared target.
     cat > images.tn <<'END_TN'
 model images(image: f32[3, 8, 8]) {
