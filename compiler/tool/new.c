@@ -17,17 +17,25 @@ static const Span nowhere;
 
 /* ---- the networks; NAME is the model's */
 
+/* "10 classes", "a number to learn" */
+static const char *answer_text(Arena *a, const Sample *s)
+{
+    return s->targets == 1 ? "a number to learn"
+           : s->targets    ? arena_printf(a, "%d numbers to learn", s->targets)
+                           : arena_printf(a, "%d classes", s->classes);
+}
+
 static const char *samples_text(Arena *a, const Sample *s)
 {
     switch (s->kind) {
     case SAMPLE_IMAGE:
-        return arena_printf(a, "images of %d x %d pixels, %d classes", s->dim[1], s->dim[2],
-                            s->classes);
+        return arena_printf(a, "images of %d x %d pixels, %s", s->dim[1], s->dim[2],
+                            answer_text(a, s));
     case SAMPLE_SEQUENCE:
-        return arena_printf(a, "sequences of %d steps with %d numbers each, %d classes", s->dim[0],
-                            s->dim[1], s->classes);
+        return arena_printf(a, "sequences of %d steps with %d numbers each, %s", s->dim[0],
+                            s->dim[1], answer_text(a, s));
     case SAMPLE_ROW:
-        return arena_printf(a, "rows of %d numbers, %d classes", s->dim[0], s->classes);
+        return arena_printf(a, "rows of %d numbers, %s", s->dim[0], answer_text(a, s));
     case SAMPLE_TEXTS:
         return arena_printf(a, "texts of %d classes", s->classes);
     case SAMPLE_TEXT:
@@ -36,17 +44,37 @@ static const char *samples_text(Arena *a, const Sample *s)
     return arena_printf(a, "a text of %d different characters", s->vocab);
 }
 
+/* The parameters of the last layer. */
+static void write_params(Text *t, const Sample *s)
+{
+    if (s->targets)
+        text_printf(t, "mean: float = %.4g, spread: float = %.4g) {\n", s->mean, s->spread);
+    else
+        text_printf(t, "classes: int = %d) {\n", s->classes);
+}
+
+/* The last layer.  A network with weights near 0 answers numbers near 0; so the answer gets the
+ * mean and spread of the targets. */
+static void write_answer(Text *t, const Sample *s)
+{
+    if (s->targets)
+        text_printf(t, "return dense(h, %d) * spread + mean\n}\n\n", s->targets);
+    else
+        text_add(t, "return dense(h, classes)\n}\n\n");
+}
+
 /* Convolutions and pooling halve an image until it is small. */
 static void write_image(Text *t, const char *name, const Sample *s)
 {
     int h = s->dim[1], w = s->dim[2], filters = 16;
     const char *from = "image";
-    text_printf(t, "model %s(image: f32[%d, %d, %d], classes: int = %d) {\n", name, s->dim[0], h, w,
-                s->classes);
+    text_printf(t, "model %s(image: f32[%d, %d, %d], ", name, s->dim[0], h, w);
+    write_params(t, s);
     for (int i = 0; i < 4 && h >= 8 && w >= 8; i++, h /= 2, w /= 2, filters *= 2, from = "h")
         text_printf(t, "h = conv2d(%s, %d, kernel = 3, pad = 1) |> relu |> max_pool(2)\n", from,
                     filters);
-    text_printf(t, "h = flatten(%s) |> dense(64) |> relu\nreturn dense(h, classes)\n}\n\n", from);
+    text_printf(t, "h = flatten(%s) |> dense(64) |> relu\n", from);
+    write_answer(t, s);
 }
 
 static void write_network(Text *t, const char *name, const Sample *s)
@@ -56,21 +84,19 @@ static void write_network(Text *t, const char *name, const Sample *s)
         write_image(t, name, s);
         break;
     case SAMPLE_SEQUENCE:
-        text_printf(t,
-                    "model %s(x: f32[steps, features], steps: int = %d, features: int = %d, "
-                    "classes: int = %d) {\n"
-                    "h = lstm(x, 64)\n"
-                    "return dense(h, classes)\n}\n\n",
-                    name, s->dim[0], s->dim[1], s->classes);
+        text_printf(t, "model %s(x: f32[steps, features], steps: int = %d, features: int = %d, ",
+                    name, s->dim[0], s->dim[1]);
+        write_params(t, s);
+        text_add(t, "h = lstm(x, 64)\n");
+        write_answer(t, s);
         break;
     case SAMPLE_ROW:
-        text_printf(t,
-                    "model %s(row: f32[columns], columns: int = %d, classes: int = %d) {\n"
-                    "h = batch_norm(row, scale = false, shift = false)\n"
+        text_printf(t, "model %s(row: f32[columns], columns: int = %d, ", name, s->dim[0]);
+        write_params(t, s);
+        text_add(t, "h = batch_norm(row, scale = false, shift = false)\n"
                     "h = dense(h, 64) |> relu\n"
-                    "h = dense(h, 32) |> relu\n"
-                    "return dense(h, classes)\n}\n\n",
-                    name, s->dim[0], s->classes);
+                    "h = dense(h, 32) |> relu\n");
+        write_answer(t, s);
         break;
     case SAMPLE_TEXTS:
         text_printf(t,
@@ -91,8 +117,13 @@ static void write_network(Text *t, const char *name, const Sample *s)
 static void write_recipe(Text *t, const char *name, const Sample *s)
 {
     const bool yes_no = s->kind == SAMPLE_TEXTS && s->classes == 2, text = s->kind == SAMPLE_TEXT;
-    text_printf(t, "train %s {\ndata = %s\nloss = %s\noptimizer = adam(lr = %s)\n", name, s->data,
-                yes_no ? "sigmoid_cross_entropy" : "softmax_cross_entropy",
+    text_printf(t, "train %s {\ndata = %s\n", name, s->data);
+    if (s->targets)
+        text_printf(t, "target = answer: f32[%d]\n", s->targets);
+    text_printf(t, "loss = %s\noptimizer = adam(lr = %s)\n",
+                s->targets ? "mse"
+                : yes_no   ? "sigmoid_cross_entropy"
+                           : "softmax_cross_entropy",
                 text ? "0.005" : "0.001");
     text_printf(t, "%s\n%sbatch = %d\nepochs = %d\n}\n",
                 s->kind == SAMPLE_IMAGE || s->kind == SAMPLE_ROW ? "init = he" : "init = glorot",

@@ -8,6 +8,7 @@
 #include "tool/file.h"
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +19,14 @@ static const struct {
     const char *name;
     Sample sample;
 } known[] = {
-    {"mnist", {SAMPLE_IMAGE, "mnist", {1, 28, 28}, 10, 0}},
-    {"cifar10", {SAMPLE_IMAGE, "cifar10", {3, 32, 32}, 10, 0}},
+    {"mnist", {.kind = SAMPLE_IMAGE, .data = "mnist", .dim = {1, 28, 28}, .classes = 10}},
+    {"cifar10", {.kind = SAMPLE_IMAGE, .data = "cifar10", .dim = {3, 32, 32}, .classes = 10}},
     {"tinyshakespeare",
-     {SAMPLE_TEXT, "text(\"tinyshakespeare\", unit = \"char\", vocab = 65)", {64}, 65, 65}},
+     {.kind = SAMPLE_TEXT,
+      .data = "text(\"tinyshakespeare\", unit = \"char\", vocab = 65)",
+      .dim = {64},
+      .classes = 65,
+      .vocab = 65}},
 };
 enum { KNOWN = sizeof known / sizeof *known, MOST_CLASSES = 1 << 20 };
 
@@ -91,6 +96,36 @@ static int count_classes(const Array *y)
     return (int)most + 1;
 }
 
+static double real_at(const Array *y, int64_t i)
+{
+    float half = 0;
+    double whole = 0;
+    if (y->type[1] == '4')
+        memcpy(&half, y->bytes + 4 * i, 4);
+    else
+        memcpy(&whole, y->bytes + 8 * i, 8);
+    return y->type[1] == '4' ? (double)half : whole;
+}
+
+/* Takes an array of real numbers as targets; false: it is none, or holds a number that is not
+ * finite. */
+static bool take_targets(const Array *y, Sample *out)
+{
+    const int64_t n = y->dim[0] * (y->rank == 2 ? y->dim[1] : 1);
+    double sum = 0, far = 0;
+    if ((strcmp(y->type, "f4") != 0 && strcmp(y->type, "f8") != 0) || y->rank > 2 ||
+        y->nbytes < n * (y->type[1] - '0'))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        sum += real_at(y, i);
+    for (int64_t i = 0; i < n; i++)
+        far += (real_at(y, i) - sum / (double)n) * (real_at(y, i) - sum / (double)n);
+    out->targets = y->rank == 2 ? (int)y->dim[1] : 1;
+    out->mean = sum / (double)n;
+    out->spread = far > 0 ? sqrt(far / (double)n) : 1;
+    return isfinite(out->mean) && isfinite(out->spread);
+}
+
 static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
 {
     Array x = {0}, y = {0};
@@ -103,19 +138,25 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
     }
     const bool numbers =
         strcmp(x.type, "f4") == 0 || strcmp(x.type, "f8") == 0 || strcmp(x.type, "u1") == 0;
-    out->classes = count_classes(&y);
-    if (!numbers || x.rank < 2 || out->classes < 2) {
+    const bool targets = take_targets(&y, out);
+    out->classes = targets ? 0 : count_classes(&y);
+    if (!numbers || x.rank < 2 || (out->classes < 2 && !targets)) {
         diag_error(d, nowhere,
                    "%s: tenon new writes models for numbers and classes: the samples "
                    "are %s of %d dimension%s, with %d class%s",
                    data, x.type, x.rank - 1, x.rank == 2 ? "" : "s", out->classes,
                    out->classes == 1 ? "" : "es");
-        diag_help(d,
-                  "samples are f4, f8 or u1 with 1 to 3 dimensions, and at least two classes are "
-                  "integers from 0");
+        diag_help(d, "samples are f4, f8 or u1 with 1 to 3 dimensions; at least two classes are "
+                     "integers from 0, and targets are f4 or f8, finite");
         return false;
     }
-    if (y.dim[0] != x.dim[0] || y.rank > 2 || (y.rank == 2 && y.dim[1] != 1)) {
+    if (targets && y.dim[0] != x.dim[0]) {
+        diag_error(d, nowhere, "%s has %lld samples, but train_y.npy %lld targets", images,
+                   (long long)x.dim[0], (long long)y.dim[0]);
+        diag_help(d, "save one row of numbers for each sample");
+        return false;
+    }
+    if (!targets && (y.dim[0] != x.dim[0] || y.rank > 2 || (y.rank == 2 && y.dim[1] != 1))) {
         diag_error(d, nowhere, "%s has %lld samples, but train_y.npy is no list of %lld classes",
                    images, (long long)x.dim[0], (long long)x.dim[0]);
         diag_help(d, "save one integer for each sample");
@@ -230,11 +271,10 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
         return find_labelled(a, table, out, d);
     }
     if (classes >= 2) {
-        *out = (Sample){SAMPLE_IMAGE,
-                        arena_printf(a, "imagefolder(%s)", path),
-                        {3, 64, 64},
-                        classes,
-                        0};
+        *out = (Sample){.kind = SAMPLE_IMAGE,
+                        .data = arena_printf(a, "imagefolder(%s)", path),
+                        .dim = {3, 64, 64},
+                        .classes = classes};
         return true;
     }
     diag_error(d, nowhere,

@@ -16,6 +16,8 @@ typedef struct Sample {
     const char *data; /* the value of the key `data`, as it is written in a recipe */
     int dim[3];
     int classes, vocab;
+    int targets;         /* numbers of a sample that the network learns; 0: it learns a class */
+    double mean, spread; /* of these numbers: mean and standard deviation */
 } Sample;
 
 /* Finds out what `data` holds: the name of a data set that a model can be written for, a directory,

@@ -16,6 +16,17 @@ for set in numbers steps arrays; do
     cp $set/train_x.npy $set/test_x.npy
     cp $set/train_y.npy $set/test_y.npy
 done
+mkdir prices places                                       # targets: 1, 2 and 3 in turn; the same in two columns, f64
+npy prices/train_x.npy '<f4' '(60, 7)' $((60 * 7 * 4))
+npy prices/train_y.npy '<f4' '(60,)' 0
+for _ in $(seq 20); do printf '\0\0\200\77\0\0\0\100\0\0\100\100'; done >> prices/train_y.npy
+cp arrays/train_x.npy places/train_x.npy
+npy places/train_y.npy '<f8' '(60, 2)' 0
+for _ in $(seq 40); do printf '\0\0\0\0\0\0\360\77\0\0\0\0\0\0\0\100\0\0\0\0\0\0\10\100'; done >> places/train_y.npy
+for set in prices places; do
+    cp $set/train_x.npy $set/test_x.npy
+    cp $set/train_y.npy $set/test_y.npy
+done
 for i in $(seq 60); do printf '%d\tthe %s film %d\n' $((i % 2)) "$([ $((i % 2)) = 0 ] && echo bad || echo good)" $((i % 7)); done > reviews/train.tsv
 for i in $(seq 60); do printf '%d\tword%d is here\n' $((i % 3)) $((i % 3)); done > topics/train.tsv
 for set in reviews topics; do cp $set/train.tsv $set/test.tsv; done
@@ -53,6 +64,9 @@ npy large/train_x.npy '<f4' '(60, 1000, 200000)' 0
 truncate -s $((128 + 60 * 1000 * 200000 * 4)) large/train_x.npy
 cp numbers/train_y.npy large/
 made many large 'steps: int = 1000, features: int = 200000, classes: int = 3'
+made homes prices 'columns: int = 7, mean: float = 2, spread: float = 0.8165'
+grep -qx '    target    = answer: f32\[1\]' homes.tn && grep -qx '    loss      = mse' homes.tn && ok || bad "no target in $(cat homes.tn)"
+made spots places 'dense\(h, 2\) \* spread \+ mean'
 made tiny arrays 'f32\[1, 16, 12\], classes: int = 3'
 made opinions reviews 'sigmoid_cross_entropy'
 made themes topics 'dense\(3\)$'
@@ -67,7 +81,7 @@ succeeds "build" "$TENON" build mine.tn -o mine
 succeeds "training" ./mine --data "$work/digits" --log log --epochs 12
 awk '{ exit !($NF > 0.5) }' <<< "$(field log epoch test_accuracy)" && ok || bad "test accuracies $(field log epoch test_accuracy)"
 if deep "training of all models of tenon new"; then
-    for name in play rows paths tiny opinions themes gallery story; do
+    for name in play rows paths homes spots tiny opinions themes gallery story; do
         rm -f log
         succeeds "build $name" "$TENON" build $name.tn -o $name
         succeeds "train $name" ./$name --log log --limit-samples 640
@@ -96,10 +110,15 @@ refuses "an unknown data set" "did you mean 'mnist'" "$TENON" new net --data mni
 refuses "an empty directory" "holds neither train_x.npy, nor train.tsv, nor train/CLASS/" "$TENON" new net --data sub
 mkdir wrong floats
 echo "no array" > wrong/train_x.npy
+mkdir uneven; cp prices/*.npy uneven; npy uneven/train_y.npy '<f4' '(59,)' $((59 * 4))
+refuses "fewer targets than samples" "train_x.npy has 60 samples, but train_y.npy 59 targets" "$TENON" new net --data uneven
 refuses "no array" "are not two arrays of numbers" "$TENON" new net --data wrong
 cp numbers/train_x.npy floats/train_x.npy
-cp numbers/train_x.npy floats/train_y.npy
-refuses "real numbers as classes" "at least two classes are integers from 0" "$TENON" new net --data floats
+npy floats/train_y.npy '<f4' '(60,)' $((59 * 4))         # zeros, and a NaN
+printf '\0\0\300\177' >> floats/train_y.npy
+refuses "a target that is not finite" "targets are f4 or f8, finite" "$TENON" new net --data floats
+npy floats/train_y.npy '<f4' '(60, 1, 2)' $((120 * 4))
+refuses "targets of two dimensions" "targets are f4 or f8, finite" "$TENON" new net --data floats
 mkdir halves
 npy halves/train_x.npy '<f2' '(60, 7)' $((60 * 7 * 2))
 cp numbers/train_y.npy halves/
@@ -125,7 +144,7 @@ echo short > short
 refuses "a short text" "has 6 bytes, too few to learn from" "$TENON" new net --data short
 head -c 3000 /dev/zero | tr '\0' a > alike
 refuses "a text of one character" "alike has one character only" "$TENON" new net --data alike
-rm -r wrong floats halves fewer negative $'bytes\xff' labels noise short alike
+rm -r wrong floats uneven halves fewer negative $'bytes\xff' labels noise short alike
 rc=0; ( (ulimit -f 0; exec "$TENON" new net > /dev/null 2>&1); exit $?) 2> /dev/null || rc=$?
 [ $rc != 0 ] && ok || bad "a file of 0 bytes at most: exit code 0"
 [ "$(ls | grep -v before)" = "$(grep -v before before)" ] && ok || bad "files are left: $(ls)"
