@@ -77,6 +77,7 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
     comm_same(c, c->bf16, "another --wire");
     if (c->bf16 && p->real_bytes != (int)sizeof(float))
         rt_die("--wire bf16 is for programs in f32");
+    comm_same(c, rt_tiles_form() == RT_TILES_CHAINS, "products by other instructions (--isa)");
     c->any_order = strcmp(o->reduce, "nccl") == 0;
     comm_same(c, c->any_order, "another --reduce");
     name_log(o, c->rank);
@@ -118,12 +119,12 @@ static int start(void *arg)
     options_parse(&o, p, ((Start *)arg)->argc, ((Start *)arg)->argv);
     choose_signals(o.command);
     o.comm = &comm;
+    if (!program_lacks(p, NEED_TILES))
+        rt_tiles_choose(o.isa, p->fast_half);
     if (o.command != INFO) {
         processor_check(p);
         join_run(&o, &comm, p);
     }
-    if (!program_lacks(p, NEED_TILES))
-        rt_tiles_choose(o.isa);
     place_threads(&o, p, &comm);
     const int code = run[o.command](p, &o);
     mapped_check();

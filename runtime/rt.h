@@ -271,14 +271,16 @@ void rt_team_clear(void *at, int64_t bytes);
 /* Whether the calling thread may use the tiles of AMX.  rt_tiles_begin asks the system for
  * permission, and configures the tiles of the thread: 16 rows of 64 bytes each.  If the processor
  * has tiles and the system refuses, a note says so once. */
-enum { RT_TILES_UNKNOWN, RT_TILES_READY, RT_TILES_REFUSED };
+enum { RT_TILES_UNKNOWN, RT_TILES_READY, RT_TILES_REFUSED, RT_TILES_CHAINS };
 extern _Thread_local int rt_tiles;
 void rt_tiles_begin(void);
-/* Before a thread begins: the value of --isa; NULL: not given, tiles where they can be used.
- * "amx" dies if tiles cannot be used. */
-void rt_tiles_choose(const char *isa);
-/* After rt_tiles_choose: whether products in bf16 use tiles. */
-bool rt_tiles_used(void);
+/* Before a thread begins: the value of --isa; NULL: not given, tiles where they can be used.  fast:
+ * the program is built with --fast; without tiles, it then uses VDPBF16PS on AMD's processors.
+ * Dies if `isa` cannot be used. */
+void rt_tiles_choose(const char *isa, bool fast);
+/* After rt_tiles_choose: RT_TILES_READY, RT_TILES_REFUSED: products by AVX-512, or RT_TILES_CHAINS:
+ * by VDPBF16PS, with other bits than the other two. */
+int rt_tiles_form(void);
 
 #define TEAM_FIRST (rt_team.at == 0)
 /* A call that the first member makes for the whole team. */
@@ -320,6 +322,7 @@ typedef struct RtProgram {
     const char *model, *source, *source_hash;
     const char *compiler, *flags, *target, *cpu; /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
     int isa;                                     /* RT_ISA_*: instructions that are needed */
+    bool fast_half;                              /* products in bf16 can use VDPBF16PS (--fast) */
     int real_bytes;                              /* 4 or 8 */
     /* samples of a batch; shards of a batch; slices of a shard; samples of a chunk: a slice is one
      * or more chunks */

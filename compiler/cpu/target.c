@@ -251,6 +251,8 @@ static void machine_fields(const EmitInput *in, Text *t)
     text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, ", in->cpu, isa_name(in->cpu));
     if (in->options->half)
         text_printf(t, ".products = \"bf16\", .flops_half = %.0f, ", emit_flops_half(in->train));
+    if (options_half_chains(in->options))
+        text_add(t, ".fast_half = true, ");
 }
 
 /* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the

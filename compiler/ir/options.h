@@ -2,6 +2,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 #include "ir/shape.h"
+#include <string.h>
 
 typedef struct Options {
     bool plain; /* no optional passes, and reference kernels */
@@ -16,7 +17,7 @@ typedef struct Options {
      * narrow) */
     Half half;
     const char *arch; /* architecture of the GPU: "sm_90" */
-    bool fast;        /* allow F(4x4) Winograd; --exact is the default */
+    bool fast;        /* allow F(4x4) Winograd, and VDPBF16PS; --exact is the default */
     const char *dump; /* pass name whose result goes to stderr, "all", or NULL */
     const char *cpu;  /* "native", "x86-64-v3", ... */
     int vector;       /* reals in a vector of the target and dtype: 16, 8, 4, 2, 1 */
@@ -36,6 +37,13 @@ typedef struct Options {
 static inline bool options_gpu_last(const Options *o)
 {
     return o->libraries && (o->tf32 || o->half);
+}
+
+/* Whether products in bf16 can use VDPBF16PS, whose bits differ from those of other instructions:
+ * with --fast, on a processor with AVX-512. */
+static inline bool options_half_chains(const Options *o)
+{
+    return o->fast && o->half && !o->cuda && o->cpu && strcmp(o->cpu, "x86-64-v4") == 0;
 }
 
 #endif

@@ -117,6 +117,7 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
     t->mpi = NULL;
     t->flags = arena_printf(a, "%s %s%s%s%s %s %s", FLAGS, in->machine->cflags,
                             strcmp(in->dtype, "f64") == 0 ? " -DRT_F64"
+                            : options_half_chains(o)      ? " -DRT_BF16 -DRT_FAST"
                             : o->half                     ? " -DRT_BF16"
                                                           : "",
                             o->plain ? " -g" : "", o->blas ? " -DRT_BLAS" : "", in->paths->cflags,

@@ -160,7 +160,8 @@ const OptionRow option_table[] = {
     {"--exact", NULL, OPTION_FALSE, AT(options.fast), SHOW | MAKE, true, "on",
      "use only algorithms whose rounding errors are of the size of the textbook algorithm's"},
     {"--fast", NULL, OPTION_TRUE, AT(options.fast), SHOW | MAKE, true, NULL,
-     "use also algorithms with larger rounding errors: Winograd's on tiles larger than 2 x 2"},
+     "use also algorithms with larger rounding errors: Winograd's on tiles larger than 2 x 2; with "
+     "bf16 on processors also instructions with other bits: AVX512_BF16 of AMD's"},
     {"--kernels", "own|blas|cudnn|persistent", OPTION_WORD, AT(kernels), SHOW | MAKE, true,
      "own; with tf32, bf16 and f16 cudnn",
      "the kernels to use. own: Tenon's. blas: OpenBLAS, on the processor. cudnn: on a GPU, cuDNN "

@@ -47,7 +47,9 @@ int info_run(const RtProgram *p, const Options *o)
                          : "",
            p->products ? p->products : "");
     if (!program_lacks(p, NEED_TILES))
-        printf("products: by %s\n", rt_tiles_used() ? "tiles of AMX" : "AVX-512");
+        printf("products: by %s\n", rt_tiles_form() == RT_TILES_READY    ? "tiles of AMX"
+                                    : rt_tiles_form() == RT_TILES_CHAINS ? "AVX512_BF16"
+                                                                         : "AVX-512");
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)

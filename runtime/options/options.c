@@ -203,14 +203,21 @@ static void every(Options *o, const ProgramOption *t, const char *value)
     o->every_steps = seconds ? 0 : (int64_t)v;
 }
 
-/* One of the words of "tree|nccl". */
+/* One of the words of "tree|nccl", or of three words. */
 static const char *choice(const ProgramOption *t, const char *value)
 {
-    const char *bar = strchr(t->arg, '|');
-    const size_t n = (size_t)(bar - t->arg);
-    if ((strncmp(value, t->arg, n) != 0 || value[n]) && strcmp(value, bar + 1) != 0)
-        rt_die("--%s is %.*s or %s, not '%s'", t->name, (int)n, t->arg, bar + 1, value);
-    return value;
+    char words[64];
+    const size_t length = strlen(value);
+    for (const char *word = t->arg; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+        if (strcspn(word, "|") == length && strncmp(word, value, length) == 0)
+            return value;
+    snprintf(words, sizeof words, "%s", t->arg);
+    char *last = strrchr(words, '|'), *first = strchr(words, '|');
+    *last = 0;
+    if (first != last)
+        *first = 0;
+    rt_die("--%s is %s%s%s or %s, not '%s'", t->name, words, first == last ? "" : ", ",
+           first == last ? "" : first + 1, last + 1, value);
 }
 
 static void set_option(Options *o, const ProgramOption *t, const char *value)

@@ -175,9 +175,12 @@ const ProgramOption program_options[] = {
      "cores: each thread stays on one processor, cores before hyper-threads, inside the affinity "
      "mask of the process",
      "cores, if the threads use all cores and these have several caches; else none", NULL},
-    {"isa", "amx|avx512", OPTION_CHOICE, AT(isa), 0, 0, RUNS | I, NEED_TILES,
-     "instructions of products: tiles of AMX, or AVX-512; the bits are the same",
-     "amx, if the processor has tiles and the system gives permission; else avx512", NULL},
+    {"isa", "amx|avx512|avx512_bf16", OPTION_CHOICE, AT(isa), 0, 0, RUNS | I, NEED_TILES,
+     "instructions of products: tiles of AMX or AVX-512, with the same bits, or in a program built "
+     "with --fast AVX512_BF16, with other bits",
+     "amx, if the processor has tiles and the system gives permission; else avx512, or with "
+     "--fast on AMD's processors avx512_bf16",
+     NULL},
     {"groups", "N", OPTION_COUNT, AT(groups), 1, 65536, T | D, NEED_CPU,
      "compute the shards as N ranks would, in one process, for tests", "1", NULL},
     {"timeout", "S", OPTION_REAL, AT(timeout), 1, 1e6, T | E | B, NEED_RANKS,

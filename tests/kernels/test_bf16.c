@@ -321,6 +321,52 @@ START_TEST(bound)
 }
 END_TEST
 
+#ifdef RT_FAST
+/* The products of --fast, by their definition: one chain for each sum, the odd factor of a pair
+ * first.  Two runs of _i + 1 factors, and 1 to 32 rows. */
+START_TEST(chains)
+{
+    enum { MOST = 48, STEP = 2 * MOST };
+    const int length = _i + 1, rows = _i * 5 % BF16_ROWS + 1, panels = _i % 2 + 1;
+    const int64_t from[] = {0, MOST}, at[] = {0, BF16_PANEL(MOST)}, panel = 2 * BF16_PANEL(MOST);
+    const Bf16Runs runs = {2, length, from, at, 0};
+    bf16 *x = factors(USUAL, BF16_ROWS * STEP, 1), *b = factors(USUAL, 2 * panel, 2);
+    const bf16 *row[BF16_ROWS];
+    const int columns = panels * BF16_LANES;
+    float *sum = buffer(BF16_TILE), *got = buffer(rows * columns), *expect = buffer(rows * columns);
+    flush_denormals();
+    if (length % 2) /* the missing factor of the last pair is +0 */
+        for (int i = 0; i < 4 * BF16_LANES; i++)
+            b[i / (2 * BF16_LANES) * panel + at[i / BF16_LANES % 2] +
+              ((length - 1) / 2 * BF16_LANES + i % BF16_LANES) * 2 + 1] = 0;
+    for (int i = 0; i < BF16_ROWS; i++)
+        row[i] = x + (i < rows ? i : rows - 1) * STEP;
+    for (int i = 0; i < rows * columns; i++) {
+        const int r = i / columns, j = i % columns;
+        float s = 0;
+        for (int t = 0; t < 2; t++)
+            for (int k = 0; k < length; k += 2) {
+                const bf16 *a = row[r] + from[t] + k,
+                           *c = b + j / BF16_LANES * panel + at[t] +
+                                (k / 2 * BF16_LANES + j % BF16_LANES) * 2;
+                if (k + 1 < length)
+                    s = bf16_fma(bf16_wide(a[1]), bf16_wide(c[1]), s);
+                s = bf16_fma(bf16_wide(a[0]), bf16_wide(c[0]), s);
+            }
+        expect[i] = s;
+    }
+    rt_tiles = RT_TILES_CHAINS;
+    const Bf16Rows all = bf16_rows(row, rows, x + BF16_ROWS * STEP, &runs, NULL, 1);
+    bf16_product_rows(sum, true, &all, b, panel, panels, &runs);
+    rt_tiles = RT_TILES_UNKNOWN;
+    for (int i = 0; i < rows * columns; i++)
+        got[i] = sum[i / columns * BF16_ROWS + i % columns];
+    check_bits(got, expect, rows * columns, "chains");
+    release(5, x, b, sum, got, expect);
+}
+END_TEST
+#endif
+
 /* Both chains of a last block are flushed to -0.  A sum that is -0, too, becomes +0, because the
  * block has missing factors. */
 START_TEST(flushed)
@@ -549,6 +595,9 @@ int main(void)
     tcase_add_test(c, vectors);
     add_rounds(c, dense_layers, 0, DENSE_SIZES * KINDS);
     tcase_add_test(c, flushed);
+#ifdef RT_FAST
+    add_rounds(c, chains, 0, 48);
+#endif
     add_rounds(c, bound, 0, 16);
     add_rounds(c, dense_teams, 0, DENSE_SIZES);
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);

@@ -88,7 +88,18 @@ if part lenet; then
             refuses "--isa amx" "this processor has no AMX, or the virtual machine hides it; leave it out, or choose --isa avx512" "$first" bench --isa amx
             same "info" "$("$first" info | grep '^products:')" "products: by AVX-512"
         fi
-        refuses "--isa avx2" "amx" "$first" info --isa avx2
+        refuses "--isa avx2" "--isa is amx, avx512 or avx512_bf16, not 'avx2'" "$first" info --isa avx2
+    fi
+
+    # --fast: products by AVX512_BF16 where this processor has it; the same bits for any number of threads, and near losses.
+    if [ "${forms%% *}" = x86-64-v4 ] && has avx512_bf16 && deep "--fast"; then
+        compile "$TENON_ROOT/models/lenet.tn" "$work/fast" --dtype bf16 --cpu x86-64-v4 --fast
+        fast=$(bits "$work/fast" "${data[@]}" --isa avx512_bf16 --threads 1)
+        same "--fast, 2 threads" "$(bits "$work/fast" "${data[@]}" --isa avx512_bf16 --threads 2)" "$fast"
+        near "--fast" 0.002 "$(losses "$want")" "$(losses "$fast")"
+        same "--fast --isa avx512" "$(bits "$work/fast" "${data[@]}" --isa avx512)" "$want"
+        same "info of --fast" "$("$work/fast" info --isa avx512_bf16 | grep '^products:')" "products: by AVX512_BF16"
+        refuses "--isa avx512_bf16 without --fast" "build it with --fast" "$first" info --isa avx512_bf16
     fi
 
     # A stop between two epochs.
