@@ -46,14 +46,40 @@ DEVICE Window pool_window(Pool p, int oy, int ox)
                   x + p.s > p.w ? p.w : x + p.s};
 }
 
-/* The pixel of the window's first maximum; -1: the window is empty. */
-template <class X> DEVICE int pool_argmax(const X *x, Pool p, Window q)
+/* Whether each pixel is in exactly one window, and all windows are complete: then loops over
+ * windows and their pixels have literal bounds, and loads do not wait for each other. */
+SIZE bool pool_apart(Pool p)
 {
-    int best = -1;
+    return p.r == p.stride_h && p.s == p.stride_w && p.pad_h == 0 && p.pad_w == 0 &&
+           p.oh * p.r == p.h && p.ow * p.s == p.w;
+}
+
+/* The first maximum of a window: its pixel, -1 if the window is empty; its number. */
+struct PoolTop {
+    int at;
+    real top;
+};
+template <class X> DEVICE void pool_compare(PoolTop &best, const X *x, Pool p, int at)
+{
+    const real number = x[at * pool_step(p)];
+    if (best.at < 0 || number > best.top)
+        best = {at, number};
+}
+template <class X> DEVICE PoolTop pool_top(const X *x, Pool p, Window q)
+{
+    PoolTop best = {-1, 0};
+    if (pool_apart(p)) {
+        RT_UNROLL
+        for (int i = 0; i < p.r; i++) {
+            RT_UNROLL
+            for (int j = 0; j < p.s; j++)
+                pool_compare(best, x, p, (q.top + i) * p.w + q.left + j);
+        }
+        return best;
+    }
     for (int i = q.top; i < q.bottom; i++)
         for (int j = q.left; j < q.right; j++)
-            if (best < 0 || x[(i * p.w + j) * pool_step(p)] > x[best * pool_step(p)])
-                best = i * p.w + j;
+            pool_compare(best, x, p, i * p.w + j);
     return best;
 }
 
@@ -113,6 +139,10 @@ DEVICE int window_last(int at, int stride, int pad, int out)
 /* Calls each(oy, ox) for the windows that contain a pixel, top left first. */
 template <class Each> DEVICE void pool_windows(Pool p, int iy, int ix, Each each)
 {
+    if (pool_apart(p)) {
+        each(iy / p.r, ix / p.s);
+        return;
+    }
     for (int oy = window_first(iy, p.r, p.stride_h, p.pad_h);
          oy <= window_last(iy, p.stride_h, p.pad_h, p.oh); oy++)
         for (int ox = window_first(ix, p.s, p.stride_w, p.pad_w);
@@ -153,8 +183,7 @@ template <class Y, class X> DEVICE void max_pool(Y *y, const X *x, Pool p)
     FOR_EACH(at, pool_outputs(p)) {
         const int place = pool_place(p, at, p.oh * p.ow);
         const X *from = x + pool_plane(p, at, p.oh * p.ow, p.h * p.w);
-        const int best = pool_argmax(from, p, pool_window(p, place / p.ow, place % p.ow));
-        y[at] = best < 0 ? (real)0 : (real)from[best * pool_step(p)];
+        y[at] = pool_top(from, p, pool_window(p, place / p.ow, place % p.ow)).top;
     }
 }
 
@@ -192,7 +221,7 @@ DEVICE void max_pool_dx_at(int at, Y *dx, const X *x, const D *dy, Pool p)
     const X *from = x + pool_plane(p, at, p.h * p.w, p.h * p.w);
     const D *d = dy + pool_plane(p, at, p.h * p.w, p.oh * p.ow);
     dx[at] = pool_sum(p, place / p.w, place % p.w, [=](int oy, int ox) {
-        return pool_argmax(from, p, pool_window(p, oy, ox)) == place
+        return pool_top(from, p, pool_window(p, oy, ox)).at == place
                    ? (real)d[(oy * p.ow + ox) * pool_step(p)]
                    : (real)0;
     });
