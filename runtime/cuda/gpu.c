@@ -79,6 +79,23 @@ static int attribute(enum cudaDeviceAttr a, int device)
     return value;
 }
 
+/* GPUs of one major version differ: 99 KB for a block on sm_86 and sm_89, 163 KB on sm_80. */
+void rt_cuda_shared(cudaError_t error, const char *what, int bytes)
+{
+    int device = 0;
+    if (error == cudaErrorInvalidValue) {
+        rt_cuda_check(cudaGetDevice(&device), what);
+        const int most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        if (bytes > most)
+            rt_die("%s keeps weights of a loop over time in %d bytes of shared memory for a block, "
+                   "and "
+                   "this GPU allows %d: build the program with --kernels=cudnn, or with fewer "
+                   "features in the loop",
+                   what, bytes, most);
+    }
+    rt_cuda_check(error, what);
+}
+
 /* A launcher can make only one GPU visible to each process. */
 static int choose_gpu(int count, int local)
 {

@@ -14,6 +14,8 @@ extern cudaStream_t rt_cuda_stream;
 /* After a call of the CUDA runtime: dies unless error is cudaSuccess.  what: "dense_1", "copying to
  * the GPU". */
 void rt_cuda_check(cudaError_t error, const char *what);
+/* The same for a kernel that needs `bytes` of shared memory: says what the GPU allows. */
+void rt_cuda_shared(cudaError_t error, const char *what, int bytes);
 /* Notes that a launch has fewer blocks than intended, because no more run at the same time. */
 void rt_cuda_fewer(int intended, int blocks);
 void rt_cuda_await(bool (*done)(void));         /* waits as RtDevice.waits has set */

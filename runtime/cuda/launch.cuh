@@ -44,9 +44,9 @@ template <class... P>
 static void launch_sharing(const char *name, void (*kernel)(P...), int blocks, int bytes,
                            typename Own<P>::type... p)
 {
-    rt_cuda_check(cudaFuncSetAttribute((const void *)kernel,
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                  name);
+    rt_cuda_shared(cudaFuncSetAttribute((const void *)kernel,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                   name, bytes);
     launch_in(rt_cuda_stream, name, kernel, blocks, bytes, p...);
 }
 

@@ -38,6 +38,12 @@ shim_level=$quick
 shim_gpu lstm $lstm --batch 3 --set model.time=3 --set model.width=8 --set 'data=synthetic(samples=9, test_samples=3, classes=60)' --set epochs=1
 "$work/lstm/gpu" --log "$work/lstm/0.jsonl" > /dev/null
 
+# A GPU with less shared memory than the loop needs.
+shim_gpu large $lstm --batch 2 --set model.time=2 --set 'data=synthetic(samples=2, test_samples=2, classes=60)' --set epochs=1
+FAKE_SHARED=102400 refuses "a GPU with 99 KB for a block" \
+    "recurrence_1 keeps weights of a loop over time in 107008 bytes of shared memory for a block, and this GPU allows 101376: build the program with --kernels=cudnn" "$work/large/gpu"
+succeeds "the same on a larger GPU" "$work/large/gpu"
+
 # Each barrier of the loops of training is needed.  They are numbered after those of the headers.
 printf '#include "rt.h"\n#include "cuda/kernels.cuh"\nint first = __COUNTER__;\n' > "$work/first.cu"
 first=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$shim_sources/shim.h" -I "$shim_sources/include" -I runtime "$work/first.cu" | sed -n 's/^int first = \([0-9]*\);/\1/p')
