@@ -18,7 +18,7 @@ gpu_programs() {
     network mlp models/mlp.tn mnist --batch 64
     form mlp own; form mlp cudnn --kernels=cudnn; form mlp tf32 --dtype tf32; form mlp bf16 --dtype bf16; form mlp f16 --dtype f16
     form mlp persistent --kernels=persistent
-    for op in geometry norm sequence loops places sync products parts few narrow lanes scaled; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
+    for op in geometry norm sequence loops recurrence edges places sync products parts few narrow lanes scaled; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
     network moves tests/cuda/moves.tn cifar; form moves own
     form norm persistent --kernels=persistent
     for op in tf32 bf16 f16; do form narrow $op --dtype $op; form products $op --dtype $op; done
