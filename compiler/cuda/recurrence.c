@@ -16,7 +16,7 @@
 
 enum {
     HELD = 160,         /* words of weights in the registers of a thread, of 255 */
-    MEMORY = 160 << 10, /* bytes of shared memory of a block: every GPU from sm_80 on has them */
+    MEMORY = 160 << 10, /* bytes of shared memory of a block, which sm_80, sm_90 and sm_100 have */
     SAMPLES = 4,        /* samples of a block, at most */
     SUMS = 16,          /* sums of a thread in a product, at most */
     RUN = 4,            /* adjacent steps that a thread reads at once */
@@ -543,6 +543,8 @@ void recurrence_find(Writer *w)
         const bool taken = take(&s);
         for (int k = i - 1; k <= end && taken; k++)
             l->call[k]->recurrence = s.r;
+        for (int k = i; k < end && !taken; k++) /* order_product has changed it */
+            cuda_give_order(w, l->call[k], l->call[k]->natural);
         i = end;
     }
 }
