@@ -205,16 +205,15 @@ DEVICE ConvTapRows conv2d_dx_tap_rows(Conv c, int first, int last)
 
 /* A step of the sum: filter and tap. */
 struct ConvStep {
-    int o, r, s;
+    int o, tap;
 };
 DEVICE ConvStep conv2d_dx_step(Conv c, ConvTapRows rows, int step)
 {
     if (conv2d_dx_images(c) == 1)
-        return {step / (c.r * c.s), step / c.s % c.r, step % c.s};
+        return {step / (c.r * c.s), step % (c.r * c.s)};
     /* the quotient is exact, because step * taps < 2^32 */
-    const unsigned taps = rows.count * c.s, o = (uint64_t)step * (0xffffffffu / taps + 1) >> 32,
-                   tap = step - o * taps;
-    return {(int)o, rows.first + (int)tap / c.s, (int)tap % c.s};
+    const unsigned taps = rows.count * c.s, o = (uint64_t)step * (0xffffffffu / taps + 1) >> 32;
+    return {(int)o, rows.first * c.s + step - (int)(o * taps)};
 }
 
 /* Rows: a group's input channels.  Columns: pixels.  Depth: (o, r, s) for the rows of taps; pixel
@@ -225,7 +224,7 @@ DEVICE auto conv2d_dx_filters(const real *w, Conv c, int group, ConvTapRows rows
     return operand<ALONG_K>([=](int i) { return kept(w + conv_w(c, o0, i, 0)); },
                             [=](int step) {
                                 const ConvStep t = conv2d_dx_step(c, rows, step);
-                                return conv_w(c, t.o, 0, t.r * c.s + t.s);
+                                return conv_w(c, t.o, 0, t.tap);
                             },
                             [](const real *channel, int64_t tap) {
                                 return Number<real>{channel + tap, true};
@@ -242,7 +241,8 @@ DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group, ConvTapRows row
         },
         [=](int step) {
             const ConvStep t = conv2d_dx_step(c, rows, step);
-            return ConvPlace<int64_t>{conv_y(c, 0, t.o, 0), -t.r * c.dil_h, -t.s * c.dil_w};
+            return ConvPlace<int64_t>{conv_y(c, 0, t.o, 0), -(t.tap / c.s) * c.dil_h,
+                                      -(t.tap % c.s) * c.dil_w};
         },
         [=](ConvPlace<const real *> pixel, ConvPlace<int64_t> tap) {
             const int up = pixel.y + tap.y, left = pixel.x + tap.x, oy = up / c.stride_h,
