@@ -205,15 +205,16 @@ DEVICE ConvTapRows conv2d_dx_tap_rows(Conv c, int first, int last)
 
 /* A step of the sum: filter and tap. */
 struct ConvStep {
-    int o, tap;
+    int o, tap, r, s;
 };
 DEVICE ConvStep conv2d_dx_step(Conv c, ConvTapRows rows, int step)
 {
     if (conv2d_dx_images(c) == 1)
-        return {step / (c.r * c.s), step % (c.r * c.s)};
+        return {step / (c.r * c.s), step % (c.r * c.s), step / c.s % c.r, step % c.s};
     /* the quotient is exact, because step * taps < 2^32 */
     const unsigned taps = rows.count * c.s, o = (uint64_t)step * (0xffffffffu / taps + 1) >> 32;
-    return {(int)o, rows.first * c.s + step - (int)(o * taps)};
+    const int tap = rows.first * c.s + step - (int)(o * taps);
+    return {(int)o, tap, tap / c.s, tap % c.s};
 }
 
 /* Rows: a group's input channels.  Columns: pixels.  Depth: (o, r, s) for the rows of taps; pixel
@@ -241,8 +242,7 @@ DEVICE auto conv2d_dx_outputs(const real *dy, Conv c, int group, ConvTapRows row
         },
         [=](int step) {
             const ConvStep t = conv2d_dx_step(c, rows, step);
-            return ConvPlace<int64_t>{conv_y(c, 0, t.o, 0), -(t.tap / c.s) * c.dil_h,
-                                      -(t.tap % c.s) * c.dil_w};
+            return ConvPlace<int64_t>{conv_y(c, 0, t.o, 0), -t.r * c.dil_h, -t.s * c.dil_w};
         },
         [=](ConvPlace<const real *> pixel, ConvPlace<int64_t> tap) {
             const int up = pixel.y + tap.y, left = pixel.x + tap.x, oy = up / c.stride_h,
