@@ -124,7 +124,8 @@ struct Node {
     bool backward;     /* made by pass gradient */
     Half half;         /* pass narrow: its numbers are stored in two bytes */
     Loop *loop;        /* the loop over time that computes it; NULL: none */
-    bool looped;       /* token graph: it stands for a node of a loop (passes/token.c) */
+    /* token graph: it stands for a node that stays in a loop (passes/token.c, hoist.c) */
+    bool looped;
 
     Layout layout;   /* pass layout */
     int64_t flat[3]; /* C, H, W of a flattened LAST value */

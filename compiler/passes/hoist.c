@@ -8,6 +8,7 @@
  * Values that depend on states stay, because they need the previous step.  This pass runs before
  * gradient, so that the gradients of weights and inputs are products over all steps, too.
  */
+#include "passes/hoist.h"
 #include "ops/op.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
@@ -26,14 +27,15 @@ static bool is_fixed(const Node *n, const Node *x)
     return !x->shape.batched && (x->shape.rank < 2 || op_computes(n, PRODUCT_DENSE, ROLE_Y));
 }
 
-static bool can_leave(const Node *n)
+bool hoist_can_leave(const Node *n, const bool *leaves)
 {
     bool items = false;
     if (!n->loop || !computes_rows(n) || n->shape.rank != 1 || n->nin > INPUTS)
         return false;
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
-        if (x->op->scan == SCAN_ITEM && x->loop == n->loop && x->shape.rank == 1)
+        const bool item = x->op->scan == SCAN_ITEM || (leaves && leaves[x->id]);
+        if (item && x->loop == n->loop && x->shape.rank == 1)
             items = true;
         else if (!is_fixed(n, x))
             return false;
@@ -61,7 +63,7 @@ static Node *hoisted(Graph *g, Node *n)
 {
     if (n->op->scan == SCAN_STACK && n->in[0]->op->scan == SCAN_ITEM && n->in[0]->loop == n->loop)
         return n->in[0]->in[0];
-    return can_leave(n) ? outside(g, n) : NULL;
+    return hoist_can_leave(n, NULL) ? outside(g, n) : NULL;
 }
 
 void pass_hoist(Graph *g, const Options *o, Diag *d)

@@ -15,6 +15,7 @@
  * graph.
  */
 #include "ops/op.h"
+#include "passes/hoist.h"
 #include "passes/pass.h"
 #include <string.h>
 
@@ -23,6 +24,7 @@ typedef struct Derived {
     Graph *g;
     Node **by;    /* by id of a node of `from`: its value for this token; NULL: none */
     int64_t time; /* tokens in a window */
+    bool *leaves; /* by id of a node of `from`: pass hoist moves it out of its loop */
 } Derived;
 
 /* Whether n computes each position independently, along `axis` or the last dimension. */
@@ -52,7 +54,7 @@ static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
     Node *y = graph_add(v->g, op, in, nin, n->span);
     node_copy_attrs(v->g, y, n);
     y->shape = n->shape, y->dtype = n->dtype, y->name = n->name, y->block = n->block;
-    y->looped = n->loop != NULL;
+    y->looped = n->loop && !v->leaves[n->id];
     return y;
 }
 
@@ -247,10 +249,13 @@ Graph *pass_token(const Graph *from)
         return NULL;
     Derived v = {from, graph_new(from->arena, from->name, false),
                  arena_alloc(from->arena, sizeof(Node *) * (size_t)(from->next_id + 1)),
-                 from->input->shape.dim[0]};
+                 from->input->shape.dim[0], arena_alloc(from->arena, (size_t)from->next_id + 1)};
     v.g->source = from->source, v.g->recipe = *q, v.g->token = true;
-    for (int i = 0; i < from->nnode; i++)
-        v.by[from->node[i]->id] = derived(&v, from->node[i]);
+    for (int i = 0; i < from->nnode; i++) {
+        const Node *n = from->node[i];
+        v.leaves[n->id] = hoist_can_leave(n, v.leaves);
+        v.by[n->id] = derived(&v, n);
+    }
     v.g->output = v.by[from->output->id];
     return v.g->output && passes_on(&v) ? v.g : NULL;
 }

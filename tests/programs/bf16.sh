@@ -183,7 +183,8 @@ model looped(text: i32[time], vocab: int, time: int = 40) {
     h = embedding(text, vocab, 20) |> lstm(24, all = true) |> gru(20, all = true)
     s = zeros(19)
     scan x in h {
-        s = tanh(dense(x, 19) + dense(s, 19)) + 0.5 * s
+        p = relu(dense(x, 19))
+        s = tanh(dense(concat(p, s, axis = 0), 19) + p * s) + 0.5 * s
         yield y = s
     }
     return dense(relu(y), vocab)
