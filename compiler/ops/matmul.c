@@ -159,13 +159,18 @@ static void matmul_price(const Node *n, const Market *m, Price *p)
     price_panels(p, m, times, c->dim[c->rank - 2], columns, (double)k);
     p->cycles += times * (double)(k * columns) * (transposed(n, 1) ? 0.6 : 2.0 / m->lanes);
     p->values = matmul_cost(n).bytes / 4 * (double)(m->n * m->real);
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->values, p->values);
 }
 
 static void matmul_kernel(const Node *n, Call *c)
 {
     const Shape *s = &n->shape;
-    call_product(c, "matmul");
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, n->half ? "bf16_matmul" : "bf16_matmul_f32");
+    else
+        call_product(c, "matmul");
     c->parts = true;
     call_out(c, n);
     call_in(c, n->in[0]);

@@ -41,12 +41,21 @@ bool op_computes(const Node *n, ProductKind product, Role role)
     return n->op->product == product && n->op->role == role;
 }
 
-/* A tile adds 32 products of neighbouring channels.  With fewer channels than FEWEST, most of them
- * would be zeros. */
+/* A tile adds 32 products of neighbouring channels, or of a row of a matrix, for 32 outputs.  With
+ * fewer numbers than FEWEST, most of them would be zeros. */
 enum { FEWEST = 8 };
+
+static bool matrices_fit(const Node *n)
+{
+    const Shape *a = &n->in[0]->shape;
+    return a->dim[a->rank - 1 - node_bool(n, "transpose_a")] >= FEWEST &&
+           n->shape.dim[n->shape.rank - 1] >= FEWEST;
+}
 
 bool op_half_fits(const Node *n)
 {
+    if (n->op->product == PRODUCT_MATMUL)
+        return matrices_fit(n);
     if (n->op->product != PRODUCT_CONV)
         return n->op->product == PRODUCT_DENSE;
     const int64_t groups = node_int(n, "groups"), in = node_attr(n, "x_shape")->list[0];

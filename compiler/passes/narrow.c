@@ -17,13 +17,14 @@
  *
  * On a processor (Target.few_half) the same values are stored in two bytes, with these differences:
  *
- *   a product stays f32 if its channels are too few (op_half_fits); so do matmul, and convolutions
- *       in loops over time
- *   in a loop over time, a dense layer is a product, and a value has two bytes if a product reads
- *       it: the state h of an LSTM, and the gradient of its gates.  A state has two bytes if a
- *       product of the step reads it directly.  Sequences have the type of their elements, and
- *       recomputed values (pass stretch) have the type of the values that they repeat.  All other
- *       values of the loop stay f32: the state c, gates, and what exponentials read
+ *   a product stays f32 if its channels are too few (op_half_fits); so do convolutions in loops
+ *       over time
+ *   in a loop over time, dense layers and matmul are products, and a value has two bytes if a
+ *       product reads it: the state h of an LSTM, and the gradient of its gates.  A state has two
+ *       bytes if a product of the step reads it directly.  Sequences have the type of their
+ *       elements, and recomputed values (pass stretch) have the type of the values that they
+ *       repeat.  All other values of the loop stay f32: the state c, gates, and what exponentials
+ *       read
  *   a product reads its weights from a packed copy in two bytes (pass layout), and a bias in f32
  *   a kernel that reads or writes only f32 gets converts around it, one for the readers of the
  *       forward pass and one for those of the backward pass; so the f32 copy of a value never waits
@@ -74,7 +75,7 @@ static bool is_product(const Narrow *a, const Node *n)
     const ProductKind p = n->op->product;
     if (a->few_half && !op_half_fits(n))
         return false;
-    if (a->few_half && p == PRODUCT_DENSE)
+    if (a->few_half && (p == PRODUCT_DENSE || p == PRODUCT_MATMUL))
         return !has_const(n);
     const bool mine =
         p == PRODUCT_CONV ? !graph_keeps(a->g, n) : p == PRODUCT_DENSE || p == PRODUCT_MATMUL;

@@ -3,6 +3,7 @@
 #include "conv_test.h"
 
 #include "cpu/bf16_conv.h"
+#include "cpu/bf16_gemm.h"
 
 /* The mode of a program's threads. */
 static inline void flush_denormals(void)
@@ -395,6 +396,79 @@ START_TEST(flushed)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------- matrices */
+static const Gemm gemm_sizes[] = {
+    {1, 1, 1, 1, 0, 0},    {3, 5, 9, 8, 0, 0},     {2, 33, 31, 37, 0, 0},
+    {2, 64, 32, 64, 0, 0}, {1, 40, 70, 256, 0, 0}, {2, 35, 17, 300, 0, 0},
+};
+enum { GEMM_SIZES = sizeof gemm_sizes / sizeof *gemm_sizes };
+
+typedef struct Matrices {
+    Gemm g;
+    bf16 *a, *b, *c;
+    real *wide;
+} Matrices;
+static void run_matrices(void *arg)
+{
+    const Matrices *m = arg;
+    flush_denormals();
+    bf16_matmul(m->c, m->a, m->b, m->g);
+    bf16_matmul_f32(m->wide, m->a, m->b, m->g);
+}
+
+static void check_matrices(Gemm g, Kind kind, int team)
+{
+    const int64_t count = (int64_t)g.count * g.m * g.n;
+    Matrices m = {g, factors(kind, (int64_t)g.count * g.m * g.k, 1),
+                  factors(kind, (int64_t)g.count * g.k * g.n, 2),
+                  buffer_bytes(count * (int64_t)sizeof(bf16)), buffer(count)};
+    real *expect = buffer(count);
+    if (team > 1)
+        as_team(team, run_matrices, &m);
+    else
+        run_matrices(&m);
+    flush_denormals();
+    bf16_matmul_plain(expect, m.a, m.b, g);
+    check_narrow(m.c, expect, count, "bf16_matmul");
+    check_bits(m.wide, expect, count, "bf16_matmul_f32");
+    release(5, m.a, m.b, m.c, m.wide, expect);
+}
+
+START_TEST(gemm)
+{
+    Gemm g = gemm_sizes[_i / KINDS];
+    for (int turned = 0; turned < 4; turned++) {
+        g.transpose_a = turned & 1, g.transpose_b = turned & 2;
+        check_matrices(g, _i % KINDS, 1);
+    }
+}
+END_TEST
+START_TEST(gemm_teams)
+{
+    Gemm g = gemm_sizes[_i / 2];
+    g.transpose_a = _i & 1, g.transpose_b = _i & 2;
+    check_matrices(g, USUAL, _i % 2 ? 3 : 7);
+}
+END_TEST
+
+/* The distance to f64, as of dense layers: both forms of an operand have the same sums. */
+START_TEST(gemm_bound)
+{
+    static const int lengths[] = {1, 33, 256, 257, 1000};
+    const int count = lengths[_i];
+    const Gemm g = {1, BOUND_N, BOUND_O, count, false, true};
+    bf16 *x = factors(SPREAD, (int64_t)BOUND_N * count, 1),
+         *w = factors(SPREAD, (int64_t)BOUND_O * count, 2);
+    real *y = buffer(BOUND_N * BOUND_O), *wide = buffer((int64_t)BOUND_O * count);
+    flush_denormals();
+    for (int64_t i = 0; i < (int64_t)BOUND_O * count; i++)
+        wide[i] = bf16_wide(w[i]);
+    bf16_matmul_f32(y, x, w, g);
+    check_bound(y, x, wide, count, 1, count);
+    release(4, x, w, y, wide);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------- convolutions */
 static const Conv conv_sizes[] = {
     /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
@@ -600,6 +674,9 @@ int main(void)
 #endif
     add_rounds(c, bound, 0, 16);
     add_rounds(c, dense_teams, 0, DENSE_SIZES);
+    add_rounds(c, gemm, 0, GEMM_SIZES * KINDS);
+    add_rounds(c, gemm_teams, 0, GEMM_SIZES * 2);
+    add_rounds(c, gemm_bound, 0, 5);
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);

@@ -212,6 +212,8 @@ if part blocks && deep "networks with an operation of each kind"; then
     compile "$TENON_ROOT/tests/cuda/narrow.tn" "$work/f32" --cpu "${forms%% *}"
     near "narrow beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
     equal sequence "$TENON_ROOT/tests/cuda/sequence.tn"
+    "$TENON" emit "$TENON_ROOT/tests/cuda/sequence.tn" --dtype bf16 --cpu x86-64-v4 > "$work/looped.c"
+    same "sequence: matmul in bf16 and in f32" "$(grep -c '^    bf16_matmul' "$work/looped.c") $(grep -c '^    matmul' "$work/looped.c")" "3 0"
     equal geometry "$TENON_ROOT/tests/cuda/geometry.tn"
 fi
 
