@@ -6,10 +6,9 @@ set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/slurm.sh"
 if "$TENON" sweep --help 2>&1 | grep -q 'left out when this tenon was built'; then skip "built without SQLite or cJSON"; finish; exit; fi
-export TENON_CACHE=$work/cache
 cd "$work"
 cp "$TENON_ROOT/models/mlp.tn" .
-plan=(mlp.tn --batch 50,60,70 --threads 1 --steps 3 --repeat 2 --retries 0 --label 'a b')
+plan=(mlp.tn --batch 50,60,128 --threads 1 --steps 3 --repeat 2 --retries 0 --label 'a b')
 stored() { "$TENON" results list --store "$1" 2> /dev/null | tail -n +2 | wc -l; }
 
 # The script, whose tasks are started by hand.

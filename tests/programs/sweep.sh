@@ -4,7 +4,6 @@ set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 
 if "$TENON" sweep --help 2>&1 | grep -q 'left out when this tenon was built'; then skip "built without SQLite or cJSON"; finish; exit; fi
-export TENON_CACHE=$work/cache
 cd "$work"
 small_mnist small 600 200
 cp "$TENON_ROOT/models/mlp.tn" .
@@ -14,7 +13,7 @@ results() { local command=$1; shift; "$TENON" results "$command" --store store.d
 stored() { if [ -e store.db ]; then results list 2> /dev/null | tail -n +2 | wc -l; else echo 0; fi; }
 
 # kill -9, twice, each time after a few more runs have been stored.
-plan=(mlp.tn --batch 50,100 --threads 1,2 --repeat 4 --store store.db --label one --layers yes "${quick[@]}")
+plan=(mlp.tn --batch 50,128 --threads 1,2 --repeat 4 --store store.db --label one --layers yes "${quick[@]}")
 before=0
 for kill in 1 2; do
     "$TENON" sweep "${plan[@]}" > "log$kill" 2>&1 & pid=$!
@@ -49,7 +48,7 @@ for what in table list; do
     same "results $what tells builds apart" "$(grep -o -- '--set optimizer.lr=0.00[12]00 ' names | sort -u | wc -l)" 2
 done
 results table > table
-grep -Eq '^one +mlp, batch 100, 2 threads +[0-9,]+ +[0-9,]+ \.\. [0-9,]+ +4 ' table && ok || bad "table: $(cat table)"
+grep -Eq '^one +mlp, batch 128, 2 threads +[0-9,]+ +[0-9,]+ \.\. [0-9,]+ +4 ' table && ok || bad "table: $(cat table)"
 results show 1 > show
 for line in 'samples_per_s +[0-9]' 'planned_bytes +[0-9]' 'peak_bytes +[0-9]' 'peak_before +[0-9]' 'first_step_ms +[0-9]' 'compile_s +[0-9]' \
     '  algorithms: ' '  cpu: ' '  model mlp' 'weights_hash +[0-9a-f]{16}' '^ +2 .* [0-9a-f]{16}$' ' dense_1 .*mlp.tn:'; do
