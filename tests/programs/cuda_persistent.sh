@@ -151,7 +151,7 @@ interrupted() {
     run mlp gpu onward --data "$work/mnist" --epochs 2 --checkpoint "$work/o" --resume
     same "two steps by launches, the others as one" "$whole" "$(hashes "$mlp/onward.jsonl" | cut -d' ' -f2)"
     stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
-    succeeds "bench" "$mlp/gpu" bench --steps 70
+    succeeds "bench, more steps than a launch has" "$work/chip/gpu" bench --steps 70
     "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
 }
 
