@@ -41,6 +41,9 @@ some=$(compiled "$TENON" build "$work/changed.tn" -o "$work/q")
 [ "$some" -gt 0 ] && [ "$some" -lt "$all" ] && ok || bad "a changed layer compiles $some of $all units"
 sed 's/^ *epochs .*/    epochs = 99/' "$mlp" > "$work/recipe.tn"
 same "a changed recipe compiles the step alone" "$(compiled "$TENON" build "$work/recipe.tn" -o "$work/q")" 1
+same "other flags for the step compile the step alone" "$(TENON_STEP_CFLAGS=-DSTEP compiled "$TENON" build "$mlp" -o "$work/q" --verbose)" 1
+grep -q -- ' -O0 -DSTEP .* -c ' "$work/out" && ok || bad "TENON_STEP_CFLAGS do not follow TENON_CFLAGS: $(cat "$work/out")"
+grep -q 'TENON_CFLAGS=-O0 TENON_STEP_CFLAGS=-DSTEP' <<< "$("$work/q" info)" && ok || bad "info does not name TENON_STEP_CFLAGS: $("$work/q" info)"
 
 # A program is the same with and without the cache, and from any mix of cached objects.
 same "the objects are used when the program is gone" \
