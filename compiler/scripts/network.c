@@ -591,7 +591,7 @@ static bool write_loss(Py *p)
 {
     Scope s = scope_new(p, "");
     s.value[p->g->output->id] = variable(p, "output");
-    s.value[p->g->label->id] = variable(p, "label");
+    s.value[p->g->target->id] = variable(p, "label");
     bool *network = p->wanted;
     p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
     memset(p->uses, 0, sizeof *p->uses * (size_t)p->g->next_id);

@@ -239,7 +239,8 @@ static const char *slice_end(const Use *u)
     return integer_text(u, node_int(u->node, "start") + node_int(u->node, "size"));
 }
 
-/* "2, 3, ": the dimensions that sum_to and amax_to reduce to 1. */
+/* "2, 3, ": the dimensions that sum_to and amax_to reduce to 1.  If all of these have one element,
+ * names one: without a dimension, frameworks reduce all of them, the batch too. */
 static const char *reduced_axes(const Use *u)
 {
     const Shape *from = &u->node->in[0]->shape, *to = &u->node->shape;
@@ -249,6 +250,9 @@ static const char *reduced_axes(const Use *u)
         if (there < 0 || to->dim[there] != from->dim[i])
             text_printf(&t, "%d, ", batch_axis(u, i, from->rank));
     }
+    for (int i = 0; t.len == 0 && i < from->rank; i++)
+        if (from->dim[i] == 1)
+            text_printf(&t, "%d, ", batch_axis(u, i, from->rank));
     return t.s;
 }
 

@@ -81,6 +81,8 @@ static const PyWord words[] = {
     {"dense", "F.linear(@x, @y)"}, /* a product with the weights of another layer */
     {"one_hot", "F.one_hot(@x, @classes).to(torch.get_default_dtype())"},
     {"mse", "(@x - @y).square().flatten(1).mean(1)"},
+    {"l1", "(@x - @y).abs().flatten(1).mean(1)"},
+    {"huber", "F.huber_loss(@x, @y, reduction=\"none\", delta=@delta).flatten(1).mean(1)"},
     {"l2", "0.5 * @x.square().flatten(1).sum(1)"},
     {"sigmoid_cross_entropy",
      "F.binary_cross_entropy_with_logits(@x[:, 0], @y.to(@x.dtype), reduction=\"none\")"},

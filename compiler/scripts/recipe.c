@@ -153,12 +153,11 @@ bool recipe_supported(const Recipe *r, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (r->target.kind != LEARN_CLASS) {
+    if (r->target.kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {
         diag_error(d, r->target.span,
-                   "--to %s writes scripts that learn classes, and the target "
-                   "'%s' is numbers",
-                   to, r->target.name);
-        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+                   "--to %s writes scripts that learn classes, and the target '%s' is numbers", to,
+                   r->target.name);
+        diag_help(d, "--to pytorch writes scripts that learn numbers");
         return false;
     }
     return !r->data.unit || text_supported(&r->data, to, d);
@@ -177,7 +176,10 @@ static const char *data_help(Arena *a, const char *name)
 
 static int64_t synthetic_classes(const Graph *g, int64_t labels)
 {
+    enum { OF_NUMBERS = 10 }; /* as in runtime/data/data.c, where the target is no class */
     const int64_t outputs = shape_count(&g->output->shape);
+    if (g->recipe.target.kind != LEARN_CLASS)
+        return OF_NUMBERS;
     const bool binary = has_op(g, "sigmoid_cross_entropy") && outputs == labels;
     return binary ? 2 : outputs / labels;
 }
@@ -202,6 +204,26 @@ static void add_synthetic(const Graph *g, PlaceList *l)
     places_int(l, "classes", synthetic_classes(g, labels));
 }
 
+/* numbers: the data hold numbers beside each sample; own: the sample is the target. */
+static void add_target(const Graph *g, PlaceList *l)
+{
+    const TargetSpec *t = &g->recipe.target;
+    int64_t count = 1;
+    const char *shape = "";
+    for (int i = 0; i < t->rank; i++) {
+        count *= t->dim[i];
+        shape = arena_printf(l->arena, "%s%s%lld", shape, i ? ", " : "", (long long)t->dim[i]);
+    }
+    places_flag(l, "classes_learned", t->kind == LEARN_CLASS);
+    places_flag(l, "numbers", t->kind == LEARN_NUMBERS);
+    places_flag(l, "own", t->kind == LEARN_INPUT);
+    places_flag(l, "compared", g->nmetric > 1);
+    places_flag(l, "explained", t->kind == LEARN_NUMBERS && t->rank == 1);
+    places_add(l, "target_shape", shape);
+    places_int(l, "targets", count);
+    places_int(l, "target_blocks", (count + 3) / 4);
+}
+
 static void add_data(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
@@ -222,6 +244,7 @@ static void add_data(const Graph *g, PlaceList *l)
     places_add(l, "scale",
                data->scale == 1.0 / 255 ? "1 / 255" : python_number(l->arena, data->scale));
     add_synthetic(g, l);
+    add_target(g, l);
 }
 
 static void add_preprocessing(const Normalize *n, const Augment *u, PlaceList *l)

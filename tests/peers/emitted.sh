@@ -260,6 +260,34 @@ for split in train test; do
         text = ""; for (k = 0; k < 3 + rand() * 12; k++) text = text sprintf("%s%s ", rand() < 0.2 ? "It'"'"'s-" : "", "w" int(rand() * 50)); print i % 2 "\t" text } }' > "$work/words-data/$split.tsv"
 done
 
+# Targets that are numbers, and a sample that is its own target, for PyTorch; the other scripts learn classes only.
+numbered() { # NAME INPUT NETWORK TARGET LOSS
+    cat > "$work/$1.tn" <<TN
+model $1(x: $2) { return $3 }
+train $1 {
+    data      = synthetic(samples = 80, test_samples = 40)
+    target    = $4
+    loss      = $5
+    optimizer = adam(lr = 0.01)
+    batch     = 16
+    epochs    = 1
+}
+TN
+}
+numbered number_mse "f32[6]" "dense(x, 8) |> tanh |> dense(1)" "y: f32[1]" "mean((output - y) ** 2, axes = [0])"
+numbered number_losses "f32[6]" "dense(x, 8) |> tanh |> dense(6) |> reshape([2, 3])" "y: f32[2, 3]" "l1(output, y) + 2 * huber(output, y, delta = 0.3) + mse(output, y)"
+numbered number_own "f32[2, 5, 5]" "conv2d(x, 2, kernel = 3, pad = 1)" "x" "mse"
+if command -v python3 > /dev/null; then
+    for name in number_mse number_losses number_own; do
+        "$TENON" emit "$work/$name.tn" --to pytorch > "$work/script"
+        python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$work/script" && ok || bad "$name for pytorch is no Python"
+        refuses "$name for keras" "--to keras writes scripts that learn classes" "$TENON" emit "$work/$name.tn" --to keras
+    done
+    # A sum over a dimension of one number keeps the samples apart.
+    "$TENON" emit "$work/number_mse.tn" --to pytorch > "$work/script"
+    grep -qF "sum((1, ), keepdim=True)" "$work/script" && ok || bad "a sum over one number: $(grep 'keepdim' "$work/script")"
+fi
+
 # steps LOG: its losses, one on each line
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
 
@@ -270,7 +298,7 @@ against() {
     case $name in
         recurrent) sequences "$python" "$work/recurrent-data" 12 6 5 ;;
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
-        drawn_*) data=(--limit-samples "$3") ;;
+        drawn_* | number_*) data=(--limit-samples "$3") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
     esac
@@ -293,6 +321,10 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
+for model in "$work"/number_{mse,losses,own}.tn; do
+    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
+    else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
+done
 for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is not full

@@ -156,7 +156,7 @@ if part arrays; then
     refuses "--stop-at" "stop-at is for programs that report an accuracy" ./table-cpu train --stop-at 0.9
     ./table-cpu info > out
     grep -qx "target: price 1" out && ! grep -q "^classes" out && ok || bad "info: $(cat out)"
-    for to in pytorch keras mxnet; do
+    for to in keras mxnet; do
         refuses "--to $to" "table.tn:6:17: error: --to $to writes scripts that learn classes, and the target 'price' is numbers" "$TENON" emit table.tn --to $to -o "$work/scripts"
     done
     [ ! -e "$work/scripts" ] || [ -z "$(ls "$work/scripts")" ] && ok || bad "a refused script leaves files"
