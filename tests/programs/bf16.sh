@@ -44,6 +44,14 @@ equal() {
     same "$name has two records" "$(wc -w <<< "$want" | awk '{ print ($1 > 1) }')" 1
 }
 
+# by_tiles NAME FILE: the form for AMX, with its instructions in plain C, gives the bits $want
+by_tiles() {
+    [ "${forms%% *}" = x86-64-v4 ] || { skip "AMX needs AVX-512"; return; }
+    TENON_CFLAGS="-fno-strict-aliasing -I$TENON_ROOT/runtime -include $TENON_ROOT/tests/programs/tiles.h" compile "$2" "$work/tiles" --dtype bf16 --cpu x86-64-v4
+    same "$1, by tiles" "$(bits "$work/tiles" --threads 2)" "$want"
+    [ "$(nm "$work/tiles" | grep -c bf16_product_tiles)" -gt 0 ] && ok || bad "$1: no product by tiles"
+}
+
 # near NAME BOUND A B: losses of two runs differ by at most BOUND of their size, and are not the same
 near() {
     paste <(tr ' ' '\n' <<< "$3" | grep .) <(tr ' ' '\n' <<< "$4" | grep .) | awk -v bound="$2" '
@@ -175,6 +183,7 @@ fi
 if part loops && deep "loops: beside f32, with recomputed values, and texts"; then
     compile "$work/looped.tn" "$work/f32" --cpu "${forms%% *}"
     near "looped beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
+    by_tiles looped "$work/looped.tn"
     every_loop ", recompute = 4"
     compile "$work/looped.tn" "$work/again" --dtype bf16 --cpu "${forms%% *}"
     same "looped, recomputed" "$(bits "$work/again")" "$want"
@@ -212,6 +221,7 @@ if part blocks && deep "networks with an operation of each kind"; then
     compile "$TENON_ROOT/tests/cuda/narrow.tn" "$work/f32" --cpu "${forms%% *}"
     near "narrow beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
     equal sequence "$TENON_ROOT/tests/cuda/sequence.tn"
+    by_tiles sequence "$TENON_ROOT/tests/cuda/sequence.tn"
     "$TENON" emit "$TENON_ROOT/tests/cuda/sequence.tn" --dtype bf16 --cpu x86-64-v4 > "$work/looped.c"
     same "sequence: matmul in bf16 and in f32" "$(grep -c '^    bf16_matmul' "$work/looped.c") $(grep -c '^    matmul' "$work/looped.c")" "3 0"
     equal geometry "$TENON_ROOT/tests/cuda/geometry.tn"
