@@ -156,7 +156,7 @@ int predict_run(const RtProgram *p, const Options *o)
     weights_load(n, o->weights);
     Data *d = open_input(p, o);
     data_fill(d, n->pool);
-    if (d->images)
+    if (d->images && p->target_kind == RT_TARGET_CLASS)
         classes_of_weights(p, o->weights);
     open_sink(&sink, p, o->output, d->n);
     const Order order = order_stored(d->n, p->batch);

@@ -166,7 +166,7 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
         !find_classes(p, directory, split, &class))
         return false;
     check_folders(&class, path);
-    if (!classes_now())
+    if (!classes_now() && p->target_kind == RT_TARGET_CLASS)
         classes_take(class.name, class.n);
     file = rt_alloc(sizeof *file * (size_t) class.n);
     for (int c = 0; c < class.n; c++) {

@@ -112,8 +112,9 @@ const ProgramCommand program_commands[COMMANDS] = {
     [TEST] = {"test", "measure the loss and the other metrics of given weights on the test set", 0,
               NULL, PAGE("--weights w.safetensors")},
     [PREDICT] = {"predict",
-                 "compute the outputs for the samples of a file; classes as probabilities", 0, NULL,
-                 PAGE("--weights w.safetensors --input x.npy")},
+                 "compute the outputs for the samples of a file; classes as probabilities, targets "
+                 "as numbers",
+                 0, NULL, PAGE("--weights w.safetensors --input x.npy")},
     [GENERATE] = {"generate", "continue a text, token by token", NEED_NEXT, NULL,
                   PAGE("--weights w.safetensors --prompt \"ROMEO:\" --length 200")},
     [BENCH] = {"bench", "measure the time of a training step on samples in memory", 0, NULL,

@@ -231,6 +231,25 @@ train formula {
 END
 succeeds "a loss that is a formula: build" "$TENON" build "$work/formula.tn" -o "$work/formula"
 succeeds "a loss that is a formula" "$work/formula" --data "$work/exact" --threads 2
+# A sample that is its own target: the number of folders does not matter, and predictions are numbers.
+cat > "$work/own.tn" <<'END'
+model own(image: f32[3, 16, 16]) {
+    return flatten(image) |> dense(4) |> dense(image.count) |> reshape(image.shape)
+}
+train own {
+    data      = imagefolder("pictures")
+    target    = image
+    loss      = mse
+    optimizer = sgd(lr = 0.01)
+    batch     = 8
+    epochs    = 1
+}
+END
+succeeds "an autoencoder of images: build" "$TENON" build "$work/own.tn" -o "$work/own"
+fresh; for split in train test; do cp -r "$work/d/$split/red" "$work/d/$split/green"; done
+succeeds "an autoencoder of images" "$work/own" --data "$work/d" --threads 2 --save "$work/own.safetensors"
+"$work/own" predict --weights "$work/own.safetensors" --input "$work/exact/test/red" > "$work/drawn"
+same "an image drawn again: its numbers" "4 768" "$(wc -l < "$work/drawn") $(head -n 1 "$work/drawn" | tr , '\n' | wc -l)"
 fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"
 refuses "a formula over two of three classes" "d/train holds 3 classes .blue, green, red., but formula has 2" "$work/formula" --data "$work/d"
 fresh; mkdir "$work/d/train/green"; cp "$work"/d/train/red/* "$work/d/train/green"; wrong "three classes" "d/train holds 3 classes .blue, green, red., but small has 2.*model.classes=3"
