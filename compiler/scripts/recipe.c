@@ -190,7 +190,8 @@ static void add_synthetic(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
     const bool tokens = g->input->dtype != DT_REAL;
-    const int64_t labels = g->label ? shape_count(&g->label->shape) : 1;
+    const bool classes = g->label && g->recipe.target.kind == LEARN_CLASS;
+    const int64_t labels = classes ? shape_count(&g->label->shape) : 1;
     const int64_t features = shape_count(&g->input->shape), part = 4000000 / features;
     const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
     places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
@@ -227,7 +228,7 @@ static void add_target(const Graph *g, PlaceList *l)
 static void add_data(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
-    const bool each = g->label && g->label->shape.rank > 0;
+    const bool each = g->label && g->recipe.target.kind == LEARN_CLASS && g->label->shape.rank > 0;
     const int64_t length = g->input->shape.dim[0];
     places_flag(l, "text", data->unit);
     places_flag(l, "table", data->unit && data->table);
