@@ -3,8 +3,8 @@
  *   c[i][j] = sum over k of a[i][k] b[k][j]            i < m, j < n
  *
  * Operands are those of gemm.h, in bf16.  Each sum has the order of bf16.h.  A tile is 32 rows by
- * 32 columns.  B is packed for 256 factors at a time, and so is A if it is transposed; up to 256
- * factors, B is packed once for all rows.
+ * 32 columns.  B is packed for BF16_POSITIONS factors at a time, and so is A if it is transposed.
+ * If there are no more factors, B is packed once for all rows.
  */
 #ifndef CPU_BF16_GEMM_H
 #define CPU_BF16_GEMM_H
@@ -89,7 +89,7 @@ RT_INLINE void bf16_matmul_tile(float *sum, const bf16 *restrict a, const bf16 *
         bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
         bf16_dense_rows(row, a, g.m, k, count);
         bf16_turn(turned, row, i, count, rows);
-        bf16_product_turned(sum, turned, rows, packed, outputs, count);
+        bf16_product_turned(sum, BF16_ROWS, false, turned, rows, packed, outputs, count);
         return;
     }
     bf16_dense_rows(row, a + k, g.k, i, rows);
