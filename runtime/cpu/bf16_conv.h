@@ -355,15 +355,13 @@ static RT_SEPARATE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m
                             box.across * g.step;
     int count = 0;
     if (w.order == BF16_LINES) {
-        const int64_t first = t % w.group * BF16_ROWS;
-        int n = (int)(t / w.group) * w.samples + (int)(first / w.sample),
-            y = (int)(first % w.sample / w.line), x = (int)(first % w.sample % w.line);
+        const int64_t first = t % w.group * BF16_ROWS; /* of one sample, or of all samples */
+        const int64_t in_sample = w.samples > 1 ? first % w.sample : first;
+        int n = (int)(w.samples > 1 ? first / w.sample : t / w.group),
+            y = (int)(in_sample / w.line), x = (int)(in_sample % w.line);
         const bf16 *at =
             m.x + (int64_t)n * m.sample + (box.y - m.first + y) * line + (box.x + x) * step;
         bool some = false;
-        if (w.samples == 1) /* lines follow the last one, and no sample */
-            n = (int)(t / w.group), y = (int)(first / w.line), x = (int)(first % w.line),
-            at = m.x + (int64_t)n * m.sample + (box.y - m.first + y) * line + (box.x + x) * step;
         for (; count < BF16_ROWS && first + count < w.all; count++, at += step) {
             const bool inside = y < height && x < width;
             row[count] = at;

@@ -493,6 +493,8 @@ static const Conv conv_sizes[] = {
     {2, 70, 5, 6, 34, 1, 1, 2, 2, 0, 0, 1, 1, 1, 3, 3, 0},
     {2, 24, 9, 9, 40, 3, 3, 3, 3, 1, 1, 2, 2, 1, 3, 3, 0}, /* phases of a dilated kernel */
     {2, 16, 8, 8, 20, 3, 3, 2, 2, 2, 2, 2, 2, 1, 4, 4, 0}, /* rows in no window */
+    {1, 9, 1, 1, 10, 1, 1, 2, 2, 0, 0, 1, 1, 1, 1, 1, 0},  /* less than a step of one image */
+    {3, 9, 2, 1, 10, 1, 1, 3, 3, 0, 0, 1, 1, 1, 1, 1, 0},
 };
 enum { CONV_SIZES = sizeof conv_sizes / sizeof *conv_sizes };
 
