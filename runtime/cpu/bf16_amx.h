@@ -11,8 +11,8 @@
  * Tiles keep their configuration of 16 rows by 64 bytes.
  *
  * Each program for AVX-512 contains this form.  bf16_has_tiles is false if the processor has no
- * tiles, the system gives no permission or the user chooses --isa avx512.  Then the form for
- * vectors runs, with the same bits.
+ * tiles, the system gives no permission or the user chooses another form with --isa.  Then the form
+ * for vectors runs, with the same bits; or, in a program built with --fast, that of bf16_chains.
  */
 #ifndef CPU_BF16_AMX_H
 #define CPU_BF16_AMX_H

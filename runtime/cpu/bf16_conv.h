@@ -524,9 +524,9 @@ RT_INLINE void bf16_conv2d_dx(bf16 *restrict dx, const bf16 *restrict p, const b
 }
 
 /* ---------------------------------------------------------------------- gradient of the weights
- * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of positions,
- * dy of a tile's outputs is copied once for all taps, and x for each tap: positions outside of the
- * image read zeros. */
+ * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of at most
+ * BF16_POSITIONS positions, dy of BF16_TURNED tiles of outputs is copied once for all taps, and x
+ * of a tap once for these tiles.  Positions outside of the image read zeros. */
 
 /* The positions of a block: first .. first + count - 1 of all samples. */
 typedef struct Bf16Positions {

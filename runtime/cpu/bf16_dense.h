@@ -66,7 +66,7 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
     const TeamRange rows = team_rows(part, tiles), columns = team_columns(part, pairs);
     const int64_t zero = 0, panel = BF16_PANEL(d.k);
     const Bf16Runs run = {1, d.k, &zero, &zero, 0},
-                   first_run = {1, d.k, &zero, &zero, BF16_ROWS * d.k};
+                   first_run = {1, d.k, &zero, &zero, BF16_ROWS * (int64_t)d.k};
     bf16 kept[BF16_KEPT_COUNT(BF16_BLOCKS(d.k))] __attribute__((aligned(64)));
     for (int64_t t = rows.first; t < rows.end; t++) {
         const int64_t first = t * BF16_ROWS;
@@ -121,8 +121,9 @@ RT_INLINE void bf16_dense_dx_f32(real *restrict dx, const bf16 *restrict p, cons
 }
 
 /* ---------------------------------------------------------------------- gradient of the weights
- * A tile is 32 inputs by 32 outputs.  Both operands are copied for a block of samples: those of the
- * inputs once for all outputs. */
+ * A tile is 32 inputs by 32 outputs.  Both operands are copied for a block of at most
+ * BF16_POSITIONS samples: the outputs of BF16_TURNED pairs of panels once for all inputs, and the
+ * inputs of a tile once for these outputs. */
 
 /* Samples first .. first + count - 1 of a matrix with rows of `step` numbers. */
 RT_INLINE void bf16_dense_rows(const bf16 **row, const bf16 *x, int64_t step, int first, int count)
@@ -155,8 +156,8 @@ RT_INLINE void dense_fetch_rows(const real *p, int count)
 
 enum { BF16_TURNED = 8 }; /* pairs of panels whose copies are kept: 256 KB */
 
-/* One block of samples: the rows of x and dy, and `count` of them.  Inputs mine and pairs of panels
- * own. */
+/* dw += the sum over one block of `count` samples, whose rows are x and dy; begin: dw = this sum.
+ * mine: tiles of inputs; own: pairs of panels. */
 RT_INLINE void bf16_dense_dw_block(real *dw, const bf16 *const *x, const bf16 *const *dy, int count,
                                    Dense d, TeamRange mine, TeamRange own, bool begin)
 {

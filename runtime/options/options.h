@@ -26,7 +26,7 @@ typedef struct Options {
     int threads;   /* default: by place_threads */
     bool threads_given;
     const char *pin; /* "none", "cores"; NULL: not given */
-    const char *isa; /* "amx", "avx512"; NULL: not given */
+    const char *isa; /* "amx", "avx512", "avx512_bf16"; NULL: not given */
     int groups;
     double timeout;       /* seconds that a rank waits for other ranks, at most */
     double timeout_start; /* the same until the first step is done */
