@@ -162,6 +162,18 @@ static bool take_call(Search *s, CudaCall *c)
     return true;
 }
 
+/* Whether the loop accesses elements of a sequence that is also one of its values.  Elements are
+ * copied from memory, and to memory, so such a sequence cannot lie in shared memory. */
+static bool keeps_sequence(const Search *s)
+{
+    bool keeps = false;
+    for (int i = s->first; i < s->end; i++)
+        for (int k = 0; k < s->list->call[i]->noperand; k++)
+            keeps |= is_sequence(s->list->call[i], k) &&
+                     value_of(s->r, s->list->call[i]->operand[k].node) >= 0;
+    return keeps;
+}
+
 /* ------------------------------------------------------------------------------- products */
 
 /* x and the weights are operands 1 and 2 of a dense layer, and 2 and 1 of its dx. */
@@ -322,13 +334,18 @@ static const CudaCall *first_access(const Search *s, const CudaCall *item, int *
     return first;
 }
 
-/* Whether the threads that copy the element also have its numbers in c. */
-static bool has_own_copies(const CudaCall *c, const CudaCall *item)
+/* Whether the threads that copy the element also have its numbers in all calls of the region: no
+ * barrier stands between these calls. */
+static bool has_own_copies(const Search *s, int region, const CudaCall *item)
 {
     bool own = true;
-    for (int i = 0; i < c->noperand; i++)
-        if (c->operand[i].node && node_root(c->operand[i].node) == node_root(item->node))
-            own &= c->operand[i].order && cuda_same_order(c->operand[i].order, item->natural);
+    for (int i = s->first; i < s->end; i++) {
+        const CudaCall *c = s->list->call[i];
+        for (int k = 0; k < c->noperand && c != item && c->region == region; k++)
+            if (c->operand[k].node && node_root(c->operand[k].node) == node_root(item->node) &&
+                !is_sequence(c, k))
+                own &= c->operand[k].order && cuda_same_order(c->operand[k].order, item->natural);
+    }
     return own;
 }
 
@@ -351,7 +368,7 @@ static void place_item(Search *s, CudaCall *c)
     const CudaCall *first = first_access(s, c, &last);
     if (!first)
         return;
-    const bool own = has_own_copies(first, c);
+    const bool own = has_own_copies(s, first->region, c);
     if (!own && first->region == 0 && last == s->r->regions - 1)
         begin_with_copies(s), last++;
     const bool ahead = last < s->r->regions - 1;
@@ -405,8 +422,9 @@ static bool is_read_later(const Search *s, const Node *root, const Operand *o)
     for (int i = s->end; i < s->list->n; i++)
         for (int k = 0; k < s->list->call[i]->noperand; k++) {
             const Operand *later = &s->list->call[i]->operand[k];
-            read |= !later->writes &&
-                    (later->node ? node_root(later->node) == root : overlap(o, later));
+            const bool same = later->node ? node_root(later->node) == root
+                                          : later->memory == MEMORY_UNKNOWN || overlap(o, later);
+            read |= !later->writes && same;
         }
     return read;
 }
@@ -491,6 +509,7 @@ static bool take(Search *s)
     bool fits = true;
     for (int i = s->first; i < s->end && fits; i++)
         fits = take_call(s, s->list->call[i]);
+    fits = fits && !keeps_sequence(s);
     for (int i = s->first; i < s->end && fits; i++) {
         CudaCall *c = s->list->call[i];
         if (c->role == RECURRENCE_ITEM && !is_ahead(s, i))

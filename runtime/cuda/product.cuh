@@ -114,11 +114,17 @@ template <class T> DEVICE void copy_start(real *to, const T *from, bool there)
 }
 /* copy_group: the copies so far are one group.  copy_wait: until at most `groups` are pending. */
 #ifdef RT_SHIM
+DEVICE void copy_start(real *to, const real *from, bool there)
+{
+    shim_copy_start(to, there ? from : nullptr, sizeof *from);
+}
 DEVICE void copy_group()
 {
+    shim_copy_group();
 }
 template <int groups> DEVICE void copy_wait()
 {
+    shim_copy_wait(groups);
 }
 #else
 DEVICE void copy_start(real *to, const real *from, bool there)

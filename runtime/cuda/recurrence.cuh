@@ -170,6 +170,8 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
     __device__ __forceinline__ void add(real (&sum)[S::each][chains], const real *x, int step,
                                         W weight_of) const
     {
+        /* the last part can end after the sum, and another value lies there */
+        const bool there = parts * length == k || part * length + step < k;
         real w[chains][run];
         RT_UNROLL
         for (int c = 0; c < chains; c++)
@@ -178,12 +180,12 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
         for (int s = 0; s < S::each; s++) {
             real of_x[run];
             if constexpr (fours) {
-                const Four f = four(x + s * k + step);
+                const Four f = there ? four(x + s * k + step) : Four{};
                 RT_UNROLL
                 for (int u = 0; u < run; u++)
                     of_x[u] = f.at[u];
             } else {
-                of_x[0] = x[s * k + step];
+                of_x[0] = there ? x[s * k + step] : (real)0;
             }
             RT_UNROLL
             for (int u = 0; u < run; u++) {

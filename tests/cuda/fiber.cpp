@@ -16,6 +16,16 @@ struct Fiber {
     bool done, waits, waits_grid; /* waits: at the barrier of the block; waits_grid: at the barrier of all blocks */
     unsigned since;
 };
+struct Copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+/* The asynchronous copies of a thread that it has not waited for.  ends: where its groups end. */
+struct Copies {
+    std::vector<Copy> copy;
+    std::vector<size_t> ends;
+};
 struct Warp {
     uint64_t slot[2][LANES]; /* of this exchange and the one before: no lane is two exchanges ahead */
     int arrived, live;
@@ -24,6 +34,7 @@ struct Warp {
 struct Block {
     unsigned index;
     Fiber fiber[MOST];
+    Copies copies[MOST];
     Warp warp[MOST / LANES];
     std::vector<unsigned char> shared, chip; /* memory of a stage; memory of the launch, with a red zone after it */
     std::vector<unsigned> order; /* the order in which its threads take turns */
@@ -100,6 +111,7 @@ void begin_thread(Block &b, unsigned i, size_t which)
     for (int k = 0; k < SAVED; k++)
         *--at = nullptr;
     b.fiber[i] = Fiber{at, false, false, false, 0};
+    b.copies[i].copy.clear(), b.copies[i].ends.clear();
     b.warp[i / LANES].live++;
 }
 
@@ -265,6 +277,40 @@ void shim_grid_barrier(int site)
             b.shared.assign(SHARED_ROOM, 0xff);
     barrier_wait(grid_arrived, grid_live, grid_generation);
     f.waits_grid = false;
+}
+
+void shim_copy_start(void *to, const void *from, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)from, *chip = block->chip.data();
+    if (at >= chip && at < chip + block->chip.size()) {
+        fprintf(stderr, "shim: an asynchronous copy reads from shared memory\n");
+        exit(3);
+    }
+    memset(to, 0xff, bytes);
+    block->copies[current].copy.push_back(Copy{to, from, bytes});
+}
+
+void shim_copy_group()
+{
+    Copies &c = block->copies[current];
+    c.ends.push_back(c.copy.size());
+}
+
+void shim_copy_wait(int groups)
+{
+    Copies &c = block->copies[current];
+    if (c.ends.size() <= (size_t)groups)
+        return;
+    const size_t done = c.ends.size() - (size_t)groups, end = c.ends[done - 1];
+    for (size_t i = 0; i < end; i++)
+        if (c.copy[i].from)
+            memcpy(c.copy[i].to, c.copy[i].from, c.copy[i].bytes);
+        else
+            memset(c.copy[i].to, 0, c.copy[i].bytes);
+    c.copy.erase(c.copy.begin(), c.copy.begin() + (std::ptrdiff_t)end);
+    c.ends.erase(c.ends.begin(), c.ends.begin() + (std::ptrdiff_t)done);
+    for (size_t &e : c.ends)
+        e -= end;
 }
 
 uint64_t shim_exchange(uint64_t mine, int from)

@@ -8,7 +8,7 @@
  * in step; 1 backward; 2 and more at random, where a warp runs ahead until it must wait.  Results
  * must not depend on the order.  A missing barrier shows, because shared memory begins as NaN and
  * some order reads too early.  SHIM_SKIP=N removes the Nth block_sync or barrier of blocks of the
- * source, to test this.  Blocks with a common barrier take turns, too: in step, or one runs ahead
+ * source, to test this.  An asynchronous copy gives NaN until its thread waits for it.  Blocks with a common barrier take turns, too: in step, or one runs ahead
  * as far as it can, from the last to the first or at random.
  */
 #ifndef SHIM_H
@@ -39,6 +39,12 @@ void *shim_shared(size_t bytes);
 #define SHARED(type, name)                                                                   \
     static_assert(sizeof(type) <= RT_SHARED, "RT_SHARED is too small for " #type); \
     type &name = *(type *)shim_shared(sizeof(type))
+
+/* Asynchronous copies to shared memory: of `bytes` bytes, or of 0 if from is NULL; the copies so far are a group; until at most `groups`
+ * groups of this thread are pending. */
+void shim_copy_start(void *to, const void *from, size_t bytes);
+void shim_copy_group();
+void shim_copy_wait(int groups);
 
 void shim_barrier(int site); /* barrier of the block; site: its index in the source */
 #define block_sync() shim_barrier(__COUNTER__)
