@@ -93,6 +93,11 @@ static void print_expr(Text *t, const Expr *e)
         print_expr(t, e->a);
         print_args(t, &e->args);
         break;
+    case EX_TYPED:
+        text_printf(t, "%s: %s %d", e->typed->name, e->typed->type, e->typed->sized);
+        for (int i = 0; i < e->typed->dims.n; i++)
+            print_expr(t, e->typed->dims.v[i]);
+        break;
     }
     text_add(t, ")");
 }
