@@ -208,14 +208,15 @@ static int uses(const Node *n, const Node *x)
 }
 
 /* An operand of n, or of a node that is inlined into n, whose bytes the call can overwrite; NULL:
- * none. */
+ * none.  A view of another shape, such as a sum over a dimension of 1, is read in another order. */
 static Node *overwritten(const Lives *l, const Node *call, const Node *n)
 {
     for (int i = 0; i < n->nin; i++) {
         Node *x = node_root(n->in[i]);
         if (node_attr(n->in[i], "inline"))
             x = overwritten(l, call, n->in[i]);
-        else if (n->in[i]->within || uses(call, x) > 1 || !can_overwrite(l, call, x))
+        else if (n->in[i]->within || uses(call, x) > 1 || !can_overwrite(l, call, x) ||
+                 !shape_same(&n->in[i]->shape, &call->shape))
             x = NULL;
         if (x || !(n->op->flags & OP_ELEMENTWISE))
             return x;
