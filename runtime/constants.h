@@ -164,14 +164,15 @@ static inline int rt_regions(int64_t other, int64_t region, int64_t scratch, int
 enum {
     RT_THREADS = 256, /* threads of a block: launch.cuh */
     RT_WARP = 32,
-    RT_RESIDENT = 2,       /* blocks that a multiprocessor holds at a time: threads.cuh */
-    RT_FULL = 256,         /* blocks that occupy a GPU: two on each multiprocessor of an H100 */
-    RT_SHARED = 43008,     /* bytes of shared memory of a block: the strips of product.cuh; the
+    RT_RESIDENT = 2, /* blocks that a multiprocessor holds at a time: threads.cuh */
+    RT_FULL = 256,   /* blocks that occupy a GPU: two on each multiprocessor of an H100 */
+    RT_SHARED_SM_80 = 99 << 10, /* bytes for a block on each GPU that runs a program for sm_80 */
+    RT_SHARED = 43008,          /* bytes of shared memory of a block: the strips of product.cuh; the
                               kernels of a launch use them in turn */
-    RT_PACK = 4,           /* adjacent numbers that a thread reads at once: pack.cuh */
-    RT_UPDATE_EACH = 1024, /* numbers of a block: update.cuh */
-    RT_HEAD_MOST = 256,    /* features of a head: attention.cuh */
-    RT_MERGED = 8,         /* sorted runs that a launch merges: embedding.cuh */
+    RT_PACK = 4,                /* adjacent numbers that a thread reads at once: pack.cuh */
+    RT_UPDATE_EACH = 1024,      /* numbers of a block: update.cuh */
+    RT_HEAD_MOST = 256,         /* features of a head: attention.cuh */
+    RT_MERGED = 8,              /* sorted runs that a launch merges: embedding.cuh */
 };
 
 /* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a

@@ -16,7 +16,8 @@
 
 enum {
     HELD = 160,         /* words of weights in the registers of a thread, of 255 */
-    MEMORY = 160 << 10, /* bytes of shared memory of a block, which sm_80, sm_90 and sm_100 have */
+    HELD_MOST = 168,    /* the same where shared memory is small */
+    MEMORY = 160 << 10, /* bytes of shared memory of a block, at most */
     SAMPLES = 4,        /* samples of a block, at most */
     SUMS = 16,          /* sums of a thread in a product, at most */
     RUN = 4,            /* adjacent steps that a thread reads at once */
@@ -209,10 +210,17 @@ static int64_t length_of(const RecurrenceProduct *p)
     return (p->k + p->parts - 1) / p->parts;
 }
 
+static int64_t memory_of_block(const Search *s)
+{
+    const int64_t most = gpu_of(s->w->in->options->arch)->shared_of_block;
+    return most < MEMORY ? most : MEMORY;
+}
+
 /* Divides the registers among the products, in order. */
 static void hold_weights(Search *s)
 {
-    int64_t left = HELD * 4 / cuda_real_bytes(s->w);
+    const int64_t words = memory_of_block(s) < MEMORY ? HELD_MOST : HELD;
+    int64_t left = words * 4 / cuda_real_bytes(s->w);
     for (int i = 0; i < s->r->nproduct; i++) {
         RecurrenceProduct *p = &s->r->product[i];
         const int64_t length = length_of(p), most = left / p->chains;
@@ -242,7 +250,7 @@ static bool place(Search *s, int64_t each)
         if (each * p->chains > SUMS)
             return false;
     }
-    return r->numbers * cuda_real_bytes(s->w) <= MEMORY;
+    return r->numbers * cuda_real_bytes(s->w) <= memory_of_block(s);
 }
 
 /* As few samples in a block as give all blocks a multiprocessor. */

@@ -22,6 +22,8 @@ typedef struct Gpu {
     double gap;     /* seconds between kernels of a CUDA graph */
     int processors; /* streaming multiprocessors */
     int shared;     /* bytes for each processor; a block uses 1,024 more than its kernel declares */
+    /* bytes that a kernel may declare on each GPU for which the program has machine code */
+    int shared_of_block;
     bool clusters;
     /* seconds of a barrier between all blocks of the GPU, or between the blocks of a cluster */
     double barrier_all, barrier_cluster;

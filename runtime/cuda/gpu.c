@@ -79,7 +79,8 @@ static int attribute(enum cudaDeviceAttr a, int device)
     return value;
 }
 
-/* GPUs of one major version differ: 99 KB for a block on sm_86 and sm_89, 163 KB on sm_80. */
+/* A GPU that is newer than the program can allow less shared memory: 99 KB for a block on sm_120,
+ * 227 KB on sm_90. */
 void rt_cuda_shared(cudaError_t error, const char *what, int bytes)
 {
     int device = 0;
@@ -88,10 +89,9 @@ void rt_cuda_shared(cudaError_t error, const char *what, int bytes)
         const int most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (bytes > most)
             rt_die("%s keeps weights of a loop over time in %d bytes of shared memory for a block, "
-                   "and "
-                   "this GPU allows %d: build the program with --kernels=cudnn, or with fewer "
-                   "features in the loop",
-                   what, bytes, most);
+                   "and this GPU allows %d: build the program with --arch sm_80, whose loops need "
+                   "at most %d",
+                   what, bytes, most, RT_SHARED_SM_80);
     }
     rt_cuda_check(error, what);
 }
