@@ -67,6 +67,16 @@ same "barriers of both loops" 5 "$sites"
 # shellcheck disable=SC2046
 barriers lstm $(seq "$first" $((first + sites - 1)))
 
+if deep "random loops"; then
+    for number in $(seq 1 20); do
+        "$cuda/random_loop.sh" "$number" > "$work/random_$number.tn"
+        shim random "$work/random_$number.tn" 2> "$work/said"   # warnings of weights without effect
+        before=$failed
+        steps random
+        [ "$failed" = "$before" ] || { echo "the model:"; cat "$work/random_$number.tn"; }
+    done
+fi
+
 if deep "the bits of one launch for each call"; then
     for name in recurrence lstm; do
         mv "$work/$name/gpu" "$work/$name/one"
