@@ -18,10 +18,10 @@ void target_take_shape(const RtProgram *p, const char *path, int rank, const int
     if (same || ((n <= 1 || m <= 1) && product == data_targets(p)))
         return;
     char a[128], b[128];
-    rt_die("%s holds targets of shape %s, but the target '%s' of %s is %s: save rows of this "
-           "shape, "
-           "or change the line target of the recipe",
-           path, data_shape_text(a, rank, dim), p->target_name, p->model,
+    rt_die("%s holds %s%s, but the target '%s' of %s is %s: save rows of this shape, or change "
+           "the line target of the recipe",
+           path, rank ? "targets of shape " : "one number for each sample",
+           rank ? data_shape_text(a, rank, dim) : "", p->target_name, p->model,
            data_shape_text(b, p->target_rank, p->target_dim));
 }
 

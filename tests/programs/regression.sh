@@ -108,6 +108,7 @@ if part bits; then
     same "plain: the loss" "$(field one.log epoch test_loss | awk '{ printf "%.4f", $6 }')" "$(field plain.log epoch test_loss | awk '{ printf "%.4f", $6 }')"
     sed 's/dense(1)/dense(2)/; s/f32\[1\]/f32[2]/; s/loss      = mse/loss      = huber(delta = 0.5)/; s/"table"/"pair"/' table.tn > pair.tn
     succeeds "two numbers: build" "$TENON" build pair.tn -o pair-cpu
+    refuses "one number a sample" "train_y.npy holds one number for each sample, but the target 'price' of table is 2: save rows" ./pair-cpu train --data ./table
     succeeds "two numbers" ./pair-cpu train --data ./pair --threads 3 --log pair.log --save pair.safetensors
     ./pair-cpu predict --weights pair.safetensors --input pair/test_x.npy > predicted.csv
     succeeds "two numbers: metrics by hand" same_metrics predicted.csv pair/test_y.npy pair.log
