@@ -29,6 +29,13 @@ static void print_target(const RtProgram *p)
     printf("\n");
 }
 
+/* By rt_tiles_form(). */
+static const char *const products_by[] = {
+    [RT_TILES_READY] = "tiles of AMX",
+    [RT_TILES_REFUSED] = "AVX-512",
+    [RT_TILES_CHAINS] = "AVX512_BF16, with bits of its own",
+};
+
 int info_run(const RtProgram *p, const Options *o)
 {
     const RtRecipe *q = &p->recipe;
@@ -47,9 +54,7 @@ int info_run(const RtProgram *p, const Options *o)
                          : "",
            p->products ? p->products : "");
     if (!program_lacks(p, NEED_TILES))
-        printf("products: by %s\n", rt_tiles_form() == RT_TILES_READY    ? "tiles of AMX"
-                                    : rt_tiles_form() == RT_TILES_CHAINS ? "AVX512_BF16"
-                                                                         : "AVX-512");
+        printf("products: by %s\n", products_by[rt_tiles_form()]);
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)

@@ -106,7 +106,7 @@ if part lenet; then
         same "--fast, 2 threads" "$(bits "$work/fast" "${data[@]}" --isa avx512_bf16 --threads 2)" "$fast"
         near "--fast" 0.002 "$(losses "$want")" "$(losses "$fast")"
         same "--fast --isa avx512" "$(bits "$work/fast" "${data[@]}" --isa avx512)" "$want"
-        same "info of --fast" "$("$work/fast" info --isa avx512_bf16 | grep '^products:')" "products: by AVX512_BF16"
+        same "info of --fast" "$("$work/fast" info --isa avx512_bf16 | grep '^products:')" "products: by AVX512_BF16, with bits of its own"
         refuses "--isa avx512_bf16 without --fast" "build it with --fast" "$first" info --isa avx512_bf16
     fi
 
