@@ -151,14 +151,16 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
         part = parts > 1 ? threadIdx.x / columns : 0;
         column = parts > 1 ? threadIdx.x % columns : threadIdx.x;
         shared = memory + threadIdx.x * run;
-        RT_UNROLL
-        for (int step = 0; step < held; step += run)
-            load<order>(w, step, [&](int c, int at, real x) { own[at][c] = x; });
-        RT_UNROLL
-        for (int step = 0; step < held; step++) {
+        if constexpr (held > 0) {
             RT_UNROLL
-            for (int c = 0; c < chains; c++)
-                in_register(own[step][c]);
+            for (int step = 0; step < held; step += run)
+                load<order>(w, step, [&](int c, int at, real x) { own[at][c] = x; });
+            RT_UNROLL
+            for (int step = 0; step < held; step++) {
+                RT_UNROLL
+                for (int c = 0; c < chains; c++)
+                    in_register(own[step][c]);
+            }
         }
         RT_UNROLL_4
         for (int step = held; step < length; step += run)

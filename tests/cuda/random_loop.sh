@@ -1,4 +1,3 @@
-#!/usr/bin/env bash
 # random_loop.sh NUMBER -- prints a random model with scans, for cuda_recurrence.sh.  The number selects the model.
 #
 # Its states, sequences, widths and steps are random, and so are the statements of a step: layers, elementwise operations, slices,

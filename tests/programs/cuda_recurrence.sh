@@ -69,7 +69,7 @@ barriers lstm $(seq "$first" $((first + sites - 1)))
 
 if deep "random loops"; then
     for number in $(seq 1 20); do
-        "$cuda/random_loop.sh" "$number" > "$work/random_$number.tn"
+        bash "$cuda/random_loop.sh" "$number" > "$work/random_$number.tn"
         shim random "$work/random_$number.tn" 2> "$work/said"   # warnings of weights without effect
         before=$failed
         steps random

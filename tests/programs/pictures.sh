@@ -16,11 +16,13 @@ while read -r file; do
     resnet56_cifar10) same "parameters of $name, and the mean image of normalize" $((total + 3 * 32 * 32)) "$drawn" ;;
     *) same "parameters of $name" "$total" "$drawn" ;;
     esac
-    # Each edge has two nodes, and each node but the loss and the metrics is read.
-    awk -v name="$name" '
+    # Each edge has two nodes, and each node but the loss and the metrics is read: accuracy, or mae, rmse and r2 of numbers.
+    most=2
+    ! grep -q "^ *target " "$file" || most=4
+    awk -v name="$name" -v most=$most '
         $2 ~ /^\[label=/ { node[$1] }
         $2 == "->" { sub(/;/, "", $3); from[$1]; if (!($1 in node) || !($3 in node)) { print name ": no node for the edge", $0; bad = 1 } }
-        END { for (n in node) if (!(n in from)) last++; exit bad || last < 1 || last > 2 }' "$work/$name.dot" && ok || bad "$name: edges without nodes, or nodes that nothing reads"
+        END { for (n in node) if (!(n in from)) last++; exit bad || last < 1 || last > most }' "$work/$name.dot" && ok || bad "$name: edges without nodes, or nodes that nothing reads"
     ! grep -qE '\[label="(dense_d|conv2d_d|bias|update|[a-z0-9_]*_grad)' "$work/$name.dot" && ok || bad "$name: the picture has more than the model file"
     ! command -v dot > /dev/null || succeeds "Graphviz draws $name" dot -Tsvg "$work/$name.dot" -o "$work/picture.svg"
 done < <(shipped_models)

@@ -16,7 +16,7 @@
 static const char *something = "";                    /* for pointers that nobody follows */
 static const RtParam scale = {.name = RT_SCALING};
 
-typedef enum Kind { CPU, F64, RANKS, GPU, GPUS, F16, FOLDERS, REVIEWS, CLASS_TEXT, NEXT, TOKENS, REGRESSION, KINDS } Kind;
+typedef enum Kind { CPU, F64, RANKS, GPU, GPUS, F16, FOLDERS, REVIEWS, CLASS_TEXT, NEXT, TOKENS, REGRESSION, BF16, KINDS } Kind;
 
 static RtProgram program(Kind k)
 {
@@ -39,6 +39,8 @@ static RtProgram program(Kind k)
         p.link = (const void *)something;
     if (k == F16)
         p.scaling = &scale;
+    if (k == BF16)
+        p.products = "bf16", p.isa = RT_ISA_X86_V4;
     if (k == FOLDERS)
         p.decode = (const void *)something;
     if (k == REVIEWS || k == NEXT || k == CLASS_TEXT)
