@@ -71,7 +71,7 @@ low=$(field "$work/log" bench step_ms_low) high=$(field "$work/log" bench step_m
 if [ "$steps" -ge 6 ]; then
     awk -v low="$low" -v median="$median" -v high="$high" 'BEGIN { exit !(0 < low && low <= median && median <= high) }' && ok || bad "the median is not in its interval: $low $median $high"
 else                                                        # a busy machine: too few steps for an interval
-    same "an interval from $steps steps" "$low$high" ""
+    [ -z "$low$high" ] && ok || bad "an interval from $steps steps: $low to $high"
 fi
 "$work/mlp" bench --seconds 0.01 --log "$work/short" > "$work/out"
 steps=$(field "$work/short" bench steps) least=$(field "$work/short" bench step_ms_min)
