@@ -12,6 +12,7 @@
 #include "cpu/math.h"
 
 #include "cpu/bf16_conv.h"
+#include "cpu/bf16_conv_dw.h"
 #include "cpu/conv_dx.h"
 #include "cpu/dense.h"
 #include <stdarg.h>

@@ -86,17 +86,15 @@ RT_INLINE Bf16Half bf16_half(const bf16 *const *row, int rows, const bf16 *end,
 static RT_SEPARATE void bf16_half_copy(bf16 *restrict to, const Bf16Half *h, int64_t at, int count)
 {
 #ifdef RT_AVX512
-    typedef bf16 Line __attribute__((vector_size(64), may_alias));
-    typedef bf16 LineMemory __attribute__((vector_size(64), aligned(2), may_alias));
     const uint32_t lanes = count < BF16_BLOCK ? (1u << count) - 1 : ~0u;
     RT_UNROLL
     for (int i = 0; i < BF16_LANES; i++) {
-        Line x;
+        Bf16Line x;
         __asm__("vmovdqu16 %1, %0%{%2%}%{z%}"
                 : "=v"(x)
-                : "m"(*(const LineMemory *)(h->row[i < h->rows ? i : h->rows - 1] + at)),
+                : "m"(*(const Bf16LineMemory *)(h->row[i < h->rows ? i : h->rows - 1] + at)),
                   "Yk"(lanes));
-        *(Line *)(to + i * BF16_BLOCK) = x;
+        *(Bf16Line *)(to + i * BF16_BLOCK) = x;
     }
 #else
     memset(to, 0, sizeof(bf16) * BF16_HALF);
@@ -161,6 +159,18 @@ RT_INLINE void bf16_half_ahead(const Bf16Half *h, int64_t at)
         __builtin_prefetch(h->row[i] + at);
 }
 
+/* Loads or stores the tiles of sums that the product has. */
+#define BF16_EACH_SUM(MOVE)                                                                        \
+    do {                                                                                           \
+        MOVE(0, sum, bytes);                                                                       \
+        if (right)                                                                                 \
+            MOVE(1, sum + BF16_LANES, bytes);                                                      \
+        if (low)                                                                                   \
+            MOVE(2, sum + lower, bytes);                                                           \
+        if (low && right)                                                                          \
+            MOVE(3, sum + lower + BF16_LANES, bytes);                                              \
+    } while (0)
+
 /* sum (rows, panels) += the product; `line` floats from a row of sums to the next.  begin: the sums
  * begin with 0.  16 or 32 whole rows of sums are written. */
 static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t line, bool begin,
@@ -179,13 +189,7 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t li
         BF16_TILE_ZERO(2);
         BF16_TILE_ZERO(3);
     } else {
-        BF16_TILE_LOAD(0, sum, bytes);
-        if (right)
-            BF16_TILE_LOAD(1, sum + BF16_LANES, bytes);
-        if (low)
-            BF16_TILE_LOAD(2, sum + lower, bytes);
-        if (low && right)
-            BF16_TILE_LOAD(3, sum + lower + BF16_LANES, bytes);
+        BF16_EACH_SUM(BF16_TILE_LOAD);
     }
     for (int t = 0; t < runs->count; t++) {
         const bf16 *from = b + runs->b[t];
@@ -216,13 +220,7 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t li
             kept = kept ? kept + 2 * BF16_HALF : NULL;
         }
     }
-    BF16_TILE_STORE(0, sum, bytes);
-    if (right)
-        BF16_TILE_STORE(1, sum + BF16_LANES, bytes);
-    if (low)
-        BF16_TILE_STORE(2, sum + lower, bytes);
-    if (low && right)
-        BF16_TILE_STORE(3, sum + lower + BF16_LANES, bytes);
+    BF16_EACH_SUM(BF16_TILE_STORE);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* bf16_conv.h -- two-dimensional convolution and its gradients, with factors in bf16 and sums in
- * f32.
+/* bf16_conv.h -- two-dimensional convolution and the gradient of its image, with factors in bf16
+ * and sums in f32.
  *
  *   x (N, H, W, C) bf16   y (N, OH, OW, O) bf16   w (O, R, S, C/g) f32
  *
@@ -10,106 +10,12 @@
  *             complete sum.
  *   dx        a run for each tap that carries the pixel to an output, in order (r, s): the outputs
  *             of the group.
- *   dw        the positions of all samples of the call, in order (n, oy, ox).  In the padding, x is
- *             +0.  Each block of 32 positions is added to dw.
+ * The gradient of the weights is bf16_conv_dw.h.
  */
 #ifndef CPU_BF16_CONV_H
 #define CPU_BF16_CONV_H
 #include "cpu/bf16_dense.h"
 #include "cpu/conv_box.h"
-
-/* ------------------------------------------------------------------------------------ reference
- * x (N, H, W, C), w (O, R, S, C/g), y (N, OH, OW, O); a pixel in the padding is +0. */
-RT_INLINE float bf16_conv_pixel(const bf16 *x, Conv c, int n, int iy, int ix, int channel)
-{
-    return iy >= 0 && iy < c.h && ix >= 0 && ix < c.w
-               ? bf16_wide(x[(((int64_t)n * c.h + iy) * c.w + ix) * c.c + channel])
-               : 0;
-}
-
-RT_INLINE float bf16_conv_at(const bf16 *x, const real *w, Conv c, int n, int oy, int ox, int o)
-{
-    const int inputs = c.c / c.groups, first = o / (c.o / c.groups) * inputs;
-    Bf16Sum sum = {0};
-    for (int r = 0; r < c.r; r++)
-        for (int s = 0; s < c.s; s++) {
-            const int iy = oy * c.stride_h - c.pad_h + r * c.dil_h,
-                      ix = ox * c.stride_w - c.pad_w + s * c.dil_w;
-            const bool outside =
-                iy < 0 || iy >= c.h || (!BF16_CONV_WHOLE(c) && (ix < 0 || ix >= c.w));
-            for (int i = 0; i < inputs && !outside; i++)
-                bf16_sum_add(&sum, bf16_conv_pixel(x, c, n, iy, ix, first + i),
-                             bf16_wide(bf16_narrow(
-                                 (float)w[(((int64_t)o * c.r + r) * c.s + s) * inputs + i])));
-            if (!BF16_CONV_WHOLE(c) || s == c.s - 1)
-                bf16_sum_end(&sum);
-        }
-    return sum.sum;
-}
-RT_INLINE void bf16_conv2d_plain(real *y, const bf16 *x, const real *w, Conv c)
-{
-    for (int n = 0; n < c.n; n++)
-        for (int oy = 0; oy < c.oh; oy++)
-            for (int ox = 0; ox < c.ow; ox++)
-                for (int o = 0; o < c.o; o++)
-                    *y++ = bf16_conv_at(x, w, c, n, oy, ox, o);
-}
-
-/* The output to which tap t carries an input pixel, a row or a column, or -1. */
-RT_INLINE int bf16_conv_output(int at, int pad, int t, int dil, int stride, int outputs)
-{
-    const int up = at + pad - t * dil;
-    return up >= 0 && up % stride == 0 && up / stride < outputs ? up / stride : -1;
-}
-
-RT_INLINE float bf16_conv_dx_at(const real *w, const bf16 *dy, Conv c, int n, int iy, int ix, int i)
-{
-    const int inputs = c.c / c.groups, outputs = c.o / c.groups, first = i / inputs * outputs;
-    Bf16Sum sum = {0};
-    for (int r = 0; r < c.r; r++)
-        for (int s = 0; s < c.s; s++) {
-            const int oy = bf16_conv_output(iy, c.pad_h, r, c.dil_h, c.stride_h, c.oh),
-                      ox = bf16_conv_output(ix, c.pad_w, s, c.dil_w, c.stride_w, c.ow);
-            for (int o = 0; oy >= 0 && ox >= 0 && o < outputs; o++)
-                bf16_sum_add(&sum,
-                             bf16_wide(
-                                 dy[(((int64_t)n * c.oh + oy) * c.ow + ox) * c.o + first + o]),
-                             bf16_wide(bf16_narrow(
-                                 (float)w[(((int64_t)(first + o) * c.r + r) * c.s + s) * inputs +
-                                          i % inputs])));
-            bf16_sum_end(&sum);
-        }
-    return sum.sum;
-}
-RT_INLINE void bf16_conv2d_dx_plain(real *dx, const real *w, const bf16 *dy, Conv c)
-{
-    for (int n = 0; n < c.n; n++)
-        for (int iy = 0; iy < c.h; iy++)
-            for (int ix = 0; ix < c.w; ix++)
-                for (int i = 0; i < c.c; i++)
-                    *dx++ = bf16_conv_dx_at(w, dy, c, n, iy, ix, i);
-}
-
-RT_INLINE void bf16_conv2d_dw_plain(real *dw, const bf16 *x, const bf16 *dy, Conv c)
-{
-    const int inputs = c.c / c.groups;
-    for (int o = 0; o < c.o; o++)
-        for (int r = 0; r < c.r; r++)
-            for (int s = 0; s < c.s; s++)
-                for (int i = 0; i < inputs; i++, dw++) {
-                    Bf16Sum sum = {.sum = c.write ? 0 : (float)*dw};
-                    for (int k = 0; k < c.n * c.oh * c.ow; k++)
-                        bf16_sum_add(&sum,
-                                     bf16_conv_pixel(x, c, k / c.ow / c.oh,
-                                                     k / c.ow % c.oh * c.stride_h - c.pad_h +
-                                                         r * c.dil_h,
-                                                     k % c.ow * c.stride_w - c.pad_w + s * c.dil_w,
-                                                     o / (c.o / c.groups) * inputs + i),
-                                     bf16_wide(dy[(int64_t)k * c.o + o]));
-                    bf16_sum_end(&sum);
-                    *dw = sum.sum;
-                }
-}
 
 #ifndef RT_DOUBLE
 /* -------------------------------------------------------------------------- frames and positions
@@ -425,8 +331,8 @@ RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, 
                 float sum[BF16_TILE] __attribute__((aligned(64)));
                 const int o = (int)j * BF16_PAIR,
                           lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
-                bf16_product_rows(sum, true, &rows, w + 2 * j * panel, panel, BF16_PANELS(lanes),
-                                  j == own.first ? &first : &runs);
+                bf16_product_rows(sum, BF16_ROWS, true, &rows, w + 2 * j * panel, panel,
+                                  BF16_PANELS(lanes), j == own.first ? &first : &runs);
                 bf16_end(sum, e, to, count, group * outputs + o, lanes);
             }
             for (int i = 0; i < count && g.groups > 1; i++)
@@ -521,128 +427,6 @@ RT_INLINE void bf16_conv2d_dx(bf16 *restrict dx, const bf16 *restrict p, const b
                               Mask mask, const bf16 *restrict y, Conv c)
 {
     bf16_conv_all(dy, p, (Bf16End){dx, false, NULL, y, v_identity, mask}, bf16_conv_back(c));
-}
-
-/* ---------------------------------------------------------------------- gradient of the weights
- * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of at most
- * BF16_POSITIONS positions, dy of BF16_TURNED tiles of outputs is copied once for all taps, and x
- * of a tap once for these tiles.  Positions outside of the image read zeros. */
-
-/* The positions of a block: first .. first + count - 1 of all samples. */
-typedef struct Bf16Positions {
-    int first, count;
-} Bf16Positions;
-
-/* Where tap (r, s) of each position lies; zero: in the padding. */
-RT_INLINE void bf16_positions_tap(const bf16 **row, Bf16Positions q, const bf16 *x,
-                                  const bf16 *zero, Conv c, int r, int s)
-{
-    const int64_t step = (int64_t)c.stride_w * c.c;
-    int ox = q.first % c.ow, oy = q.first / c.ow % c.oh, n = q.first / c.ow / c.oh;
-    const int move = s * c.dil_w - c.pad_w; /* the first and the last output inside, by stride */
-    const int low = move < 0 ? BF16_COUNT(-move, c.stride_w) : 0,
-              high = c.w - move > 0 ? BF16_COUNT(c.w - move, c.stride_w) : 0;
-    for (int p = 0; p < q.count; ox = 0) {
-        const int y = oy * c.stride_h - c.pad_h + r * c.dil_h,
-                  left = q.count - p < c.ow - ox ? q.count - p : c.ow - ox, end = ox + left;
-        const bool inside = y >= 0 && y < c.h;
-        const bf16 *at = x + (((int64_t)n * c.h + y) * c.w + move) * c.c + ox * step;
-        for (; ox < end; ox++, at += step)
-            row[p++] = inside && ox >= low && ox < high ? at : zero;
-        if (++oy == c.oh)
-            oy = 0, n++;
-    }
-}
-
-/* Copies a tile between dw, whose rows are `filter` apart, and sums. */
-RT_INLINE void bf16_filters(float *sum, real *dw, int64_t filter, int rows, int channels, bool load)
-{
-    for (int i = 0; i < rows; i++, dw += filter)
-        for (int j = 0; j < channels; j += V) {
-            const int lanes = tile_lanes(channels - j, 0);
-            if (load)
-                v_store(sum + i * BF16_ROWS + j, v_load_lanes(dw + j, lanes));
-            else
-                v_store_lanes(dw + j, v_load(sum + i * BF16_ROWS + j), lanes);
-        }
-}
-
-/* Whether the taps of a kernel row are adjacent, and none of them lies left or right of the image.
- * Then the channels of a tile are those of the row: 3 or 20 channels of a tap leave lanes empty. */
-RT_INLINE bool bf16_conv_rows_whole(Conv c)
-{
-    return BF16_CONV_WHOLE(c) && c.pad_w == 0 && (c.ow - 1) * c.stride_w + c.s <= c.w;
-}
-#define BF16_CONV_COLUMNS(q) ((q).c / (q).groups * (bf16_conv_rows_whole(q) ? (q).s : 1))
-
-/* One block of positions, for one group.  clear: the sums begin with 0. */
-RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const bf16 *zero,
-                                  Bf16Positions q, Conv c, int group, bool clear)
-{
-    const int inputs = BF16_CONV_COLUMNS(c), outputs = c.o / c.groups,
-              across = bf16_conv_rows_whole(c) ? 1 : c.s, taps = c.r * across,
-              tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR),
-              kept = tiles < BF16_TURNED ? tiles : BF16_TURNED;
-    const int64_t filter = (int64_t)taps * inputs;
-    const RtGrid part = team_grid(tiles, taps);
-    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, taps);
-    bf16 turned[kept * BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
-    bf16 packed[BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
-    float sum[BF16_TILE] __attribute__((aligned(64)));
-    const bf16 *row[BF16_POSITIONS];
-    for (int64_t from = mine.first; from < mine.end; from += kept) {
-        const int64_t end = from + kept < mine.end ? from + kept : mine.end;
-        bf16_dense_rows(row, dy, c.o, q.first, q.count);
-        for (int64_t t = from; t < end; t++) {
-            const int o = (int)t * BF16_ROWS;
-            bf16_turn(turned + (t - from) * BF16_ROWS * BF16_POSITIONS, row, group * outputs + o,
-                      q.count, outputs - o < BF16_ROWS ? outputs - o : BF16_ROWS);
-        }
-        for (int64_t tap = own.first; tap < own.end; tap++) {
-            bf16_positions_tap(row, q, x, zero, c, (int)tap / across, (int)tap % across);
-            for (int j = 0; j < pairs; j++) {
-                const int channel = j * BF16_PAIR,
-                          lanes = inputs - channel < BF16_PAIR ? inputs - channel : BF16_PAIR;
-                bf16_pairs(packed, BF16_POSITIONS * BF16_LANES, row, group * inputs + channel,
-                           q.count, lanes);
-                for (int64_t t = from; t < end; t++) {
-                    const int o = group * outputs + (int)t * BF16_ROWS,
-                              left = outputs - (int)t * BF16_ROWS,
-                              rows = left < BF16_ROWS ? left : BF16_ROWS;
-                    const bf16 *own_turned = turned + (t - from) * BF16_ROWS * BF16_POSITIONS;
-                    real *to = dw + o * filter + tap * inputs + channel;
-                    if (bf16_adds_in_place(rows, lanes)) {
-                        bf16_product_turned(to, filter, clear, own_turned, rows, packed, lanes,
-                                            q.count);
-                        continue;
-                    }
-                    if (!clear)
-                        bf16_filters(sum, to, filter, rows, lanes, true);
-                    for (int i = 0; i < rows; i++) { /* the next tile, 32 lines or more apart */
-                        v_fetch_to_write(to + i * filter + BF16_PAIR);
-                        v_fetch_to_write(to + i * filter + BF16_PAIR + BF16_LANES);
-                    }
-                    bf16_product_turned(sum, BF16_ROWS, clear, own_turned, rows, packed, lanes,
-                                        q.count);
-                    bf16_filters(sum, to, filter, rows, lanes, false);
-                }
-            }
-        }
-    }
-}
-
-/* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =. */
-RT_INLINE void bf16_conv2d_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
-                              Conv c)
-{
-    const int all = c.n * c.oh * c.ow, most = bf16_positions_most(all);
-    bf16 zero[c.c * c.s];
-    memset(zero, 0, sizeof zero);
-    for (int first = 0; first < all; first += most) {
-        const Bf16Positions q = {first, all - first < most ? all - first : most};
-        for (int group = 0; group < c.groups; group++)
-            bf16_conv_dw_block(dw, x, dy, zero, q, c, group, c.write && first == 0);
-    }
 }
 #endif
 

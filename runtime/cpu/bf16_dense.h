@@ -8,7 +8,7 @@
  */
 #ifndef CPU_BF16_DENSE_H
 #define CPU_BF16_DENSE_H
-#include "cpu/bf16_tile.h"
+#include "cpu/bf16_turn.h"
 
 /* ------------------------------------------------------------------------------------ reference
  * w (O, K), f32. */
@@ -81,8 +81,8 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
         for (int64_t j = columns.first; j < columns.end; j++) {
             float sum[BF16_TILE] __attribute__((aligned(64)));
             const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
-            bf16_product_rows(sum, true, &all, p + j * 2 * panel, panel, BF16_PANELS(outputs),
-                              j == columns.first ? &first_run : &run);
+            bf16_product_rows(sum, BF16_ROWS, true, &all, p + j * 2 * panel, panel,
+                              BF16_PANELS(outputs), j == columns.first ? &first_run : &run);
             bf16_end(sum, e, to, count, o, outputs);
         }
     }

@@ -130,56 +130,6 @@ RT_INLINE void bf16_block(float *restrict sum, const BFactor *const *row, int64_
     }
 }
 
-#ifdef RT_FAST
-/* The product by VDPBF16PS, for --fast: sum[i][j] is one chain over all pairs of factors,
- *
- *     sum = fma(a[k], b[k], fma(a[k + 1], b[k + 1], sum))
- *
- * so its bits differ from those of the contract.  On Zen 4 and 5 the instruction has twice the
- * speed of f32.  8 rows by `panels` panels. */
-RT_INLINE void bf16_chains(float *restrict sum, const bf16 *const *row, const bf16 *restrict b,
-                           int64_t panel, int panels, const Bf16Runs *runs)
-{
-    enum { ROWS = 8 };
-    bvec s[2 * ROWS];
-    RT_UNROLL
-    for (int i = 0; i < ROWS * panels; i++)
-        s[i] = *(const bvec_memory *)(sum + i / panels * BF16_ROWS + i % panels * BF16_LANES);
-    for (int t = 0; t < runs->count; t++) {
-        const bf16 *a[ROWS], *from = b + runs->b[t];
-        RT_UNROLL
-        for (int i = 0; i < ROWS; i++)
-            a[i] = row[i] + runs->a[t];
-        int64_t k = 0;
-        for (const int64_t last = runs->length / 2 * 2; k < last; k += 2, from += 2 * BF16_LANES) {
-            bvec_bits w[2];
-            __asm__("" : "+r"(k)); /* else gcc adds to a pointer for each row */
-            RT_UNROLL
-            for (int j = 0; j < panels; j++)
-                w[j] = b_load_pairs(from + j * panel);
-            RT_UNROLL
-            for (int i = 0; i < ROWS * panels; i++)
-                __asm__("vdpbf16ps %2%{1to16%}, %1, %0"
-                        : "+v"(s[i])
-                        : "v"(w[i % panels]),
-                          "m"(*(const uint32_t *)(const void *)(a[i / panels] + k)));
-        }
-        if (k == runs->length)
-            continue;
-        RT_UNROLL
-        for (int i = 0; i < ROWS * panels; i++) { /* a factor without a pair */
-            const bvec_bits single = (uint32_t)a[i / panels][k] - (bvec_bits){0};
-            __asm__("vdpbf16ps %2, %1, %0"
-                    : "+v"(s[i])
-                    : "v"(b_load_pairs(from + i % panels * panel)), "v"(single));
-        }
-    }
-    RT_UNROLL
-    for (int i = 0; i < ROWS * panels; i++)
-        *(bvec_memory *)(sum + i / panels * BF16_ROWS + i % panels * BF16_LANES) = s[i];
-}
-#endif
-
 #ifndef RT_AVX512
 /* A block of the rows as floats. */
 RT_INLINE void bf16_rows_as_floats(float *wide, const bf16 *const *row, int rows, int64_t at,
@@ -214,15 +164,6 @@ static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row,
     float wide[BF16_ROWS * BF16_BLOCK] __attribute__((aligned(64)));
     for (int i = 0; i < BF16_ROWS; i++)
         factor[i] = wide + i * BF16_BLOCK;
-#endif
-#ifdef RT_FAST
-    for (int i = 0; i < rows && rt_tiles == RT_TILES_CHAINS; i += 8)
-        if (panels == 2)
-            bf16_chains(sum + i * BF16_ROWS, factor + i, b, panel, 2, runs);
-        else
-            bf16_chains(sum + i * BF16_ROWS, factor + i, b, panel, 1, runs);
-    if (rt_tiles == RT_TILES_CHAINS)
-        return;
 #endif
     for (int t = 0; t < runs->count; t++)
         for (int k = 0; k < runs->length; k += BF16_BLOCK) {
@@ -276,24 +217,42 @@ enum { BF16_HALF = 1, BF16_KEPT = 0 };
 #endif
 
 #ifdef RT_FAST
-#define BF16_HAS_CHAINS (rt_tiles == RT_TILES_CHAINS)
+#include "cpu/bf16_chains.h"
 #else
-#define BF16_HAS_CHAINS false
+RT_INLINE bool bf16_has_chains(void)
+{
+    return false;
+}
 #endif
 
-/* The product in the form of this processor.  begin: the sums begin with 0. */
-RT_INLINE void bf16_product_rows(float *sum, bool begin, const Bf16Rows *rows, const bf16 *b,
-                                 int64_t panel, int panels, const Bf16Runs *runs)
+/* The product in the form of this processor: sum (rows, line).  line is BF16_ROWS, or any number if
+ * bf16_adds_in_place.  begin: the sums begin with 0. */
+RT_INLINE void bf16_product_rows(float *sum, int64_t line, bool begin, const Bf16Rows *rows,
+                                 const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
 {
 #ifdef RT_AMX
     if (bf16_has_tiles()) {
-        bf16_product_tiles(sum, BF16_ROWS, begin, rows, b, panel, panels, runs);
+        bf16_product_tiles(sum, line, begin, rows, b, panel, panels, runs);
         return;
     }
 #endif
+    (void)line;
     if (begin)
         memset(sum, 0, sizeof(float) * BF16_TILE);
+#ifdef RT_FAST
+    if (bf16_has_chains()) {
+        bf16_product_chains(sum, rows->row, rows->rows, b, panel, panels, runs);
+        return;
+    }
+#endif
     bf16_product_vectors(sum, rows->row, rows->rows, b, panel, panels, runs);
+}
+
+/* Whether bf16_product_rows can add to a part of a matrix: the tiles are whole, so that no number
+ * beside them is written, and rows can be any distance apart. */
+RT_INLINE bool bf16_adds_in_place(int rows, int outputs)
+{
+    return bf16_has_tiles() && rows == BF16_ROWS && outputs == 2 * BF16_LANES;
 }
 
 /* sum += the product.  Memory of the rows can be read up to `end`. */
@@ -301,7 +260,7 @@ RT_INLINE void bf16_product(float *sum, const bf16 *const *row, int rows, const 
                             const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
 {
     const Bf16Rows all = bf16_rows(row, rows, end, runs, NULL, panels);
-    bf16_product_rows(sum, false, &all, b, panel, panels, runs);
+    bf16_product_rows(sum, BF16_ROWS, false, &all, b, panel, panels, runs);
 }
 
 /* Memory in which bf16_rows keeps the copies of `blocks` blocks; 1 number if it keeps none. */
@@ -325,8 +284,9 @@ typedef struct Bf16End {
 RT_INLINE void bf16_store_two(bf16 *to, vec x, vec y)
 {
 #ifdef BF16_CONVERTS
-    typedef bf16 Line __attribute__((vector_size(64), aligned(2), may_alias));
-    __asm__("vcvtne2ps2bf16 %2, %1, %1\n\tvmovdqu16 %1, %0" : "=m"(*(Line *)to), "+v"(y) : "v"(x));
+    __asm__("vcvtne2ps2bf16 %2, %1, %1\n\tvmovdqu16 %1, %0"
+            : "=m"(*(Bf16LineMemory *)to), "+v"(y)
+            : "v"(x));
 #else
     v_store_bf16(to, x);
     v_store_bf16(to + V, y);
@@ -383,160 +343,6 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
                 v_store_bf16_lanes((bf16 *)e.y + at, z, lanes);
         }
     }
-}
-
-/* -------------------------------------------------------------- operands of gradients of weights
- * There the factors of a sum are positions, which lie apart in memory.  Position p is at
- * row[p] + at, with `lanes` <= 32 adjacent numbers.  Blocks are filled with zeros. */
-enum { BF16_POSITIONS = 512 }; /* that are copied at a time: two operands of 32 KB */
-
-/* Positions of a block, as equal as whole blocks of 32 allow. */
-RT_INLINE int bf16_positions_most(int all)
-{
-    const int blocks = BF16_BLOCKS(all),
-              parts = (blocks * BF16_BLOCK + BF16_POSITIONS - 1) / BF16_POSITIONS;
-    return parts > 0 ? (blocks + parts - 1) / parts * BF16_BLOCK : BF16_BLOCK;
-}
-
-/* BV numbers of positions p and p + 1, interleaved.  whole: all of these numbers exist. */
-RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int count, int lanes,
-                              bool whole)
-{
-    if (whole)
-        return b_load_low(row[p] + at) | b_load_low(row[p + 1] + at) << 16;
-    const int n = lanes < 0 ? 0 : lanes < BV ? lanes : BV;
-    bvec_bits pair = {0};
-    if (n > 0 && p < count)
-        pair = b_load_low_n(row[p] + at, n);
-    if (n > 0 && p + 1 < count)
-        pair |= b_load_low_n(row[p + 1] + at, n) << 16;
-    return pair;
-}
-
-/* A panel of 16 lanes of the second factor. */
-RT_INLINE void bf16_pairs_panel(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
-                                int lanes, bool whole)
-{
-    for (int p = 0; p < BF16_BLOCKS(count) * BF16_BLOCK; p += 2, to += 2 * BF16_LANES) {
-        RT_UNROLL
-        for (int j = 0; j < BF16_LANES; j += BV) {
-            const bvec_bits pair = bf16_pair(row, at + j, p, count, lanes - j, whole);
-            memcpy(to + 2 * j, &pair, sizeof pair);
-        }
-    }
-}
-
-#ifdef RT_AVX512
-/* Two panels of 32 lanes: an instruction interleaves 16 lanes of two positions. */
-RT_INLINE void bf16_pairs_two(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
-                              int count)
-{
-    typedef bf16 Line __attribute__((vector_size(64), may_alias));
-    typedef bf16 LineMemory __attribute__((vector_size(64), aligned(2), may_alias));
-    for (int p = 0; p < count; p += 2, to += 2 * BF16_LANES) {
-        const Line x = *(const LineMemory *)(row[p] + at),
-                   y = *(const LineMemory *)(row[p + 1] + at);
-        *(Line *)to =
-            __builtin_shufflevector(x, y, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8,
-                                    40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
-        *(Line *)(to + panel) =
-            __builtin_shufflevector(x, y, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54,
-                                    23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62,
-                                    31, 63);
-    }
-}
-#endif
-
-#ifdef RT_AVX512
-/* One panel of 16 lanes. */
-RT_INLINE void bf16_pairs_one(bf16 *restrict to, const bf16 *const *row, int64_t at, int count)
-{
-    typedef bf16 Line __attribute__((vector_size(64), may_alias));
-    typedef bf16 Half __attribute__((vector_size(32), aligned(2), may_alias));
-    for (int p = 0; p < count; p += 2, to += 2 * BF16_LANES)
-        *(Line *)to =
-            __builtin_shufflevector(*(const Half *)(row[p] + at), *(const Half *)(row[p + 1] + at),
-                                    0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24,
-                                    9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-}
-#endif
-
-/* The second factor: packed panels of 16 lanes, `panel` numbers apart.  The memory is aligned to
- * 64 bytes. */
-RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
-                          int count, int lanes)
-{
-#ifdef RT_AVX512
-    if (lanes == 2 * BF16_LANES && count % BF16_BLOCK == 0) {
-        bf16_pairs_two(to, panel, row, at, count);
-        return;
-    }
-    if (lanes == BF16_LANES && count % BF16_BLOCK == 0) {
-        bf16_pairs_one(to, row, at, count);
-        return;
-    }
-#endif
-    for (int first = 0; first < lanes; first += BF16_LANES, to += panel)
-        if (lanes - first >= BF16_LANES && count % BF16_BLOCK == 0)
-            bf16_pairs_panel(to, row, at + first, count, BF16_LANES, true);
-        else
-            bf16_pairs_panel(to, row, at + first, count, lanes - first, false);
-}
-
-/* BV lanes of 2 BV positions of the first factor. */
-RT_INLINE void bf16_turn_square(bf16 *restrict to, const bf16 *const *row, int64_t at, int p,
-                                int count, int lanes, bool whole)
-{
-    bvec t[BV];
-    RT_UNROLL
-    for (int i = 0; i < BV; i++)
-        t[i] = (bvec)bf16_pair(row, at, p + 2 * i, count, lanes, whole);
-    b_transpose(t);
-    RT_UNROLL
-    for (int i = 0; i < BV; i++)
-        if (i < lanes)
-            memcpy(to + i * BF16_POSITIONS, &t[i], sizeof t[i]);
-}
-
-/* The first factor: rows of positions, BF16_POSITIONS apart. */
-RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
-                         int lanes)
-{
-    for (int first = 0; first < lanes; first += BV)
-        for (int p = 0; p < count; p += 2 * BV)
-            if (lanes - first >= BV && p + 2 * BV <= count)
-                bf16_turn_square(to + first * BF16_POSITIONS + p, row, at + first, p, count, BV,
-                                 true);
-            else
-                bf16_turn_square(to + first * BF16_POSITIONS + p, row, at + first, p, count,
-                                 lanes - first, false);
-}
-
-/* Whether bf16_product_turned adds to sums whose rows are any distance apart. */
-RT_INLINE bool bf16_adds_in_place(int rows, int outputs)
-{
-    return bf16_has_tiles() && rows == BF16_ROWS && outputs == 2 * BF16_LANES;
-}
-
-/* sum (rows, line) += turned (rows, BF16_POSITIONS) times packed pairs, over `count` positions;
- * line is BF16_ROWS, or any number if bf16_adds_in_place.  begin: the sums begin with 0. */
-RT_INLINE void bf16_product_turned(float *sum, int64_t line, bool begin, const bf16 *turned,
-                                   int rows, const bf16 *pairs, int outputs, int count)
-{
-    const int64_t zero = 0, panel = BF16_POSITIONS * BF16_LANES;
-    const Bf16Runs run = {1, count, &zero, &zero, 0};
-    const bf16 *row[BF16_ROWS];
-    for (int i = 0; i < rows; i++)
-        row[i] = turned + i * BF16_POSITIONS;
-    const Bf16Rows all = bf16_rows(row, rows, turned + BF16_ROWS * BF16_POSITIONS, &run, NULL, 1);
-#ifdef RT_AMX
-    if (bf16_has_tiles()) {
-        bf16_product_tiles(sum, line, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
-        return;
-    }
-#endif
-    (void)line;
-    bf16_product_rows(sum, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
 }
 #endif
 

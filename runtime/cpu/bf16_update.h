@@ -116,7 +116,7 @@ RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
                                  Bf16Part t)
 {
 #ifdef RT_AVX512
-    if (samples <= BF16_BLOCK || !(bf16_has_tiles() || BF16_HAS_CHAINS)) {
+    if (samples <= BF16_BLOCK || !(bf16_has_tiles() || bf16_has_chains())) {
         bf16_update_shard_vectors(sum, x, dy, samples, d, tiles, t);
         return;
     }

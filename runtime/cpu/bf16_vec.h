@@ -18,6 +18,8 @@ typedef float bvec __attribute__((vector_size(64)));
 typedef float bvec_memory __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t bvec_bits __attribute__((vector_size(64)));
 typedef bf16 BFactor;
+typedef bf16 Bf16Line __attribute__((vector_size(64), may_alias));
+typedef bf16 Bf16LineMemory __attribute__((vector_size(64), aligned(2), may_alias));
 
 RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
 {

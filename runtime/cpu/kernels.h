@@ -44,6 +44,7 @@
 #include "cpu/layer_norm.h" /* layer_norm, rms_norm */
 #ifndef RT_DOUBLE
 #include "cpu/bf16_conv.h" /* dense layers and convolutions with factors in bf16 */
+#include "cpu/bf16_conv_dw.h"
 #include "cpu/bf16_gemm.h" /* matmul with factors in bf16 */
 #include "cpu/bf16_update.h" /* bf16_dense_dw_update */
 #endif

@@ -16,29 +16,44 @@ RT_INLINE void scan_copy(real *restrict y, const real *restrict x, int64_t count
     TEAM_MAP(count, STORE(y, LOAD(x)));
 }
 
-/* y = x (size numbers): the vectors of this member of a team. */
-RT_INLINE void scan_move(real *restrict y, const real *restrict x, int64_t size, RtGrid part)
+/* y = x, `size` numbers of `each` bytes: the vectors of this member of a team. */
+RT_INLINE void scan_move(char *restrict y, const char *restrict x, int64_t size, RtGrid part,
+                         int64_t each)
 {
     const TeamRange vectors = team_columns(part, (size + V - 1) / V);
-    RT_MAP_PART(size, vectors, STORE(y, LOAD(x)));
+    if (each == (int64_t)sizeof(real)) {
+        real *const to = (real *)(void *)y;
+        const real *const from = (const real *)(const void *)x;
+        RT_MAP_PART(size, vectors, STORE(to, LOAD(from)));
+        return;
+    }
+    const int64_t first = vectors.first * V, end = vectors.end * V < size ? vectors.end * V : size;
+    if (first < end)
+        memcpy(y + first * each, x + first * each, (size_t)((end - first) * each));
+}
+
+/* The element of each sample: `size` numbers from x to y, whose samples are x_row and y_row numbers
+ * apart. */
+RT_INLINE void scan_rows(void *restrict y, int64_t y_row, const void *restrict x, int64_t x_row,
+                         Scan s, int64_t each)
+{
+    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
+    const TeamRange samples = team_rows(part, s.n);
+    for (int64_t i = samples.first; i < samples.end; i++)
+        scan_move((char *)y + i * y_row * each, (const char *)x + i * x_row * each, s.size, part,
+                  each);
 }
 
 /* y (N, size) = element `step` of x (N, T, size) */
 RT_INLINE void scan_item(real *restrict y, const real *restrict x, int step, Scan s)
 {
-    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
-    const TeamRange samples = team_rows(part, s.n);
-    for (int64_t i = samples.first; i < samples.end; i++)
-        scan_move(y + i * s.size, x + (i * s.steps + step) * s.size, s.size, part);
+    scan_rows(y, s.size, x + (int64_t)step * s.size, (int64_t)s.steps * s.size, s, sizeof *y);
 }
 
 /* Element `step` of y (N, T, size) = x (N, size) */
 RT_INLINE void scan_put(real *restrict y, const real *restrict x, int step, Scan s)
 {
-    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
-    const TeamRange samples = team_rows(part, s.n);
-    for (int64_t i = samples.first; i < samples.end; i++)
-        scan_move(y + (i * s.steps + step) * s.size, x + i * s.size, s.size, part);
+    scan_rows(y + (int64_t)step * s.size, (int64_t)s.steps * s.size, x, s.size, s, sizeof *y);
 }
 
 /* Step number `step`: element step / every of y = x if step is a multiple of `every`. */
@@ -54,6 +69,7 @@ RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
     for (int t = 0; t < s.steps; t++, y += (int64_t)s.n * s.size)
         scan_item(y, x, t, s);
 }
+
 /* The same for numbers in two bytes.  scan_fill_bf16: a state that begins with a constant. */
 #ifdef RT_BF16
 RT_INLINE void scan_copy_bf16(bf16 *restrict y, const bf16 *restrict x, int64_t count)
@@ -66,28 +82,14 @@ RT_INLINE void scan_fill_bf16(bf16 *y, int64_t count, double value)
     TEAM_MAP(count, STORE(y, v_set((real)value)));
 }
 
-RT_INLINE void scan_move_bf16(bf16 *restrict y, const bf16 *restrict x, int64_t size, RtGrid part)
-{
-    const TeamRange vectors = team_columns(part, (size + V - 1) / V);
-    const int64_t first = vectors.first * V, end = vectors.end * V < size ? vectors.end * V : size;
-    if (first < end)
-        memcpy(y + first, x + first, sizeof *y * (size_t)(end - first));
-}
-
 RT_INLINE void scan_item_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s)
 {
-    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
-    const TeamRange samples = team_rows(part, s.n);
-    for (int64_t i = samples.first; i < samples.end; i++)
-        scan_move_bf16(y + i * s.size, x + (i * s.steps + step) * s.size, s.size, part);
+    scan_rows(y, s.size, x + (int64_t)step * s.size, (int64_t)s.steps * s.size, s, sizeof *y);
 }
 
 RT_INLINE void scan_put_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s)
 {
-    const RtGrid part = team_grid(s.n, (s.size + V - 1) / V);
-    const TeamRange samples = team_rows(part, s.n);
-    for (int64_t i = samples.first; i < samples.end; i++)
-        scan_move_bf16(y + (i * s.steps + step) * s.size, x + i * s.size, s.size, part);
+    scan_rows(y + (int64_t)step * s.size, (int64_t)s.steps * s.size, x, s.size, s, sizeof *y);
 }
 
 RT_INLINE void scan_save_bf16(bf16 *restrict y, const bf16 *restrict x, int step, Scan s, int every)

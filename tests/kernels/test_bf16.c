@@ -3,7 +3,10 @@
 #include "conv_test.h"
 
 #include "cpu/bf16_conv.h"
+#include "cpu/bf16_conv_dw.h"
 #include "cpu/bf16_gemm.h"
+
+#include "bf16_conv_plain.h"
 
 /* The mode of a program's threads. */
 static inline void flush_denormals(void)
@@ -358,7 +361,7 @@ START_TEST(chains)
     }
     rt_tiles = RT_TILES_CHAINS;
     const Bf16Rows all = bf16_rows(row, rows, x + BF16_ROWS * STEP, &runs, NULL, 1);
-    bf16_product_rows(sum, true, &all, b, panel, panels, &runs);
+    bf16_product_rows(sum, BF16_ROWS, true, &all, b, panel, panels, &runs);
     rt_tiles = RT_TILES_UNKNOWN;
     for (int i = 0; i < rows * columns; i++)
         got[i] = sum[i / columns * BF16_ROWS + i % columns];
