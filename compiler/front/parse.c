@@ -134,7 +134,8 @@ static int reserved_name(Parser *p, int token, const YYSTYPE *value, Span at)
         put_back(p, next, &next_value, next_at);
     if (p->last == FOR && token == IN && next != IN) /* the name of the loop is missing */
         return token;
-    if (wants_name(p->last) || (may_name(p->last) && (next == '=' || next == ':'))) {
+    if (wants_name(p->last) || (may_name(p->last) && (next == '=' || next == ':')) ||
+        (p->last == '=' && next == ':')) { /* target = if: f32[1] */
         if (!(p->reserved & bit)) {
             diag_error(p->diag, at, "'%s' is a reserved word", value->s);
             diag_help(p->diag, "choose another name");

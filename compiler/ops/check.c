@@ -26,6 +26,16 @@ static const char *written(const Node *n)
     return inner ? x->op->name : in_the_language(n);
 }
 
+/* Adds the place: a line of the file, or the option whose text made the node. */
+static const char *with_place(Arena *a, const char *what, Span at)
+{
+    if (!at.source)
+        return what;
+    const char *name = at.source->name;
+    return name[0] == '-' && name[1] == '-' ? arena_printf(a, "%s in %s", what, name)
+                                            : arena_printf(a, "%s on line %d", what, at.line);
+}
+
 static const char *made_by(const Node *n, Arena *a)
 {
     const char *what = n->op->leaf == LEAF_LABEL && n->dtype == DT_REAL
@@ -36,7 +46,7 @@ static const char *made_by(const Node *n, Arena *a)
                        : n->op->scan == SCAN_KEEP  ? "made by zeros"
                        : n->param                  ? arena_printf(a, "the parameter %s", n->name)
                                                    : arena_printf(a, "made by %s", written(n));
-    return n->span.source ? arena_printf(a, "%s on line %d", what, n->span.line) : what;
+    return with_place(a, what, n->span);
 }
 
 void check_note(const Node *n, int i, Diag *d)

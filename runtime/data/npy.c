@@ -68,8 +68,17 @@ static void read_type(Npy *a, const char *text)
         unusable(a, text);
 }
 
+static void __attribute__((noreturn)) unusable_shape(const Npy *a, const char *shape)
+{
+    const int n = (int)strcspn(shape, ")}\n"), most = 60;
+    rt_die("%s has a shape that cannot be used: %.*s%s: an array has at most 8 dimensions and "
+           "fewer than 2^63 numbers",
+           a->path, n < most ? n : most, shape, n < most ? ")" : "...");
+}
+
 static int64_t npy_shape(Npy *a, const char *text)
 {
+    const char *shape = text;
     int64_t count = 1;
     if (*text++ != '(')
         rt_die("%s is not a .npy file: its shape is missing", a->path);
@@ -80,7 +89,7 @@ static int64_t npy_shape(Npy *a, const char *text)
         char *end;
         const int64_t n = strtoll(text, &end, 10);
         if (end == text || n < 0 || a->rank == 8 || __builtin_mul_overflow(count, n, &count))
-            rt_die("%s has a shape that cannot be used: %.60s", a->path, text);
+            unusable_shape(a, shape);
         a->dim[a->rank++] = n;
         text = end;
     }
@@ -108,9 +117,14 @@ bool npy_map(Npy *a, const char *path)
         rt_die("%s is in Fortran order: save numpy.ascontiguousarray(x)", path);
     const int64_t count = npy_shape(a, npy_value(head, "'shape'", path));
     free(head);
-    if (__builtin_mul_overflow(count, a->size, &wanted) || wanted > bytes - start - length)
-        rt_die("%s is truncated: it holds %lld bytes of data where its shape needs %lld", path,
-               (long long)(bytes - start - length), (long long)wanted);
+    const int64_t held = bytes - start - length;
+    if (__builtin_mul_overflow(count, a->size, &wanted))
+        rt_die("%s is truncated: it holds %lld bytes of data where its shape needs more than 2^63",
+               path, (long long)held);
+    if (wanted != held)
+        rt_die("%s %s: it holds %lld bytes of data where its shape needs %lld%s", path,
+               held < wanted ? "is truncated" : "is longer than its array", (long long)held,
+               (long long)wanted, held < wanted ? "" : ": save the array again, alone in its file");
     a->data = file + start + length;
     return true;
 }

@@ -150,6 +150,13 @@ if part arrays; then
     wrong "an infinity in the test split" "test_y.npy: number 0 of the target of sample 99 is inf" 'save("d/test_y.npy", "<f8", (100,), [0] * 99 + [float("inf")])'
     wrong "too large for f32" "train_y.npy: number 0 of the target of sample 1 is 1e\\+300, too large for f32: build with --dtype f64" 'save("d/train_y.npy", "<f8", (400,), [0, 1e300] + [0] * 398)'
     wrong "a NaN among the samples" "not finite.*row|the loss is not finite" 'save("d/train_x.npy", "<f4", (400, 3), [float("nan")] + [0] * 1199)'
+    wrong "a second array in the file" "train_y.npy is longer than its array: it holds 1728 bytes of data where its shape needs 1600: save" \
+        'open("d/train_y.npy", "ab").write(open("d/test_y.npy", "rb").read(128))'
+    wrong "a huge size" "train_x.npy has a shape that cannot be used: \\(99999999999999999999, 3\\): an array has at most" 'save("d/train_x.npy", "<f4", "(99999999999999999999, 3)", [0] * 6)'
+    wrong "a long shape" "train_x.npy has a shape that cannot be used: \\((2, ){19}2,\\.\\.\\.: an array" 'save("d/train_x.npy", "<f4", "(" + "2, " * 21 + "2)", [0] * 6)'
+    wrong "more bytes than 2^63" "train_x.npy is truncated: it holds 24 bytes of data where its shape needs more than 2\\^63" 'save("d/train_x.npy", "<f4", "(4611686018427387904, 1)", [0] * 6)'
+    refuses "a shape from --set" "the second input is \\(N, 2\\), the recipe's target price in --set" "$TENON" check table.tn --set "target=price: f32[2]"
+    refuses "a reserved word from --set" "set:1:8: error: 'if' is a reserved word" "$TENON" check table.tn --set "target=if: f32[1]"
     refuses "classes instead of numbers" "holds no numbers for the target 'price' of table: train_x.npy and train_y.npy|test_x.npy" ./table-cpu train --data "$TENON_ROOT/models/data/mnist"
     rm -rf d; cp -r table d; arrays 'save("d/train_y.npy", "<f4", (400, 1), [1.5] * 400); save("d/test_y.npy", "<f4", (100, 1), [1.5] * 100)'
     succeeds "equal targets, as a column" ./table-cpu train --data ./d --epochs 1 --log equal.log
