@@ -5,7 +5,6 @@
  *
  * Source: Huber 1964, "Robust estimation of a location parameter".
  */
-#include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
@@ -24,25 +23,9 @@ static bool huber_shape(Node *n, Diag *d)
     return loss_of_numbers(n, d);
 }
 
-static void huber_gradient(Grad *gr, Node *n, Node *dy)
-{
-    loss_gradient(gr, n, op_make_like(grad_graph(gr), "huber_dx", n, 3, n->in[0], n->in[1], dy));
-}
-
-static bool huber_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static void huber_kernel(const Node *n, Call *c)
 {
-    loss_call(n, c, "huber");
-    call_text(c, "%.17g", delta_of(n));
-}
-
-static void huber_kernel_dx(const Node *n, Call *c)
-{
-    loss_call(n, c, "huber_dx");
+    loss_kernel(n, c);
     call_text(c, "%.17g", delta_of(n));
 }
 
@@ -57,22 +40,17 @@ const Op op_huber[] =
       .note = "loss = huber compares the output with the recipe's target; so does "
               "huber(delta = 2). Source: Huber 1964, \"Robust estimation of a location "
               "parameter\". The formula is that of PyTorch's HuberLoss.",
-      .arg = {{"x", ARG_TENSOR, NULL, "the output"},
-              {"t", ARG_TENSOR, NULL, "the target, of the same shape"},
-              {"delta", ARG_FLOAT, "1.0", "errors up to delta are squared; above 0"}},
+      .arg = {LOSS_NUMBERS, {"delta", ARG_FLOAT, "1.0", "errors up to delta are squared; above 0"}},
       .shape = huber_shape,
-      .gradient = huber_gradient,
+      .gradient = loss_numbers_gradient,
       .kernel = huber_kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    return dense(x, 3)\n"
                  "}\n" EXAMPLE_TARGET("y: f32[3]", "huber(delta = 0.5)")},
      {.name = "huber_dx",
       .brief = "gradient of huber for its first operand",
-      .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},
-              {"t", ARG_TENSOR, NULL, "what it should say"},
-              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
-              {"delta", ARG_FLOAT, "1.0", "as above"}},
+      .arg = {LOSS_NUMBERS_DX, {"delta", ARG_FLOAT, "1.0", "as above"}},
       .flags = OP_HIDDEN,
-      .shape = huber_shape_dx,
-      .kernel = huber_kernel_dx},
+      .shape = loss_shape_dx,
+      .kernel = huber_kernel},
      {0}};

@@ -16,21 +16,6 @@ static void l2_gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make(grad_graph(gr), "l2_dx", n->span, 2, n->in[0], dy));
 }
 
-static bool l2_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
-static void l2_kernel(const Node *n, Call *c)
-{
-    loss_call(n, c, "l2");
-}
-
-static void l2_kernel_dx(const Node *n, Call *c)
-{
-    loss_call(n, c, "l2_dx");
-}
-
 const Op op_l2[] =
     {{.name = "l2",
       .brief = "half the sum of squares of each sample",
@@ -42,7 +27,7 @@ const Op op_l2[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
       .shape = l2_shape,
       .gradient = l2_gradient,
-      .kernel = l2_kernel,
+      .kernel = loss_kernel,
       .example = "model example(x: f32[6]) {\n"
                  "    return dense(x, 3)\n"
                  "}\n" EXAMPLE_RECIPE("softmax_cross_entropy(output, label) + 0.01 * l2(output)")},
@@ -51,6 +36,6 @@ const Op op_l2[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
-      .shape = l2_shape_dx,
-      .kernel = l2_kernel_dx},
+      .shape = loss_shape_dx,
+      .kernel = loss_kernel},
      {0}};

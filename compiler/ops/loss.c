@@ -56,11 +56,19 @@ bool loss_of_numbers(Node *n, Diag *d)
     return false;
 }
 
-void loss_gradient(Grad *gr, Node *n, Node *dx)
+void loss_numbers_gradient(Grad *gr, Node *n, Node *dy)
 {
+    Graph *g = grad_graph(gr);
+    Node *dx =
+        op_make_like(g, arena_printf(g->arena, "%s_dx", n->op->name), n, 3, n->in[0], n->in[1], dy);
     grad_add(gr, n->in[0], dx);
     if (grad_wanted(gr, n->in[1]))
-        grad_add(gr, n->in[1], op_make(grad_graph(gr), "neg", n->span, 1, dx));
+        grad_add(gr, n->in[1], op_make(g, "neg", n->span, 1, dx));
+}
+
+bool loss_shape_dx(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
 }
 
 void loss_price(const Node *n, const Market *m, Price *p)
@@ -98,4 +106,9 @@ void loss_call(const Node *n, Call *c, const char *fn)
         call_in(c, n->in[i]);
     call_text(c, "%lld, %lld", (long long)(n->in[0]->shape.batched ? c->n : 1),
               (long long)shape_count(&n->in[0]->shape));
+}
+
+void loss_kernel(const Node *n, Call *c)
+{
+    loss_call(n, c, n->op->name);
 }

@@ -7,8 +7,20 @@
 bool loss_result(Node *n, Diag *d); /* one number for each sample of in[0] */
 /* The same for a loss of x = in[0] and a target in[1] of the same shape; reports other shapes. */
 bool loss_of_numbers(Node *n, Diag *d);
-/* Adds dx, the gradient of in[0] by the op `dx`, and -dx for the target. */
-void loss_gradient(Grad *gr, Node *n, Node *dx);
+/* The arguments of such a loss, and of its gradient, the op NAME_dx. */
+/* clang-format off */
+#define LOSS_NUMBERS                                                                               \
+    {"x", ARG_TENSOR, NULL, "the output"}, {"t", ARG_TENSOR, NULL, "the target, of the same shape"}
+#define LOSS_NUMBERS_DX                                                                            \
+    {"x", ARG_TENSOR, NULL, "what the network says"},                                              \
+    {"t", ARG_TENSOR, NULL, "what it should say"},                                                 \
+    {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}
+/* clang-format on */
+/* Adds the result of the op NAME_dx as gradient of x, and the negative result as gradient of t. */
+void loss_numbers_gradient(Grad *gr, Node *n, Node *dy);
+bool loss_shape_dx(Node *n, Diag *d); /* the shape of in[0] */
+/* The call of the kernel that is named like the op. */
+void loss_kernel(const Node *n, Call *c);
 /* Price: an exponential for each number; the largest number, a sum and a logarithm for each row. */
 void loss_price(const Node *n, const Market *m, Price *p);
 /* The call fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
