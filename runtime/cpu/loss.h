@@ -11,6 +11,7 @@
  */
 #ifndef CPU_LOSS_H
 #define CPU_LOSS_H
+#include "cpu/loss_rows.h"
 #include "cpu/softmax.h"
 
 /* ------------------------------------------------------------------------ softmax cross entropy */
@@ -247,19 +248,12 @@ EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
 /* ----------------------------------------------------------------------------------- mse and l2 */
 RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)
 {
-    for (int i = 0; i < n; i++, x += k, t += k) {
-        real sum = 0;
-        for (int j = 0; j < k; j++)
-            sum += (x[j] - t[j]) * (x[j] - t[j]);
-        loss[i] = sum / (real)k;
-    }
+    LOSS_MEAN_PLAIN(loss, x, t, n, k, sum += d * d);
 }
 
 RT_INLINE void mse_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k, t += k)
-        for (int j = 0; j < k; j++)
-            dx[j] = dloss[i] * 2 * (x[j] - t[j]) / (real)k;
+    LOSS_DX_PLAIN(n, k, dx[at] = dloss[i] * 2 * (x[at] - t[at]) / (real)k);
 }
 
 RT_INLINE void l2_plain(real *loss, const real *x, int n, int k)
@@ -282,22 +276,13 @@ RT_INLINE void l2_dx_plain(real *dx, const real *x, const real *dloss, int n, in
 RT_INLINE void mse(real *restrict loss, const real *restrict x, const real *restrict t, int n,
                    int k)
 {
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        vec sum = v_set(0);
-        RT_MAP(k, vec d = LOAD(xi) - LOAD(ti); sum = v_fma(d, d, sum));
-        loss[i] = v_sum(sum) / (real)k;
-    }
+    LOSS_MEAN(loss, x, t, n, k, sum = v_fma(d, d, sum));
 }
 
 RT_INLINE void mse_dx(real *restrict dx, const real *restrict x, const real *restrict t,
                       const real *restrict dloss, int n, int k)
 {
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        const vec scale = v_set(dloss[i] * 2 / (real)k);
-        RT_MAP(k, STORE(dx + (int64_t)i * k, scale * (LOAD(xi) - LOAD(ti))));
-    }
+    LOSS_DX(dx, x, t, n, k, dloss[i] * 2 / (real)k, d);
 }
 
 RT_INLINE void l2(real *restrict loss, const real *restrict x, int n, int k)

@@ -8,90 +8,55 @@
  */
 #ifndef CPU_ROBUST_LOSS_H
 #define CPU_ROBUST_LOSS_H
-#include "cpu/math.h"
+#include "cpu/loss_rows.h"
 
 RT_INLINE void l1_plain(real *loss, const real *x, const real *t, int n, int k)
 {
-    for (int i = 0; i < n; i++, x += k, t += k) {
-        real sum = 0;
-        for (int j = 0; j < k; j++)
-            sum += s_abs(x[j] - t[j]);
-        loss[i] = sum / (real)k;
-    }
+    LOSS_MEAN_PLAIN(loss, x, t, n, k, sum += s_abs(d));
 }
 
 RT_INLINE void l1_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k, t += k)
-        for (int j = 0; j < k; j++)
-            dx[j] = dloss[i] / (real)k * (real)((x[j] > t[j]) - (x[j] < t[j]));
+    LOSS_DX_PLAIN(n, k, dx[at] = dloss[i] / (real)k * (real)((x[at] > t[at]) - (x[at] < t[at])));
 }
 
 RT_INLINE void huber_plain(real *loss, const real *x, const real *t, int n, int k, real delta)
 {
-    for (int i = 0; i < n; i++, x += k, t += k) {
-        real sum = 0;
-        for (int j = 0; j < k; j++) {
-            const real d = s_abs(x[j] - t[j]), m = d > delta ? delta : d;
-            sum += m * m / 2 + delta * (d - m);
-        }
-        loss[i] = sum / (real)k;
-    }
+    LOSS_MEAN_PLAIN(loss, x, t, n, k, const real e = s_abs(d), m = e > delta ? delta : e;
+                    sum += m * m / 2 + delta * (e - m));
 }
 
 RT_INLINE void huber_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n,
                               int k, real delta)
 {
-    for (int i = 0; i < n; i++, dx += k, x += k, t += k)
-        for (int j = 0; j < k; j++) {
-            const real d = x[j] - t[j];
-            dx[j] = dloss[i] / (real)k * (d > delta ? delta : d < -delta ? -delta : d);
-        }
+    LOSS_DX_PLAIN(n, k, const real d = x[at] - t[at]; const real most = d > delta ? delta : d;
+                  dx[at] = dloss[i] / (real)k * (d < -delta ? -delta : most));
 }
 
 RT_INLINE void l1(real *restrict loss, const real *restrict x, const real *restrict t, int n, int k)
 {
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        vec sum = v_set(0);
-        RT_MAP(k, sum += v_abs(LOAD(xi) - LOAD(ti)));
-        loss[i] = v_sum(sum) / (real)k;
-    }
+    LOSS_MEAN(loss, x, t, n, k, sum += v_abs(d));
 }
 
 RT_INLINE void l1_dx(real *restrict dx, const real *restrict x, const real *restrict t,
                      const real *restrict dloss, int n, int k)
 {
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        const vec scale = v_set(dloss[i] / (real)k);
-        RT_MAP(k, STORE(dx + (int64_t)i * k, scale * v_sign(LOAD(xi) - LOAD(ti))));
-    }
+    LOSS_DX(dx, x, t, n, k, dloss[i] / (real)k, v_sign(d));
 }
 
 RT_INLINE void huber(real *restrict loss, const real *restrict x, const real *restrict t, int n,
                      int k, real delta)
 {
     const vec half = v_set((real)0.5), most = v_set(delta);
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        vec sum = v_set(0);
-        RT_MAP(k, const vec d = v_abs(LOAD(xi) - LOAD(ti)); const vec m = v_min(most, d);
-               sum += half * m * m + most * (d - m));
-        loss[i] = v_sum(sum) / (real)k;
-    }
+    LOSS_MEAN(loss, x, t, n, k, const vec e = v_abs(d); const vec m = v_min(most, e);
+              sum += half * m * m + most * (e - m));
 }
 
 RT_INLINE void huber_dx(real *restrict dx, const real *restrict x, const real *restrict t,
                         const real *restrict dloss, int n, int k, real delta)
 {
     const vec most = v_set(delta), least = v_set(-delta);
-    TEAM_FOR(i, n) {
-        const real *xi = x + (int64_t)i * k, *ti = t + (int64_t)i * k;
-        const vec scale = v_set(dloss[i] / (real)k);
-        RT_MAP(k, const vec d = LOAD(xi) - LOAD(ti);
-               STORE(dx + (int64_t)i * k, scale * v_max(least, v_min(most, d))));
-    }
+    LOSS_DX(dx, x, t, n, k, dloss[i] / (real)k, v_max(least, v_min(most, d)));
 }
 
 #endif
