@@ -133,36 +133,45 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
     }
 }
 
-/* y (N, T): T classes of each of the same samples; 0 if there are no labels, as in predict, which
- * computes no loss. */
+/* Whether there are no labels, as in predict, which computes no loss.  It then fills the rows of
+ * these samples, each of `bytes` bytes, with 0. */
+RT_INLINE bool no_labels(void *y, const Rt *r, TeamRange samples, size_t bytes)
+{
+    if (!r->label)
+        memset((char *)y + (size_t)samples.first * bytes, 0,
+               (size_t)(samples.end - samples.first) * bytes);
+    return !r->label;
+}
+
+RT_INLINE const void *label_row(const Rt *r, int64_t i)
+{
+    return (const char *)r->label + (int64_t)r->index[i] * r->label_stride;
+}
+
+/* y (N, T): T classes of each of the same samples; 0 if there are no labels. */
 RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     const TeamRange samples = team_range(n);
-    y += samples.first * t;
-    if (!r->label) {
-        memset(y, 0, sizeof *y * (size_t)(samples.end - samples.first) * (size_t)t);
+    if (no_labels(y, r, samples, sizeof *y * (size_t)t))
         return;
-    }
+    y += samples.first * t;
     for (int64_t i = samples.first; i < samples.end; i++, y += t) {
-        const char *row = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
+        const char *row = label_row(r, first + i);
         for (int j = 0; j < t; j++)
             y[j] = rt_integer_at(row, r->label_type, j);
     }
 }
 
-/* y (N, K): K numbers for each of samples first .. first + n - 1 of the batch.  They are stored as
- * reals of the program.  0 if there are none, as in predict, which computes no loss. */
+/* y (N, K): K numbers for each of samples first .. first + n - 1 of the batch; 0 if there are none.
+ * They are stored as reals of the program. */
 RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
 {
     const TeamRange samples = team_range(n);
-    y += samples.first * k;
-    if (!r->label) {
-        memset(y, 0, sizeof *y * (size_t)(samples.end - samples.first) * (size_t)k);
+    if (no_labels(y, r, samples, sizeof *y * (size_t)k))
         return;
-    }
+    y += samples.first * k;
     for (int64_t i = samples.first; i < samples.end; i++, y += k) {
-        const char *at = (const char *)r->label + (int64_t)r->index[first + i] * r->label_stride;
-        const real *row = (const real *)(const void *)at;
+        const real *row = label_row(r, first + i);
         int j = 0;
         for (; j + V <= k; j += V) /* opaque, as in input_row */
             v_store(y + j, v_load_opaque(row + j));
