@@ -96,8 +96,10 @@ geometry() {
     local shim_level=$quick
     shim geometry "$cuda/geometry.tn"
     steps geometry
-    shim one "$cuda/one.tn"
-    steps one
+    if deep "images of one pixel on a GPU"; then
+        shim one "$cuda/one.tn"
+        steps one
+    fi
     shim_compile "$cuda/edges.cpp" -o "$work/edges.o"
     g++ -rdynamic -o "$work/rows" "$work"/{edges,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
     succeeds "the rows of taps of pixels" "$work/rows"
@@ -258,16 +260,15 @@ launches_checked() {
 by_nvcc() {
     local name extra
     "$TENON" emit models/mlp.tn --to cuda --batch 8 --kernels=own -o "$work/mlp"
-    for name in geometry norm; do "$TENON" emit "$cuda/$name.tn" --to cuda --kernels=own -o "$work/$name"; done
     launches_checked
-    local all=geometry
+    local all=
     ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last" # cuda_compiled.sh compiles LeNet
     for name in $all; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"
         [ $name != scaled ] || { "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype f16 -o "$work/scaled"; mv "$work/scaled/narrow.cu" "$work/scaled/scaled.cu"; }
         [ -e "$work/$name" ] || "$TENON" emit "$cuda/$name.tn" --to cuda --kernels=own -o "$work/$name"
-        if [ "$CHECK_DEEP" = 1 ]; then gate "$work/$name/$name.cu" 80 90a 100; else gate "$work/$name/$name.cu" 90a; fi
+        gate "$work/$name/$name.cu" 80 90a 100
     done
     "$TENON" build models/mlp.tn --target cuda -o "$work/real" || { bad "tenon build --target cuda"; return; }
     extra=$(readelf -d "$work/real" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libz|ld-linux.*|libpthread|libdl|librt)\.so' || true)

@@ -37,8 +37,10 @@ shim_runtime
 shim recurrence "$cuda/recurrence.tn"
 steps recurrence
 shim_level=$quick
-shim elements "$cuda/elements.tn"
-steps elements
+if deep "loops over elements on a GPU"; then
+    shim elements "$cuda/elements.tn"
+    steps elements
+fi
 same "loops over elements" 6 "$(loops "$cuda/elements.tn" | sed 's/ .*//')"
 shim_gpu lstm $lstm --batch 3 --set model.time=3 --set model.width=8 --set 'data=synthetic(samples=9, test_samples=3, classes=60)' --set epochs=1
 "$work/lstm/gpu" --log "$work/lstm/0.jsonl" > /dev/null

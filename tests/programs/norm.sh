@@ -17,11 +17,11 @@ train net {
     data      = cifar10
     loss      = softmax_cross_entropy
     optimizer = sgd(lr = 0.05, momentum = 0.9)
-    batch     = 20
+    batch     = 12
     epochs    = 3
 }
 END
-small_cifar "$work/data" 20 32
+small_cifar "$work/data" 12 20
 
 # ---- folded into convolutions
 types=f64

@@ -4,8 +4,8 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-unset TENON_STEP_CFLAGS                               # the runs are long: 80 epochs take 2 s longer with -O0
-kills=8 epochs=80
+unset TENON_STEP_CFLAGS                               # the runs are long: 50 epochs take a second longer with -O0
+kills=5 epochs=50
 if deep "a hundred kills"; then kills=100 epochs=1200; fi
 build mlp "$work/p"
 small_mnist "$work/mnist" 3000 500 || true
