@@ -35,7 +35,7 @@ int64_t recurrence_blocks(const Recurrence *r)
     return (r->samples + r->each - 1) / r->each;
 }
 
-int recurrence_value(const Recurrence *r, const char *pointer)
+static int value_at(const Recurrence *r, const char *pointer)
 {
     for (int i = 0; i < r->nvalue; i++)
         if (!strcmp(r->value[i].pointer, pointer))
@@ -127,7 +127,7 @@ static bool add_value(Search *s, const CudaCall *c, int operand)
     const int known = value_of(s->r, o->node);
     if (known < 0)
         ARENA_PUSH(s->w->arena, s->r->value, s->r->nvalue, value);
-    return known >= 0 || recurrence_value(s->r, value.pointer) == s->r->nvalue - 1;
+    return known >= 0 || value_at(s->r, value.pointer) == s->r->nvalue - 1;
 }
 
 /* Whether the loop can keep the operand, or access it in memory. */

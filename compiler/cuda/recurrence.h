@@ -47,8 +47,6 @@ typedef struct Recurrence {
  * around these calls. */
 void recurrence_find(Writer *w);
 int64_t recurrence_blocks(const Recurrence *r);
-/* The value that an argument points to, -1: none. */
-int recurrence_value(const Recurrence *r, const char *pointer);
 /* The product of a call, -1: none; that whose parts a call joins. */
 int recurrence_product(const Recurrence *r, const CudaCall *c);
 /* Whether the operand stays in shared memory. */

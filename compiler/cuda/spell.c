@@ -1,12 +1,11 @@
 /* spell.c -- writes calls of a GPU program as C++: kernels with literal sizes, launches, functions
- * of phases.
+ * of phases.  spell_recurrence.c writes the kernels of loops over time.
  *
  * A __global__ function with literal sizes calls the device function, so that nvcc specialises it.
  * The constant `NAME_blocks` is the number of blocks.  Equal kernels are written once. */
-#include "cuda/spell.h"
 #include "cuda/launch.h"
 #include "cuda/lower.h"
-#include "cuda/recurrence.h"
+#include "cuda/spell_kernel.h"
 #include <string.h>
 
 /* ---------------------------------------- the body of a kernel */
@@ -157,7 +156,7 @@ static CudaCall *call_copy(Arena *a, const CudaCall *c)
     return copy;
 }
 
-static int kernel_of(Writer *w, const CudaCall *c)
+int spell_kernel_of(Writer *w, const CudaCall *c)
 {
     const Body b = body_of(w->arena, c, NULL);
     const bool in_order = c->taken_order && !c->index;
@@ -170,14 +169,14 @@ void spell_define(Writer *w, CudaCall *const *call, int n)
 {
     for (int i = 0; i < n; i++)
         if (call[i]->kind == KIND_KERNEL)
-            kernel_of(w, call[i]);
+            spell_kernel_of(w, call[i]);
 }
 
 /* ------------------------------------------------------------------------------- a call */
 
 const char *spell_stage(Writer *w, const CudaCall *c)
 {
-    const int i = kernel_of(w, c);
+    const int i = spell_kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->cuda->staged = true;
     return arena_printf(w->arena, "%s_stage(%s);", k->name,
@@ -186,7 +185,7 @@ const char *spell_stage(Writer *w, const CudaCall *c)
 
 const char *spell_sizes(Writer *w, const CudaCall *c)
 {
-    const int i = kernel_of(w, c);
+    const int i = spell_kernel_of(w, c);
     return arena_printf(w->arena, "%s_size()", w->kernel[i].name);
 }
 
@@ -202,7 +201,7 @@ const char *spell_library(Writer *w, const CudaCall *c)
 
 static const char *launch_alone(Writer *w, const CudaCall *c)
 {
-    const int i = kernel_of(w, c);
+    const int i = spell_kernel_of(w, c);
     Kernel *k = &w->kernel[i];
     k->cuda->launched = true;
     return arena_printf(w->arena, "LAUNCH(%s, %s);", k->name,
@@ -211,57 +210,43 @@ static const char *launch_alone(Writer *w, const CudaCall *c)
 
 /* ---------------------------------------- a launch of several calls */
 
-/* The parameters of the kernel, without duplicates. */
-typedef struct Parameters {
-    Argument *arg;
-    int n;
-    const Recurrence *loop; /* the loop that the kernel computes, or NULL */
-} Parameters;
-
 /* A name that no parameter has: `wish`, if this name is unused and not a single letter, else the
  * next letter. */
-static const char *fresh_name(Arena *a, const Parameters *p, const char *wish)
+static const char *fresh_name(const GroupKernel *k, const char *wish)
 {
     static const char letters[] = "abcdefghijklmnopqsuvwx";
     bool used = !wish[1];
-    for (int i = 0; i < p->n; i++)
-        used |= !strcmp(p->arg[i].name, wish);
+    for (int i = 0; i < k->nparameter; i++)
+        used |= !strcmp(k->parameter[i].name, wish);
     if (!used)
         return wish;
-    const int k = p->n, all = (int)strlen(letters);
-    return k < all ? arena_printf(a, "%c", letters[k])
-                   : arena_printf(a, "%c%d", letters[k % all], k / all);
+    const int n = k->nparameter, all = (int)strlen(letters);
+    return n < all ? arena_printf(k->w->arena, "%c", letters[n])
+                   : arena_printf(k->w->arena, "%c%d", letters[n % all], n / all);
 }
 
-/* The name of what the kernel of a loop has itself: its step, and its values; NULL: neither. */
-static const char *loop_name(Arena *a, const Recurrence *r, const Argument *g)
+/* A parameter is without const if one of the calls writes to it. */
+const char *spell_parameter(GroupKernel *k, const Argument *g)
 {
-    const int value = r ? recurrence_value(r, g->value) : -1;
-    if (r && !strcmp(g->value, "step"))
-        return "step";
-    return value < 0 ? NULL : arena_printf(a, "value%d", value);
-}
-
-/* The parameter for an argument of a member: without const if another member writes to it. */
-static const char *share_parameter(Arena *a, Parameters *p, const Argument *g)
-{
-    for (int i = 0; i < p->n; i++) {
-        Argument *its = &p->arg[i];
+    for (int i = 0; i < k->nparameter; i++) {
+        Argument *its = &k->parameter[i];
         if (strcmp(its->value, g->value) != 0 || strcmp(its->type, g->type) != 0)
             continue;
         its->constant &= g->constant;
         return its->name;
     }
     Argument copy = *g;
-    copy.name = fresh_name(a, p, g->name);
-    ARENA_PUSH(a, p->arg, p->n, copy);
+    copy.name = fresh_name(k, g->name);
+    ARENA_PUSH(k->w->arena, k->parameter, k->nparameter, copy);
     return copy.name;
 }
 
-static const char *share_argument(Arena *a, Parameters *p, const Argument *g)
+const char *spell_argument(GroupKernel *k, const Argument *g)
 {
-    const char *own = loop_name(a, p->loop, g);
-    return own ? own : share_parameter(a, p, g);
+    for (int i = 0; i < k->nlocal; i++)
+        if (!strcmp(k->local[i].value, g->value))
+            return k->local[i].name;
+    return spell_parameter(k, g);
 }
 
 /* "conv2d_tanh": the bases of the members, without equal neighbours, up to a maximal length. */
@@ -313,18 +298,28 @@ static Blocks *group_blocks(Writer *w, CudaCall *const *call, const int *member,
     return b;
 }
 
-/* "tanh_1_body(a, b);" */
-static void member_call(Writer *w, Text *t, Parameters *p, const char *function, const CudaCall *c)
+void spell_member(GroupKernel *k, const char *function, const CudaCall *c)
 {
     const char *comma = "";
-    text_printf(t, "%s", function);
-    for (int k = 0; k < c->narg; k++) {
-        if (!c->arg[k].type)
+    text_add(&k->body, function);
+    for (int i = 0; i < c->narg; i++) {
+        if (!c->arg[i].type)
             continue;
-        text_printf(t, "%s%s", comma, share_argument(w->arena, p, &c->arg[k]));
+        text_printf(&k->body, "%s%s", comma, spell_argument(k, &c->arg[i]));
         comma = ", ";
     }
-    text_add(t, ");\n");
+    text_add(&k->body, ");\n");
+}
+
+const char *spell_group(GroupKernel *k, const char *base, Blocks *blocks, int64_t numbers)
+{
+    const Signature s = kernel_signature(k->w->arena, k->parameter, k->nparameter, false);
+    const Body body = {.text = k->body};
+    const int i = kernel_add(k->w, base, &s, &body, blocks, NULL);
+    const Kernel *all = &k->w->kernel[i];
+    all->cuda->launched = true, all->cuda->numbers = numbers;
+    return arena_printf(k->w->arena, "%s(%s, %s);", numbers ? "LAUNCH_RECURRENCE" : "LAUNCH",
+                        all->name, s.values.s);
 }
 
 /* The number of calls, from the first on, that share one loop over numbers; 0: it has no loop. */
@@ -339,262 +334,34 @@ static int loop_length(CudaCall *const *call, int n)
 static const char *launch_group(Writer *w, CudaCall *const *call, int n)
 {
     Arena *a = w->arena;
-    Parameters p = {0};
-    Body body = {.text = text_new(a)};
+    GroupKernel all = {.w = w, .body = text_new(a)};
     int *member = arena_alloc(a, sizeof *member * (size_t)n);
 
     for (int i = 0; i < n; i++)
-        member[i] = kernel_of(w, call[i]);
+        member[i] = spell_kernel_of(w, call[i]);
     for (int i = 0; i < n;) {
         const int length = loop_length(call + i, n - i);
         if (!length) {
             Kernel *k = &w->kernel[member[i]];
             k->cuda->member = true;
-            member_call(w, &body.text, &p, arena_printf(a, "    %s_body(", k->name), call[i++]);
+            spell_member(&all, arena_printf(a, "    %s_body(", k->name), call[i++]);
             continue;
         }
-        text_printf(&body.text, "    FOR_EACH(at, %lld) {\n", (long long)call[i]->natural->count);
+        text_printf(&all.body, "    FOR_EACH(at, %lld) {\n", (long long)call[i]->natural->count);
         for (const int end = i + length; i < end; i++) {
             Kernel *k = &w->kernel[member[i]];
             k->cuda->looped = true;
-            member_call(w, &body.text, &p, arena_printf(a, "        %s_at(at, ", k->name), call[i]);
+            spell_member(&all, arena_printf(a, "        %s_at(at, ", k->name), call[i]);
         }
-        text_add(&body.text, "    }\n");
+        text_add(&all.body, "    }\n");
     }
-    const Signature s = kernel_signature(a, p.arg, p.n, false);
-    const int i =
-        kernel_add(w, group_name(w, member, n), &s, &body, group_blocks(w, call, member, n), NULL);
-    Kernel *k = &w->kernel[i];
-    k->cuda->launched = true;
-    return arena_printf(a, "LAUNCH(%s, %s);", k->name, s.values.s);
-}
-
-/* ---------------------------------------- a loop in one launch */
-
-/* The kernel of a loop, while it is written. */
-typedef struct LoopKernel {
-    Writer *w;
-    const Recurrence *r;
-    CudaCall *const *call;
-    int n, *member; /* kernels of the elementwise calls */
-    bool copying;   /* copies of elements can be on their way */
-    Parameters p;
-    Text text;
-} LoopKernel;
-
-static const char *loop_argument(LoopKernel *k, const CudaCall *c, int i)
-{
-    return share_argument(k->w->arena, &k->p, &c->arg[i]);
-}
-
-/* Writes the values, and loads the weights. */
-static void loop_begin(LoopKernel *k)
-{
-    const Recurrence *r = k->r;
-    Text *t = &k->text;
-
-    text_printf(t, "    const Samples<%lld, %lld> samples;\n", (long long)r->samples,
-                (long long)r->each);
-    for (int i = 0; i < r->nvalue; i++)
-        text_printf(t, "    real *const value%d = samples.value(%lld, %lld);\n", i,
-                    (long long)r->value[i].at, (long long)r->value[i].size);
-    for (int i = 0; i < r->nproduct; i++) {
-        const RecurrenceProduct *p = &r->product[i];
-        const int weights = p->adjacent ? 2 : 1;
-        if (p->parts > 1)
-            text_printf(t, "    real *const parts%d = samples.value(%lld, %lld);\n", i,
-                        (long long)p->parts_at, (long long)(p->parts * p->outputs));
-        text_printf(t, "    Weights<%lld, %lld, %lld, %lld, %s> weights%d;\n",
-                    (long long)p->outputs, (long long)p->k, (long long)p->parts, (long long)p->held,
-                    p->pads ? "true" : "false", i);
-        text_printf(t, "    weights%d.begin<%s>(recurrence_memory() + %lld, %s);\n", i,
-                    p->adjacent ? "STEPS_ADJACENT" : "OUTPUTS_ADJACENT", (long long)p->at,
-                    loop_argument(k, p->call, weights));
-    }
-}
-
-/* Writes the copies of values from memory, or to memory. */
-static void loop_copies(LoopKernel *k, bool fetch)
-{
-    for (int i = 0; i < k->r->nvalue; i++) {
-        const RecurrenceValue *v = &k->r->value[i];
-        if (!(fetch ? v->fetched : v->stored))
-            continue;
-        const Argument g = {.type = "real *", .name = "a", .constant = fetch, .value = v->pointer};
-        const char *here = arena_printf(k->w->arena, "value%d", i),
-                   *there = share_parameter(k->w->arena, &k->p, &g);
-        text_printf(&k->text, "    recurrence_copy<%lld>(samples, %s, %s);\n", (long long)v->size,
-                    fetch ? here : there, fetch ? there : here);
-    }
-}
-
-/* Writes the copies of elements that start in a region; region < 0: those of the first step, before
- * the loop. */
-static void loop_items(LoopKernel *k, int region)
-{
-    const Loop *l = k->r->loop;
-    int any = 0;
-
-    for (int i = 0; i < k->r->nitem; i++) {
-        const RecurrenceItem *item = &k->r->item[i];
-        if (region < 0 ? !item->ahead : item->region != region)
-            continue;
-        const char *step = region < 0     ? arena_printf(k->w->arena, "%lld",
-                                                     l->reversed ? (long long)l->steps - 1 : 0)
-                           : !item->ahead ? "step"
-                           : l->reversed  ? "step - 1"
-                                          : "step + 1";
-        text_printf(&k->text, "    %srecurrence_item<%lld, %lld>(samples, %s, %s, %s);\n",
-                    region < 0 ? "" : "    ", (long long)item->size, (long long)item->steps,
-                    loop_argument(k, item->call, 0), loop_argument(k, item->call, 1), step);
-        any++;
-    }
-    if (any)
-        text_printf(&k->text, "    %scopy_group();\n", region < 0 ? "" : "    ");
-    k->copying |= any > 0;
-}
-
-static void loop_wait(LoopKernel *k, const char *indent)
-{
-    if (k->copying)
-        text_printf(&k->text, "%scopy_wait<0>();\n", indent);
-    k->copying = false;
-}
-
-/* Whether a thread waits for its copies before the call. */
-static bool loop_waits(const LoopKernel *k, const CudaCall *c)
-{
-    bool waits = false;
-    for (int i = 0; i < k->r->nitem; i++)
-        waits |= k->copying && k->r->item[i].reader == c;
-    return waits;
-}
-
-/* Whether the elementwise call i of a region can share the loop of the one before it. */
-static bool loop_continues(const LoopKernel *k, int i, int before)
-{
-    const CudaCall *c = k->call[i], *other = before < 0 ? NULL : k->call[before];
-    return other && !loop_waits(k, c) && other->role == RECURRENCE_EACH &&
-           other->region == c->region && other->natural->count == c->natural->count;
-}
-
-static void loop_product(LoopKernel *k, const CudaCall *c)
-{
-    const int i = recurrence_product(k->r, c);
-    const bool dx = c->node->op->role == ROLE_DX;
-    text_printf(&k->text, "        weights%d.product(samples, ", i);
-    if (k->r->product[i].parts > 1)
-        text_printf(&k->text, "parts%d", i);
-    else
-        text_add(&k->text, loop_argument(k, c, 0));
-    text_printf(&k->text, ", %s);\n", loop_argument(k, c, dx ? 2 : 1));
-}
-
-static void loop_join(LoopKernel *k, const CudaCall *c)
-{
-    const int i = recurrence_product(k->r, c);
-    text_printf(&k->text, "        recurrence_join<%lld, %lld>(samples, %s, parts%d);\n",
-                (long long)k->r->product[i].outputs, (long long)k->r->product[i].parts,
-                loop_argument(k, c, 0), i);
-}
-
-/* Writes the calls of a region. */
-static void loop_region(LoopKernel *k, int region)
-{
-    int before = -1;
-    loop_items(k, region);
-    for (int i = 0; i < k->n; i++) {
-        const CudaCall *c = k->call[i];
-        if (c->region != region || c->role == RECURRENCE_ITEM)
-            continue;
-        const bool each = c->role == RECURRENCE_EACH,
-                   continues = each && loop_continues(k, i, before);
-        if (before >= 0 && k->call[before]->role == RECURRENCE_EACH && !continues)
-            text_add(&k->text, "        }\n");
-        if (loop_waits(k, c))
-            loop_wait(k, "        ");
-        if (each && !continues)
-            text_printf(&k->text, "        FOR_SAMPLES(at, samples, %lld) {\n",
-                        (long long)(c->natural->count / k->r->samples));
-        if (each)
-            member_call(k->w, &k->text, &k->p,
-                        arena_printf(k->w->arena, "            %s_at(at, ",
-                                     k->w->kernel[k->member[i]].name),
-                        c);
-        else if (c->role == RECURRENCE_JOIN)
-            loop_join(k, c);
-        else
-            loop_product(k, c);
-        before = i;
-    }
-    if (before >= 0 && k->call[before]->role == RECURRENCE_EACH)
-        text_add(&k->text, "        }\n");
-}
-
-static void loop_barrier(LoopKernel *k, int region)
-{
-    bool ready = false;
-    for (int i = 0; i < k->r->nitem; i++)
-        ready |= region < 0 ? k->r->item[i].ahead && !k->r->item[i].reader
-                            : k->r->item[i].ready == region;
-    if (ready)
-        loop_wait(k, region < 0 ? "    " : "        ");
-    if (region < 0 ? k->r->barrier_before : region + 1 < k->r->regions || k->r->barrier_after)
-        text_printf(&k->text, "    %sblock_sync();\n", region < 0 ? "" : "    ");
-}
-
-static void loop_kernel_text(LoopKernel *k)
-{
-    const Recurrence *r = k->r;
-    const Loop *l = r->loop;
-
-    loop_begin(k);
-    loop_copies(k, true);
-    loop_items(k, -1);
-    loop_barrier(k, -1);
-    text_printf(&k->text,
-                l->reversed ? "    for (int step = %lld; step >= 0; step--) {\n"
-                            : "    for (int step = 0; step < %lld; step++) {\n",
-                (long long)(l->reversed ? l->steps - 1 : l->steps));
-    k->copying = r->nitem > 0; /* those of the step before */
-    for (int region = 0; region < r->regions; region++) {
-        loop_region(k, region);
-        loop_barrier(k, region);
-    }
-    text_add(&k->text, "    }\n");
-    loop_copies(k, false);
-}
-
-static const char *launch_recurrence(Writer *w, CudaCall *const *call, int n)
-{
-    const Recurrence *r = call[0]->recurrence;
-    LoopKernel k = {.w = w,
-                    .r = r,
-                    .call = call,
-                    .n = n,
-                    .member = arena_alloc(w->arena, sizeof(int) * (size_t)n),
-                    .p = {.loop = r},
-                    .text = text_new(w->arena)};
-    Blocks *b = arena_alloc(w->arena, sizeof *b);
-
-    for (int i = 0; i < n; i++) {
-        k.member[i] = kernel_of(w, call[i]);
-        w->kernel[k.member[i]].cuda->stepped |= call[i]->role == RECURRENCE_EACH;
-    }
-    loop_kernel_text(&k);
-    b->number = arena_printf(w->arena, "%lld", (long long)recurrence_blocks(r));
-    const Signature s = kernel_signature(w->arena, k.p.arg, k.p.n, false);
-    const Body body = {.text = k.text};
-    const int i = kernel_add(w, "recurrence", &s, &body, b, NULL);
-    w->kernel[i].cuda->launched = true;
-    w->kernel[i].cuda->numbers = r->numbers;
-    return arena_printf(w->arena, "LAUNCH_RECURRENCE(%s, %s);", w->kernel[i].name, s.values.s);
+    return spell_group(&all, group_name(w, member, n), group_blocks(w, call, member, n), 0);
 }
 
 const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 {
     if (call[0]->recurrence)
-        return launch_recurrence(w, call, n);
+        return spell_recurrence(w, call, n);
     return n == 1 ? launch_alone(w, call[0]) : launch_group(w, call, n);
 }
 
