@@ -7,8 +7,10 @@
 #   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
 #   planned NAME MODEL OPTIONS...       the same by `tenon build`, with plans of the fake in it
 #   barriers NAME SITES...              what leaving them out changes
+#   shim_test NAME FILE OPTIONS...      $work/NAME, the program of one file that calls device functions
 #   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not; they are in $cudnn_include
-shim_sources=$TENON_ROOT/tests/cuda
+cuda=$TENON_ROOT/tests/cuda
+[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # the shim_level of small programs, which compile longer than they run
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
 
@@ -18,7 +20,7 @@ for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c -
 shim_once() {
     local out=$1 key unknown stand_in; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
-    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$shim_sources"/{fake,fiber,limits,resources,rounded,shim}.h "$shim_sources"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
+    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$cuda"/{fake,fiber,limits,resources,rounded,shim}.h "$cuda"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
     mkdir -p "$CHECK_STAND_INS"
     exec {stand_in}> "$CHECK_STAND_INS/$key.lock"         # tests that begin together compile it once; without flock, perhaps each of them
     ! command -v flock > /dev/null || flock "$stand_in"
@@ -33,9 +35,9 @@ shim_once() {
 }
 
 shim_runtime() {
-    gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/gpu.c" -o "$work/gpu.o"
-    for file in fiber fake; do shim_once "$work/$file.o" g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$shim_sources/include" -c "$shim_sources/$file.cpp"; done
-    shim_once "$work/libcublasLt.so.13" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" "$shim_sources/fake_cublas.cpp"
+    gcc -O1 -Wall -Wextra -Werror -I "$cuda/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/gpu.c" -o "$work/gpu.o"
+    for file in fiber fake; do shim_once "$work/$file.o" g++ -std=c++20 -O2 -Wall -Wextra -Werror -I "$cuda/include" -c "$cuda/$file.cpp"; done
+    shim_once "$work/libcublasLt.so.13" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$cuda/include" "$cuda/fake_cublas.cpp"
     export TENON_CUBLASLT=$work/libcublasLt.so.13
 }
 
@@ -48,15 +50,15 @@ shim_cudnn() {
     cudnn_include=$at
     mkdir -p "$work/cudnn"
     for file in "$TENON_ROOT"/runtime/cuda/cudnn_*.c; do
-        gcc -O1 -Wall -Wextra -Werror -I "$shim_sources/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"
+        gcc -O1 -Wall -Wextra -Werror -I "$cuda/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"
     done
-    shim_once "$work/libcudnn.so.9" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -isystem "$at" "$shim_sources/fake_cudnn.cpp"
+    shim_once "$work/libcudnn.so.9" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$cuda/include" -isystem "$at" "$cuda/fake_cudnn.cpp"
     export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # what the fake plans is not kept beside cuDNN's
 }
 
 shim_nccl() {
-    shim_once "$work/libnccl.so.2" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
-    shim_once "$work/libnccl-2.18.so" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -DFAKE_NCCL_18 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" "$shim_sources/fake_nccl.cpp"
+    shim_once "$work/libnccl.so.2" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$cuda/include" -I "$TENON_ROOT/runtime" "$cuda/fake_nccl.cpp"
+    shim_once "$work/libnccl-2.18.so" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -DFAKE_NCCL_18 -I "$cuda/include" -I "$TENON_ROOT/runtime" "$cuda/fake_nccl.cpp"
     export TENON_NCCL=$work/libnccl.so.2
 }
 
@@ -69,7 +71,7 @@ shim() {
 shim_compile() {
     # shellcheck disable=SC2086
     g++ -std=c++20 ${shim_level:-${TENON_CFLAGS:--O1}} -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
-        -include "$shim_sources/shim.h" -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$@"
+        -include "$cuda/shim.h" -I "$cuda/include" -I "$TENON_ROOT/runtime" -c "$@"
 }
 
 # kernels PATTERN FILES...: how many kernels of ours have such a name, launched or part of a launch
@@ -85,11 +87,16 @@ shim_gpu() {
     "$TENON" emit "$model" --to cuda -o "$dir" $kernels "$@"
     grep -q "link = &rt_nccl" "$dir"/*.cu && link="nccl nccl_api" && shim_compile "$TENON_ROOT/runtime/cuda/rank_sum.cu" $f64 -o "$dir/rank_sum.o"
     for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu) $link; do
-        gcc -O1 -Wall -Wextra -Werror $f64 -I "$shim_sources/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"
+        gcc -O1 -Wall -Wextra -Werror $f64 -I "$cuda/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"
     done
     shim_compile "$dir"/*.cu $f64 -o "$dir/program.o"
     ! grep -q '^#include "cuda/cudnn_run.h"' "$dir"/*.cu || cp "$work"/cudnn/*.o "$dir"
     g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+}
+
+shim_test() {
+    shim_compile "$2" "${@:3}" -o "$work/$1.o"
+    g++ -rdynamic -o "$work/$1" "$work/$1.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }
 
 # near TEXT A B: equally many numbers, equal to 1e-5

@@ -11,7 +11,6 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
 
 # ---- an operation without a CUDA form is reported with its line before anything is written; each shipped model has
 # CUDA forms
@@ -43,8 +42,7 @@ toolkit_headers() { echo "$(dirname "$(dirname "$(command -v nvcc || echo /usr/b
 
 # ---- on the processor
 
-. "$cuda/shim.sh"
-[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
+. tests/cuda/shim.sh
 . "$cuda/gate.sh"
 
 # In the second epoch two steps are one recorded launch, and the third step is another; so are the batches of the
@@ -66,8 +64,7 @@ networks() {
 
 # The samples of batches: the kernel that finds them, compared with the host's lists.
 places() {
-    shim_compile "$cuda/begin.cpp" -o "$work/begin.o"
-    g++ -rdynamic -o "$work/begin" "$work"/{begin,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    shim_test begin "$cuda/begin.cpp"
     for order in 0 2; do succeeds "places of batches, order $order" env SHIM_ORDER=$order "$work/begin"; done
 }
 
@@ -100,8 +97,7 @@ geometry() {
         shim one "$cuda/one.tn"
         steps one
     fi
-    shim_compile "$cuda/edges.cpp" -o "$work/edges.o"
-    g++ -rdynamic -o "$work/rows" "$work"/{edges,gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    shim_test rows "$cuda/edges.cpp"
     succeeds "the rows of taps of pixels" "$work/rows"
     shim edges "$cuda/edges.tn"
     steps edges
@@ -139,8 +135,7 @@ tiles() {
     ! deep "the same bits with any tile of a product" || all="RT_TILE_128_128 RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
     for tile in $all; do
         sed "s/RT_TILE_16_16/$tile/" "$text" > "$work/$tile.cu"
-        shim_compile -DRT_TILE_ONLY="$tile" "$work/$tile.cu" -o "$work/$tile.o"
-        g++ -rdynamic -o "$work/tile" "$work/$tile.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+        shim_test tile "$work/$tile.cu" -DRT_TILE_ONLY="$tile"
         rm -f "$work/tile.jsonl"
         "$work/tile" --epochs 1 --log "$work/tile.jsonl" > /dev/null
         same "bits with $tile" "$(hashes "$work/parts/0.jsonl")" "$(hashes "$work/tile.jsonl")"

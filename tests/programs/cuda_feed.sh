@@ -9,8 +9,7 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
-. "$cuda/shim.sh"
+. tests/cuda/shim.sh
 
 said="^gpu: samples stay in the host's memory, .* MB of it pinned"
 

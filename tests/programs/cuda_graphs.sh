@@ -9,8 +9,7 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
-. "$cuda/shim.sh"
+. tests/cuda/shim.sh
 
 # ---- number of steps in a launch
 most() { "$TENON" emit "$@" --to cuda | sed -n 's/.*\.steps_most = \([0-9]*\), \.steps_how = "a CUDA graph".*/\1/p'; }

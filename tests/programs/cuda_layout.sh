@@ -8,8 +8,7 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
-. "$cuda/shim.sh"
+. tests/cuda/shim.sh
 
 for model in models/*.tn; do
     succeeds "$model, channels innermost" "$TENON" emit "$model" --to cuda --kernels=cudnn --dtype tf32 -o "$work/emitted"

@@ -7,7 +7,6 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
 
 refuses "--kernels=cudnn on the processor" "add --target cuda" "$TENON" build models/mlp.tn --kernels=cudnn -o "$work/p"
 refuses "--kernels=cudnn and --plain" "exclude each other" "$TENON" build models/mlp.tn --target cuda --kernels=cudnn --plain -o "$work/p"
@@ -22,7 +21,7 @@ if deep "each model as a program with libraries"; then   # tests/passes/emitted.
     done
 fi
 
-. "$cuda/shim.sh"
+. tests/cuda/shim.sh
 
 # pair NAME MODEL OPTIONS...: builds a program for the processor, and one for a GPU with libraries
 pair() {

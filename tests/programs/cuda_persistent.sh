@@ -7,9 +7,7 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
-. "$cuda/shim.sh"
-[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
+. tests/cuda/shim.sh
 
 # ---- options that it excludes
 refuses "the processor" "--kernels=persistent runs many steps in one launch on a GPU.*processor" "$TENON" build models/mlp.tn --kernels=persistent -o "$work/p"

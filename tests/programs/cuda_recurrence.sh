@@ -6,9 +6,7 @@
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
-cuda=$TENON_ROOT/tests/cuda
-. "$cuda/shim.sh"
-[ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # level of small programs, which compile longer than they run
+. tests/cuda/shim.sh
 
 # ---- which loops: those whose weights fit into the registers and the shared memory of a block
 # loops MODEL OPTIONS...: kernels of whole loops, and loops of launches in the step and in the test
@@ -63,7 +61,7 @@ same "bits of a program for sm_80" "$(hashes "$work/large.jsonl")" "$(hashes "$w
 
 # Each barrier of the loops of training is needed.  They are numbered after those of the headers.
 printf '#include "rt.h"\n#include "cuda/kernels.cuh"\nint first = __COUNTER__;\n' > "$work/first.cu"
-first=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$shim_sources/shim.h" -I "$shim_sources/include" -I runtime "$work/first.cu" | sed -n 's/^int first = \([0-9]*\);/\1/p')
+first=$(g++ -std=c++20 -E -x c++ -DRT_SHIM -include "$cuda/shim.h" -I "$cuda/include" -I runtime "$work/first.cu" | sed -n 's/^int first = \([0-9]*\);/\1/p')
 sites=$(awk '/^RECURRENCE/ { kernels++ } /block_sync/ && kernels > 0 && kernels < 3 { n++ } END { print n }' "$work/lstm/lstm_synthetic.cu")
 same "barriers of both loops" 5 "$sites"
 # shellcheck disable=SC2046
