@@ -14,9 +14,11 @@ cd "$TENON_ROOT"
 # ---- number of steps in a launch
 most() { "$TENON" emit "$@" --to cuda | sed -n 's/.*\.steps_most = \([0-9]*\), \.steps_how = "a CUDA graph".*/\1/p'; }
 same "steps of a graph, LeNet" 16 "$(most models/lenet.tn)"
-# Sums of gradients in parts add launches: 525 in a step of ResNet-56, three in one of LeNet.
-same "ResNet-56, in exact f32: of 4096 launches at most" 4 "$(most models/resnet56_cifar10.tn)"
-same "launches of a step, LeNet, of which all of training but the update of gradients that ranks have added" 16 \
+# A graph has at most 4096 launches: eight steps of 507 in ResNet-56.
+same "ResNet-56, in exact f32: of 4096 launches at most" 8 "$(most models/resnet56_cifar10.tn)"
+"$TENON" show models/resnet56_cifar10.tn --target cuda > "$work/table"
+grep -q "^ *507 launches a step, " "$work/table" && ok || bad "the table counts $(grep 'launches a step' "$work/table")"
+same "launches of a step, LeNet, of which all of training but the update of gradients that ranks have added" 21 \
     "$(("$("$TENON" emit models/lenet.tn --to cuda | sed -n '/^static void train_/,/^}/p' | grep -c LAUNCH)" - 1))"
 same "VGG-11, whose products alone take 11 ms" 4 "$(most models/vgg11.tn)"
 same "in bf16, 2 ms" 16 "$(most models/vgg11.tn --kernels=cudnn --dtype bf16)"
