@@ -109,19 +109,6 @@ static inline Chip chip_of(const OwnLayout *layout, int blocks, int64_t limit)
     return c;
 }
 
-#ifdef RT_SHIM
-DEVICE real *chip_memory()
-{
-    return (real *)shim_chip();
-}
-#else
-extern __shared__ __align__(16) unsigned char chip_shared[];
-DEVICE real *chip_memory()
-{
-    return (real *)chip_shared;
-}
-#endif
-
 /* ------------------------------------------------------------------------------- operations */
 
 enum OwnWhat { OWN_FETCH, OWN_UPDATE, OWN_PUT };
@@ -144,7 +131,7 @@ DEVICE OwnNumber own_number(const Rt *r, const UpdateRow &q, unsigned i, int at,
     const UpdateNumber there = update_number(r, q, i);
     if (at < 0)
         return OwnNumber{there, there};
-    real *const w = chip_memory() + at + slot * (1 + states) * width + threadIdx.x;
+    real *const w = dynamic_memory() + at + slot * (1 + states) * width + threadIdx.x;
     return OwnNumber{there, UpdateNumber{w, there.s0 ? w + width : nullptr,
                                          there.s1 ? w + 2 * width : nullptr}};
 }

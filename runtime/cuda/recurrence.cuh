@@ -22,18 +22,11 @@
     launch_sharing(#kernel, kernel, kernel##_blocks, kernel##_numbers *(int)sizeof(real),          \
                    __VA_ARGS__)
 
-#ifdef RT_SHIM
+/* The shared memory of a block: its values, weights and parts of sums. */
 DEVICE real *recurrence_memory()
 {
-    return (real *)shim_chip();
+    return dynamic_memory();
 }
-#else
-extern __shared__ __align__(16) unsigned char recurrence_shared[];
-DEVICE real *recurrence_memory()
-{
-    return (real *)recurrence_shared;
-}
-#endif
 
 /* The samples of a block: `most`, or the rest of the n samples. */
 template <int n, int most> struct Samples {

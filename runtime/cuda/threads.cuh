@@ -28,6 +28,20 @@ static __shared__ __align__(16) unsigned char shared_memory[RT_SHARED];
 #define block_sync() __syncthreads() /* a barrier for all threads of the block */
 #endif
 
+/* The shared memory of a block whose size the launch sets. */
+#ifdef RT_SHIM
+DEVICE real *dynamic_memory()
+{
+    return (real *)shim_chip();
+}
+#else
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+DEVICE real *dynamic_memory()
+{
+    return (real *)dynamic_shared;
+}
+#endif
+
 SIZE int ceil_div(int n, int unit)
 {
     return n / unit + (n % unit != 0);
