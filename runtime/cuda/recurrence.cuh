@@ -118,6 +118,7 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
         for (int c = 0; c < chains; c++) {
             const int output = column + c * columns, at = part * length + step;
             const bool there = (parts * columns == THREADS || part < parts) &&
+                               (parts * length == k || at < k) &&
                                (chains * columns == outputs || output < outputs);
             if constexpr (order == STEPS_ADJACENT && fours) {
                 const Four f = there ? four(w + output * k + at) : Four{};
@@ -128,10 +129,9 @@ template <int outputs, int k, int parts, int held, bool pads> struct Weights {
                 RT_UNROLL
                 for (int u = 0; u < run; u++)
                     take(c, step + u,
-                         there && (parts * length == k || at + u < k)
-                             ? w[order == STEPS_ADJACENT ? output * k + at + u
-                                                         : (at + u) * outputs + output]
-                             : (real)0);
+                         there ? w[order == STEPS_ADJACENT ? output * k + at + u
+                                                           : (at + u) * outputs + output]
+                               : (real)0);
             }
         }
     }

@@ -32,6 +32,8 @@ grep -q "^      10 launches a step, " "$work/table" && ok || bad "the table coun
 
 # ---- bits
 shim_runtime
+shim_level=$quick shim_test weights "$cuda/weights.cpp"
+for order in 0 1 2; do SHIM_ORDER=$order succeeds "products of a loop in order $order" "$work/weights"; done
 shim recurrence "$cuda/recurrence.tn"
 steps recurrence
 shim_level=$quick
