@@ -14,14 +14,22 @@
 #include "cuda/spell_kernel.h"
 #include "ops/op.h"
 
+enum { BEFORE = -1 }; /* in place of a region: before the first step */
+
 /* The kernel of a loop, while it is written. */
 typedef struct LoopKernel {
+    Arena *a;
     GroupKernel kernel;
     const Recurrence *r;
     CudaCall *const *call;
     int n, *member; /* kernels of the elementwise calls */
     bool copying;   /* copies of elements can be on their way */
 } LoopKernel;
+
+static const char *loop_indent(int region)
+{
+    return region == BEFORE ? "    " : "        ";
+}
 
 static const char *loop_argument(LoopKernel *k, const CudaCall *c, int i)
 {
@@ -31,13 +39,12 @@ static const char *loop_argument(LoopKernel *k, const CudaCall *c, int i)
 /* What the body declares: the number of the step, and the values. */
 static void loop_locals(LoopKernel *k)
 {
-    Arena *a = k->kernel.w->arena;
     const Argument step = {.name = "step", .value = "step"};
-    ARENA_PUSH(a, k->kernel.local, k->kernel.nlocal, step);
+    ARENA_PUSH(k->a, k->kernel.local, k->kernel.nlocal, step);
     for (int i = 0; i < k->r->nvalue; i++) {
-        const Argument value = {.name = arena_printf(a, "value%d", i),
+        const Argument value = {.name = arena_printf(k->a, "value%d", i),
                                 .value = k->r->value[i].pointer};
-        ARENA_PUSH(a, k->kernel.local, k->kernel.nlocal, value);
+        ARENA_PUSH(k->a, k->kernel.local, k->kernel.nlocal, value);
     }
 }
 
@@ -75,43 +82,47 @@ static void loop_copies(LoopKernel *k, bool fetch)
         if (!(fetch ? v->fetched : v->stored))
             continue;
         const Argument g = {.type = "real *", .name = "a", .constant = fetch, .value = v->pointer};
-        const char *here = arena_printf(k->kernel.w->arena, "value%d", i),
+        const char *here = arena_printf(k->a, "value%d", i),
                    *there = spell_parameter(&k->kernel, &g);
         text_printf(&k->kernel.body, "    recurrence_copy<%lld>(samples, %s, %s);\n",
                     (long long)v->size, fetch ? here : there, fetch ? there : here);
     }
 }
 
-/* Writes the copies of elements that start in a region; region < 0: those of the first step, before
- * the loop. */
-static void loop_items(LoopKernel *k, int region)
+/* The step whose element is copied. */
+static const char *loop_item_step(const LoopKernel *k, const RecurrenceItem *item, int region)
 {
     const Loop *l = k->r->loop;
-    int any = 0;
+    if (region == BEFORE)
+        return arena_printf(k->a, "%lld", l->reversed ? (long long)l->steps - 1 : 0);
+    return !item->ahead ? "step" : l->reversed ? "step - 1" : "step + 1";
+}
+
+/* Writes the copies of elements that start in a region. */
+static void loop_items(LoopKernel *k, int region)
+{
+    const char *indent = loop_indent(region);
+    bool any = false;
 
     for (int i = 0; i < k->r->nitem; i++) {
         const RecurrenceItem *item = &k->r->item[i];
-        if (region < 0 ? !item->ahead : item->region != region)
+        if (region == BEFORE ? !item->ahead : item->region != region)
             continue;
-        const char *step = region < 0     ? arena_printf(k->kernel.w->arena, "%lld",
-                                                     l->reversed ? (long long)l->steps - 1 : 0)
-                           : !item->ahead ? "step"
-                           : l->reversed  ? "step - 1"
-                                          : "step + 1";
-        text_printf(&k->kernel.body, "    %srecurrence_item<%lld, %lld>(samples, %s, %s, %s);\n",
-                    region < 0 ? "" : "    ", (long long)item->size, (long long)item->steps,
-                    loop_argument(k, item->call, 0), loop_argument(k, item->call, 1), step);
-        any++;
+        text_printf(&k->kernel.body, "%srecurrence_item<%lld, %lld>(samples, %s, %s, %s);\n",
+                    indent, (long long)item->size, (long long)item->steps,
+                    loop_argument(k, item->call, 0), loop_argument(k, item->call, 1),
+                    loop_item_step(k, item, region));
+        any = true;
     }
     if (any)
-        text_printf(&k->kernel.body, "    %scopy_group();\n", region < 0 ? "" : "    ");
-    k->copying |= any > 0;
+        text_printf(&k->kernel.body, "%scopy_group();\n", indent);
+    k->copying |= any;
 }
 
-static void loop_wait(LoopKernel *k, const char *indent)
+static void loop_wait(LoopKernel *k, int region)
 {
     if (k->copying)
-        text_printf(&k->kernel.body, "%scopy_wait<0>();\n", indent);
+        text_printf(&k->kernel.body, "%scopy_wait<0>();\n", loop_indent(region));
     k->copying = false;
 }
 
@@ -166,13 +177,13 @@ static void loop_region(LoopKernel *k, int region)
         if (before >= 0 && k->call[before]->role == RECURRENCE_EACH && !continues)
             text_add(&k->kernel.body, "        }\n");
         if (loop_waits(k, c))
-            loop_wait(k, "        ");
+            loop_wait(k, region);
         if (each && !continues)
             text_printf(&k->kernel.body, "        FOR_SAMPLES(at, samples, %lld) {\n",
                         (long long)(c->natural->count / k->r->samples));
         if (each)
             spell_member(&k->kernel,
-                         arena_printf(k->kernel.w->arena, "            %s_at(at, ",
+                         arena_printf(k->a, "            %s_at(at, ",
                                       k->kernel.w->kernel[k->member[i]].name),
                          c);
         else if (c->role == RECURRENCE_JOIN)
@@ -185,16 +196,21 @@ static void loop_region(LoopKernel *k, int region)
         text_add(&k->kernel.body, "        }\n");
 }
 
+/* Writes the end of a region: the wait for copies that other threads read, and the barrier. */
 static void loop_barrier(LoopKernel *k, int region)
 {
+    const Recurrence *r = k->r;
+    const bool barrier = region == BEFORE           ? r->barrier_before
+                         : region + 1 == r->regions ? r->barrier_after
+                                                    : true;
     bool ready = false;
-    for (int i = 0; i < k->r->nitem; i++)
-        ready |= region < 0 ? k->r->item[i].ahead && !k->r->item[i].reader
-                            : k->r->item[i].ready == region;
+    for (int i = 0; i < r->nitem; i++)
+        ready |=
+            region == BEFORE ? r->item[i].ahead && !r->item[i].reader : r->item[i].ready == region;
     if (ready)
-        loop_wait(k, region < 0 ? "    " : "        ");
-    if (region < 0 ? k->r->barrier_before : region + 1 < k->r->regions || k->r->barrier_after)
-        text_printf(&k->kernel.body, "    %sblock_sync();\n", region < 0 ? "" : "    ");
+        loop_wait(k, region);
+    if (barrier)
+        text_printf(&k->kernel.body, "%sblock_sync();\n", loop_indent(region));
 }
 
 static void loop_kernel_text(LoopKernel *k)
@@ -204,8 +220,8 @@ static void loop_kernel_text(LoopKernel *k)
 
     loop_begin(k);
     loop_copies(k, true);
-    loop_items(k, -1);
-    loop_barrier(k, -1);
+    loop_items(k, BEFORE);
+    loop_barrier(k, BEFORE);
     text_printf(&k->kernel.body,
                 l->reversed ? "    for (int step = %lld; step >= 0; step--) {\n"
                             : "    for (int step = 0; step < %lld; step++) {\n",
@@ -222,7 +238,8 @@ static void loop_kernel_text(LoopKernel *k)
 const char *spell_recurrence(Writer *w, CudaCall *const *call, int n)
 {
     const Recurrence *r = call[0]->recurrence;
-    LoopKernel k = {.kernel = {.w = w, .body = text_new(w->arena)},
+    LoopKernel k = {.a = w->arena,
+                    .kernel = {.w = w, .body = text_new(w->arena)},
                     .r = r,
                     .call = call,
                     .n = n,
