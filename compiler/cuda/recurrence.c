@@ -490,24 +490,31 @@ static void add_region(const Search *s, Pending *p, int region)
 }
 
 /* Whether a barrier stands before the first step, and after each step.  Other threads read in the
- * first region what the copies before the loop, or the last region, have written. */
+ * first region what the copies before the loop, or the last region, have written; and the copies
+ * after the loop read what the last region has written. */
 static void set_barriers(Search *s)
 {
-    Pending first = {0}, last = {0}, copies = {0};
+    Pending first = {0}, last = {0}, copies = {0}, stores = {0};
 
     add_region(s, &first, 0);
     add_region(s, &last, s->r->regions - 1);
     for (int i = 0; i < s->r->nvalue; i++) {
-        Operand o = value_bytes(s, &s->r->value[i]);
-        o.writes = true, o.order = value_order(s, s->r->samples * s->r->value[i].size);
-        if (s->r->value[i].fetched)
+        const RecurrenceValue *v = &s->r->value[i];
+        Operand o = value_bytes(s, v);
+        o.order = value_order(s, s->r->samples * v->size);
+        o.writes = true;
+        if (v->fetched)
             pending_add(s->w, &copies, &o, 1);
+        o.writes = false;
+        if (v->stored)
+            pending_add(s->w, &stores, &o, 1);
     }
     for (int i = 0; i < s->r->nitem; i++)
         if (s->r->item[i].ahead)
             pending_add(s->w, &copies, &s->r->item[i].call->operand[0], 1);
     s->r->barrier_before = pending_conflict(&copies, first.operand, first.n);
-    s->r->barrier_after = pending_conflict(&last, first.operand, first.n);
+    s->r->barrier_after = pending_conflict(&last, first.operand, first.n) ||
+                          pending_conflict(&last, stores.operand, stores.n);
 }
 
 /* ------------------------------------------------------------------------------- the loop */
