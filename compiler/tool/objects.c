@@ -369,6 +369,26 @@ static void note_output(Arena *a, const char *output, Diag *d)
     }
 }
 
+/* The way out if the output of the C compiler names a missing library, or NULL. */
+static const char *missing_package(const char *output)
+{
+    static const char blas[] = "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get "
+                               "install libopenblas-dev)",
+                      xz[] = "programs for data that may be compressed with xz need liblzma "
+                             "(Debian: apt-get install liblzma-dev)",
+                      images[] = "imagefolder needs libpng and libturbojpeg (Debian: apt-get "
+                                 "install libpng-dev libturbojpeg0-dev)",
+                      zlib[] = "programs need zlib (Debian: apt-get install zlib1g-dev)";
+    static const struct {
+        const char *text, *way_out;
+    } table[] = {{"cblas.h", blas}, {"-lopenblas", blas},  {"lzma", xz},
+                 {"-lpng", images}, {"turbojpeg", images}, {"cannot find -lz", zlib}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strstr(output, table[i].text))
+            return table[i].way_out;
+    return NULL;
+}
+
 /* Reports a failed compilation.  `source` is the file with the error, or NULL if linking failed. */
 static bool compile_error(Arena *a, const char *cc, const Process *p, const char *source, Diag *d)
 {
@@ -385,16 +405,9 @@ static bool compile_error(Arena *a, const char *cc, const Process *p, const char
                    p->status);
     note_output(a, output, d);
     diag_note(d, "the command was: %s", argv_text(a, &p->command));
-    if (strstr(output, "cblas.h") || strstr(output, "-lopenblas"))
-        diag_help(d, "--kernels=blas needs OpenBLAS and its headers (Debian: apt-get install "
-                     "libopenblas-dev)");
-    else if (strstr(output, "lzma"))
-        diag_help(d,
-                  "programs for data that may be compressed with xz need liblzma (Debian: apt-get "
-                  "install liblzma-dev)");
-    else if (strstr(output, "-lpng") || strstr(output, "turbojpeg"))
-        diag_help(d, "imagefolder needs libpng and libturbojpeg (Debian: apt-get install "
-                     "libpng-dev libturbojpeg0-dev)");
+    const char *way_out = missing_package(output);
+    if (way_out)
+        diag_help(d, "%s", way_out);
     else if (source)
         diag_help(d,
                   "the file is kept; if '%s' compiles other programs, this is a fault in tenon: "

@@ -10,49 +10,10 @@
 #   FRESH_BASE=DIR   keeps the minimal tree in DIR for the next run
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
-unset LD_PRELOAD                                          # ./check's recording must not enter the systems
-
-[ "$(id -u)" = 0 ] && unshare --mount --pid --uts --ipc --fork true 2> /dev/null || { skip "no root, to make and enter a system"; finish; exit; }
-for tool in debootstrap apt-get git; do
-    command -v $tool > /dev/null || { skip "no $tool, to make a system"; finish; exit; }
-done
-suite=$(. /etc/os-release; echo "${VERSION_CODENAME:-}")
-mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2> /dev/null | awk -v s="$suite" '$1 == s { print $2; exit }')
-[ -n "$suite" ] && [ -n "$mirror" ] || { skip "apt has no source for the release '$suite' of this machine"; finish; exit; }
+. "$(dirname "$0")/../systems.sh"
 git -C "$TENON_ROOT" ls-files --error-unmatch quickstart > /dev/null 2>&1 || { skip "$TENON_ROOT is no git repository"; finish; exit; }
 
 # ---- systems
-
-# base DIR: a minimal tree with the package sources and name servers of this machine: no compiler, no git, no package
-# lists
-base() {
-    local tree=$1 file
-    mkdir -p "$(dirname "$tree")"
-    debootstrap --variant=minbase "$suite" "$tree.new" "$mirror" > "$work/debootstrap" 2>&1 || return
-    rm -rf "$tree.new"/var/cache/apt/archives/*.deb "$tree.new"/var/lib/apt/lists/*
-    for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
-        [ ! -e $file ] || { mkdir -p "$tree.new$(dirname $file)"; cp -L $file "$tree.new$file"; }
-    done
-    apt-config dump | grep '^Acquire::http' > "$tree.new/etc/apt/apt.conf.d/50mirror"      # a proxy, if there is one
-    echo "127.0.0.1 fresh" >> "$tree.new/etc/hosts"
-    printf '#!/bin/sh\nexit 101\n' > "$tree.new/usr/sbin/policy-rc.d"                      # packages must not start services
-    chmod 755 "$tree.new/usr/sbin/policy-rc.d"
-    mv -T "$tree.new" "$tree"
-}
-
-# inside TREE COMMAND: runs a shell command in the project's directory, as root, with only the network of this
-# environment
-inside() {
-    local vars=() v
-    for v in http_proxy https_proxy no_proxy; do [ -z "${!v:-}" ] || vars+=("$v=${!v}"); done
-    timeout 1800 unshare --mount --pid --uts --ipc --fork --kill-child sh -ec '
-        tree=$1; shift
-        hostname fresh
-        mount -t proc proc "$tree/proc"; mount -t sysfs -o ro sysfs "$tree/sys"
-        mount --rbind /dev "$tree/dev"; mount -t tmpfs tmpfs "$tree/dev/shm"
-        chroot "$tree" env -i HOME=/root USER=root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-    ' sh "$1" "${vars[@]}" sh -c "cd '$project' && $2" < /dev/null
-}
 
 # put TREE: makes a clean clone, with the files of the working tree as they are now
 put() {
@@ -93,7 +54,7 @@ installs() {
 
 project=/root/tenon
 kept=${FRESH_BASE:-$work/base}
-[ -d "$kept" ] || base "$kept" || { skip "debootstrap cannot make a system here: $(tail -n 1 "$work/debootstrap")"; finish; exit; }
+[ -d "$kept" ] || base "$kept" "$suite" "$mirror" || { skip "debootstrap cannot make a system here: $(tail -n 1 "$work/debootstrap")"; finish; exit; }
 plain=$work/plain
 cp -a "$kept" "$plain"
 

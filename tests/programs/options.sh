@@ -200,6 +200,9 @@ refuses "a C compiler that fails" "it hurts" env CC="$work/fakecc" TMPDIR="$work
 kept=$(sed -n 's/.* failed on \([^ ]*\) .*/\1/p' "$work/err")
 [ -s "$kept" ] && ok || bad "the generated C is not kept after a failure: '$kept'"
 [ ! -e "$work/q" ] && ok || bad "a failed build leaves a program"
+printf '#!/bin/sh\ncase "$*" in *-lz\ *) echo "/usr/bin/ld: cannot find -lz: No such file" >&2; exit 1 ;; *) exec cc "$@" ;; esac\n' > "$work/nozlib"
+chmod +x "$work/nozlib"
+refuses "a system without zlib" "help: programs need zlib \(Debian: apt-get install zlib1g-dev\)" env CC="$work/nozlib" "$TENON" build "$net" -o "$work/q"
 
 # The cache: the second build starts no compiler, another flag does (more: cache.sh).
 printf '#!/bin/sh\necho x >> %s\nexec cc "$@"\n' "$work/count" > "$work/countcc"
