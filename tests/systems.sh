@@ -9,8 +9,7 @@ unset LD_PRELOAD                                          # ./check's recording 
 for tool in debootstrap apt-get git; do
     command -v $tool > /dev/null || { skip "no $tool, to make a system"; finish; exit; }
 done
-suite=$(. /etc/os-release; echo "${VERSION_CODENAME:-}")
-mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2> /dev/null | awk -v s="$suite" '$1 == s { print $2; exit }')
+. "$(dirname "${BASH_SOURCE[0]}")/unpack.sh"
 [ -n "$suite" ] && [ -n "$mirror" ] || { skip "apt has no source for the release '$suite' of this machine"; finish; exit; }
 
 # base DIR SUITE MIRROR [SCRIPT OPTION...]: a minimal tree with the name servers and the proxy of this machine: no compiler, no git, no
@@ -42,17 +41,4 @@ inside() {
         mount --rbind /dev "$tree/dev"; mount -t tmpfs tmpfs "$tree/dev/shm"
         chroot "$tree" env -i HOME=/root USER=root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
     ' sh "$1" "${vars[@]}" sh -c "cd '$project' && $2" < /dev/null
-}
-
-# unpack SUITE DIR PACKAGE...: unpacks packages of another release of Debian into DIR; nothing is installed
-unpack() {
-    local apt=$work/apt.$1 to=$2 suite=$1 file options; shift 2
-    mkdir -p "$apt/lists/partial" "$apt/debs/partial" "$to"
-    : > "$apt/status"
-    echo "deb $mirror $suite main" > "$apt/sources"
-    options=(-o Dir::Etc::sourcelist="$apt/sources" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status"
-             -o Dir::Cache="$apt" -o APT::Sandbox::User=)
-    [ -s "$apt/pkgcache.bin" ] || apt-get "${options[@]}" update > "$work/apt.log" 2>&1 || return
-    (cd "$apt/debs" && apt-get "${options[@]}" download "$@") >> "$work/apt.log" 2>&1 || return
-    for file in "$@"; do dpkg-deb -x "$apt/debs/$file"_*.deb "$to" || return; done
 }

@@ -8,4 +8,5 @@ vim.bo.comments = ":#"
 vim.bo.expandtab = true
 vim.bo.shiftwidth = 4
 vim.bo.softtabstop = 4
+require("tenon").colour(0)
 require("tenon").start(0)

@@ -19,6 +19,18 @@ local function attach(client, buffer)
   tenon.attached(client, buffer)
 end
 
+-- Colours by tree-sitter, if parser/tenon.so is in the run-time path; else syntax/tenon.vim has the colours.
+function tenon.colour(buffer)
+  if #vim.api.nvim_get_runtime_file("parser/tenon.so", false) == 0 then
+    return
+  end
+  if vim.treesitter.start then
+    vim.treesitter.start(buffer, "tenon")
+  else
+    vim.treesitter.highlighter.new(vim.treesitter.get_parser(buffer, "tenon"), {})
+  end
+end
+
 function tenon.start(buffer)
   if buffer == 0 then
     buffer = vim.api.nvim_get_current_buf()
