@@ -21,6 +21,7 @@ enum {
 /* Tables of a program (rt.h). */
 enum {
     RT_METRICS = 4,     /* of a batch */
+    RT_INPUTS = 8,      /* inputs of a model */
     RT_STEPS_MOST = 64, /* steps of one launch */
     RT_DIMS = 6,        /* of a parameter */
     RT_LIST = 16,       /* numbers in a list of the recipe */

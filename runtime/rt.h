@@ -54,6 +54,12 @@ typedef struct RtScaling {
 #define RT_SCALE_LEAST 1.0f
 #define RT_SCALE_MOST  16777216.0f
 
+/* One of several inputs in a stored row of samples: the offset in bytes, and its type, RT_U8 ... */
+typedef struct RtPart {
+    int64_t at;
+    int type;
+} RtPart;
+
 /* One step, or one batch of an evaluation, as the phases see it. */
 typedef struct Rt {
     char *fixed;
@@ -102,6 +108,7 @@ typedef struct Rt {
      * tokens. */
     int64_t vocab;
     int *wrong; /* 1: a token was out of this range, because a file changed; NULL on a device */
+    RtPart part[RT_INPUTS]; /* several inputs: where each of them lies in a stored row */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;
 } Rt;
@@ -198,6 +205,14 @@ typedef struct RtBucket {
     int due;               /* the first phase of the next step that needs its update */
     int units, updates;    /* its units in the gradient phase; its units in the update phase */
 } RtBucket;
+
+/* One of several inputs of a model. */
+typedef struct RtInput {
+    const char *name;
+    int rank;
+    int64_t dim[RT_DIMS];
+    bool tokens; /* integers below RtProgram.vocab */
+} RtInput;
 
 enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
 enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
@@ -334,8 +349,10 @@ typedef struct RtProgram {
     int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
     bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
     int input_rank;
-    int64_t input_dim[4]; /* (C, H, W) or (F) */
-    int64_t vocab;        /* samples are tokens 0 .. vocab - 1; 0: they are numbers */
+    int64_t input_dim[4]; /* (C, H, W) or (F); of several inputs: how many numbers they have */
+    const RtInput *input; /* several inputs; NULL: one */
+    int ninput;           /* 0: one input */
+    int64_t vocab;        /* tokens are 0 .. vocab - 1; 0: samples are numbers */
     int64_t classes;      /* labels are 0 .. classes - 1; 0: the target is no class */
     int64_t labels;       /* of a sample: 1, or one for each position of the input */
     int64_t outputs;      /* numbers of a sample: labels * classes; 1 for a binary label */

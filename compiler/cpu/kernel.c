@@ -200,10 +200,23 @@ static Statement load_of_input(Writer *w, const Node *n)
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
                            true, NULL, 0};
+    if (n->dtype == DT_I32 && node_attr(n, "part"))
+        return (Statement){"rt_tokens_part",
+                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld",
+                                        pointer_to(w, n), (long long)all,
+                                        (long long)node_int(n, "part")),
+                           true, NULL, 0};
     if (n->dtype == DT_I32)
         return (Statement){"rt_tokens",
                            arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
                                         (long long)all),
+                           true, NULL, 0};
+    if (node_attr(n, "part"))
+        return (Statement){"rt_input_part",
+                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld, %s, %lld",
+                                        pointer_to(w, n), (long long)c, (long long)(all / c),
+                                        n->layout == LAYOUT_LAST ? "true" : "false",
+                                        (long long)node_int(n, "part")),
                            true, NULL, 0};
     const bool augmented = w->g->training && w->g->recipe.augment.given;
     if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)

@@ -308,11 +308,12 @@ static void lower_input(Writer *w, const Node *n)
         return;
     }
     const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;
-    const bool last = n->layout == LAYOUT_LAST && dim[0] > 1;
+    const bool last = n->layout == LAYOUT_LAST && dim[0] > 1, part = node_attr(n, "part");
     CudaCall *c =
         cuda_call(w,
                   label    ? n->dtype == DT_REAL ? "rt_target" : "rt_labels"
-                  : tokens ? "rt_tokens"
+                  : tokens ? part ? "rt_tokens_part" : "rt_tokens"
+                  : part   ? last ? "rt_input_part_last" : "rt_input_part"
                   : lanes  ? "rt_input_padded"
                   : last   ? "rt_input_last"
                            : "rt_input",
@@ -322,6 +323,8 @@ static void lower_input(Writer *w, const Node *n)
         cuda_give(w, c, NUMBER(dim[1] * dim[2]));
     if (lanes)
         cuda_give(w, c, NUMBER(lanes));
+    if (part)
+        cuda_give(w, c, NUMBER(node_int(n, "part")));
 }
 
 /* ------------------------------------------------------------------------------- any node */

@@ -59,7 +59,8 @@ static void lower_slice(Writer *w, int phase)
 static void choose_samples(Writer *w)
 {
     const Node *x = w->g->input;
-    const bool able = w->g->step->shards == 1 && node_root(x) == x && !x->loop && kernel_needed(x);
+    const bool able = w->g->step->shards == 1 && w->g->ninput == 1 && node_root(x) == x &&
+                      !x->loop && kernel_needed(x);
 
     w->samples = able ? x : NULL;
     w->samples_bytes =

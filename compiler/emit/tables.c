@@ -272,6 +272,49 @@ static void target_fields(Writer *w, Text *t)
     text_add(t, target->rank ? "},\n" : "\n");
 }
 
+/* Numbers and tokens of a sample, in all inputs. */
+static int64_t numbers_of(const Graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < g->ninput; i++)
+        n += shape_count(&g->inputs[i]->shape);
+    return n;
+}
+
+static bool has_tokens(const Graph *g)
+{
+    bool found = false;
+    for (int i = 0; i < g->ninput; i++)
+        found |= g->inputs[i]->dtype == DT_I32 && g->inputs[i]->shape.rank > 0;
+    return found;
+}
+
+static void one_input(const Shape *x, Text *t)
+{
+    text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
+    for (int i = 0; i < x->rank; i++)
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
+    text_add(t, "}, ");
+}
+
+/* The table of several inputs. */
+static void input_table(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+
+    if (g->ninput < 2)
+        return;
+    text_add(t, "static const RtInput inputs[] = {\n");
+    for (int i = 0; i < g->ninput; i++) {
+        const Node *x = g->inputs[i];
+        text_printf(t, "    {%s, %d, {", quote_c(w->arena, x->name), x->shape.rank);
+        for (int k = 0; k < x->shape.rank; k++)
+            text_printf(t, "%s%lld", k ? ", " : "", (long long)x->shape.dim[k]);
+        text_printf(t, "}, %s},\n", x->dtype == DT_I32 ? "true" : "false");
+    }
+    text_add(t, "};\n\n");
+}
+
 /* Shapes of samples and outputs, and the metrics. */
 static void sample_fields(Writer *w, Text *t)
 {
@@ -282,11 +325,12 @@ static void sample_fields(Writer *w, Text *t)
                   labels = target->kind == LEARN_CLASS ? shape_count(&g->label->shape) : 1;
     const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
 
-    text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
-    for (int i = 0; i < x->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
-    text_add(t, "}, ");
-    if (x->rank && g->input->dtype == DT_I32)
+    if (g->ninput > 1)
+        text_printf(t, "    .input_rank = 1, .input_dim = {%lld}, .input = inputs, .ninput = %d, ",
+                    (long long)numbers_of(g), g->ninput);
+    else
+        one_input(x, t);
+    if (has_tokens(g))
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(target->kind != LEARN_CLASS ? 0
@@ -378,6 +422,7 @@ void tables_write(Writer *w, Text *t)
     scaling(g->step, t);
     buckets(w, t);
     ranges(w, t);
+    input_table(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
         text_printf(t, "%s, ", quote_c(w->arena, w->in->data_dirs[i]));

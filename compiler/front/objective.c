@@ -41,35 +41,57 @@ static void add_metrics(Graph *g, Span at)
  * each position. */
 static Shape label_shape(const Graph *g)
 {
-    const Shape *x = &g->input->shape, *y = &g->output->shape;
-    const bool sequence = g->input->dtype == DT_I32 ? x->rank == 1 : x->rank == 2;
-    const bool each = sequence && y->rank == 2 && y->dim[0] == x->dim[0];
+    const Shape *y = &g->output->shape;
+    bool each = false;
+    for (int i = 0; i < g->ninput; i++) {
+        const Shape *x = &g->inputs[i]->shape;
+        const bool sequence = g->inputs[i]->dtype == DT_I32 ? x->rank == 1 : x->rank == 2;
+        each |= sequence && y->rank == 2 && y->dim[0] == x->dim[0];
+    }
     return shape_make(true, "T", y->dim, each);
+}
+
+/* The input of this name; NULL: there is none. */
+static Node *input_named(const Graph *g, const char *name)
+{
+    for (int i = 0; i < g->ninput; i++)
+        if (strcmp(g->inputs[i]->name, name) == 0)
+            return g->inputs[i];
+    return NULL;
+}
+
+/* " is 'image'", "s are 'left', 'right'" */
+static const char *input_names(Arena *a, const Graph *g)
+{
+    const char *all = g->ninput > 1 ? "s are" : " is";
+    for (int i = 0; i < g->ninput; i++)
+        all = arena_printf(a, "%s%s '%s'", all, i ? "," : "", g->inputs[i]->name);
+    return all;
 }
 
 /* Makes the target of lower_loss: the label, numbers, or the input.  False after reporting. */
 static bool make_target(const Unit *u, Graph *g, Span loss)
 {
     const TargetSpec *t = &g->recipe.target;
+    Node *own = t->kind == LEARN_INPUT ? input_named(g, t->name) : NULL;
     if (t->bad)
         return false;
     if (t->kind == LEARN_CLASS) {
         graph_label(g, label_shape(g), loss);
     } else if (t->kind == LEARN_NUMBERS) {
         graph_target(g, t->name, shape_make(true, NULL, t->dim, t->rank), t->span);
-    } else if (strcmp(t->name, g->input->name) != 0) {
+    } else if (!own) {
         diag_error(u->diag, t->span, "model '%s' has no input '%s'", g->name, t->name);
         diag_help(u->diag,
-                  "its input is '%s'; other targets are declared with their shape: target = %s: "
-                  "f32[1]",
-                  g->input->name, t->name);
+                  "its input%s; other targets are declared with their shape: target = %s: f32[1]",
+                  input_names(u->arena, g), t->name);
         return false;
-    } else if (g->input->dtype != DT_REAL) {
+    } else if (own->dtype != DT_REAL) {
         diag_error(u->diag, t->span, "the target '%s' is tokens, and a target is numbers", t->name);
         diag_help(u->diag, "remove the key target: the network then learns a class");
         return false;
     } else {
-        g->target = g->input;
+        g->target = own;
     }
     return true;
 }

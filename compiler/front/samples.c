@@ -1,5 +1,6 @@
 /* samples.c -- checks what the recipe does to samples before the network sees them. */
 #include "front/lower.h"
+#include <string.h>
 
 static bool is_image_input(const Node *x)
 {
@@ -83,11 +84,20 @@ static bool check_images(Lower *l)
     return false;
 }
 
+/* The first input that is tokens, or the first input. */
+static Node *tokens_of(const Graph *g)
+{
+    for (int i = 0; i < g->ninput; i++)
+        if (g->inputs[i]->dtype == DT_I32)
+            return g->inputs[i];
+    return g->input;
+}
+
 /* Tokens are indices of a vocabulary; embedding and one_hot check that it fits their tables. */
 static bool check_tokens(Lower *l)
 {
     const Recipe *r = &l->g->recipe;
-    Node *x = l->g->input;
+    const Node *x = tokens_of(l->g);
     if (!r->present)
         return true;
     if (x->dtype == DT_REAL && (r->data.vocab || r->data.unit)) {
@@ -117,7 +127,9 @@ static bool check_tokens(Lower *l)
                   "write vocab = 65 in the parentheses of the data where tokens are 0 to 64");
         return false;
     }
-    node_set_int(l->g, x, "vocab", r->data.vocab);
+    for (int i = 0; i < l->g->ninput; i++)
+        if (l->g->inputs[i]->dtype == DT_I32)
+            node_set_int(l->g, l->g->inputs[i], "vocab", r->data.vocab);
     return true;
 }
 
@@ -138,9 +150,48 @@ static bool add_mean(Lower *l)
     return true;
 }
 
+/* Several inputs are arrays, each with its own name; what changes the samples of one input does not
+ * say which of them it means. */
+static bool check_several(Lower *l)
+{
+    const Recipe *r = &l->g->recipe;
+    const bool one = l->g->ninput == 1, read = r->data.unit || r->data.images;
+    const char *const forms[] = {"normalize", "augment", "resize"};
+    const Span at[] = {r->normalize.span, r->augment.span, r->resize_span};
+    const bool given[] = {r->normalize.kind != NORM_NONE, r->augment.given, r->resize};
+    bool ok = one || !read;
+    for (int i = 0; i < 3 && !one; i++)
+        if (given[i]) {
+            diag_error(l->diag, at[i], "%s is for models with one input, and '%s' has %d", forms[i],
+                       l->g->name, l->g->ninput);
+            diag_help(l->diag,
+                      i == 0 ? "write it in the model, as in (%s - 0.5) / 0.25"
+                             : "change the arrays of '%s' before the training",
+                      l->g->input->name);
+            ok = false;
+        }
+    for (int i = 0; i < l->g->ninput && !one; i++)
+        if (strcmp(l->g->inputs[i]->name, "y") == 0) {
+            diag_error(l->diag, l->g->inputs[i]->span,
+                       "one of several inputs cannot be called 'y': train_y.npy holds the labels");
+            ok = false;
+        }
+    if (!one && read) {
+        diag_error(l->diag, r->data.span, "these data are samples of one input, and '%s' has %d",
+                   l->g->name, l->g->ninput);
+        diag_help(l->diag,
+                  "take a directory with train_%s.npy, train_%s.npy ...: data = "
+                  "\"directory\"",
+                  l->g->inputs[0]->name, l->g->inputs[1]->name);
+    }
+    return ok;
+}
+
 bool lower_samples(Lower *l)
 {
     Normalize *z = &l->g->recipe.normalize;
+    if (!check_several(l))
+        return false;
     bool ok = check_augment(l) && check_resize(l) && check_images(l) && check_tokens(l);
     if (z->kind == NORM_CHANNEL)
         ok = spread_channels(l, z, "mean", z->mean, z->nmean) &&

@@ -28,8 +28,10 @@ static void check_params(Sem *s, Decl *decl)
             diag_error(d, p->type_span, "only the input of a model has fixed dimensions");
             diag_help(d, "write the tensor '%s' without a type", p->name);
             p->type = TYPE_TENSOR;
-        } else if (p->type == TYPE_INPUT && inputs > 1) {
-            diag_error(d, p->span, "a model has one input, '%s' is another", p->name);
+        } else if (p->type == TYPE_INPUT && inputs == RT_INPUTS + 1) {
+            diag_error(d, p->span, "a model has at most %d inputs, '%s' is one more", RT_INPUTS,
+                       p->name);
+            diag_help(d, "put vectors of numbers into one input, and take parts of it with slice");
         }
         names_check(s, p->fallback);
         if (p->type != TYPE_INPUT)

@@ -374,7 +374,7 @@ const TrainKey train_key_table[] = {
      .fallback = "a class for each sample, or for each position: the name `label` in a loss",
      .about = "What the output is compared with. `price: f32[1]` declares one number for each "
               "sample, and `mask: f32[1, 64, 64]` an image: name and shape. The data hold these "
-              "numbers beside the samples. The name of the input, such as `image`, makes the "
+              "numbers beside the samples. The name of an input, such as `image`, makes the "
               "sample itself the target (autoencoder)."},
     {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true,
      .fallback = "`none`",

@@ -61,7 +61,9 @@ Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
     n->name = name;
     n->shape = s;
     n->dtype = t;
-    return g->input = n;
+    g->inputs[g->ninput++] = n;
+    g->input = g->inputs[0];
+    return n;
 }
 
 Node *graph_label(Graph *g, Shape s, Span at)

@@ -160,6 +160,8 @@ struct Graph {
     int nparam;
     Param **param;                       /* in order of first appearance = checkpoint order */
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
+    int ninput;                          /* several inputs have the attribute `part`, an index */
+    Node *inputs[RT_INPUTS];             /* in the order of the model; the first one is `input` */
     Node *target; /* what losses compare the output with: the label, or the input (label NULL) */
     int nmetric;
     Metric metric[RT_METRICS];
@@ -176,7 +178,8 @@ struct Graph {
 Graph *graph_new(Arena *a, const char *name, bool training);
 /* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
-/* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32).  graph_label: class
+/* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32); at most RT_INPUTS
+ * times.  graph_label: class
  * numbers, one per sample or one per position.  graph_target: numbers, of any shape; it is a label
  * of reals. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);

@@ -39,8 +39,8 @@ Node *conv_lanes(Graph *g, const Readers *r, bool only_large)
     Node *x = g->input, *conv = NULL;
     int gradients = 0;
 
-    if (!x || x->dtype != DT_REAL || x->shape.rank != 3 || x->shape.dim[0] < FEWEST ||
-        x->shape.dim[0] >= CONV_LANES)
+    if (!x || g->ninput > 1 || x->dtype != DT_REAL || x->shape.rank != 3 ||
+        x->shape.dim[0] < FEWEST || x->shape.dim[0] >= CONV_LANES)
         return NULL;
     for (int i = 0; i < readers_count(r, x); i++) {
         Node *n = readers_at(r, x, i);

@@ -88,7 +88,7 @@ static bool reads_stored(const Graph *g, const Node *root)
     const Node *x = op_computes(root, PRODUCT_DENSE, ROLE_DW) ? base_of(root->in[0]) : NULL;
     const Shape *in = x ? &x->shape : NULL;
 
-    return x && x->op->leaf == LEAF_INPUT && x->nin == 0 && x->dtype == DT_REAL &&
+    return x && x->op->leaf == LEAF_INPUT && x->nin == 0 && g->ninput == 1 && x->dtype == DT_REAL &&
            dense_rows(root) == 1 && shape_count(in) == root->shape.dim[1] &&
            root->shape.dim[0] <= STORED_OUTPUTS &&
            (x->layout != LAYOUT_LAST || in->rank < 3 || in->dim[0] == 1) && !q->augment.given &&

@@ -47,6 +47,7 @@ typedef struct Scope {
     } * var;
     int nargument;
     const Node **argument;
+    const char *rows; /* several inputs: the model's argument; or NULL */
 } Scope;
 
 /* ---- selecting nodes */
@@ -464,6 +465,30 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     return true;
 }
 
+/* Several inputs: the model gets rows that hold all of them, and takes each one from its columns.
+ * The variable of the rows stands for the output, which is written last. */
+static void take_inputs(Py *p, Scope *s)
+{
+    const Node *y = p->g->output;
+    const char *const rows = variable_for(p, s, y, "rows");
+    const int left = s->left[y->id];
+    int64_t at = 0;
+    s->rows = rows;
+    s->left[y->id] = 1; /* no input may take its name */
+    for (int i = 0; i < p->g->ninput; i++) {
+        const Node *x = p->g->inputs[i];
+        const int64_t end = at + shape_count(&x->shape);
+        const char *name = variable_for(p, s, x, x->name);
+        text_printf(&s->body, "        %s = %s[:, %lld:%lld].reshape(-1, %s)%s\n", name, rows,
+                    (long long)at, (long long)end,
+                    python_list(p->a, x->shape.dim, x->shape.rank, 0),
+                    x->dtype == DT_I32 ? ".long()" : "");
+        s->value[x->id] = variable(p, name);
+        at = end;
+    }
+    s->left[y->id] = left;
+}
+
 static bool write_block(Py *p, const char *path, int from, int to, const Node *result,
                         const char **class, Scope *s);
 
@@ -576,6 +601,8 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
     if (s->init.len)
         text_printf(&t, "    def __init__(self):\n        super().__init__()\n%s\n", s->init.s);
     text_printf(&t, "    def %s", p->dialect->call);
+    if (s->rows)
+        text_printf(&t, ", %s", s->rows);
     for (int i = 0; i < s->nargument; i++)
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
     text_printf(&t, "%s):\n%s        return %s\n", p->dialect->more, s->body.s,
@@ -625,6 +652,8 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
     const char *class;
     mark_wanted(&p, g->output);
     Scope s = scope_new(&p, "");
+    if (g->ninput > 1)
+        take_inputs(&p, &s);
     return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p) &&
            diag_errors(d) == 0;
 }

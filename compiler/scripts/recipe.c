@@ -121,7 +121,7 @@ static void add_network(const Graph *g, PlaceList *l)
     places_flag(l, "avg_pool", has_op(g, "avg_pool"));
     places_flag(l, "sigmoid_loss", has_op(g, "sigmoid_cross_entropy"));
     places_flag(l, "image", x->rank == 3);
-    places_flag(l, "convolves_images", has_op(g, "conv2d") && x->rank == 3);
+    places_flag(l, "convolves_images", has_op(g, "conv2d") && x->rank == 3 && g->ninput == 1);
     places_flag(l, "binary", y->rank == 1 && y->dim[0] == 1);
     places_add(l, "shape", python_list(l->arena, x->dim, x->rank, 0));
 }
@@ -138,8 +138,36 @@ static bool text_supported(const DataSpec *data, const char *to, Diag *d)
     return false;
 }
 
-bool recipe_supported(const Recipe *r, const char *to, Diag *d)
+/* Scripts read several inputs as rows of numbers, which hold all of them. */
+static bool several_supported(const Graph *g, const char *to, Diag *d)
 {
+    const Recipe *r = &g->recipe;
+    const Node *second = g->inputs[1];
+    if (strcmp(to, "pytorch") != 0) {
+        diag_error(d, second->span, "--to %s writes scripts of one input, and '%s' has %d", to,
+                   g->name, g->ninput);
+        diag_help(d, "--to pytorch writes scripts of several inputs");
+        return false;
+    }
+    if (r->target.kind == LEARN_INPUT) {
+        diag_error(d, r->target.span,
+                   "--to %s writes no scripts of several inputs one of which is the target", to);
+        diag_help(d, "declare the target with its shape, and store it as train_y.npy");
+        return false;
+    }
+    for (int i = 0; i < g->ninput; i++)
+        if (g->inputs[i]->dtype != DT_REAL && strcmp(r->data.name, "synthetic") == 0) {
+            diag_error(d, r->data.span,
+                       "--to %s makes no synthetic data of tokens beside other inputs", to);
+            diag_help(d, "take a directory with arrays: data = \"directory\"");
+            return false;
+        }
+    return true;
+}
+
+bool recipe_supported(const Graph *g, const char *to, Diag *d)
+{
+    const Recipe *r = &g->recipe;
     if (r->data.images || r->resize) {
         diag_error(d, r->data.images ? r->data.span : r->resize_span,
                    "--to %s reads .npy, IDX and CIFAR-10 files as they are: no image files, "
@@ -160,6 +188,8 @@ bool recipe_supported(const Recipe *r, const char *to, Diag *d)
         diag_help(d, "--to pytorch writes scripts that learn numbers");
         return false;
     }
+    if (g->ninput > 1)
+        return several_supported(g, to, d);
     return !r->data.unit || text_supported(&r->data, to, d);
 }
 
@@ -184,15 +214,39 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
     return binary ? 2 : outputs / labels;
 }
 
+/* Numbers of a sample, in all inputs. */
+static int64_t numbers_of(const Graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < g->ninput; i++)
+        n += shape_count(&g->inputs[i]->shape);
+    return n;
+}
+
+/* The names of several inputs, and the factors of their bytes; bytes of tokens are tokens. */
+static void add_inputs(const Graph *g, const char *scale, PlaceList *l)
+{
+    const char *names = "", *scales = "";
+    for (int i = 0; i < g->ninput; i++) {
+        const Node *x = g->inputs[i];
+        names = arena_printf(l->arena, "%s%s\"%s\"", names, i ? ", " : "", x->name);
+        scales = arena_printf(l->arena, "%s%s%s", scales, i ? ", " : "",
+                              x->dtype == DT_REAL ? scale : "1");
+    }
+    places_flag(l, "several", g->ninput > 1);
+    places_add(l, "input_names", names);
+    places_add(l, "input_scales", scales);
+}
+
 /* The synthetic samples of Tenon's programs (runtime/data/synthetic.c).  A block of four random
  * words gives 16 stored bytes or 4 tokens.  At most 4,000,000 numbers are made at a time. */
 static void add_synthetic(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
-    const bool tokens = g->input->dtype != DT_REAL;
+    const bool tokens = g->ninput == 1 && g->input->dtype != DT_REAL;
     const bool classes = g->label && g->recipe.target.kind == LEARN_CLASS;
     const int64_t labels = classes ? shape_count(&g->label->shape) : 1;
-    const int64_t features = shape_count(&g->input->shape), part = 4000000 / features;
+    const int64_t features = numbers_of(g), part = 4000000 / features;
     const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
     places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
     places_int(l, "samples", data->samples);
@@ -233,7 +287,7 @@ static void add_data(const Graph *g, PlaceList *l)
     places_flag(l, "text", data->unit);
     places_flag(l, "table", data->unit && data->table);
     places_flag(l, "bytes", data->unit == TEXT_BYTE);
-    places_flag(l, "tokens", g->input->dtype != DT_REAL);
+    places_flag(l, "tokens", g->ninput == 1 && g->input->dtype != DT_REAL);
     places_flag(l, "each", each);
     places_int(l, "length", length);
     places_int(l, "step", data->step ? data->step : each ? length : 1);
@@ -242,8 +296,9 @@ static void add_data(const Graph *g, PlaceList *l)
     places_flag(l, "data_path", strchr(data->name, '/'));
     places_add(l, "data_name", quote_python(l->arena, data->name));
     places_add(l, "data_help", quote_python(l->arena, data_help(l->arena, data->name)));
-    places_add(l, "scale",
-               data->scale == 1.0 / 255 ? "1 / 255" : python_number(l->arena, data->scale));
+    const char *scale = data->scale == 1.0 / 255 ? "1 / 255" : python_number(l->arena, data->scale);
+    places_add(l, "scale", scale);
+    add_inputs(g, scale, l);
     add_synthetic(g, l);
     add_target(g, l);
 }

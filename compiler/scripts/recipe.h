@@ -6,7 +6,7 @@
 #include "scripts/template.h"
 
 /* Whether a script can read the recipe's data; if not, reports it for `--to TO`. */
-bool recipe_supported(const Recipe *r, const char *to, Diag *d);
+bool recipe_supported(const Graph *g, const char *to, Diag *d);
 void recipe_places(const Graph *g, const char *source, PlaceList *l);
 
 #endif

@@ -36,7 +36,7 @@ bool script_python(const Graph *g, const char *to, const char *source, Text *out
     const Dialect *dialect = dialect_of(to);
     PlaceList l = {.arena = out->arena};
     Text network = text_new(out->arena);
-    if (!recipe_supported(&g->recipe, to, d) || !python_network(g, dialect, &network, d))
+    if (!recipe_supported(g, to, d) || !python_network(g, dialect, &network, d))
         return false;
     recipe_places(g, source, &l);
     for (const PlaceText *own = dialect->place; own->name; own++)

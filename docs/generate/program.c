@@ -242,6 +242,8 @@ static void files(Page *p)
         {"train_x.npy, train_y.npy, test_x.npy, test_y.npy",
          "Arrays: x of type u8 (divided by 255), f32 or f64, or tokens of type u8, u16, i32 or i64; y integer classes from 0, or the "
          "numbers of the recipe's target: f32, f64, i32 or i64."},
+        {"train_NAME.npy, test_NAME.npy", "Arrays of a model with several inputs, one for each: NAME is the input's name. train_y.npy and "
+                                          "test_y.npy stand beside them."},
         {"train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte",
          "MNIST's format, plain or .gz."},
         {"data_batch_1.bin to data_batch_5.bin, test_batch.bin", "CIFAR-10's binary format, plain or .gz; with `data = cifar10` "

@@ -19,6 +19,21 @@ static void line(const char *key, const char *text)
     putchar('\n');
 }
 
+/* "input: 1 28 28", or "inputs: left 1 28 28, words 20 tokens" */
+static void print_inputs(const RtProgram *p)
+{
+    printf(p->ninput > 0 ? "inputs:" : "input:");
+    for (int k = 0; k < p->ninput; k++) {
+        const RtInput *x = &p->input[k];
+        printf("%s %s", k ? "," : "", x->name);
+        for (int i = 0; i < x->rank; i++)
+            printf(" %lld", (long long)x->dim[i]);
+        printf(x->tokens ? " tokens" : "");
+    }
+    for (int i = 0; i < p->input_rank && p->ninput == 0; i++)
+        printf(" %lld", (long long)p->input_dim[i]);
+}
+
 /* "target: price 1", with the dimensions; "target: image, the input". */
 static void print_target(const RtProgram *p)
 {
@@ -59,9 +74,7 @@ int info_run(const RtProgram *p, const Options *o)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)
         printf("loss scale: 65536 at first (--loss-scale), then adapted to the gradients\n");
-    printf("input:");
-    for (int i = 0; i < p->input_rank; i++)
-        printf(" %lld", (long long)p->input_dim[i]);
+    print_inputs(p);
     if (p->target_kind == RT_TARGET_CLASS)
         printf("\nclasses: %lld\n", (long long)p->classes);
     else

@@ -149,6 +149,8 @@ int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
     keep_apart(o->output, o->input);
+    for (int k = 0; o->input && k < p->ninput; k++)
+        keep_apart(o->output, parts_file(p, o->input, k));
     keep_apart(o->output, o->weights);
     check_sink(&sink, o->output);
     Net *n = net_new(p, pool_on(&o->place), o->comm, 1, false);

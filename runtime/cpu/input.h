@@ -4,6 +4,8 @@
  * are scaled; other types are used as they are.  With `last`, images are stored as (H, W, C), which
  * the fast kernels need.
  *
+ * The inputs of a model with several lie one after another in a row, each with its own type.
+ *
  * Tokens and labels are rows of integers.  Rows can overlap: windows of a text are rows of one
  * array, and their labels are rows of the same array, one token later.  Targets that are numbers
  * are rows of reals.
@@ -131,6 +133,28 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
         if (top > r->vocab)
             rt_no_tokens(y, r, t);
     }
+}
+
+/* Several inputs: part `part` of each stored row, seen as a row of its own. */
+RT_INLINE Rt input_part(const Rt *r, int part)
+{
+    Rt own = *r;
+    own.x = (const char *)r->x + r->part[part].at;
+    own.x_type = r->part[part].type;
+    return own;
+}
+
+RT_INLINE void rt_input_part(real *restrict y, const Rt *r, int first, int n, int c, int hw,
+                             bool last, int part)
+{
+    const Rt own = input_part(r, part);
+    rt_input(y, &own, first, n, c, hw, last);
+}
+
+RT_INLINE void rt_tokens_part(int32_t *restrict y, const Rt *r, int first, int n, int t, int part)
+{
+    const Rt own = input_part(r, part);
+    rt_tokens(y, &own, first, n, t);
 }
 
 /* Whether there are no labels, as in predict, which computes no loss.  It then fills the rows of

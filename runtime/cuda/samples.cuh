@@ -13,12 +13,18 @@ DEVICE const char *stored(const void *rows, int64_t stride, const Rt *r, int i)
     return (const char *)rows + (r->in_order ? i : (int64_t)r->index[i]) * stride;
 }
 
+/* Element i of a row of numbers of this type. */
+DEVICE real rt_number_of(const Rt *r, int type, const char *row, int i)
+{
+    return type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
+           : type == RT_F32 ? (real)((const float *)row)[i]
+                            : (real)((const double *)row)[i];
+}
+
 /* Element i of stored sample `row`. */
 DEVICE real rt_number(const Rt *r, const char *row, int i)
 {
-    return r->x_type == RT_U8    ? (real)((const uint8_t *)row)[i] * (real)r->x_scale
-           : r->x_type == RT_F32 ? (real)((const float *)row)[i]
-                                 : (real)((const double *)row)[i];
+    return rt_number_of(r, r->x_type, row, i);
 }
 
 /* y (N, F): samples first .. first + n - 1 of the batch. */
@@ -48,6 +54,26 @@ DEVICE void rt_input_padded(T *y, const Rt *r, int first, int n, int c, int hw, 
     }
 }
 
+/* Part `part` of the stored row of sample i, for a model with several inputs. */
+DEVICE const char *stored_part(const Rt *r, int part, int i)
+{
+    return stored(r->x, r->x_stride, r, i) + r->part[part].at;
+}
+
+/* As rt_input and rt_input_last, from this part of the stored rows. */
+template <class T> DEVICE void rt_input_part(T *y, const Rt *r, int first, int n, int f, int part)
+{
+    FOR_EACH(at, n * f)
+        y[at] = rt_number_of(r, r->part[part].type, stored_part(r, part, first + at / f), at % f);
+}
+template <class T>
+DEVICE void rt_input_part_last(T *y, const Rt *r, int first, int n, int c, int hw, int part)
+{
+    FOR_EACH(at, n * c * hw)
+        y[at] = rt_number_of(r, r->part[part].type, stored_part(r, part, first + at / (c * hw)),
+                             at % c * hw + at / c % hw);
+}
+
 /* y (N, T): the tokens of the same samples.  Padding becomes token 0, and so does a number that is
  * no token, so that each token can be looked up. */
 DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
@@ -55,6 +81,15 @@ DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
     FOR_EACH(at, n * t) {
         const int32_t token =
             rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
+        y[at] = token >= 0 && token < r->vocab ? token : 0;
+    }
+}
+
+DEVICE void rt_tokens_part(int32_t *y, const Rt *r, int first, int n, int t, int part)
+{
+    FOR_EACH(at, n * t) {
+        const int32_t token =
+            rt_integer_at(stored_part(r, part, first + at / t), r->part[part].type, at % t);
         y[at] = token >= 0 && token < r->vocab ? token : 0;
     }
 }

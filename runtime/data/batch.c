@@ -158,6 +158,7 @@ void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int
     b->fresh = d->synthetic;
     if (d->next)
         next_tokens(d, b);
+    b->part = d->row_part;
     b->x_row = data_bytes(d->features, d->type);
     b->label_row = !b->label    ? 0
                    : d->targets ? b->label_stride

@@ -7,9 +7,6 @@
 #include "base/random.h"
 #include "data/folders.h"
 #include "data/text.h"
-#include "files/params.h"
-#include <float.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +17,8 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .scale = p->recipe.x_scale,
                 .features = data_features(p),
                 .vocab = p->vocab,
+                .input = p->input,
+                .ninput = p->ninput,
                 .classes = p->target_kind == RT_TARGET_CLASS ? p->classes : 0,
                 .targets = data_targets(p),
                 .real_bytes = p->real_bytes,
@@ -38,12 +37,14 @@ static Data *new_data(const RtProgram *p, const char *place)
 enum { SYNTHETIC_CLASSES = 10 };
 
 /* Allocates n synthetic samples. */
-static void synthetic_room(Data *d, int64_t n)
+static void synthetic_room(const RtProgram *p, Data *d, int64_t n)
 {
     if (d->classes == 0)
         d->classes = SYNTHETIC_CLASSES;
     d->type = d->vocab ? RT_I32 : RT_U8;
     d->stride = d->features * (d->vocab ? (int64_t)sizeof(int32_t) : 1);
+    if (p->ninput > 0)
+        parts_synthetic(p, d);
     d->x = memory_map(n * d->stride, false, "synthetic samples");
     char *labels = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
     if (d->targets)
@@ -60,7 +61,7 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
         rt_die("--data synthetic: the recipe does not say how many samples to generate: build it "
                "with data = synthetic(samples = N), or measure steps with `bench`");
     d->synthetic = true;
-    synthetic_room(d, p->batch);
+    synthetic_room(p, d, p->batch);
     d->first = test ? p->recipe.samples : 0;
     d->n = test ? p->recipe.test_samples : p->recipe.samples;
     if (limit > 0 && limit < d->n)
@@ -112,6 +113,8 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
 
 void data_fill(Data *d, Pool *pool)
 {
+    if (d->parts)
+        parts_fill(d, pool);
     if (d->x_file)
         idx_fill(d);
     else if (d->cifar)
@@ -134,26 +137,14 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
-/* Dies if a number is not finite.  In training, the loss shows such numbers; predict has no
- * loss. */
-static void check_finite(const RtProgram *p, const Data *d)
-{
-    const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;
-    if (d->type != RT_F32 && d->type != RT_F64)
-        return;
-    for (int64_t i = 0; i < d->n * d->features; i++) {
-        const double v = params_real(d->x, d->type == RT_F64 ? 8 : 4, i);
-        if (!(fabs(v) <= most))
-            rt_die("%s: number %lld of sample %lld is %g, %s", d->place,
-                   (long long)(i % d->features), (long long)(i / d->features), v,
-                   isfinite(v) ? "too large for f32" : "not a finite number");
-    }
-}
-
 Data *data_open_file(const RtProgram *p, const char *path)
 {
     Data *d = new_data(p, path);
     const size_t n = strlen(path);
+    if (p->ninput > 0) {
+        parts_open_input(p, path, d);
+        return d;
+    }
     if (n > 4 && strcmp(path + n - 4, ".npy") == 0)
         npy_open_input(p, path, d);
     else if (n > 4 && strcmp(path + n - 4, ".csv") == 0)
@@ -168,7 +159,7 @@ Data *data_open_file(const RtProgram *p, const char *path)
                path, p->model);
     else
         rt_die("%s: the input must be a .npy or .csv file", path);
-    check_finite(p, d);
+    data_check_finite(p, d->place, d->x, d->type, d->n, d->features);
     return d;
 }
 
@@ -184,7 +175,7 @@ Data *data_in_memory(const RtProgram *p, int64_t n, Pool *pool)
 {
     Data *d = new_data(p, "synthetic");
     d->n = n;
-    synthetic_room(d, n);
+    synthetic_room(p, d, n);
     synthetic_fill(d, pool, NULL, 0, (int)n);
     return d;
 }
@@ -194,6 +185,10 @@ uint64_t data_hash(const Data *d)
     const int64_t head[4] = {d->n, d->stride, d->type, d->classes};
     Hash h = hash_new();
     hash_add(&h, head, sizeof head);
+    for (int k = 0; k < d->ninput; k++) {
+        const int64_t part[2] = {d->row_part[k].at, d->row_part[k].type};
+        hash_add(&h, part, sizeof part);
+    }
     if (data_label(d, 0) && !d->synthetic)
         hash_add(&h, data_label(d, 0), (size_t)(d->n * data_label_stride(d)));
     if (d->vocab && !d->synthetic) {

@@ -25,6 +25,7 @@ typedef struct Batch {
     int valid;
     uint64_t seed;
     int64_t epoch;
+    const RtPart *part;       /* several inputs: their places in a row */
     int64_t x_row, label_row; /* bytes of one sample; strides can be larger, or smaller (overlap) */
     const void *stored, *stored_label; /* for devices: memory to copy; x and label point into it */
     int64_t stored_bytes, label_bytes; /* bytes of this memory */
@@ -34,6 +35,7 @@ typedef struct Batch {
 typedef struct Stream Stream;
 typedef struct Cifar Cifar;
 typedef struct Images Images;
+typedef struct Parts Parts;
 
 typedef struct Data {
     const char *place;               /* "models/data/mnist", "synthetic": for messages */
@@ -43,7 +45,11 @@ typedef struct Data {
     double scale;                    /* multiplies u8 */
     int64_t features, height, width; /* elements of a stored sample, its last two dimensions */
     char *x;
-    int64_t vocab;           /* samples are tokens 0 .. vocab-1; 0: numbers */
+    int64_t vocab;        /* samples are tokens 0 .. vocab-1; 0: numbers */
+    const RtInput *input; /* several inputs, whose parts of a row are bytes of x; or NULL */
+    int ninput;           /* 0: one input */
+    RtPart row_part[RT_INPUTS];
+    Parts *parts;            /* parts.c: the opened arrays; NULL: none */
     int32_t *label;          /* NULL: none */
     int64_t classes, labels; /* labels a sample */
     char *numbers;   /* the target, if it is numbers: reals of the program; then no label is read */
@@ -158,6 +164,26 @@ void npy_fill(Data *d);
 void npy_open_input(const RtProgram *p, const char *path, Data *d);
 void csv_open_input(const RtProgram *p, const char *path, Data *d);
 
+/* npy_token_type, npy_number_type: the type of stored samples in this array; die if it has another
+ * one.  npy_check_tokens: dies if one of n tokens, `each` in a sample, is not below vocab. */
+struct Npy;
+int npy_token_type(const RtProgram *p, const struct Npy *a);
+int npy_number_type(const struct Npy *a);
+void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n, int64_t each,
+                      int64_t vocab);
+
+/* parts.c, for programs with several inputs.  parts_open: returns the samples that the arrays of
+ * the split hold, also beyond the limit; dies if there is not an array for each input.
+ * parts_synthetic: the rows of synthetic samples.  parts_open_input: samples to predict, from a
+ * directory with an array for each input, or from rows of numbers; parts_file: the file of input k
+ * there. */
+int64_t parts_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
+                   Data *d);
+void parts_synthetic(const RtProgram *p, Data *d);
+void parts_fill(Data *d, Pool *pool);
+void parts_open_input(const RtProgram *p, const char *path, Data *d);
+const char *parts_file(const RtProgram *p, const char *path, int k);
+
 /* target.c: puts number i of the targets at d->numbers; dies if it is not finite in the type of the
  * program.  target_variance sets d->variance from all targets of the split. */
 void target_put(Data *d, const char *path, int64_t i, double v);
@@ -174,6 +200,14 @@ int64_t data_label_stride(const Data *d);
 /* The labels or numbers of sample i in memory; NULL: there are none. */
 char *data_label(const Data *d, int64_t i);
 
+/* Dies if one of n samples has a number that is not finite in the type of the program.  In
+ * training, the loss shows such numbers; predict has no loss. */
+void data_check_finite(const RtProgram *p, const char *path, const char *x, int type, int64_t n,
+                       int64_t features);
+
+/* Numbers of one of several inputs. */
+int64_t data_count(const RtInput *x);
+
 /* Elements of an input sample, and of a target that is numbers (0: it is not). */
 int64_t data_features(const RtProgram *p);
 int64_t data_targets(const RtProgram *p);
@@ -182,6 +216,8 @@ int64_t data_targets(const RtProgram *p);
  * those of the input except for 1s, or one of the two must be flat, or the recipe resizes images
  * and the number of channels is equal. */
 void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim);
+/* Whether rows of shape `dim` fit `want`: both are equal except for 1s, or one of them is flat. */
+bool data_shape_fits(int rank, const int64_t *dim, int want_rank, const int64_t *want);
 /* "28 x 28" */
 const char *data_shape_text(char text[128], int rank, const int64_t *dim);
 /* Copies the dimensions other than 1; returns their number. */

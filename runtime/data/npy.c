@@ -142,8 +142,8 @@ int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns)
     return 128;
 }
 
-/* The type of stored tokens: any usual integers. */
-static int token_type(const RtProgram *p, const Npy *a)
+/* Any usual integers. */
+int npy_token_type(const RtProgram *p, const Npy *a)
 {
     if (a->kind == 'u' && a->size == 2 && p->vocab > UINT16_MAX)
         rt_die("%s holds u16, which has no room for %lld tokens and padding; save it with "
@@ -157,7 +157,7 @@ static int token_type(const RtProgram *p, const Npy *a)
            a->kind, 8 * a->size);
 }
 
-static int number_type(const Npy *a)
+int npy_number_type(const Npy *a)
 {
     const bool u8 = a->kind == 'u' && a->size == 1, f = a->kind == 'f' && a->size >= 4;
     if (!u8 && !f)
@@ -173,7 +173,7 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
     if (a->rank < 1)
         rt_die("%s is a single number, not a list of samples", a->path);
     data_take_shape(d, p, a->path, a->rank - 1, a->dim + 1);
-    d->type = p->vocab ? token_type(p, a) : number_type(a);
+    d->type = p->vocab ? npy_token_type(p, a) : npy_number_type(a);
     d->x_path = a->path;
     d->n = limit > 0 && limit < a->dim[0] ? limit : a->dim[0];
     d->stride = d->features * a->size;
@@ -194,17 +194,13 @@ static void check_targets(const RtProgram *p, const Npy *y)
     target_take_shape(p, y->path, y->rank - 1, y->dim + 1);
 }
 
-bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
+/* Opens y, the labels or targets beside `samples` samples of x. */
+static void open_answers(const RtProgram *p, const char *x_path, const char *y_path,
+                         int64_t samples, Data *d)
 {
-    Npy x, y;
-    const char *y_path = rt_format("%s/%s_y.npy", directory, split);
-    if (!npy_map(&x, rt_format("%s/%s_x.npy", directory, split)))
-        return false;
-    use_samples(p, &x, limit, d);
-    if (p->target_kind == RT_TARGET_INPUT || (p->classes == 0 && !d->targets))
-        return true;
+    Npy y;
     if (!npy_map(&y, y_path))
-        rt_die("%s has no %s beside it: %s is missing", x.path, d->targets ? "targets" : "labels",
+        rt_die("%s has no %s beside it: %s is missing", x_path, d->targets ? "targets" : "labels",
                y_path);
     if (d->targets)
         check_targets(p, &y);
@@ -213,8 +209,8 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
         rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one for each position"
                              : "%s should be a list of integer classes, %lld for each sample",
                y_path, (long long)d->labels);
-    if (y.dim[0] != x.dim[0])
-        rt_die("%s holds %lld samples, but %s %lld %s", x.path, (long long)x.dim[0], y_path,
+    if (y.dim[0] != samples)
+        rt_die("%s holds %lld samples, but %s %lld %s", x_path, (long long)samples, y_path,
                (long long)y.dim[0], d->targets ? "targets" : "labels");
     d->y_numbers = y.data;
     d->y_size = y.size;
@@ -226,6 +222,24 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
         d->numbers = memory;
     else
         d->label = (int32_t *)(void *)memory;
+}
+
+bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
+{
+    Npy x;
+    const char *x_path = rt_format("%s/%s_x.npy", directory, split);
+    int64_t samples;
+    if (p->ninput > 0) {
+        samples = parts_open(p, directory, split, limit, d);
+        x_path = rt_format("%s/%s_%s.npy", directory, split, p->input[0].name);
+    } else if (npy_map(&x, x_path)) {
+        use_samples(p, &x, limit, d);
+        samples = x.dim[0];
+    } else {
+        return false;
+    }
+    if (p->target_kind != RT_TARGET_INPUT && (p->classes > 0 || d->targets))
+        open_answers(p, x_path, rt_format("%s/%s_y.npy", directory, split), samples, d);
     return true;
 }
 
@@ -237,18 +251,23 @@ static int64_t integer(const char *at, int size, bool is_signed)
     return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-static void check_tokens(const Data *d)
+void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n, int64_t each,
+                      int64_t vocab)
 {
-    const int size = d->type == RT_U8 ? 1 : d->type == RT_U16 ? 2 : d->type == RT_I32 ? 4 : 8;
-    for (int64_t i = 0; i < d->n * d->features; i++) {
-        const int64_t token = integer(d->x + i * size, size, d->type != RT_U8 && d->type != RT_U16);
+    const int size = type == RT_U8 ? 1 : type == RT_U16 ? 2 : type == RT_I32 ? 4 : 8;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t token = integer(tokens + i * size, size, type != RT_U8 && type != RT_U16);
         const bool padding = token == -1 || (size == 2 && token == UINT16_MAX);
-        if (!padding && (token < 0 || token >= d->vocab))
+        if (!padding && (token < 0 || token >= vocab))
             rt_die("%s: token %lld of sample %lld is out of range: the vocabulary is 0 to %lld, "
                    "and -1 is padding",
-                   d->x_path, (long long)token, (long long)(i / d->features),
-                   (long long)d->vocab - 1);
+                   path, (long long)token, (long long)(i / each), (long long)vocab - 1);
     }
+}
+
+static void check_tokens(const Data *d)
+{
+    npy_check_tokens(d->x_path, d->x, d->type, d->n * d->features, d->features, d->vocab);
 }
 
 static void fill_targets(Data *d)
@@ -265,7 +284,7 @@ static void fill_targets(Data *d)
 /* If there is a label for each position, a label can be -1: this position is not scored. */
 void npy_fill(Data *d)
 {
-    if (d->vocab)
+    if (d->vocab && !d->parts)
         check_tokens(d);
     if (d->targets)
         fill_targets(d);

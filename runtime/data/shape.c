@@ -1,7 +1,11 @@
-/* shape.c -- sizes of samples and labels, and whether stored samples fit the program.  All formats
+/* shape.c -- sizes of samples and labels, and whether stored samples fit the
+ * program.  All formats
  * use it. */
 #include "base/error.h"
 #include "data/data.h"
+#include "files/params.h"
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +14,14 @@ int64_t data_features(const RtProgram *p)
     int64_t n = 1;
     for (int i = 0; i < p->input_rank; i++)
         n *= p->input_dim[i];
+    return n;
+}
+
+int64_t data_count(const RtInput *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
     return n;
 }
 
@@ -66,26 +78,52 @@ static bool resizable(const RtProgram *p, int rank, const int64_t *dim)
     return h > 0 && w > 0 && h <= 65536 && w <= 65536;
 }
 
+/* The product of the dimensions; -1: too large. */
+static int64_t product_of(int rank, const int64_t *dim)
+{
+    int64_t product = 1;
+    for (int i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(product, dim[i], &product))
+            return -1;
+    return product;
+}
+
+bool data_shape_fits(int rank, const int64_t *dim, int want_rank, const int64_t *want)
+{
+    int64_t have[8] = {0}, wanted[8] = {0};
+    const int n = data_squeezed(rank, dim, have), m = data_squeezed(want_rank, want, wanted);
+    if (n == m && memcmp(have, wanted, sizeof *have * (size_t)n) == 0)
+        return true;
+    return (n <= 1 || m <= 1) && product_of(rank, dim) == product_of(want_rank, want);
+}
+
 void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, const int64_t *dim)
 {
-    int64_t have[8] = {0}, want[8] = {0}, product = 1;
-    const int n = data_squeezed(rank, dim, have),
-              m = data_squeezed(p->input_rank, p->input_dim, want);
-    for (int i = 0; i < n; i++)
-        if (__builtin_mul_overflow(product, have[i], &product))
-            product = -1;
-    const bool same = n == m && memcmp(have, want, sizeof *have * (size_t)n) == 0;
-    const bool flat = (n <= 1 || m <= 1) && product == data_features(p);
-    if (same || flat)
+    if (data_shape_fits(rank, dim, p->input_rank, p->input_dim))
         return;
     if (!resizable(p, rank, dim)) {
         char a[128], b[128];
         rt_die("%s holds samples of shape %s, but %s takes %s", path, data_shape_text(a, rank, dim),
                p->model, data_shape_text(b, p->input_rank, p->input_dim));
     }
-    d->features = product;
+    d->features = product_of(rank, dim);
     d->height = dim[rank - 2];
     d->width = dim[rank - 1];
+}
+
+void data_check_finite(const RtProgram *p, const char *path, const char *x, int type, int64_t n,
+                       int64_t features)
+{
+    const double most = p->real_bytes == 8 ? DBL_MAX : FLT_MAX;
+    if (type != RT_F32 && type != RT_F64)
+        return;
+    for (int64_t i = 0; i < n * features; i++) {
+        const double v = params_real(x, type == RT_F64 ? 8 : 4, i);
+        if (!(fabs(v) <= most))
+            rt_die("%s: number %lld of sample %lld is %g, %s", path, (long long)(i % features),
+                   (long long)(i / features), v,
+                   isfinite(v) ? "too large for f32" : "not a finite number");
+    }
 }
 
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label)

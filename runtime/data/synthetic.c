@@ -6,6 +6,9 @@
  *             probability; with a class for each position, tokens are random and the class is a
  *             fixed function of the token
  *
+ * Several inputs are parts of such a sample: byte or token e of the sample is element e of all
+ * inputs one after another.
+ *
  * A target that is numbers has a random value between -1 and 1 for each class and number; such
  * samples have 10 classes.  A linear model can learn these samples.  Each sample can be made
  * without the others.
@@ -68,8 +71,40 @@ static int32_t class_of_token(const Data *d, int32_t token)
     return below(w[0], d->classes);
 }
 
+/* Several inputs.  With a class for each position, the elements of each input are divided among the
+ * positions. */
+static void synthetic_parts(const Data *d, char *x, const int32_t *label, int64_t i)
+{
+    uint32_t w[4] = {0}, proto[4] = {0};
+    int64_t e = 0;
+    for (int k = 0; k < d->ninput; k++) {
+        const int64_t count = data_count(&d->input[k]);
+        char *part = x + d->row_part[k].at;
+        int32_t made = -1; /* class of the 16 bytes in w and proto */
+        for (int64_t j = 0; j < count; j++, e++) {
+            const int32_t class = label[j * d->labels / count];
+            if (d->input[k].tokens) {
+                ((int32_t *)(void *)part)[j] = token(d, class, i, e);
+                continue;
+            }
+            if (made != class || e % 16 == 0) {
+                bytes16(w, NOISE, i, e / 16);
+                bytes16(proto, PROTOTYPE, class, e / 16);
+                made = class;
+            }
+            part[j] = (char)(average4(w[e % 16 / 4], proto[e % 16 / 4]) >> (e % 4 * 8));
+        }
+    }
+}
+
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
 {
+    if (d->ninput > 0) {
+        for (int64_t e = 0; e < d->labels; e++)
+            label[e] = class_of(d, i * d->labels + e);
+        synthetic_parts(d, x, label, i);
+        return;
+    }
     const int64_t each = d->features / d->labels;
     if (d->labels == 1)
         *label = class_of(d, i);

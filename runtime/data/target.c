@@ -8,14 +8,7 @@
 
 void target_take_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim)
 {
-    int64_t have[8] = {0}, want[8] = {0}, product = 1;
-    const int n = data_squeezed(rank, dim, have),
-              m = data_squeezed(p->target_rank, p->target_dim, want);
-    for (int i = 0; i < n; i++)
-        if (__builtin_mul_overflow(product, have[i], &product))
-            product = -1;
-    const bool same = n == m && memcmp(have, want, sizeof *have * (size_t)n) == 0;
-    if (same || ((n <= 1 || m <= 1) && product == data_targets(p)))
+    if (data_shape_fits(rank, dim, p->target_rank, p->target_dim))
         return;
     char a[128], b[128];
     rt_die("%s holds %s%s, but the target '%s' of %s is %s: save rows of this shape, or change "

@@ -288,6 +288,10 @@ static bool are_rows(const RtProgram *p)
 {
     return has_texts(p) && p->recipe.text.table;
 }
+static bool are_several(const RtProgram *p)
+{
+    return p->ninput > 0;
+}
 static bool are_tokens(const RtProgram *p)
 {
     return p->vocab > 0;
@@ -322,6 +326,10 @@ const ProgramSample program_samples[SAMPLE_KINDS] = {
     {PAGE("data = text(...), one label a position"),
      "a directory with input.txt, or with NAME.txt of the directory's own name", "tokens: %s", ROWS,
      has_texts},
+    {PAGE("several inputs"),
+     "a directory with train_NAME.npy and test_NAME.npy for each input, train_y.npy and test_y.npy",
+     "a directory with NAME.npy for each input; or the numbers of all inputs: %s", ROWS,
+     are_several},
     {PAGE("other data, an input of tokens"), ARRAYS "; train_x and test_x hold tokens",
      "tokens: %s", ROWS, are_tokens},
     {PAGE("other data, an input of three dimensions"),

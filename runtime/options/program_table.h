@@ -75,7 +75,7 @@ typedef struct ProgramSample {
     const char *data, *input, *output;
     bool (*is)(const RtProgram *p);
 } ProgramSample;
-enum { SAMPLE_KINDS = 7 };
+enum { SAMPLE_KINDS = 8 };
 extern const ProgramSample program_samples[SAMPLE_KINDS];
 
 typedef struct ProgramExit {

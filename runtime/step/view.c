@@ -53,6 +53,8 @@ View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
                 .loss_scale = 1.0 / p->batch,
                 .skipped = n->scaling.skipped};
+    if (p->ninput > 0)
+        memcpy(v.rt.part, b->part, sizeof v.rt.part);
     set_optimizer(p, &v.rt, h, (double)n->scaling.skipped);
     return v;
 }

@@ -288,6 +288,29 @@ if command -v python3 > /dev/null; then
     grep -qF "sum((1, ), keepdim=True)" "$work/script" && ok || bad "a sum over one number: $(grep 'keepdim' "$work/script")"
 fi
 
+# Several inputs, for PyTorch: synthetic, and arrays of bytes, floats and tokens.
+several_model() { # NAME INPUTS NETWORK DATA
+    cat > "$work/$1.tn" <<TN
+model $1($2) { return $3 }
+train $1 { data = $4; loss = softmax_cross_entropy; optimizer = adam(lr = 0.01); batch = 16; epochs = 1 }
+TN
+}
+three="left: f32[2, 5, 5], right: f32[9], age: f32[1]"
+sum="dense(conv2d(left, 3, kernel = 3) |> relu |> flatten, 6) * dense(right, 6) + dense(age, 6)"
+several_model several_made "$three" "dense($sum, 4)" "synthetic(samples = 80, test_samples = 40)"
+several_model several_arrays "words: i32[4], vocab: int, $three" "dense($sum + dense(flatten(embedding(words, vocab, 3)), 6), 4)" '"given"(vocab = 300)'
+# several PYTHON DIR: 80 and 40 samples
+several() {
+    mkdir -p "$2"
+    "$1" -c 'import numpy as np, sys
+g = np.random.default_rng(4)
+for split, n in ("train", 80), ("test", 40):
+    arrays = {"words": g.integers(0, 300, (n, 4)).astype("u2"), "left": g.integers(0, 256, (n, 2, 5, 5)).astype("u1"),
+              "right": g.standard_normal((n, 9)).astype("f4"), "age": g.standard_normal(n), "y": g.integers(0, 4, n)}
+    for name, values in arrays.items():
+        np.save(f"{sys.argv[1]}/{split}_{name}.npy", values)' "$2"
+}
+
 # steps LOG: its losses, one on each line
 steps() { sed -n 's/.*"event": *"step".*"train_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
 
@@ -298,7 +321,8 @@ against() {
     case $name in
         recurrent) sequences "$python" "$work/recurrent-data" 12 6 5 ;;
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
-        drawn_* | number_*) data=(--limit-samples "$3") ;;
+        several_arrays) several "$python" "$work/several_arrays-data" ;;
+        drawn_* | number_* | several_made) data=(--limit-samples "$3") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
     esac
@@ -321,7 +345,7 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,own}.tn; do
+for model in "$work"/number_{mse,losses,own}.tn "$work"/several_{made,arrays}.tn; do
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done

@@ -103,6 +103,8 @@ geometry() {
     steps edges
     shim target "$cuda/target.tn"
     steps target
+    shim inputs "$cuda/inputs.tn"
+    steps inputs
     if deep "an autoencoder on a GPU"; then
         shim own "$cuda/own.tn"
         steps own
