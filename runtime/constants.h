@@ -20,7 +20,8 @@ enum {
 
 /* Tables of a program (rt.h). */
 enum {
-    RT_METRICS = 4,     /* of a batch */
+    RT_METRICS = 12,    /* of a batch: the loss, its terms, and up to three others */
+    RT_TERMS = 8,       /* of a loss */
     RT_INPUTS = 8,      /* inputs of a model */
     RT_STEPS_MOST = 64, /* steps of one launch */
     RT_DIMS = 6,        /* of a parameter */

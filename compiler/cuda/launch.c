@@ -70,8 +70,8 @@ typedef struct Launches {
     Pending pending; /* operands of the open launch */
     int number, members, parameters;
     bool alone;
-    CudaCall *metric[4]; /* metrics without a launch so far */
-    CudaCall **waiting;  /* calls that wait for one that needs them (CudaCall.waits) */
+    CudaCall *metric[RT_METRICS]; /* metrics without a launch so far */
+    CudaCall **waiting;           /* calls that wait for one that needs them (CudaCall.waits) */
     int nwaiting;
     Pending waited; /* their operands */
 } Launches;
@@ -110,7 +110,7 @@ static bool is_unknown(const CudaCall *c)
 /* Adds pending metrics to the launch: earlier launches have computed their values. */
 static void push_metrics(Launches *s, const char *indent)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < RT_METRICS; i++) {
         CudaCall *c = s->metric[i];
         s->metric[i] = NULL;
         if (c)
@@ -198,7 +198,7 @@ static int launch_recurrence(Launches *s, const CudaCalls *l, int i)
 /* Adds a launch for metrics that are still pending. */
 static void launch_metrics(Launches *s)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < RT_METRICS; i++) {
         CudaCall *c = s->metric[i];
         s->metric[i] = NULL;
         if (c && (s->alone || pending_conflict(&s->pending, c->operand, c->noperand)))

@@ -43,7 +43,7 @@ static void place_calls(Writer *w, Stages *s, CudaCall **call, int n);
 
 static void place_metrics(Writer *w, Stages *s, const char *indent)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < RT_METRICS; i++) {
         CudaCall *c = s->metric[i];
         if (!c)
             continue;

@@ -25,9 +25,9 @@ typedef struct Stages {
     bool must, barrier;       /* before the next call: a barrier is needed; a barrier is added */
     int64_t stages, barriers; /* executed stages and barriers of a step */
     double all, few;          /* seconds on the whole GPU, and on one cluster */
-    CudaCall *metric[4];      /* pending metrics */
-    unsigned written;         /* metrics of this phase that are written, one bit each */
-    bool *done;               /* by id of a node: a stage has computed it */
+    CudaCall *metric[RT_METRICS]; /* pending metrics */
+    unsigned written;             /* metrics of this phase that are written, one bit each */
+    bool *done;                   /* by id of a node: a stage has computed it */
     bool *updated; /* by index of a sum: the product that computes the sum updates its parameter */
     int phase;
 } Stages;

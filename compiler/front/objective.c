@@ -1,5 +1,6 @@
 /* objective.c -- adds label, loss and metrics to a graph. */
 #include "front/lower.h"
+#include "front/terms.h"
 #include <string.h>
 
 /* The op for the metric accuracy; NULL if the output does not name a class. sigmoid_cross_entropy
@@ -205,42 +206,95 @@ static void check_expect(const Unit *u, const Graph *g)
         diag_help(u->diag, "it reports %s", all);
 }
 
+/* Evaluates a loss or a term; NULL after reporting. */
+static Node *loss_value(Lower *l, Expr *e)
+{
+    Diag *d = l->u->diag;
+    Callee c;
+    const bool named = e->kind == EX_NAME && !e->bad && callee_find(l->u, e->s, &c);
+    Value v = named ? named_loss(l, e) : lower_eval(l, e);
+    if (v.kind == V_LAYER)
+        v = named_loss(l, e);
+    if (v.kind != V_TENSOR) {
+        if (v.kind != V_POISON)
+            diag_error(d, e->span,
+                       "the loss is a tensor with one number for each sample, this is %s",
+                       value_kind(v));
+        return NULL;
+    }
+    if (!check_fit(l->u, l->g))
+        return NULL;
+    if (v.node->shape.rank != 0) {
+        diag_error(d, e->span, "the loss is one number for each sample, this is %s",
+                   shape_text(l->arena, &v.node->shape));
+        if (l->g->recipe.target.kind == LEARN_CLASS)
+            diag_help(d, "end it with a loss such as softmax_cross_entropy or mse");
+        else
+            diag_help(d, "take the mean over its dimensions: mean(..., axes = [0]); or use mse, l1 "
+                         "or huber");
+        return NULL;
+    }
+    return v.node;
+}
+
+/* Whether n depends on the output or the target.  A node follows its inputs. */
+static bool compares(const Lower *l, const Node *n)
+{
+    const Graph *g = l->g;
+    bool *read = arena_alloc(l->arena, (size_t)g->next_id * sizeof *read);
+    read[n->id] = true;
+    for (int i = g->nnode - 1; i >= 0; i--)
+        for (int k = 0; read[g->node[i]->id] && k < g->node[i]->nin; k++)
+            read[g->node[i]->in[k]->id] = true;
+    return read[g->output->id] || read[g->target->id];
+}
+
+/* Adds the terms in their order.  Each one is a metric after the loss; false after reporting. */
+static bool add_terms(Lower *l, const Args *terms, Span at)
+{
+    Graph *g = l->g;
+    Node *sum = NULL;
+    int n = 1;
+    for (int i = 0; i < terms->n; i++) {
+        Node *term = loss_value(l, terms->v[i].value);
+        if (!term)
+            return false;
+        if (!compares(l, term)) {
+            diag_error(l->diag, terms->v[i].value->span,
+                       "the term '%s' of the loss does not depend on the output or the target",
+                       terms->v[i].name);
+            return false;
+        }
+        g->metric[n++] = (Metric){arena_printf(l->arena, "loss_%s", terms->v[i].name), term};
+        sum = sum ? op_make(g, "add", at, 2, sum, term) : term;
+    }
+    g->loss = sum;
+    g->nmetric = n;
+    return true;
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
     const int before = diag_errors(u->diag);
-    Callee c;
+    const Args *terms = terms_of(u, loss);
     l.scope = lower_scope(&l, NULL, "train"); /* a reserved word, so no layer has this path */
     if (!make_target(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g))
         return false;
     lower_declare(&l, "output", value_node(g->output));
     lower_declare(&l, g->recipe.target.kind == LEARN_CLASS ? "label" : g->recipe.target.name,
                   value_node(g->target));
-    const bool named = loss->kind == EX_NAME && !loss->bad && callee_find(u, loss->s, &c);
-    Value v = named ? named_loss(&l, loss) : lower_eval(&l, loss);
-    if (v.kind == V_LAYER)
-        v = named_loss(&l, loss);
-    if (v.kind != V_TENSOR) {
-        if (v.kind != V_POISON)
-            diag_error(u->diag, loss->span,
-                       "the loss is a tensor with one number for each sample, this is %s",
-                       value_kind(v));
+    if (terms && loss->bad) /* already reported */
         return false;
+    if (terms && !add_terms(&l, terms, loss->span))
+        return false;
+    if (!terms) {
+        g->loss = loss_value(&l, loss);
+        g->nmetric = 1;
     }
-    if (!check_fit(u, g))
+    if (!g->loss)
         return false;
-    if (v.node->shape.rank != 0) {
-        diag_error(u->diag, loss->span, "the loss is one number for each sample, this is %s",
-                   shape_text(u->arena, &v.node->shape));
-        if (g->recipe.target.kind == LEARN_CLASS)
-            diag_help(u->diag, "end it with a loss such as softmax_cross_entropy or mse");
-        else
-            diag_help(u->diag, "take the mean over its dimensions: mean(..., axes = [0]); or use "
-                               "mse, l1 or huber");
-        return false;
-    }
-    g->loss = v.node;
-    g->metric[g->nmetric++] = (Metric){"loss", v.node};
+    g->metric[0] = (Metric){"loss", g->loss};
     add_metrics(g, loss->span);
     check_expect(u, g);
     return diag_errors(u->diag) == before;

@@ -1,6 +1,7 @@
 /* train.c -- the train block: its keys, their forms, ranges and defaults. */
 #include "front/train.h"
 #include "base/text.h"
+#include "front/terms.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -165,11 +166,11 @@ static void read_target(Train *t, Expr *e)
     }
 }
 
-static void read_loss(Train *t, Expr *e)
+/* A loss, or a term of one: the name of an op, or an expression. */
+static void check_loss(Train *t, Expr *e)
 {
     const char *const names[] = {"output", t->r->target.kind ? t->r->target.name : "label"};
     Callee c;
-    t->loss = e;
     if (e->kind == EX_STRING) {
         diag_error(t->u->diag, e->span, "the loss is an op, this is a string");
         diag_help(t->u->diag, "write it without quotes: loss = %s", *e->s ? e->s : "mse");
@@ -195,6 +196,21 @@ static void read_loss(Train *t, Expr *e)
                       "l1, huber, or an op of your own that computes one number for "
                       "each sample from the output and the %s; tenon ops explains them",
                       t->r->target.kind ? "target" : "label");
+    }
+}
+
+static void read_loss(Train *t, Expr *e)
+{
+    const Args *terms = terms_of(t->u, e);
+    t->loss = e;
+    if (!terms) {
+        check_loss(t, e);
+        return;
+    }
+    e->bad = !terms_check(t->u, e, terms);
+    for (int i = 0; i < terms->n; i++) {
+        check_loss(t, terms->v[i].value);
+        e->bad |= terms->v[i].value->bad;
     }
 }
 
@@ -308,6 +324,12 @@ static void check_possible(Unit *u, const Expect *x, Span at)
                        v);
 }
 
+/* test_loss_NAME: a term of the loss.  lower_loss checks that it exists. */
+static bool is_term(const char *metric)
+{
+    return text_glob("test_loss_*", metric) || text_glob("train_loss_*", metric);
+}
+
 static void read_expect(Train *t, Expr *e)
 {
     const char *const *const metric = t->key->field.words;
@@ -325,11 +347,12 @@ static void read_expect(Train *t, Expr *e)
         known++;
     while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
-    if (i == known) {
+    const char *name = is_term(e->a->s) ? e->a->s : metric[i];
+    if (!name) {
         diag_error(t->u->diag, e->a->span, "there is no result '%s'", e->a->s);
         suggest(t->u->diag, e->a->s, metric, known, "the results");
     } else if (form_number(t->u, e->b, "expect", &any, &t->r->expect.value)) {
-        t->r->expect.metric = metric[i];
+        t->r->expect.metric = name;
         t->r->expect.span = e->a->span;
         t->r->expect.op = operator_text(e->op);
         check_possible(t->u, &t->r->expect, e->span);
@@ -395,7 +418,8 @@ const TrainKey train_key_table[] = {
      .about = "The number that training minimises: an operation of the model's output and the "
               "label or target, or an expression over `output` and `label` (or the target by its "
               "name) that has one number for each sample. The program's loss is the mean over the "
-              "batch."},
+              "batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named terms, "
+              "and each term is reported as `loss_fit`, `loss_small`."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,
      .about = "The update of a parameter w by its gradient g, that of the mean loss. By default "

@@ -13,7 +13,7 @@
 
 int test_run(const RtProgram *p, const Options *o)
 {
-    char text[256];
+    char text[EVALUATE_TEXT];
     Log log;
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);

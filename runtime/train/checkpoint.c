@@ -21,6 +21,7 @@
 
 #define SAMPLES ", samples whose bytes have the hash "
 enum { FOUND = 1024, ROOM = 256 /* bytes of a name in the directory */ };
+enum { SUMS_TEXT = 32 * RT_METRICS }; /* %a of a double has at most 24 characters, and a blank */
 
 struct Checkpoint {
     const RtProgram *p;
@@ -29,7 +30,7 @@ struct Checkpoint {
     StWriter *writer;
     Lease *lease;
     char *same, *build; /* metadata of the run: `same` must agree; if `build` differs, a note */
-    char position[128], sums[256], seconds[64];
+    char position[128], sums[SUMS_TEXT], seconds[64];
     int64_t found[FOUND + 1]; /* steps of the files in the directory, newest first */
     int nfound;
     int64_t kept[2]; /* steps of the last two files that are known to be good; -1: none */
@@ -123,20 +124,21 @@ void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash)
 }
 
 /* Doubles as hex: exact. */
-static void sums_text(const Position *at, char text[256])
+static void sums_text(const Position *at, char text[SUMS_TEXT])
 {
     int n = 0;
     for (int i = 0; i < RT_METRICS; i++)
-        n += snprintf(text + n, (size_t)(256 - n), "%s%a", i ? " " : "", at->sum[i]);
+        n += snprintf(text + n, (size_t)(SUMS_TEXT - n), "%s%a", i ? " " : "", at->sum[i]);
 }
 
-static bool sums_read(const char *text, Position *at)
+/* An older checkpoint can have fewer sums; those of the program's metrics must be there. */
+static bool sums_read(const RtProgram *p, const char *text, Position *at)
 {
     for (int i = 0; i < RT_METRICS; i++) {
         char *end;
         at->sum[i] = strtod(text, &end);
         if (end == text)
-            return false;
+            return i >= p->nmetric;
         text = end;
     }
     return true;
@@ -199,7 +201,7 @@ static bool knows_no_samples(const Checkpoint *c, const char *same)
     return samples && strlen(same) == n && strncmp(same, c->same, n) == 0;
 }
 
-static bool read_position(const StFile *f, Position *at)
+static bool read_position(const RtProgram *p, const StFile *f, Position *at)
 {
     const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"),
                *s = st_meta(f, "seconds");
@@ -210,7 +212,7 @@ static bool read_position(const StFile *f, Position *at)
     *at =
         (Position){.epoch = v[0], .step = v[1], .total = v[2], .samples = v[3], .seconds = atof(s)};
     return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0 &&
-           sums_read(sums, at);
+           sums_read(p, sums, at);
 }
 
 /* False when the file is damaged. */
@@ -220,7 +222,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
     StFile *f = st_open(path, why);
     const char *program = f ? st_meta(f, "program") : NULL;
     const char *same = f ? st_meta(f, "same") : NULL, *build = f ? st_meta(f, "build") : NULL;
-    if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(f, at)) {
+    if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(c->p, f, at)) {
         rt_note("%s is damaged (%s) and is not used", path, f ? "its checksum is wrong" : why);
         return false;
     }

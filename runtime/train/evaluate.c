@@ -61,14 +61,14 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
 }
 
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
-                          char text[256])
+                          char text[EVALUATE_TEXT])
 {
     int n = 0;
-    for (int m = 0; m < p->nmetric && n < 200; m++)
-        n += snprintf(text + n, (size_t)(256 - n), "%s%s%.40s %.4f", m ? ", " : "", prefix,
-                      p->metric[m], mean[m]);
+    for (int m = 0; m < p->nmetric && n < EVALUATE_TEXT - 64; m++)
+        n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%s%.40s %.4f", m ? ", " : "",
+                      prefix, p->metric[m], mean[m]);
     if (p->perplexity)
-        snprintf(text + n, (size_t)(256 - n), ", %sperplexity %.4g", prefix,
+        snprintf(text + n, (size_t)(EVALUATE_TEXT - n), ", %sperplexity %.4g", prefix,
                  evaluate_perplexity(p, mean));
     return text;
 }

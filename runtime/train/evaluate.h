@@ -3,6 +3,8 @@
 #define EVALUATE_H
 #include "step/net.h"
 
+enum { EVALUATE_TEXT = 96 * RT_METRICS }; /* bytes of a line with all metrics of a split */
+
 /* Batches of so many samples; the last one may be partial. */
 int64_t evaluate_batches(const RtProgram *p, int64_t samples);
 
@@ -17,7 +19,7 @@ Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 
 /* "test loss 0.0900, test accuracy 0.9720" */
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
-                          char text[256]);
+                          char text[EVALUATE_TEXT]);
 /* exp of the mean loss, of programs that report it. */
 double evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS]);
 

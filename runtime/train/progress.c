@@ -125,7 +125,7 @@ void progress_epoch(Trainer *t)
 {
     const Result *r = &t->result;
     const Position *a = &t->at;
-    char hash[17], train[256], test[256], hidden[128], scale[128];
+    char hash[17], train[EVALUATE_TEXT], test[EVALUATE_TEXT], hidden[128], scale[128];
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);

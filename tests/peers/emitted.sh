@@ -275,7 +275,7 @@ train $1 {
 TN
 }
 numbered number_mse "f32[6]" "dense(x, 8) |> tanh |> dense(1)" "y: f32[1]" "mean((output - y) ** 2, axes = [0])"
-numbered number_losses "f32[6]" "dense(x, 8) |> tanh |> dense(6) |> reshape([2, 3])" "y: f32[2, 3]" "l1(output, y) + 2 * huber(output, y, delta = 0.3) + mse(output, y)"
+numbered number_losses "f32[6]" "dense(x, 8) |> tanh |> dense(6) |> reshape([2, 3])" "y: f32[2, 3]" "terms(linear = l1, both = 2 * huber(output, y, delta = 0.3), square = mse)"
 numbered number_own "f32[2, 5, 5]" "conv2d(x, 2, kernel = 3, pad = 1)" "x" "mse"
 if command -v python3 > /dev/null; then
     for name in number_mse number_losses number_own; do

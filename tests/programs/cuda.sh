@@ -103,6 +103,9 @@ geometry() {
     steps edges
     shim target "$cuda/target.tn"
     steps target
+    for term in square linear both; do
+        near "target: the term $term" "$(field "$work/target/cpu.jsonl" step train_loss_$term)" "$(field "$work/target/0.jsonl" step train_loss_$term)"
+    done
     shim inputs "$cuda/inputs.tn"
     steps inputs
     if deep "an autoencoder on a GPU"; then

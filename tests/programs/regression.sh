@@ -114,6 +114,22 @@ if part bits; then
     succeeds "two numbers: metrics by hand" same_metrics predicted.csv pair/test_y.npy pair.log
     make double --dtype f64 --set "loss=mean(abs(output - price) ** 1.5, axes = [0])"
     succeeds "gradcheck of a formula" ./double gradcheck
+    # A loss of named terms is their sum, and each one is reported.
+    sed 's/test_r2 >= 0.5/train_loss_small <= 1/; s/loss      = mse/loss      = terms(fit = mse, far = 0.5 * huber(output, price), small = 0.001 * l2(output))/' table.tn > terms.tn
+    sed 's/expect.*//; s/loss      = mse/loss      = mse(output, price) + 0.5 * huber(output, price) + 0.001 * l2(output)/' table.tn > sum.tn
+    make_of() { "$TENON" build "$1.tn" -o "$1-cpu" > out 2>&1 || bad "tenon build $1.tn: $(cat out)"; }
+    make_of terms; make_of sum
+    succeeds "terms" ./terms-cpu train --threads 1 --log terms.log --log-steps 1
+    grep -q "expected train_loss_small <= 1: [0-9.]*, met" out && ok || bad "a term in an expectation: $(tail -n 2 out)"
+    succeeds "sum" ./sum-cpu train --threads 2 --log sum.log
+    same "terms: weights of the sum" "$(hashes sum.log)" "$(hashes terms.log)"
+    for log in "epoch test_" "epoch train_" "step train_"; do
+        paste <(field terms.log ${log}loss | tr ' ' '\n') <(field terms.log ${log}loss_fit | tr ' ' '\n') <(field terms.log ${log}loss_far | tr ' ' '\n') <(field terms.log ${log}loss_small | tr ' ' '\n') |
+            awk 'NF { d = $1 - $2 - $3 - $4; if (d < 0) d = -d; if (NF != 4 || !(d <= 1e-5 * $1)) exit 1; n++ } END { exit !n }' && ok || bad "terms: $log is not their sum"
+    done
+    ./terms-cpu train --epochs 3 --checkpoint ct --log stopped.log > out 2>&1
+    ./terms-cpu train --epochs 6 --checkpoint ct --resume --log stopped.log > out 2>&1 || bad "terms: resume: $(cat out)"
+    same "terms: resumed" "$(field terms.log epoch train_loss_far | awk '{ print $6 }')" "$(field stopped.log epoch train_loss_far | awk '{ print $NF }')"
     if deep "gradients of each loss, and bf16"; then
         for loss in mse l1 huber; do
             make double --dtype f64 --set "loss=$loss"

@@ -1,0 +1,15 @@
+/* terms.h -- a loss of named terms: terms(fit = mse, small = 0.001 * l2(output)).
+ *
+ * The loss is their sum, and each term is reported beside it as loss_NAME.
+ */
+#ifndef TERMS_H
+#define TERMS_H
+#include "front/sem.h"
+
+/* The terms of a value of the key loss; NULL: it is one expression.  An op or block of the model
+ * file with the name `terms` is called as any other one. */
+const Args *terms_of(Unit *u, const Expr *loss);
+/* Reports terms without names, with the same name, or too many; false after that. */
+bool terms_check(Unit *u, const Expr *loss, const Args *terms);
+
+#endif
