@@ -8,12 +8,13 @@ while read -r file; do
     name=$(basename "$file" .tn)
     succeeds "a picture of $name" "$TENON" emit "$file" --to dot --as-written
     cp "$work/out" "$work/$name.dot"
-    # The parameters of all calls are those of the model, but a table that two calls read counts twice.
+    # The parameters of all calls are those of the model, but what two calls read counts twice.
     total=$("$TENON" show "$file" | sed -n 's/^ *total  *\([0-9,]*\).*/\1/p' | numbers)
     drawn=$(grep -oE '[0-9,]+ parameters' "$work/$name.dot" | numbers)
     case $name in
     gpt_char) [ "$drawn" -gt "$total" ] && ok || bad "$name: $drawn parameters in the picture, $total in the model" ;;
     resnet56_cifar10) same "parameters of $name, and the mean image of normalize" $((total + 3 * 32 * 32)) "$drawn" ;;
+    siamese) same "parameters of $name, whose layers are called twice, but for the last one" $((2 * (total - 130) + 130)) "$drawn" ;;
     *) same "parameters of $name" "$total" "$drawn" ;;
     esac
     # Each edge has two nodes, and each node but the loss and the metrics is read: accuracy, or mae, rmse and r2 of numbers.
