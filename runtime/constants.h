@@ -46,6 +46,7 @@ enum {
     RT_DENSE_WIDE_PANELS = 2,    /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
     RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */
     RT_ATTENTION_ROWS = 32,      /* positions of a sequence at a time: attention.h */
+    RT_ATTENTION_GROUP = 128,    /* positions of a sequence at a time: bf16_attention.h */
     RT_EMBEDDING_LEVELS = 24,    /* levels of the tree: embedding.h */
     RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
 };

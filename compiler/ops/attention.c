@@ -13,8 +13,8 @@
  * all you need".
  */
 #include "ops/check.h"
+#include "ops/dense_price.h"
 #include "ops/example.h"
-#include "ops/price.h"
 #include "runtime/constants.h"
 #include <math.h>
 #include <string.h>
@@ -184,6 +184,8 @@ static void price_products(const Node *n, const Market *m, Price *p, int deep, i
         p->cycles += times * (double)rows * 60;
     }
     p->values = (double)(m->n * m->real * shape_count(x)) * 4 / 3;
+    if (op_reads_half(n))
+        price_half(p);
     price_stream(p, m, p->values, p->values);
 }
 
@@ -219,21 +221,43 @@ static int64_t room(const Node *n, int lanes, int transposed, int straight, int 
            operands * packed(d, RT_ATTENTION_ROWS, lanes);
 }
 
+/* BF16_ATTENTION_ROOM and BF16_ATTENTION_DX_ROOM of runtime/cpu/bf16_attention.h, in bytes. */
+static int64_t half_room(const Node *n, bool back)
+{
+    enum { BLOCK = 32, ROWS = RT_ATTENTION_ROWS, GROUP = RT_ATTENTION_GROUP };
+    const Shape *x = &n->in[0]->shape;
+    const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads"),
+                  blocks = price_ceil(t, BLOCK), weights = (blocks + 1) * BLOCK,
+                  by_rows = dense_half_count(d, t), straight = dense_half_count(t, d),
+                  scores = blocks * BLOCK * ROWS, group = t < GROUP ? blocks * BLOCK : GROUP;
+    if (!back)
+        return 2 * (by_rows + straight + ROWS * weights) + 4 * scores;
+    return 2 * (2 * by_rows + straight + 2 * group * weights + 2 * dense_half_count(group, d)) +
+           8 * (scores + scores * price_ceil(d, BLOCK));
+}
+
 static int64_t attention_scratch(const Node *n, int lanes, int real)
 {
+    if (op_reads_half(n))
+        return half_room(n, false);
     return room(n, lanes, 1, 1, 1, 0) * real;
 }
 
 static int64_t attention_scratch_dx(const Node *n, int lanes, int real)
 {
+    if (op_reads_half(n))
+        return half_room(n, true);
     return room(n, lanes, 2, 1, 2, 1) * real;
 }
 
-static void attention_call(const Node *n, Call *c, const char *fn)
+static void attention_call(const Node *n, Call *c, const char *fn, const char *half)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t heads = node_int(n, "heads");
-    call_kernel(c, fn);
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, half);
+    else
+        call_kernel(c, fn);
     c->parts = true;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
@@ -251,12 +275,12 @@ static void attention_call(const Node *n, Call *c, const char *fn)
 
 static void attention_kernel(const Node *n, Call *c)
 {
-    attention_call(n, c, "attention");
+    attention_call(n, c, "attention", n->half ? "bf16_attention" : "bf16_attention_f32");
 }
 
 static void attention_kernel_dx(const Node *n, Call *c)
 {
-    attention_call(n, c, "attention_dx");
+    attention_call(n, c, "attention_dx", "bf16_attention_dx");
 }
 
 const Op op_attention[] =
@@ -299,6 +323,7 @@ const Op op_attention[] =
               {"scale", ARG_FLOAT, NULL, "as above"},
               {"mask", ARG_STRING, NULL, "as above"}},
       .flags = OP_HIDDEN | OP_FLOPS,
+      .product = PRODUCT_ATTENTION,
       .token = "token_attention",
       .shape = attention_shape,
       .gradient = attention_gradient,
@@ -314,6 +339,8 @@ const Op op_attention[] =
               {"scale", ARG_FLOAT, NULL, "as above"},
               {"mask", ARG_STRING, NULL, "as above"}},
       .flags = OP_HIDDEN | OP_FLOPS,
+      .product = PRODUCT_ATTENTION,
+      .role = ROLE_DX,
       .shape = attention_shape_dx,
       .cost = attention_cost_dx,
       .price = attention_price_dx,

@@ -113,15 +113,16 @@ typedef enum {
     PRODUCT_NONE,
     PRODUCT_DENSE,
     PRODUCT_CONV,
-    PRODUCT_POOLED, /* a convolution through a fused 2x2 max-pool: gradients only */
-    PRODUCT_TABLE,  /* x selects rows of W: embedding */
-    PRODUCT_MATMUL  /* of two values of a sample */
+    PRODUCT_POOLED,   /* a convolution through a fused 2x2 max-pool: gradients only */
+    PRODUCT_TABLE,    /* x selects rows of W: embedding */
+    PRODUCT_MATMUL,   /* of two values of a sample */
+    PRODUCT_ATTENTION /* of q and k, and of their softmax and v */
 } ProductKind;
 
 /* Which of the three products an op computes, and from which inputs. */
 typedef enum {
     ROLE_Y,  /* y(x, w) */
-    ROLE_DX, /* dx(w, dy) */
+    ROLE_DX, /* dx(w, dy); of attention dx(x, dy) */
     ROLE_DW  /* dw(x, dy) */
 } Role;
 

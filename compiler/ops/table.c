@@ -52,8 +52,20 @@ static bool matrices_fit(const Node *n)
            n->shape.dim[n->shape.rank - 1] >= FEWEST;
 }
 
+/* Scores are sums over the features of a head; results are sums over steps. */
+static bool heads_fit(const Node *n)
+{
+    const Shape *x = &n->in[0]->shape;
+    const bool token = x->rank == 1;
+    const int64_t steps = token ? node_int(n, "time") : x->dim[0],
+                  features = x->dim[x->rank - 1] / 3 / node_int(n, "heads");
+    return steps >= FEWEST && features >= FEWEST && !n->loop;
+}
+
 bool op_half_fits(const Node *n)
 {
+    if (n->op->product == PRODUCT_ATTENTION)
+        return heads_fit(n);
     if (n->op->product == PRODUCT_MATMUL)
         return matrices_fit(n);
     if (n->op->product != PRODUCT_CONV)
@@ -71,7 +83,8 @@ int op_weights(const Node *n)
 {
     static const int input[] = {[ROLE_Y] = 1, [ROLE_DX] = 0, [ROLE_DW] = -1};
     const ProductKind p = n->op->product;
-    return p == PRODUCT_NONE || p == PRODUCT_MATMUL ? -1 : input[n->op->role];
+    const bool weights = p != PRODUCT_NONE && p != PRODUCT_MATMUL && p != PRODUCT_ATTENTION;
+    return weights ? input[n->op->role] : -1;
 }
 
 int op_count(void)

@@ -83,7 +83,13 @@ static void token_kernel_wave(const Node *n, Call *c)
 static void token_kernel_attention(const Node *n, Call *c)
 {
     const long long heads = (long long)node_int(n, "heads");
-    open(n, c, call_version(c, "token_attention"));
+    if (c->target.few_half && op_reads_half(n))
+        call_fn(c, n->half ? "bf16_token_attention" : "bf16_token_attention_f32");
+    else
+        call_kernel(c, "token_attention");
+    call_out(c, n);
+    call_in(c, n->in[0]);
+    call_given(c, CALL_RT);
     call_offset(c, node_int(n, "at"));
     Sizes *s = sizes_new(c->arena, "TokenAttention");
     sizes_int(s, "t", node_int(n, "time"));
@@ -143,6 +149,7 @@ const Op op_token[] = {{.name = "token_state",
                                 {"time", ARG_INT, NULL, "tokens that there is room for"},
                                 AT},
                         .flags = OP_HIDDEN,
+                        .product = PRODUCT_ATTENTION,
                         .shape = token_shape_attention,
                         .kernel = token_kernel_attention},
                        {0}};

@@ -17,8 +17,9 @@
  *
  * On a processor (Target.few_half) the same values are stored in two bytes, with these differences:
  *
- *   a product stays f32 if its channels are too few (op_half_fits); so do convolutions in loops
- *       over time
+ *   a product stays f32 if its channels are too few (op_half_fits); so do convolutions and
+ *       attention in loops over time
+ *   attention is a product: it reads q, k and v in two bytes, and rounds what its softmax gives
  *   in a loop over time, dense layers and matmul are products, and a value has two bytes if a
  *       product reads it: the state h of an LSTM, and the gradient of its gates.  A state has two
  *       bytes if a product of the step reads it directly.  Sequences have the type of their
@@ -75,7 +76,7 @@ static bool is_product(const Narrow *a, const Node *n)
     const ProductKind p = n->op->product;
     if (a->few_half && !op_half_fits(n))
         return false;
-    if (a->few_half && (p == PRODUCT_DENSE || p == PRODUCT_MATMUL))
+    if (a->few_half && (p == PRODUCT_DENSE || p == PRODUCT_MATMUL || p == PRODUCT_ATTENTION))
         return !has_const(n);
     const bool mine =
         p == PRODUCT_CONV ? !graph_keeps(a->g, n) : p == PRODUCT_DENSE || p == PRODUCT_MATMUL;

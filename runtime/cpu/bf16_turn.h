@@ -128,10 +128,11 @@ RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, 
                                  lanes - first, false);
 }
 
-/* sum (rows, line) += turned (rows, BF16_POSITIONS) times packed pairs, over `count` positions.
- * line and begin are those of bf16_product_rows. */
-RT_INLINE void bf16_product_turned(float *sum, int64_t line, bool begin, const bf16 *turned,
-                                   int rows, const bf16 *pairs, int outputs, int count)
+/* sum (rows, line) += turned (rows, BF16_POSITIONS) times packed pairs, whose panels are `panel`
+ * numbers apart, over `count` positions.  line and begin are those of bf16_product_rows. */
+RT_INLINE void bf16_product_turned_apart(float *sum, int64_t line, bool begin, const bf16 *turned,
+                                         int rows, const bf16 *pairs, int64_t panel, int outputs,
+                                         int count)
 {
     const int64_t zero = 0;
     const Bf16Runs run = {1, count, &zero, &zero, 0};
@@ -139,8 +140,15 @@ RT_INLINE void bf16_product_turned(float *sum, int64_t line, bool begin, const b
     for (int i = 0; i < rows; i++)
         row[i] = turned + i * BF16_POSITIONS;
     const Bf16Rows all = bf16_rows(row, rows, turned + BF16_ROWS * BF16_POSITIONS, &run, NULL, 1);
-    bf16_product_rows(sum, line, begin, &all, pairs, BF16_POSITIONS * BF16_LANES,
-                      BF16_PANELS(outputs), &run);
+    bf16_product_rows(sum, line, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
+}
+
+/* The same for panels that bf16_pairs has written for up to BF16_POSITIONS positions. */
+RT_INLINE void bf16_product_turned(float *sum, int64_t line, bool begin, const bf16 *turned,
+                                   int rows, const bf16 *pairs, int outputs, int count)
+{
+    bf16_product_turned_apart(sum, line, begin, turned, rows, pairs, BF16_POSITIONS * BF16_LANES,
+                              outputs, count);
 }
 #endif
 

@@ -46,6 +46,7 @@
 #include "cpu/bf16_conv.h" /* dense layers and convolutions with factors in bf16 */
 #include "cpu/bf16_conv_dw.h"
 #include "cpu/bf16_gemm.h" /* matmul with factors in bf16 */
+#include "cpu/bf16_attention.h" /* attention with factors in bf16 */
 #include "cpu/bf16_update.h" /* bf16_dense_dw_update */
 #endif
 /* clang-format on */

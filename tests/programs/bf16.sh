@@ -2,7 +2,7 @@
 # bf16.sh -- bf16 programs for processors: the same bits for each --cpu that this machine can run, and for any number of threads, groups
 # and ranks, also after a stop; losses near those of f32; files of f32; less memory; and the messages where bf16 is impossible.
 #
-# Parts: messages lenet loops blocks memory ranks models
+# Parts: messages lenet loops attention blocks memory ranks models
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 small_mnist "$work/mnist" 256 16 || true
@@ -212,6 +212,78 @@ END
     for seed in 1 2 3; do
         words() { "$work/text" generate --weights "$work/text.safetensors" --length 36 --seed $seed "$@" | cksum; }
         same "looped, text $seed token by token" "$(words)" "$(words --anew)"
+    done
+fi
+
+# heads MASK: a head has 37 features, and the sequence 37 steps
+heads() {
+    cat > "$work/heads.tn" <<END
+model heads(x: f32[time, features], time: int = 37, features: int = 9, width: int = 74) {
+    p = dense(x, 3 * width) |> split(3, axis = -1)
+    h = causal_attention(p[0], p[1], p[2], heads = 2, mask = "$1")
+    return flatten(h) |> dense(3)
+}
+train heads {
+    data      = synthetic(samples = 64, test_samples = 16, classes = 3)
+    loss      = softmax_cross_entropy
+    optimizer = sgd(lr = 0.1)
+    batch     = 32
+    shards    = 4
+    epochs    = 1
+}
+END
+}
+# ./check runs one form here: tests/kernels/test_bf16.c compares each form of attention with its definition.
+if part attention; then
+    heads causal
+    first=$work/p-${forms%% *}
+    if [ "$CHECK_DEEP" = 1 ]; then equal heads "$work/heads.tn"
+    else compile "$work/heads.tn" "$first" --dtype bf16 --cpu "${forms%% *}"; want=$(bits "$first" --threads 1); fi
+    same "heads has two records" "$(wc -w <<< "$want" | awk '{ print ($1 > 1) }')" 1
+    for threads in 2 5; do same "heads, $threads threads" "$(bits "$first" --threads $threads)" "$want"; done
+    same "heads, groups" "$(bits "$first" --groups 4 --threads 2)" "$want"
+    rm -f "$work/log"
+    "$first" --epochs 2 --threads 2 --log "$work/log" > /dev/null
+    whole=$(hashes "$work/log")
+    "$first" --epochs 1 --threads 2 --checkpoint "$work/heads" > /dev/null
+    "$first" --epochs 2 --threads 1 --checkpoint "$work/heads" --resume --log "$work/rest.heads" > /dev/null 2>&1
+    same "heads, the second epoch after a stop" "$(hashes "$work/rest.heads")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    "$TENON" emit "$TENON_ROOT/models/gpt_char.tn" --dtype bf16 --cpu x86-64-v4 > "$work/gpt.c"
+    of_gpt() { sed -n "s/.*\.flops_$1 = \([0-9]*\),.*/\1/p" "$work/gpt.c"; }
+    same "gpt_char: FLOPs in bf16" "$(of_gpt half)" "$(of_gpt per_sample)"
+    same "gpt_char: attention in f32" "$(grep -c '^    attention' "$work/gpt.c")" 0
+fi
+if part attention && deep "attention: by tiles, beside f32, without a mask, and texts"; then
+    by_tiles heads "$work/heads.tn"
+    compile "$work/heads.tn" "$work/f32" --cpu "${forms%% *}"
+    near "heads beside f32" 0.01 "$(losses "$want")" "$(losses "$(bits "$work/f32")")"
+    heads none
+    equal "heads without a mask" "$work/heads.tn"
+    by_tiles "heads without a mask" "$work/heads.tn"
+    for i in {1..200}; do echo "$i times $((i * i)), a line of text with a number;"; done > "$work/gpt.txt"
+    cat > "$work/gpt.tn" <<END
+model gpt(text: i32[time], vocab: int, width: int = 48, time: int = 150) {
+    h = embedding(text, vocab, width) |> position
+    p = dense(h, 3 * width) |> split(3, axis = -1)
+    h = h + dense(causal_attention(p[0], p[1], p[2], heads = 3), width)
+    p = dense(h, 3 * width) |> split(3, axis = -1)
+    h = h + causal_attention(rotary(p[0], heads = 2), rotary(p[1], heads = 2), p[2], heads = 2)
+    return dense(h, vocab)
+}
+train gpt {
+    data      = text("$work/gpt.txt", unit = "char", vocab = 40, step = 30)
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.01)
+    batch     = 16
+}
+END
+    equal gpt "$work/gpt.tn"
+    by_tiles gpt "$work/gpt.tn"
+    cp "$first" "$work/text"
+    "$work/text" --epochs 2 --save "$work/gpt.safetensors" > /dev/null 2>&1
+    for seed in 1 2 3; do
+        words() { "$work/text" generate --weights "$work/gpt.safetensors" --length 140 --seed $seed "$@" | cksum; }
+        same "gpt, text $seed token by token" "$(words)" "$(words --anew)"
     done
 fi
 
