@@ -24,7 +24,7 @@ uint64_t hash_place(uint64_t hash, int64_t place);
 
 /* Digest of how a program computes: its kernels without their numbers, algorithms, chunk, slices
  * and instruction set.  Two programs of one compiler with equal digests add every sum in the same
- * order. */
+ * order, if the form of their products in bf16 is the same (rt_tiles_form). */
 struct RtProgram;
 uint64_t hash_algorithms(const struct RtProgram *p);
 

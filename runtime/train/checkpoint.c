@@ -107,6 +107,34 @@ static void open_writer(Checkpoint *c)
     st_writer_ready(w, c->o->checkpoint);
 }
 
+/* The end of the description of a build whose products in bf16 have the bits of VDPBF16PS: --isa of
+ * a program built with --fast, or its processor, decides. */
+static const char by_chains[] = ", products by AVX512_BF16";
+
+static bool is_by_chains(const char *build)
+{
+    const size_t n = strlen(build), end = strlen(by_chains);
+    return n >= end && strcmp(build + n - end, by_chains) == 0;
+}
+
+/* Says that the last bits will differ if another build, or other instructions, made the file. */
+static void compare_builds(const char *path, const char *build, const char *now)
+{
+    const bool then = is_by_chains(build);
+    const size_t n = strlen(build) - (then ? strlen(by_chains) : 0);
+    if (strcmp(build, now) == 0)
+        return;
+    if (then != is_by_chains(now) && strncmp(build, now, n) == 0 &&
+        strcmp(then ? "" : by_chains, now + n) == 0)
+        rt_note("%s was made with products by %s, and this run computes them by %s: the run goes "
+                "on, but its last bits will differ; --isa %s continues with the same bits",
+                path, then ? "AVX512_BF16" : "AVX-512 or AMX",
+                then ? "AVX-512 or AMX" : "AVX512_BF16", then ? "avx512_bf16" : "avx512");
+    else
+        rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ",
+                path, build);
+}
+
 /* samples_hash 0: data_hash covers the samples, too. */
 void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash)
 {
@@ -118,8 +146,9 @@ void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash)
                         (unsigned long long)c->o->seed, c->o->shuffle ? "on" : "off",
                         (long long)c->o->limit, (unsigned long long)data_hash, vocabulary, samples);
     c->build =
-        as_saved(rt_format("%s, %s, %s, algorithms %016llx, %s", c->p->compiler, c->p->target,
-                           c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags));
+        as_saved(rt_format("%s, %s, %s, algorithms %016llx, %s%s", c->p->compiler, c->p->target,
+                           c->p->cpu, (unsigned long long)hash_algorithms(c->p), c->p->flags,
+                           rt_tiles_form() == RT_TILES_CHAINS ? by_chains : ""));
     open_writer(c);
 }
 
@@ -236,9 +265,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
                 path);
     else if (strcmp(same, c->same) != 0)
         differ(c, path, same);
-    if (strcmp(build, c->build) != 0)
-        rt_note("%s was made by another build (%s): the run goes on, but its last bits will differ",
-                path, build);
+    compare_builds(path, build, c->build);
     if (!weights_load_state(c->net, f))
         rt_die("%s does not hold the state of %s", path, c->p->model);
     st_close(f);

@@ -107,6 +107,12 @@ if part lenet; then
         near "--fast" 0.002 "$(losses "$want")" "$(losses "$fast")"
         same "--fast --isa avx512" "$(bits "$work/fast" "${data[@]}" --isa avx512)" "$want"
         same "info of --fast" "$("$work/fast" info --isa avx512_bf16 | grep '^products:')" "products: by AVX512_BF16, with bits of its own"
+        # A checkpoint of the one form, resumed by the other: the start says that the last bits will differ.
+        other() { "$work/fast" "${data[@]}" --epochs "$2" --checkpoint "$work/isa" --isa "$1" --threads 2 "${@:3}" 2>&1; }
+        other avx512_bf16 1 > /dev/null
+        same "resumed by AVX-512" "$(other avx512 2 --resume | grep -c "with products by AVX512_BF16, and this run computes them by AVX-512 or AMX: .* will differ; --isa avx512_bf16 ")" 1
+        same "resumed by AVX-512 again" "$(other avx512 3 --resume | grep -c "will differ")" 0
+        same "resumed by AVX512_BF16" "$(other avx512_bf16 4 --resume | grep -c "with products by AVX-512 or AMX, and this run computes them by AVX512_BF16: .* will differ; --isa avx512 ")" 1
         refuses "--isa avx512_bf16 without --fast" "build it with --fast" "$first" info --isa avx512_bf16
     fi
 
