@@ -51,6 +51,17 @@ enum {
     RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
 };
 
+/* Predicted time of a step in bf16 over that in f32, by AVX-512 or AVX2; 0: not known.  Prices of
+ * bf16 are those of AVX-512; AVX2 takes AVX2 times as long, measured on one thread of a Zen 4
+ * (docs/explain/bf16.md).  Tiles of AMX and VDPBF16PS have no prices.  The compiler, and a program
+ * at its start, report ratios from SLOWER on. */
+#define RT_HALF_AVX2   2.2
+#define RT_HALF_SLOWER 1.15
+static inline double rt_half_ratio(int avx2, double us_f32, double us_half)
+{
+    return us_f32 > 0 ? (avx2 ? RT_HALF_AVX2 : 1) * us_half / us_f32 : 0;
+}
+
 enum { RT_THREADS_MOST = 1024 }; /* of a process: the most that --threads accepts */
 
 /* Teams of threads that compute units of a slice phase together.  With T threads in g teams of

@@ -88,6 +88,16 @@ static void join_run(Options *o, Comm *c, const RtProgram *p)
                  "those of one GPU\n");
 }
 
+/* Says that the step is predicted to be slower than that of the same program in f32. */
+static void compare_half(const RtProgram *p)
+{
+    const double ratio = processor_half_ratio(p);
+    if (ratio >= RT_HALF_SLOWER)
+        rt_note("in bf16, a step is predicted to take %.1f times as long as in f32 with %s; a "
+                "program built with --dtype f32 reads the same files",
+                ratio, p->isa == RT_ISA_X86_V3 ? "AVX2" : "AVX-512");
+}
+
 /* train, test and bench take long, and their output is not their only result.  So they continue
  * after the reader of their output, such as a pager, has gone.  SIGPIPE ends the other commands, as
  * usual. */
@@ -125,6 +135,8 @@ static int start(void *arg)
         processor_check(p);
         join_run(&o, &comm, p);
     }
+    if ((o.command == TRAIN || o.command == BENCH) && comm.rank == 0)
+        compare_half(p);
     place_threads(&o, p, &comm);
     const int code = run[o.command](p, &o);
     mapped_check();

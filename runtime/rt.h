@@ -338,7 +338,10 @@ typedef struct RtProgram {
     const char *compiler, *flags, *target, *cpu; /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
     int isa;                                     /* RT_ISA_*: instructions that are needed */
     bool fast_half;                              /* products in bf16 can use VDPBF16PS (--fast) */
-    int real_bytes;                              /* 4 or 8 */
+    /* products in bf16 on the processor: predicted microseconds of a step on one core, in f32 and
+     * in bf16 by AVX-512; 0: not known */
+    double us_f32, us_half;
+    int real_bytes; /* 4 or 8 */
     /* samples of a batch; shards of a batch; slices of a shard; samples of a chunk: a slice is one
      * or more chunks */
     int batch, shards, slices, chunk;

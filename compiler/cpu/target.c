@@ -250,7 +250,9 @@ static void machine_fields(const EmitInput *in, Text *t)
 {
     text_printf(t, ".target = \"cpu\", .cpu = \"%s\", .isa = %s, ", in->cpu, isa_name(in->cpu));
     if (in->options->half)
-        text_printf(t, ".products = \"bf16\", .flops_half = %.0f, ", emit_flops_half(in->train));
+        text_printf(t,
+                    ".products = \"bf16\", .flops_half = %.0f, .us_f32 = %.4g, .us_half = %.4g, ",
+                    emit_flops_half(in->train), in->us_f32, in->us_half);
     if (options_half_chains(in->options))
         text_add(t, ".fast_half = true, ");
 }

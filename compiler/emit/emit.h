@@ -43,6 +43,9 @@ typedef struct EmitInput {
     int ndata_dirs;
     const EmitPlan *plan; /* the plans that the program is linked with */
     int nplan;
+    /* of a program in bf16 for processors: predicted microseconds of a step on one core, in f32 and
+     * in bf16 by AVX-512; 0: not known */
+    double us_f32, us_half;
 } EmitInput;
 
 /* Units of a phase that take about the same time; us: predicted for all these units. */

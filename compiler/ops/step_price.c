@@ -103,6 +103,24 @@ Price step_price_phase(const Graph *g, int phase, const Options *o)
     return all;
 }
 
+double step_price_all(const Graph *g, const Options *o)
+{
+    const Step *s = g->step;
+    const Market m = market_of(g, o, s->chunk);
+    double cycles = 0;
+    for (int i = 0; i < s->nphase; i++) {
+        const Phase *p = &s->phase[i];
+        const bool update = p->kind == PHASE_UPDATE, sums = update || p->kind == PHASE_GRADIENT;
+        if (p->kind == PHASE_SLICE)
+            cycles += step_price_zero(g, i, o).cycles;
+        if (!(update && s->fused_update))
+            cycles += step_price_phase(g, i, o).cycles;
+        for (int k = 0; k < p->nknown && !sums; k++)
+            cycles += step_price(g, p->known[k], o).cycles;
+    }
+    return 1e6 * market_seconds(&m, cycles);
+}
+
 /* ---- bytes */
 
 /* Bytes of a value in a step: of all samples, of all slices, or of the whole value. */

@@ -26,6 +26,9 @@ void step_price_moved(const Graph *g, int phase, double *kept, double *local);
 /* The price of the calls of a phase prepare, wide or gradient in a step. */
 Price step_price_phase(const Graph *g, int phase, const Options *o);
 
+/* Microseconds of a step, all calls and sums, on one nominal core. */
+double step_price_all(const Graph *g, const Options *o);
+
 /* The algorithm of n, such as "direct, pooled before tanh"; "" when there is only one. */
 const char *step_price_words(Arena *a, const Node *n, const Price *p);
 

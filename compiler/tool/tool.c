@@ -3,7 +3,9 @@
 #include "base/environment.h"
 #include "cpu/cpu.h"
 #include "cuda/cuda.h"
+#include "ops/step_price.h"
 #include "pictures/pictures.h"
+#include "runtime/constants.h"
 #include "scripts/scripts.h"
 #include "tool/bench.h"
 #include "tool/build.h"
@@ -227,22 +229,62 @@ bool tool_makes_program(const Command *c)
            (c->kind == COMMAND_EMIT && (!strcmp(c->to, "c") || !strcmp(c->to, "cuda")));
 }
 
+/* Predicts a step of the planned program in bf16, and of the same program in f32.  The latter is
+ * read from the model file again and planned. */
+static void predict_half(const Command *c, const Front *f, EmitInput *in)
+{
+    Arena *a = f->train->arena;
+    Diag *quiet = diag_new(a, DIAG_NEVER);
+    Options o = c->options;
+    Front other;
+    o.half = HALF_NONE, o.dump = NULL;
+    o.vector = machine_find(o.cpu)->vector_bytes / dtype_bytes(f->recipe.dtype);
+    o.vector = o.vector ? o.vector : 1;
+    if (!front_load(a, c->file, &c->front, quiet, &other) || !other.train)
+        return;
+    other.train->recipe.dtype = f->recipe.dtype;
+    if (!pass_run_all(other.train, &o, quiet))
+        return;
+    in->us_f32 = step_price_all(other.train, &o);
+    in->us_half = step_price_all(f->train, &c->options);
+}
+
+/* Warns if bf16 is predicted to be slower than f32 on the processors of --cpu.  A program for
+ * x86-64-v4 can also use AMX or, with --fast, VDPBF16PS. */
+static void compare_half(const Command *c, const EmitInput *in, Diag *d)
+{
+    const bool v4 = strcmp(in->cpu, "x86-64-v4") == 0, v3 = strcmp(in->cpu, "x86-64-v3") == 0;
+    const double ratio = rt_half_ratio(v3, in->us_f32, in->us_half);
+    if ((!v3 && !v4) || options_half_chains(&c->options) || ratio < RT_HALF_SLOWER)
+        return;
+    diag_warn(d, nowhere,
+              "in bf16, a step is predicted to take %.1f times as long as in f32 on processors "
+              "with %s",
+              ratio, v3 ? "AVX2" : "AVX-512 and without AMX");
+    diag_help(d, "build with --dtype f32%s",
+              v3 ? "; values in bf16 only save memory"
+                 : ", unless the processor has AMX or memory is short");
+}
+
 /* The input of the emitter.  The text of `emit` contains no path of this machine; a program of
  * `build` contains the directory of data. */
 EmitInput tool_emit_input(const Command *c, const Front *f)
 {
-    return (EmitInput){.train = f->train,
-                       .test = f->test,
-                       .token = f->token,
-                       .options = &c->options,
-                       .source_name = f->source->name,
-                       .compiler_version = TENON_NAME,
-                       .hash = c->hash,
-                       .flags = c->flags,
-                       .dtype = f->recipe.dtype,
-                       .cpu = c->options.cpu,
-                       .mpi = c->comm && strcmp(c->comm, "mpi") == 0,
-                       .nccl = c->comm && strcmp(c->comm, "nccl") == 0};
+    EmitInput in = {.train = f->train,
+                    .test = f->test,
+                    .token = f->token,
+                    .options = &c->options,
+                    .source_name = f->source->name,
+                    .compiler_version = TENON_NAME,
+                    .hash = c->hash,
+                    .flags = c->flags,
+                    .dtype = f->recipe.dtype,
+                    .cpu = c->options.cpu,
+                    .mpi = c->comm && strcmp(c->comm, "mpi") == 0,
+                    .nccl = c->comm && strcmp(c->comm, "nccl") == 0};
+    if (f->train && c->options.half && !c->options.cuda)
+        predict_half(c, f, &in);
+    return in;
 }
 
 static const EmitTarget *target(const Options *o)
@@ -361,6 +403,8 @@ bool tool_build(const Command *c, const Front *f, Diag *d)
         return false;
     if (c->key)
         return build_key(a, &in, d);
+    if (emit.us_f32 > 0)
+        compare_half(c, &emit, d);
     return c->kind == COMMAND_RUN ? build_and_run(a, &in, d) : build_program(a, &in, d);
 }
 

@@ -24,3 +24,10 @@ void processor_check(const RtProgram *p)
                "here with --cpu native, or anywhere with --cpu generic",
                missing);
 }
+
+double processor_half_ratio(const RtProgram *p)
+{
+    const bool v3 = p->isa == RT_ISA_X86_V3,
+               v4 = p->isa == RT_ISA_X86_V4 && rt_tiles_form() == RT_TILES_REFUSED;
+    return v3 || v4 ? rt_half_ratio(v3, p->us_f32, p->us_half) : 0;
+}

@@ -1,6 +1,7 @@
 /* info.c -- the command `info`: properties of a program, in lines of "key: value". */
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/processor.h"
 #include "comm/transport.h"
 #include "commands/commands.h"
 #include "device/link.h"
@@ -70,6 +71,8 @@ int info_run(const RtProgram *p, const Options *o)
            p->products ? p->products : "");
     if (!program_lacks(p, NEED_TILES))
         printf("products: by %s\n", products_by[rt_tiles_form()]);
+    if (processor_half_ratio(p) > 0)
+        printf("time of a step over that in f32: %.1f predicted\n", processor_half_ratio(p));
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)

@@ -85,6 +85,18 @@ if part lenet; then
     same "groups" "$(bits "$first" "${data[@]}" --groups 4 --threads 2)" "$want"
     grep -q "products and the values between them in bf16" <<< "$("$first" info)" && ok || bad "info: $("$first" info)"
 
+    # Where bf16 is predicted to be slower than f32: build, start and info say by how much, with the prices of show --cost.
+    total() { "$TENON" show "$TENON_ROOT/models/$1.tn" --cost --cpu x86-64-v4 "${@:2}" | awk '$1 == "total" { for (i = 1; i <= NF; i++) if ($i == "ms") print $(i - 1) }' | tail -n 1; }
+    ratio() { awk -v bf16="$(total "$1" --dtype bf16)" -v f32="$(total "$1")" 'BEGIN { printf "%.1f", bf16 / f32 }'; }
+    if [ "${forms%% *}" = x86-64-v4 ]; then
+        slower="in bf16, a step is predicted to take $(ratio lenet) times as long as in f32"
+        "$TENON" build "$TENON_ROOT/models/lenet.tn" -o "$work/said" --verify --dtype bf16 --cpu x86-64-v4 > "$work/out" 2>&1
+        grep -q "warning: $slower on processors with AVX-512 and without AMX" "$work/out" && ok || bad "build does not say: $slower: $(cat "$work/out")"
+        "$first" "${data[@]}" --epochs 1 --isa avx512 > "$work/out" 2>&1
+        grep -q "$slower with AVX-512" "$work/out" && ok || bad "the start does not say: $slower"
+        same "info of lenet" "$("$first" info --isa avx512 | grep "^time of a step")" "time of a step over that in f32: $(ratio lenet) predicted"
+    fi
+
     # The instructions of products: --isa amx is an error on a machine without tiles; tiles and vectors have the same bits.
     if [ "${forms%% *}" = x86-64-v4 ]; then
         same "--isa avx512" "$(bits "$first" "${data[@]}" --isa avx512)" "$want"
@@ -254,6 +266,11 @@ if part attention; then
     "$first" --epochs 1 --threads 2 --checkpoint "$work/heads" > /dev/null
     "$first" --epochs 2 --threads 1 --checkpoint "$work/heads" --resume --log "$work/rest.heads" > /dev/null 2>&1
     same "heads, the second epoch after a stop" "$(hashes "$work/rest.heads")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    if [ "${forms%% *}" = x86-64-v4 ]; then # no message where bf16 is about as fast
+        "$TENON" build "$work/heads.tn" -o "$work/said" --verify --dtype bf16 --cpu x86-64-v4 > "$work/out" 2>&1
+        same "info of heads" "$("$first" info --isa avx512 | grep -c "^time of a step over that in f32: [01]\.[0-9] predicted")" 1
+        same "heads: warnings" "$(grep -c warning "$work/out")" 0
+    fi
     "$TENON" emit "$TENON_ROOT/models/gpt_char.tn" --dtype bf16 --cpu x86-64-v4 > "$work/gpt.c"
     of_gpt() { sed -n "s/.*\.flops_$1 = \([0-9]*\),.*/\1/p" "$work/gpt.c"; }
     same "gpt_char: FLOPs in bf16" "$(of_gpt half)" "$(of_gpt per_sample)"
