@@ -99,8 +99,10 @@ geometry() {
     fi
     shim_test rows "$cuda/edges.cpp"
     succeeds "the rows of taps of pixels" "$work/rows"
-    shim edges "$cuda/edges.tn"
-    steps edges
+    if deep "taps beyond the edges of images on a GPU"; then
+        shim edges "$cuda/edges.tn"
+        steps edges
+    fi
     shim target "$cuda/target.tn"
     steps target
     for term in square linear both; do
@@ -134,9 +136,12 @@ tiles() {
     shim parts "$cuda/parts.tn"
     same "gradients in parts" 5 "$(grep -cE 'dw_parts\(.*RT_TILE_16_16, [0-9]+\);' "$text")"
     steps parts
-    shim few "$cuda/few.tn"
+    "$TENON" emit "$cuda/few.tn" --to cuda --kernels=own -o "$work/few"
     same "outputs and dx in parts" 8 "$(grep -cE '(conv2d|dense)(_dx)?_parts\(.*RT_TILE_16_16, [0-9]+\);' "$work/few/few.cu")"
-    steps few
+    if deep "outputs and dx in parts on a GPU"; then
+        shim few "$cuda/few.tn"
+        steps few
+    fi
     ! deep "the same bits with any tile of a product" || all="RT_TILE_128_128 RT_TILE_64_128 RT_TILE_32_128 RT_TILE_64_64 RT_TILE_32_32"
     for tile in $all; do
         sed "s/RT_TILE_16_16/$tile/" "$text" > "$work/$tile.cu"
