@@ -488,21 +488,22 @@ START_TEST(npy_files_are_read_and_checked)
     npy_files(1);
     succeeds("--epochs 8 --data %s --log %s", d, in_scratch("log"));
     ck_assert_double_gt(atof(last(in_scratch("log"), "test_accuracy")), 0.9);
-    static const struct { const char *name, *descr, *shape, *what; } wrong[] = {
-        {"n/train_x.npy", "<f4", "(40, 4, 5)", "takes 1 x 4 x 4"},
-        {"n/train_x.npy", "<f4", "(41, 4, 4)", "41 samples"},
-        {"n/train_x.npy", "<f8", "(80, 4, 4)", "truncated"},
-        {"n/train_x.npy", ">f4", "(40, 4, 4)", "big-endian"},
-        {"n/train_x.npy", "<i4", "(40, 4, 4)", "f32, f64 or u8"},
-        {"n/train_x.npy", "<f4", "(40, 4, 4", "shape"},
-        {"n/train_x.npy", "<f4", "(99999999999, 99999999999)", "shape"},
-        {"n/train_x.npy", "|O", "(40, 4, 4)", "type"},
-        {"n/train_x.npy", "<f4", "(0, 4, 4)", "no sample"},
-        {"n/train_y.npy", "<f4", "(40,)", "integer classes"},
+    static const struct { const char *name, *descr, *shape; size_t bytes; const char *what; } wrong[] = {
+        {"n/train_x.npy", "<f4", "(40, 4, 5)", 40 * 20 * 4, "takes 1 x 4 x 4"},
+        {"n/train_x.npy", "<f4", "(41, 4, 4)", 41 * X * 4, "41 samples"},
+        {"n/train_x.npy", "<f8", "(80, 4, 4)", 40 * X * 8, "truncated"},
+        {"n/train_x.npy", "<f4", "(40, 4, 4)", 40 * X * 8, "longer than its array"},
+        {"n/train_x.npy", ">f4", "(40, 4, 4)", 40 * X * 4, "big-endian"},
+        {"n/train_x.npy", "<i4", "(40, 4, 4)", 40 * X * 4, "f32, f64 or u8"},
+        {"n/train_x.npy", "<f4", "(40, 4, 4", 40 * X * 4, "shape"},
+        {"n/train_x.npy", "<f4", "(99999999999, 99999999999)", 40 * X * 4, "shape"},
+        {"n/train_x.npy", "|O", "(40, 4, 4)", 40 * X * 8, "type"},
+        {"n/train_x.npy", "<f4", "(0, 4, 4)", 0, "no sample"},
+        {"n/train_y.npy", "<f4", "(40,)", 40 * 4, "integer classes"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         npy_files(1);
-        npy(wrong[i].name, wrong[i].descr, wrong[i].shape, zero, sizeof zero);
+        npy(wrong[i].name, wrong[i].descr, wrong[i].shape, zero, wrong[i].bytes);
         refuses(wrong[i].what, "--epochs 1 --data %s", d);
     }
     npy_files(1);
