@@ -3,16 +3,21 @@
 #include "front/names.h"
 #include <string.h>
 
+static void declare_param(Sem *s, Decl *decl, const ParamDecl *p)
+{
+    if (map_get(&s->names, p->name)) {
+        diag_error(s->u->diag, p->span, "parameter '%s' is declared twice", p->name);
+        decl->bad = true;
+    }
+    names_declare(s, p->name, p->span);
+}
+
 static void check_params(Sem *s, Decl *decl)
 {
     Diag *d = s->u->diag;
     int inputs = 0;
     for (int i = 0; i < decl->params.n; i++) {
         ParamDecl *p = &decl->params.v[i];
-        if (map_get(&s->names, p->name)) {
-            diag_error(d, p->span, "parameter '%s' is declared twice", p->name);
-            decl->bad = true;
-        }
         inputs += p->type == TYPE_INPUT || p->type == TYPE_BAD;
         if (p->fallback && p->type == TYPE_TENSOR) {
             diag_error(d, p->span, "the tensor '%s' cannot have a default", p->name);
@@ -35,7 +40,7 @@ static void check_params(Sem *s, Decl *decl)
         }
         names_check(s, p->fallback);
         if (p->type != TYPE_INPUT)
-            names_declare(s, p->name, p->span);
+            declare_param(s, decl, p);
     }
     if (decl->kind == DECL_MODEL && inputs == 0) {
         diag_error(d, decl->name_span, "model '%s' has no input", decl->name);
@@ -46,7 +51,8 @@ static void check_params(Sem *s, Decl *decl)
         for (int k = 0; k < decl->params.v[i].dims.n; k++)
             names_check(s, decl->params.v[i].dims.v[k]);
     for (int i = 0; i < decl->params.n; i++)
-        names_declare(s, decl->params.v[i].name, decl->params.v[i].span);
+        if (decl->params.v[i].type == TYPE_INPUT)
+            declare_param(s, decl, &decl->params.v[i]);
 }
 
 static void check_function(Unit *u, Decl *decl)
