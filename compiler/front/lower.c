@@ -99,34 +99,13 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
         node_set_int(l->g, l->g->inputs[i], "part", i);
 }
 
-/* Marks what a marked node reads; returns whether a node got its mark.  A node follows its inputs,
- * so one walk from the end finds all of them, except for those behind the back edge of a loop. */
-static bool mark_needed(const Graph *g, bool *needed)
-{
-    bool more = false;
-    for (int i = g->nnode - 1; i >= 0; i--) {
-        const Node *n = g->node[i];
-        for (int k = 0; k < n->nin && needed[n->id]; k++)
-            needed[n->in[k]->id] = true;
-        for (int k = 0; n->loop && needed[n->id] && k < n->loop->ncarry; k++) {
-            const Node *next = n->loop->carry[k].next;
-            more |= next && !needed[next->id];
-            needed[next ? next->id : n->id] = true;
-        }
-    }
-    return more;
-}
-
 /* Reports each of several inputs that the output does not depend on. */
 static void check_inputs(Lower *l)
 {
     const Graph *g = l->g;
-    bool *needed = arena_alloc(l->arena, (size_t)g->next_id * sizeof *needed);
     if (!g->output || g->ninput < 2)
         return;
-    needed[g->output->id] = true;
-    while (mark_needed(g, needed))
-        ;
+    const bool *needed = graph_needed(g, g->output);
     for (int i = 0; i < g->ninput; i++)
         if (!needed[g->inputs[i]->id]) {
             diag_error(l->diag, g->inputs[i]->span,

@@ -237,16 +237,11 @@ static Node *loss_value(Lower *l, Expr *e)
     return v.node;
 }
 
-/* Whether n depends on the output or the target.  A node follows its inputs. */
-static bool compares(const Lower *l, const Node *n)
+/* Whether n depends on the output or the target. */
+static bool compares(const Graph *g, const Node *n)
 {
-    const Graph *g = l->g;
-    bool *read = arena_alloc(l->arena, (size_t)g->next_id * sizeof *read);
-    read[n->id] = true;
-    for (int i = g->nnode - 1; i >= 0; i--)
-        for (int k = 0; read[g->node[i]->id] && k < g->node[i]->nin; k++)
-            read[g->node[i]->in[k]->id] = true;
-    return read[g->output->id] || read[g->target->id];
+    const bool *needed = graph_needed(g, n);
+    return needed[g->output->id] || needed[g->target->id];
 }
 
 /* Adds the terms in their order.  Each one is a metric after the loss; false after reporting. */
@@ -259,7 +254,7 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
         Node *term = loss_value(l, terms->v[i].value);
         if (!term)
             return false;
-        if (!compares(l, term)) {
+        if (!compares(g, term)) {
             diag_error(l->diag, terms->v[i].value->span,
                        "the term '%s' of the loss does not depend on the output or the target",
                        terms->v[i].name);

@@ -251,6 +251,34 @@ int loop_end(Node *const *node, int n, int i)
     return i;
 }
 
+/* Marks the next value of each marked state; true if a mark was added. */
+static bool need_carried(const Graph *g, bool *needed)
+{
+    bool more = false;
+    for (int i = 0; i < g->nloop; i++)
+        for (int k = 0; k < g->loop[i]->ncarry; k++) {
+            const Carry *c = &g->loop[i]->carry[k];
+            if (!c->next || !needed[c->state->id] || needed[c->next->id])
+                continue;
+            needed[c->next->id] = more = true;
+        }
+    return more;
+}
+
+/* A node follows its inputs, so one walk from the end finds all of them, except behind the back
+ * edge of a loop. */
+bool *graph_needed(const Graph *g, const Node *root)
+{
+    bool *needed = arena_alloc(g->arena, (size_t)g->next_id * sizeof *needed);
+    needed[root->id] = true;
+    do
+        for (int i = g->nnode - 1; i >= 0; i--)
+            for (int k = 0; needed[g->node[i]->id] && k < g->node[i]->nin; k++)
+                needed[g->node[i]->in[k]->id] = true;
+    while (need_carried(g, needed));
+    return needed;
+}
+
 bool graph_next_token(const Graph *g)
 {
     const Attr *s = g->loss ? node_attr(g->loss, "smoothing") : NULL;

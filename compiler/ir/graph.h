@@ -179,9 +179,8 @@ Graph *graph_new(Arena *a, const char *name, bool training);
 /* Appends a node, in the loop of its inputs.  The caller or op->shape sets the shape. */
 Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 /* Inputs of the program.  graph_input: samples (reals, or tokens as DT_I32); at most RT_INPUTS
- * times.  graph_label: class
- * numbers, one per sample or one per position.  graph_target: numbers, of any shape; it is a label
- * of reals. */
+ * times.  graph_label: class numbers, one per sample or one per position.  graph_target: numbers,
+ * of any shape; it is a label of reals. */
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node *graph_label(Graph *g, Shape s, Span at);
 Node *graph_target(Graph *g, const char *name, Shape s, Span at);
@@ -199,6 +198,8 @@ Node *graph_const(Graph *g, double v, Shape s, Span at);
 /* Whether the loss predicts the next token of a text, so that exp(loss) is the perplexity.  The
  * only such loss is softmax_cross_entropy without smoothing. */
 bool graph_next_token(const Graph *g);
+/* For each id, whether `root` depends on the node, also through the steps of a loop. */
+bool *graph_needed(const Graph *g, const Node *root);
 void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
 /* The loop whose steps run l, or l itself if no other loop runs it; l may be NULL. */

@@ -130,6 +130,26 @@ if part bits; then
     ./terms-cpu train --epochs 3 --checkpoint ct --log stopped.log > out 2>&1
     ./terms-cpu train --epochs 6 --checkpoint ct --resume --log stopped.log > out 2>&1 || bad "terms: resume: $(cat out)"
     same "terms: resumed" "$(field terms.log epoch train_loss_far | awk '{ print $6 }')" "$(field stopped.log epoch train_loss_far | awk '{ print $NF }')"
+    # Such a term can read the output through a second state only.
+    cat > states.tn <<'END_TN'
+block last(x) {
+    h = zeros([4])
+    c = zeros([4])
+    scan t in x {
+        h = tanh(h + c)
+        c = c + t
+    }
+    return h
+}
+model m(row: f32[5, 4]) { return dense(row, 4) }
+train m {
+    data      = synthetic(samples = 64)
+    target    = y: f32[5, 4]
+    loss      = terms(fit = mse, end = mean(last(output), axes = [0]))
+    optimizer = sgd(lr = 0.1)
+}
+END_TN
+    succeeds "terms: a term through two states" "$TENON" check states.tn
     if deep "gradients of each loss, and bf16"; then
         for loss in mse l1 huber; do
             make double --dtype f64 --set "loss=$loss"
