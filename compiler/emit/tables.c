@@ -272,15 +272,6 @@ static void target_fields(Writer *w, Text *t)
     text_add(t, target->rank ? "},\n" : "\n");
 }
 
-/* Numbers and tokens of a sample, in all inputs. */
-static int64_t numbers_of(const Graph *g)
-{
-    int64_t n = 0;
-    for (int i = 0; i < g->ninput; i++)
-        n += shape_count(&g->inputs[i]->shape);
-    return n;
-}
-
 static bool has_tokens(const Graph *g)
 {
     bool found = false;
@@ -327,7 +318,7 @@ static void sample_fields(Writer *w, Text *t)
 
     if (g->ninput > 1)
         text_printf(t, "    .input_rank = 1, .input_dim = {%lld}, .input = inputs, .ninput = %d, ",
-                    (long long)numbers_of(g), g->ninput);
+                    (long long)graph_numbers(g), g->ninput);
     else
         one_input(x, t);
     if (has_tokens(g))

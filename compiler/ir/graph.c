@@ -66,6 +66,14 @@ Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
     return n;
 }
 
+int64_t graph_numbers(const Graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < g->ninput; i++)
+        n += shape_count(&g->inputs[i]->shape);
+    return n;
+}
+
 Node *graph_label(Graph *g, Shape s, Span at)
 {
     Node *n = graph_add(g, op_find("label"), NULL, 0, at);

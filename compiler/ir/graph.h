@@ -200,6 +200,7 @@ Node *graph_const(Graph *g, double v, Shape s, Span at);
 bool graph_next_token(const Graph *g);
 /* For each id, whether `root` depends on the node, also through the steps of a loop. */
 bool *graph_needed(const Graph *g, const Node *root);
+int64_t graph_numbers(const Graph *g); /* numbers and tokens of a sample, in all inputs */
 void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
 /* The loop whose steps run l, or l itself if no other loop runs it; l may be NULL. */

@@ -214,15 +214,6 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
     return binary ? 2 : outputs / labels;
 }
 
-/* Numbers of a sample, in all inputs. */
-static int64_t numbers_of(const Graph *g)
-{
-    int64_t n = 0;
-    for (int i = 0; i < g->ninput; i++)
-        n += shape_count(&g->inputs[i]->shape);
-    return n;
-}
-
 /* The names of several inputs, and the factors of their bytes; bytes of tokens are tokens. */
 static void add_inputs(const Graph *g, const char *scale, PlaceList *l)
 {
@@ -246,7 +237,7 @@ static void add_synthetic(const Graph *g, PlaceList *l)
     const bool tokens = g->ninput == 1 && g->input->dtype != DT_REAL;
     const bool classes = g->label && g->recipe.target.kind == LEARN_CLASS;
     const int64_t labels = classes ? shape_count(&g->label->shape) : 1;
-    const int64_t features = numbers_of(g), part = 4000000 / features;
+    const int64_t features = graph_numbers(g), part = 4000000 / features;
     const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
     places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
     places_int(l, "samples", data->samples);
