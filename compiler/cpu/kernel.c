@@ -194,38 +194,27 @@ static Statement load_of_input(Writer *w, const Node *n)
 {
     const Shape *s = &n->shape;
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
+    const bool label = node_is(n, "label"), tokens = n->dtype == DT_I32,
+               part = node_attr(n, "part"),
+               augmented = w->g->training && w->g->recipe.augment.given;
+    const char *fn = label    ? tokens ? "rt_labels" : "rt_target"
+                     : tokens ? part ? "rt_tokens_part" : "rt_tokens"
+                     : part   ? "rt_input_part"
+                              : "rt_input";
+    Text t = text_new(w->arena);
 
-    if (node_is(n, "label"))
-        return (Statement){n->dtype == DT_REAL ? "rt_target" : "rt_labels",
-                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
-                                        (long long)all),
-                           true, NULL, 0};
-    if (n->dtype == DT_I32 && node_attr(n, "part"))
-        return (Statement){"rt_tokens_part",
-                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld",
-                                        pointer_to(w, n), (long long)all,
-                                        (long long)node_int(n, "part")),
-                           true, NULL, 0};
-    if (n->dtype == DT_I32)
-        return (Statement){"rt_tokens",
-                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld", pointer_to(w, n),
-                                        (long long)all),
-                           true, NULL, 0};
-    if (node_attr(n, "part"))
-        return (Statement){"rt_input_part",
-                           arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld, %s, %lld",
-                                        pointer_to(w, n), (long long)c, (long long)(all / c),
-                                        n->layout == LAYOUT_LAST ? "true" : "false",
-                                        (long long)node_int(n, "part")),
-                           true, NULL, 0};
-    const bool augmented = w->g->training && w->g->recipe.augment.given;
-    if (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE)
+    if (!label && !tokens &&
+        (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE))
         return load_of_images(w, n, augmented);
-    return (Statement){"rt_input",
-                       arena_printf(w->arena, "%s, r, first, CHUNK, %lld, %lld, %s",
-                                    pointer_to(w, n), (long long)c, (long long)(all / c),
-                                    n->layout == LAYOUT_LAST ? "true" : "false"),
-                       true, NULL, 0};
+    text_printf(&t, "%s, r, first, CHUNK, ", pointer_to(w, n));
+    if (label || tokens)
+        text_printf(&t, "%lld", (long long)all);
+    else
+        text_printf(&t, "%lld, %lld, %s", (long long)c, (long long)(all / c),
+                    n->layout == LAYOUT_LAST ? "true" : "false");
+    if (part)
+        text_printf(&t, ", %lld", (long long)node_int(n, "part"));
+    return (Statement){fn, t.s, true, NULL, 0};
 }
 
 Statement kernel_statement(Writer *w, const Node *n)
