@@ -150,39 +150,50 @@ static bool add_mean(Lower *l)
     return true;
 }
 
-/* Several inputs are arrays, each with its own name; what changes the samples of one input does not
- * say which of them it means. */
-static bool check_several(Lower *l)
+/* Reports keys that change samples: they do not say which of several inputs they mean. */
+static bool check_changes(Lower *l)
 {
     const Recipe *r = &l->g->recipe;
-    const bool one = l->g->ninput == 1, read = r->data.unit || r->data.images;
-    const char *const forms[] = {"normalize", "augment", "resize"};
-    const Span at[] = {r->normalize.span, r->augment.span, r->resize_span};
-    const bool given[] = {r->normalize.kind != NORM_NONE, r->augment.given, r->resize};
-    bool ok = one || !read;
-    for (int i = 0; i < 3 && !one; i++)
-        if (given[i]) {
-            diag_error(l->diag, at[i], "%s is for models with one input, and '%s' has %d", forms[i],
-                       l->g->name, l->g->ninput);
+    const struct {
+        const char *key;
+        Span at;
+        bool given;
+    } change[] = {{"normalize", r->normalize.span, r->normalize.kind != NORM_NONE},
+                  {"augment", r->augment.span, r->augment.given},
+                  {"resize", r->resize_span, r->resize}};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++)
+        if (change[i].given) {
+            diag_error(l->diag, change[i].at, "%s is for models with one input, and '%s' has %d",
+                       change[i].key, l->g->name, l->g->ninput);
             diag_help(l->diag,
                       i == 0 ? "write it in the model, as in (%s - 0.5) / 0.25"
                              : "change the arrays of '%s' before the training",
                       l->g->input->name);
             ok = false;
         }
-    for (int i = 0; i < l->g->ninput && !one; i++)
+    return ok;
+}
+
+/* Several inputs are arrays, each with its own name. */
+static bool check_several(Lower *l)
+{
+    const Recipe *r = &l->g->recipe;
+    bool ok = check_changes(l);
+    for (int i = 0; i < l->g->ninput; i++)
         if (strcmp(l->g->inputs[i]->name, "y") == 0) {
             diag_error(l->diag, l->g->inputs[i]->span,
                        "one of several inputs cannot be called 'y': train_y.npy holds the labels");
             ok = false;
         }
-    if (!one && read) {
+    if (r->data.unit || r->data.images) {
         diag_error(l->diag, r->data.span, "these data are samples of one input, and '%s' has %d",
                    l->g->name, l->g->ninput);
         diag_help(l->diag,
                   "take a directory with train_%s.npy, train_%s.npy ...: data = "
                   "\"directory\"",
                   l->g->inputs[0]->name, l->g->inputs[1]->name);
+        ok = false;
     }
     return ok;
 }
@@ -190,7 +201,7 @@ static bool check_several(Lower *l)
 bool lower_samples(Lower *l)
 {
     Normalize *z = &l->g->recipe.normalize;
-    if (!check_several(l))
+    if (l->g->ninput > 1 && !check_several(l))
         return false;
     bool ok = check_augment(l) && check_resize(l) && check_images(l) && check_tokens(l);
     if (z->kind == NORM_CHANNEL)
