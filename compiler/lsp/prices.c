@@ -156,7 +156,7 @@ static bool plan_options(const Graph *g, Options *o)
     if (!m)
         return false;
     *o = (Options){.cpu = m->name, .threads = machine_threads()};
-    o->vector = m->vector_bytes ? m->vector_bytes / dtype_bytes(g->recipe.dtype) : 1;
+    o->vector = machine_lanes(m, dtype_bytes(g->recipe.dtype));
     return true;
 }
 

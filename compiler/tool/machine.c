@@ -43,6 +43,11 @@ const Machine *machine_find(const char *cpu)
     return m->name ? m : NULL;
 }
 
+int machine_lanes(const Machine *m, int bytes)
+{
+    return m->vector_bytes ? m->vector_bytes / bytes : 1;
+}
+
 bool machine_fits_host(const Machine *m)
 {
 #if defined __x86_64__

@@ -13,6 +13,8 @@ typedef struct Machine {
 
 /* `cpu` as on the command line; "native" is the machine that compiles. */
 const Machine *machine_find(const char *cpu);
+/* Numbers of `bytes` bytes in a vector; 1: no vectors. */
+int machine_lanes(const Machine *m, int bytes);
 bool machine_fits_host(const Machine *m); /* whether the host's C compiler can make code for it */
 int machine_threads(void);                /* number of processors that this process may use */
 

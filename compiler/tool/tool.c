@@ -111,9 +111,9 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
     }
     const int real = dtype_bytes(f->recipe.dtype);
     c->options.cpu = m->name;
-    c->options.vector = m->vector_bytes ? m->vector_bytes / real : 1;
+    c->options.vector = machine_lanes(m, real);
     if (c->options.half) /* the kernels of each processor have the order of this one */
-        c->options.vector = machine_find(target_core(&c->options))->vector_bytes / real;
+        c->options.vector = machine_lanes(machine_find(target_core(&c->options)), real);
     if (c->tune && f->train)
         c->options.tuner = tune_new(diag_arena(d), c, f->recipe.dtype, d);
     return !c->tune || !f->train || c->options.tuner;
@@ -238,8 +238,7 @@ static void predict_half(const Command *c, const Front *f, EmitInput *in)
     Options o = c->options;
     Front other;
     o.half = HALF_NONE, o.dump = NULL;
-    o.vector = machine_find(o.cpu)->vector_bytes / dtype_bytes(f->recipe.dtype);
-    o.vector = o.vector ? o.vector : 1;
+    o.vector = machine_lanes(machine_find(o.cpu), dtype_bytes(f->recipe.dtype));
     if (!front_load(a, c->file, &c->front, quiet, &other) || !other.train)
         return;
     other.train->recipe.dtype = f->recipe.dtype;
