@@ -230,10 +230,10 @@ static void add_key_values(Choices *m, const TrainKey *k)
         add_item(m, k->field.words[i], ITEM_VALUE, NULL, NULL, NULL);
     for (int i = 0; k->losses && k->losses[i]; i++)
         add_item(m, k->losses[i], ITEM_VALUE, "loss", op_find(k->losses[i])->brief, NULL);
-    if (k->losses)
+    if (k->losses) {
         add_item(m, "terms", ITEM_VALUE, "loss", "the sum of named losses, each reported", NULL);
-    if (k->losses)
         add_declared(m, false);
+    }
     if (strcmp(k->name, "data") == 0)
         add_item(m, "mnist", ITEM_VALUE, "a data set", NULL, NULL);
 }

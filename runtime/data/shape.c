@@ -1,5 +1,4 @@
-/* shape.c -- sizes of samples and labels, and whether stored samples fit the
- * program.  All formats
+/* shape.c -- sizes of samples and labels, and whether stored samples fit the program.  All formats
  * use it. */
 #include "base/error.h"
 #include "data/data.h"
