@@ -42,10 +42,9 @@ static void keep_apart(const char *output, const char *input)
 /* Checks the name of the output before anything is computed. */
 static void check_sink(Sink *s, const char *path)
 {
-    const size_t n = path ? strlen(path) : 0;
     s->to_file = path && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0;
-    s->npy = s->to_file && n > 4 && strcmp(path + n - 4, ".npy") == 0;
-    if (s->to_file && !s->npy && !(n > 4 && strcmp(path + n - 4, ".csv") == 0))
+    s->npy = s->to_file && find_has_ending(path, ".npy");
+    if (s->to_file && !s->npy && !find_has_ending(path, ".csv"))
         rt_die("%s: output is a .npy or a .csv file", path);
     if (s->to_file)
         file_check(path);
@@ -130,9 +129,8 @@ static void emit_image(Sink *s, const RtProgram *p, const char *path, const doub
 /* Opens the samples; texts are read with the vocabulary that is stored with the weights. */
 static Data *open_input(const RtProgram *p, const Options *o)
 {
-    const size_t n = o->input ? strlen(o->input) : 0;
     const bool arrays =
-        n > 4 && (strcmp(o->input + n - 4, ".npy") == 0 || strcmp(o->input + n - 4, ".csv") == 0);
+        o->input && (find_has_ending(o->input, ".npy") || find_has_ending(o->input, ".csv"));
     if (!p->recipe.text.unit || arrays)
         return data_open_file(p, o->input);
     if (p->labels > 1)

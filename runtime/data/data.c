@@ -140,14 +140,13 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
 Data *data_open_file(const RtProgram *p, const char *path)
 {
     Data *d = new_data(p, path);
-    const size_t n = strlen(path);
     if (p->ninput > 0) {
         parts_open_input(p, path, d);
         return d;
     }
-    if (n > 4 && strcmp(path + n - 4, ".npy") == 0)
+    if (find_has_ending(path, ".npy"))
         npy_open_input(p, path, d);
-    else if (n > 4 && strcmp(path + n - 4, ".csv") == 0)
+    else if (find_has_ending(path, ".csv"))
         csv_open_input(p, path, d);
     else if (p->recipe.text.unit)
         open_lines(p, path, d);

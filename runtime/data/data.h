@@ -147,6 +147,9 @@ void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first,
 /* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all searched
  * places if there is none. */
 char *find_data(const RtProgram *p, const char *name);
+bool find_is_directory(const char *path);
+/* Whether the path ends with this text, such as ".npy", and has a name before it. */
+bool find_has_ending(const char *path, const char *ending);
 
 /* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false if it has no such files. */
 bool idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);

@@ -13,10 +13,16 @@ typedef struct Search {
     char *found;
 } Search;
 
-static bool is_directory(const char *path)
+bool find_is_directory(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool find_has_ending(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), m = strlen(ending);
+    return n > m && strcmp(path + n - m, ending) == 0;
 }
 
 static void look_in(Search *s, const char *directory, const char *name)
@@ -26,14 +32,14 @@ static void look_in(Search *s, const char *directory, const char *name)
     char *path = rt_format("%s/%s", directory, name);
     const size_t have = strlen(s->tried);
     snprintf(s->tried + have, sizeof s->tried - have, "\n    %s", path);
-    if (is_directory(path))
+    if (find_is_directory(path))
         s->found = path;
 }
 
 char *find_data(const RtProgram *p, const char *name)
 {
     if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        if (!is_directory(name))
+        if (!find_is_directory(name))
             rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
                                            : "the data directory %s does not exist",
                    name);

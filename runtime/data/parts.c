@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 enum { PART_ALIGN = 8, FILL_BYTES = 1 << 20 }; /* FILL_BYTES: of a unit of work, about */
 
@@ -70,7 +69,9 @@ static int open_arrays(const RtProgram *p, const char *before, int64_t limit, Da
     int found = 0;
     for (int k = 0; k < p->ninput; k++)
         found += npy_map(&array[k], rt_format("%s%s.npy", before, p->input[k].name));
-    for (int k = 0; k < p->ninput && found == p->ninput; k++) {
+    if (found < p->ninput)
+        return found;
+    for (int k = 0; k < p->ninput; k++) {
         const Npy *a = &array[k];
         check_array(p, &p->input[k], a);
         if (a->dim[0] != array[0].dim[0])
@@ -78,8 +79,6 @@ static int open_arrays(const RtProgram *p, const char *before, int64_t limit, Da
                    a->path, (long long)a->dim[0]);
         d->row_part[k].type = p->input[k].tokens ? npy_token_type(p, a) : npy_number_type(a);
     }
-    if (found < p->ninput)
-        return found;
     place_parts(p, d);
     d->n = limit > 0 && limit < array[0].dim[0] ? limit : array[0].dim[0];
     d->x = memory_map(d->n * d->stride, false, "the samples of several inputs");
@@ -165,12 +164,6 @@ static void split_rows(const RtProgram *p, Data *d)
     }
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 /* "left 784, right 784" */
 static const char *counts_text(const RtProgram *p)
 {
@@ -181,16 +174,10 @@ static const char *counts_text(const RtProgram *p)
     return all;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 void parts_open_input(const RtProgram *p, const char *path, Data *d)
 {
-    const bool npy = ends_with(path, ".npy"), csv = ends_with(path, ".csv");
-    if (is_directory(path)) {
+    const bool npy = find_has_ending(path, ".npy"), csv = find_has_ending(path, ".csv");
+    if (find_is_directory(path)) {
         if (open_arrays(p, rt_format("%s/", path), 0, d) < p->ninput)
             rt_die("%s does not hold all arrays of %s, one for each input: missing %s", path,
                    p->model, missing_arrays(p, d, ""));
@@ -218,5 +205,5 @@ void parts_open_input(const RtProgram *p, const char *path, Data *d)
 
 const char *parts_file(const RtProgram *p, const char *path, int k)
 {
-    return is_directory(path) ? rt_format("%s/%s.npy", path, p->input[k].name) : path;
+    return find_is_directory(path) ? rt_format("%s/%s.npy", path, p->input[k].name) : path;
 }
