@@ -74,24 +74,25 @@ DEVICE void rt_input_part_last(T *y, const Rt *r, int first, int n, int c, int h
                              at % c * hw + at / c % hw);
 }
 
-/* y (N, T): the tokens of the same samples.  Padding becomes token 0, and so does a number that is
- * no token, so that each token can be looked up. */
+/* Token `at` of a row.  Padding becomes token 0, and so does a number that is no token, so that
+ * each token can be looked up. */
+DEVICE int32_t token_at(const Rt *r, const char *row, int type, int at)
+{
+    const int32_t token = rt_integer_at(row, type, at);
+    return token >= 0 && token < r->vocab ? token : 0;
+}
+
+/* y (N, T): the tokens of the same samples. */
 DEVICE void rt_tokens(int32_t *y, const Rt *r, int first, int n, int t)
 {
-    FOR_EACH(at, n * t) {
-        const int32_t token =
-            rt_integer_at(stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
-        y[at] = token >= 0 && token < r->vocab ? token : 0;
-    }
+    FOR_EACH(at, n * t)
+        y[at] = token_at(r, stored(r->x, r->x_stride, r, first + at / t), r->x_type, at % t);
 }
 
 DEVICE void rt_tokens_part(int32_t *y, const Rt *r, int first, int n, int t, int part)
 {
-    FOR_EACH(at, n * t) {
-        const int32_t token =
-            rt_integer_at(stored_part(r, part, first + at / t), r->part[part].type, at % t);
-        y[at] = token >= 0 && token < r->vocab ? token : 0;
-    }
+    FOR_EACH(at, n * t)
+        y[at] = token_at(r, stored_part(r, part, first + at / t), r->part[part].type, at % t);
 }
 
 /* y (N, T): the classes of the same samples; 0 if there are no labels, as in predict, which
