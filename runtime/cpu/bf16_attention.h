@@ -181,97 +181,6 @@ RT_INLINE void bf16_attention_ds(bf16 *restrict ds, float *p, float *dp, int64_t
     }
 }
 
-/* ------------------------------------------------------------------------------------ reference
- * Products by their definition; o and dx are not rounded.  p and ds are f32 rows of
- * BF16_BLOCKS(T) * BF16_BLOCK numbers. */
-
-/* A sum over `count` positions of bf16(p[i * next]) x[i * step]. */
-RT_INLINE real bf16_attention_sum_plain(const real *p, int64_t next, const bf16 *x, int64_t step,
-                                        int count)
-{
-    Bf16Sum s = {0};
-    for (int i = 0; i < count; i++)
-        bf16_sum_add(&s, bf16_wide(bf16_narrow(p[i * next])), bf16_wide(x[i * step]));
-    bf16_sum_end(&s);
-    return s.sum;
-}
-
-/* s[j] = a . b[j * step ..] for the first `count` positions. */
-RT_INLINE void bf16_attention_scores_plain(real *s, const bf16 *a, const bf16 *b, int64_t step,
-                                           int count, int d)
-{
-    for (int j = 0; j < count; j++) {
-        Bf16Sum sum = {0};
-        for (int c = 0; c < d; c++)
-            bf16_sum_add(&sum, bf16_wide(a[c]), bf16_wide(b[j * step + c]));
-        bf16_sum_end(&sum);
-        s[j] = sum.sum;
-    }
-}
-
-/* The end of the block that contains position i, or of the sequence. */
-RT_INLINE int bf16_attention_block_end(Attention a, int i)
-{
-    const int end = (i / BF16_BLOCK + 1) * BF16_BLOCK;
-    return a.causal && end < a.t ? end : a.t;
-}
-
-/* p: a row. */
-RT_INLINE void bf16_attention_plain(real *o, const bf16 *x, real *p, Attention a)
-{
-    const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d;
-    for (int s = 0; s < a.n; s++, x += a.t * row, o += a.t * width)
-        for (int64_t head = 0; head < width; head += a.d)
-            for (int i = 0; i < a.t; i++) {
-                const bf16 *q = x + head, *v = q + 2 * width;
-                bf16_attention_scores_plain(p, q + i * row, q + width, row, a.t, a.d);
-                const real share =
-                    1 / bf16_attention_exp(p, BF16_BLOCK, a.causal ? i + 1 : a.t,
-                                           BF16_BLOCKS(a.t) * BF16_BLOCK, (real)a.scale);
-                for (int c = 0; c < a.d; c++)
-                    o[i * width + head + c] =
-                        bf16_attention_sum_plain(p, 1, v + c, row, bf16_attention_block_end(a, i)) *
-                        share;
-            }
-}
-
-/* p, ds: T rows each; two: a row of bf16. */
-RT_INLINE void bf16_attention_dx_plain(real *dx, const bf16 *x, const bf16 *dy, real *p, real *ds,
-                                       bf16 *two, Attention a)
-{
-    const int64_t row = 3 * (int64_t)a.heads * a.d, width = (int64_t)a.heads * a.d,
-                  line = BF16_BLOCKS(a.t) * BF16_BLOCK;
-    for (int s = 0; s < a.n; s++, x += a.t * row, dx += a.t * row, dy += a.t * width)
-        for (int64_t head = 0; head < width; head += a.d) {
-            const bf16 *q = x + head, *k = q + width, *g = dy + head;
-            real *dq = dx + head, *dk = dq + width, *dv = dk + width;
-            for (int i = 0; i < a.t; i++) {
-                real *const e = p + i * line, *const d = ds + i * line;
-                const int seen = a.causal ? i + 1 : a.t;
-                bf16_attention_scores_plain(e, q + i * row, k, row, a.t, a.d);
-                const real share =
-                    1 / bf16_attention_exp(e, BF16_BLOCK, seen, (int)line, (real)a.scale);
-                for (int j = 0; j < line; j++)
-                    e[j] *= share;
-                bf16_attention_scores_plain(d, g + i * width, k + width, row, a.t, a.d);
-                bf16_attention_ds(two, e, d, BF16_BLOCK, seen, (int)line, (real)a.scale);
-                bf16_to_f32(d, two, line);
-                for (int c = 0; c < a.d; c++)
-                    dq[i * row + c] =
-                        bf16_attention_sum_plain(d, 1, k + c, row, bf16_attention_block_end(a, i));
-            }
-            for (int j = 0; j < a.t; j++)
-                for (int c = 0; c < a.d; c++) {
-                    const int first = a.causal ? j / BF16_BLOCK * BF16_BLOCK : 0;
-                    const real *of_p = p + first * line + j, *of_ds = ds + first * line + j;
-                    dk[j * row + c] = bf16_attention_sum_plain(of_ds, line, q + first * row + c,
-                                                               row, a.t - first);
-                    dv[j * row + c] = bf16_attention_sum_plain(of_p, line, g + first * width + c,
-                                                               width, a.t - first);
-                }
-        }
-}
-
 /* -------------------------------------------------------------------------------------- results */
 
 /* y (rows, `outputs`) = share[i] sum; share NULL: 1.  to: numbers from one row of y to the next. */
@@ -281,12 +190,8 @@ RT_INLINE void bf16_attention_store(void *y, bool wide, int64_t to, const float 
     for (int i = 0; i < rows; i++, sum += BF16_ROWS) {
         const vec by = v_set(share ? share[i] : 1);
         for (int j = 0; j < outputs; j += V) {
-            const int lanes = tile_lanes(outputs - j, 0);
             const vec x = share ? v_load(sum + j) * by : v_load(sum + j);
-            if (wide)
-                v_store_lanes((real *)y + i * to + j, x, lanes);
-            else
-                v_store_bf16_lanes((bf16 *)y + i * to + j, x, lanes);
+            bf16_put(y, wide, i * to + j, x, tile_lanes(outputs - j, 0));
         }
     }
 }
@@ -317,8 +222,8 @@ static RT_SEPARATE void bf16_attention_rows(void *o, bool wide, const bf16 *x, c
         const int64_t at = first * width + c;
         bf16_attention_mix(sum, m.p, rows, m.vp + c / BF16_LANES * BF16_PANEL(a.t), a,
                            BF16_FEATURES(c, a.d), count);
-        bf16_attention_store(wide ? (void *)((real *)o + at) : (void *)((bf16 *)o + at), wide,
-                             width, sum, share, rows, BF16_FEATURES(c, a.d));
+        bf16_attention_store(bf16_result(o, wide, at), wide, width, sum, share, rows,
+                             BF16_FEATURES(c, a.d));
     }
 }
 
@@ -340,8 +245,7 @@ RT_INLINE void bf16_attention_any(void *o, bool wide, const bf16 *x, real *room,
             bf16_attention_pack_rows(kt, q + width, row, a.t, a.d);
             bf16_attention_pack(vp, BF16_PANEL(a.t), q + 2 * width, row, a.t, a.d);
             for (int i = 0; i < a.t; i += BF16_ROWS)
-                bf16_attention_rows(wide ? (void *)((real *)o + at) : (void *)((bf16 *)o + at),
-                                    wide, q, end, m, a, i,
+                bf16_attention_rows(bf16_result(o, wide, at), wide, q, end, m, a, i,
                                     a.t - i < BF16_ROWS ? a.t - i : BF16_ROWS);
         }
 }
@@ -517,8 +421,7 @@ RT_INLINE void bf16_token_attention_any(void *o, bool wide, const bf16 *x, const
             p[j] = bf16_wide(bf16_narrow(p[j]));
         RT_MAP(a.d, const vec y =
                         bf16_token_sum(NULL, p, values + c0 + AT, width, seen, rt_lanes) * share;
-               if (wide) v_store_lanes((real *)o + c0 + AT, y, rt_lanes);
-               else v_store_bf16_lanes((bf16 *)o + c0 + AT, y, rt_lanes));
+               bf16_put(o, wide, c0 + AT, y, rt_lanes));
     }
 }
 

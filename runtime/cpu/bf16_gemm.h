@@ -126,12 +126,7 @@ RT_INLINE void bf16_matmul_any(void *c, bool wide, const bf16 *restrict a, const
     const TeamRange products = team_rows(part, g.count), columns = team_columns(part, pairs);
     for (int64_t s = products.first; s < products.end; s++) {
         const int64_t size = s * g.m * g.n;
-        const Bf16End e = {wide ? (void *)((real *)c + size) : (void *)((bf16 *)c + size),
-                           wide,
-                           NULL,
-                           NULL,
-                           v_identity,
-                           d_identity};
+        const Bf16End e = {bf16_result(c, wide, size), wide, NULL, NULL, v_identity, d_identity};
         for (int64_t p = columns.first; p < columns.end; p++) {
             const int j = (int)p * BF16_PAIR;
             bf16_matmul_columns(e, a + s * g.m * g.k, b + s * g.k * g.n, g, j,

@@ -278,6 +278,21 @@ typedef struct Bf16End {
     Mask mask;
 } Bf16End;
 
+/* Number `at` of y, which is f32 if `wide`, else bf16. */
+RT_INLINE void *bf16_result(void *y, bool wide, int64_t at)
+{
+    return wide ? (void *)((real *)y + at) : (void *)((bf16 *)y + at);
+}
+
+/* Stores the first `lanes` lanes of x from there on. */
+RT_INLINE void bf16_put(void *y, bool wide, int64_t at, vec x, int lanes)
+{
+    if (wide)
+        v_store_lanes((real *)y + at, x, lanes);
+    else
+        v_store_bf16_lanes((bf16 *)y + at, x, lanes);
+}
+
 #ifdef RT_AMX
 /* Two vectors rounded to bf16.  Processors with tiles have this instruction (base/tiles.c), whose
  * results are those of v_store_bf16. */
@@ -337,10 +352,7 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
             z = e.act(z);
             if (e.seen)
                 z = e.mask(z, v_load_bf16_lanes(e.seen + at, lanes));
-            if (e.wide)
-                v_store_lanes((real *)e.y + at, z, lanes);
-            else
-                v_store_bf16_lanes((bf16 *)e.y + at, z, lanes);
+            bf16_put(e.y, e.wide, at, z, lanes);
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "cpu/bf16_conv_dw.h"
 #include "cpu/bf16_gemm.h"
 
+#include "bf16_attention_plain.h"
 #include "bf16_conv_plain.h"
 
 /* The mode of a program's threads. */
