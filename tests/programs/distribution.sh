@@ -146,10 +146,13 @@ part systems || { finish; exit; }
 project=/root
 trees=${TENON_SYSTEMS:-$work/trees}
 sources
+succeeds "a .deb with a maintainer" env DEBEMAIL=a@b.example DEBFULLNAME="A B" "$work/sources/packages/deb" -o "$work/deb0"
+same "the maintainer" "$(dpkg-deb -f "$work"/deb0/*.deb Maintainer)" "A B <a@b.example>"
 succeeds "a .deb" "$work/sources/packages/deb" -o "$work/deb1"
 sleep 1.1
 succeeds "the .deb again" "$work/sources/packages/deb" -o "$work/deb2"
 deb=$(basename "$work"/deb1/*)
+same "the maintainer, later" "$(dpkg-deb -f "$work/deb1/$deb" Maintainer)" "Tenon's developers <tenon@tenon.invalid>"
 same "its name" "$deb" "tenon_$("$TENON" --version | sed 's/^tenon //')_$(dpkg --print-architecture).deb"
 cmp -s "$work/deb1/$deb" "$work/deb2/$deb" && ok || bad "the .deb, made again, differs"
 for need in 'gcc | c-compiler' libc6-dev zlib1g-dev 'libc6 (>= ' libcjson1 libsqlite3-0; do
