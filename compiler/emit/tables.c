@@ -257,6 +257,15 @@ static void size_fields(Writer *w, Text *t)
         w->target->memory_fields(g, t);
 }
 
+/* "{1, 28, 28}" */
+static void dimensions(int rank, const int64_t *dim, Text *t)
+{
+    text_add(t, "{");
+    for (int i = 0; i < rank; i++)
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)dim[i]);
+    text_add(t, "}");
+}
+
 /* A target that is no class. */
 static void target_fields(Writer *w, Text *t)
 {
@@ -265,11 +274,12 @@ static void target_fields(Writer *w, Text *t)
     text_printf(t, "    .target_kind = %s, .target_name = %s,",
                 target->kind == LEARN_INPUT ? "RT_TARGET_INPUT" : "RT_TARGET_NUMBERS",
                 quote_c(w->arena, target->name));
-    if (target->rank)
-        text_printf(t, " .target_rank = %d, .target_dim = {", target->rank);
-    for (int i = 0; i < target->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)target->dim[i]);
-    text_add(t, target->rank ? "},\n" : "\n");
+    if (target->rank) {
+        text_printf(t, " .target_rank = %d, .target_dim = ", target->rank);
+        dimensions(target->rank, target->dim, t);
+        text_add(t, ",");
+    }
+    text_add(t, "\n");
 }
 
 static bool has_tokens(const Graph *g)
@@ -280,12 +290,21 @@ static bool has_tokens(const Graph *g)
     return found;
 }
 
-static void one_input(const Shape *x, Text *t)
+static void input_fields(const Graph *g, Text *t)
 {
-    text_printf(t, "    .input_rank = %d, .input_dim = {", x->rank);
-    for (int i = 0; i < x->rank; i++)
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
-    text_add(t, "}, ");
+    const Shape *x = &g->input->shape;
+    const int64_t numbers = graph_numbers(g);
+
+    text_printf(t, "    .input_rank = %d, .input_dim = ", g->ninput > 1 ? 1 : x->rank);
+    if (g->ninput > 1)
+        dimensions(1, &numbers, t);
+    else
+        dimensions(x->rank, x->dim, t);
+    text_add(t, ", ");
+    if (g->ninput > 1)
+        text_printf(t, ".input = inputs, .ninput = %d, ", g->ninput);
+    if (has_tokens(g))
+        text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
 }
 
 /* The table of several inputs. */
@@ -298,10 +317,9 @@ static void input_table(Writer *w, Text *t)
     text_add(t, "static const RtInput inputs[] = {\n");
     for (int i = 0; i < g->ninput; i++) {
         const Node *x = g->inputs[i];
-        text_printf(t, "    {%s, %d, {", quote_c(w->arena, x->name), x->shape.rank);
-        for (int k = 0; k < x->shape.rank; k++)
-            text_printf(t, "%s%lld", k ? ", " : "", (long long)x->shape.dim[k]);
-        text_printf(t, "}, %s},\n", x->dtype == DT_I32 ? "true" : "false");
+        text_printf(t, "    {%s, %d, ", quote_c(w->arena, x->name), x->shape.rank);
+        dimensions(x->shape.rank, x->shape.dim, t);
+        text_printf(t, ", %s},\n", x->dtype == DT_I32 ? "true" : "false");
     }
     text_add(t, "};\n\n");
 }
@@ -310,19 +328,12 @@ static void input_table(Writer *w, Text *t)
 static void sample_fields(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
-    const Shape *x = &g->input->shape;
     const TargetSpec *target = &g->recipe.target;
     const int64_t outputs = shape_count(&w->in->test->output->shape),
                   labels = target->kind == LEARN_CLASS ? shape_count(&g->label->shape) : 1;
     const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
 
-    if (g->ninput > 1)
-        text_printf(t, "    .input_rank = 1, .input_dim = {%lld}, .input = inputs, .ninput = %d, ",
-                    (long long)graph_numbers(g), g->ninput);
-    else
-        one_input(x, t);
-    if (has_tokens(g))
-        text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
+    input_fields(g, t);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(target->kind != LEARN_CLASS ? 0
                             : truth                     ? 2
