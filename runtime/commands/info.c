@@ -20,19 +20,27 @@ static void line(const char *key, const char *text)
     putchar('\n');
 }
 
+static void print_dimensions(int rank, const int64_t *dim)
+{
+    for (int i = 0; i < rank; i++)
+        printf(" %lld", (long long)dim[i]);
+}
+
 /* "input: 1 28 28", or "inputs: left 1 28 28, words 20 tokens" */
 static void print_inputs(const RtProgram *p)
 {
-    printf(p->ninput > 0 ? "inputs:" : "input:");
+    if (p->ninput == 0) {
+        printf("input:");
+        print_dimensions(p->input_rank, p->input_dim);
+        return;
+    }
+    printf("inputs:");
     for (int k = 0; k < p->ninput; k++) {
         const RtInput *x = &p->input[k];
         printf("%s %s", k ? "," : "", x->name);
-        for (int i = 0; i < x->rank; i++)
-            printf(" %lld", (long long)x->dim[i]);
-        printf(x->tokens ? " tokens" : "");
+        print_dimensions(x->rank, x->dim);
+        printf("%s", x->tokens ? " tokens" : "");
     }
-    for (int i = 0; i < p->input_rank && p->ninput == 0; i++)
-        printf(" %lld", (long long)p->input_dim[i]);
 }
 
 /* "target: price 1", with the dimensions; "target: image, the input". */
@@ -40,8 +48,7 @@ static void print_target(const RtProgram *p)
 {
     printf("\ntarget: %s%s", p->target_name,
            p->target_kind == RT_TARGET_INPUT ? ", the input" : "");
-    for (int i = 0; i < p->target_rank; i++)
-        printf(" %lld", (long long)p->target_dim[i]);
+    print_dimensions(p->target_rank, p->target_dim);
     printf("\n");
 }
 
