@@ -7,7 +7,8 @@
  *             fixed function of the token
  *
  * Several inputs are parts of such a sample: byte or token e of the sample is element e of all
- * inputs one after another.
+ * inputs one after another.  With a class for each position, an element has the class of its
+ * position, also a token.
  *
  * A target that is numbers has a random value between -1 and 1 for each class and number; such
  * samples have 10 classes.  A linear model can learn these samples.  Each sample can be made
@@ -55,13 +56,14 @@ static void synthetic_pixels(uint8_t *x, int64_t features, int32_t label, int64_
     }
 }
 
-/* Makes one token: the lowest bit chooses between the two cases, the highest bits are the token. */
-static int32_t token(const Data *d, int32_t label, int64_t i, int64_t e)
+/* Makes one token: the lowest bit chooses between the two cases, the highest bits are the token.
+ * of_class: false if all tokens are random. */
+static int32_t token(const Data *d, bool of_class, int32_t label, int64_t i, int64_t e)
 {
     uint32_t w[4], proto[4];
     bytes16(w, NOISE, i, e / 4);
     bytes16(proto, PROTOTYPE, label, e / 4);
-    return below(d->labels == 1 && w[e % 4] & 1 ? proto[e % 4] : w[e % 4], d->vocab);
+    return below(of_class && w[e % 4] & 1 ? proto[e % 4] : w[e % 4], d->vocab);
 }
 
 static int32_t class_of_token(const Data *d, int32_t token)
@@ -84,7 +86,7 @@ static void synthetic_parts(const Data *d, char *x, const int32_t *label, int64_
         for (int64_t j = 0; j < count; j++, e++) {
             const int32_t class = label[j * d->labels / count];
             if (d->input[k].tokens) {
-                ((int32_t *)(void *)part)[j] = token(d, class, i, e);
+                ((int32_t *)(void *)part)[j] = token(d, true, class, i, e);
                 continue;
             }
             if (made != class || e % 16 == 0) {
@@ -109,7 +111,7 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
     if (d->labels == 1)
         *label = class_of(d, i);
     for (int64_t e = 0; d->vocab && e < d->features; e++) {
-        const int32_t t = ((int32_t *)x)[e] = token(d, *label, i, e);
+        const int32_t t = ((int32_t *)x)[e] = token(d, d->labels == 1, *label, i, e);
         if (d->labels > 1)
             label[e] = class_of_token(d, t);
     }

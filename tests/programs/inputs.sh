@@ -122,6 +122,21 @@ if part bits; then
     done
     ./one-cpu predict --weights three.safetensors --input packed/test_x.npy > rows.out 2>&1 || bad "weights of three inputs in the network with one: $(cat rows.out)"
     refuses "an output over an input" "is the file that is read" ./three-cpu predict --weights three.safetensors --input some --output some/left.npy
+    # Synthetic tokens of several inputs have the class of their position.
+    cat > each.tn <<'END_TN'
+model each(left: i32[6], right: i32[6], vocab: int) {
+    return (embedding(left, vocab, 8) + embedding(right, vocab, 8)) |> dense(3)
+}
+train each {
+    data      = synthetic(samples = 2048, vocab = 5)
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.02)
+    batch     = 32
+    expect    = test_accuracy >= 0.45
+}
+END_TN
+    make each each-cpu
+    succeeds "synthetic tokens with a class for each position" ./each-cpu train --epochs 4 --strict
     if deep "gradients with tokens, and bf16"; then
         make four double --dtype f64
         succeeds "gradcheck with tokens" ./double gradcheck
