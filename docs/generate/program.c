@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "measure/ticks.h"
 #include "base/variables.h"
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +181,7 @@ static void samples(Page *p)
     for (int i = 0; i < SAMPLE_KINDS; i++) {
         const ProgramSample *s = &program_samples[i];
         const char *at = strstr(s->input, "%s");
-        page_subsection(p, *s->recipe == 'd' ? coded(s->recipe) : made("O%s", s->recipe + 1));
+        page_subsection(p, *s->recipe == 'd' ? coded(s->recipe) : made("%c%s", toupper((unsigned char)*s->recipe), s->recipe + 1));
         page_define(p, "--data", "DIR", sentence(s->data));
         page_define(p, "--input", "FILE", sentence(made("%.*s%s%s", (int)(at - s->input), s->input, arrays, coded(at + 2))));
         page_define(p, "predict", NULL, sentence(s->output));

@@ -44,6 +44,13 @@ for command in $commands build; do
     done
 done
 
+# kinds of samples
+kinds=$(sed -n '/^const ProgramSample/,/^};/s/^    {PAGE("\([^"=]*\)").*/\1/p' "$TENON_ROOT/runtime/options/program_table.c")
+[ "$(wc -l <<< "$kinds")" -ge 4 ] && ok || bad "program_table.c has $(wc -l <<< "$kinds") kinds of samples without a key"
+while read -r kind; do
+    grep -qx "### ${kind^}" "$work/pages/program.md" && ok || bad "program.md has no section '${kind^}'"
+done <<< "$kinds"
+
 # operations, variables
 names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 [ "$(wc -w <<< "$names")" -ge 30 ] && ok || bad "tenon ops lists $(wc -w <<< "$names") operations, fewer than 30"
