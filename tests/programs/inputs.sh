@@ -10,11 +10,7 @@ command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish
 # four: arrays of u8, f32, f64 and tokens; packed: the numbers of the first three in one array, as the network sees them
 cat > "$work/arrays.py" <<'END_PY'
 import array, os, random, sys
-def save(path, descr, shape, numbers):
-    code = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "|u1": "B"}[descr]
-    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + array.array(code, numbers).tobytes())
+from npy import save
 def make(d, packed):
     random.seed(1)
     os.makedirs(d, exist_ok=True), os.makedirs(packed, exist_ok=True)
@@ -44,7 +40,7 @@ def samples(d, out, csv):
 if __name__ == "__main__":
     exec(sys.argv[1])
 END_PY
-arrays() { (cd "$work" && python3 arrays.py "$1"); }
+arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 arrays 'make("four", "packed"); samples("four", "some", "packed")'
 
 cat > "$work/four.tn" <<'END_TN'

@@ -9,12 +9,8 @@ command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish
 
 # table DIR ROWS: y = 3 a - 2 b + c^2 + 10, of three columns; the second target is its half
 cat > "$work/arrays.py" <<'END_PY'
-import array, os, random, sys
-def save(path, descr, shape, numbers):
-    code = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "|u1": "B"}[descr]
-    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + array.array(code, numbers).tobytes())
+import os, random, sys
+from npy import save
 def table(d, rows, descr="<f4", targets=1):
     os.makedirs(d, exist_ok=True)
     random.seed(rows)
@@ -28,7 +24,7 @@ def table(d, rows, descr="<f4", targets=1):
 if __name__ == "__main__":
     exec(sys.argv[1])
 END_PY
-arrays() { (cd "$work" && python3 arrays.py "$1"); }
+arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 arrays 'table("table", 400); table("f64", 400, "<f8"); table("i8", 400, "<i8"); table("pair", 400, "<f4", 2)'
 
 cat > "$work/table.tn" <<'END_TN'
