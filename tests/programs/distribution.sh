@@ -116,8 +116,8 @@ if part wheel; then
         skip "no virtual environment (Debian: python3-venv): $(tail -n 1 "$work/out")"
     else
         sources
-        for n in 1 2; do
-            succeeds "a wheel" "$work/sources/packages/wheel" -o "$work/wheel$n"
+        for n in 1 2; do                                  # with the PATH of a user who is not root
+            succeeds "a wheel" env PATH="$(tr : '\n' <<< "$PATH" | grep -v 'sbin$' | paste -sd :)" "$work/sources/packages/wheel" -o "$work/wheel$n"
             sleep 1.1
         done
         wheel=$(basename "$work"/wheel1/*)
