@@ -187,6 +187,7 @@ if part arrays; then
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' script.py && grep -qF 'for name in ("left", "right", "age")' script.py && ok || bad "the script for PyTorch"
     # The shipped network and its data.
     "$TENON_ROOT/models/data/pairs/make.py" pairs
+    refuses "make.py: a directory that cannot be made" "^make.py: .*arrays.py/x'; it reads .*/mnist, and .make.py DIR. writes to another" "$TENON_ROOT/models/data/pairs/make.py" arrays.py/x
     if deep "pairs of digits"; then
         build siamese siamese
         succeeds "siamese" ./siamese train --data ./pairs --strict

@@ -50,6 +50,9 @@ def make(out, split, name):
 if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
     raise SystemExit(__doc__)
 OUT = sys.argv[1] if len(sys.argv) == 2 else HERE
-os.makedirs(OUT, exist_ok=True)
-for split, name in ("train", "train"), ("test", "t10k"):
-    make(OUT, split, name)
+try:
+    os.makedirs(OUT, exist_ok=True)
+    for split, name in ("train", "train"), ("test", "t10k"):
+        make(OUT, split, name)
+except OSError as error:
+    raise SystemExit(f"make.py: {error}; it reads {os.path.normpath(MNIST)}, and `make.py DIR` writes to another directory")
