@@ -352,7 +352,8 @@ typedef struct RtProgram {
     int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
     bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
     int input_rank;
-    int64_t input_dim[4]; /* (C, H, W) or (F); of several inputs: how many numbers they have */
+    /* (C, H, W) or (F); of several inputs: how many numbers they have */
+    int64_t input_dim[RT_DIMS];
     const RtInput *input; /* several inputs; NULL: one */
     int ninput;           /* 0: one input */
     int64_t vocab;        /* tokens are 0 .. vocab - 1; 0: samples are numbers */

@@ -133,6 +133,21 @@ train each {
 END_TN
     make each each-cpu
     succeeds "synthetic tokens with a class for each position" ./each-cpu train --epochs 4 --strict
+    # One input with as many dimensions as a tensor can have.
+    cat > dimensions.tn <<'END_TN'
+model dimensions(x: f32[1, 2, 3, 2, 1, 2]) { return dense(flatten(x), 3) }
+train dimensions {
+    data      = synthetic(samples = 640)
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.02)
+    batch     = 32
+    expect    = test_accuracy >= 0.9
+}
+END_TN
+    make dimensions dimensions-cpu
+    succeeds "six dimensions" ./dimensions-cpu train --epochs 8 --strict
+    ./dimensions-cpu info > out
+    grep -qx "input: 1 2 3 2 1 2" out && ok || bad "info of six dimensions: $(grep input out)"
     if deep "gradients with tokens, and bf16"; then
         make four double --dtype f64
         succeeds "gradcheck with tokens" ./double gradcheck
