@@ -49,6 +49,21 @@ static void suggest_name(Sem *s, const char *word, bool call)
         diag_suggest(u->diag, word, name, n);
 }
 
+/* "call it: relu(...)"; in the loss of a recipe "call it: mse(output, price)" */
+static void suggest_call(const Sem *s, const char *function, const Callee *c)
+{
+    int n = 0;
+    const char **name = map_keys(&s->names, &n), *answer = NULL;
+    for (int i = 0; i < n && map_get(&s->names, "output"); i++)
+        answer = strcmp(name[i], "output") != 0 ? name[i] : answer;
+    const bool loss = !s->decl && answer && c->op && !(c->op->flags & OP_ELEMENTWISE) &&
+                      callee_count(c) > 1 && callee_tensor(c, 0) && callee_tensor(c, 1);
+    if (loss)
+        diag_help(s->u->diag, "call it: %s(output, %s)", function, answer);
+    else
+        diag_help(s->u->diag, "call it: %s(...)", function);
+}
+
 static void unknown(Sem *s, Expr *e, bool call)
 {
     Diag *d = s->u->diag;
@@ -59,7 +74,7 @@ static void unknown(Sem *s, Expr *e, bool call)
     const Bound *gone = map_get(&s->gone, e->s);
     if (!call && callee_find(s->u, e->s, &c)) {
         diag_error(d, e->span, "'%s' is a function, not a value", e->s);
-        diag_help(d, "call it: %s(...)", e->s);
+        suggest_call(s, e->s, &c);
         return;
     }
     diag_error(d, e->span, call ? "there is no op, block or layer '%s'" : "unknown name '%s'",
@@ -141,6 +156,21 @@ static void check_call_name(Sem *s, Expr *call)
         check_formula_call(s, call, &c);
 }
 
+/* terms(...) is a loss, and never a part of one.  Reports it; false: e is another call. */
+static bool check_inner_terms(Sem *s, Expr *e)
+{
+    Callee c;
+    if (s->decl || e->a->kind != EX_NAME || strcmp(e->a->s, "terms") != 0 ||
+        map_get(&s->names, "terms") || callee_find(s->u, "terms", &c))
+        return false;
+    e->bad = e->a->bad = true;
+    e->args.n = 0;
+    diag_error(s->u->diag, e->a->span, "terms(...) is the whole loss, and this is a part of it");
+    diag_help(s->u->diag, "write numbers and sums inside of a term, as in "
+                          "loss = terms(size = 0.001 * l2(output) + ...)");
+    return true;
+}
+
 void names_check(Sem *s, Expr *e)
 {
     if (!e)
@@ -170,6 +200,8 @@ void names_check(Sem *s, Expr *e)
         }
         break;
     case EX_CALL:
+        if (check_inner_terms(s, e))
+            break;
         if (e->args.n > ARGS_MAX) {
             diag_error(s->u->diag, e->span, "this call has %d arguments, more than %d", e->args.n,
                        ARGS_MAX);

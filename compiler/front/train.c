@@ -185,10 +185,12 @@ static void check_loss(Train *t, Expr *e)
         const char **op = NULL;
         int n = 0;
         for (int i = 0; i < op_count(); i++)
-            if (!(op_at(i)->flags & OP_HIDDEN))
+            if (!(op_at(i)->flags & (OP_HIDDEN | OP_ELEMENTWISE)))
                 ARENA_PUSH(t->u->arena, op, n, op_at(i)->name);
         diag_error(t->u->diag, e->span, "there is no loss '%s'", e->s);
-        if (text_nearest(e->s, op, n))
+        if (strcmp(e->s, "terms") == 0)
+            diag_help(t->u->diag, "write its terms: terms(fit = mse, small = 0.001 * l2(output))");
+        else if (text_nearest(e->s, op, n))
             diag_suggest(t->u->diag, e->s, op, n);
         else
             diag_help(t->u->diag,

@@ -230,6 +230,8 @@ Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, co
     if (!value_number(x) || !value_number(y)) {
         *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x),
                             value_kind(y));
+        if (x.kind == V_LAYER || y.kind == V_LAYER)
+            *help = "give the layer its input, as in dense(x, 10) or huber(output, label)";
         return value_poison();
     }
     if ((op == DO_DIV || op == DO_FLOOR || op == DO_MOD) && value_real(y) == 0) {
