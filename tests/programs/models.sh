@@ -4,6 +4,9 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
+set -- "$TENON_ROOT"/models/*.tn
+same "networks that README counts" "$(sed -n 's/.* \([0-9]*\) networks with paper.*/\1/p' "$TENON_ROOT/README.md")" $#
+
 # shown MODEL OPTIONS...: the file with the output of `tenon show`, which runs once
 shown() {
     local file="$work/shown $*"
