@@ -37,7 +37,7 @@ typedef struct StItem {
     int64_t most;
 } StItem;
 
-enum { ST_ITEMS = 8 };
+enum { ST_ITEMS = 10 };
 typedef struct StWriter {
     int real_bytes, n, items;
     StTensor *tensor;

@@ -93,6 +93,15 @@ static char *as_saved(const char *text)
     return back;
 }
 
+/* "loss loss_fit mae": the metrics in the order of their sums. */
+static const char *metric_names(const RtProgram *p)
+{
+    const char *all = "";
+    for (int m = 0; m < p->nmetric; m++)
+        all = rt_format("%s%s%s", all, m ? " " : "", p->metric[m]);
+    return all;
+}
+
 static void open_writer(Checkpoint *c)
 {
     StWriter *w = c->writer = weights_state_writer(c->net);
@@ -102,6 +111,7 @@ static void open_writer(Checkpoint *c)
     st_writer_item(w, "same", c->same, 0);
     st_writer_item(w, "build", c->build, 0);
     st_writer_item(w, "position", c->position, sizeof c->position);
+    st_writer_item(w, "metrics", metric_names(c->p), 0);
     st_writer_item(w, "sums", c->sums, sizeof c->sums);
     st_writer_item(w, "seconds", c->seconds, sizeof c->seconds);
     st_writer_ready(w, c->o->checkpoint);
@@ -160,17 +170,49 @@ static void sums_text(const Position *at, char text[SUMS_TEXT])
         n += snprintf(text + n, (size_t)(SUMS_TEXT - n), "%s%a", i ? " " : "", at->sum[i]);
 }
 
-/* An older checkpoint can have fewer sums; those of the program's metrics must be there. */
-static bool sums_read(const RtProgram *p, const char *text, Position *at)
+static int sums_read(const char *text, double sum[RT_METRICS])
 {
     for (int i = 0; i < RT_METRICS; i++) {
         char *end;
-        at->sum[i] = strtod(text, &end);
+        sum[i] = strtod(text, &end);
         if (end == text)
-            return i >= p->nmetric;
+            return i;
         text = end;
     }
-    return true;
+    return RT_METRICS;
+}
+
+/* The index of a word in a list with a blank between two words; -1: it is not there. */
+static int word_index(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (int i = 0;; i++) {
+        const char *end = strchrnul(list, ' ');
+        if ((size_t)(end - list) == n && strncmp(list, word, n) == 0)
+            return i;
+        if (!*end)
+            return -1;
+        list = end + 1;
+    }
+}
+
+/* Gives each metric its sum.  The program that made the file has the same network and loss, but its
+ * loss can have other terms. Older files have no names of metrics.  After the last step of an epoch
+ * all sums are 0. */
+static void take_sums(const RtProgram *p, const StFile *f, const char *path, Position *at)
+{
+    double saved[RT_METRICS];
+    const char *names = st_meta(f, "metrics");
+    const int n = sums_read(st_meta(f, "sums"), saved);
+    for (int m = 0; m < p->nmetric; m++) {
+        const int i = names ? word_index(names, p->metric[m]) : m;
+        if (i >= 0 && i < n)
+            at->sum[m] = saved[i];
+        else if (at->step > 0)
+            rt_die("%s was saved in the middle of an epoch and has no sum of %s, because its loss "
+                   "had other terms (it has %s): finish the epoch with the program that made it",
+                   path, p->metric[m], names ? names : "sums without names");
+    }
 }
 
 static void describe_state(Checkpoint *c, const Position *at)
@@ -230,18 +272,16 @@ static bool knows_no_samples(const Checkpoint *c, const char *same)
     return samples && strlen(same) == n && strncmp(same, c->same, n) == 0;
 }
 
-static bool read_position(const RtProgram *p, const StFile *f, Position *at)
+static bool read_position(const StFile *f, Position *at)
 {
-    const char *position = st_meta(f, "position"), *sums = st_meta(f, "sums"),
-               *s = st_meta(f, "seconds");
+    const char *position = st_meta(f, "position"), *s = st_meta(f, "seconds");
     long long v[4];
-    if (!position || !sums || !s ||
+    if (!position || !st_meta(f, "sums") || !s ||
         sscanf(position, "%lld %lld %lld %lld", v, v + 1, v + 2, v + 3) != 4)
         return false;
     *at =
         (Position){.epoch = v[0], .step = v[1], .total = v[2], .samples = v[3], .seconds = atof(s)};
-    return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0 &&
-           sums_read(p, sums, at);
+    return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0;
 }
 
 /* False when the file is damaged. */
@@ -251,7 +291,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
     StFile *f = st_open(path, why);
     const char *program = f ? st_meta(f, "program") : NULL;
     const char *same = f ? st_meta(f, "same") : NULL, *build = f ? st_meta(f, "build") : NULL;
-    if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(c->p, f, at)) {
+    if (!f || !st_intact(f, true) || !program || !same || !build || !read_position(f, at)) {
         rt_note("%s is damaged (%s) and is not used", path, f ? "its checksum is wrong" : why);
         return false;
     }
@@ -259,6 +299,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
         rt_die("%s was made by another program: %s %s, this is %s %s (network, recipe, batch, "
                "shards or dtype differ)",
                path, st_meta(f, "model"), program, c->p->model, c->p->source_hash);
+    take_sums(c->p, f, path, at);
     if (knows_no_samples(c, same))
         rt_note("%s was written by a version of Tenon that compared labels only: the run goes on "
                 "without a comparison of its samples",

@@ -146,6 +146,21 @@ train m {
 }
 END_TN
     succeeds "terms: a term through two states" "$TENON" check states.tn
+    # Stopped in the middle of an epoch: each metric has its own sum, whatever the names of the terms are.
+    for name in terms sum; do
+        ./$name-cpu train --epochs 1 --checkpoint middle-$name --checkpoint-every 2 > out 2>&1 || bad "$name: checkpoints: $(cat out)"
+        rm "$(ls middle-$name/* | tail -n 1)"
+        cp -r middle-$name middle
+        ./$name-cpu train --epochs 1 --checkpoint middle --resume --log middle.log > out 2>&1 || bad "$name: resumed in an epoch: $(cat out)"
+        grep -q "resumed from .* epoch 1, step" out && ok || bad "$name: no step in an epoch to resume from: $(cat out)"
+        same "$name: a metric of the epoch" "$(field $name.log epoch train_mae | awk '{ print $1 }')" "$(field middle.log epoch train_mae | awk '{ print $1 }')"
+        rm -r middle middle.log
+    done
+    cp -r middle-terms middle
+    ./sum-cpu train --epochs 1 --checkpoint middle --resume --log others.log > out 2>&1 || bad "the sum resumes its terms: $(cat out)"
+    same "the sum resumes its terms: a metric of the epoch" "$(field sum.log epoch train_mae | awk '{ print $1 }')" "$(field others.log epoch train_mae | awk '{ print $1 }')"
+    refuses "terms resume their sum" "middle of an epoch and has no sum of loss_fit, because its loss had other terms [(]it has loss mae rmse r2[)]: finish the epoch with" \
+        ./terms-cpu train --epochs 1 --checkpoint middle-sum --resume
     if deep "gradients of each loss, and bf16"; then
         for loss in mse l1 huber; do
             make double --dtype f64 --set "loss=$loss"
