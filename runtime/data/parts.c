@@ -10,10 +10,12 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/npy.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PART_ALIGN = 8, FILL_BYTES = 1 << 20 }; /* FILL_BYTES: of a unit of work, about */
 
@@ -187,9 +189,11 @@ void parts_open_input(const RtProgram *p, const char *path, Data *d)
                                   d->row_part[k].type, d->n, data_count(&p->input[k]));
         return;
     }
-    if (p->vocab && (npy || csv))
-        rt_die("%s: a row of numbers has no tokens: give a directory with NAME.npy for each input "
-               "of %s: %s",
+    if (access(path, F_OK) != 0)
+        rt_die("%s cannot be read: %s", path, strerror(errno));
+    if (p->vocab)
+        rt_die("%s: the input of %s is a directory with NAME.npy for each input, because a row of "
+               "numbers has no tokens: %s",
                path, p->model, counts_text(p));
     if (npy)
         npy_open_input(p, path, d);

@@ -183,14 +183,18 @@ if part arrays; then
     succeeds "flat rows and columns" ./four-cpu train --data ./d --epochs 1
     succeeds "fewer samples" ./four-cpu train --epochs 1 --limit-samples 40 --log few.log
     same "40 samples" "40 " "$(field few.log epoch samples)"
+    : > packed.txt
     predict() { ./four-cpu predict --weights one.safetensors --input "$1"; }
-    refuses "predict: rows without tokens" "rows.csv: a row of numbers has no tokens: give a directory with NAME.npy for each input of four: left 36, right 18, age 1, words 5" predict rows.csv
+    refuses "predict: rows without tokens" "rows.csv: the input of four is a directory with NAME.npy for each input, because a row of numbers has no tokens: left 36, right 18, age 1, words 5" predict rows.csv
     refuses "predict: another file" "packed.txt: the input of four is a directory with NAME.npy for each input" predict packed.txt
+    refuses "predict: no such directory" "nowhere cannot be read: No such file" predict nowhere
     refuses "predict: no arrays" "packed does not hold all arrays of four, one for each input: missing left.npy, right.npy, age.npy, words.npy" predict packed
     rm -rf d; cp -r some d; arrays 'save("d/age.npy", "<f4", (60,), [0] * 59 + [float("inf")])'
     refuses "predict: an infinity" "d/age.npy: number 0 of sample 59 is inf, not a finite number" predict d
     make three three-cpu
     succeeds "weights" ./three-cpu train --epochs 0 --data ./four --save three-f32.safetensors
+    refuses "predict: another file, without tokens" "packed.txt: the input of three is a directory with NAME.npy for each input, or a .npy or .csv file" \
+        ./three-cpu predict --weights three-f32.safetensors --input packed.txt
     printf '1,2,3\n' > short.csv
     refuses "predict: a short row" "short.csv:1: 3 numbers where a sample of three has 55" ./three-cpu predict --weights three-f32.safetensors --input short.csv
     refuses "predict: other rows" "test_y.npy holds samples of shape a number, but three takes 55" ./three-cpu predict --weights three-f32.safetensors --input packed/test_y.npy
