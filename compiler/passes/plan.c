@@ -118,7 +118,7 @@ static int call_of(const Lives *l, const Node *n, int call)
 static void touch_results(Lives *l, int call, int phase)
 {
     const Graph *g = l->g;
-    Node *kept[8] = {g->output, g->loss};
+    Node *kept[2 + RT_METRICS] = {g->output, g->loss};
     int n = 2;
     for (int i = 0; i < g->nmetric; i++)
         kept[n++] = g->metric[i].node;

@@ -146,6 +146,20 @@ train m {
 }
 END_TN
     succeeds "terms: a term through two states" "$TENON" check states.tn
+    # As many metrics as a program can have: the loss, eight terms, mae, rmse and r2.
+    part_of() { printf '%s = 0.%s * mse(output, price), ' "$1" "$2"; }
+    eight=$(part_of a 1; part_of b 2; part_of c 3; part_of d 4; part_of e 5; part_of f 6; part_of g 7)
+    sed "s/test_r2 >= 0.5/test_loss_h > 0/; s/loss      = mse/loss      = terms(${eight}h = huber)/" table.tn > eight.tn
+    make_of eight
+    for threads in 1 3; do
+        succeeds "eight terms, $threads threads" ./eight-cpu train --epochs 2 --threads $threads --log eight$threads.log
+    done
+    same "eight terms: threads" "$(hashes eight1.log)" "$(hashes eight3.log)"
+    for name in a b c d e f g h; do field eight1.log epoch test_loss_$name | tr ' ' '\n'; done | awk 'NF { s += $1; n++ } END { printf "%d %.5f\n", n, s }' > eight.sum
+    same "eight terms: their sum" "16 $(field eight1.log epoch test_loss | awk '{ printf "%.5f", $1 + $2 }')" "$(cat eight.sum)"
+    for kernels in own persistent; do
+        succeeds "eight terms: CUDA, $kernels" "$TENON" emit eight.tn --target cuda --kernels $kernels -o eight-cuda
+    done
     # Stopped in the middle of an epoch: each metric has its own sum, whatever the names of the terms are.
     for name in terms sum; do
         ./$name-cpu train --epochs 1 --checkpoint middle-$name --checkpoint-every 2 > out 2>&1 || bad "$name: checkpoints: $(cat out)"
