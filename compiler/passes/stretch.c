@@ -112,7 +112,6 @@ static Node *state_again(Stretch *s, Node *state)
  * element, so that pass fuse finds the same pattern as in the forward loop. */
 static Node *value_again(Stretch *s, Node *v)
 {
-    Node *in[8];
     if (node_loop(v) != s->from)
         return v;
     if (s->by[v->id])
@@ -127,7 +126,8 @@ static Node *value_again(Stretch *s, Node *v)
     else if (v->op->scan == SCAN_STATE)
         c = state_again(s, v);
     else {
-        for (int i = 0; i < v->nin && i < 8; i++)
+        Node **in = arena_alloc(s->g->arena, (size_t)v->nin * sizeof *in);
+        for (int i = 0; i < v->nin; i++)
             in[i] = value_again(s, v->in[i]);
         c = copy_into_loop(s, v, in);
     }

@@ -73,6 +73,26 @@ for net in cell layers twice; do
     [ "$some" -lt $((all * 9 / 10)) ] && ok || bad "$net: $some bytes planned, and $all without"
     same "$net: no more textbook operations" "$("$work/p4" info | grep flops)" "$("$work/whole" info | grep flops)"
 done
+if part twice; then
+    # An operation of ten inputs is computed again.
+    { cat << 'END'
+model net(x: f32[12, 4]) {
+    h = zeros(6)
+    scan step in x recompute = every 4 {
+        z = dense(h, 4) + step
+        c = concat(z, z * 2.0, z * 3.0, z * 4.0, z * 5.0, z * 6.0, z * 7.0, z * 8.0, z * 9.0, tanh(z))
+        h = tanh(dense(tanh(c) * 2.0, 6))
+    }
+    return dense(h, 3)
+}
+END
+    recipe net 192 1; } > "$work/ten.tn"
+    sed 's/ recompute = every 4//' "$work/ten.tn" > "$work/whole.tn"
+    succeeds "ten inputs: build" "$TENON" build "$work/whole.tn" -o "$work/whole"
+    succeeds "ten inputs: build, every 4" "$TENON" build "$work/ten.tn" -o "$work/p4" --verify
+    want=$(train "$work/whole")
+    same "ten inputs: the same bits" "$(train "$work/p4")" "$want"
+fi
 part cell || { finish; exit; }
 deep "scans run again every 1 and 100 steps, and their gradients in f64" || { finish; exit; }
 succeeds "f64" "$TENON" build "$work/cell.tn" -o "$work/f64" --dtype f64
