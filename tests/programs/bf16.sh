@@ -147,13 +147,10 @@ if part lenet; then
     succeeds "bf16 reads weights of f32" "$first" "${data[@]}" --epochs 1 --weights "$work/f32.safetensors"
 fi
 
-# network BODY: writes a network over sequences to looped.tn
-network() {
-    cat > "$work/looped.tn" <<END
-model looped(x: f32[time, features], time: int = 9, features: int = 5, width: int = 37) {
-$1
-}
-train looped {
+# trained MODEL: prints its train block, an epoch of two steps
+trained() {
+    cat <<END
+train $1 {
     data      = synthetic(samples = 64, test_samples = 16, classes = 3)
     loss      = softmax_cross_entropy
     optimizer = sgd(lr = 0.1)
@@ -161,6 +158,15 @@ train looped {
     shards    = 4
     epochs    = 1
 }
+END
+}
+# network BODY: writes a network over sequences to looped.tn
+network() {
+    cat > "$work/looped.tn" <<END
+model looped(x: f32[time, features], time: int = 9, features: int = 5, width: int = 37) {
+$1
+}
+$(trained looped)
 END
 }
 # every_loop RECOMPUTE: each recurrent layer, and a scan with two states, of which a product reads one
@@ -241,14 +247,7 @@ model heads(x: f32[time, features], time: int = 37, features: int = 9, width: in
     h = causal_attention(p[0], p[1], p[2], heads = 2, mask = "$1")
     return flatten(h) |> dense(3)
 }
-train heads {
-    data      = synthetic(samples = 64, test_samples = 16, classes = 3)
-    loss      = softmax_cross_entropy
-    optimizer = sgd(lr = 0.1)
-    batch     = 32
-    shards    = 4
-    epochs    = 1
-}
+$(trained heads)
 END
 }
 # ./check runs one form here: tests/kernels/test_bf16.c compares each form of attention with its definition.
