@@ -197,6 +197,7 @@ sed -i 's/epoch 3 of 8/epoch 6 of 8/; s/epoch 4 of 8/epoch 4 of 8/; s/\[:40\]/[:
 rm -r live
 LC_ALL=C succeeds "a resumed run that grows" python3 -B follow.py "$TENON"
 same "what is taken back" "$(python3 -B events.py live/grows | grep restart | sort | tr '\n' ' ')" "test restart 5 train restart 5 "
+cp -r live/grows taken_back
 # Another log replaces the one that watch follows: its records replace all others, also those of sets that it has not.
 { start 8 0; echo '{"event":"step","step":5,"samples":10,"train_loss":3}'; records 1 6; } > grows.jsonl
 { start 8 0; records 1 2; ended; } > new.jsonl
@@ -239,7 +240,7 @@ END
         succeeds "TensorBoard reads event files" "$venv/bin/python" -B board.py events/a
         same "what TensorBoard reads" "$(sort board | cksum)" "$(sort read | cksum)"
         rm board
-        succeeds "TensorBoard reads a resumed run" "$venv/bin/python" -B board.py live/grows
+        succeeds "TensorBoard reads a resumed run" "$venv/bin/python" -B board.py taken_back
         same "what TensorBoard reads of a resumed run" "$(sort board | cksum)" "$(sort read | cksum)"
     else skip "TensorBoard cannot be installed: $(tail -n 1 "$work/pip")"; fi
 fi
