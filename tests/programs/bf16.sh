@@ -160,6 +160,16 @@ train $1 {
 }
 END
 }
+# resumes NAME: the second epoch of $first has the same bits after a stop
+resumes() {
+    local whole
+    rm -f "$work/log"
+    "$first" --epochs 2 --threads 2 --log "$work/log" > /dev/null
+    whole=$(hashes "$work/log")
+    "$first" --epochs 1 --threads 2 --checkpoint "$work/$1" > /dev/null
+    "$first" --epochs 2 --threads 1 --checkpoint "$work/$1" --resume --log "$work/rest.$1" > /dev/null 2>&1
+    same "$1, the second epoch after a stop" "$(hashes "$work/rest.$1")" "$(cut -d ' ' -f 2 <<< "$whole") "
+}
 # network BODY: writes a network over sequences to looped.tn
 network() {
     cat > "$work/looped.tn" <<END
@@ -188,12 +198,7 @@ if part loops; then
     first=$work/p-${forms%% *}
     same "looped, 5 threads" "$(bits "$first" --threads 5)" "$want"
     same "looped, groups" "$(bits "$first" --groups 4 --threads 2)" "$want"
-    rm -f "$work/log"
-    "$first" --epochs 2 --threads 2 --log "$work/log" > /dev/null
-    whole=$(hashes "$work/log")
-    "$first" --epochs 1 --threads 2 --checkpoint "$work/loops" > /dev/null
-    "$first" --epochs 2 --threads 1 --checkpoint "$work/loops" --resume --log "$work/rest.loops" > /dev/null 2>&1
-    same "looped, the second epoch after a stop" "$(hashes "$work/rest.loops")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    resumes looped
     same "looped, info" "$("$first" info | grep -c "^flops in bf16: [0-9]*, 100.0 %$")" 1
     # Every product of these networks has factors in bf16.
     for model in lstm_synthetic lstm_imdb lstm_text char_lstm gru_imdb; do
@@ -259,12 +264,7 @@ if part attention; then
     same "heads has two records" "$(wc -w <<< "$want" | awk '{ print ($1 > 1) }')" 1
     for threads in 2 5; do same "heads, $threads threads" "$(bits "$first" --threads $threads)" "$want"; done
     same "heads, groups" "$(bits "$first" --groups 4 --threads 2)" "$want"
-    rm -f "$work/log"
-    "$first" --epochs 2 --threads 2 --log "$work/log" > /dev/null
-    whole=$(hashes "$work/log")
-    "$first" --epochs 1 --threads 2 --checkpoint "$work/heads" > /dev/null
-    "$first" --epochs 2 --threads 1 --checkpoint "$work/heads" --resume --log "$work/rest.heads" > /dev/null 2>&1
-    same "heads, the second epoch after a stop" "$(hashes "$work/rest.heads")" "$(cut -d ' ' -f 2 <<< "$whole") "
+    resumes heads
     if [ "${forms%% *}" = x86-64-v4 ]; then # no message where bf16 is about as fast
         "$TENON" build "$work/heads.tn" -o "$work/said" --verify --dtype bf16 --cpu x86-64-v4 > "$work/out" 2>&1
         same "info of heads" "$("$first" info --isa avx512 | grep -c "^time of a step over that in f32: [01]\.[0-9] predicted")" 1

@@ -5,6 +5,7 @@
 # Parts: bits arrays
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../npy.sh"
 command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 
 # four: arrays of u8, f32, f64 and tokens; packed: the numbers of the first three in one array, as the network sees them
@@ -40,7 +41,6 @@ def samples(d, out, csv):
 if __name__ == "__main__":
     exec(sys.argv[1])
 END_PY
-arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 arrays 'make("four", "packed"); samples("four", "some", "packed")'
 
 cat > "$work/four.tn" <<'END_TN'
@@ -65,6 +65,13 @@ sed 's/ three(.*/ one(row: f32[55]) {\n    left = slice(row, 0, 0, 36) |> reshap
     s/ three/ one/; s#"./four"#"./packed"#' "$work/three.tn" > "$work/one.tn"
 cd "$work"
 make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
+# learns NAME SYNTHETIC ACCURACY EPOCHS TEXT < MODEL: trains NAME-cpu on synthetic data to that test accuracy
+learns() {
+    { cat; printf 'train %s {\n    data      = synthetic(%s)\n    loss      = softmax_cross_entropy\n    optimizer = adam(lr = 0.02)\n' "$1" "$2"
+      printf '    batch     = 32\n    expect    = test_accuracy >= %s\n}\n' "$3"; } > "$1.tn"
+    make "$1" "$1-cpu"
+    succeeds "$5" "./$1-cpu" train --epochs "$4" --strict
+}
 
 if part bits; then
     make four four-cpu
@@ -119,33 +126,13 @@ if part bits; then
     ./one-cpu predict --weights three.safetensors --input packed/test_x.npy > rows.out 2>&1 || bad "weights of three inputs in the network with one: $(cat rows.out)"
     refuses "an output over an input" "is the file that is read" ./three-cpu predict --weights three.safetensors --input some --output some/left.npy
     # Synthetic tokens of several inputs have the class of their position.
-    cat > each.tn <<'END_TN'
+    learns each "samples = 2048, vocab = 5" 0.45 4 "synthetic tokens with a class for each position" <<'END_TN'
 model each(left: i32[6], right: i32[6], vocab: int) {
     return (embedding(left, vocab, 8) + embedding(right, vocab, 8)) |> dense(3)
 }
-train each {
-    data      = synthetic(samples = 2048, vocab = 5)
-    loss      = softmax_cross_entropy
-    optimizer = adam(lr = 0.02)
-    batch     = 32
-    expect    = test_accuracy >= 0.45
-}
 END_TN
-    make each each-cpu
-    succeeds "synthetic tokens with a class for each position" ./each-cpu train --epochs 4 --strict
     # One input with as many dimensions as a tensor can have.
-    cat > dimensions.tn <<'END_TN'
-model dimensions(x: f32[1, 2, 3, 2, 1, 2]) { return dense(flatten(x), 3) }
-train dimensions {
-    data      = synthetic(samples = 640)
-    loss      = softmax_cross_entropy
-    optimizer = adam(lr = 0.02)
-    batch     = 32
-    expect    = test_accuracy >= 0.9
-}
-END_TN
-    make dimensions dimensions-cpu
-    succeeds "six dimensions" ./dimensions-cpu train --epochs 8 --strict
+    learns dimensions "samples = 640" 0.9 8 "six dimensions" <<< 'model dimensions(x: f32[1, 2, 3, 2, 1, 2]) { return dense(flatten(x), 3) }'
     ./dimensions-cpu info > out
     grep -qx "input: 1 2 3 2 1 2" out && ok || bad "info of six dimensions: $(grep input out)"
     if deep "gradients with tokens, and bf16"; then
@@ -161,11 +148,7 @@ fi
 if part arrays; then
     make four four-cpu
     [ -s one.safetensors ] || ./four-cpu train --epochs 0 --save one.safetensors > /dev/null
-    wrong() { # TEXT PATTERN PYTHON: changes a copy of the arrays
-        rm -rf d; cp -r four d
-        arrays "$3"
-        refuses "$1" "$2" ./four-cpu train --data ./d --epochs 1
-    }
+    wrong() { wrong_arrays four "$@"; }
     wrong "a missing array" "d does not hold all train arrays of four, one for each input: missing train_age.npy" 'os.remove("d/train_age.npy")'
     wrong "missing arrays of the test" "d does not hold all test arrays of four, one for each input: missing test_left.npy, test_words.npy" 'os.remove("d/test_left.npy"); os.remove("d/test_words.npy")'
     wrong "no labels" "d/train_left.npy has no labels beside it: ./d/train_y.npy is missing" 'os.remove("d/train_y.npy")'

@@ -5,6 +5,7 @@
 # Parts: bits arrays images practice
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../npy.sh"
 command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 
 # table DIR ROWS: y = 3 a - 2 b + c^2 + 10, of three columns; the second target is its half
@@ -24,7 +25,6 @@ def table(d, rows, descr="<f4", targets=1):
 if __name__ == "__main__":
     exec(sys.argv[1])
 END_PY
-arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 arrays 'table("table", 400); table("f64", 400, "<f8"); table("i8", 400, "<i8"); table("pair", 400, "<f4", 2)'
 
 cat > "$work/table.tn" <<'END_TN'
@@ -197,11 +197,7 @@ fi
 
 if part arrays; then
     make table-cpu
-    wrong() { # TEXT PATTERN PYTHON: changes a copy of the table
-        rm -rf d; cp -r table d
-        arrays "$3"
-        refuses "$1" "$2" ./table-cpu train --data ./d --epochs 1
-    }
+    wrong() { wrong_arrays table "$@"; }
     wrong "no targets" "d/train_x.npy has no targets beside it: ./d/train_y.npy is missing" 'os.remove("d/train_y.npy")'
     wrong "no arrays" "holds no numbers for the target 'price' of table: test_x.npy and test_y.npy are missing" 'os.remove("d/test_x.npy")'
     wrong "fewer targets" "train_x.npy holds 400 samples, but ./d/train_y.npy 399 targets" 'save("d/train_y.npy", "<f4", (399,), [0] * 399)'
