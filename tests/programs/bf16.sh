@@ -90,7 +90,7 @@ if part lenet; then
     ratio() { awk -v bf16="$(total "$1" --dtype bf16)" -v f32="$(total "$1")" 'BEGIN { printf "%.1f", bf16 / f32 }'; }
     if [ "${forms%% *}" = x86-64-v4 ]; then
         slower="in bf16, a step is predicted to take $(ratio lenet) times as long as in f32"
-        "$TENON" build "$TENON_ROOT/models/lenet.tn" -o "$work/said" --verify --dtype bf16 --cpu x86-64-v4 > "$work/out" 2>&1
+        compile "$TENON_ROOT/models/lenet.tn" "$work/said" --dtype bf16 --cpu x86-64-v4
         grep -q "warning: $slower on processors with AVX-512 and without AMX" "$work/out" && ok || bad "build does not say: $slower: $(cat "$work/out")"
         "$first" "${data[@]}" --epochs 1 --isa avx512 > "$work/out" 2>&1
         grep -q "$slower with AVX-512" "$work/out" && ok || bad "the start does not say: $slower"
@@ -137,7 +137,7 @@ if part lenet; then
     same "the second epoch after a stop" "$(hashes "$work/rest")" "$(cut -d ' ' -f 2 <<< "$whole") "
 
     # f32: near losses, more memory, and the same files.
-    compile "$TENON_ROOT/models/lenet.tn" "$work/f32" --cpu "${forms%% *}"
+    build lenet "$work/f32" --cpu "${forms%% *}"
     near "lenet beside f32" 0.002 "$(losses "$want")" "$(losses "$(bits "$work/f32" "${data[@]}" --threads 2)")"
     [ "${forms%% *}" != x86-64-v4 ] || refuses "--isa of f32" "is for programs in bf16 for x86-64-v4: build with --dtype bf16" "$work/f32" info --isa avx512
     "$first" "${data[@]}" --epochs 1 --save "$work/w.safetensors" > /dev/null

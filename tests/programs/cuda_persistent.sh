@@ -146,13 +146,14 @@ interrupted() {
     FAKE_LOG=1 run mlp gpu resumed --data "$work/mnist" --epochs 2 --checkpoint "$work/c" --resume
     same "the step that is left, and an epoch" 2 "$(launches)"
     same "resumed behind the second of three steps" "$whole" "$(hashes "$mlp/resumed.jsonl" | cut -d' ' -f2)"
+    "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
+    stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
+    deep "a checkpoint of the ordinary program, and more steps than a launch has" || return 0
     run mlp ordinary from --data "$work/mnist" --epochs 1 --checkpoint "$work/o" --checkpoint-every 2
     rm "$work/o/step-00000003.safetensors"
     run mlp gpu onward --data "$work/mnist" --epochs 2 --checkpoint "$work/o" --resume
     same "two steps by launches, the others as one" "$whole" "$(hashes "$mlp/onward.jsonl" | cut -d' ' -f2)"
-    stopped_by_sigterm "$mlp/gpu" --data "$work/mnist" --epochs 1000
     succeeds "bench, more steps than a launch has" "$work/chip/gpu" bench --steps 70
-    "$mlp/gpu" info | grep -q "^steps: up to 64 in one launch, by one cluster of 16 blocks$" && ok || bad "info does not say how many steps are one launch"
 }
 
 # A GPU, or a part of one, that has no room for as many blocks as intended: fewer run, with a note and the same bits.

@@ -51,15 +51,17 @@ small="$lstm --batch 2 --set model.time=2 --set data=synthetic(samples=2,test_sa
 shim_gpu large $small
 FAKE_SHARED=102400 refuses "a GPU with 99 KB for a block" \
     "recurrence_1 keeps weights of a loop over time in 107008 bytes of shared memory for a block, and this GPU allows 101376: build the program with --arch sm_80, whose loops need at most 101376" "$work/large/gpu"
-"$work/large/gpu" --log "$work/large.jsonl" > /dev/null
-# shellcheck disable=SC2086
-shim_gpu sm_80 $small --arch sm_80
-# nvcc gives these kernels up to 234 registers, and no shared memory besides that of the launch
-for kernel in 1 2 3; do
-    printf "ptxas info    : Compiling entry function '_ZL12recurrence_%sPKf' for 'sm_80'\nptxas info    : Used 234 registers\n" $kernel
-done > "$work/ptxas"
-FAKE_SHARED=102400 FAKE_ARCH=80 FAKE_PTXAS=$work/ptxas succeeds "a program for sm_80 on this GPU" "$work/sm_80/gpu" --log "$work/sm_80.jsonl"
-same "bits of a program for sm_80" "$(hashes "$work/large.jsonl")" "$(hashes "$work/sm_80.jsonl")"
+if deep "the same loop in a program for sm_80"; then
+    "$work/large/gpu" --log "$work/large.jsonl" > /dev/null
+    # shellcheck disable=SC2086
+    shim_gpu sm_80 $small --arch sm_80
+    # nvcc gives these kernels up to 234 registers, and no shared memory besides that of the launch
+    for kernel in 1 2 3; do
+        printf "ptxas info    : Compiling entry function '_ZL12recurrence_%sPKf' for 'sm_80'\nptxas info    : Used 234 registers\n" $kernel
+    done > "$work/ptxas"
+    FAKE_SHARED=102400 FAKE_ARCH=80 FAKE_PTXAS=$work/ptxas succeeds "a program for sm_80 on this GPU" "$work/sm_80/gpu" --log "$work/sm_80.jsonl"
+    same "bits of a program for sm_80" "$(hashes "$work/large.jsonl")" "$(hashes "$work/sm_80.jsonl")"
+fi
 
 # Each barrier of the loops of training is needed.  They are numbered after those of the headers.
 printf '#include "rt.h"\n#include "cuda/kernels.cuh"\nint first = __COUNTER__;\n' > "$work/first.cu"

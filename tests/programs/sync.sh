@@ -55,9 +55,11 @@ succeeds "gradients as one" "$work/four" grads --output "$work/whole.safetensors
 cmp -s "$work/two.safetensors" "$work/whole.safetensors" && ok || bad "gradients of two groups are not those of one"
 
 # ---- one process, groups of its shards
-"$TENON" build "$work/net.tn" -o "$work/alone"
+type=f64                                              # as above: equal kernels are compiled once
+! deep "one process, groups and ranks in f32" || type=f32
+"$TENON" build "$work/net.tn" -o "$work/alone" --dtype $type
 six=0
-if deep "six shards on 2, 3 and 6 groups and ranks"; then six=1; "$TENON" build "$work/net.tn" -o "$work/six" --batch 72 --shards 6; fi
+if deep "six shards on 2, 3 and 6 groups and ranks"; then six=1; "$TENON" build "$work/net.tn" -o "$work/six" --dtype $type --batch 72 --shards 6; fi
 # hash PROGRAM OPTIONS...
 hash() { local program=$1; shift; rm -f "$work/log"; "$program" "$@" --log "$work/log" > /dev/null; hashes "$work/log"; }
 want=$(hash "$work/alone" --threads 1)
@@ -74,8 +76,8 @@ timeout -k 5 60 mpirun -n 2 true > /dev/null 2>&1 || { skip "mpirun cannot start
 # ranks N COMMAND...
 ranks() { local n=$1; shift; timeout -k 5 120 mpirun -n "$n" --bind-to none "$@"; }
 shared() { local n=$1; shift; rm -f "$work/log"; ranks "$n" "$@" --log "$work/log" > "$work/out" 2>&1 || tail -n 5 "$work/out"; hashes "$work/log"; }
-"$TENON" build "$work/net.tn" -o "$work/net" --comm mpi --bucket 1k # sums of buckets between the statistics
-[ $six = 0 ] || "$TENON" build "$work/net.tn" -o "$work/mpi6" --comm mpi --batch 72 --shards 6
+"$TENON" build "$work/net.tn" -o "$work/net" --dtype $type --comm mpi --bucket 1k # sums of buckets between the statistics
+[ $six = 0 ] || "$TENON" build "$work/net.tn" -o "$work/mpi6" --dtype $type --comm mpi --batch 72 --shards 6
 for some in "2 2" "4 1"; do
     read -r n threads <<< "$some"
     same "$n ranks of $threads threads" "$(shared "$n" "$work/net" --threads "$threads")" "$want"
@@ -90,10 +92,10 @@ fi
 # The running averages of a first layer are updated before the next step's statistics overwrite them.
 sed -e 's/|> batch_norm(sync = true) |> tanh$/|> tanh/' -e 's/^    h = conv2d(image/    x = batch_norm(image, sync = true, scale = false, shift = false)\n    h = conv2d(x/' "$work/net.tn" > "$work/first.tn"
 grep -q 'x = batch_norm' "$work/first.tn" && ok || bad "no batch_norm of the samples"
-"$TENON" build "$work/first.tn" -o "$work/first" --comm mpi
+"$TENON" build "$work/first.tn" -o "$work/first" --dtype $type --comm mpi
 same "batch_norm of the samples, 2 ranks" "$(shared 2 "$work/first" --threads 1)" "$(hash "$work/first" --threads 1)"
 if deep "one bucket behind all statistics"; then
-    "$TENON" build "$work/net.tn" -o "$work/one_bucket" --comm mpi
+    "$TENON" build "$work/net.tn" -o "$work/one_bucket" --dtype $type --comm mpi
     same "one bucket, 2 ranks" "$(shared 2 "$work/one_bucket" --threads 1)" "$want"
 fi
 
