@@ -266,7 +266,7 @@ if part attention; then
     same "heads, groups" "$(bits "$first" --groups 4 --threads 2)" "$want"
     resumes heads
     if [ "${forms%% *}" = x86-64-v4 ]; then # no message where bf16 is about as fast
-        "$TENON" build "$work/heads.tn" -o "$work/said" --verify --dtype bf16 --cpu x86-64-v4 > "$work/out" 2>&1
+        compile "$work/heads.tn" "$work/said" --dtype bf16 --cpu x86-64-v4
         same "info of heads" "$("$first" info --isa avx512 | grep -c "^time of a step over that in f32: [01]\.[0-9] predicted")" 1
         same "heads: warnings" "$(grep -c warning "$work/out")" 0
     fi
