@@ -31,6 +31,14 @@ CudaCall *cuda_add(Writer *w, const char *form, const Node *n)
     return push_call(w, (CudaCall){.form = form, .node = n, .times = times});
 }
 
+const Sizes *cuda_sizes(const CudaCall *c)
+{
+    for (int i = 0; i < c->narg; i++)
+        if (c->arg[i].sizes)
+            return c->arg[i].sizes;
+    return NULL;
+}
+
 int64_t call_launches(const CudaCall *c)
 {
     return c->recurrence ? c->times / node_steps(c->node) : c->times;
@@ -189,6 +197,12 @@ void cuda_give_order(const Writer *w, CudaCall *c, const Order *o)
     c->order = o;
     for (int i = 0; i < c->noperand; i++)
         c->operand[i].order = c->operand[i].walked ? order_of(w, &c->operand[i], o) : NULL;
+}
+
+void cuda_give_natural(const Writer *w, CudaCall *c, Order o)
+{
+    c->natural = cuda_order(w->arena, o);
+    cuda_give_order(w, c, c->natural);
 }
 
 const char *cuda_order_text(Arena *a, const Order *o)

@@ -191,7 +191,8 @@ typedef struct CudaKernel {
 /* ---- making calls, at the end of CudaState.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
-int64_t call_launches(const CudaCall *c); /* number of launches of a step with this call */
+const Sizes *cuda_sizes(const CudaCall *c); /* its first struct of literal sizes; NULL: none */
+int64_t call_launches(const CudaCall *c);   /* number of launches of a step with this call */
 void cuda_line(Writer *w, const char *text);
 void cuda_metrics_here(Writer *w); /* KIND_METRICS */
 
@@ -280,6 +281,8 @@ bool cuda_same_order(const Order *a, const Order *b);
 bool cuda_is_product(const Order *o); /* the order of a product, which other calls can take over */
 /* sets the order of all operands that it covers */
 void cuda_give_order(const Writer *w, CudaCall *c, const Order *o);
+/* The same for the natural order of the call. */
+void cuda_give_natural(const Writer *w, CudaCall *c, Order o);
 /* whether different threads can access the same bytes, and one of them writes */
 bool cuda_conflict(const Operand *a, const Operand *b);
 const char *cuda_order_text(Arena *a, const Order *o); /* "dense_results(Dense{ ... }" */

@@ -30,8 +30,7 @@ void loop_lower(Writer *w, const Node *n)
     cuda_give(w, c, EACH(all));
     for (int i = 0; i < c->noperand; i++)
         c->operand[i].walked = nest_in_order(&t, i ? t.leaf[i - 1].stride : t.out, NULL);
-    c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = all});
-    cuda_give_order(w, c, c->natural);
+    cuda_give_natural(w, c, (Order){.walk = WALK_EACH, .count = all});
 }
 
 /* Whether the nest adds the rows of a matrix. */
@@ -83,6 +82,5 @@ void loop_lower_sum(Writer *w, const Node *n)
     if (!in_order)
         return;
     c->operand[0].walked = true;
-    c->natural = cuda_order(w->arena, (Order){.walk = WALK_SUMS, .count = kept});
-    cuda_give_order(w, c, c->natural);
+    cuda_give_natural(w, c, (Order){.walk = WALK_SUMS, .count = kept});
 }

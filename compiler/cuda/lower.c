@@ -123,20 +123,11 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *let
 
 /* ------------------------------------------------------------------------------- orders */
 
-static const Sizes *first_sizes(const CudaCall *c)
-{
-    for (int i = 0; i < c->narg; i++)
-        if (c->arg[i].sizes)
-            return c->arg[i].sizes;
-    return NULL;
-}
-
 static void set_order(Writer *w, CudaCall *c, Order o, unsigned walked)
 {
     for (int i = 0; i < c->noperand; i++)
         c->operand[i].walked = walked >> i & 1;
-    c->natural = cuda_order(w->arena, o);
-    cuda_give_order(w, c, c->natural);
+    cuda_give_natural(w, c, o);
 }
 
 /* Whether each pixel is in exactly one window, and no window reaches outside of the image. */
@@ -170,7 +161,7 @@ static bool takes_packs(const CudaCall *c)
     enum { FORMS = 5 };
     static const char *const forms[FORMS] = {"batch_norm", "batch_norm_then", "batch_norm_dx",
                                              "max_pool", "max_pool_dx"};
-    const Sizes *s = first_sizes(c);
+    const Sizes *s = cuda_sizes(c);
     return is_among(forms, FORMS, c->form) && sizes_get(s, "last") &&
            sizes_get(s, "c") % RT_PACK == 0;
 }
@@ -204,12 +195,12 @@ static void order_kernel(Writer *w, CudaCall *c, const Node *n)
         return;
     Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
-        o.form = c->form, o.sizes = first_sizes(c);
+        o.form = c->form, o.sizes = cuda_sizes(c);
     if (o.walk == WALK_CHANNELS) /* a mean and a variance for each channel */
         o.count = 2 * n->shape.dim[n->shape.rank - 1];
     set_order(w, c, o, orders[i].walked);
     c->has_at = pool;
-    c->pool = pool && windows_apart(first_sizes(c)) ? first_sizes(c) : NULL;
+    c->pool = pool && windows_apart(cuda_sizes(c)) ? cuda_sizes(c) : NULL;
 }
 
 /* ---------------------------------------- calls that ops describe */

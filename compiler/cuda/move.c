@@ -86,7 +86,6 @@ void move_lower(Writer *w, const Node *n)
     cuda_give(w, c, EACH(most));
     if (most == least) {
         c->code = one.s, c->index = "at";
-        c->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = most});
+        cuda_give_natural(w, c, (Order){.walk = WALK_EACH, .count = most});
     }
-    cuda_give_order(w, c, c->natural);
 }

@@ -75,9 +75,8 @@ static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, b
     CudaCall *join =
         cuda_call(w, "parts_join", n, OUT("y", n), apart(w, after, parts * count, false),
                   NUMBER(count), NUMBER(parts), BOOL(writes), EACH(count));
-    join->natural = cuda_order(w->arena, (Order){.walk = WALK_EACH, .count = count});
     join->operand[0].walked = join->waits = true;
-    cuda_give_order(w, join, join->natural);
+    cuda_give_natural(w, join, (Order){.walk = WALK_EACH, .count = count});
 }
 
 /* Whether parts of `count` numbers from `begin` on have no place in common with the last two. */

@@ -76,14 +76,6 @@ static bool is_loop(const CudaCall *c)
     return (c->index || c->has_at) && !c->pool && c->natural && c->natural->walk == WALK_EACH;
 }
 
-static const Sizes *sizes_of(const CudaCall *c)
-{
-    for (int i = 0; i < c->narg; i++)
-        if (c->arg[i].sizes)
-            return c->arg[i].sizes;
-    return NULL;
-}
-
 static bool is_product(const CudaCall *c)
 {
     return has_form(c, "dense") || has_form(c, "dense_dx") || has_form(c, "dense_parts") ||
@@ -180,7 +172,7 @@ static bool keeps_sequence(const Search *s)
 /* x and the weights are operands 1 and 2 of a dense layer, and 2 and 1 of its dx. */
 static bool take_product(Search *s, const CudaCall *c)
 {
-    const Sizes *z = sizes_of(c);
+    const Sizes *z = cuda_sizes(c);
     const bool dx = c->node->op->role == ROLE_DX;
     const int64_t k = sizes_get(z, dx ? "o" : "k"), outputs = sizes_get(z, dx ? "k" : "o"),
                   parts = c->split.parts ? c->split.parts : 1, samples = sizes_get(z, "n");
@@ -380,7 +372,7 @@ static void place_item(Search *s, CudaCall *c)
     if (!own && first->region == 0 && last == s->r->regions - 1)
         begin_with_copies(s), last++;
     const bool ahead = last < s->r->regions - 1;
-    const Sizes *z = sizes_of(c);
+    const Sizes *z = cuda_sizes(c);
     RecurrenceItem item = {.call = c,
                            .size = sizes_get(z, "size"),
                            .steps = sizes_get(z, "steps"),
