@@ -131,7 +131,7 @@ static Blocks given_blocks(const Writer *w, const Given *g)
                              : !strcmp(g->form, "column_join") ? RT_THREADS / RT_WARP
                              : !strcmp(g->form, "pack")        ? RT_THREADS * RT_PACK
                                                                : RT_THREADS,
-                  count = (g->number + of_block - 1) / of_block;
+                  count = ceil_div(g->number, of_block);
     return (Blocks){.form = g->form, .count = count, .arg = a, .narg = 1};
 }
 
@@ -228,19 +228,31 @@ bool cuda_conflict(const Operand *a, const Operand *b)
     return !(same_thread && a->from == b->from && a->to == b->to);
 }
 
-bool pending_conflict(const Pending *p, const Operand *o, int n)
+bool pending_conflict_one(const Pending *p, const Operand *o)
 {
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < p->n; k++)
-            if (cuda_conflict(&o[i], &p->operand[k]))
-                return true;
+    for (int i = 0; i < p->n; i++)
+        if (cuda_conflict(o, &p->operand[i]))
+            return true;
     return false;
 }
 
-void pending_add(Writer *w, Pending *p, const Operand *o, int n)
+bool pending_conflict(const Pending *p, const CudaCall *c)
 {
-    for (int i = 0; i < n; i++)
-        ARENA_PUSH(w->arena, p->operand, p->n, o[i]);
+    for (int i = 0; i < c->noperand; i++)
+        if (pending_conflict_one(p, &c->operand[i]))
+            return true;
+    return false;
+}
+
+void pending_add_one(Writer *w, Pending *p, const Operand *o)
+{
+    ARENA_PUSH(w->arena, p->operand, p->n, *o);
+}
+
+void pending_add(Writer *w, Pending *p, const CudaCall *c)
+{
+    for (int i = 0; i < c->noperand; i++)
+        pending_add_one(w, p, &c->operand[i]);
 }
 
 /* Gives c the order o.  Returns true if c then conflicts with no pending operand, so that no
@@ -248,7 +260,7 @@ void pending_add(Writer *w, Pending *p, const Operand *o, int n)
 static bool can_follow(Writer *w, const Pending *p, CudaCall *c, const Order *o)
 {
     cuda_give_order(w, c, o);
-    return !pending_conflict(p, c->operand, c->noperand);
+    return !pending_conflict(p, c);
 }
 
 static bool follow_product(Writer *w, const Pending *p, CudaCall *c)
@@ -277,7 +289,7 @@ static void follow_pool(Writer *w, const Pending *p, CudaCall *c)
         if (!cuda_is_product(o) || o->count != count)
             continue;
         dy->order = order_of(w, dy, o);
-        if (pending_conflict(p, dy, 1))
+        if (pending_conflict_one(p, dy))
             continue;
         const Order pool = {WALK_POOL, c->order->count, NULL, c->pool, o};
         cuda_give_order(w, c, cuda_order(w->arena, pool));

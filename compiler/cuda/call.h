@@ -188,6 +188,17 @@ typedef struct CudaKernel {
     int64_t numbers;      /* of its shared memory, if it computes a loop; else 0 */
 } CudaKernel;
 
+/* ---- numbers */
+static inline int64_t ceil_div(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit;
+}
+/* The smallest multiple of `unit` that is not smaller than n. */
+static inline int64_t round_up(int64_t n, int64_t unit)
+{
+    return ceil_div(n, unit) * unit;
+}
+
 /* ---- making calls, at the end of CudaState.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */
 CudaCall *cuda_add(Writer *w, const char *form, const Node *n);
@@ -292,8 +303,10 @@ typedef struct Pending {
     Operand *operand;
     int n;
 } Pending;
-bool pending_conflict(const Pending *p, const Operand *o, int n);
-void pending_add(Writer *w, Pending *p, const Operand *o, int n);
+bool pending_conflict(const Pending *p, const CudaCall *c);
+bool pending_conflict_one(const Pending *p, const Operand *o);
+void pending_add(Writer *w, Pending *p, const CudaCall *c);
+void pending_add_one(Writer *w, Pending *p, const Operand *o);
 /* Chooses the order of a call that can take over the order of an earlier call: an order without
  * conflicts with p, if there is one. */
 void pending_order(Writer *w, const Pending *p, CudaCall *c);

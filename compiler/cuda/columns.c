@@ -21,8 +21,8 @@ typedef struct Columns {
 static Columns columns_of(int64_t columns, int64_t rows)
 {
     enum { BLOCKS_WANTED = 1056, ROWS = 128 };
-    const int64_t tiles = (columns + RT_WARP - 1) / RT_WARP,
-                  fill = (BLOCKS_WANTED + tiles - 1) / tiles, most = (rows + ROWS - 1) / ROWS;
+    const int64_t tiles = ceil_div(columns, RT_WARP), fill = ceil_div(BLOCKS_WANTED, tiles),
+                  most = ceil_div(rows, ROWS);
     return (Columns){columns, rows, fill < most ? fill : most};
 }
 
@@ -37,7 +37,7 @@ static Columns channels_of(const Writer *w, const Node *x)
 static CudaCall *lower_first(Writer *w, const char *form, const Node *n, Columns m, int sums)
 {
     const int64_t bytes = m.parts * sums * m.columns * (int64_t)sizeof(float),
-                  tiles = (m.columns + RT_WARP - 1) / RT_WARP;
+                  tiles = ceil_div(m.columns, RT_WARP);
     CudaCall *c =
         cuda_call(w, form, n, ADDRESS(MEMORY_UNKNOWN, "real *", "part", "APART(real)", true));
     Argument *size = arena_alloc(w->arena, sizeof *size);

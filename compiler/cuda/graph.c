@@ -248,7 +248,7 @@ CudaCall *graph_lower_rest_dx(Writer *w, const Node *n)
     const int64_t count = cuda_numbers(w, n);
     CudaCall *c =
         cuda_call(w, node_is(n, "dense_dx") ? "dense_dx_rest" : "conv2d_dx_rest", n, OUT("dx", n),
-                  IN("y", n->in[2]), NUMBER(count), EACH((count + RT_PACK - 1) / RT_PACK));
+                  IN("y", n->in[2]), NUMBER(count), EACH(ceil_div(count, RT_PACK)));
     c->device = "relu_undone";
     return c;
 }
@@ -270,7 +270,7 @@ bool graph_lower_rest(Writer *w, const Node *n)
  * workspace, with the alignment that graphs need. */
 static const char *sums_at(Writer *w, int64_t channels, bool squares)
 {
-    const int64_t each = (channels + 3) / 4 * 4, bytes = 2 * each * (int64_t)sizeof(float);
+    const int64_t each = round_up(channels, 4), bytes = 2 * each * (int64_t)sizeof(float);
     cuda_keep_apart(w, bytes);
     return squares ? arena_printf(w->arena, "APART(real) + %lld", (long long)each) : "APART(real)";
 }

@@ -96,7 +96,7 @@ static void push_member(Launches *s, CudaCall *c)
     c->launch = s->number;
     ARENA_PUSH(s->w->arena, s->out->call, s->out->n, c);
     s->members++, s->parameters += count_parameters(c);
-    pending_add(s->w, &s->pending, c->operand, c->noperand);
+    pending_add(s->w, &s->pending, c);
 }
 
 static bool is_unknown(const CudaCall *c)
@@ -107,14 +107,19 @@ static bool is_unknown(const CudaCall *c)
     return any;
 }
 
-/* Adds pending metrics to the launch: earlier launches have computed their values. */
-static void push_metrics(Launches *s, const char *indent)
+/* Adds the pending metrics: to this launch, or to a new one if this launch computes a value of
+ * them. */
+static void launch_metrics(Launches *s, const char *indent)
 {
     for (int i = 0; i < RT_METRICS; i++) {
         CudaCall *c = s->metric[i];
         s->metric[i] = NULL;
-        if (c)
-            c->indent = indent, push_member(s, c);
+        if (!c)
+            continue;
+        if (s->alone || pending_conflict(&s->pending, c))
+            close_launch(s);
+        c->indent = indent;
+        push_member(s, c);
     }
 }
 
@@ -132,11 +137,11 @@ static void launch_call(Launches *s, CudaCall *c)
 
     pending_order(s->w, &s->pending, c);
     if (alone || s->alone || s->members == MEMBERS || s->parameters > PARAMETERS ||
-        pending_conflict(&s->pending, c->operand, c->noperand))
+        pending_conflict(&s->pending, c))
         close_before(s, c);
     if (s->members == 0 && !alone && !(c->node && c->node->loop))
-        push_metrics(s, c->indent);
-    if (pending_conflict(&s->pending, c->operand, c->noperand))
+        launch_metrics(s, c->indent);
+    if (pending_conflict(&s->pending, c))
         close_before(s, c);
     s->alone = alone;
     push_member(s, c);
@@ -156,14 +161,14 @@ static void launch_waiting(Launches *s)
  * computed: those of dx beside the gradient of the weights. */
 static void launch_kernel(Launches *s, CudaCall *c)
 {
-    if (pending_conflict(&s->waited, c->operand, c->noperand))
+    if (pending_conflict(&s->waited, c))
         launch_waiting(s);
     if (!c->waits) {
         launch_call(s, c);
         return;
     }
     ARENA_PUSH(s->w->arena, s->waiting, s->nwaiting, c);
-    pending_add(s->w, &s->waited, c->operand, c->noperand);
+    pending_add(s->w, &s->waited, c);
     for (int i = 0; i < s->waited.n; i++)
         s->waited.operand[i].order = NULL; /* not even the same thread may come first */
 }
@@ -193,19 +198,6 @@ static int launch_recurrence(Launches *s, const CudaCalls *l, int i)
         }
     close_launch(s);
     return i;
-}
-
-/* Adds a launch for metrics that are still pending. */
-static void launch_metrics(Launches *s)
-{
-    for (int i = 0; i < RT_METRICS; i++) {
-        CudaCall *c = s->metric[i];
-        s->metric[i] = NULL;
-        if (c && (s->alone || pending_conflict(&s->pending, c->operand, c->noperand)))
-            close_launch(s);
-        if (c)
-            c->indent = "    ", push_member(s, c);
-    }
 }
 
 /* Whether a thread computes numbers i, i plus the number of threads ... one after another, by a
@@ -260,7 +252,7 @@ static bool is_followed(const CudaCalls *l, const CudaCall *c)
         for (int k = 0; other != c && other->launch == c->launch && k < c->noperand; k++) {
             Operand o = c->operand[k];
             o.order = NULL;
-            if (pending_conflict(&p, &o, 1))
+            if (pending_conflict_one(&p, &o))
                 return true;
         }
     }
@@ -295,7 +287,7 @@ CudaCalls *launch_share(Writer *w)
         if (c->kind == KIND_METRICS || c->metric >= 0)
             launch_waiting(&s);
         if (c->kind == KIND_METRICS)
-            launch_metrics(&s);
+            launch_metrics(&s, "    ");
         else if (c->metric >= 0)
             s.metric[c->metric] = c;
         else if (c->kind != KIND_KERNEL || c->fallback)

@@ -244,7 +244,7 @@ static bool uses_libraries(const Writer *w)
 static int64_t aligned(int64_t bytes)
 {
     enum { ALIGN = 256 };
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return round_up(bytes, ALIGN);
 }
 
 /* Bytes of the workspace of the libraries, without the memory after it. */

@@ -55,11 +55,6 @@ typedef struct OwnLayout {
     int64_t parts, reals;
 } OwnLayout;
 
-static int64_t up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
 /* The parts of a gradient (O, K): the tiles of product.cuh. */
 static OwnLayout layout_of_product(int64_t o, int64_t k)
 {
@@ -76,17 +71,12 @@ static OwnLayout layout_of(const Writer *w, int sum)
         return layout_of_product(shape->dim[0], shape->dim[1]);
     case CONV:
         return (OwnLayout){shape->dim[0] * shape->dim[1],
-                           up(shape->dim[2] * shape->dim[3], RT_WARP) * RT_WARP};
+                           round_up(shape->dim[2] * shape->dim[3], RT_WARP)};
     case EACH_NUMBER:
-        return (OwnLayout){up(step->sum[sum].count, RT_THREADS), RT_THREADS};
+        return (OwnLayout){ceil_div(step->sum[sum].count, RT_THREADS), RT_THREADS};
     default:
         return (OwnLayout){step->sum[sum].count, 1};
     }
-}
-
-static int states(const Writer *w)
-{
-    return w->g->nstate;
 }
 
 /* Bytes per block that chip_of of own.cuh uses on the nominal GPU.  If `fits` is not NULL, sets
@@ -103,7 +93,8 @@ static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
         if (!w->cuda->owned[i])
             continue;
         const OwnLayout r = layout_of(w, i);
-        const int64_t bytes = up(r.parts, blocks) * r.reals * (1 + states(w)) * cuda_real_bytes(w);
+        const int64_t bytes =
+            ceil_div(r.parts, blocks) * r.reals * (1 + w->g->nstate) * cuda_real_bytes(w);
         const bool does = all + bytes <= limit;
         if (fits)
             fits[i] = does;
@@ -121,7 +112,7 @@ CallPrice own_price(const Writer *w, int sum, int cluster)
     bool *fits = arena_alloc(w->arena, sizeof *fits * (size_t)w->g->step->nsum);
 
     chip_bytes(w, cluster, fits);
-    const double each = fits[sum] ? 2 : 3 + 2 * states(w);
+    const double each = fits[sum] ? 2 : 3 + 2 * w->g->nstate;
     return (CallPrice){.bytes = (double)w->g->step->sum[sum].count * each * cuda_real_bytes(w),
                        .blocks = (double)layout_of(w, sum).parts,
                        .peak = 1};
@@ -134,7 +125,8 @@ static void give_row(Writer *w, CudaCall *c, int sum)
 {
     const int row = update_parameters(w, sum);
     cuda_give(w, c, TEXT(arena_printf(w->arena, "&update_rows[%d]", row)),
-              PARAM("int ", "at", arena_printf(w->arena, "chip.at[%d]", row)), NUMBER(states(w)));
+              PARAM("int ", "at", arena_printf(w->arena, "chip.at[%d]", row)),
+              NUMBER(w->g->nstate));
 }
 
 /* The order as a literal: "DenseOwn{Dense{ .n = 64, ... }}". */
@@ -216,7 +208,7 @@ bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
     const int loss = update_loss(w->g);
     return (loss < 0 || s->written >> loss & 1) &&
            all_have_read(w, s, c->operand[c->noperand - 1].param, c->node) &&
-           !pending_conflict(&s->pending, c->operand, c->noperand);
+           !pending_conflict(&s->pending, c);
 }
 
 bool own_is_updated(const Stages *s, const CudaCall *c)
@@ -240,7 +232,7 @@ void own_spell(Writer *w, Text *t)
             continue;
         const CudaCall *c = lower_own(w, i, "what");
         const char *call = spell_stage(w, c);
-        text_printf(&layouts, "    own_layout(%s, %d), /* %s */\n", spell_sizes(w, c), states(w),
+        text_printf(&layouts, "    own_layout(%s, %d), /* %s */\n", spell_sizes(w, c), w->g->nstate,
                     p->name);
         text_printf(&calls, "    %s\n", call);
     }
@@ -266,5 +258,5 @@ const char *own_said(const Writer *w, int cluster)
     return arena_printf(w->arena,
                         "Weights%s of %d of %d parameters stay on the chip through a launch: %.1f "
                         "KB a block.",
-                        states(w) ? " and states" : "", stay, all, bytes / 1024);
+                        w->g->nstate ? " and states" : "", stay, all, bytes / 1024);
 }

@@ -32,7 +32,7 @@ typedef struct Search {
 
 int64_t recurrence_blocks(const Recurrence *r)
 {
-    return (r->samples + r->each - 1) / r->each;
+    return ceil_div(r->samples, r->each);
 }
 
 static int value_at(const Recurrence *r, const char *pointer)
@@ -190,16 +190,16 @@ static bool take_product(Search *s, const CudaCall *c)
                            .outputs = outputs,
                            .k = k,
                            .parts = parts,
-                           .chains = (outputs + columns - 1) / columns,
+                           .chains = ceil_div(outputs, columns),
                            .adjacent = !dx,
-                           .pads = (k + parts - 1) / parts % depth != 0};
+                           .pads = ceil_div(k, parts) % depth != 0};
     ARENA_PUSH(s->w->arena, s->r->product, s->r->nproduct, p);
     return p.chains <= SUMS;
 }
 
 static int64_t length_of(const RecurrenceProduct *p)
 {
-    return (p->k + p->parts - 1) / p->parts;
+    return ceil_div(p->k, p->parts);
 }
 
 static int64_t memory_of_block(const Search *s)
@@ -224,7 +224,7 @@ static void hold_weights(Search *s)
 static int64_t take_numbers(Recurrence *r, int64_t n)
 {
     const int64_t at = r->numbers;
-    r->numbers += (n + RUN - 1) / RUN * RUN;
+    r->numbers += round_up(n, RUN);
     return at;
 }
 
@@ -249,7 +249,7 @@ static bool place(Search *s, int64_t each)
 static bool place_all(Search *s)
 {
     const int64_t processors = gpu_of(s->w->in->options->arch)->processors,
-                  even = (s->r->samples + processors - 1) / processors;
+                  even = ceil_div(s->r->samples, processors);
     hold_weights(s);
     for (int64_t each = even < SAMPLES ? even : SAMPLES; each > 0; each--)
         if (place(s, each))
@@ -268,6 +268,11 @@ static bool accesses(const CudaCall *c, const Node *root, bool writes)
     return any;
 }
 
+static bool touches(const CudaCall *c, const Node *root)
+{
+    return accesses(c, root, false) || accesses(c, root, true);
+}
+
 /* Whether the element can be copied ahead: no other call accesses its value earlier in a step, and
  * no call writes the sequence. */
 static bool is_ahead(const Search *s, int item)
@@ -281,7 +286,7 @@ static bool is_ahead(const Search *s, int item)
             ahead &= !(other->operand[k].writes && other->operand[k].node &&
                        node_root(other->operand[k].node) == sequence);
         if (i != item && (i < item || other->role == RECURRENCE_ITEM))
-            ahead &= !accesses(other, root, false) && !accesses(other, root, true);
+            ahead &= !touches(other, root);
     }
     return ahead;
 }
@@ -312,10 +317,10 @@ static void divide(Search *s)
             continue;
         if (c->role == RECURRENCE_PRODUCT)
             order_product(s, c);
-        if (pending_conflict(&open, c->operand, c->noperand))
+        if (pending_conflict(&open, c))
             region++, open.n = 0;
         c->region = region;
-        pending_add(s->w, &open, c->operand, c->noperand);
+        pending_add(s->w, &open, c);
     }
     s->r->regions = region + 1;
 }
@@ -327,7 +332,7 @@ static const CudaCall *first_access(const Search *s, const CudaCall *item, int *
     const CudaCall *first = NULL;
     for (int i = s->first; i < s->end; i++) {
         const CudaCall *c = s->list->call[i];
-        if (c == item || !(accesses(c, root, false) || accesses(c, root, true)))
+        if (c == item || !touches(c, root))
             continue;
         first = first ? first : c, *last = c->region;
     }
@@ -391,9 +396,8 @@ static void place_item(Search *s, CudaCall *c)
 static bool begins_with_read(const Search *s, const Node *root)
 {
     for (int i = s->first; i < s->end; i++) {
-        const bool reads = accesses(s->list->call[i], root, false);
-        if (reads || accesses(s->list->call[i], root, true))
-            return reads;
+        if (touches(s->list->call[i], root))
+            return accesses(s->list->call[i], root, false);
     }
     return false;
 }
@@ -460,7 +464,7 @@ static bool apart(const Search *s)
                 if (overlap(&o, &all.operand[m]) && (o.writes || all.operand[m].writes) &&
                     node_root(o.node) != node_root(all.operand[m].node))
                     return false;
-            pending_add(s->w, &all, &o, 1);
+            pending_add_one(s->w, &all, &o);
         }
     }
     return true;
@@ -474,11 +478,19 @@ static void add_region(const Search *s, Pending *p, int region)
     for (int i = s->first; i < s->end; i++) {
         const CudaCall *c = s->list->call[i];
         if (c->region == region && c->role != RECURRENCE_ITEM)
-            pending_add(s->w, p, c->operand, c->noperand);
+            pending_add(s->w, p, c);
     }
     for (int i = 0; i < s->r->nitem; i++)
         if (s->r->item[i].region == region || s->r->item[i].ready == region)
-            pending_add(s->w, p, &s->r->item[i].call->operand[0], 1);
+            pending_add_one(s->w, p, &s->r->item[i].call->operand[0]);
+}
+
+static bool conflict(const Pending *a, const Pending *b)
+{
+    bool any = false;
+    for (int i = 0; i < b->n; i++)
+        any |= pending_conflict_one(a, &b->operand[i]);
+    return any;
 }
 
 /* Whether a barrier stands before the first step, and after each step.  Other threads read in the
@@ -496,17 +508,16 @@ static void set_barriers(Search *s)
         o.order = value_order(s, s->r->samples * v->size);
         o.writes = true;
         if (v->fetched)
-            pending_add(s->w, &copies, &o, 1);
+            pending_add_one(s->w, &copies, &o);
         o.writes = false;
         if (v->stored)
-            pending_add(s->w, &stores, &o, 1);
+            pending_add_one(s->w, &stores, &o);
     }
     for (int i = 0; i < s->r->nitem; i++)
         if (s->r->item[i].ahead)
-            pending_add(s->w, &copies, &s->r->item[i].call->operand[0], 1);
-    s->r->barrier_before = pending_conflict(&copies, first.operand, first.n);
-    s->r->barrier_after = pending_conflict(&last, first.operand, first.n) ||
-                          pending_conflict(&last, stores.operand, stores.n);
+            pending_add_one(s->w, &copies, &s->r->item[i].call->operand[0]);
+    s->r->barrier_before = conflict(&copies, &first);
+    s->r->barrier_after = conflict(&last, &first) || conflict(&last, &stores);
 }
 
 /* ------------------------------------------------------------------------------- the loop */

@@ -34,7 +34,7 @@ static void push_stage(Writer *w, Stages *s, CudaCall *c, bool first)
     if (c->kind != KIND_LINE || first)
         c->barrier = s->barrier, s->barrier = false;
     ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
-    pending_add(w, &s->pending, c->operand, c->noperand);
+    pending_add(w, &s->pending, c);
     if (c->node)
         s->done[c->node->id] = true;
 }
@@ -69,7 +69,7 @@ static void add_barrier(Writer *w, Stages *s, const CudaCall *c)
 static bool has_conflict(const Stages *s, CudaCall *const *call, int n)
 {
     for (int i = 0; i < n; i++)
-        if (pending_conflict(&s->pending, call[i]->operand, call[i]->noperand))
+        if (pending_conflict(&s->pending, call[i]))
             return true;
     return false;
 }
@@ -148,7 +148,7 @@ void stage_schedule(Writer *w, const CudaCalls *list, const Pending *last, Stage
         o.memory = o.memory == MEMORY_NEXT      ? MEMORY_SAMPLES
                    : o.memory == MEMORY_SAMPLES ? MEMORY_NEXT
                                                 : o.memory;
-        pending_add(w, &s->pending, &o, 1);
+        pending_add_one(w, &s->pending, &o);
     }
     for (int i = 0; i < list->n; i++)
         if (!list->call[i]->continues)

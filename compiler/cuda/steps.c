@@ -63,8 +63,7 @@ static void choose_samples(Writer *w)
                       !x->loop && kernel_needed(x);
 
     w->samples = able ? x : NULL;
-    w->samples_bytes =
-        able ? (pointer_bytes(w, x) * w->g->step->chunk + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN : 0;
+    w->samples_bytes = able ? round_up(cuda_bytes(w, x), RT_ALIGN) : 0;
 }
 
 static void lower_gather(Writer *w)

@@ -11,11 +11,6 @@
 
 enum { SORTED_BYTES = 8 }; /* of a SortedToken: a token and its index */
 
-static int64_t ceil_div(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
 /* Whether sorting takes less time than the one launch in which warps scan all tokens.  Both forms
  * give the same bits.
  *

@@ -10,7 +10,7 @@
 /* Number of blocks that update the parameter of a sum. */
 static int64_t blocks_of(const Sum *s)
 {
-    return (s->count + RT_UPDATE_EACH - 1) / RT_UPDATE_EACH;
+    return ceil_div(s->count, RT_UPDATE_EACH);
 }
 
 /* Writes the table of updates: one row for each parameter, with offsets, number of elements, blocks
