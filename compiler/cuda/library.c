@@ -9,6 +9,7 @@
  * algorithm for one of these two products, a kernel of Tenon computes the gradient of the relu from
  * y after dx. */
 #include "cuda/lower.h"
+#include "ir/gpu.h"
 #include "ops/dense_price.h"
 #include "ops/step_price.h"
 #include <string.h>
@@ -288,6 +289,7 @@ static void product_table(const Writer *w, Text *t)
 
 void library_tables(const Writer *w, Text *t)
 {
+    static const char *const types[] = {"RT_EXACT", "RT_TF32", "RT_BF16", "RT_F16"};
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
@@ -311,11 +313,7 @@ void library_tables(const Writer *w, Text *t)
                 "libraries(void)\n{\n");
     if (w->cuda->products.n)
         text_printf(t, "    rt_products_open(products, %d, %s, %lld);\n", w->cuda->products.n,
-                    o->tf32                ? "RT_TF32"
-                    : o->half == HALF_BF16 ? "RT_BF16"
-                    : o->half == HALF_F16  ? "RT_F16"
-                                           : "RT_EXACT",
-                    workspace);
+                    types[gpu_products(o)], workspace);
     if (w->cuda->graphs.n)
         text_printf(t, "    rt_graphs_open(graphs, %d, graph_calls, %d, %s, %lld);\n",
                     w->cuda->graphs.n, w->cuda->graph_calls.n,
@@ -325,12 +323,9 @@ void library_tables(const Writer *w, Text *t)
 
 void library_fields(const Writer *w, Text *t)
 {
-    const Options *o = w->in->options;
+    static const char *const types[] = {"", " .products = \"tf32\",", " .products = \"bf16\",",
+                                        " .products = \"f16\","};
 
     if (uses_libraries(w))
-        text_printf(t, "\n    .libraries = libraries,%s",
-                    o->tf32                ? " .products = \"tf32\","
-                    : o->half == HALF_BF16 ? " .products = \"bf16\","
-                    : o->half == HALF_F16  ? " .products = \"f16\","
-                                           : "");
+        text_printf(t, "\n    .libraries = libraries,%s", types[gpu_products(w->in->options)]);
 }

@@ -211,11 +211,6 @@ bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
            !pending_conflict(&s->pending, c);
 }
 
-bool own_is_updated(const Stages *s, const CudaCall *c)
-{
-    return s->updated[c->owned];
-}
-
 /* ---------------------------------------- code for the kernel of many steps */
 
 void own_spell(Writer *w, Text *t)

@@ -50,12 +50,6 @@ static double estimated_blocks(const Node *n, double results)
     return results > each ? results / each : 1;
 }
 
-static double library_peak(const Writer *w, const Gpu *g)
-{
-    const Options *o = w->in->options;
-    return gpu_peak(g, o->tf32 ? GPU_TF32 : gpu_half(o->half));
-}
-
 CallPrice call_price(const Writer *w, const CudaCall *c)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
@@ -73,7 +67,7 @@ CallPrice call_price(const Writer *w, const CudaCall *c)
     if (c->recurrence)
         p.blocks = (double)recurrence_blocks(c->recurrence);
     else if (c->library)
-        p.peak = library_peak(w, g), p.blocks = g->processors;
+        p.peak = gpu_peak(g, gpu_products(w->in->options)), p.blocks = g->processors;
     else
         p.blocks = c->blocks.count ? (double)c->blocks.count : estimated_blocks(c->node, results);
     return p;
@@ -123,7 +117,7 @@ void price_add(Arena *a, EmitLaunch *r, const CudaCall *c, const CallPrice *p, d
     r->seconds += (double)c->times * seconds;
 }
 
-static int launch_rows(const Writer *w, const CudaCalls *l, EmitLaunch **row, int n)
+static void launch_rows(const Writer *w, const CudaCalls *l, EmitStep *e)
 {
     const Gpu *g = gpu_of(w->in->options->arch);
     int last = -1;
@@ -133,22 +127,23 @@ static int launch_rows(const Writer *w, const CudaCalls *l, EmitLaunch **row, in
         if (c->kind == KIND_LINE || c->times == 0 || c->fallback)
             continue;
         if (c->launch != last) {
-            ARENA_PUSH(w->arena, *row, n,
+            ARENA_PUSH(w->arena, e->row, e->n,
                        (EmitLaunch){.seconds = (double)call_launches(c) * g->gap});
             last = c->launch;
         }
         const CallPrice p = call_price(w, c);
-        price_add(w->arena, &(*row)[n - 1], c, &p, price_seconds(g, &p, g->processors));
+        price_add(w->arena, &e->row[e->n - 1], c, &p, price_seconds(g, &p, g->processors));
     }
-    return n;
 }
 
-int price_launches(const Writer *w, EmitLaunch **row)
+void price_launches(const Writer *w, EmitStep *e)
 {
-    int n = 0;
-    *row = NULL;
     for (int i = 0; i < w->cuda->nfunction; i++)
         if (w->cuda->function[i]->graph == w->in->train && !w->cuda->function[i]->persistent)
-            n = launch_rows(w, w->cuda->function[i], row, n);
-    return n;
+            launch_rows(w, w->cuda->function[i], e);
+    for (int i = 0; i < e->n; i++) {
+        const EmitLaunch *r = &e->row[i];
+        e->seconds += r->seconds, e->launches += r->times;
+        e->external_calls += r->from_library ? r->times : 0;
+    }
 }

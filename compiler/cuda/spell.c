@@ -358,7 +358,8 @@ static const char *launch_group(Writer *w, CudaCall *const *call, int n)
     return spell_group(&all, group_name(w, member, n), group_blocks(w, call, member, n), 0);
 }
 
-const char *spell_launch(Writer *w, CudaCall *const *call, int n)
+/* "LAUNCH(conv2d_1, y, a, b);": several calls have one kernel, which calls them all. */
+static const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 {
     if (call[0]->recurrence)
         return spell_recurrence(w, call, n);
@@ -367,17 +368,29 @@ const char *spell_launch(Writer *w, CudaCall *const *call, int n)
 
 /* ------------------------------------------------------------------------------- a function */
 
-/* The call of a library at index i.  If the library may have no algorithm for it, *test is this
- * call, and *statement is the launch that runs if the call fails; else *test is NULL, and
- * *statement is this call.  Returns the number of calls: 2 with such a launch, else 1. */
-static int library_statement(Writer *w, const CudaCalls *l, int i, const char **test,
-                             const char **statement)
+/* The call at index i, which shares no launch.  If it is a call of a library that may have no
+ * algorithm for it, *test is this call, and *statement is the launch that runs if the call fails;
+ * else *test is NULL.  Returns the number of calls: 2 with such a launch, else 1. */
+static int call_statement(Writer *w, const CudaCalls *l, int i, const char **test,
+                          const char **statement)
 {
-    const char *call = spell_library(w, l->call[i]);
     const bool fallback = i + 1 < l->n && l->call[i + 1]->fallback;
-    *test = fallback ? call : NULL;
-    *statement = fallback ? launch_alone(w, l->call[i + 1]) : arena_printf(w->arena, "%s;", call);
+
+    if (l->call[i]->kind == KIND_KERNEL)
+        *statement = launch_alone(w, l->call[i]);
+    else if (!fallback)
+        *statement = arena_printf(w->arena, "%s;", spell_library(w, l->call[i]));
+    else
+        *test = spell_library(w, l->call[i]), *statement = launch_alone(w, l->call[i + 1]);
     return 1 + fallback;
+}
+
+static void add_statement(Text *t, const char *test, const char *statement, const char *indent)
+{
+    if (test)
+        statement_guarded(t, test, statement, indent);
+    else
+        statement_wrapped(t, statement, indent);
 }
 
 static void spell_comment(Writer *w, const CudaCall *c, int *line)
@@ -396,7 +409,7 @@ static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
     int end = i + 1;
 
     if (c->kind == KIND_LIBRARY) {
-        end = i + library_statement(w, l, i, &test, &statement);
+        end = i + call_statement(w, l, i, &test, &statement);
     } else {
         while (end < l->n && l->call[end]->launch == c->launch)
             end++;
@@ -407,10 +420,7 @@ static int launch_statement(Writer *w, const CudaCalls *l, int i, int *line)
         spell_comment(w, l->call[k], line);
     statement = arena_printf(w->arena, "%s%s%s", c->before ? c->before : "", statement,
                              c->after ? c->after : "");
-    if (test)
-        statement_guarded(&w->body, test, statement, l->call[end - 1]->indent);
-    else
-        statement_wrapped(&w->body, statement, l->call[end - 1]->indent);
+    add_statement(&w->body, test, statement, l->call[end - 1]->indent);
     return end;
 }
 
@@ -426,30 +436,31 @@ void spell_function(Writer *w, CudaCalls *l)
             i = launch_statement(w, l, i, &line);
 }
 
-const char *cuda_statement(Writer *w, const Node *n, const char **test)
+bool spell_alone(Writer *w, const Node *n, int *line, const char *indent)
 {
-    CudaCalls *const outer = w->cuda->list;
-    Text t = text_new(w->arena);
+    Text all = text_new(w->arena);
+    const char *first_test = NULL;
 
     cuda_list(w, n->phase, 0);
     cuda_lower(w, n);
+    const CudaCalls *l = w->cuda->list;
     launch_pack(w, w->cuda->list);
-    *test = NULL;
-    for (int i = 0; i < w->cuda->list->n;) {
-        const char *fails = NULL, *statement = NULL;
+    w->cuda->list = NULL;
+    for (int i = 0; i < l->n;) {
+        const char *test = NULL, *statement;
         const bool first = i == 0;
-        if (w->cuda->list->call[i]->kind == KIND_LIBRARY)
-            i += library_statement(w, w->cuda->list, i, &fails, &statement);
-        else
-            statement = launch_alone(w, w->cuda->list->call[i++]);
+        i += call_statement(w, l, i, &test, &statement);
         if (first)
-            *test = fails;
+            first_test = test;
         else
-            text_add(&t, fails ? arena_printf(w->arena, " if (!%s) ", fails) : " ");
-        text_add(&t, statement);
+            text_add(&all, test ? arena_printf(w->arena, " if (!%s) ", test) : " ");
+        text_add(&all, statement);
     }
-    w->cuda->list = outer;
-    return t.s;
+    if (l->n > 0) {
+        text_add(&w->body, statement_about(w, n, line, indent));
+        add_statement(&w->body, first_test, all.s, indent);
+    }
+    return l->n > 0;
 }
 
 /* ------------------------------------------------------------------------------- the kernels */

@@ -126,8 +126,8 @@ static void schedule_call(Writer *w, Stages *s, const CudaCalls *l, int i)
         ARENA_PUSH(w->arena, s->out->call, s->out->n, c);
     } else if (c->metric >= 0) {
         s->metric[c->metric] = c;
-    } else if (c->owned >= 0 && own_is_updated(s, c)) {
-        return;
+    } else if (c->owned >= 0 && s->updated[c->owned]) {
+        return; /* a product has done this update */
     } else {
         const int n = count_together(l, i);
         CudaCall **call = arena_alloc(w->arena, sizeof *call * (size_t)n);

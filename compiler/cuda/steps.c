@@ -267,21 +267,13 @@ static int steps_of_launch(double seconds)
     return n < 1 ? 1 : n > RT_STEPS_MOST ? RT_STEPS_MOST : (int)n;
 }
 
-static double seconds_of_launches(const Writer *w)
-{
-    EmitLaunch *row;
-    double seconds = 0;
-    const int n = price_launches(w, &row);
-    for (int i = 0; i < n; i++)
-        seconds += row[i].seconds;
-    return seconds;
-}
-
 /* Writes the predictions for the step, as the comment above its kernel. */
 static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
 {
     Arena *a = w->arena;
+    EmitStep launches = {0};
 
+    price_launches(w, &launches);
     w->cuda->steps_said[0] =
         arena_printf(a, "%lld stages and %lld barriers a step, up to %d steps a launch",
                      (long long)s->stages, (long long)s->barriers, w->cuda->steps_most);
@@ -289,8 +281,7 @@ static void say_step(Writer *w, const Stages *s, const Gpu *g, int cluster)
         arena_printf(a,
                      "Predicted for an %s, not measured: %.0f us as %lld launches; "
                      "as one launch %.0f us by all blocks that fit,",
-                     g->name, 1e6 * seconds_of_launches(w), (long long)w->cuda->launches,
-                     1e6 * s->all);
+                     g->name, 1e6 * launches.seconds, (long long)w->cuda->launches, 1e6 * s->all);
     w->cuda->steps_said[2] =
         g->clusters ? arena_printf(a, "%.0f us by one cluster of %d; the program uses %s.",
                                    1e6 * s->few, CLUSTER, w->cuda->steps_how)
@@ -389,7 +380,7 @@ void steps_of_graph(Writer *w)
 {
     const Graph *g = w->g;
     const Options *o = w->in->options;
-    const double peak = gpu_peak(gpu_of(o->arch), o->tf32 ? GPU_TF32 : gpu_half(o->half)),
+    const double peak = gpu_peak(gpu_of(o->arch), gpu_products(o)),
                  seconds = emit_flops(g) * (double)g->recipe.batch / peak;
 
     w->cuda->steps_most = GRAPH_STEPS;

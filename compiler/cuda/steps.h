@@ -46,8 +46,6 @@ void own_lower(Writer *w); /* adds their updates, at the end of a step */
 /* Sets c->with_update: the call of n that also updates. */
 void own_lower_product(Writer *w, const Node *n, CudaCall *c);
 bool own_can_update(Writer *w, const Stages *s, CudaCall *c); /* whether the update can run here */
-/* whether a product has done this update */
-bool own_is_updated(const Stages *s, const CudaCall *c);
 /* The price of the update of a sum, on all blocks (cluster = 0) or on one cluster. */
 CallPrice own_price(const Writer *w, int sum, int cluster);
 void own_spell(Writer *w, Text *t); /* writes the declarations for the kernel of many steps */

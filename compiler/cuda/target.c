@@ -53,9 +53,14 @@ static void put_line(Writer *w, const char *text)
         text_add(&w->body, text);
 }
 
+/* Begins a writer without the graph for one token: on a GPU, `generate` computes whole windows. */
 static void cuda_begin(Writer *w, const EmitInput *in, Arena *a)
 {
-    program_begin(w, &cuda_target, in, a);
+    EmitInput *windows = arena_alloc(a, sizeof *windows);
+
+    *windows = *in;
+    windows->token = NULL;
+    program_begin(w, &cuda_target, windows, a);
     w->cuda = arena_alloc(a, sizeof *w->cuda);
     w->put_line = put_line;
 }
@@ -134,27 +139,12 @@ static void clear_sums_here(Writer *w, int phase)
     w->cuda->list = NULL;
 }
 
-/* Writes the calls that compute n, without shared launches, below a comment about n; false: there
- * are none. */
-static bool write_alone(Writer *w, const Node *n, int *line, const char *indent)
-{
-    const char *test, *s = cuda_statement(w, n, &test);
-
-    if (*s)
-        text_add(&w->body, statement_about(w, n, line, indent));
-    if (*s && test)
-        statement_guarded(&w->body, test, s, indent);
-    else if (*s)
-        statement_wrapped(&w->body, s, indent);
-    return *s;
-}
-
 /* Repeats the calls of a node of the forward pass, and checks its value. */
 static void check_node(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
 
-    if (n->backward || !kernel_needed(n) || !write_alone(w, n, line, indent))
+    if (n->backward || !kernel_needed(n) || !spell_alone(w, n, line, indent))
         return;
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
@@ -222,7 +212,7 @@ static void bucket_units(Writer *w, const Step *s)
 
 static void write_known(Writer *w, const Node *n, int *line, const char *indent)
 {
-    write_alone(w, n, line, indent);
+    spell_alone(w, n, line, indent);
 }
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
@@ -256,19 +246,12 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* Writes the phases of training, and counts the launches of a step. */
-static void cuda_phases(Writer *w)
-{
-    graph_phases(w, w->in->train, &w->train);
-}
-
-/* Writes all parts of the file but its head; returns the table of parameters.  *in has no graph for
- * one token: `generate` computes whole windows. */
+/* Writes all parts of the file but its head; returns the table of parameters. */
 static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
 {
     cuda_begin(w, in, a);
     bucket_units(w, in->train->step);
-    cuda_phases(w);
+    graph_phases(w, in->train, &w->train);
     Text rows = text_new(a);
     w->g = in->train, w->prefix = "";
     update_rows(w, &rows, false);
@@ -288,13 +271,11 @@ static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
 
 static EmitUnit write_whole(const EmitInput *in, Arena *a)
 {
-    EmitInput windows = *in;
     EmitUnit u = {.name = in->train->name, .cuda = true};
     Text text = text_new(a), *const out = &text;
     Writer w;
 
-    windows.token = NULL;
-    const Text rows = write_parts(&w, &windows, a);
+    const Text rows = write_parts(&w, in, a);
     write_head(&w, out, &u.headers);
     text_add(out, w.offsets.s);
     text_add(out, rows.s);
@@ -313,11 +294,9 @@ static EmitUnit write_whole(const EmitInput *in, Arena *a)
 
 static void write_calls(const EmitInput *in, Text *out)
 {
-    EmitInput windows = *in;
     Writer w;
 
-    windows.token = NULL;
-    write_parts(&w, &windows, out->arena);
+    write_parts(&w, in, out->arena);
     for (int i = 0; i < w.cuda->nfunction; i++)
         calls_dump(w.cuda->function[i]->graph, w.cuda->function[i], out);
 }
@@ -330,15 +309,11 @@ EmitStep emit_step(Arena *a, const EmitInput *in)
     EmitStep e = {0};
 
     cuda_begin(&w, in, a);
-    cuda_phases(&w);
+    graph_phases(&w, in->train, &w.train);
     if (in->options->persistent)
         steps_count(&w, &e);
     else
-        e.n = price_launches(&w, &e.row);
-    for (int i = 0; i < e.n && !in->options->persistent; i++) {
-        e.seconds += e.row[i].seconds, e.launches += e.row[i].times;
-        e.external_calls += e.row[i].from_library ? e.row[i].times : 0;
-    }
+        price_launches(&w, &e);
     e.workspace = library_workspace(&w);
     return e;
 }

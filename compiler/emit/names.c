@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *name_upper(Arena *a, const char *s)
+static const char *upper(Arena *a, const char *s)
 {
     char *t = arena_strdup(a, s);
 
@@ -85,7 +85,7 @@ static const char *state_name(const Writer *w, const char *param, int k)
 void name_params(Writer *w, const Graph *g)
 {
     for (int i = 0; i < g->nparam; i++) {
-        const char *base = name_upper(w->arena, g->param[i]->name), *name = unique(w, base);
+        const char *base = upper(w->arena, g->param[i]->name), *name = unique(w, base);
 
         while (!take_name(w, state_name(w, name, 0)) || !take_name(w, state_name(w, name, 1)))
             name = unique(w, base);
@@ -124,7 +124,7 @@ const char *name_of(Writer *w, const Node *n)
         stem = arena_printf(w->arena, "%s_transposed", n->in[0]->name);
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);
-    return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, name_upper(w->arena, stem)));
+    return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, upper(w->arena, stem)));
 }
 
 const char *sum_name(const Sum *s)

@@ -7,7 +7,7 @@
 #include "emit/nest.h"
 
 /* The strides in memory of the dimensions of a sample of v, indexed by logical dimension. */
-void nest_strides(const Node *v, int64_t *stride)
+static void strides_of(const Node *v, int64_t *stride)
 {
     int64_t start;
     const Shape *s = &node_frame(v, &start)->shape;
@@ -46,7 +46,7 @@ void nest_walk(const Node *over, const Node *v, bool first_axis, int64_t *stride
     const int R = over->shape.rank, r = v->shape.rank;
 
     nest_order(over, order);
-    nest_strides(v, own);
+    strides_of(v, own);
     stride[0] = nest_sample(v);
     for (int i = 0; i < R; i++) {
         const int j = first_axis ? (order[i] == 0 ? 0 : -1) : order[i] - (R - r);
@@ -191,7 +191,7 @@ const char *nest_start(Writer *w, const Node *v, const int64_t *start)
 {
     int64_t stride[SHAPE_MAX], at = 0;
 
-    nest_strides(v, stride);
+    strides_of(v, stride);
     for (int i = 0; i < v->shape.rank; i++)
         at += start[i] * stride[i];
     return at ? arena_printf(w->arena, " + %lld", (long long)at) : "";
@@ -204,7 +204,7 @@ void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stri
     int64_t own[SHAPE_MAX];
 
     nest_order(over, order);
-    nest_strides(v, own);
+    strides_of(v, own);
     stride[0] = nest_sample(v);
     for (int i = 0; i < over->shape.rank; i++)
         stride[i + 1] = own[axis ? axis[order[i]] : order[i]];

@@ -19,9 +19,7 @@ typedef struct Nest {
     Leaf leaf[LOOP_LEAVES];
 } Nest;
 
-/* nest_strides: the strides in memory of the dimensions of a sample of v, indexed by logical
- * dimension.  nest_order: these dimensions in memory order. */
-void nest_strides(const Node *v, int64_t *stride);
+/* The dimensions of a sample of v, in the order of memory. */
 void nest_order(const Node *v, int *order);
 int64_t nest_sample(const Node *v); /* reals between two samples of v; 0: all samples share v */
 

@@ -76,7 +76,6 @@ static inline int writer_graph(const Writer *w)
 
 /* The constant of n: "CONV1", "D_CONV1", "CONV1_WEIGHT"; unique in the file. */
 const char *name_of(Writer *w, const Node *n);
-const char *name_upper(Arena *a, const char *s);
 /* Gives parameters constants like their names; called before all other names are made. */
 void name_params(Writer *w, const Graph *g);
 /* The constant of a parameter, the same in all graphs: "CONV1_WEIGHT".  Its state 0 has

@@ -34,6 +34,11 @@ GpuType gpu_half(Half h)
     return h == HALF_BF16 ? GPU_BF16 : h == HALF_F16 ? GPU_F16 : GPU_F32;
 }
 
+GpuType gpu_products(const Options *o)
+{
+    return o->tf32 ? GPU_TF32 : gpu_half(o->half);
+}
+
 const char *gpu_type_name(GpuType t)
 {
     return t == GPU_BF16 ? "bf16" : t == GPU_F16 ? "f16" : "f32";

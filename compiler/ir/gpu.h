@@ -6,6 +6,7 @@
  */
 #ifndef GPU_H
 #define GPU_H
+#include "ir/options.h"
 #include "ir/shape.h"
 
 /* The type of --dtype on a GPU: exact f32 without tensor cores, f32 through tensor cores (tf32),
@@ -33,6 +34,7 @@ typedef struct Gpu {
 } Gpu;
 
 const Gpu *gpu_of(const char *arch);      /* arch: a name that --arch accepts */
+GpuType gpu_products(const Options *o);   /* type of the factors of products of libraries */
 GpuType gpu_half(Half h);                 /* type of tensors that are stored as h; HALF_NONE: f32 */
 const char *gpu_type_name(GpuType t);     /* type of tensors in memory: "f32", "bf16", "f16" */
 double gpu_peak(const Gpu *g, GpuType t); /* operations per second, for products */

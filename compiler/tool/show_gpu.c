@@ -86,8 +86,8 @@ static void show_total(Arena *a, const EmitInput *in, const EmitStep *e)
     printf("      predicted: a roofline of the %s (%s): gap %.1f us + the larger of FLOPs / %.0f "
            "T/s, in libraries %.0f T/s, and bytes / %.1f TB/s, longer where blocks leave "
            "multiprocessors idle; a lower bound, not a measurement\n",
-           g->name, g->source, 1e6 * g->gap, 1e-12 * g->f32,
-           1e-12 * gpu_peak(g, o->tf32 ? GPU_TF32 : gpu_half(o->half)), 1e-12 * g->bandwidth);
+           g->name, g->source, 1e6 * g->gap, 1e-12 * g->f32, 1e-12 * gpu_peak(g, gpu_products(o)),
+           1e-12 * g->bandwidth);
     if (e->said)
         printf("  %s\n", e->said);
 }
