@@ -2,7 +2,8 @@
 # layers.sh -- fails on an include against the order of the directories, on memory that does not come from the arena, on code
 # that scans or cuts printed text, on a pass that calls another pass, on a pass, operation or shared
 # emitter that asks which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
-# row in the table of headers (compiler/cpu/unit.c), and on an elementwise operation that two tests do not have.
+# row in the table of headers (compiler/cpu/unit.c), on an elementwise operation that two tests do not have, and on a pass without a word
+# in the page about passes (docs/explain/compiler.md).
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- {lsp, main.c}   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -150,6 +151,14 @@ check_elementwise() {
     done
 }
 
+# check_passes TABLE PAGE: the section "Passes" of PAGE names each pass of TABLE.
+check_passes() {
+    local name
+    for name in $(sed -n 's/^ *ROW(\([a-z0-9_]*\),.*/\1/p' "$1"); do
+        sed -n '/^## Passes/,/^##* Words/p' "$2" | grep -qF "\`$name\`" || bad "$1" "$2 does not say what pass $name does"
+    done
+}
+
 # runtime/ROOM/FILE may include rt.h, its own directory and those below it; cpu/ is for generated code and for device code.
 check_runtime() {
     local file=$1 room=$2 header to
@@ -191,6 +200,7 @@ fine=1; check_cycles compiler/main.c compiler/*/*.c; close
 fine=1; check_cycles runtime/main.c runtime/*/*.c runtime/cuda/*/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
+fine=1; check_passes compiler/passes/pipeline.c docs/explain/compiler.md; close
 for file in "${runtime[@]}"; do
     fine=1 room=${file#runtime/} room=${room%%/*}
     check_runtime "$file" "$room"
@@ -226,6 +236,8 @@ printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/un
 printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
 printf 'ROW(cbrt, 1, MONOTONE, "v_cbrt", "v_cbrt(a)",\n' > "$self/rows.def"
 printf '"cbrt(%%s)"\n' > "$self/random.c"
+printf '    ROW(fuse, OWN, OPTIONAL,\n' > "$self/table.c"
+printf '## Passes\n\n| `fuses` | joins |\n\n## Words\n\n`fuse`\n' > "$self/page.md"
 for i in $(seq $((by_name_most + 1))); do echo "if (node_is(n, \"op$i\"))"; done > "$self/names.c"
 printf 'bool f(const Node *n) { return node_is(n, list[i]); }\n' > "$self/list.c"
 scan "$self"/*.[ch]
@@ -244,6 +256,7 @@ fine=1; check_scans "$self/slice.c" > /dev/null; expect "a printed body that is 
 fine=1; check_homes "$self/unit.c" "$self/l2_norm.h" > /dev/null; expect "a kernel whose file gets another header"
 fine=1; check_elementwise "$self/rows.def" "$self/random.c" "$self/random.c" > /dev/null; expect "a function without a test"
 fine=1; check_elementwise "$self/rows.def" "$self/rows.def" /dev/null > /dev/null; expect "an operation that no random model has"
+fine=1; check_passes "$self/table.c" "$self/page.md" > /dev/null; expect "a pass that no page describes"
 fine=1; check_calls "$self/pass.c" > /dev/null; expect "a pass that calls another pass"
 fine=1; check_targets "$self/target.c" > /dev/null; expect "a pass that asks which target it is"
 fine=1; check_targets "$self/version.c" > /dev/null; expect "an operation that names the kernel of a target"

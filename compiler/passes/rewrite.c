@@ -4,13 +4,13 @@
 Rewrite rewrite_begin(Graph *g)
 {
     return (Rewrite){.graph = g,
-                     .count = g->next_id,
+                     .ids = g->next_id,
                      .by = arena_alloc(g->arena, (size_t)(g->next_id + 1) * sizeof(Node *))};
 }
 
 static Node *resolve(const Rewrite *r, Node *n)
 {
-    while (n && n->id < r->count && r->by[n->id])
+    while (n && n->id < r->ids && r->by[n->id])
         n = r->by[n->id];
     return n;
 }
@@ -21,7 +21,7 @@ void rewrite_replace(Rewrite *r, Node *old, Node *by)
     r->replaced++;
     if (!by->name)
         by->name = old->name;
-    if (by->id >= r->count) /* a new node */
+    if (by->id >= r->ids) /* a new node */
         by->looped = old->looped;
 }
 
@@ -38,7 +38,7 @@ void rewrite_end(Rewrite *r)
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i];
         rewrite_inputs(r, n);
-        if (n->id >= r->count || !r->by[n->id])
+        if (n->id >= r->ids || !r->by[n->id])
             g->node[kept++] = n;
     }
     while (g->nnode > kept)

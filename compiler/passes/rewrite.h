@@ -1,11 +1,22 @@
-/* rewrite.h -- replaces values: collects a map from old to new values, and applies it once. */
+/* rewrite.h -- replaces values: collects a map from old to new values, and applies it once.
+ *
+ *   Rewrite r = rewrite_begin(g);
+ *   const int count = g->nnode;            new nodes follow; they are not replaced
+ *   for (int i = 0; i < count; i++) {
+ *       Node *n = g->node[i];
+ *       rewrite_inputs(&r, n);
+ *       if (node_is(n, "neg") && node_is(n->in[0], "neg"))
+ *           rewrite_replace(&r, n, n->in[0]->in[0]);
+ *   }
+ *   rewrite_end(&r);
+ */
 #ifndef REWRITE_H
 #define REWRITE_H
 #include "ir/graph.h"
 
 typedef struct Rewrite {
     Graph *graph;
-    int count; /* nodes with smaller ids can be replaced */
+    int ids;   /* nodes with smaller ids can be replaced; more than Graph.nnode */
     Node **by; /* by id: the new value; NULL: not replaced */
     int replaced;
 } Rewrite;

@@ -63,7 +63,7 @@ shim_nccl() {
 }
 
 shim() {
-    shim_gpu "$@"
+    shim_gpu "$@" || return
     witness "$2" "$work/$1/cpu" "${@:3}"
 }
 
@@ -84,12 +84,12 @@ shim_gpu() {
     case " $* " in *" --kernels"*) kernels= ;; esac
     mkdir -p "$dir"
     rm -f "$dir"/*.o
-    "$TENON" emit "$model" --to cuda -o "$dir" $kernels "$@"
+    "$TENON" emit "$model" --to cuda -o "$dir" $kernels "$@" || return
     grep -q "link = &rt_nccl" "$dir"/*.cu && link="nccl nccl_api" && shim_compile "$TENON_ROOT/runtime/cuda/rank_sum.cu" $f64 -o "$dir/rank_sum.o"
     for file in $(sed -n 's/^#include "cuda\/\(cu[a-z]*\).h"/\1/p' "$dir"/*.cu) $link; do
         gcc -O1 -Wall -Wextra -Werror $f64 -I "$cuda/include" -I "$TENON_ROOT/runtime" -c "$TENON_ROOT/runtime/cuda/$file.c" -o "$dir/$file.o"
     done
-    shim_compile "$dir"/*.cu $f64 -o "$dir/program.o"
+    shim_compile "$dir"/*.cu $f64 -o "$dir/program.o" || return
     ! grep -q '^#include "cuda/cudnn_run.h"' "$dir"/*.cu || cp "$work"/cudnn/*.o "$dir"
     g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }
