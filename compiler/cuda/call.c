@@ -306,7 +306,8 @@ void pending_order(Writer *w, const Pending *p, CudaCall *c)
         follow_pool(w, p, c);
     if (!c->follows)
         return;
-    /* the readers of an element can follow a product only if the element has the same order */
+    /* an element takes the order of a product even if no conflict demands this, because its readers
+     * can take this order only if the element has it */
     const bool item = node_is(c->node, "scan_item");
     if (!(item && follow_product(w, p, c)) && !can_follow(w, p, c, c->order))
         follow_product(w, p, c);

@@ -40,8 +40,8 @@ typedef enum {
  *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
  *   SUMS       each block has one number
  *   CHANNELS   FOR_CHANNELS: each channel has one thread
- *   POOL       windows of these sizes; the thread that has a number in order `through` has the
- *              window of this number */
+ *   POOL       the thread that has number i in the order `through` has window i; `sizes`: those of
+ *              the windows */
 typedef enum { WALK_EACH, WALK_PACKS, WALK_RESULTS, WALK_SUMS, WALK_CHANNELS, WALK_POOL } Walk;
 typedef struct Order {
     Walk walk;
@@ -75,8 +75,8 @@ typedef struct Blocks {
  * calls.  METRICS: the point where pending metrics are written at the latest. */
 typedef enum { KIND_KERNEL, KIND_LIBRARY, KIND_LINE, KIND_METRICS } CudaKind;
 
-/* What a call of a loop in one launch is (recurrence.h).  ITEM: the element of a sequence, which is
- * copied ahead. */
+/* The role of a call in a loop that one launch computes (recurrence.h).  ITEM: copies an element of
+ * a sequence, before the step that reads it. */
 typedef enum {
     RECURRENCE_EACH,
     RECURRENCE_ITEM,

@@ -18,10 +18,8 @@
 #include "cuda/lower.h"
 #include "cuda/recurrence.h"
 
-enum {
-    MEMBERS = 32,
-    PARAMETERS = 104
-}; /* limits of one launch; PARAMETERS counts all members but the last */
+/* The largest numbers of calls of one launch, and of parameters of all these calls but the last. */
+enum { MEMBERS = 32, PARAMETERS = 104 };
 
 /* ---------------------------------------- order of the calls of a phase */
 
@@ -170,7 +168,7 @@ static void launch_kernel(Launches *s, CudaCall *c)
     ARENA_PUSH(s->w->arena, s->waiting, s->nwaiting, c);
     pending_add(s->w, &s->waited, c);
     for (int i = 0; i < s->waited.n; i++)
-        s->waited.operand[i].order = NULL; /* not even the same thread may come first */
+        s->waited.operand[i].order = NULL; /* later calls overtake c, also in the same thread */
 }
 
 /* Adds a call of the host between two launches. */

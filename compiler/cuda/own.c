@@ -79,8 +79,8 @@ static OwnLayout layout_of(const Writer *w, int sum)
     }
 }
 
-/* Bytes per block that chip_of of own.cuh uses on the nominal GPU.  If `fits` is not NULL, sets
- * fits[i] for each sum whose parameter fits. */
+/* Bytes of a block's shared memory that chip_of (own.cuh) fills on the nominal GPU.  If `fits` is
+ * not NULL, sets fits[i] for each sum whose parameter fits. */
 static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
     const Gpu *g = gpu_of(w->in->options->arch);

@@ -1,10 +1,10 @@
 /* recurrence.c -- finds loops over time that one launch can compute (runtime/cuda/recurrence.cuh).
  *
- * A block computes all steps of the loop for a few samples.  So each call of the loop must keep
- * samples apart: an elementwise loop or a move, a product with weights that the loop does not
- * change, an element of a sequence.  A barrier of the block stands before a call that reads what
- * another thread has written, as a launch would begin there.  The calls between two barriers are a
- * region.
+ * A block computes all steps of the loop for a few samples.  So no call of the loop may combine
+ * samples: it is an elementwise loop or a move, a product with weights that the loop does not
+ * change, or an element of a sequence.  A barrier of the block stands before a call that reads what
+ * another thread has written, where else a launch would begin.  The calls between two barriers are
+ * a region.
  *
  * Values of a step lie in shared memory, weights in registers and shared memory.  A loop whose
  * weights do not fit remains a loop of launches. */
@@ -419,7 +419,8 @@ static Operand value_bytes(const Search *s, const RecurrenceValue *v)
     return (Operand){0};
 }
 
-/* Other values can lie in the same bytes later, so nodes count.  o: the bytes of the value. */
+/* Whether a call after the loop reads the value.  Other values can lie in the same bytes later, so
+ * calls with a node are compared by node, not by bytes.  o: the bytes of the value. */
 static bool is_read_later(const Search *s, const Node *root, const Operand *o)
 {
     bool read = o->memory != MEMORY_SCRATCH; /* a later phase can read it */

@@ -20,9 +20,10 @@ typedef struct RecurrenceProduct {
     bool pads;
 } RecurrenceProduct;
 
-/* The copy of an element: it starts in region `region`, for the next step if `ahead`.  A thread
- * waits for its copies before the call `reader`, which reads what the same thread has copied; if it
- * is NULL, at the end of region `ready`. */
+/* The copy of an element.  It starts in region `region`; ahead: it copies the element of the next
+ * step.  A thread waits for its copies before the call `reader`, which reads what the same thread
+ * has copied.  If reader is NULL, other threads read the element, and a thread waits at the end of
+ * region `ready`. */
 typedef struct RecurrenceItem {
     CudaCall *call;
     int64_t size, steps;

@@ -80,8 +80,9 @@ static void forget_decisions(Writer *w, CudaCall *c)
     cuda_give_order(w, c, c->natural);
 }
 
-/* Places n calls that share one barrier; only the first call can take over an earlier order.  If a
- * barrier is needed in any case, it is added before this decision. */
+/* Places n calls that share one barrier; only the first call can take over an earlier order.  A
+ * barrier that is needed in any case is added first, because it ends conflicts that would forbid an
+ * update or an order. */
 static void place_calls(Writer *w, Stages *s, CudaCall **call, int n)
 {
     CudaCall *update = call[0]->with_update;

@@ -5,9 +5,9 @@
  *
  * A block takes 32 columns; a warp takes every eighth row of a range of rows.  So the lanes of a
  * warp read adjacent addresses.  If PACK divides the number of columns, a lane takes PACK columns,
- * and a warp PACK rows at a time.  If one range a block would leave the GPU half empty, there are
- * several ranges, and their sums are stored one after another.  A second launch adds them: a warp
- * has a column, and each of its lanes adds every 32nd part.
+ * and a warp PACK rows at a time.  If one block for each 32 columns would leave the GPU half empty,
+ * several blocks take a part of the rows each, and their sums are stored one after another.  A
+ * second launch adds these: a warp has a column, and each of its lanes adds every 32nd part.
  */
 #ifndef CUDA_COLUMNS_CUH
 #define CUDA_COLUMNS_CUH
@@ -62,8 +62,8 @@ DEVICE void column_sums(TileSums<K> &s, int tile, int columns, int64_t first, in
 }
 
 /* The same with packs: load(row, column) reads columns column .. column + PACK - 1, and
- * add(known(column), load(row, column), i, sums) adds the i-th of them.  A thread has 128 bytes on
- * their way. */
+ * add(known(column), load(row, column), i, sums) adds the i-th of them.  A thread loads 128 bytes
+ * before it waits for the first of them. */
 template <int K, class Known, class Load, class Add, class Store>
 DEVICE void column_pack_sums(TileSums<K> &s, int tile, int columns, int64_t first, int64_t end,
                              Known known, Load load, Add add, Store store)

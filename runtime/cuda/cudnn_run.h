@@ -1,5 +1,5 @@
 /* cudnn_run.h -- a program's convolutions with cuDNN: graphs are prepared when the program starts,
- * and each call is a line between launches.
+ * and run between the launches of kernels.
  *
  * A graph is a line in the language of cudnn_graph.h.  Its first three tensors are two operands and
  * the result.  The fourth and fifth, if there are any, are a bias, a value that is added, the

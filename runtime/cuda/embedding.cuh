@@ -73,8 +73,9 @@ struct TokenBlock {
     int32_t token[THREADS];
 };
 
-/* Sorts each run of THREADS tokens: a thread counts the tokens that come before its own.  The last
- * run ends with tokens that no token is greater than. */
+/* Sorts each run of THREADS tokens: a thread counts the tokens that come before its own.  In the
+ * last run, threads without a token take the largest number, which comes last, and store
+ * nothing. */
 DEVICE void embedding_sort(SortedToken *to, const int32_t *token, int rows)
 {
     SHARED(TokenBlock, s);

@@ -14,14 +14,14 @@
 /* clang-format off */
 #include "cuda/launch.cuh"  /* LAUNCH: in the one stream, checked */
 #include "cuda/threads.cuh" /* FOR_EACH, SHARED, sums of a warp and of a block */
-#include "cuda/pack.cuh"    /* adjacent numbers, at once */
+#include "cuda/pack.cuh"    /* reads and writes of adjacent numbers at once */
 #include "cuda/bf16.cuh"    /* numbers in two bytes */
 #include "cuda/f16.cuh"
 #include "cuda/math.cuh"    /* s_exp, s_tanh ...: functions of the elementwise table */
 #include "cuda/product.cuh" /* the tiled product inside dense layers and convolutions */
 #include "cuda/dense.cuh"
 #include "cuda/conv.cuh"
-#include "cuda/parts.cuh" /* gradients of weights, with their sums in parts */
+#include "cuda/parts.cuh" /* products with few results and long sums, in parts */
 #include "cuda/relayout.cuh"
 #include "cuda/columns.cuh" /* sums over rows, for innermost channels */
 #include "cuda/pool.cuh"
@@ -37,9 +37,9 @@
 #include "cuda/scan.cuh" /* loops over time */
 #include "cuda/recurrence.cuh" /* a loop over time in one launch */
 #include "cuda/dropout.cuh"
-#include "cuda/begin.cuh"   /* the samples of a batch */
+#include "cuda/begin.cuh"   /* which samples a batch has */
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
-#include "cuda/image.cuh"   /* the same, normalised and augmented */
+#include "cuda/image.cuh"   /* images in, normalised and augmented */
 #include "cuda/update.cuh"
 #include "cuda/clip.cuh" /* the update with clipped gradients */
 #include "cuda/loss_scale.cuh" /* the update with scaled gradients, in f16 */

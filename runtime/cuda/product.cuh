@@ -143,8 +143,8 @@ template <int groups> DEVICE void copy_wait()
 }
 #endif
 
-/* p, in a register: without this the compiler adds the offset of a result to that of a step for
- * each copy, and then both to the first address. */
+/* Keeps the address p in a register.  Without this, the compiler adds for each copy the offset of
+ * the result to that of the step, and then the sum to the first address. */
 template <class T> DEVICE const T *kept(const T *p)
 {
 #ifndef RT_SHIM
@@ -156,9 +156,9 @@ template <class T> DEVICE const T *kept(const T *p)
 /* The direction in which adjacent threads read an operand: along k, or along the results. */
 enum Along { ALONG_K, ALONG_RESULT };
 
-/* An operand: its number for a result and a step is at(result(i), step(k)), a Number.  result and
- * step return parts of the address.  Both are called for numbers outside of the matrix too, which
- * are not read. */
+/* An operand: at(result(i), step(k)) is its Number for result i and step k.  The functions `result`
+ * and `step` return parts of the address.  They are also called outside of the matrix, where
+ * nothing is read. */
 template <Along way, class R, class S, class A> struct Operand {
     static constexpr Along along = way;
     R result;
@@ -186,8 +186,8 @@ template <Along along, class X> DEVICE auto matrix(const X *p, int width)
     return operand<along>(result, step, at);
 }
 
-/* How a thread copies an operand to a strip of `side` results.  shared: the parts of a strip's
- * steps are computed by one thread each, because all threads need several of them. */
+/* How a thread copies an operand to a strip of `side` results.  shared: one thread computes the
+ * address part of each step, because all threads need several of these parts. */
 template <int tile, int side, class O> struct Copies {
     using Result = decltype(((O *)nullptr)->result(0));
     using Step = decltype(((O *)nullptr)->step(0));
@@ -250,8 +250,7 @@ template <int tile, int side, class O> struct Copies {
 
 /* ------------------------------------------------------------------------------- sums */
 
-/* Adds the steps of a pair of strips to a thread's sums; by row and column, adjacent rows and
- * columns at a time. */
+/* Adds the steps of a pair of strips to a thread's sums. */
 template <int tile>
 DEVICE void product_steps(real (&sum)[Tile<tile>::down][Tile<tile>::across],
                           Strip<tile, Tile<tile>::rows> &a, Strip<tile, Tile<tile>::columns> &b)

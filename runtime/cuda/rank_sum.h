@@ -1,5 +1,5 @@
-/* rank_sum.h -- the one kernel of sums over ranks: what the others have sent, added in the fixed
- * tree. */
+/* rank_sum.h -- adds what the other ranks have sent, in the fixed tree: the only kernel of sums
+ * over ranks. */
 #ifndef CUDA_RANK_SUM_H
 #define CUDA_RANK_SUM_H
 #include "rt.h"
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* x (n) holds the node of rank `rank`, others + r * next that of every other rank r < ranks; x gets
- * their sum. */
+/* Before: x (n) has the sums of rank `rank`, and others + r * next (n) has those of each other rank
+ * r.  After: x has the sums over all ranks. */
 void rt_rank_sum(cudaStream_t stream, real *x, const real *others, int64_t next, int64_t n,
                  int rank, int ranks);
 

@@ -1,8 +1,8 @@
 /* update.cuh -- sums over shards in the fixed tree, and the optimizer's update, for all parameters
  * in one launch.
  *
- * The tree and the formulas are those of runtime/cpu/update.h: adjacent pairs, ((01)(23))45;
- * PyTorch's optimizers.  Multiply-adds are fused in the same places.
+ * The tree and the formulas are those of runtime/cpu/update.h: a tree of adjacent pairs,
+ * ((01)(23))45, and the optimizers of PyTorch.  Multiply-adds are fused in the same places.
  *
  * A small network's update takes as long as its chain of dependent loads.  So a thread takes four
  * adjacent numbers, with accesses of 16 bytes, and it loads everything before it waits for the
@@ -75,8 +75,8 @@ DEVICE void update_adamw(UpdateValue &x, int, real g, const RtOpt &o)
 
 /* ------------------------------------------------------------------------------- the loss */
 
-/* Loads of the check of the loss: the loss of the first shard, and the mark `halted`, which a step
- * of the launch sets if its loss is not finite.  metric < 0: there is no loss to check. */
+/* What the check of the loss loads: the loss of the first shard, and the mark `halted`, which a
+ * step of the launch sets if its loss is not finite.  metric < 0: there is no loss to check. */
 struct UpdateCheck {
     double loss;
     int halted;
@@ -131,8 +131,8 @@ struct UpdateShare {
     int count;
 };
 
-/* The row of a block: the last row with at most so many blocks before it.  The n rows can be a part
- * of the table. */
+/* Returns the row of a block: the last row that has at most `block` blocks before it.  *first: the
+ * first number of the row that the block updates.  The n rows can be a part of the table. */
 DEVICE int update_row(const UpdateRow *rows, int n, int64_t block, int64_t *first)
 {
     int row = 0;
