@@ -88,7 +88,7 @@ template <class X> DEVICE void batch_moments_parts(real *part, const X *x, Batch
             part, s.c, rows, parts,
             [=](int64_t row, int c) { return (real)x[row * s.c + c] - (real)x[c]; }, add);
 }
-/* Second launch. */
+/* With `last`, second launch: the moments from these sums. */
 template <class X>
 DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
 {
@@ -186,8 +186,8 @@ SIZE int norm_row_blocks(int packs)
     const int power = packs & -packs; /* the largest power of 2 that divides packs */
     return packs / (power < THREADS ? power : (int)THREADS);
 }
-/* The number of blocks.  With packs, a thread has up to 4, or more if there are many, and they all
- * belong to the same channels. */
+/* The number of blocks.  If threads take packs, each has about 4 packs, or more in a large value.
+ * All packs of a thread have the same channels, because the stride is a multiple of a row. */
 SIZE int batch_norm_blocks(BatchNorm s)
 {
     const int numbers = s.n * s.c * s.hw;
@@ -202,7 +202,7 @@ DEVICE void norm_packs(BatchNorm s, Read read, Write write)
 {
     for_packs<AHEAD>(s.n * s.hw * (s.c / PACK), batch_norm_blocks(s) * THREADS, read, write);
 }
-/* The first channel of these packs. */
+/* The first channel of the packs of a thread. */
 DEVICE int norm_pack_channel(BatchNorm s)
 {
     return (blockIdx.x * THREADS + threadIdx.x) % (s.c / PACK) * PACK;

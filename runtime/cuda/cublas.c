@@ -44,9 +44,10 @@ typedef struct Ready {
     cublasLtMatmulDesc_t how;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t algorithm;
-    /* If no algorithm also computes the sums: they are the product of a with ones. */
+    /* The product of a and ones, which gives the sums if no algorithm also computes them; `sums`:
+     * this product, prepared.  NULL: the algorithm computes the sums, or there are none. */
     RtProduct apart;
-    struct Ready *sums; /* NULL: the algorithm computes the sums, or there are none */
+    struct Ready *sums;
     const void *ones;
     bool masked; /* the algorithm writes, or reads, the mask */
 } Ready;

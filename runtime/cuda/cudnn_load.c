@@ -86,8 +86,8 @@ static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
     free(text);
 }
 
-/* Locks the file beside a plan; the lock ends with the process.  Returns the open file, or -1: busy
- * if another process has the lock, else the directory has no locks. */
+/* Locks the file beside a plan; the lock ends with the process.  Returns the open file, or -1 and
+ * in *busy whether another process has the lock; else the directory allows no locks. */
 static int lock_plan(const char *path, bool wait, bool *busy)
 {
     char beside[PATH_MAX + sizeof FILE_LOCK];
@@ -103,7 +103,7 @@ static int lock_plan(const char *path, bool wait, bool *busy)
     return fd;
 }
 
-/* A process that still waits for the removed file finds the plan when it gets the lock. */
+/* Removes the file.  A process that waits for its lock finds the plan when it gets the lock. */
 static void unlock_plan(const char *path, int fd)
 {
     char beside[PATH_MAX + sizeof FILE_LOCK];
@@ -140,7 +140,7 @@ bool cudnn_load_dir(char *to, size_t room)
     return n > 0 && (size_t)n < room && make_dir(to);
 }
 
-/* ---- the three ways */
+/* ---- a plan that is embedded, kept, or made now */
 
 static bool make_plan(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *w)
 {

@@ -23,8 +23,8 @@ typedef struct CudnnPlanned {
 typedef enum { CUDNN_EMBEDDED, CUDNN_KEPT, CUDNN_MADE, CUDNN_BUSY } CudnnFrom;
 
 /* dir: where plans are kept; NULL: nowhere.  An error of a write there is ignored.  wait: waits for
- * a plan that another process is making.  Returns false if it is busy, or, with p->why, if cuDNN
- * has no engine for the graph on this GPU. */
+ * a plan that another process is making.  Returns false without `wait` if another process is making
+ * it (*from is CUDNN_BUSY), or, with p->why, if cuDNN has no engine for the graph on this GPU. */
 bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
                 bool wait, CudnnFrom *from);
 /* $TENON_CACHE/plans, $XDG_CACHE_HOME/tenon/plans or ~/.cache/tenon/plans; makes it if necessary.

@@ -2,8 +2,8 @@
  * for each number of the result.
  *
  * Formulas and random numbers are those of runtime/cpu/image.h (shift, mirror, cutout, brightness),
- * so an image is the same on both.  Each thread draws the numbers of its sample again: twenty
- * rounds of Philox, and no memory.
+ * so GPU and processor make the same image.  Each thread draws the numbers of its sample again:
+ * twenty rounds of Philox, and no memory.
  */
 #ifndef CUDA_IMAGE_CUH
 #define CUDA_IMAGE_CUH

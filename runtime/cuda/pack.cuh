@@ -1,7 +1,8 @@
 /* pack.cuh -- adjacent numbers that a thread reads or writes at once.
  *
- * A multiprocessor has at most 2,048 threads.  With one read of two bytes each on its way, an H100
- * moves half of what its memory could: a step of ResNet-50 in bf16 had kernels of 1.5 to 1.8 TB/s.
+ * A multiprocessor has at most 2,048 threads.  If each of them waits for one read of two bytes, an
+ * H100 moves half of what its memory could: a step of ResNet-50 in bf16 had kernels of 1.5 to
+ * 1.8 TB/s.
  */
 #ifndef CUDA_PACK_CUH
 #define CUDA_PACK_CUH
@@ -25,7 +26,7 @@ template <class T> DEVICE void pack_write(T *p, int64_t i, const Pack<T> &x)
     *(Pack<T> *)(p + i) = x;
 }
 
-/* The same of operands that are no arrays: nothing, and equal numbers. */
+/* The same for operands that are no arrays: nullptr, and one number in place of all. */
 struct NoPack {
     static constexpr decltype(nullptr) at = nullptr;
 };
@@ -81,8 +82,8 @@ template <class T> struct PackNumber {
     }
 };
 
-/* Calls f(at, y, a...) for the PACK numbers from `at` on, then writes them: y and a... are the
- * numbers. */
+/* Calls f(at, y, a...) for each of the PACK numbers from `at` on, then writes y.  In f, y and a...
+ * stand for the number at `at` only. */
 template <class F, class Y, class... A>
 DEVICE void one_pack(unsigned at, F f, Y *y, const Pack<A> &...a)
 {
@@ -94,7 +95,8 @@ DEVICE void one_pack(unsigned at, F f, Y *y, const Pack<A> &...a)
 }
 
 /* The same for 0 .. count - 1, divided among all threads of the launch.  A thread reads its pack of
- * each a before it writes its pack of y, so y can be one of them.  All begin at a pack. */
+ * each a before it writes its pack of y, so y can be one of them.  The addresses of all arrays are
+ * multiples of the size of a pack. */
 SIZE int pack_blocks(int count)
 {
     return each_blocks(ceil_div(count, PACK));

@@ -1,9 +1,9 @@
 /* parts.cuh -- products with few results and long sums: gradients of weights and biases, whose sums
  * go over all samples or pixels of a batch; layers with many channels and small images.
  *
- * One block for each tile of the results would leave most of a GPU idle.  Several blocks take a
- * part of the sum each.  The compiler chooses tile and parts (rt_split in
- * constants.h).  The parts are stored one after another, and a second launch adds them in order.
+ * One block for each tile of the results would leave most of a GPU idle.  So several blocks take a
+ * part of the sum each.  The compiler chooses tile and parts (rt_split in constants.h).  The parts
+ * are stored one after another, and a second launch adds them in order.
  *
  *   part (parts, results)
  */

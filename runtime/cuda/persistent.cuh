@@ -148,7 +148,7 @@ static bool cluster_fits(Steps *steps, const Together &t)
     return false;
 }
 
-/* As many blocks as requested, or the half, or the half of that. */
+/* As many blocks as requested, or a half, a quarter ... of them, as the GPU has room for. */
 static Together cluster_together(const char *name, Steps *steps, const OwnLayout *layout,
                                  int cluster)
 {

@@ -74,7 +74,7 @@ DEVICE void scan_put_in_order(real *y, X x, int step, Scan s, Walk walk)
     walk([=](unsigned at, int) { scan_put_at(at, y, x, step, s); });
 }
 
-/* Step number `step`: element step / every of y = x if step is a multiple of `every`. */
+/* Element step / every of y = x, if step is a multiple of `every`; else nothing is stored. */
 SIZE int scan_save_blocks(Scan s, int)
 {
     return scan_put_blocks(s);

@@ -21,7 +21,7 @@ DEVICE void softmax(real *y, const real *x, int n, int k)
         softmax_row(y + row * k, x + row * k, k, k);
 }
 
-/* Squares of K rows: row i is a softmax over elements 0 .. i. */
+/* x consists of squares of K rows; row i of a square is a softmax over elements 0 .. i. */
 SIZE int softmax_causal_blocks(int n, int k)
 {
     return softmax_blocks(n, k);

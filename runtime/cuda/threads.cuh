@@ -172,7 +172,8 @@ DEVICE real block_max(Parts<real> &s, real x)
 
 /* Calls add(load(i)) for i = first, first + step ... < end, in this order.  AHEAD loads are issued
  * before the first of their results is added: a load takes about 0.7 us, and few warps of a
- * multiprocessor run such a loop.  The last loads are not fewer: they repeat a number instead. */
+ * multiprocessor run such a loop.  At the end, loads that would be outside repeat a number, whose
+ * value is not used. */
 template <int AHEAD, class Index, class Load, class Add>
 DEVICE void load_ahead(Index first, Index end, Index step, Load load, Add add)
 {
