@@ -25,8 +25,8 @@ enum {
 
 typedef struct Search {
     Writer *w;
-    CudaCalls *list;
-    int first, end; /* the calls of the loop */
+    CudaCall **call, **later; /* the calls of the loop, and those after it */
+    int n, nlater;
     Recurrence *r;
 } Search;
 
@@ -160,10 +160,9 @@ static bool take_call(Search *s, CudaCall *c)
 static bool keeps_sequence(const Search *s)
 {
     bool keeps = false;
-    for (int i = s->first; i < s->end; i++)
-        for (int k = 0; k < s->list->call[i]->noperand; k++)
-            keeps |= is_sequence(s->list->call[i], k) &&
-                     value_of(s->r, s->list->call[i]->operand[k].node) >= 0;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->call[i]->noperand; k++)
+            keeps |= is_sequence(s->call[i], k) && value_of(s->r, s->call[i]->operand[k].node) >= 0;
     return keeps;
 }
 
@@ -277,11 +276,11 @@ static bool touches(const CudaCall *c, const Node *root)
  * no call writes the sequence. */
 static bool is_ahead(const Search *s, int item)
 {
-    const CudaCall *c = s->list->call[item];
+    const CudaCall *c = s->call[item];
     const Node *root = node_root(c->node), *sequence = node_root(c->operand[1].node);
     bool ahead = true;
-    for (int i = s->first; i < s->end; i++) {
-        const CudaCall *other = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        const CudaCall *other = s->call[i];
         for (int k = 0; k < other->noperand; k++)
             ahead &= !(other->operand[k].writes && other->operand[k].node &&
                        node_root(other->operand[k].node) == sequence);
@@ -311,8 +310,8 @@ static void divide(Search *s)
 {
     Pending open = {0};
     int region = 0;
-    for (int i = s->first; i < s->end; i++) {
-        CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        CudaCall *c = s->call[i];
         if (c->role == RECURRENCE_ITEM)
             continue;
         if (c->role == RECURRENCE_PRODUCT)
@@ -330,8 +329,8 @@ static const CudaCall *first_access(const Search *s, const CudaCall *item, int *
 {
     const Node *root = node_root(item->node);
     const CudaCall *first = NULL;
-    for (int i = s->first; i < s->end; i++) {
-        const CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        const CudaCall *c = s->call[i];
         if (c == item || !touches(c, root))
             continue;
         first = first ? first : c, *last = c->region;
@@ -344,8 +343,8 @@ static const CudaCall *first_access(const Search *s, const CudaCall *item, int *
 static bool has_own_copies(const Search *s, int region, const CudaCall *item)
 {
     bool own = true;
-    for (int i = s->first; i < s->end; i++) {
-        const CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        const CudaCall *c = s->call[i];
         for (int k = 0; k < c->noperand && c != item && c->region == region; k++)
             if (c->operand[k].node && node_root(c->operand[k].node) == node_root(item->node) &&
                 !is_sequence(c, k))
@@ -357,8 +356,8 @@ static bool has_own_copies(const Search *s, int region, const CudaCall *item)
 /* Adds a region without calls before all others, in which copies of elements can start. */
 static void begin_with_copies(Search *s)
 {
-    for (int i = s->first; i < s->end; i++)
-        s->list->call[i]->region++;
+    for (int i = 0; i < s->n; i++)
+        s->call[i]->region++;
     for (int i = 0; i < s->r->nitem; i++) {
         RecurrenceItem *item = &s->r->item[i];
         item->region += item->region > 0 || item->ahead, item->ready += item->ready >= 0;
@@ -395,9 +394,9 @@ static void place_item(Search *s, CudaCall *c)
  * the step before. */
 static bool begins_with_read(const Search *s, const Node *root)
 {
-    for (int i = s->first; i < s->end; i++) {
-        if (touches(s->list->call[i], root))
-            return accesses(s->list->call[i], root, false);
+    for (int i = 0; i < s->n; i++) {
+        if (touches(s->call[i], root))
+            return accesses(s->call[i], root, false);
     }
     return false;
 }
@@ -410,9 +409,9 @@ static bool overlap(const Operand *a, const Operand *b)
 /* The operand for the bytes of a value. */
 static Operand value_bytes(const Search *s, const RecurrenceValue *v)
 {
-    for (int i = s->first; i < s->end; i++)
-        for (int k = 0; k < s->list->call[i]->noperand; k++) {
-            const Operand *o = &s->list->call[i]->operand[k];
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->call[i]->noperand; k++) {
+            const Operand *o = &s->call[i]->operand[k];
             if (o->node && node_root(o->node) == v->root)
                 return *o;
         }
@@ -424,9 +423,9 @@ static Operand value_bytes(const Search *s, const RecurrenceValue *v)
 static bool is_read_later(const Search *s, const Node *root, const Operand *o)
 {
     bool read = o->memory != MEMORY_SCRATCH; /* a later phase can read it */
-    for (int i = s->end; i < s->list->n; i++)
-        for (int k = 0; k < s->list->call[i]->noperand; k++) {
-            const Operand *later = &s->list->call[i]->operand[k];
+    for (int i = 0; i < s->nlater; i++)
+        for (int k = 0; k < s->later[i]->noperand; k++) {
+            const Operand *later = &s->later[i]->operand[k];
             const bool same = later->node ? node_root(later->node) == root
                                           : later->memory == MEMORY_UNKNOWN || overlap(o, later);
             read |= !later->writes && same;
@@ -440,8 +439,8 @@ static void set_copies(const Search *s)
         RecurrenceValue *v = &s->r->value[i];
         const Operand o = value_bytes(s, v);
         bool written = false;
-        for (int k = s->first; k < s->end; k++)
-            written |= accesses(s->list->call[k], v->root, true);
+        for (int k = 0; k < s->n; k++)
+            written |= accesses(s->call[k], v->root, true);
         v->fetched = begins_with_read(s, v->root);
         v->stored = written && is_read_later(s, v->root, &o);
     }
@@ -452,8 +451,8 @@ static void set_copies(const Search *s)
 static bool apart(const Search *s)
 {
     Pending all = {0};
-    for (int i = s->first; i < s->end; i++) {
-        const CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        const CudaCall *c = s->call[i];
         for (int k = 0; k < c->noperand; k++) {
             Operand o = c->operand[k];
             const int v = is_sequence(c, k) ? -1 : value_of(s->r, o.node);
@@ -476,8 +475,8 @@ static bool apart(const Search *s)
 /* Adds what threads access in a region; also values that a copy of an element writes then. */
 static void add_region(const Search *s, Pending *p, int region)
 {
-    for (int i = s->first; i < s->end; i++) {
-        const CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n; i++) {
+        const CudaCall *c = s->call[i];
         if (c->region == region && c->role != RECURRENCE_ITEM)
             pending_add(s->w, p, c);
     }
@@ -526,11 +525,11 @@ static void set_barriers(Search *s)
 static bool take(Search *s)
 {
     bool fits = true;
-    for (int i = s->first; i < s->end && fits; i++)
-        fits = take_call(s, s->list->call[i]);
+    for (int i = 0; i < s->n && fits; i++)
+        fits = take_call(s, s->call[i]);
     fits = fits && !keeps_sequence(s);
-    for (int i = s->first; i < s->end && fits; i++) {
-        CudaCall *c = s->list->call[i];
+    for (int i = 0; i < s->n && fits; i++) {
+        CudaCall *c = s->call[i];
         if (c->role == RECURRENCE_ITEM && !is_ahead(s, i))
             c->role = RECURRENCE_EACH;
         fits = c->role != RECURRENCE_PRODUCT || take_product(s, c);
@@ -538,9 +537,9 @@ static bool take(Search *s)
     if (!fits || s->r->nproduct == 0 || !place_all(s))
         return false;
     divide(s);
-    for (int i = s->first; i < s->end; i++)
-        if (s->list->call[i]->role == RECURRENCE_ITEM)
-            place_item(s, s->list->call[i]);
+    for (int i = 0; i < s->n; i++)
+        if (s->call[i]->role == RECURRENCE_ITEM)
+            place_item(s, s->call[i]);
     set_copies(s);
     set_barriers(s);
     return apart(s);
@@ -576,7 +575,12 @@ void recurrence_find(Writer *w)
         const int end = loop_of_launches(l, i);
         if (!end || is_nested(w->g, l->call[i]->node->loop))
             continue;
-        Search s = {w, l, i, end, arena_alloc(w->arena, sizeof *s.r)};
+        Search s = {.w = w,
+                    .call = l->call + i,
+                    .later = l->call + end,
+                    .n = end - i,
+                    .nlater = l->n - end,
+                    .r = arena_alloc(w->arena, sizeof *s.r)};
         s.r->loop = l->call[i]->node->loop, s.r->samples = w->g->step->chunk;
         const bool taken = take(&s);
         for (int k = i - 1; k <= end && taken; k++)
