@@ -21,11 +21,12 @@ static void push_literal(Writer *w, Arguments *s, const char *text)
 
 void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n, bool writes)
 {
-    const char *at = pointer_to(w, n);
-    if (n->op->flags & OP_KNOWN) /* the row of the current shard */
-        at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
     const char *type = arena_printf(w->arena, "%s *", pointer_type(n));
-    push(w, s, (Argument){.type = type, .name = name, .constant = !writes, .value = at});
+    push(w, s,
+         (Argument){.type = type,
+                    .name = name,
+                    .constant = !writes,
+                    .value = pointer_to_row(w, n)});
 }
 
 /* Adds a constant that the kernel reads through a pointer: the kernel gets an array with the

@@ -53,10 +53,7 @@ static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, char *l
                   TEXT(arena_printf(w->arena, "Constant{(real)%.17g}", node_float(n, "value"))));
         return;
     }
-    const char *at = pointer_to(w, n);
-    if (n->op->flags & OP_KNOWN) /* the row of the current shard */
-        at = arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape));
-    cuda_give(w, c, POINTER(name, n, at, out));
+    cuda_give(w, c, POINTER(name, n, pointer_to_row(w, n), out));
 }
 
 /* Adds a pointer to the sums of a shard, or to the known sums of all shards.  A shard is one slice,

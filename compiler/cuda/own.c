@@ -12,17 +12,24 @@
 #include "runtime/constants.h"
 #include <string.h>
 
-static const char *const types[] = {"DenseOwn", "ConvOwn", "SumOwn", "EachOwn"};
 enum { DENSE, CONV, SUM, EACH_NUMBER, KINDS };
+
+/* The orders whose threads can keep a parameter, and their types in own.cuh. */
+static const struct {
+    Walk walk;
+    const char *form, *type;
+} kinds[KINDS] = {{WALK_RESULTS, "dense_dw", "DenseOwn"},
+                  {WALK_RESULTS, "conv2d_dw", "ConvOwn"},
+                  {WALK_SUMS, NULL, "SumOwn"},
+                  {WALK_EACH, NULL, "EachOwn"}};
 
 static int kind_of(const Order *o)
 {
-    const bool product = o->walk == WALK_RESULTS;
-    return o->walk == WALK_SUMS                           ? SUM
-           : o->walk == WALK_EACH                         ? EACH_NUMBER
-           : product && strcmp(o->form, "dense_dw") == 0  ? DENSE
-           : product && strcmp(o->form, "conv2d_dw") == 0 ? CONV
-                                                          : KINDS;
+    int k = 0;
+    while (k < KINDS &&
+           (o->walk != kinds[k].walk || (kinds[k].form && strcmp(o->form, kinds[k].form) != 0)))
+        k++;
+    return k;
 }
 
 static void choose_owner(const Writer *w, const CudaCall *c)
@@ -132,7 +139,7 @@ static void give_row(Writer *w, CudaCall *c, int sum)
 /* The order as a literal: "DenseOwn{Dense{ .n = 64, ... }}". */
 static const Sizes *own_sizes(Writer *w, const Order *o)
 {
-    Sizes *s = sizes_new(w->arena, types[kind_of(o)]);
+    Sizes *s = sizes_new(w->arena, kinds[kind_of(o)].type);
     s->inner = o->sizes;
     if (!o->sizes)
         sizes_int(s, NULL, o->count);

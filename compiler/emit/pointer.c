@@ -17,6 +17,14 @@ const char *pointer_half(Half h)
     return name[h];
 }
 
+const char *pointer_to_row(Writer *w, const Node *n)
+{
+    const char *at = pointer_to(w, n);
+    return n->op->flags & OP_KNOWN
+               ? arena_printf(w->arena, "%s + number * %lld", at, (long long)shape_count(&n->shape))
+               : at;
+}
+
 const char *pointer_type(const Node *n)
 {
     return n->dtype == DT_U8    ? "uint8_t"
