@@ -276,7 +276,7 @@ static const char *sums_at(Writer *w, int64_t channels, bool squares)
 }
 
 /* Adds a call that turns these sums into the moments that batch_norm reads. */
-static void lower_moments(Writer *w, const Node *n, const Node *moments)
+static void lower_graph_moments(Writer *w, const Node *n, const Node *moments)
 {
     const int64_t channels = n->shape.dim[0],
                   rows = w->g->step->chunk * n->shape.dim[1] * n->shape.dim[2];
@@ -370,7 +370,7 @@ static void lower_outside(Writer *w, const Node *n, const Tail *t, int inside)
     if (is_narrow_sum(n))
         lower_conversion(w, n);
     else if (moments && inside)
-        lower_moments(w, n, moments);
+        lower_graph_moments(w, n, moments);
     else if (n->op->role == ROLE_Y && inside < t->n && !moments)
         lower_rest(w, n, t, inside);
     else if (n->op->role == ROLE_DX && t->n && !inside)

@@ -58,7 +58,7 @@ static void lower_value(Writer *w, CudaCall *c, const Node *n, bool out, char *l
 
 /* Adds a pointer to the sums of a shard, or to the known sums of all shards.  A shard is one slice,
  * so the arguments about slices are omitted. */
-static void lower_sums(Writer *w, CudaCall *c, const Node *n)
+static void lower_sums_argument(Writer *w, CudaCall *c, const Node *n)
 {
     const Node *root = node_root(n);
     const char *at = n->op->flags & OP_KNOWN ? "FIXED(real, %s)" : "(real *)(shard + %s)";
@@ -93,7 +93,7 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *let
         lower_value(w, c, arg->node, arg->kind == CALL_OUT, letter);
         break;
     case CALL_SUMS:
-        lower_sums(w, c, arg->node);
+        lower_sums_argument(w, c, arg->node);
         break;
     case CALL_NULL:
         cuda_give(w, c, TEXT("nullptr"));

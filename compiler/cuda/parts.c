@@ -12,32 +12,32 @@ enum { FILTERS_LEAST = 8 };
 static const char *const tile_names[] = {RT_TILE_NAMES};
 
 /* groups products of m x n results, with k steps each. */
-typedef struct Product {
+typedef struct SplitProduct {
     int64_t groups, m, n, k;
-} Product;
+} SplitProduct;
 
-static Product dense_product(Role role, const Sizes *s)
+static SplitProduct split_dense(Role role, const Sizes *s)
 {
     const int64_t n = sizes_get(s, "n"), k = sizes_get(s, "k"), o = sizes_get(s, "o");
-    return role == ROLE_Y    ? (Product){1, n, o, k}
-           : role == ROLE_DX ? (Product){1, n, k, o}
-                             : (Product){1, o, k, n};
+    return role == ROLE_Y    ? (SplitProduct){1, n, o, k}
+           : role == ROLE_DX ? (SplitProduct){1, n, k, o}
+                             : (SplitProduct){1, o, k, n};
 }
 
-static Product conv_product(Role role, const Sizes *s)
+static SplitProduct split_conv(Role role, const Sizes *s)
 {
     const int64_t groups = sizes_get(s, "groups"), outputs = sizes_get(s, "o") / groups,
                   inputs = sizes_get(s, "c") / groups, n = sizes_get(s, "n"),
                   taps = sizes_get(s, "r") * sizes_get(s, "s"),
                   places = n * sizes_get(s, "oh") * sizes_get(s, "ow"),
                   pixels = n * sizes_get(s, "h") * sizes_get(s, "w");
-    return role == ROLE_Y    ? (Product){groups, outputs, places, inputs * taps}
-           : role == ROLE_DX ? (Product){groups, inputs, pixels, outputs * taps}
-                             : (Product){groups, outputs, inputs * taps, places};
+    return role == ROLE_Y    ? (SplitProduct){groups, outputs, places, inputs * taps}
+           : role == ROLE_DX ? (SplitProduct){groups, inputs, pixels, outputs * taps}
+                             : (SplitProduct){groups, outputs, inputs * taps, places};
 }
 
 /* The product that computes n, and its parts; parts = 0: no function of parts.cuh computes n. */
-static RtSplit split_of(const Node *n, const Sizes *s, Product *p)
+static RtSplit split_of(const Node *n, const Sizes *s, SplitProduct *p)
 {
     const RtSplit none = {0, 0};
     const bool conv = n->op->product == PRODUCT_CONV, dw = n->op->role == ROLE_DW;
@@ -46,7 +46,7 @@ static RtSplit split_of(const Node *n, const Sizes *s, Product *p)
         return none; /* a join adds no bias, and computes no relu or mask */
     if (!dw && (n->half || n->in[0]->half || n->in[1]->half))
         return none;
-    *p = conv ? conv_product(n->op->role, s) : dense_product(n->op->role, s);
+    *p = conv ? split_conv(n->op->role, s) : split_dense(n->op->role, s);
     const RtSplit split =
         rt_split(conv && n->op->role == ROLE_DX ? RT_TILE_DX : 0, p->groups, p->m, p->n, p->k);
     if (conv && dw) /* in one part, too */
@@ -55,7 +55,7 @@ static RtSplit split_of(const Node *n, const Sizes *s, Product *p)
 }
 
 /* The address of `count` numbers of parts, after `after` numbers of the region APART. */
-static Given apart(Writer *w, int64_t after, int64_t count, bool writes)
+static Given parts_address(Writer *w, int64_t after, int64_t count, bool writes)
 {
     const int64_t bytes = cuda_real_bytes(w);
     Given g = ADDRESS(MEMORY_APART, "real *", "part",
@@ -73,7 +73,7 @@ static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, b
 {
     const int64_t count = cuda_numbers(w, n);
     CudaCall *join =
-        cuda_call(w, "parts_join", n, OUT("y", n), apart(w, after, parts * count, false),
+        cuda_call(w, "parts_join", n, OUT("y", n), parts_address(w, after, parts * count, false),
                   NUMBER(count), NUMBER(parts), BOOL(writes), EACH(count));
     join->operand[0].walked = join->waits = true;
     cuda_give_natural(w, join, (Order){.walk = WALK_EACH, .count = count});
@@ -106,7 +106,7 @@ static int64_t parts_begin(Writer *w, int64_t count)
 
 bool parts_lower(Writer *w, const Node *n, const Sizes *s)
 {
-    Product p;
+    SplitProduct p;
     const RtSplit split = split_of(n, s, &p);
 
     if (!split.parts)
@@ -121,7 +121,8 @@ bool parts_lower(Writer *w, const Node *n, const Sizes *s)
     const int64_t count = split.parts * cuda_numbers(w, n), begin = parts_begin(w, count);
     CudaCall *first =
         cuda_call(w, arena_printf(w->arena, "%s_parts", n->op->name), n,
-                  apart(w, begin, count, true), IN("a", n->in[0]), IN("b", n->in[1]), SIZES(s),
+                  parts_address(w, begin, count, true), IN("a", n->in[0]), IN("b", n->in[1]),
+                  SIZES(s),
                   ARGUMENT(.inner = arena_printf(w->arena, "%s, %d", tile_names[tile], split.parts),
                            .counts = true));
     first->blocks.count = p.groups * rt_tile_blocks(tile, p.m, p.n) * split.parts;
@@ -145,7 +146,7 @@ bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, con
     const int64_t parts = sum_parts(kept, summed);
     if (!parts || n->shape.batched)
         return false;
-    CudaCall *first = cuda_call(w, "sum_to_parts", n, apart(w, 0, kept * parts, true),
+    CudaCall *first = cuda_call(w, "sum_to_parts", n, parts_address(w, 0, kept * parts, true),
                                 IN("a", n->in[0]), BLOCKS(kept * parts));
     first->code = arena_printf(w->arena, "    block_sum_parts(part, %lld, %lld, %lld, %s);\n",
                                (long long)kept, (long long)summed, (long long)parts, value);

@@ -448,7 +448,7 @@ static void set_copies(const Search *s)
 
 /* Blocks do not wait for each other, so no two values in memory may share bytes if one of them is
  * written. */
-static bool apart(const Search *s)
+static bool values_are_apart(const Search *s)
 {
     Pending all = {0};
     for (int i = 0; i < s->n; i++) {
@@ -542,7 +542,7 @@ static bool take(Search *s)
             place_item(s, s->call[i]);
     set_copies(s);
     set_barriers(s);
-    return apart(s);
+    return values_are_apart(s);
 }
 
 /* Whether the steps of another loop run this loop, or it runs another loop. */

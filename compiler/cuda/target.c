@@ -45,7 +45,7 @@ static void write_head(Writer *w, Text *t, EmitHeaders *h)
 }
 
 /* Adds a line between two calls to the list of calls. */
-static void put_line(Writer *w, const char *text)
+static void add_line(Writer *w, const char *text)
 {
     if (w->cuda->list)
         cuda_line(w, text);
@@ -62,7 +62,7 @@ static void cuda_begin(Writer *w, const EmitInput *in, Arena *a)
     windows->token = NULL;
     program_begin(w, &cuda_target, windows, a);
     w->cuda = arena_alloc(a, sizeof *w->cuda);
-    w->put_line = put_line;
+    w->put_line = add_line;
 }
 
 static void open_phase(Writer *w, const char *type, const char *fn, const char *about, bool shards)

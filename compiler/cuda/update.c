@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Number of blocks that update the parameter of a sum. */
-static int64_t blocks_of(const Sum *s)
+static int64_t update_blocks(const Sum *s)
 {
     return ceil_div(s->count, RT_UPDATE_EACH);
 }
@@ -38,7 +38,7 @@ void update_rows(Writer *w, Text *t, bool rest)
                     p->offset_state[0] < 0 ? "-1" : name_of_state(w, p, 0),
                     p->offset_state[1] < 0 ? "-1" : name_of_state(w, p, 1), (long long)m->count,
                     (long long)before, p->lr, p->decay, sum_name(m));
-        before += blocks_of(m);
+        before += update_blocks(m);
     }
     text_add(t, "};\n\n");
 }
@@ -78,7 +78,7 @@ typedef struct Part {
 /* The rows of `sums` sums from index `first` on.  Sums without a parameter are statistics, and have
  * no row.  With --kernels=persistent the table has only the parameters that no other call
  * updates. */
-static Part part_of(const Writer *w, int first, int sums)
+static Part rows_of(const Writer *w, int first, int sums)
 {
     const Sum *sum = w->g->step->sum;
     Part p = {0};
@@ -90,14 +90,14 @@ static Part part_of(const Writer *w, int first, int sums)
         if (i < first)
             continue;
         ARENA_PUSH(w->arena, p.sum, p.n, i);
-        p.blocks += blocks_of(&sum[i]);
+        p.blocks += update_blocks(&sum[i]);
     }
     return p;
 }
 
 static Part all_rows(const Writer *w)
 {
-    return part_of(w, 0, w->g->step->nsum);
+    return rows_of(w, 0, w->g->step->nsum);
 }
 
 static void give_rows(Writer *w, CudaCall *c, const Part *p)
@@ -351,7 +351,7 @@ static void lower_buckets(Writer *w, bool from_grad)
     }
     cuda_line(w, from_grad ? "    switch (unit) {\n" : "    switch (r->grad ? unit : -1) {\n");
     for (int b = 0; b < s->nbucket; b++) {
-        const Part p = part_of(w, s->bucket[b].first, s->bucket[b].sums);
+        const Part p = rows_of(w, s->bucket[b].first, s->bucket[b].sums);
         if (p.n > 0)
             lower_case(w, from_grad, b, &p);
     }

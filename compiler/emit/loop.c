@@ -31,7 +31,7 @@ static void collect_leaves(const Node *root, const Node *n, Nest *t)
 }
 
 /* A real: the number `at` of memory, which has the type of n. */
-static const char *number_text(Writer *w, const Node *n, const char *at)
+static const char *real_text(Writer *w, const Node *n, const char *at)
 {
     const char *widen = w->target->widen;
     return !n->half ? at
@@ -51,14 +51,14 @@ static const char *leaf_text(Writer *w, const Nest *t, const Node *x, bool vecto
             continue;
         const int64_t inner = l->stride[t->n - 1];
         if (!vector)
-            return number_text(w, x,
-                               arena_printf(w->arena, "%c[%s]", l->letter,
-                                            nest_index(w, "", t, l->stride)));
+            return real_text(w, x,
+                             arena_printf(w->arena, "%c[%s]", l->letter,
+                                          nest_index(w, "", t, l->stride)));
         const char *base = nest_offset(w, t, l->stride, t->n - 1);
         if (inner)
             return arena_printf(w->arena, "LOAD(%c%s)", l->letter, base);
         return arena_printf(w->arena, "v_set(%s)",
-                            number_text(w, x, arena_printf(w->arena, "*(%c%s)", l->letter, base)));
+                            real_text(w, x, arena_printf(w->arena, "*(%c%s)", l->letter, base)));
     }
     return "?";
 }
