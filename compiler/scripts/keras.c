@@ -70,6 +70,12 @@ static const PyWord words[] = {
     {"max_pool", "ops.max_pool" WINDOW},
     {"avg_pool if tiles", "average_pool(@x, @kernel_rows, @kernel_columns)"},
     {"avg_pool", "ops.average_pool" WINDOW},
+    {"resize if bilinear", "ops.image.resize(@x, (@resized), interpolation=\"bilinear\", "
+                           "data_format=\"channels_last\")"},
+    /* Keras's "nearest" takes the centre of a pixel, Tenon's and PyTorch's its corner. */
+    {"resize",
+     "ops.take(ops.take(@x, np.arange(@resized_rows) * @rows_before // @resized_rows, 1), "
+     "np.arange(@resized_columns) * @columns_before // @resized_columns, 2)"},
     {"softmax if causal",
      "ops.softmax(@bare + ops.triu(ops.full((@rows, @rows), -1e30), 1)@(image?[:, :, None]), "
      "@axis)"},

@@ -197,6 +197,29 @@ static const char *pad_value(const Use *u)
     return python_number(u->arena, node_float(u->node, "value"));
 }
 
+/* ---- resize: rows and columns before and after, and the mode */
+
+static const char *resize_place(const Use *u, const char *name)
+{
+    if (!node_is(u->node, "resize"))
+        return NULL;
+    const int64_t *x = u->node->in[0]->shape.dim, *y = u->node->shape.dim;
+    const struct {
+        const char *name, *value;
+    } all[] = {
+        {"bilinear", flag(strcmp(node_string(u->node, "mode"), "bilinear") == 0)},
+        {"resized", python_list(u->arena, y + 1, 2, 0)},
+        {"resized_rows", integer_text(u, y[1])},
+        {"resized_columns", integer_text(u, y[2])},
+        {"rows_before", integer_text(u, x[1])},
+        {"columns_before", integer_text(u, x[2])},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].value;
+    return NULL;
+}
+
 /* ---- axes */
 
 /* Dimension i of a sample, counted with the batch as dimension 0. */
@@ -390,6 +413,8 @@ const char *place_of_node(const Use *u, const char *name)
         if (strcmp(computed[i].name, name) == 0)
             return computed[i].value(u);
     const char *value = has_window(u->node) ? window_place(u, name) : NULL;
+    if (!value)
+        value = resize_place(u, name);
     if (!value)
         value = side_place(u, name);
     if (!value && u->node->nin)

@@ -72,6 +72,8 @@ static const PyWord words[] = {
     {"max_pool", "F.max_pool2d(@x, @kernel@(other_stride?, @stride)@(padded?, padding=@padding))"},
     {"avg_pool", "F.avg_pool2d(@x, @kernel@(other_stride?, @stride)@(padded?, padding=@padding)"
                  "@(uncounted?, count_include_pad=False))"},
+    {"resize if bilinear", "F.interpolate(@x, (@resized), mode=\"bilinear\", align_corners=False)"},
+    {"resize", "F.interpolate(@x, (@resized), mode=\"nearest\")"},
     {"softmax if causal",
      "F.softmax(@bare + torch.full((@rows, @rows), -math.inf).triu(1), @axis)"},
     {"softmax", "F.softmax(@x, @axis)"},

@@ -28,6 +28,7 @@
 #include "cpu/blas.h"      /* --kernels=blas: dense and conv through the library */
 #endif
 #include "cpu/pool.h"      /* max, average, global */
+#include "cpu/resize.h"
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
 #include "cpu/robust_loss.h" /* l1, huber */
 #include "cpu/dropout.h"

@@ -25,6 +25,7 @@
 #include "cuda/relayout.cuh"
 #include "cuda/columns.cuh" /* sums over rows, for innermost channels */
 #include "cuda/pool.cuh"
+#include "cuda/resize.cuh"
 #include "cuda/matmul.cuh"
 #include "cuda/loss.cuh"
 #include "cuda/losses.cuh"

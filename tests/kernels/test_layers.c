@@ -1,9 +1,10 @@
-/* test_layers.c -- pooling, dropout, input and the elementwise update. */
+/* test_layers.c -- pooling, resizing, dropout, input and the elementwise update. */
 #include "kernel_test.h"
 
 #include "cpu/dropout.h"
 #include "cpu/input.h"
 #include "cpu/pool.h"
+#include "cpu/resize.h"
 #include "cpu/update.h"
 
 /* -------------------------------------------------------------------------------------- pooling */
@@ -121,6 +122,82 @@ START_TEST(global_average)
     chw_from_hwc(dxr, dxl, n, c, hw);
     check_close(dxr, dx, nx, "global_avg_pool_dx");
     release(8, x, xl, y, yl, dy, dx, dxl, dxr);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------- resizing */
+static const Resize resizes[] = {
+    /* n  c  h  w  oh ow: by 2, by odd numbers, smaller, from and to one pixel, more readers than RESIZE_TAPS */
+    {2, 17, 4, 5, 8, 10, 0, false}, {1, 3, 5, 7, 11, 9, 0, false}, {2, 33, 7, 6, 3, 2, 0, false},
+    {1, 1, 1, 1, 5, 3, 0, false},   {3, 5, 4, 3, 1, 1, 0, false},  {1, 20, 2, 3, 41, 13, 0, false},
+    {1, 16, 9, 5, 9, 5, 0, false},
+};
+enum { RESIZES = sizeof resizes / sizeof resizes[0] };
+
+typedef struct Resized {
+    Resize p;
+    real *x, *dy, *y, *dx;
+} Resized;
+static void share_resize(void *arg)
+{
+    const Resized *q = arg;
+    resize(q->y, q->x, q->p);
+    resize_dx(q->dx, q->dy, q->p);
+}
+
+START_TEST(resizing)
+{
+    Resize p = resizes[_i / 2];
+    p.bilinear = _i % 2;
+    const int hw = p.h * p.w, cells = p.oh * p.ow;
+    const int64_t nx = (int64_t)p.n * p.c * hw, rows = (int64_t)p.n * cells, ny = rows * p.c;
+    real *x = random_buffer(nx, 1), *dy = random_buffer(ny, 2), *y = buffer(ny), *dx = buffer(nx);
+    Resized q = {p, swap_last(x, p.n, p.c, hw), swap_last(dy, p.n, p.c, cells), buffer(ny),
+                 buffer(nx)};
+    resize_plain(y, x, p);
+    resize_dx_plain(dx, dy, p);
+    share_resize(&q);
+    real *yr = swap_last(q.y, p.n, cells, p.c), *dxr = swap_last(q.dx, p.n, hw, p.c);
+    check_guard(q.y, ny * (int64_t)sizeof(real), "resize");
+    check_guard(q.dx, nx * (int64_t)sizeof(real), "resize_dx");
+    check_close(yr, y, ny, "resize");
+    check_close(dxr, dx, nx, "resize_dx");
+
+    Resized team = {p, q.x, q.dy, buffer(ny), buffer(nx)}; /* the same bits, in parts */
+    as_team(_i % 3 ? 3 : 7, share_resize, &team);
+    check_same(team.y, q.y, ny * (int64_t)sizeof(real), "resize in a team");
+    check_same(team.dx, q.dx, nx * (int64_t)sizeof(real), "resize_dx in a team");
+
+    Resized wide = {p, q.x, NULL, NULL,
+                    buffer(nx)}; /* the same bits, with y and dy in wider rows */
+    wide.p.ldy = p.c + 21;
+    wide.y = spread(NULL, rows, p.c, wide.p.ldy), wide.dy = spread(q.dy, rows, p.c, wide.p.ldy);
+    share_resize(&wide);
+    check_spread(wide.y, q.y, rows, p.c, wide.p.ldy, "resize");
+    check_same(wide.dx, q.dx, nx * (int64_t)sizeof(real), "resize_dx with rows apart");
+    release(8, x, dy, y, dx, q.x, q.dy, q.y, q.dx);
+    release(7, yr, dxr, team.y, team.dx, wide.y, wide.dy, wide.dx);
+}
+END_TEST
+
+/* By the definition: corners keep their numbers, the pixels between them are at quarters. */
+START_TEST(resize_rules)
+{
+    const real x[2] = {4, 8}, by[4] = {4, 5, 7, 8}, nearest[4] = {4, 4, 8, 8},
+               one[4] = {1, 2, 4, 8};
+    Resize p = {1, 1, 1, 2, 1, 4, 0, true};
+    real y[4], dx[2];
+    resize_plain(y, x, p);
+    for (int i = 0; i < 4; i++)
+        ck_assert(y[i] == by[i]);
+    resize_dx_plain(dx, one, p);
+    ck_assert(dx[0] == (real)3.5 && dx[1] == (real)11.5);
+    p.bilinear = false;
+    resize_plain(y, x, p);
+    for (int i = 0; i < 4; i++)
+        ck_assert(y[i] == nearest[i]);
+    resize_dx_plain(dx, one, p);
+    ck_assert(dx[0] == 3 && dx[1] == 12);
 }
 END_TEST
 
@@ -465,6 +542,8 @@ int main(void)
     tcase_add_loop_test(t, pooling_apart, 0, POOLS);
     tcase_add_test(t, pool_rules);
     tcase_add_loop_test(t, global_average, 1, 40);
+    tcase_add_loop_test(t, resizing, 0, 2 * RESIZES);
+    tcase_add_test(t, resize_rules);
     tcase_add_loop_test(t, dropout_mask, 0, 7);
     tcase_add_test(t, dropout_rate);
     tcase_add_loop_test(t, input, 0, 2);

@@ -174,6 +174,22 @@ train odd {
 TN
 small_mnist "$work/mnist" 80 40 || true
 
+# Layers that MXNet's scripts do not have.
+cat > "$work/layers.tn" <<'TN'
+model layers(image: f32[1, 28, 28]) {
+    h = conv2d(image, 4, kernel = 3, stride = 2) |> tanh
+    h = resize(h, [9, 20], mode = "bilinear") + resize(h, [9, 20])
+    return dense(flatten(h), 10)
+}
+train layers {
+    data      = mnist
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.002)
+    batch     = 16
+    epochs    = 2
+}
+TN
+
 # Recurrent layers, each on other sequences.
 cat > "$work/recurrent.tn" <<'TN'
 block two_ways(x) { return lstm(x, 7, all = true, bidirectional = true) }
@@ -349,7 +365,7 @@ for model in "$work"/number_{mse,losses,own}.tn "$work"/several_{made,arrays}.tn
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
+for model in "${models[@]}" "$work"/{odd,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
@@ -360,6 +376,8 @@ for model in "${models[@]}" "$work"/{odd,picky,recurrent,letters,words,drawn_tok
     if [ "$name" = letters ]; then
         refuses "positions in MXNet" "letters.tn:[0-9]+:[0-9]+: error: --to mxnet has no form for a table that is read as numbers: position1.weight" \
             "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
+    elif [ "$name" = layers ]; then
+        refuses "resize in MXNet" "layers.tn:3:[0-9]+: error: --to mxnet cannot write resize" "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
     elif "$mxnet" -c 'import mxnet' 2> /dev/null; then against mxnet "$mxnet" 72 "$model"
     else skip "$(basename "$model") for mxnet: $mxnet has no mxnet (TENON_MXNET names an interpreter that has)"; fi
 done

@@ -318,4 +318,5 @@ def main():
     sys.exit(not right)
 
 
-main()
+if __name__ == "__main__":
+    main()

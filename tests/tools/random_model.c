@@ -251,10 +251,14 @@ static bool image(Pool *p, Value *y)                  /* operations for images o
     if (x->rank != 3)
         return false;
     *y = *x;
-    switch (below(4)) {
+    switch (below(5)) {
     case 0:
         y->rank = 1;
         say(y, "global_avg_pool(%s)", x->text);
+        return true;
+    case 3:
+        y->dim[1] = from(1, 2 * x->dim[1]), y->dim[2] = from(1, 2 * x->dim[2]);
+        say(y, "resize(%s, %s, mode = \"%s\")", x->text, list(y->dim + 1, 2), chance(60) ? "bilinear" : "nearest");
         return true;
     case 1:
         y->dim[1] = from(1, x->dim[1]), y->dim[2] = from(1, x->dim[2]);

@@ -1,0 +1,113 @@
+"""torch_layers.py -- single layers of Tenon and of PyTorch compute the same numbers in f64.
+
+    python torch_layers.py TENON DIR [CASE...]      one line a case; the exit code says whether all agree
+
+The output of a model is one layer in several forms, after a layer with weights; the loss is half the sum of squares.  From the same
+weights and samples, the outputs, the loss and the gradients of all parameters agree to 1e-9 (relative L2).  With CHECK_DEEP=1 the
+same holds for --plain programs.
+"""
+import os
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+from same_numbers import apart, call, read_tensors, write_tensors
+
+BATCH, BOUND = 6, 1e-9
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    shape: tuple                                      # of a sample
+    body: str                                         # first lines of the model; x is the sample
+    forms: tuple                                      # outputs of the model; they are flattened and joined
+    torch: object                                     # (parameters by name, x) -> list of the same outputs
+
+
+# ---- layers
+
+PIXELS = "pixel = conv2d(x, 19, kernel = 1)\n    h = tanh(pixel)"
+
+
+def pixels(w, x):
+    return torch.tanh(F.conv2d(x, w["pixel.weight"], w["pixel.bias"]))
+
+
+def resized(mode):
+    return tuple(f'resize(h, {size}, mode = "{mode}")' for size in ("[4, 5]", "scale = [2, 3]", "[7, 11]", "[3, 2]", "1", "size = [29, 9]"))
+
+
+def resize(w, x):
+    h = pixels(w, x)
+    sizes = (4, 5), (8, 15), (7, 11), (3, 2), (1, 1), (29, 9)
+    return [F.interpolate(h, size, mode="nearest") for size in sizes] + \
+        [F.interpolate(h, size, mode="bilinear", align_corners=False) for size in sizes]
+
+
+CASES = [
+    Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
+]
+
+
+# ---- the comparison
+
+def model_of(case):
+    sample = ", ".join(map(str, case.shape))
+    joined = ",\n        ".join(f"flatten({form})" for form in case.forms)
+    return (f"model layer(x: f32[{sample}]) {{\n    {case.body}\n    return concat({joined})\n}}\n"
+            f"train layer {{ data = \"given\"; loss = l2(output); optimizer = sgd(lr = 0.1); batch = {BATCH}; shards = 2; epochs = 1 }}\n")
+
+
+def drawn_weights(program, place, r):
+    """Random numbers for all parameters: layers begin with zeros and ones."""
+    call(program, "train", "--epochs", "0", "--data", f"{place}/data", "--save", f"{place}/weights")
+    weights = {k: r.standard_normal(v.shape) for k, v in read_tensors(f"{place}/weights").items()}
+    write_tensors(f"{place}/weights", weights)
+    return {k: torch.from_numpy(v).requires_grad_() for k, v in weights.items()}
+
+
+def compare(tenon, case, place, plain):
+    """-> largest distance, and of what."""
+    r = np.random.default_rng(5)
+    x = r.standard_normal((BATCH,) + case.shape).astype(np.float32)
+    os.makedirs(f"{place}/data", exist_ok=True)
+    for split in "train", "test":
+        np.save(f"{place}/data/{split}_x.npy", x)
+        np.save(f"{place}/data/{split}_y.npy", np.arange(BATCH))
+    with open(f"{place}/layer.tn", "w") as f:
+        f.write(model_of(case))
+    program = f"{place}/layer"
+    call(tenon, "build", f"{place}/layer.tn", "-o", program, "--dtype", "f64", *(["--plain"] if plain else []))
+    weights = drawn_weights(program, place, r)
+    call(program, "grads", "--weights", f"{place}/weights", "--data", f"{place}/data", "--output", f"{place}/grads")
+    call(program, "predict", "--weights", f"{place}/weights", "--input", f"{place}/data/train_x.npy", "--output", f"{place}/outputs.npy")
+    here, gradients = np.load(f"{place}/outputs.npy"), read_tensors(f"{place}/grads")
+
+    parts = [part.flatten(1) for part in case.torch(weights, torch.from_numpy(x).double())]
+    assert len(parts) == len(case.forms), f"{len(parts)} outputs in PyTorch, {len(case.forms)} in Tenon"
+    there = torch.cat(parts, 1)
+    loss = 0.5 * there.square().sum(1).mean()
+    loss.backward()
+    assert here.shape == tuple(there.shape), f"outputs {here.shape} in Tenon, {tuple(there.shape)} in PyTorch"
+    distances = [(apart(here, there.detach().numpy()), "outputs"), (apart(gradients["loss"], np.array(loss.item())), "loss")]
+    for name, w in weights.items():
+        assert float(w.grad.abs().max()) > 0, f"{name} has no gradient in PyTorch"
+        distances.append((apart(gradients[name], w.grad.numpy()), name))
+    return max(distances)
+
+
+def main(tenon, place, *names):
+    bad = 0
+    for case in (c for c in CASES if not names or c.name in names):
+        for plain in (False, True) if os.environ.get("CHECK_DEEP", "0") != "0" else (False,):
+            distance, what = compare(tenon, case, place, plain)
+            bad += not distance <= BOUND
+            print(f"{case.name}{' --plain' if plain else ''}: largest distance {distance:.1e} ({what}){'' if distance <= BOUND else ' WRONG'}")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]) > 0)
