@@ -173,7 +173,7 @@ static bool check_body(Lower *l, const struct Scanned *s)
                          n->in[0]->op->layer; /* the bias of a layer that is already reported */
         if (n->loop != s->loop || works_in_loop(n) || own)
             continue;
-        diag_error(l->diag, n->span, "%s cannot be used in a scan", n->op->name);
+        diag_error(l->diag, n->span, "%s cannot be used in a scan", op_written(l->arena, n));
         diag_note(l->diag, "of the layers with weights, dense and bias of vectors, layer_norm and "
                            "rms_norm can");
         diag_help(l->diag, "%s", instead_of(n));

@@ -340,6 +340,31 @@ static void view(Graph *g, Node *n)
     }
 }
 
+static bool has_axes(const Node *n, int64_t a, int64_t b, int64_t c)
+{
+    const int64_t *axes = node_is(n, "transpose") ? node_attr(n, "axes")->list : NULL;
+    return n->shape.rank == 3 && n->shape.batched && axes && (axes[0] + 3) % 3 == a &&
+           (axes[1] + 3) % 3 == b && (axes[2] + 3) % 3 == c;
+}
+
+/* Turns a transpose between a value (H, W, C) in layout ROW and an image (C, H, W) in layout LAST
+ * into a view, because both have the same bytes: the sequences of conv1d.  Returns false if n is no
+ * such transpose. */
+static bool transpose_view(Graph *g, Node *n)
+{
+    const bool image = has_axes(n, 2, 0, 1) && !is_last(n->in[0]);
+    const bool rows = has_axes(n, 1, 2, 0) && n->in[0]->layout == LAYOUT_LAST;
+
+    if (!image && !rows)
+        return false;
+    n->op = op_find("reshape");
+    node_drop_attr(g->arena, n, "axes");
+    node_set_ints(g, n, "shape", n->shape.dim, n->shape.rank);
+    if (image)
+        set_last(n, n->shape.dim);
+    return true;
+}
+
 /* Maps: images stay LAST.  Flattened images stay LAST unless operands disagree.  An operand of
  * another rank, which is broadcast with an image, counts as ROW.  A constant needs no copy: the
  * loop writes it as a number. */
@@ -397,6 +422,8 @@ static void one(Graph *g, Node *n, const Options *o)
             set_last(n, n->shape.dim);
     } else if (stays(n, o)) {
         stay(g, n, o);
+    } else if (transpose_view(g, n)) {
+        return;
     } else if (op_computes(n, PRODUCT_DENSE, ROLE_Y)) {
         dense_forward(g, n, o);
     } else if (n->op->product == PRODUCT_DENSE) {

@@ -6,6 +6,10 @@
  *   pow(x, -1) = reciprocal(x)
  *   reshape of reshape = one reshape, to the same shape = none; sum_to the same shape = none;
  *   f(constants) = a constant, a reshape of a constant = a constant
+ *   transpose of the inverse transpose = none
+ *   f(sequence(a)) = sequence(f(a)), image(f(a, sequence(b))) = f(image(a), b): elementwise f;
+ *       sequence and image are the moves of conv1d.  So f stands beside the convolution, whose
+ *       kernel can compute it, and the moves between two layers meet and go
  *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) if they cover all: gradients of gates
  *
  * No rule changes a result by more than one rounding, and no rule drops a term that can be inf or
@@ -16,6 +20,7 @@
  */
 #include "ops/elementwise.h"
 #include "ops/scan.h"
+#include "ops/window1d.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include <float.h>
@@ -228,6 +233,109 @@ static Node *simplify_twice(Graph *g, Node *n)
     return n->in[0]->op == n->op ? n->in[0] : NULL;
 }
 
+static Node *simplify_transpose(Graph *g, Node *n)
+{
+    (void)g;
+    const Node *x = n->in[0];
+    if (!node_is(x, "transpose"))
+        return NULL;
+    const int rank = n->shape.rank;
+    const int64_t *second = node_attr(n, "axes")->list, *first = node_attr(x, "axes")->list;
+    for (int i = 0; i < rank; i++)
+        if ((first[(second[i] + rank) % rank] + rank) % rank != i)
+            return NULL;
+    return x->in[0];
+}
+
+/* ---- elementwise operations between the moves of conv1d (ops/window1d.h) */
+
+static bool has_axes(const Node *n, int64_t a, int64_t b, int64_t c)
+{
+    const int64_t *axes = node_is(n, "transpose") ? node_attr(n, "axes")->list : NULL;
+    return axes && n->shape.rank == 3 && axes[0] == a && axes[1] == b && axes[2] == c;
+}
+
+/* The image (F, T, 1) whose numbers the sequence n (T, F) has; NULL: n is no such sequence. */
+static Node *image_of(const Node *n)
+{
+    if (!node_is(n, "reshape") || n->shape.rank != 2 || n->loop)
+        return NULL;
+    Node *rows = n->in[0], *image = has_axes(rows, 1, 2, 0) ? rows->in[0] : NULL;
+    return image && image->shape.dim[2] == 1 ? image : NULL;
+}
+
+/* The sequence (T, F) whose numbers the image n (F, T, 1) has; NULL: n is no such image. */
+static Node *sequence_of(const Node *n)
+{
+    const Node *rows = has_axes(n, 2, 0, 1) && !n->loop ? n->in[0] : NULL;
+    Node *x = rows && node_is(rows, "reshape") ? rows->in[0] : NULL;
+    return x && x->shape.rank == 2 && n->shape.dim[2] == 1 ? x : NULL;
+}
+
+enum { OPERANDS = 2 };
+
+/* Elementwise n of images instead of sequences; NULL if an operand is neither the sequence of an
+ * image nor a number.  With `move`, other sequences become images if one operand is one already. */
+static Node *of_images(Graph *g, const Node *n, bool move)
+{
+    Node *in[OPERANDS];
+    const Node *image = NULL;
+    for (int i = 0; i < n->nin; i++)
+        image = image ? image : image_of(n->in[i]);
+    if (!image || !(n->op->flags & OP_ELEMENTWISE) || n->nin > OPERANDS || n->shape.rank != 2)
+        return NULL;
+    for (int i = 0; i < n->nin; i++) {
+        Node *x = n->in[i];
+        const bool same = shape_same(&x->shape, &n->shape);
+        in[i] = image_of(x);
+        if (!in[i] && x->op->leaf == LEAF_CONST && (same || x->shape.rank == 0))
+            in[i] = graph_const(g, node_float(x, "value"),
+                                same ? image->shape : shape_make(false, NULL, NULL, 0), n->span);
+        if (!in[i] && move && same)
+            in[i] = window1d_image(g, x, n->span);
+        if (!in[i])
+            return NULL;
+    }
+    Node *y = op_make_like(g, n->op->name, n, n->nin, in[0], in[n->nin - 1]);
+    return y;
+}
+
+/* Marks the nodes from index `first` on like n, which they replace. */
+static void mark_like(Graph *g, int first, const Node *n)
+{
+    for (int i = first; i < g->nnode; i++)
+        g->node[i]->backward = n->backward, g->node[i]->needs_grad = n->needs_grad;
+}
+
+static Node *simplify_map(Graph *g, Node *n)
+{
+    const int first = g->nnode;
+    Node *y = of_images(g, n, false);
+    Node *by = y ? window1d_sequence(g, y, n->span) : NULL;
+    mark_like(g, first, n);
+    return by;
+}
+
+static bool read_once(const Graph *g, const Node *x)
+{
+    int count = 0;
+    for (int i = 0; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i]->nin; k++)
+            count += g->node[i]->in[k] == x;
+    return count == 1 && x != g->output;
+}
+
+static Node *simplify_image(Graph *g, Node *n)
+{
+    const int first = g->nnode;
+    const Node *x = sequence_of(n);
+    if (!x || image_of(x) || !read_once(g, x) || !read_once(g, n->in[0]))
+        return NULL;
+    Node *by = of_images(g, x, true);
+    mark_like(g, first, n);
+    return by;
+}
+
 static const struct {
     const char *op;
     Node *(*rule)(Graph *g, Node *n);
@@ -237,7 +345,8 @@ static const struct {
             {"reshape", simplify_reshape}, {"flatten", simplify_reshape},
             {"sum_to", simplify_sum_to},   {"abs", simplify_even},
             {"square", simplify_even},     {"relu", simplify_twice},
-            {"abs", simplify_twice}};
+            {"abs", simplify_twice},       {"transpose", simplify_transpose},
+            {"transpose", simplify_image}};
 
 static Node *simplify(Graph *g, Node *n)
 {
@@ -248,6 +357,7 @@ static Node *simplify(Graph *g, Node *n)
             by = rule[i].rule(g, n);
             by = by && shape_same(&by->shape, &n->shape) ? by : NULL;
         }
+    by = by ? by : simplify_map(g, n);
     if (by && by->id >= made) /* a new node replaces n; an old one can belong to the forward pass */
         by->backward = n->backward, by->needs_grad = n->needs_grad;
     return by;

@@ -47,8 +47,46 @@ def resize(w, x):
         [F.interpolate(h, size, mode="bilinear", align_corners=False) for size in sizes]
 
 
+STEPS = "step = dense(x, 6)\n    h = tanh(step)"
+
+
+def steps(w, x):
+    """-> sequences as PyTorch has them: features, steps."""
+    return torch.tanh(F.linear(x, w["step.weight"], w["step.bias"])).transpose(1, 2)
+
+
+def conv1d(w, x):
+    h = steps(w, x)
+
+    def conv(i, h, **more):
+        return F.conv1d(h, w[f"{i}.weight"][..., 0], w.get(f"{i}.bias"), **more)
+    a = torch.relu(conv("layer_a", h, padding=1))
+    sequences = a, conv("b", a, stride=2, padding=2), conv("c", h, dilation=3), conv("d", h, groups=3), conv("e", F.pad(h, (1, 2)))
+    return [y.transpose(1, 2) for y in sequences]
+
+
+CONV1D = STEPS + """
+    layer_a = conv1d(h, 18, kernel = 3, pad = 1)
+    a = relu(layer_a)
+    b = conv1d(a, 5, kernel = 5, stride = 2, pad = 2)
+    c = conv1d(h, 7, kernel = 3, dilation = 3)
+    d = conv1d(h, 6, kernel = 2, groups = 3, bias = false)
+    e = conv1d(h, 4, kernel = 4, pad = "same")"""
+
+
+def pool1d(w, x):
+    h = steps(w, x)
+    sequences = (F.max_pool1d(h, 2), F.max_pool1d(h, 3, 1, 1), F.avg_pool1d(h, 3, 2), F.avg_pool1d(h, 3, 2, 1, count_include_pad=False),
+                 F.avg_pool1d(h, 3, 2, 1))
+    return [y.transpose(1, 2) for y in sequences]
+
+
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
+    Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
+    Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
+                                    "avg_pool1d(h, 3, stride = 2, pad = 1)",
+                                    "avg_pool1d(h, 3, stride = 2, pad = 1, count_include_pad = true)"), pool1d),
 ]
 
 

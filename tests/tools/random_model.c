@@ -276,6 +276,24 @@ static bool image(Pool *p, Value *y)                  /* operations for images o
     }
 }
 
+static bool windows_1d(Pool *p, Value *y)                  /* windows over the steps of a sequence */
+{
+    const Value *x = any(p);
+    if (x->rank != 2 || p->scan)
+        return false;
+    const int k = from(1, x->dim[0] < 4 ? x->dim[0] : 4), stride = chance(70) ? 1 : 2, pad = k > 1 && chance(40) ? 1 : 0;
+    *y = *x;
+    y->dim[0] = (x->dim[0] + 2 * pad - k) / stride + 1;
+    if (chance(40)) {
+        say(y, "%s(%s, %d, stride = %d, pad = %d)", chance(50) ? "max_pool1d" : "avg_pool1d", x->text, k, stride, pad);
+        return true;
+    }
+    const int groups = chance(20) ? x->dim[1] : 1, filters = groups * from(1, 3);
+    y->dim[1] = filters;
+    say(y, "conv1d(%s, %d, kernel = %d, stride = %d, pad = %d, groups = %d)", x->text, filters, k, stride, pad, groups);
+    return true;
+}
+
 static bool dropout(Pool *p, Value *y)
 {
     const Value *x = any(p);
@@ -525,7 +543,7 @@ static bool recurrent(Pool *p, Value *y)
 
 typedef bool Rule(Pool *p, Value *y);
 static Rule *const rules[] = {unary, unary, binary, binary, constant, reshape, transpose, concat, slice, stack, gather, reduce, reduce, product, softmax, /* 15 without weights */
-                              pooling, image, attention, places, dense, dense, again, norm, batched_norm, convolution, convolution, dropout, recurrent};
+                              pooling, image, attention, places, windows_1d, dense, dense, again, norm, batched_norm, convolution, convolution, dropout, recurrent};
 enum { RULES = sizeof rules / sizeof *rules, FREE = 19 };
 
 static bool derive(Pool *p, Value *y)
