@@ -14,7 +14,8 @@
 static const char *const form[] = {
     "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
     "max_pool_dx", "avg_pool", "global_avg_pool", "global_avg_pool_dx", "avg_pool_dx", "resize",
-    "resize_dx",
+    "resize_dx", "global_max_pool", "global_max_pool_dx", "global_max_pool_last",
+    "global_max_pool_dx_last",
     "softmax_cross_entropy", "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth",
     "softmax_cross_entropy_dx_smooth", "accuracy", "dropout", "dropout_dx", "batch_moments",
     "batch_known", "batch_statistics", "batch_total", "batch_norm", "batch_norm_test",

@@ -66,6 +66,7 @@ static const PyWord words[] = {
     {"sum_to if batched", "ops.sum(@x, (@reduced), keepdims=True)"},
     {"amax_to if batched", "ops.amax(@x, (@reduced), keepdims=True)"},
     {"global_avg_pool", "ops.mean(@x, (1, 2))"},
+    {"global_max_pool", "ops.max(@x, (1, 2))"},
     {"max_pool if tiles", "max_pool(@x, @kernel_rows, @kernel_columns)"},
     {"max_pool", "ops.max_pool" WINDOW},
     {"avg_pool if tiles", "average_pool(@x, @kernel_rows, @kernel_columns)"},

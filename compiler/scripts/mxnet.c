@@ -70,6 +70,8 @@ static const PyWord words[] = {
     {"amax_to if batched", "F.max(@x, axis=(@reduced), keepdims=True)"},
     {"global_avg_pool",
      "F.flatten(F.Pooling(@x, kernel=(1, 1), global_pool=True, pool_type=\"avg\"))"},
+    {"global_max_pool",
+     "F.flatten(F.Pooling(@x, kernel=(1, 1), global_pool=True, pool_type=\"max\"))"},
     {"max_pool", POOLING("max") ")"},
     {"avg_pool", POOLING("avg") "@(uncounted?, count_include_pad=False))"},
     {"softmax", "F.softmax(@(causal?causal(F, @x, @rank, @rows)|@x), axis=@axis)"},

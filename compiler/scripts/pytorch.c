@@ -69,6 +69,7 @@ static const PyWord words[] = {
     {"sum_to if batched", "@x.sum((@reduced), keepdim=True)"},
     {"amax_to if batched", "@x.amax((@reduced), keepdim=True)"},
     {"global_avg_pool", "@x.mean((2, 3))"},
+    {"global_max_pool", "F.adaptive_max_pool2d(@x, 1).flatten(1)"},
     {"max_pool", "F.max_pool2d(@x, @kernel@(other_stride?, @stride)@(padded?, padding=@padding))"},
     {"avg_pool", "F.avg_pool2d(@x, @kernel@(other_stride?, @stride)@(padded?, padding=@padding)"
                  "@(uncounted?, count_include_pad=False))"},

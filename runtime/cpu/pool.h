@@ -1,4 +1,4 @@
-/* pool.h -- max, average and global average pooling, and their gradients.
+/* pool.h -- max and average pooling of windows and of whole images, and their gradients.
  *
  *   plain: x (N, C, H, W)  y (N, C, OH, OW)
  *   fast:  x (N, H, W, C)  y (N, OH, OW, C), lanes = channels
@@ -266,6 +266,66 @@ RT_INLINE void global_avg_pool_dx(real *restrict dx, const real *restrict dy, in
     for (int64_t i = part.first; i < part.end; i++, dy += c)
         for (int j = 0; j < hw; j++, dx += c)
             RT_MAP(c, STORE(dx, LOAD(dy) / v_set((real)hw)));
+}
+
+/* ------------------------------------------------------------------------------- global maximum */
+RT_INLINE void global_max_pool_plain(real *y, const real *x, int n, int c, int hw)
+{
+    for (int i = 0; i < n * c; i++, x += hw) {
+        y[i] = x[0];
+        for (int j = 1; j < hw; j++)
+            y[i] = x[j] > y[i] ? x[j] : y[i];
+    }
+}
+
+RT_INLINE void global_max_pool_dx_plain(real *dx, const real *x, const real *dy, int n, int c,
+                                        int hw)
+{
+    for (int i = 0; i < n * c; i++, x += hw, dx += hw) {
+        int best = 0;
+        for (int j = 1; j < hw; j++)
+            best = x[j] > x[best] ? j : best;
+        for (int j = 0; j < hw; j++)
+            dx[j] = j == best ? dy[i] : 0;
+    }
+}
+
+RT_INLINE vec global_max_pool_lanes(const real *x, int c, int hw, int lanes)
+{
+    vec best = v_load_lanes(x, lanes);
+    for (int j = 1; j < hw; j++)
+        best = v_max(v_load_lanes(x + (int64_t)j * c, lanes), best);
+    return best;
+}
+
+RT_INLINE void global_max_pool(real *restrict y, const real *restrict x, int n, int c, int hw)
+{
+    const TeamRange part = team_range(n);
+    y += part.first * c, x += part.first * c * hw;
+    for (int64_t i = part.first; i < part.end; i++, y += c, x += (int64_t)c * hw)
+        RT_MAP(c, STORE(y, global_max_pool_lanes(x + AT, c, hw, rt_lanes)));
+}
+
+/* A lane gives dy to the first pixel that equals the maximum, and then no more. */
+RT_INLINE void global_max_pool_dx_lanes(real *dx, const real *x, vec dy, int c, int hw, int lanes)
+{
+    const vec best = global_max_pool_lanes(x, c, hw, lanes);
+    for (int64_t at = 0; at < (int64_t)hw * c; at += c) {
+        const vec less = v_load_lanes(x + at, lanes);
+        v_store_lanes(dx + at, v_select_gt(best, less, v_set(0), dy), lanes);
+        dy = v_select_gt(best, less, dy, v_set(0));
+    }
+}
+
+RT_INLINE void global_max_pool_dx(real *restrict dx, const real *restrict x,
+                                  const real *restrict dy, int n, int c, int hw)
+{
+    const TeamRange part = team_range(n);
+    for (int64_t i = part.first; i < part.end; i++) {
+        const int64_t at = i * c * hw;
+        RT_MAP(c, global_max_pool_dx_lanes(dx + at + AT, x + at + AT, LOAD(dy + i * c), c, hw,
+                                           rt_lanes));
+    }
 }
 
 #endif

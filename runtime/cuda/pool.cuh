@@ -1,5 +1,5 @@
-/* pool.cuh -- max, average and global average pooling, and their gradients: a thread for each
- * number of the result.
+/* pool.cuh -- max and average pooling of windows and of whole images, and their gradients: a thread
+ * for each number of the result, or for each channel.
  *
  *   x (N, C, H, W)  y (N, C, OH, OW)      last: (N, H, W, C) and (N, OH, OW, C)
  *
@@ -343,6 +343,83 @@ DEVICE void global_avg_pool_dx_last(Y *dx, const D *dy, int n, int c, int hw)
 {
     FOR_EACH(at, n * c * hw)
         dx[at] = dy[at / (c * hw) * c + at % c] / (real)hw;
+}
+
+/* ------------------------------------------------------------------------------- global maximum */
+
+/* y (N, C): a warp for each channel of an image.  The first of equal maxima gets the gradient: each
+ * thread keeps its first one, and the smallest index among threads with the maximum counts. */
+SIZE int global_max_pool_blocks(int n, int c, int)
+{
+    return ceil_div(n * c, WARPS);
+}
+template <class X> DEVICE PoolTop global_max_of(const X *x, int hw)
+{
+    PoolTop best = {(int)(threadIdx.x % WARP), 0};
+    best.top = x[best.at < hw ? best.at : hw - 1];
+    for (int j = threadIdx.x % WARP + WARP; j < hw; j += WARP)
+        if ((real)x[j] > best.top)
+            best = {j, (real)x[j]};
+    const real top = warp_max(best.top);
+    const real first = warp_max(best.top == top && best.at < hw ? (real)-best.at : (real)-hw);
+    return {(int)-first, top};
+}
+template <class Y, class X> DEVICE void global_max_pool(Y *y, const X *x, int n, int c, int hw)
+{
+    FOR_ROWS(at, n * c) {
+        const PoolTop best = global_max_of(x + at * hw, hw);
+        if (threadIdx.x % WARP == 0)
+            y[at] = best.top;
+    }
+}
+
+SIZE int global_max_pool_dx_blocks(int n, int c, int)
+{
+    return ceil_div(n * c, WARPS);
+}
+template <class Y, class X, class D>
+DEVICE void global_max_pool_dx(Y *dx, const X *x, const D *dy, int n, int c, int hw)
+{
+    FOR_ROWS(at, n * c) {
+        const PoolTop best = global_max_of(x + at * hw, hw);
+        for (int j = threadIdx.x % WARP; j < hw; j += WARP)
+            dx[at * hw + j] = j == best.at ? (real)dy[at] : (real)0;
+    }
+}
+
+/* The same for channels that are innermost: a thread for each channel of an image, so neighbouring
+ * threads read neighbouring numbers. */
+template <class X> DEVICE PoolTop global_max_of_last(const X *x, int c, int hw)
+{
+    PoolTop best = {0, (real)x[0]};
+    for (int j = 1; j < hw; j++)
+        if ((real)x[(int64_t)j * c] > best.top)
+            best = {j, (real)x[(int64_t)j * c]};
+    return best;
+}
+SIZE int global_max_pool_last_blocks(int n, int c, int)
+{
+    return each_blocks(n * c);
+}
+template <class Y, class X> DEVICE void global_max_pool_last(Y *y, const X *x, int n, int c, int hw)
+{
+    FOR_EACH(at, n * c)
+        y[at] = global_max_of_last(x + (int64_t)(at / c) * c * hw + at % c, c, hw).top;
+}
+
+SIZE int global_max_pool_dx_last_blocks(int n, int c, int)
+{
+    return each_blocks(n * c);
+}
+template <class Y, class X, class D>
+DEVICE void global_max_pool_dx_last(Y *dx, const X *x, const D *dy, int n, int c, int hw)
+{
+    FOR_EACH(at, n * c) {
+        const int64_t first = (int64_t)(at / c) * c * hw + at % c;
+        const PoolTop best = global_max_of_last(x + first, c, hw);
+        for (int j = 0; j < hw; j++)
+            dx[first + (int64_t)j * c] = j == best.at ? (real)dy[at] : (real)0;
+    }
 }
 
 #endif

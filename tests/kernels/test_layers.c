@@ -106,6 +106,41 @@ START_TEST(pool_rules)
 }
 END_TEST
 
+typedef struct Largest {
+    int n, c, hw;
+    real *x, *dy, *y, *dx;
+} Largest;
+static void share_largest(void *arg)
+{
+    const Largest *q = arg;
+    global_max_pool(q->y, q->x, q->n, q->c, q->hw);
+    global_max_pool_dx(q->dx, q->x, q->dy, q->n, q->c, q->hw);
+}
+
+START_TEST(global_maximum)
+{
+    const int n = 3, hw = _i % 4 ? 35 : 1, c = _i;
+    const int64_t nx = (int64_t)n * c * hw, ny = (int64_t)n * c, size = (int64_t)sizeof(real);
+    real *x = random_buffer(nx, 1), *y = buffer(ny), *dy = random_buffer(ny, 2), *dx = buffer(nx);
+    for (int64_t i = 0; i < nx; i += 2)
+        x[i] = (real)(i % 3 ? 2 : -2); /* many equals, often the largest */
+    Largest q = {n, c, hw, swap_last(x, n, c, hw), dy, buffer(ny), buffer(nx)};
+    global_max_pool_plain(y, x, n, c, hw);
+    global_max_pool_dx_plain(dx, x, dy, n, c, hw);
+    share_largest(&q);
+    real *dxr = swap_last(q.dx, n, hw, c);
+    check_same(q.y, y, ny * size, "global_max_pool");
+    check_same(dxr, dx, nx * size, "global_max_pool_dx");
+    check_guard(q.y, ny * size, "global_max_pool");
+    check_guard(q.dx, nx * size, "global_max_pool_dx");
+    Largest team = {n, c, hw, q.x, dy, buffer(ny), buffer(nx)};
+    as_team(2, share_largest, &team);
+    check_same(team.y, q.y, ny * size, "global_max_pool in a team");
+    check_same(team.dx, q.dx, nx * size, "global_max_pool_dx in a team");
+    release(10, x, y, dy, dx, q.x, q.y, q.dx, dxr, team.y, team.dx);
+}
+END_TEST
+
 START_TEST(global_average)
 {
     const int n = 3, hw = 35, c = _i;
@@ -542,6 +577,7 @@ int main(void)
     tcase_add_loop_test(t, pooling_apart, 0, POOLS);
     tcase_add_test(t, pool_rules);
     tcase_add_loop_test(t, global_average, 1, 40);
+    tcase_add_loop_test(t, global_maximum, 1, 40);
     tcase_add_loop_test(t, resizing, 0, 2 * RESIZES);
     tcase_add_test(t, resize_rules);
     tcase_add_loop_test(t, dropout_mask, 0, 7);

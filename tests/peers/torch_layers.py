@@ -81,8 +81,13 @@ def pool1d(w, x):
     return [y.transpose(1, 2) for y in sequences]
 
 
+def global_max_pool(w, x):
+    return [F.adaptive_max_pool2d(pixels(w, x), 1)]
+
+
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
+    Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
     Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
     Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1)",

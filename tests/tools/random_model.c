@@ -254,7 +254,7 @@ static bool image(Pool *p, Value *y)                  /* operations for images o
     switch (below(5)) {
     case 0:
         y->rank = 1;
-        say(y, "global_avg_pool(%s)", x->text);
+        say(y, "global_%s_pool(%s)", chance(70) ? "avg" : "max", x->text);
         return true;
     case 3:
         y->dim[1] = from(1, 2 * x->dim[1]), y->dim[2] = from(1, 2 * x->dim[2]);
