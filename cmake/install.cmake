@@ -13,7 +13,7 @@ if(TARGET tenon-plan)
     install(TARGETS tenoncudnn ARCHIVE DESTINATION lib/tenon)
 endif()
 install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c" PATTERN "cuda/nccl*.c" PATTERN "cuda/*.cu")
-install(DIRECTORY models/ DESTINATION share/tenon/models REGEX "/pairs/.*\\.npy$" EXCLUDE)
+install(DIRECTORY models/ DESTINATION share/tenon/models REGEX "/(pairs|heads)/.*\\.npy$" EXCLUDE)
 install(DIRECTORY editors DESTINATION share/tenon)
 
 # Files to which README.md links are installed beside it, under the same names.
@@ -22,6 +22,7 @@ install(FILES README.md LICENSE CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md SEC
 install(DIRECTORY docs/ DESTINATION ${doc}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "generate" EXCLUDE)
 install(FILES models/data/mnist/README.md DESTINATION ${doc}/models/data/mnist)
 install(FILES models/data/pairs/README.md models/data/pairs/make.py DESTINATION ${doc}/models/data/pairs)
+install(FILES models/data/heads/README.md models/data/heads/make.py DESTINATION ${doc}/models/data/heads)
 install(FILES models/data/diabetes/README.md models/data/diabetes/make.py DESTINATION ${doc}/models/data/diabetes)
 install(FILES models/data/tinyshakespeare/README.md DESTINATION ${doc}/models/data/tinyshakespeare)
 file(GLOB models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*.tn)

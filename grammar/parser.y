@@ -87,13 +87,13 @@ static void set(struct Parser *p, const char *key, Span at, const char *sub, Spa
 %precedence NEGATIVE
 %right POW
 
-%type <expr> expr pipe sum postfix primary arm typed
-%type <exprs> exprs
+%type <expr> expr pipe sum postfix primary arm typed target
+%type <exprs> exprs targets
 %type <arg> arg
 %type <args> args arg_list
 %type <arms> arms
-%type <stmt> stmt
-%type <body> body stmts
+%type <stmt> stmt output
+%type <body> body stmts outputs
 %type <branches> branches
 %type <items> items
 %type <marks> marks
@@ -163,6 +163,7 @@ stmts: stmt                       { $$ = (Body){0}; PUSH($$, $1); }
 
 stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
     | RETURN expr                 { $$ = stmt_return(p, $2, @$); }
+    | RETURN outputs              { $$ = stmt_outputs(p, $2, @$); }
     | FOR NAME IN expr body       { $$ = stmt_for(p, $2, @2, $4, NULL, $5, span_join(@1, @4)); }
     | FOR NAME IN expr DOTDOT expr body
                                   { $$ = stmt_for(p, $2, @2, $4, $6, $7, span_join(@1, @6)); }
@@ -179,6 +180,16 @@ stmt: NAME '=' expr               { $$ = stmt_bind(p, $1, @1, $3, @$); }
                                     Expr *from = expr_new(p, EX_BAD, @2);
                                     $$ = stmt_for(p, "", @1, from, NULL, $3, @1); }
     ;
+
+/* One output without a name is the return above. */
+outputs: NAME '=' expr            { $$ = (Body){0}; PUSH($$, stmt_bind(p, $1, @1, $3, @$)); }
+       | expr ',' output          { $$ = (Body){0}; PUSH($$, stmt_output(p, $1)); PUSH($$, $3); }
+       | outputs ',' output       { $$ = $1; PUSH($$, $3); }
+       ;
+
+output: NAME '=' expr             { $$ = stmt_bind(p, $1, @1, $3, @$); }
+      | expr                      { $$ = stmt_output(p, $1); }
+      ;
 
 items: NAME IN expr               { $$ = (Items){0}; PUSH($$, ((Item){$1, @1, $3})); }
      | items ',' NAME IN expr     { $$ = $1; PUSH($$, ((Item){$3, @3, $5})); }
@@ -205,9 +216,21 @@ entries: entry                    { $$ = (Entries){0}; PUSH($$, $1); }
 
 entry: NAME '=' expr              { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
      | NAME '=' typed             { $$ = (Entry){.key = $1, .key_span = @1, .value = $3}; }
+     | NAME '=' '(' targets ')'    { $$ = (Entry){.key = $1, .key_span = @1};
+                                    $$.value = expr_targets(p, $4, span_join(@3, @5)); }
      | NAME '=' error             { $$ = (Entry){.key = $1, .key_span = @1};
                                     $$.value = expr_new(p, EX_BAD, @3); }
      ;
+
+/* One name in parentheses is an expression. */
+targets: typed                    { $$ = (Exprs){0}; PUSH($$, $1); }
+       | expr ',' target          { $$ = (Exprs){0}; PUSH($$, $1); PUSH($$, $3); }
+       | targets ',' target       { $$ = $1; PUSH($$, $3); }
+       ;
+
+target: typed
+      | expr
+      ;
 
 typed: NAME ':' NAME              { $$ = expr_typed(p, $1, @1, $3, @3, NULL, @$); }
      | NAME ':' NAME '[' exprs ']'  { $$ = expr_typed(p, $1, @1, $3, @3, &$5, @$); }
@@ -215,6 +238,8 @@ typed: NAME ':' NAME              { $$ = expr_typed(p, $1, @1, $3, @3, NULL, @$)
 
 setting: NAME '=' expr            { set(p, $1, @1, NULL, @1, $3); }
        | NAME '=' typed           { set(p, $1, @1, NULL, @1, $3); }
+       | NAME '=' '(' targets ')'  { set(p, $1, @1, NULL, @1,
+                                        expr_targets(p, $4, span_join(@3, @5))); }
        | MODEL '.' NAME '=' expr  { set(p, "model", @1, $3, @3, $5); }
        | NAME '.' NAME '=' expr   { set(p, $1, @1, $3, @3, $5); }
        ;

@@ -20,8 +20,11 @@ enum {
 
 /* Tables of a program (rt.h). */
 enum {
-    RT_METRICS = 12,    /* of a batch: the loss, its terms, and up to three others */
-    RT_TERMS = 8,       /* of a loss */
+    RT_TERMS = 8,   /* of a loss */
+    RT_TARGETS = 4, /* of a recipe */
+    RT_OUTPUTS = 8, /* outputs of a model */
+    /* of a batch: the loss, its terms, and up to three for each target */
+    RT_METRICS = 1 + RT_TERMS + 3 * RT_TARGETS,
     RT_INPUTS = 8,      /* inputs of a model */
     RT_STEPS_MOST = 64, /* steps of one launch */
     RT_DIMS = 6,        /* of a parameter */

@@ -330,7 +330,27 @@ extern const RtLink rt_nccl;
 
 /* What outputs are compared with: labels; numbers that the data hold beside each sample, stored as
  * reals of the program; the sample itself. */
-enum { RT_TARGET_CLASS, RT_TARGET_NUMBERS, RT_TARGET_INPUT };
+enum { RT_TARGET_CLASS, RT_TARGET_NUMBERS, RT_TARGET_INPUT, RT_TARGET_SEVERAL };
+
+/* One of several targets.  A sample's row of labels holds them all: a class as one int32, numbers
+ * as reals of the program. */
+typedef struct RtTarget {
+    const char *name;
+    int kind;        /* CLASS, NUMBERS or INPUT, which is not in the row */
+    int64_t at;      /* bytes from the start of the row */
+    int64_t classes; /* CLASS */
+    int rank;        /* NUMBERS: the shape of a sample's numbers */
+    int64_t dim[RT_DIMS];
+} RtTarget;
+
+/* One of several outputs.  They lie one after another in a row of predict. */
+typedef struct RtOutput {
+    const char *name;
+    int64_t classes; /* softmax over so many numbers gives probabilities; 0: it does not */
+    bool binary;     /* sigmoid gives the probability of class 1 */
+    int rank;
+    int64_t dim[RT_DIMS];
+} RtOutput;
 
 typedef struct RtProgram {
     /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
@@ -365,6 +385,11 @@ typedef struct RtProgram {
     const char *target_name;
     int target_rank; /* NUMBERS: the shape of a sample's numbers */
     int64_t target_dim[RT_DIMS];
+    const RtTarget *targets; /* SEVERAL; else NULL */
+    int ntarget;
+    int64_t target_bytes;   /* of a sample's row */
+    const RtOutput *output; /* with several outputs or targets; else NULL: one output */
+    int noutput;
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
     int nmetric;
     /* "loss", "accuracy"; for numbers also "mae", and "rmse" and "r2", whose terms are the mean

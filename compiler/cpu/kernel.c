@@ -196,9 +196,10 @@ static Statement load_of_input(Writer *w, const Node *n)
     const Shape *s = &n->shape;
     const int64_t c = s->rank == 3 ? s->dim[0] : 1, all = shape_count(s);
     const bool label = node_is(n, "label"), tokens = n->dtype == DT_I32,
-               part = node_attr(n, "part"),
+               part = node_attr(n, "part"), row = node_attr(n, "at"),
                augmented = w->g->training && w->g->recipe.augment.given;
-    const char *fn = label    ? tokens ? "rt_labels" : "rt_target"
+    const char *fn = row      ? tokens ? "rt_labels_at" : "rt_target_at"
+                     : label  ? tokens ? "rt_labels" : "rt_target"
                      : tokens ? part ? "rt_tokens_part" : "rt_tokens"
                      : part   ? "rt_input_part"
                               : "rt_input";
@@ -215,6 +216,8 @@ static Statement load_of_input(Writer *w, const Node *n)
                     n->layout == LAYOUT_LAST ? "true" : "false");
     if (part)
         text_printf(&t, ", %lld", (long long)node_int(n, "part"));
+    if (row)
+        text_printf(&t, ", %lld", (long long)node_int(n, "at"));
     return (Statement){fn, t.s, true, NULL, 0};
 }
 

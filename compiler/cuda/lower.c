@@ -298,10 +298,12 @@ static void lower_input(Writer *w, const Node *n)
         return;
     }
     const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;
-    const bool last = n->layout == LAYOUT_LAST && dim[0] > 1, part = node_attr(n, "part");
+    const bool last = n->layout == LAYOUT_LAST && dim[0] > 1, part = node_attr(n, "part"),
+               row = node_attr(n, "at");
     CudaCall *c =
         cuda_call(w,
-                  label    ? n->dtype == DT_REAL ? "rt_target" : "rt_labels"
+                  row      ? n->dtype == DT_REAL ? "rt_target_at" : "rt_labels_at"
+                  : label  ? n->dtype == DT_REAL ? "rt_target" : "rt_labels"
                   : tokens ? part ? "rt_tokens_part" : "rt_tokens"
                   : part   ? last ? "rt_input_part_last" : "rt_input_part"
                   : lanes  ? "rt_input_padded"
@@ -315,6 +317,8 @@ static void lower_input(Writer *w, const Node *n)
         cuda_give(w, c, NUMBER(lanes));
     if (part)
         cuda_give(w, c, NUMBER(node_int(n, "part")));
+    if (row)
+        cuda_give(w, c, NUMBER(node_int(n, "at")));
 }
 
 /* ------------------------------------------------------------------------------- any node */

@@ -269,7 +269,7 @@ static void dimensions(int rank, const int64_t *dim, Text *t)
 /* A target that is no class. */
 static void target_fields(Writer *w, Text *t)
 {
-    const TargetSpec *target = &w->in->train->recipe.target;
+    const TargetSpec *target = w->in->train->recipe.target;
 
     text_printf(t, "    .target_kind = %s, .target_name = %s,",
                 target->kind == LEARN_INPUT ? "RT_TARGET_INPUT" : "RT_TARGET_NUMBERS",
@@ -324,16 +324,63 @@ static void input_table(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* Shapes of samples and outputs, and the metrics. */
-static void sample_fields(Writer *w, Text *t)
+static const char *const target_kinds[] = {"RT_TARGET_CLASS", "RT_TARGET_NUMBERS",
+                                           "RT_TARGET_INPUT"};
+
+/* The tables of several targets, and of outputs. */
+static void several_tables(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
-    const TargetSpec *target = &g->recipe.target;
+    const Recipe *r = &g->recipe;
+
+    if (r->ntarget > 1)
+        text_add(t, "static const RtTarget targets[] = {\n");
+    for (int i = 0; i < r->ntarget && r->ntarget > 1; i++) {
+        const TargetSpec *s = &r->target[i];
+        text_printf(t, "    {%s, %s, %lld, %lld, %d, ", quote_c(w->arena, s->name),
+                    target_kinds[s->kind], (long long)s->at, (long long)s->classes, s->rank);
+        dimensions(s->rank, s->dim, t);
+        text_add(t, "},\n");
+    }
+    text_printf(t, "%sstatic const RtOutput outputs[] = {\n", r->ntarget > 1 ? "};\n\n" : "");
+    for (int i = 0; i < g->noutput; i++) {
+        const Output *o = &g->outputs[i];
+        text_printf(t, "    {%s, %lld, %s, %d, ", quote_c(w->arena, o->name), (long long)o->classes,
+                    o->binary ? "true" : "false", o->shape.rank);
+        dimensions(o->shape.rank, o->shape.dim, t);
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n\n");
+}
+
+/* The fields that name these tables; `classes`: the largest number of classes of a target. */
+static void several_fields(const Graph *g, Text *t)
+{
+    const Recipe *r = &g->recipe;
+    int64_t classes = 0;
+    for (int i = 0; i < r->ntarget; i++)
+        classes = r->target[i].classes > classes ? r->target[i].classes : classes;
+    text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld,\n", (long long)classes,
+                (long long)(r->ntarget == 1 && g->label ? shape_count(&g->label->shape) : 1),
+                (long long)graph_outputs(g));
+    text_printf(t, "    .output = outputs, .noutput = %d,", g->noutput);
+    if (r->ntarget > 1)
+        text_printf(t,
+                    " .target_kind = RT_TARGET_SEVERAL, .targets = targets, .ntarget = %d, "
+                    ".target_bytes = %lld,",
+                    r->ntarget, (long long)r->target_bytes);
+    text_add(t, "\n");
+}
+
+/* Shapes of samples and outputs: one output and one target. */
+static void one_fields(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+    const TargetSpec *target = g->recipe.target;
     const int64_t outputs = shape_count(&w->in->test->output->shape),
                   labels = target->kind == LEARN_CLASS ? shape_count(&g->label->shape) : 1;
     const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
 
-    input_fields(g, t);
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld, .softmax_output = %s,\n",
                 (long long)(target->kind != LEARN_CLASS ? 0
                             : truth                     ? 2
@@ -341,6 +388,20 @@ static void sample_fields(Writer *w, Text *t)
                 (long long)labels, (long long)outputs,
                 outputs_are(g, OUTPUTS_CLASSES) ? "true" : "false");
     if (target->kind != LEARN_CLASS)
+        target_fields(w, t);
+}
+
+/* Shapes of samples and outputs, and the metrics. */
+static void sample_fields(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+
+    input_fields(g, t);
+    if (graph_several(g))
+        several_fields(g, t);
+    else
+        one_fields(w, t);
+    if (graph_several(g) && g->recipe.ntarget == 1 && g->recipe.target->kind != LEARN_CLASS)
         target_fields(w, t);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
@@ -425,6 +486,8 @@ void tables_write(Writer *w, Text *t)
     buckets(w, t);
     ranges(w, t);
     input_table(w, t);
+    if (graph_several(g))
+        several_tables(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
         text_printf(t, "%s, ", quote_c(w->arena, w->in->data_dirs[i]));

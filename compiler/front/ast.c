@@ -112,6 +112,13 @@ Expr *expr_list(Parser *p, Exprs items, Span at)
     return e;
 }
 
+Expr *expr_targets(Parser *p, Exprs items, Span at)
+{
+    Expr *e = expr_list(p, items, at);
+    e->kind = EX_TARGETS;
+    return e;
+}
+
 Expr *expr_if(Parser *p, Arms arms, Span at)
 {
     Expr *e = expr_new(p, EX_IF, at);
@@ -167,6 +174,24 @@ Stmt *stmt_return(Parser *p, Expr *value, Span whole)
     Stmt *s = stmt_new(p, ST_RETURN, whole);
     s->value = value;
     return s;
+}
+
+Stmt *stmt_outputs(Parser *p, Body outputs, Span whole)
+{
+    Stmt *s = stmt_new(p, ST_RETURN, whole);
+    s->body = outputs;
+    return s;
+}
+
+Stmt *stmt_output(Parser *p, Expr *value)
+{
+    if (value->kind == EX_NAME)
+        return stmt_bind(p, value->s, value->span, value, value->span);
+    if (value->kind != EX_BAD) {
+        diag_error(p->diag, value->span, "one of several outputs needs a name");
+        diag_help(p->diag, "write it in front: return logits = ..., size = ...");
+    }
+    return stmt_bind(p, "", value->span, expr_new(p, EX_BAD, value->span), value->span);
 }
 
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head)

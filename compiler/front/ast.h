@@ -25,7 +25,8 @@ typedef enum {
     EX_FIELD,  /* a.s */
     EX_CALL,   /* a(arg, ...) */
     EX_IF,     /* if arm { } else if arm { } else { } */
-    EX_TYPED   /* name: type[dims], only as the value of a key of a recipe */
+    EX_TYPED,  /* name: type[dims], only as the value of a key of a recipe */
+    EX_TARGETS /* (target, ...), only as the value of a key of a recipe */
 } ExprKind;
 
 typedef enum {
@@ -91,7 +92,7 @@ struct Expr {
         int64_t i;     /* INT, BOOL */
         double f;      /* FLOAT */
         const char *s; /* STRING, NAME */
-        Exprs list;    /* LIST */
+        Exprs list;    /* LIST, TARGETS */
         Arms arms;     /* IF */
         Typed *typed;  /* TYPED */
         struct {
@@ -147,7 +148,7 @@ struct Stmt {
     Span name_span;
     Expr *value;       /* BIND, YIELD, RETURN; FOR: the list, or the first number */
     Expr *to;          /* FOR: the number after the last one, or NULL */
-    Body body;         /* FOR, SCAN */
+    Body body;         /* FOR, SCAN; RETURN: a BIND for each of several outputs, value is NULL */
     Items items;       /* SCAN */
     Marks marks;       /* SCAN */
     Branches branches; /* IF */

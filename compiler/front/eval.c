@@ -204,6 +204,7 @@ static Value eval(Lower *l, Expr *e)
     switch (e->kind) {
     case EX_BAD:
     case EX_TYPED:
+    case EX_TARGETS:
         break;
     case EX_INT:
         return value_int(e->i);

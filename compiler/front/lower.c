@@ -103,11 +103,16 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
 static void check_inputs(Lower *l)
 {
     const Graph *g = l->g;
+    bool used[RT_INPUTS] = {0};
     if (!g->output || g->ninput < 2)
         return;
-    const bool *needed = graph_needed(g, g->output);
+    for (int k = 0; k < lower_output_count(g); k++) {
+        const bool *needed = graph_needed(g, lower_output(g, k));
+        for (int i = 0; i < g->ninput; i++)
+            used[i] |= needed[g->inputs[i]->id];
+    }
     for (int i = 0; i < g->ninput; i++)
-        if (!needed[g->inputs[i]->id]) {
+        if (!used[i]) {
             diag_error(l->diag, g->inputs[i]->span,
                        "the output of model '%s' does not depend on its input '%s'", g->name,
                        g->inputs[i]->name);
@@ -158,13 +163,16 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
     lower_run(&l, &model->body);
     const Value v = lower_result(&l, l.scope, NULL);
     const Expr *returned = last_return(&model->body);
-    if (v.kind != V_TENSOR && v.kind != V_POISON)
+    if (l.scope->outputs)
+        lower_outputs(&l, l.scope->outputs);
+    else if (v.kind != V_TENSOR && v.kind != V_POISON)
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "model '%s' returns %s, not a tensor", model->name, value_kind(v));
     else if (v.kind == V_TENSOR && (!v.node->shape.batched || v.node->op->leaf == LEAF_CONST))
         diag_error(u->diag, returned ? returned->span : model->name_span,
                    "the output of model '%s' does not depend on its input", model->name);
-    l.g->output = v.kind == V_TENSOR ? v.node : NULL;
+    if (!l.scope->outputs)
+        l.g->output = v.kind == V_TENSOR ? v.node : NULL;
     check_tables(&l);
     check_inputs(&l);
     return diag_errors(u->diag) == before && l.g->output ? l.g : NULL;

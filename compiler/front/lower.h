@@ -42,6 +42,7 @@ typedef struct Scope {
     const char *leaf; /* the binding that names the next layer, or NULL */
     bool returned;
     Value result;
+    const Body *outputs; /* of a model: what it returns by name; NULL: `result` */
 } Scope;
 
 typedef struct Lower {
@@ -79,6 +80,24 @@ bool lower_samples(Lower *l);
 bool lower_loss(Unit *u, Graph *g, Expr *loss);
 /* Evaluates a number, list, string or bool outside of a model. */
 Value lower_const(Unit *u, Expr *e);
+
+/* ---- outputs.c */
+
+/* Takes the outputs that a model returned by name. */
+void lower_outputs(Lower *l, const Body *outputs);
+/* Makes a row of all outputs the output of the graph: predict computes such rows. */
+void lower_pack_outputs(Graph *g);
+/* The name of the output in the loss: "output", or that of output i. */
+const char *lower_output_name(const Graph *g, int i);
+int lower_output_count(const Graph *g);
+Node *lower_output(const Graph *g, int i);
+
+/* ---- metrics.c */
+
+/* Several targets: sets their classes, and what the outputs mean.  False after reporting. */
+bool lower_classes(Lower *l);
+/* Adds what is reported besides the loss and its terms. */
+void lower_metrics(Graph *g, Span at);
 
 /* ---- scope.c */
 

@@ -310,6 +310,40 @@ static void check_scan(Sem *s, Stmt *t)
     declare_yields(s, &t->body);
 }
 
+/* The outputs of a return, each of which binds its name. */
+static void check_outputs(Sem *s, Stmt *t)
+{
+    Diag *d = s->u->diag;
+    const Stmt *first = s->first_return ? s->first_return : t;
+    bool same = first->body.n == t->body.n;
+    if (t->body.n > 0 && s->decl->kind != DECL_MODEL) {
+        diag_error(d, t->span, "only a model returns outputs by name, and '%s' is a %s",
+                   s->decl->name, decl_word(s->decl->kind));
+        diag_help(d, "return one tensor; two blocks can share what they need");
+    } else if (t->body.n > RT_OUTPUTS) {
+        diag_error(d, t->body.v[RT_OUTPUTS]->span,
+                   "a model has at most %d outputs, '%s' is one more", RT_OUTPUTS,
+                   t->body.v[RT_OUTPUTS]->name);
+        diag_help(d, "join vectors of numbers with concat, and take parts of them with slice");
+    }
+    for (int i = 0; i < t->body.n; i++) {
+        Stmt *one = t->body.v[i];
+        for (int k = 0; k < i; k++)
+            if (strcmp(t->body.v[k]->name, one->name) == 0)
+                diag_error(d, one->name_span, "two outputs are called '%s'", one->name);
+        same = same && strcmp(first->body.v[i]->name, one->name) == 0;
+        names_check(s, one->value);
+        if (one->value->kind != EX_NAME || strcmp(one->value->s, one->name) != 0)
+            bind(s, one);
+    }
+    if (!same) {
+        diag_error(d, t->span, "the returns of '%s' have different outputs", s->decl->name);
+        diag_note(d, "the first one is on line %d", first->span.line);
+        diag_help(d, "return the same names in the same order");
+    }
+    s->first_return = first;
+}
+
 static void check_stmt(Sem *s, Stmt *t)
 {
     const int mark = s->nlive;
@@ -320,6 +354,7 @@ static void check_stmt(Sem *s, Stmt *t)
         break;
     case ST_RETURN:
         names_check(s, t->value);
+        check_outputs(s, t);
         s->returns = true;
         if (s->scans) {
             diag_error(s->u->diag, t->span, "'return' is not allowed in a scan");

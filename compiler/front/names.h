@@ -22,6 +22,7 @@ typedef struct Sem {
     int loops, scans;
     bool broken; /* a statement was lost to a syntax error: a missing name may be bound in it */
     bool returns;
+    const Stmt *first_return; /* NULL: none so far */
 } Sem;
 
 void names_declare(Sem *s, const char *name, Span at);

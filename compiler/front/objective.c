@@ -3,46 +3,11 @@
 #include "front/terms.h"
 #include <string.h>
 
-/* The op for the metric accuracy; NULL if the output does not name a class. sigmoid_cross_entropy
- * is tested by name: only with this loss, each number of the output is a binary class. */
-static const char *accuracy_of(const Graph *g)
-{
-    const Shape *y = &g->output->shape;
-    const int rank = g->target->shape.rank + 1;
-    for (int i = 0; i < g->nnode; i++)
-        if (node_is(g->node[i], "sigmoid_cross_entropy") && g->node[i]->in[0] == g->output)
-            return "binary_accuracy";
-    return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
-}
-
-static void add_metric(Graph *g, const char *name, const char *op, Span at)
-{
-    Node *n = op_make(g, op, at, 2, g->output, g->target);
-    g->metric[g->nmetric++] = (Metric){name, n};
-}
-
-/* Adds what is reported besides the loss.  For numbers: the mean absolute error, and the mean
- * squared error, from which the runtime makes rmse and r2.  r2 compares with the mean of the
- * targets, which is not useful for images. */
-static void add_metrics(Graph *g, Span at)
-{
-    const TargetSpec *target = &g->recipe.target;
-    if (target->kind == LEARN_CLASS && accuracy_of(g))
-        add_metric(g, "accuracy", accuracy_of(g), at);
-    if (target->kind == LEARN_CLASS || g->output->dtype != DT_REAL ||
-        !shape_same(&g->output->shape, &g->target->shape))
-        return;
-    add_metric(g, "mae", "l1", at);
-    add_metric(g, "rmse", "mse", at);
-    if (target->kind == LEARN_NUMBERS && target->rank == 1)
-        add_metric(g, "r2", "mse", at);
-}
-
 /* The label is a class for each sample, or a class for each position if the output has a vector for
  * each position. */
 static Shape label_shape(const Graph *g)
 {
-    const Shape *y = &g->output->shape;
+    const Shape *y = &lower_output(g, 0)->shape;
     bool each = false;
     for (int i = 0; i < g->ninput; i++) {
         const Shape *x = &g->inputs[i]->shape;
@@ -70,43 +35,110 @@ static const char *input_names(Arena *a, const Graph *g)
     return all;
 }
 
-/* Makes the target of lower_loss: the label, numbers, or the input.  False after reporting. */
-static bool make_target(const Unit *u, Graph *g, Span loss)
+/* Makes a target: a label, numbers, or an input.  NULL after reporting. */
+static Node *make_target(const Unit *u, Graph *g, const TargetSpec *t, Span loss)
 {
-    const TargetSpec *t = &g->recipe.target;
     Node *own = t->kind == LEARN_INPUT ? input_named(g, t->name) : NULL;
-    if (t->bad)
-        return false;
+    const bool several = g->recipe.ntarget > 1;
     if (t->kind == LEARN_CLASS) {
-        graph_label(g, label_shape(g), loss);
-    } else if (t->kind == LEARN_NUMBERS) {
-        graph_target(g, t->name, shape_make(true, NULL, t->dim, t->rank), t->span);
-    } else if (!own) {
+        Node *n = graph_label(g, several ? shape_make(true, NULL, NULL, 0) : label_shape(g),
+                              t->name ? t->span : loss);
+        n->name = target_name(t);
+        return n;
+    }
+    if (t->kind == LEARN_NUMBERS)
+        return graph_target(g, t->name, shape_make(true, NULL, t->dim, t->rank), t->span);
+    if (!own) {
         diag_error(u->diag, t->span, "model '%s' has no input '%s'", g->name, t->name);
         diag_help(u->diag,
                   "its input%s; other targets are declared with their shape: target = %s: f32[1]",
                   input_names(u->arena, g), t->name);
-        return false;
-    } else if (own->dtype != DT_REAL) {
+        return NULL;
+    }
+    if (own->dtype != DT_REAL) {
         diag_error(u->diag, t->span, "the target '%s' is tokens, and a target is numbers", t->name);
         diag_help(u->diag, "remove the key target: the network then learns a class");
-        return false;
-    } else {
-        g->target = own;
+        return NULL;
     }
-    return true;
+    return own;
+}
+
+/* Reports a target with the name of an output, or one of several with that of an input's array. */
+static bool check_target_name(const Unit *u, const Graph *g, const TargetSpec *t)
+{
+    bool ok = true;
+    for (int i = 0; i < g->noutput; i++)
+        if (strcmp(g->outputs[i].name, target_name(t)) == 0) {
+            diag_error(u->diag, t->name ? t->span : g->outputs[i].span,
+                       "'%s' is the name of an output and of a target", target_name(t));
+            diag_help(u->diag, "give one of them another name: a loss uses both");
+            ok = false;
+        }
+    if (g->recipe.ntarget < 2 || t->kind == LEARN_INPUT)
+        return ok;
+    const bool array = g->ninput > 1 ? input_named(g, t->name) != NULL : strcmp(t->name, "x") == 0;
+    if (array) {
+        diag_error(u->diag, t->span, "train_%s.npy holds an input, so no target can be called '%s'",
+                   t->name, t->name);
+        diag_help(u->diag, "give the target another name, as in (%s_of_sample: class, ...)",
+                  t->name);
+    }
+    return ok && !array;
+}
+
+/* Makes the targets.  Rows of several targets hold each of them at a multiple of 8 bytes. */
+static bool make_targets(const Unit *u, Graph *g, Span loss)
+{
+    Recipe *r = &g->recipe;
+    bool ok = true;
+    for (int i = 0; i < r->ntarget; i++) {
+        TargetSpec *t = &r->target[i];
+        Node *n = t->bad || !check_target_name(u, g, t) ? NULL : make_target(u, g, t, loss);
+        ok = ok && n;
+        g->targets[i] = n;
+        if (!n || r->ntarget < 2 || t->kind == LEARN_INPUT)
+            continue;
+        const int64_t each = n->dtype == DT_I32 ? (int64_t)sizeof(int32_t) : dtype_bytes(r->dtype);
+        t->at = r->target_bytes;
+        node_set_int(g, n, "at", t->at);
+        r->target_bytes += (shape_count(&n->shape) * each + 7) / 8 * 8;
+    }
+    g->target = g->targets[0];
+    return ok;
+}
+
+/* A loss without arguments compares one output with one target. */
+static bool check_one(const Lower *l, const Expr *e)
+{
+    const Graph *g = l->g;
+    const int outputs = lower_output_count(g), targets = g->recipe.ntarget;
+    if (outputs == 1 && targets == 1)
+        return true;
+    diag_error(l->diag, e->span,
+               "this loss does not say what it compares: '%s' has %d output%s and %d target%s",
+               g->name, outputs, outputs > 1 ? "s" : "", targets, targets > 1 ? "s" : "");
+    Callee c = {0};
+    const bool named = e->kind == EX_NAME && callee_find(l->u, e->s, &c);
+    const bool class = c.op && c.op->outputs != OUTPUTS_NUMBERS;
+    int k = 0;
+    while (k < targets - 1 && (g->recipe.target[k].kind == LEARN_CLASS) != class)
+        k++;
+    diag_help(l->diag, "name them, as in %s(%s, %s)", named ? e->s : "mse",
+              lower_output_name(g, k < outputs ? k : 0), target_name(&g->recipe.target[k]));
+    return false;
 }
 
 /* Evaluates loss = NAME, or a layer value such as softmax_cross_entropy(smoothing = 0.1): calls the
  * op with output and target.  For mse, a label becomes a one-hot vector. */
 static Value named_loss(Lower *l, Expr *e)
 {
-    const bool class = l->g->recipe.target.kind == LEARN_CLASS;
+    if (!check_one(l, e))
+        return value_poison();
+    const bool class = l->g->recipe.target->kind == LEARN_CLASS;
     Expr call = {.kind = EX_CALL, .span = e->span, .a = e};
     Expr *arg = arena_alloc(l->arena, 2 * sizeof *arg);
-    arg[0] = (Expr){.kind = EX_NAME, .span = e->span, .s = "output"};
-    arg[1] =
-        (Expr){.kind = EX_NAME, .span = e->span, .s = class ? "label" : l->g->recipe.target.name};
+    arg[0] = (Expr){.kind = EX_NAME, .span = e->span, .s = lower_output_name(l->g, 0)};
+    arg[1] = (Expr){.kind = EX_NAME, .span = e->span, .s = target_name(l->g->recipe.target)};
     Expr one_hot = {.kind = EX_CALL,
                     .span = e->span,
                     .a = &(Expr){.kind = EX_NAME, .span = e->span, .s = "one_hot"}};
@@ -121,13 +153,30 @@ static Value named_loss(Lower *l, Expr *e)
     return lower_eval(l, &call);
 }
 
-/* Reports data that can only give classes, if the recipe has a target of numbers. */
+/* Reports data that cannot give the recipe's targets, or a text whose next token has no single
+ * output. */
 static bool check_source(const Unit *u, const Graph *g)
 {
     const DataSpec *data = &g->recipe.data;
-    const TargetSpec *t = &g->recipe.target;
-    if (t->kind == LEARN_CLASS || (!data->unit && !data->images) ||
-        (t->kind == LEARN_INPUT && data->images))
+    const TargetSpec *t = g->recipe.target;
+    const bool read = data->unit || data->images;
+    if (read && g->recipe.ntarget > 1) {
+        diag_error(u->diag, data->span, "these data give one target, and the recipe has %d",
+                   g->recipe.ntarget);
+        diag_help(u->diag,
+                  "take a directory with train_x.npy, train_%s.npy, train_%s.npy: data = "
+                  "\"directory\"",
+                  target_name(&t[0]), target_name(&t[1]));
+        return false;
+    }
+    if (g->noutput > 1 && data->unit && !data->table) {
+        diag_error(u->diag, data->span,
+                   "a text is learned by one output, the next token, and '%s' has %d", g->name,
+                   g->noutput);
+        diag_help(u->diag, "return one of them; labelled texts can have several: data = tsv(...)");
+        return false;
+    }
+    if (t->kind == LEARN_CLASS || !read || (t->kind == LEARN_INPUT && data->images))
         return true;
     diag_error(u->diag, data->span,
                "these data give classes or tokens, and the target '%s' is "
@@ -137,24 +186,45 @@ static bool check_source(const Unit *u, const Graph *g)
     return false;
 }
 
+static const char *output_name(const Graph *g, const Node *output)
+{
+    int i = 0;
+    while (lower_output(g, i) != output)
+        i++;
+    return lower_output_name(g, i);
+}
+
+/* Whether n is an operation of these two values, in any order. */
+static bool operates_on(const Node *n, const Node *a, const Node *b)
+{
+    return (n->op->flags & OP_ELEMENTWISE) && n->nin == 2 &&
+           ((n->in[0] == a && n->in[1] == b) || (n->in[1] == a && n->in[0] == b));
+}
+
 /* Reports an operation of output and target that would broadcast one to the shape of the other: a
  * formula such as (output - price) ** 2 is then no comparison of each number with its own. */
-static bool check_fit(const Unit *u, const Graph *g)
+static bool check_pair(const Unit *u, const Graph *g, const Node *output, const Node *target)
 {
-    for (int i = 0; g->target->dtype == DT_REAL && i < g->nnode; i++) {
+    for (int i = 0; target->dtype == DT_REAL && i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!(n->op->flags & OP_ELEMENTWISE) || n->nin != 2 ||
-            !((n->in[0] == g->output && n->in[1] == g->target) ||
-              (n->in[1] == g->output && n->in[0] == g->target)) ||
-            shape_same(&g->output->shape, &g->target->shape))
+        if (!operates_on(n, output, target) || shape_same(&output->shape, &target->shape))
             continue;
         diag_error(u->diag, n->span, "%s of the output %s and the target %s: the shapes differ",
-                   n->op->name, shape_text(u->arena, &g->output->shape),
-                   shape_text(u->arena, &g->target->shape));
-        diag_help(u->diag, "reshape or slice one to the shape of the other, as in "
-                           "reshape(output, [1])");
+                   n->op->name, shape_text(u->arena, &output->shape),
+                   shape_text(u->arena, &target->shape));
+        diag_help(u->diag, "reshape or slice one to the shape of the other, as in reshape(%s, [1])",
+                  output_name(g, output));
         return false;
     }
+    return true;
+}
+
+static bool check_fit(const Unit *u, const Graph *g)
+{
+    for (int i = 0; i < lower_output_count(g); i++)
+        for (int k = 0; k < g->recipe.ntarget; k++)
+            if (!check_pair(u, g, lower_output(g, i), g->targets[k]))
+                return false;
     return true;
 }
 
@@ -227,7 +297,7 @@ static Node *loss_value(Lower *l, Expr *e)
     if (v.node->shape.rank != 0) {
         diag_error(d, e->span, "the loss is one number for each sample, this is %s",
                    shape_text(l->arena, &v.node->shape));
-        if (l->g->recipe.target.kind == LEARN_CLASS)
+        if (l->g->recipe.target->kind == LEARN_CLASS)
             diag_help(d, "end it with a loss such as softmax_cross_entropy or mse");
         else
             diag_help(d, "take the mean over its dimensions: mean(..., axes = [0]); or use mse, l1 "
@@ -237,11 +307,34 @@ static Node *loss_value(Lower *l, Expr *e)
     return v.node;
 }
 
-/* Whether n depends on the output or the target. */
+/* Whether n depends on an output or a target. */
 static bool compares(const Graph *g, const Node *n)
 {
     const bool *needed = graph_needed(g, n);
-    return needed[g->output->id] || needed[g->target->id];
+    bool any = false;
+    for (int i = 0; i < lower_output_count(g); i++)
+        any |= needed[lower_output(g, i)->id];
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        any |= needed[g->targets[i]->id];
+    return any;
+}
+
+/* Reports each of several outputs or targets that the loss does not use. */
+static void check_used(const Unit *u, const Graph *g, Span loss)
+{
+    const bool *needed = graph_needed(g, g->loss);
+    for (int i = 0; i < g->noutput && g->noutput > 1; i++)
+        if (!needed[g->outputs[i].node->id]) {
+            diag_error(u->diag, loss, "no loss uses the output '%s'", g->outputs[i].name);
+            diag_note(u->diag, "it is returned on line %d", g->outputs[i].span.line);
+            diag_help(u->diag, "add a term for it, or do not return it");
+        }
+    for (int i = 0; i < g->recipe.ntarget && g->recipe.ntarget > 1; i++)
+        if (!needed[g->targets[i]->id]) {
+            diag_error(u->diag, g->recipe.target[i].span, "no loss uses the target '%s'",
+                       target_name(&g->recipe.target[i]));
+            diag_help(u->diag, "add a term for it, or remove the target");
+        }
 }
 
 /* Adds the terms in their order.  Each one is a metric after the loss; false after reporting. */
@@ -274,11 +367,15 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     const int before = diag_errors(u->diag);
     const Args *terms = terms_of(u, loss);
     l.scope = lower_scope(&l, NULL, "train"); /* a reserved word, so no layer has this path */
-    if (!make_target(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g))
+    if (g->recipe.ntarget > 1 && g->noutput == 0)
+        g->outputs[g->noutput++] =
+            (Output){"output", g->output, g->output->shape, .span = g->output->span};
+    if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g))
         return false;
-    lower_declare(&l, "output", value_node(g->output));
-    lower_declare(&l, g->recipe.target.kind == LEARN_CLASS ? "label" : g->recipe.target.name,
-                  value_node(g->target));
+    for (int i = 0; i < lower_output_count(g); i++)
+        lower_declare(&l, lower_output_name(g, i), value_node(lower_output(g, i)));
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        lower_declare(&l, target_name(&g->recipe.target[i]), value_node(g->targets[i]));
     if (terms && loss->bad) /* already reported */
         return false;
     if (terms && !add_terms(&l, terms, loss->span))
@@ -290,7 +387,10 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (!g->loss)
         return false;
     g->metric[0] = (Metric){"loss", g->loss};
-    add_metrics(g, loss->span);
+    check_used(u, g, loss->span);
+    if (!lower_classes(&l))
+        return false;
+    lower_metrics(g, loss->span);
     check_expect(u, g);
     return diag_errors(u->diag) == before;
 }

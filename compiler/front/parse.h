@@ -63,6 +63,7 @@ Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at);
 Expr *expr_index(Parser *p, Expr *a, Expr *b, Span at);
 Expr *expr_field(Parser *p, Expr *a, const char *field, Span at);
 /* dims NULL: without brackets */
+Expr *expr_targets(Parser *p, Exprs items, Span at);
 Expr *expr_typed(Parser *p, const char *name, Span name_at, const char *type, Span type_at,
                  const Exprs *dims, Span at);
 Expr *expr_list(Parser *p, Exprs items, Span at);
@@ -71,6 +72,9 @@ Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
 Expr *expr_pipe(Parser *p, Expr *x, Expr *into); /* x |> into */
 Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_return(Parser *p, Expr *value, Span whole);
+/* Several outputs, each a BIND.  stmt_output: an output without NAME =, which is a variable. */
+Stmt *stmt_outputs(Parser *p, Body outputs, Span whole);
+Stmt *stmt_output(Parser *p, Expr *value);
 /* `to` is NULL for a loop over the list `from`; messages underline `head` */
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
 Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);

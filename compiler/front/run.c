@@ -112,6 +112,17 @@ static void run_bind(Lower *l, const Stmt *t)
     lower_assign(l, t->name, v);
 }
 
+/* Several outputs: their bindings.  lower_model reads the variables. */
+static void run_return(Lower *l, const Stmt *t)
+{
+    Scope *s = l->scope;
+    for (int i = 0; i < t->body.n; i++)
+        run_bind(l, t->body.v[i]);
+    s->result = t->value ? lower_eval(l, t->value) : value_poison();
+    s->outputs = t->value ? NULL : &t->body;
+    s->returned = true;
+}
+
 void lower_run(Lower *l, const Body *body)
 {
     if (body->n == 0 || !lower_enter(l, body->v[0]->span))
@@ -123,8 +134,7 @@ void lower_run(Lower *l, const Body *body)
             run_bind(l, t);
             break;
         case ST_RETURN:
-            l->scope->result = lower_eval(l, t->value);
-            l->scope->returned = true;
+            run_return(l, t);
             break;
         case ST_FOR:
             run_for(l, t);

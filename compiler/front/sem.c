@@ -83,6 +83,24 @@ static void check_function(Unit *u, Decl *decl)
     }
 }
 
+static const Stmt *first_return(const Body *body)
+{
+    const Stmt *found = NULL;
+    for (int i = 0; i < body->n && !found; i++) {
+        const Stmt *t = body->v[i];
+        found = t->kind == ST_RETURN ? t : t->kind == ST_FOR ? first_return(&t->body) : NULL;
+        for (int k = 0; t->kind == ST_IF && k < t->branches.n && !found; k++)
+            found = first_return(&t->branches.v[k].body);
+    }
+    return found;
+}
+
+Body sem_outputs(const Decl *model)
+{
+    const Stmt *t = first_return(&model->body);
+    return t ? t->body : (Body){0};
+}
+
 static void sem_place(const Unit *u, Span at) /* "on line 3", with the file if it is another one */
 {
     if (at.source == u->source)

@@ -10,7 +10,6 @@
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
-static const char number_type[] = "f32"; /* of a target, whatever the type of the program */
 static const char *const metric_words[] =
     {"test_accuracy",   "test_loss",        "test_mae",  "test_rmse",  "test_r2",
      "train_accuracy",  "train_loss",       "train_mae", "train_rmse", "train_r2",
@@ -85,91 +84,30 @@ static void read_data(Train *t, Expr *e)
     d->xz = is_cifar10(name);
 }
 
-/* A dimension of a target; false after reporting. */
-static bool read_dim(Train *t, Expr *e, int64_t *dim)
+static void read_targets(Train *t, Expr *e)
 {
-    const Value v = lower_const(t->u, e);
-    if (v.kind == V_INT && v.i >= 1 && v.i <= INT32_MAX) {
-        *dim = v.i;
-        return true;
-    }
-    if (v.kind == V_INT)
-        diag_error(t->u->diag, e->span, "the dimension %lld is outside 1 to 2147483647",
-                   (long long)v.i);
-    else if (v.kind != V_POISON)
-        diag_error(t->u->diag, e->span, "a dimension is an int, this is %s", value_kind(v));
-    return false;
+    targets_read(t->u, t->r, e);
 }
 
-/* Reads NAME: f32[...] */
-static bool read_numbers(Train *t, const Typed *e)
+/* The names that a loss can use: outputs and targets.  Returns their number. */
+static int loss_names_of(const Train *t, const char *name[RT_OUTPUTS + RT_TARGETS])
 {
-    Diag *d = t->u->diag;
-    TargetSpec *out = &t->r->target;
-    int64_t count = 1;
-    if (strcmp(e->type, number_type) != 0) {
-        diag_error(d, e->type_span, "a target is f32[...], not %s", e->type);
-        diag_help(d,
-                  "write target = %s: f32[1] for one number a sample; without the key target, "
-                  "the network learns a class",
-                  e->name);
-        return false;
-    }
-    if (!e->sized) {
-        diag_error(d, e->type_span, "the target '%s' needs its dimensions", e->name);
-        diag_help(d, "write target = %s: f32[1] for one number a sample", e->name);
-        return false;
-    }
-    if (e->dims.n > SHAPE_MAX) {
-        diag_error(d, e->type_span, "the target has %d dimensions, more than %d", e->dims.n,
-                   SHAPE_MAX);
-        return false;
-    }
-    for (int i = 0; i < e->dims.n; i++) {
-        sem_expr(t->u, e->dims.v[i], NULL, 0);
-        if (!read_dim(t, e->dims.v[i], &out->dim[i]))
-            return false;
-        if (__builtin_mul_overflow(count, out->dim[i], &count) || count > (INT64_C(1) << 40) / 4) {
-            diag_error(d, e->type_span, "the target '%s' of a sample is larger than 2^40 bytes",
-                       e->name);
-            return false;
-        }
-    }
-    out->rank = e->dims.n;
-    return true;
-}
-
-/* target = NAME: f32[...], or the name of the input.  lower_loss checks the name of an input.  Sets
- * the name also after an error, so that a loss that uses it causes no further message. */
-static void read_target(Train *t, Expr *e)
-{
-    TargetSpec *out = &t->r->target;
-    const bool typed = e->kind == EX_TYPED;
-    const Span at = typed ? e->typed->name_span : e->span;
-    *out = (TargetSpec){.kind = typed ? LEARN_NUMBERS : LEARN_INPUT,
-                        .name = typed                ? e->typed->name
-                                : e->kind == EX_NAME ? e->s
-                                                     : "label",
-                        .bad = true,
-                        .span = e->span};
-    if (e->bad)
-        return;
-    if (!typed && e->kind != EX_NAME) {
-        diag_error(t->u->diag, e->span,
-                   "a target is numbers with their name and shape, or the input by its name");
-        diag_help(t->u->diag, "write target = price: f32[1]");
-    } else if (strcmp(out->name, "output") == 0) {
-        diag_error(t->u->diag, at,
-                   "the target cannot be called 'output', which is the name of the result");
-    } else {
-        out->bad = typed && !read_numbers(t, e->typed);
-    }
+    const Decl *model = map_get(&t->u->functions, t->r->model);
+    const Body outputs = model ? sem_outputs(model) : (Body){0};
+    int n = 0;
+    for (int i = 0; i < outputs.n && i < RT_OUTPUTS; i++)
+        name[n++] = outputs.v[i]->name;
+    if (outputs.n == 0)
+        name[n++] = "output";
+    for (int i = 0; i < t->r->ntarget; i++)
+        name[n++] = target_name(&t->r->target[i]);
+    return n;
 }
 
 /* A loss, or a term of one: the name of an op, or an expression. */
 static void check_loss(Train *t, Expr *e)
 {
-    const char *const names[] = {"output", t->r->target.kind ? t->r->target.name : "label"};
+    const char *names[RT_OUTPUTS + RT_TARGETS];
     Callee c;
     if (e->kind == EX_STRING) {
         diag_error(t->u->diag, e->span, "the loss is an op, this is a string");
@@ -177,7 +115,7 @@ static void check_loss(Train *t, Expr *e)
         diag_replace(t->u->diag, arena_printf(t->u->arena, "\"%s\"", e->s), *e->s ? e->s : "mse");
         e->bad = true;
     } else if (e->kind != EX_NAME) {
-        sem_expr(t->u, e, names, 2);
+        sem_expr(t->u, e, names, loss_names_of(t, names));
     } else if (!callee_find(t->u, e->s, &c)) {
         e->bad = true;
         if (t->u->decls.broken) /* its definition may have a syntax error */
@@ -197,7 +135,7 @@ static void check_loss(Train *t, Expr *e)
                       "losses are softmax_cross_entropy, sigmoid_cross_entropy, mse, "
                       "l1, huber, or an op of your own that computes one number for "
                       "each sample from the output and the %s; tenon ops explains them",
-                      t->r->target.kind ? "target" : "label");
+                      t->r->target->kind ? "target" : "label");
     }
 }
 
@@ -312,24 +250,32 @@ static void check_possible(Unit *u, const Expect *x, Span at)
         const char *test, *train;
         double low, high;
         const char *range;
-    } known[] = {{"test_accuracy", "train_accuracy", 0, 1, "from 0 to 1"},
-                 {"test_r2", "train_r2", -INFINITY, 1, "at most 1"},
-                 {"test_mae", "train_mae", 0, INFINITY, "at least 0"},
-                 {"test_rmse", "train_rmse", 0, INFINITY, "at least 0"}};
+    } known[] = {{"test_accuracy*", "train_accuracy*", 0, 1, "from 0 to 1"},
+                 {"test_r2*", "train_r2*", -INFINITY, 1, "at most 1"},
+                 {"test_mae*", "train_mae*", 0, INFINITY, "at least 0"},
+                 {"test_rmse*", "train_rmse*", 0, INFINITY, "at least 0"}};
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if ((strcmp(x->metric, known[i].test) == 0 || strcmp(x->metric, known[i].train) == 0) &&
+        if ((text_glob(known[i].test, x->metric) || text_glob(known[i].train, x->metric)) &&
             (above ? v > known[i].high || (v == known[i].high && !equal)
                    : v < known[i].low || (v == known[i].low && !equal)))
             diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known[i].range, x->op,
                        v);
 }
 
-/* test_loss_NAME: a term of the loss.  lower_loss checks that it exists. */
-static bool is_term(const char *metric)
+/* test_loss_NAME: a term of the loss; test_accuracy_NAME: a metric of one of several targets.
+ * lower_loss checks that it exists. */
+static bool is_named(const char *metric)
 {
-    return text_glob("test_loss_*", metric) || text_glob("train_loss_*", metric);
+    static const char *const form[] = {"test_loss_*",      "train_loss_*", "test_accuracy_*",
+                                       "train_accuracy_*", "test_mae_*",   "train_mae_*",
+                                       "test_rmse_*",      "train_rmse_*", "test_r2_*",
+                                       "train_r2_*"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+        any |= text_glob(form[i], metric);
+    return any;
 }
 
 static void read_expect(Train *t, Expr *e)
@@ -349,7 +295,7 @@ static void read_expect(Train *t, Expr *e)
         known++;
     while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
-    const char *name = is_term(e->a->s) ? e->a->s : metric[i];
+    const char *name = is_named(e->a->s) ? e->a->s : metric[i];
     if (!name) {
         diag_error(t->u->diag, e->a->span, "there is no result '%s'", e->a->s);
         suggest(t->u->diag, e->a->s, metric, known, "the results");
@@ -395,12 +341,14 @@ const TrainKey train_key_table[] = {
      .bound = true,
      .about = "The data set. The program's --data replaces its name or directory. [Own "
               "data](../how-to/own-data.md) describes the files."},
-    {.name = "target", .read = read_target, .bound = true,
+    {.name = "target", .read = read_targets, .bound = true,
      .fallback = "a class for each sample, or for each position: the name `label` in a loss",
      .about = "What the output is compared with. `price: f32[1]` declares one number for each "
               "sample, and `mask: f32[1, 64, 64]` an image: name and shape. The data hold these "
               "numbers beside the samples. The name of an input, such as `image`, makes the "
-              "sample itself the target (autoencoder)."},
+              "sample itself the target (autoencoder). `digit: class` gives the label another "
+              "name. `(digit: class, brightness: f32[1])` declares several targets, each with its "
+              "own array: [several outputs and targets](../how-to/several-outputs.md)."},
     {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true,
      .fallback = "`none`",
      .about = "Normalisation of the samples, in training, tests and predictions."},
@@ -472,7 +420,9 @@ const TrainKey train_key_table[] = {
               "It is compared at the end of a run without --epochs and --limit-samples; "
               "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
               "text(...) with the plain softmax_cross_entropy, accuracy for classes, mae and rmse "
-              "for a target that is numbers, and r2 if such a target is a number or a vector."},
+              "for a target that is numbers, and r2 if such a target is a number or a vector. With "
+              "several targets, each of these has the name of its target: "
+              "`test_accuracy_digit`."},
     {0}};
 #undef WHOLE
 #undef WORDS
@@ -493,6 +443,7 @@ const char *const *train_keys(int *n)
 Recipe train_defaults(const char *model)
 {
     Recipe r = {.model = model,
+                .ntarget = 1,
                 .dtype = dtype_words[0],
                 .init = {.kind = INIT_XAVIER, .fan = FAN_AVG, .a = 3},
                 .data = {.scale = 1.0 / 255}};
@@ -556,18 +507,24 @@ static void check_shards(Unit *u, const Recipe *r, Span at)
 static void read_key(Train *t, const TrainKey *key, Expr *e)
 {
     t->key = key;
-    if (key->read == read_target && t->target_read)
+    if (key->read == read_targets && t->target_read)
         return;
-    t->target_read |= key->read == read_target;
-    if (e->kind != EX_TYPED || key->read == read_target) {
+    t->target_read |= key->read == read_targets;
+    if ((e->kind != EX_TYPED && e->kind != EX_TARGETS) || key->read == read_targets) {
         key->read(t, e);
+        return;
+    }
+    e->bad = true;
+    if (e->kind == EX_TARGETS) {
+        diag_error(t->u->diag, e->span, "'%s' is one value, and these are several", key->name);
+        diag_help(t->u->diag, "only targets are given in parentheses: target = (digit: class, "
+                              "size: f32[1])");
         return;
     }
     diag_error(t->u->diag, e->span, "'%s' is a value, and this declares '%s'", key->name,
                e->typed->name);
     diag_help(t->u->diag, "only a target is declared: target = %s: %s[1]", e->typed->name,
               e->typed->type);
-    e->bad = true;
 }
 
 /* Reads the first entry of this key before all others. */

@@ -31,6 +31,10 @@ Recipe train_defaults(const char *model);
 /* The names of the keys of a train block. */
 const char *const *train_keys(int *n);
 
+/* ---- targets.c */
+
+void targets_read(Unit *u, Recipe *r, Expr *e); /* the key `target` */
+
 /* ---- factors.c */
 
 void factors_read(Unit *u, Recipe *r, Expr *e); /* the keys `factors` and `freeze` */

@@ -66,6 +66,19 @@ Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at)
     return n;
 }
 
+bool graph_several(const Graph *g)
+{
+    return g->noutput > 1 || g->recipe.ntarget > 1;
+}
+
+int64_t graph_outputs(const Graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < g->noutput; i++)
+        n += shape_count(&g->outputs[i].shape);
+    return n;
+}
+
 int64_t graph_numbers(const Graph *g)
 {
     int64_t n = 0;
@@ -80,7 +93,8 @@ Node *graph_label(Graph *g, Shape s, Span at)
     n->name = "label";
     n->shape = s;
     n->dtype = DT_I32;
-    return g->label = g->target = n;
+    g->label = g->label ? g->label : n;
+    return g->target = n;
 }
 
 Node *graph_target(Graph *g, const char *name, Shape s, Span at)

@@ -3,6 +3,7 @@
 #define RECIPE_H
 #include "base/limits.h"
 #include "base/source.h"
+#include "runtime/constants.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,9 +77,11 @@ typedef struct DataSpec {
 typedef enum { LEARN_CLASS, LEARN_NUMBERS, LEARN_INPUT } Learn;
 typedef struct TargetSpec {
     Learn kind;
-    const char *name; /* in the loss */
+    const char *name; /* in the loss; NULL: "label" */
     int rank;         /* NUMBERS */
     int64_t dim[SHAPE_MAX];
+    /* several targets, set by the front end: classes of a CLASS; the place in a row of targets */
+    int64_t classes, at;
     bool bad; /* has an error, which is reported */
     Span span;
 } TargetSpec;
@@ -125,7 +128,9 @@ typedef struct Recipe {
     bool present;
     const char *model;
     DataSpec data;
-    TargetSpec target;
+    int ntarget;
+    TargetSpec target[RT_TARGETS];
+    int64_t target_bytes; /* several targets: bytes of a sample's row */
     Normalize normalize;
     Augment augment;
     bool resize; /* stored images of any height and width are stretched to the input's */
@@ -141,6 +146,12 @@ typedef struct Recipe {
     Expect expect;
     Span span;
 } Recipe;
+
+/* "label", or the name that the recipe declares. */
+static inline const char *target_name(const TargetSpec *t)
+{
+    return t->name ? t->name : "label";
+}
 
 int dtype_bytes(const char *dtype); /* bytes of a number: 8 for "f64", else 4; NULL is "f32" */
 

@@ -175,7 +175,8 @@ static void walk_body(Walk *w, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
         const Stmt *t = body->v[i];
-        if (t->name)
+        const bool used = t->value && t->value->kind == EX_NAME && t->name == t->value->s;
+        if (t->name && !used) /* an output without NAME = only uses its name */
             add_local(w, w->decl, t->name_span, t->name, true, t->value);
         for (int k = 0; k < t->items.n; k++) {
             add_local(w, w->decl, t->items.v[k].span, t->items.v[k].name, true, NULL);

@@ -149,8 +149,8 @@ static bool several_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "--to pytorch writes scripts of several inputs");
         return false;
     }
-    if (r->target.kind == LEARN_INPUT) {
-        diag_error(d, r->target.span,
+    if (r->target->kind == LEARN_INPUT) {
+        diag_error(d, r->target->span,
                    "--to %s writes no scripts of several inputs one of which is the target", to);
         diag_help(d, "declare the target with its shape, and store it as train_y.npy");
         return false;
@@ -181,10 +181,18 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (r->target.kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {
-        diag_error(d, r->target.span,
+    if (graph_several(g)) {
+        const bool outputs = g->noutput > 1;
+        diag_error(d, outputs ? g->outputs[1].span : r->target[1].span,
+                   "--to %s writes scripts of one %s, and '%s' has %d", to,
+                   outputs ? "output" : "target", g->name, outputs ? g->noutput : r->ntarget);
+        diag_help(d, "--to c and --to cuda write programs of several outputs and targets");
+        return false;
+    }
+    if (r->target->kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {
+        diag_error(d, r->target->span,
                    "--to %s writes scripts that learn classes, and the target '%s' is numbers", to,
-                   r->target.name);
+                   r->target->name);
         diag_help(d, "--to pytorch writes scripts that learn numbers");
         return false;
     }
@@ -208,7 +216,7 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
 {
     enum { OF_NUMBERS = 10 }; /* as in runtime/data/data.c, where the target is no class */
     const int64_t outputs = shape_count(&g->output->shape);
-    if (g->recipe.target.kind != LEARN_CLASS)
+    if (g->recipe.target->kind != LEARN_CLASS)
         return OF_NUMBERS;
     const bool binary = has_op(g, "sigmoid_cross_entropy") && outputs == labels;
     return binary ? 2 : outputs / labels;
@@ -235,7 +243,7 @@ static void add_synthetic(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
     const bool tokens = g->ninput == 1 && g->input->dtype != DT_REAL;
-    const bool classes = g->label && g->recipe.target.kind == LEARN_CLASS;
+    const bool classes = g->label && g->recipe.target->kind == LEARN_CLASS;
     const int64_t labels = classes ? shape_count(&g->label->shape) : 1;
     const int64_t features = graph_numbers(g), part = 4000000 / features;
     const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
@@ -253,7 +261,7 @@ static void add_synthetic(const Graph *g, PlaceList *l)
 /* numbers: the data hold numbers beside each sample; own: the sample is the target. */
 static void add_target(const Graph *g, PlaceList *l)
 {
-    const TargetSpec *t = &g->recipe.target;
+    const TargetSpec *t = g->recipe.target;
     int64_t count = 1;
     const char *shape = "";
     for (int i = 0; i < t->rank; i++) {
@@ -273,7 +281,7 @@ static void add_target(const Graph *g, PlaceList *l)
 static void add_data(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
-    const bool each = g->label && g->recipe.target.kind == LEARN_CLASS && g->label->shape.rank > 0;
+    const bool each = g->label && g->recipe.target->kind == LEARN_CLASS && g->label->shape.rank > 0;
     const int64_t length = g->input->shape.dim[0];
     places_flag(l, "text", data->unit);
     places_flag(l, "table", data->unit && data->table);

@@ -244,7 +244,8 @@ static void files(Page *p)
          "Arrays: x of type u8 (divided by 255), f32 or f64, or tokens of type u8, u16, i32 or i64; y integer classes from 0, or the "
          "numbers of the recipe's target: f32, f64, i32 or i64."},
         {"train_NAME.npy, test_NAME.npy", "Arrays of a model with several inputs, one for each: NAME is the input's name. train_y.npy and "
-                                          "test_y.npy stand beside them."},
+                                          "test_y.npy stand beside them. With several targets, also an array for each target, in place of "
+                                          "train_y.npy and test_y.npy."},
         {"train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte",
          "MNIST's format, plain or .gz."},
         {"data_batch_1.bin to data_batch_5.bin, test_batch.bin", "CIFAR-10's binary format, plain or .gz; with `data = cifar10` "
@@ -301,7 +302,8 @@ static void records(Page *p)
     page_paragraph(p, "The example is shown in two lines. With several ranks rank 0 writes the log; with `%%r` in FILE each "
                       "rank writes its own, and `%%r` stands for the number of the rank. A log that cannot be opened "
                       "is an error. A training goes on when its log cannot be written later. Types: a text, a count (a whole number) or a real number. METRIC stands for the name of "
-                      "a metric, such as `loss` or `accuracy`.");
+                      "a metric, such as `loss` or `accuracy`. A term of the loss is `loss_TERM`; with several targets, the others are `accuracy_TARGET`, "
+                      "`mae_TARGET`, `rmse_TARGET` and `r2_TARGET`.");
     for (int r = 0; r < RECORD_COUNT; r++) {
         page_section(p, record[r].event);
         page_paragraph(p, "Written by %s. %s", record[r].commands, record[r].text);

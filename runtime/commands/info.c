@@ -52,6 +52,26 @@ static void print_target(const RtProgram *p)
     printf("\n");
 }
 
+/* "outputs: digit 10, brightness 1", "targets: digit 10 classes, brightness 1, image the input" */
+static void print_several(const RtProgram *p)
+{
+    for (int k = 0; k < p->noutput; k++) {
+        printf("%s %s", k ? "," : "\noutputs:", p->output[k].name);
+        print_dimensions(p->output[k].rank, p->output[k].dim);
+    }
+    for (int k = 0; k < p->ntarget; k++) {
+        const RtTarget *t = &p->targets[k];
+        printf("%s %s", k ? "," : "\ntargets:", t->name);
+        print_dimensions(t->rank, t->dim);
+        if (t->kind == RT_TARGET_CLASS)
+            printf(" %lld classes", (long long)t->classes);
+        else if (t->kind == RT_TARGET_INPUT)
+            printf(" the input");
+    }
+    if (p->ntarget > 0)
+        putchar('\n');
+}
+
 /* By rt_tiles_form(). */
 static const char *const products_by[] = {
     [RT_TILES_READY] = "tiles of AMX",
@@ -85,9 +105,10 @@ int info_run(const RtProgram *p, const Options *o)
     if (p->scaling)
         printf("loss scale: 65536 at first (--loss-scale), then adapted to the gradients\n");
     print_inputs(p);
-    if (p->target_kind == RT_TARGET_CLASS)
+    print_several(p);
+    if (p->ntarget == 0 && p->target_kind == RT_TARGET_CLASS)
         printf("\nclasses: %lld\n", (long long)p->classes);
-    else
+    else if (p->ntarget == 0)
         print_target(p);
     line("data", q->data ? q->data : "none");
     printf("batch: %d\n", p->batch);

@@ -1,6 +1,8 @@
 /* predict.c -- the command `predict`: outputs for the samples of a file, one row for each sample.
  * Classes are printed as probabilities; for a text or an image, the class and its probability are
  * printed.  Where the target is numbers, the numbers of the output are printed.
+ *
+ * Several outputs are columns with a header, which names them, or a .npy file for each.
  */
 #include "base/error.h"
 #include "base/mapped.h"
@@ -18,14 +20,16 @@
 #include <sys/stat.h>
 
 typedef struct Sink {
-    File file;
+    int nfile; /* several outputs as .npy: one for each; else 1 */
+    File file[RT_OUTPUTS];
+    File *now; /* the file that is written to */
     bool to_file, npy;
 } Sink;
 
 static void emit(Sink *s, const void *bytes, int64_t n)
 {
     if (s->to_file)
-        file_write(&s->file, bytes, n);
+        file_write(s->now, bytes, n);
     else
         fwrite(bytes, 1, (size_t)n, stdout);
 }
@@ -39,24 +43,59 @@ static void keep_apart(const char *output, const char *input)
         rt_die("--output %s is the file that is read (%s): name another one", output, input);
 }
 
-/* Checks the name of the output before anything is computed. */
-static void check_sink(Sink *s, const char *path)
+static int64_t output_count(const RtOutput *o)
+{
+    int64_t n = 1;
+    for (int i = 0; i < o->rank; i++)
+        n *= o->dim[i];
+    return n;
+}
+
+/* The path of file k: "out_digit.npy" for out.npy. */
+static const char *sink_path(const RtProgram *p, const Sink *s, const char *path, int k)
+{
+    return s->nfile > 1 ? rt_format("%.*s_%s.npy", (int)strlen(path) - 4, path, p->output[k].name)
+                        : path;
+}
+
+/* Checks the names of the files before anything is computed. */
+static void check_sink(Sink *s, const RtProgram *p, const char *path)
 {
     s->to_file = path && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0;
     s->npy = s->to_file && find_has_ending(path, ".npy");
     if (s->to_file && !s->npy && !find_has_ending(path, ".csv"))
         rt_die("%s: output is a .npy or a .csv file", path);
-    if (s->to_file)
-        file_check(path);
+    s->nfile = s->npy && p->noutput > 1 ? p->noutput : 1;
+    for (int k = 0; s->to_file && k < s->nfile; k++)
+        file_check(sink_path(p, s, path, k));
+}
+
+/* "digit_0,digit_1,...,brightness" */
+static void emit_names(Sink *s, const RtProgram *p)
+{
+    for (int k = 0; k < p->noutput; k++)
+        for (int64_t i = 0, n = output_count(&p->output[k]); i < n; i++) {
+            const char *name = p->output[k].name, *comma = k || i ? "," : "";
+            const char *text = n == 1 ? rt_format("%s%s", comma, name)
+                                      : rt_format("%s%s_%lld", comma, name, (long long)i);
+            emit(s, text, (int64_t)strlen(text));
+        }
+    if (p->noutput > 0)
+        emit(s, "\n", 1);
 }
 
 static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
 {
     char head[128];
-    if (s->to_file)
-        file_create(&s->file, path);
-    if (s->npy)
-        emit(s, head, npy_header(head, p->real_bytes, rows, p->outputs));
+    for (int k = 0; s->to_file && k < s->nfile; k++) {
+        const int64_t columns = s->nfile > 1 ? output_count(&p->output[k]) : p->outputs;
+        s->now = &s->file[k];
+        file_create(s->now, sink_path(p, s, path, k));
+        if (s->npy)
+            emit(s, head, npy_header(head, p->real_bytes, rows, columns));
+    }
+    if (!s->npy)
+        emit_names(s, p);
 }
 
 /* y_i = exp(x_i - max) / sum, in double. */
@@ -77,10 +116,33 @@ static bool is_truth(const RtProgram *p)
     return p->classes == 2 && p->outputs == 1;
 }
 
-static void emit_row(Sink *s, const RtProgram *p, const double *v)
+/* Makes probabilities of a row of outputs. */
+static void make_shares(const RtProgram *p, double *row)
+{
+    for (int64_t k = 0; p->softmax_output && k < p->outputs; k += p->classes)
+        softmax(row + k, p->classes);
+    if (is_truth(p))
+        row[0] = 1 / (1 + exp(-row[0]));
+}
+
+/* The same for several outputs. */
+static void make_each_share(const RtProgram *p, double *row)
+{
+    for (int k = 0; k < p->noutput; k++) {
+        const RtOutput *o = &p->output[k];
+        const int64_t n = output_count(o);
+        for (int64_t i = 0; o->classes > 0 && i < n; i += o->classes)
+            softmax(row + i, o->classes);
+        for (int64_t i = 0; o->binary && i < n; i++)
+            row[i] = 1 / (1 + exp(-row[i]));
+        row += n;
+    }
+}
+
+static void emit_numbers(Sink *s, const RtProgram *p, const double *v, int64_t n)
 {
     char text[40];
-    for (int64_t i = 0; i < p->outputs; i++) {
+    for (int64_t i = 0; i < n; i++) {
         double whole = v[i];
         float half = (float)v[i];
         if (s->npy)
@@ -92,6 +154,17 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
     }
     if (!s->npy)
         emit(s, "\n", 1);
+}
+
+static void emit_row(Sink *s, const RtProgram *p, const double *v)
+{
+    if (s->nfile == 1)
+        emit_numbers(s, p, v, p->outputs);
+    for (int k = 0; k < s->nfile && s->nfile > 1; k++) {
+        s->now = &s->file[k];
+        emit_numbers(s, p, v, output_count(&p->output[k]));
+        v += output_count(&p->output[k]);
+    }
 }
 
 /* "1<tab>0.9731": a class and its probability. A token is printed as its text, and a class as its
@@ -146,11 +219,14 @@ static Data *open_input(const RtProgram *p, const Options *o)
 int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
-    keep_apart(o->output, o->input);
-    for (int k = 0; o->input && k < p->ninput; k++)
-        keep_apart(o->output, parts_file(p, o->input, k));
-    keep_apart(o->output, o->weights);
-    check_sink(&sink, o->output);
+    check_sink(&sink, p, o->output);
+    for (int i = 0; o->output && i < sink.nfile; i++) {
+        const char *path = sink_path(p, &sink, o->output, i);
+        keep_apart(path, o->input);
+        for (int k = 0; o->input && k < p->ninput; k++)
+            keep_apart(path, parts_file(p, o->input, k));
+        keep_apart(path, o->weights);
+    }
     Net *n = net_new(p, pool_on(&o->place), o->comm, 1, false);
     net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
@@ -172,11 +248,11 @@ int predict_run(const RtProgram *p, const Options *o)
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)
                 row[k] = params_real(output, p->real_bytes, i * p->outputs + k);
-            for (int64_t k = 0; p->softmax_output && k < p->outputs; k += p->classes)
-                softmax(row + k, p->classes);
-            if (is_truth(p))
-                row[0] = 1 / (1 + exp(-row[0]));
-            if (p->target_kind != RT_TARGET_CLASS)
+            if (p->noutput > 0)
+                make_each_share(p, row);
+            else
+                make_shares(p, row);
+            if (p->noutput > 0 || p->target_kind != RT_TARGET_CLASS)
                 emit_row(&sink, p, row);
             else if (d->images && !sink.to_file)
                 emit_image(&sink, p, images_path(d, first + i), row);
@@ -186,7 +262,7 @@ int predict_run(const RtProgram *p, const Options *o)
                 emit_row(&sink, p, row);
         }
     }
-    if (sink.to_file)
-        file_commit(&sink.file);
+    for (int k = 0; sink.to_file && k < sink.nfile; k++)
+        file_commit(&sink.file[k]);
     return 0;
 }

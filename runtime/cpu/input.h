@@ -204,4 +204,24 @@ RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
     }
 }
 
+/* Several targets lie in one row of labels, each at `at` bytes from its start. */
+RT_INLINE Rt row_from(const Rt *r, int at)
+{
+    Rt own = *r;
+    own.label = r->label ? (const char *)r->label + at : NULL;
+    return own;
+}
+
+RT_INLINE void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, int t, int at)
+{
+    const Rt own = row_from(r, at);
+    rt_labels(y, &own, first, n, t);
+}
+
+RT_INLINE void rt_target_at(real *restrict y, const Rt *r, int first, int n, int k, int at)
+{
+    const Rt own = row_from(r, at);
+    rt_target(y, &own, first, n, k);
+}
+
 #endif

@@ -114,6 +114,24 @@ DEVICE void rt_target(real *y, const Rt *r, int first, int n, int k)
                     : 0;
 }
 
+/* The same from a row of several targets, each at `start` bytes from the start of the row. */
+DEVICE void rt_labels_at(int32_t *y, const Rt *r, int first, int n, int t, int start)
+{
+    FOR_EACH(at, n * t)
+        y[at] = r->label
+                    ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t) + start,
+                                    r->label_type, at % t)
+                    : 0;
+}
+
+DEVICE void rt_target_at(real *y, const Rt *r, int first, int n, int k, int start)
+{
+    FOR_EACH(at, n * k)
+        y[at] = r->label ? ((const real *)(stored(r->label, r->label_stride, r, first + at / k) +
+                                           start))[at % k]
+                         : 0;
+}
+
 /* Metric `metric` of shard `unit`: the sum over the samples that count, in double.  The first block
  * computes it. */
 DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)

@@ -160,9 +160,9 @@ void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int
         next_tokens(d, b);
     b->part = d->row_part;
     b->x_row = data_bytes(d->features, d->type);
-    b->label_row = !b->label    ? 0
-                   : d->targets ? b->label_stride
-                                : data_bytes(d->labels, b->label_type);
+    b->label_row = !b->label                  ? 0
+                   : d->targets || d->ntarget ? b->label_stride
+                                              : data_bytes(d->labels, b->label_type);
     check_batch(d, pool, b->index);
     if (d->synthetic)
         make_batch(d, pool, b);

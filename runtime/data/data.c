@@ -19,8 +19,11 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .vocab = p->vocab,
                 .input = p->input,
                 .ninput = p->ninput,
-                .classes = p->target_kind == RT_TARGET_CLASS ? p->classes : 0,
+                .classes = p->target_kind == RT_TARGET_CLASS || p->ntarget ? p->classes : 0,
                 .targets = data_targets(p),
+                .row_target = p->targets,
+                .ntarget = p->ntarget,
+                .target_bytes = p->target_bytes,
                 .real_bytes = p->real_bytes,
                 .labels = p->labels,
                 .batch = p->batch,
@@ -47,7 +50,9 @@ static void synthetic_room(const RtProgram *p, Data *d, int64_t n)
         parts_synthetic(p, d);
     d->x = memory_map(n * d->stride, false, "synthetic samples");
     char *labels = memory_map(n * data_label_stride(d), false, "the labels of synthetic samples");
-    if (d->targets)
+    if (d->ntarget)
+        d->label = d->target_bytes > 0 ? (int32_t *)(void *)labels : NULL;
+    else if (d->targets)
         d->numbers = labels;
     else
         d->label = (int32_t *)(void *)labels;
@@ -67,8 +72,7 @@ static void open_synthetic(const RtProgram *p, const char *split, int64_t limit,
     if (limit > 0 && limit < d->n)
         d->n = limit;
     d->position = rt_alloc(sizeof *d->position * (size_t)p->batch);
-    if (d->targets)
-        target_variance(d);
+    target_variances(d);
 }
 
 /* Whether the directory has arrays of tokens, which another program has made of a text. */
@@ -94,10 +98,13 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
     }
     Data *d = new_data(p, find_data(p, name));
     const bool test = strcmp(split, "test") == 0;
-    if (d->targets && !npy_open(p, d->place, split, limit, d))
+    if (d->ntarget > 0 && !npy_open(p, d->place, split, limit, d))
+        rt_die("%s holds no arrays for the %d targets of %s: %s_x.npy is missing", d->place,
+               d->ntarget, p->model, split);
+    else if (d->targets && !npy_open(p, d->place, split, limit, d))
         rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
                d->place, p->target_name, p->model, split, split);
-    else if (!d->targets && !npy_open(p, d->place, split, limit, d) &&
+    else if (!d->ntarget && !d->targets && !npy_open(p, d->place, split, limit, d) &&
              !idx_open(p, d->place, split, limit, d) && !cifar_open(p, d->place, split, limit, d) &&
              !images_open(p, d->place, split, limit, d))
         rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
@@ -121,7 +128,7 @@ void data_fill(Data *d, Pool *pool)
         cifar_fill(d, pool);
     else if (d->images)
         images_fill(d, pool);
-    else if (d->y_numbers)
+    else if (d->y_numbers || d->arrays)
         npy_fill(d);
 }
 

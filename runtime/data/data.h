@@ -36,6 +36,7 @@ typedef struct Stream Stream;
 typedef struct Cifar Cifar;
 typedef struct Images Images;
 typedef struct Parts Parts;
+typedef struct Targets Targets;
 
 typedef struct Data {
     const char *place;               /* "models/data/mnist", "synthetic": for messages */
@@ -55,7 +56,13 @@ typedef struct Data {
     char *numbers;   /* the target, if it is numbers: reals of the program; then no label is read */
     int64_t targets; /* such numbers of a sample; 0: the target is a class or the sample itself */
     int real_bytes;
-    double variance; /* mean squared distance of these numbers from their means over the split */
+    /* several targets: `label` is rows of them; their opened arrays; NULL: none */
+    const RtTarget *row_target;
+    int ntarget; /* 0: one target */
+    int64_t target_bytes;
+    Targets *arrays;
+    /* of each target: mean squared distance of its numbers from their means over the split */
+    double variance[RT_TARGETS];
     Stream *x_file, *y_file; /* IDX: open files, until their samples are read */
     int64_t whole;           /* IDX: number of samples in these files */
     Cifar *cifar;            /* CIFAR-10: its opened files */
@@ -138,7 +145,7 @@ double data_scored(const RtProgram *p, const Batch *b);
 
 /* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
-/* The target of sample `i`: d->targets reals of the program. */
+/* The target of sample `i`: d->targets reals of the program, or a row of several targets. */
 void synthetic_target(const Data *d, void *y, int64_t i);
 /* Makes the samples with indices first .. first + n - 1 in memory, with all threads: index k is
  * sample order[k], or sample k if order is NULL. */
@@ -172,6 +179,13 @@ void csv_open_input(const RtProgram *p, const char *path, Data *d);
 struct Npy;
 int npy_token_type(const RtProgram *p, const struct Npy *a);
 int npy_number_type(const struct Npy *a);
+/* Die if the array is not one target for each sample: classes, `labels` of them, or numbers of this
+ * shape. */
+void npy_check_classes(const struct Npy *a, int64_t labels);
+void npy_check_numbers(const RtProgram *p, const struct Npy *a, const char *target, int rank,
+                       const int64_t *dim);
+int64_t npy_class_at(const struct Npy *a, int64_t i);
+double npy_number_at(const struct Npy *a, int64_t i);
 void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n, int64_t each,
                       int64_t vocab);
 
@@ -187,12 +201,20 @@ void parts_fill(Data *d, Pool *pool);
 void parts_open_input(const RtProgram *p, const char *path, Data *d);
 const char *parts_file(const RtProgram *p, const char *path, int k);
 
-/* target.c: puts number i of the targets at d->numbers; dies if it is not finite in the type of the
- * program.  target_variance sets d->variance from all targets of the split. */
-void target_put(Data *d, const char *path, int64_t i, double v);
-void target_variance(Data *d);
-/* Dies if rows of these dimensions are not the target of p. */
-void target_take_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim);
+/* target.c: stores number k of a target of sample i at y[k]; dies if it is not finite in the type
+ * of the program.  target_variances sets d->variance from all targets of the split. */
+void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v);
+void target_variances(Data *d);
+/* Dies if rows of these dimensions are not the target `name` of p, which is `want`. */
+void target_take_shape(const RtProgram *p, const char *path, const char *name, int rank,
+                       const int64_t *dim, int want_rank, const int64_t *want);
+int64_t target_count(const RtTarget *t); /* numbers of a target; 0: it is no numbers */
+
+/* targets.c: several targets.  targets_open: opens their arrays, beside `samples` samples of
+ * x_path. */
+void targets_open(const RtProgram *p, const char *x_path, const char *directory, const char *split,
+                  int64_t samples, Data *d);
+void targets_fill(Data *d);
 
 /* shape.c: bytes of n numbers of a stored type, RT_U8 ... */
 int64_t data_bytes(int64_t n, int type);
@@ -225,6 +247,7 @@ bool data_shape_fits(int rank, const int64_t *dim, int want_rank, const int64_t 
 const char *data_shape_text(char text[128], int rank, const int64_t *dim);
 /* Copies the dimensions other than 1; returns their number. */
 int data_squeezed(int rank, const int64_t *dim, int64_t *to);
+void data_check_class(int64_t classes, const char *path, int64_t sample, int64_t label);
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 
 #endif

@@ -182,16 +182,26 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
         rt_die("%s holds no sample", a->path);
 }
 
-/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale. */
-static void check_targets(const RtProgram *p, const Npy *y)
+void npy_check_classes(const Npy *a, int64_t labels)
 {
-    if (y->rank < 1)
-        rt_die("%s is a single number, not a list of targets", y->path);
-    if (!(y->kind == 'f' && y->size >= 4) && !(y->kind == 'i' && y->size >= 4))
+    if ((a->kind != 'i' && a->kind != 'u' && a->kind != 'b') || a->rank < 1 || a->rank > 2 ||
+        (a->rank == 2 ? a->dim[1] : 1) != labels)
+        rt_die(labels > 1 ? "%s should be rows of %lld integer classes, one for each position"
+                          : "%s should be a list of integer classes, %lld for each sample",
+               a->path, (long long)labels);
+}
+
+/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale. */
+void npy_check_numbers(const RtProgram *p, const Npy *a, const char *target, int rank,
+                       const int64_t *dim)
+{
+    if (a->rank < 1)
+        rt_die("%s is a single number, not a list of targets", a->path);
+    if (!(a->kind == 'f' && a->size >= 4) && !(a->kind == 'i' && a->size >= 4))
         rt_die("%s holds %c%d: targets are f32, f64, i32 or i64; save it with x.astype('float32'), "
                "and divide pixels by 255",
-               y->path, y->kind, 8 * y->size);
-    target_take_shape(p, y->path, y->rank - 1, y->dim + 1);
+               a->path, a->kind, 8 * a->size);
+    target_take_shape(p, a->path, target, a->rank - 1, a->dim + 1, rank, dim);
 }
 
 /* Opens y, the labels or targets beside `samples` samples of x. */
@@ -203,12 +213,9 @@ static void open_answers(const RtProgram *p, const char *x_path, const char *y_p
         rt_die("%s has no %s beside it: %s is missing", x_path, d->targets ? "targets" : "labels",
                y_path);
     if (d->targets)
-        check_targets(p, &y);
-    else if ((y.kind != 'i' && y.kind != 'u' && y.kind != 'b') || y.rank < 1 || y.rank > 2 ||
-             (y.rank == 2 ? y.dim[1] : 1) != d->labels)
-        rt_die(d->labels > 1 ? "%s should be rows of %lld integer classes, one for each position"
-                             : "%s should be a list of integer classes, %lld for each sample",
-               y_path, (long long)d->labels);
+        npy_check_numbers(p, &y, p->target_name, p->target_rank, p->target_dim);
+    else
+        npy_check_classes(&y, d->labels);
     if (y.dim[0] != samples)
         rt_die("%s holds %lld samples, but %s %lld %s", x_path, (long long)samples, y_path,
                (long long)y.dim[0], d->targets ? "targets" : "labels");
@@ -238,7 +245,9 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
     } else {
         return false;
     }
-    if (p->target_kind != RT_TARGET_INPUT && (p->classes > 0 || d->targets))
+    if (d->ntarget > 0)
+        targets_open(p, x_path, directory, split, samples, d);
+    else if (p->target_kind != RT_TARGET_INPUT && (p->classes > 0 || d->targets))
         open_answers(p, x_path, rt_format("%s/%s_y.npy", directory, split), samples, d);
     return true;
 }
@@ -270,15 +279,24 @@ static void check_tokens(const Data *d)
     npy_check_tokens(d->x_path, d->x, d->type, d->n * d->features, d->features, d->vocab);
 }
 
-static void fill_targets(Data *d)
+int64_t npy_class_at(const Npy *a, int64_t i)
 {
-    for (int64_t i = 0; i < d->n * d->targets; i++) {
-        const char *at = d->y_numbers + i * d->y_size;
-        target_put(d, d->y_path, i,
-                   d->y_real ? params_real(d->y_numbers, d->y_size, i)
-                             : (double)integer(at, d->y_size, true));
-    }
-    target_variance(d);
+    return integer(a->data + i * a->size, a->size, a->kind == 'i');
+}
+
+double npy_number_at(const Npy *a, int64_t i)
+{
+    return a->kind == 'f' ? params_real(a->data, a->size, i)
+                          : (double)integer(a->data + i * a->size, a->size, true);
+}
+
+static void fill_numbers(Data *d)
+{
+    const Npy y = {.data = d->y_numbers, .size = d->y_size, .kind = d->y_real ? 'f' : 'i'};
+    for (int64_t i = 0; i < d->n; i++)
+        for (int64_t k = 0; k < d->targets; k++)
+            target_put(d, d->y_path, data_label(d, i), i, k, npy_number_at(&y, i * d->targets + k));
+    target_variances(d);
 }
 
 /* If there is a label for each position, a label can be -1: this position is not scored. */
@@ -287,7 +305,11 @@ void npy_fill(Data *d)
     if (d->vocab && !d->parts)
         check_tokens(d);
     if (d->targets)
-        fill_targets(d);
+        fill_numbers(d);
+    if (d->arrays) {
+        targets_fill(d);
+        return;
+    }
     for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
         const int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
         if (d->labels == 1 || label != -1)

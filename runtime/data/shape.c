@@ -33,7 +33,9 @@ int64_t data_bytes(int64_t n, int type)
 
 int64_t data_label_stride(const Data *d)
 {
-    return d->targets ? d->targets * d->real_bytes : d->labels * (int64_t)sizeof *d->label;
+    return d->ntarget   ? d->target_bytes
+           : d->targets ? d->targets * d->real_bytes
+                        : d->labels * (int64_t)sizeof *d->label;
 }
 
 char *data_label(const Data *d, int64_t i)
@@ -125,9 +127,15 @@ void data_check_finite(const RtProgram *p, const char *path, const char *x, int 
     }
 }
 
+void data_check_class(int64_t classes, const char *path, int64_t sample, int64_t label)
+{
+    if (label < 0 || label >= classes)
+        rt_die("%s: label %lld of sample %lld is out of range: the classes are 0 to %lld", path,
+               (long long)label, (long long)sample, (long long)classes - 1);
+}
+
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label)
 {
-    if (d->classes > 0 && (label < 0 || label >= d->classes))
-        rt_die("%s: label %lld of sample %lld is out of range: the classes are 0 to %lld", path,
-               (long long)label, (long long)sample, (long long)d->classes - 1);
+    if (d->classes > 0)
+        data_check_class(d->classes, path, sample, label);
 }

@@ -11,8 +11,9 @@
  * position, also a token.
  *
  * A target that is numbers has a random value between -1 and 1 for each class and number; such
- * samples have 10 classes.  A linear model can learn these samples.  Each sample can be made
- * without the others.
+ * samples have 10 classes.  Of several targets, a class is that of the sample modulo the number of
+ * its classes, and the numbers are those of one target, one after another.  A linear
+ * model can learn these samples.  Each sample can be made without the others.
  */
 #include "data/data.h"
 
@@ -122,18 +123,34 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
     }
 }
 
-/* Number k of the target of a class: 24 random bits, so that an f32 has the exact value. */
-void synthetic_target(const Data *d, void *y, int64_t i)
+/* Numbers first .. first + n - 1 of the target of a class: 24 random bits, so that an f32 has the
+ * exact value. */
+static void numbers_of(const Data *d, void *y, int32_t class, int64_t first, int64_t n)
 {
-    const int32_t class = class_of(d, i);
-    for (int64_t k = 0; k < d->targets; k++) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = first + i;
         uint32_t w[4];
         bytes16(w, TARGET, class, k / 4);
         const double v = (double)(int32_t)(w[k % 4] >> 8) / (1 << 23) - 1;
         if (d->real_bytes == 8)
-            ((double *)y)[k] = v;
+            ((double *)y)[i] = v;
         else
-            ((float *)y)[k] = (float)v;
+            ((float *)y)[i] = (float)v;
+    }
+}
+
+void synthetic_target(const Data *d, void *y, int64_t i)
+{
+    const int32_t class = class_of(d, i);
+    numbers_of(d, y, class, 0, d->targets);
+    int64_t first = 0;
+    for (int t = 0; t < d->ntarget; t++) {
+        const RtTarget *r = &d->row_target[t];
+        char *at = (char *)y + r->at;
+        if (r->kind == RT_TARGET_CLASS)
+            *(int32_t *)(void *)at = class % (int32_t)r->classes;
+        numbers_of(d, at, class, first, target_count(r));
+        first += target_count(r);
     }
 }
 
@@ -151,7 +168,7 @@ static void make_sample(void *arg, int thread, int unit)
     const int at = m->first + unit;
     const int64_t sample = d->first + (m->order ? m->order[at] : (uint32_t)at);
     int32_t class;
-    if (d->targets) {
+    if (d->targets || d->ntarget) {
         synthetic_sample(d, d->x + at * d->stride, &class, sample);
         synthetic_target(d, data_label(d, at), sample);
     } else {

@@ -6,32 +6,41 @@
 #include <math.h>
 #include <string.h>
 
-void target_take_shape(const RtProgram *p, const char *path, int rank, const int64_t *dim)
+void target_take_shape(const RtProgram *p, const char *path, const char *name, int rank,
+                       const int64_t *dim, int want_rank, const int64_t *want)
 {
-    if (data_shape_fits(rank, dim, p->target_rank, p->target_dim))
+    if (data_shape_fits(rank, dim, want_rank, want))
         return;
     char a[128], b[128];
     rt_die("%s holds %s%s, but the target '%s' of %s is %s: save rows of this shape, or change "
            "the line target of the recipe",
            path, rank ? "targets of shape " : "one number for each sample",
-           rank ? data_shape_text(a, rank, dim) : "", p->target_name, p->model,
-           data_shape_text(b, p->target_rank, p->target_dim));
+           rank ? data_shape_text(a, rank, dim) : "", name, p->model,
+           data_shape_text(b, want_rank, want));
 }
 
-void target_put(Data *d, const char *path, int64_t i, double v)
+int64_t target_count(const RtTarget *t)
+{
+    int64_t n = t->kind == RT_TARGET_NUMBERS;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v)
 {
     if (!(fabs(v) <= (d->real_bytes == 8 ? DBL_MAX : FLT_MAX)))
-        rt_die("%s: number %lld of the target of sample %lld is %g, %s", path,
-               (long long)(i % d->targets), (long long)(i / d->targets), v,
+        rt_die("%s: number %lld of the target of sample %lld is %g, %s", path, (long long)k,
+               (long long)i, v,
                isfinite(v) ? "too large for f32: build with --dtype f64"
                            : "not a finite number: remove this sample or fill the gap");
     if (d->real_bytes == 8)
-        ((double *)(void *)d->numbers)[i] = v;
+        ((double *)y)[k] = v;
     else
-        ((float *)(void *)d->numbers)[i] = (float)v;
+        ((float *)y)[k] = (float)v;
 }
 
-/* The target of sample i: in memory, or made in `made` if the data are synthetic. */
+/* The targets of sample i: in memory, or made in `made` if the data are synthetic. */
 static const char *target_of(const Data *d, char *made, int64_t i)
 {
     if (!d->synthetic)
@@ -40,23 +49,33 @@ static const char *target_of(const Data *d, char *made, int64_t i)
     return made;
 }
 
-/* Two passes in double and in the order of the samples, so each rank gets the same bits. */
-void target_variance(Data *d)
+/* The variance of `count` numbers that lie `at` bytes from the start of each row.  Two passes in
+ * double and in the order of the samples, so each rank gets the same bits. */
+static double variance_of(const Data *d, int64_t at, int64_t count)
 {
-    double *mean = rt_alloc(sizeof *mean * (size_t)d->targets), sum = 0;
+    double *mean = rt_alloc(sizeof *mean * (size_t)count), sum = 0;
     char *made = rt_alloc((size_t)data_label_stride(d));
-    memset(mean, 0, sizeof *mean * (size_t)d->targets);
+    memset(mean, 0, sizeof *mean * (size_t)count);
     for (int64_t i = 0; i < d->n; i++) {
-        const char *row = target_of(d, made, i);
-        for (int64_t k = 0; k < d->targets; k++)
+        const char *row = target_of(d, made, i) + at;
+        for (int64_t k = 0; k < count; k++)
             mean[k] += params_real(row, d->real_bytes, k);
     }
     for (int64_t i = 0; i < d->n; i++) {
-        const char *row = target_of(d, made, i);
-        for (int64_t k = 0; k < d->targets; k++) {
+        const char *row = target_of(d, made, i) + at;
+        for (int64_t k = 0; k < count; k++) {
             const double far = params_real(row, d->real_bytes, k) - mean[k] / (double)d->n;
             sum += far * far;
         }
     }
-    d->variance = sum / (double)(d->n * d->targets);
+    return sum / (double)(d->n * count);
+}
+
+void target_variances(Data *d)
+{
+    if (d->targets)
+        d->variance[0] = variance_of(d, 0, d->targets);
+    for (int k = 0; k < d->ntarget; k++)
+        if (target_count(&d->row_target[k]) > 0)
+            d->variance[k] = variance_of(d, d->row_target[k].at, target_count(&d->row_target[k]));
 }

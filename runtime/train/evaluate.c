@@ -34,16 +34,31 @@ static double explained(double error, double variance)
     return variance > 0 ? 1 - error / variance : error > 0 ? 0 : 1;
 }
 
+/* The target of a metric such as "r2" or, with several targets, "r2_price"; -1: the name is that of
+ * another metric. */
+static int target_of(const RtProgram *p, const char *metric, const char *kind)
+{
+    const size_t n = strlen(kind);
+    if (strncmp(metric, kind, n) != 0)
+        return -1;
+    if (p->ntarget == 0)
+        return metric[n] == '\0' ? 0 : -1;
+    for (int k = 0; k < p->ntarget; k++)
+        if (metric[n] == '_' && strcmp(metric + n + 1, p->targets[k].name) == 0)
+            return k;
+    return -1;
+}
+
 void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
                     double mean[RT_METRICS])
 {
     for (int m = 0; m < RT_METRICS; m++)
         mean[m] = sum[m] / n;
     for (int m = 0; m < p->nmetric && p->target_kind != RT_TARGET_CLASS; m++)
-        if (strcmp(p->metric[m], "rmse") == 0)
+        if (target_of(p, p->metric[m], "rmse") >= 0)
             mean[m] = sqrt(mean[m]);
-        else if (strcmp(p->metric[m], "r2") == 0)
-            mean[m] = explained(mean[m], d->variance);
+        else if (target_of(p, p->metric[m], "r2") >= 0)
+            mean[m] = explained(mean[m], d->variance[target_of(p, p->metric[m], "r2")]);
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
@@ -65,11 +80,32 @@ const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], con
 {
     int n = 0;
     for (int m = 0; m < p->nmetric && n < EVALUATE_TEXT - 64; m++)
-        n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%s%.40s %.4f", m ? ", " : "",
+        n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%s%.48s %.4f", m ? ", " : "",
                       prefix, p->metric[m], mean[m]);
     if (p->perplexity)
         snprintf(text + n, (size_t)(EVALUATE_TEXT - n), ", %sperplexity %.4g", prefix,
                  evaluate_perplexity(p, mean));
+    return text;
+}
+
+/* Whether a line leaves metric m out: a term of the loss, the mean absolute error, and rmse before
+ * r2, which says the same. */
+static bool left_out(const RtProgram *p, int m)
+{
+    return strncmp(p->metric[m], "loss_", 5) == 0 || strncmp(p->metric[m], "mae_", 4) == 0 ||
+           (m + 1 < p->nmetric && strncmp(p->metric[m + 1], "r2_", 3) == 0);
+}
+
+const char *evaluate_brief(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
+                           char text[EVALUATE_TEXT])
+{
+    int n = 0;
+    if (p->ntarget == 0)
+        return evaluate_text(p, mean, prefix, text);
+    for (int m = 0; m < p->nmetric && n < EVALUATE_TEXT - 64; m++)
+        if (!left_out(p, m))
+            n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%.48s %.4f", m ? ", " : prefix,
+                          p->metric[m], mean[m]);
     return text;
 }
 

@@ -20,6 +20,10 @@ Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 /* "test loss 0.0900, test accuracy 0.9720" */
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                           char text[EVALUATE_TEXT]);
+/* With several targets, for a line of the screen: "test loss 0.0213, accuracy_digit 0.9862,
+ * r2_brightness 0.9712"; else evaluate_text. */
+const char *evaluate_brief(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
+                           char text[EVALUATE_TEXT]);
 /* exp of the mean loss, of programs that report it. */
 double evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS]);
 

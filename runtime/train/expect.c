@@ -41,6 +41,7 @@ static int compare_expected(const RtProgram *p, const Options *o, const Result *
 int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
                   double seconds)
 {
+    char text[EVALUATE_TEXT];
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss"),
               rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2");
@@ -53,6 +54,9 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
                  s, seconds);
     else if (r2 >= 0)
         rt_print("test rmse %.6g, r2 %.4f, %lld epoch%s, %.1f s\n", r->test[rmse], r->test[r2],
+                 (long long)epochs, s, seconds);
+    else if (p->ntarget > 0)
+        rt_print("%s, %lld epoch%s, %.1f s\n", evaluate_brief(p, r->test, "test ", text),
                  (long long)epochs, s, seconds);
     else if (loss >= 0)
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,

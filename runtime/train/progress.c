@@ -130,8 +130,8 @@ void progress_epoch(Trainer *t)
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
     rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
-             (long long)t->o->epochs, a->seconds, rate, evaluate_text(t->p, r->train, "", train),
-             evaluate_text(t->p, r->test, "test ", test), scale_text(t, scale),
+             (long long)t->o->epochs, a->seconds, rate, evaluate_brief(t->p, r->train, "", train),
+             evaluate_brief(t->p, r->test, "test ", test), scale_text(t, scale),
              hidden_text(t, hidden));
     log_begin(&t->log, RECORD(epoch));
     log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);

@@ -93,6 +93,10 @@ static void print_expr(Text *t, const Expr *e)
         print_expr(t, e->a);
         print_args(t, &e->args);
         break;
+    case EX_TARGETS:
+        for (int i = 0; i < e->list.n; i++)
+            print_expr(t, e->list.v[i]);
+        break;
     case EX_TYPED:
         text_printf(t, "%s: %s %d", e->typed->name, e->typed->type, e->typed->sized);
         for (int i = 0; i < e->typed->dims.n; i++)

@@ -1,0 +1,153 @@
+/* metrics.c -- what is reported besides the loss, and what the numbers of each output mean.
+ *
+ * With several outputs or targets, a target has metrics if a loss compares it directly with an
+ * output, as in mse(output, price), (output - price) ** 2 or mse(output, one_hot(digit, 10)).  If
+ * several outputs are compared with it, the first one of the model counts.
+ */
+#include "front/lower.h"
+
+static bool is_one_hot(const Node *n, const Node *of)
+{
+    return node_is(n, "one_hot") && n->in[0] == of;
+}
+
+/* Whether n is an operation of this output and this target. */
+static bool compares(const Node *n, const Node *output, const Node *target)
+{
+    if (n->nin < 2)
+        return false;
+    const Node *a = n->in[0], *b = n->in[1];
+    if (a == output)
+        return b == target || is_one_hot(b, target);
+    return (n->op->flags & OP_ELEMENTWISE) && b == output && (a == target || is_one_hot(a, target));
+}
+
+/* The output that target k is compared with; NULL: none. */
+static Node *output_of(const Graph *g, int k)
+{
+    if (lower_output_count(g) == 1 && g->recipe.ntarget == 1)
+        return g->output;
+    for (int i = 0; i < lower_output_count(g); i++)
+        for (int m = 0; m < g->nnode; m++)
+            if (compares(g->node[m], lower_output(g, i), g->targets[k]))
+                return lower_output(g, i);
+    return NULL;
+}
+
+static bool is_binary(const Graph *g, const Node *output)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op->outputs == OUTPUTS_BINARY && g->node[i]->in[0] == output)
+            return true;
+    return false;
+}
+
+/* ---- metrics */
+
+/* The op for the metric accuracy; NULL if the output does not name a class. */
+static const char *accuracy_of(const Graph *g, const Node *output, const Node *target)
+{
+    const Shape *y = &output->shape;
+    const int rank = target->shape.rank + 1;
+    if (is_binary(g, output))
+        return "binary_accuracy";
+    return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
+}
+
+/* Several targets: "accuracy_digit". */
+static void add_metric(Graph *g, const char *name, const char *op, Span at, Node *output, int k)
+{
+    if (g->recipe.ntarget > 1)
+        name = arena_printf(g->arena, "%s_%s", name, target_name(&g->recipe.target[k]));
+    g->metric[g->nmetric++] = (Metric){name, op_make(g, op, at, 2, output, g->targets[k])};
+}
+
+/* For a class: the accuracy.  For numbers: the mean absolute error, and the mean squared error,
+ * from which the runtime makes rmse and r2.  r2 compares with the mean of the targets, which is not
+ * useful for images. */
+static void add_metrics(Graph *g, Span at, int k)
+{
+    const TargetSpec *spec = &g->recipe.target[k];
+    Node *output = output_of(g, k), *target = g->targets[k];
+    if (!output)
+        return;
+    if (spec->kind == LEARN_CLASS && accuracy_of(g, output, target))
+        add_metric(g, "accuracy", accuracy_of(g, output, target), at, output, k);
+    if (spec->kind == LEARN_CLASS || output->dtype != DT_REAL ||
+        !shape_same(&output->shape, &target->shape))
+        return;
+    add_metric(g, "mae", "l1", at, output, k);
+    add_metric(g, "rmse", "mse", at, output, k);
+    if (spec->kind == LEARN_NUMBERS && spec->rank == 1)
+        add_metric(g, "r2", "mse", at, output, k);
+}
+
+void lower_metrics(Graph *g, Span at)
+{
+    for (int k = 0; k < g->recipe.ntarget; k++)
+        add_metrics(g, at, k);
+}
+
+/* ---- classes */
+
+/* The classes that n distinguishes in a target of classes; 0: n does not say. */
+static int64_t classes_in(const Node *n, const Node *target)
+{
+    const Shape *x = n->nin > 0 ? &n->in[0]->shape : NULL;
+    if (n->nin > 0 && is_one_hot(n, target))
+        return node_int(n, "classes");
+    if (n->nin < 2 || n->in[1] != target || n->op->outputs == OUTPUTS_NUMBERS || x->rank < 1)
+        return 0;
+    return n->op->outputs == OUTPUTS_BINARY && x->dim[x->rank - 1] == 1 ? 2 : x->dim[x->rank - 1];
+}
+
+static bool find_classes(Lower *l, int k)
+{
+    const Graph *g = l->g;
+    TargetSpec *t = &l->g->recipe.target[k];
+    const Node *first = NULL;
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const int64_t classes = classes_in(n, g->targets[k]);
+        if (classes == 0)
+            continue;
+        if (first && classes != t->classes) {
+            diag_error(l->diag, n->span, "the target '%s' has %lld classes here and %lld in %s",
+                       target_name(t), (long long)classes, (long long)t->classes, first->op->name);
+            diag_help(l->diag, "end each of the outputs with one number for each class");
+            return false;
+        }
+        first = n;
+        t->classes = classes;
+    }
+    if (!first) {
+        diag_error(l->diag, t->name ? t->span : g->loss->span,
+                   "the loss does not say how many classes the target '%s' has", target_name(t));
+        diag_help(l->diag, "compare it by softmax_cross_entropy, or use one_hot(%s, CLASSES)",
+                  target_name(t));
+    }
+    return first;
+}
+
+static void find_meaning(const Graph *g, Output *o)
+{
+    const Shape *y = &o->shape;
+    o->binary = is_binary(g, o->node);
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op->outputs == OUTPUTS_CLASSES && g->node[i]->in[0] == o->node)
+            o->classes = y->dim[y->rank - 1];
+}
+
+bool lower_classes(Lower *l)
+{
+    Graph *g = l->g;
+    bool ok = true;
+    if (!graph_several(g))
+        return true;
+    for (int k = 0; k < g->recipe.ntarget; k++)
+        if (g->recipe.target[k].kind == LEARN_CLASS)
+            ok = find_classes(l, k) && ok;
+    for (int i = 0; i < g->noutput; i++)
+        find_meaning(g, &g->outputs[i]);
+    return ok;
+}

@@ -1,0 +1,81 @@
+/* outputs.c -- several outputs of a model, or one output with a name.
+ *
+ * Losses read each output by its name.  The graph for evaluation also has one row with all outputs,
+ * one after another, which predict takes apart (rt.h: RtOutput). */
+#include "front/lower.h"
+#include <string.h>
+
+int lower_output_count(const Graph *g)
+{
+    return g->noutput > 0 ? g->noutput : 1;
+}
+
+const char *lower_output_name(const Graph *g, int i)
+{
+    return g->noutput > 0 ? g->outputs[i].name : "output";
+}
+
+Node *lower_output(const Graph *g, int i)
+{
+    return g->noutput > 0 ? g->outputs[i].node : g->output;
+}
+
+static bool check_output(Lower *l, const Stmt *t, Value v)
+{
+    if (v.kind == V_POISON)
+        return false;
+    if (v.kind != V_TENSOR)
+        diag_error(l->diag, t->value->span, "the output '%s' is %s, not a tensor", t->name,
+                   value_kind(v));
+    else if (!v.node->shape.batched || v.node->op->leaf == LEAF_CONST)
+        diag_error(l->diag, t->value->span,
+                   "the output '%s' of model '%s' does not depend on its input", t->name,
+                   l->g->name);
+    else if (v.node->dtype != DT_REAL)
+        diag_error(l->diag, t->value->span, "the output '%s' is tokens, and an output is numbers",
+                   t->name);
+    else
+        return true;
+    return false;
+}
+
+void lower_outputs(Lower *l, const Body *outputs)
+{
+    Graph *g = l->g;
+    bool ok = true;
+    for (int i = 0; i < outputs->n && i < RT_OUTPUTS; i++) {
+        const Stmt *t = outputs->v[i];
+        const Var *var = lower_find(l, t->name);
+        const Value v = var ? var->v : value_poison();
+        if (!check_output(l, t, v)) {
+            ok = false;
+            continue;
+        }
+        for (int k = 0; k < g->noutput; k++)
+            if (g->outputs[k].node == v.node && strcmp(g->outputs[k].name, t->name) != 0) {
+                diag_error(l->diag, t->value->span, "the outputs '%s' and '%s' are one value",
+                           g->outputs[k].name, t->name);
+                diag_help(l->diag, "return it once; a loss can use it several times");
+                ok = false;
+            }
+        g->outputs[g->noutput++] =
+            (Output){.name = t->name, .node = v.node, .shape = v.node->shape, .span = t->name_span};
+    }
+    g->output = ok && g->noutput > 0 ? g->outputs[0].node : NULL;
+}
+
+void lower_pack_outputs(Graph *g)
+{
+    Node *row = NULL;
+    for (int i = 0; i < g->noutput && g->noutput > 1; i++) {
+        const Output *o = &g->outputs[i];
+        const int64_t count = shape_count(&o->shape);
+        Node like = {.op = op_find("reshape"), .span = o->span};
+        node_set_ints(g, &like, "shape", &count, 1);
+        Node *flat = op_make_like(g, "reshape", &like, 1, o->node);
+        Node join = {.op = op_find("concat"), .span = o->span};
+        node_set_int(g, &join, "axis", 0);
+        row = row ? op_make_like(g, "concat", &join, 2, row, flat) : flat;
+    }
+    g->output = row ? row : g->output;
+}
