@@ -354,8 +354,9 @@ static void several_tables(Writer *w, Text *t)
 }
 
 /* The fields that name these tables; `classes`: the largest number of classes of a target. */
-static void several_fields(const Graph *g, Text *t)
+static void several_fields(Writer *w, Text *t)
 {
+    const Graph *g = w->in->train;
     const Recipe *r = &g->recipe;
     int64_t classes = 0;
     for (int i = 0; i < r->ntarget; i++)
@@ -363,13 +364,14 @@ static void several_fields(const Graph *g, Text *t)
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld,\n", (long long)classes,
                 (long long)(r->ntarget == 1 && g->label ? shape_count(&g->label->shape) : 1),
                 (long long)graph_outputs(g));
-    text_printf(t, "    .output = outputs, .noutput = %d,", g->noutput);
     if (r->ntarget > 1)
         text_printf(t,
-                    " .target_kind = RT_TARGET_SEVERAL, .targets = targets, .ntarget = %d, "
-                    ".target_bytes = %lld,",
+                    "    .target_kind = RT_TARGET_SEVERAL, .targets = targets, .ntarget = %d, "
+                    ".target_bytes = %lld,\n",
                     r->ntarget, (long long)r->target_bytes);
-    text_add(t, "\n");
+    else if (r->target->kind != LEARN_CLASS)
+        target_fields(w, t);
+    text_printf(t, "    .output = outputs, .noutput = %d,\n", g->noutput);
 }
 
 /* Shapes of samples and outputs: one output and one target. */
@@ -398,11 +400,9 @@ static void sample_fields(Writer *w, Text *t)
 
     input_fields(g, t);
     if (graph_several(g))
-        several_fields(g, t);
+        several_fields(w, t);
     else
         one_fields(w, t);
-    if (graph_several(g) && g->recipe.ntarget == 1 && g->recipe.target->kind != LEARN_CLASS)
-        target_fields(w, t);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);

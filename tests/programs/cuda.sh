@@ -110,6 +110,11 @@ geometry() {
     done
     shim inputs "$cuda/inputs.tn"
     steps inputs
+    shim outputs "$cuda/outputs.tn"
+    steps outputs
+    for term in digit weights maybe image; do
+        near "outputs: the term $term" "$(field "$work/outputs/cpu.jsonl" step train_loss_$term)" "$(field "$work/outputs/0.jsonl" step train_loss_$term)"
+    done
     if deep "an autoencoder on a GPU"; then
         shim own "$cuda/own.tn"
         steps own
