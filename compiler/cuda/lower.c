@@ -9,37 +9,63 @@
 #include "runtime/constants.h"
 #include <string.h>
 
-/* Names of the device functions of runtime/cuda: the names of kernels that ops give. */
+/* Names of the device functions of runtime/cuda: the names of kernels that ops give.  `ordered` has
+ * those whose results have an order that other calls can take. */
 /* clang-format off */
 static const char *const form[] = {
-    "conv2d", "conv2d_dx", "conv2d_dw", "dense", "dense_dx", "dense_dw", "max_pool",
-    "max_pool_dx", "avg_pool", "global_avg_pool", "global_avg_pool_dx", "avg_pool_dx", "resize",
-    "resize_dx", "global_max_pool", "global_max_pool_dx", "global_max_pool_last",
-    "global_max_pool_dx_last",
-    "softmax_cross_entropy", "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth",
-    "softmax_cross_entropy_dx_smooth", "accuracy", "dropout", "dropout_dx", "batch_moments",
-    "batch_known", "batch_statistics", "batch_total", "batch_norm", "batch_norm_test",
-    "batch_fold", "batch_fold_padded", "batch_fold_bias", "batch_norm_then",
-    "batch_norm_test_then", "batch_norm_dw", "batch_norm_dx", "embedding", "embedding_dw",
-    "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw",
-    "attention", "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx",
-    "softmax_causal", "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy",
-    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1",
-    "l1_dx", "huber", "huber_dx", "accuracy_each", "softmax_cross_entropy_each",
-    "softmax_cross_entropy_smooth_each", "softmax_cross_entropy_dx_each",
-    "softmax_cross_entropy_dx_smooth_each", "scan_copy", "scan_item", "scan_put", "scan_save",
-    "matmul", "convert", "convert_padded", "hwc_from_chw", "chw_from_hwc",
-    "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last", "dropout_dx_last",
-    "loss_scale"
+    "global_avg_pool", "resize", "resize_dx", "global_max_pool", "global_max_pool_dx",
+    "global_max_pool_last", "global_max_pool_dx_last", "softmax_cross_entropy",
+    "softmax_cross_entropy_dx",
+    "softmax_cross_entropy_smooth", "softmax_cross_entropy_dx_smooth", "accuracy", "dropout",
+    "dropout_dx", "batch_known", "batch_norm_test", "batch_fold", "batch_fold_padded",
+    "batch_fold_bias", "batch_norm_test_then", "embedding", "embedding_dw", "one_hot", "mask",
+    "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw", "attention",
+    "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx", "softmax_causal",
+    "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy", "sigmoid_cross_entropy_dx",
+    "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1", "l1_dx", "huber", "huber_dx",
+    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_smooth_each",
+    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
+    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
+    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
+    "dropout_dx_last", "loss_scale"
+};
+
+/* walked: a bit for each operand that the order covers.  packs: if channels are innermost, threads
+ * take packs of adjacent channels (batch_norm.cuh, pool.cuh), an order that no other call can
+ * have. */
+typedef struct OrderedForm {
+    const char *name;
+    Walk walk;
+    unsigned walked;
+    bool packs;
+} OrderedForm;
+static const OrderedForm ordered[] = {
+    {"dense", WALK_RESULTS, 1, false},          {"conv2d", WALK_RESULTS, 1, false},
+    {"dense_dx", WALK_RESULTS, 1, false},       {"conv2d_dx", WALK_RESULTS, 1, false},
+    {"dense_dw", WALK_RESULTS, 1, false},       {"conv2d_dw", WALK_RESULTS, 1, false},
+    {"max_pool", WALK_EACH, 1, true},           {"max_pool_dx", WALK_EACH, 1, true},
+    {"avg_pool", WALK_EACH, 1, false},          {"avg_pool_dx", WALK_EACH, 1, false},
+    {"batch_total", WALK_EACH, 3, false},       {"global_avg_pool_dx", WALK_EACH, 1, false},
+    {"batch_norm", WALK_EACH, 3, true},         {"batch_norm_then", WALK_EACH, 3, true},
+    {"batch_norm_dx", WALK_EACH, 7, true},      {"batch_norm_dw", WALK_CHANNELS, 8, false},
+    {"batch_moments", WALK_CHANNELS, 1, false}, {"batch_statistics", WALK_CHANNELS, 3, false}
 };
 /* clang-format on */
 
-static bool is_among(const char *const *word, size_t n, const char *w)
+static const OrderedForm *ordered_form(const char *name)
 {
-    for (size_t i = 0; i < n && word[i]; i++)
-        if (!strcmp(word[i], w))
+    for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++)
+        if (!strcmp(ordered[i].name, name))
+            return &ordered[i];
+    return NULL;
+}
+
+static bool has_form(const char *name)
+{
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+        if (!strcmp(form[i], name))
             return true;
-    return false;
+    return ordered_form(name) != NULL;
 }
 
 /* ------------------------------------------------------------------------------- arguments */
@@ -153,53 +179,23 @@ static void order_scan(Writer *w, CudaCall *c, const Node *n)
     c->follows = c->has_at = true;
 }
 
-/* Whether threads take packs of adjacent channels (batch_norm.cuh and pool.cuh in runtime/cuda): an
- * order that no other call can have. */
-static bool takes_packs(const CudaCall *c)
-{
-    enum { FORMS = 5 };
-    static const char *const forms[FORMS] = {"batch_norm", "batch_norm_then", "batch_norm_dx",
-                                             "max_pool", "max_pool_dx"};
-    const Sizes *s = cuda_sizes(c);
-    return is_among(forms, FORMS, c->form) && sizes_get(s, "last") &&
-           sizes_get(s, "c") % RT_PACK == 0;
-}
-
-/* Sets the order of a kernel of runtime/cuda.  `walked` has a bit for each operand that the order
- * covers. */
+/* Sets the order of a kernel of runtime/cuda. */
 static void order_kernel(Writer *w, CudaCall *c, const Node *n)
 {
-    enum { FORMS = 6 };
-    static const struct {
-        Walk walk;
-        unsigned walked;
-        const char *form[FORMS];
-    } orders[] = {{WALK_RESULTS,
-                   1,
-                   {"dense", "dense_dx", "dense_dw", "conv2d", "conv2d_dx", "conv2d_dw"}},
-                  {WALK_EACH,
-                   1,
-                   {"max_pool", "max_pool_dx", "avg_pool", "avg_pool_dx", "global_avg_pool_dx"}},
-                  {WALK_EACH, 3, {"batch_total", "batch_norm", "batch_norm_then"}},
-                  {WALK_EACH, 7, {"batch_norm_dx"}},
-                  {WALK_CHANNELS, 1, {"batch_moments"}},
-                  {WALK_CHANNELS, 3, {"batch_statistics"}},
-                  {WALK_CHANNELS, 8, {"batch_norm_dw"}}};
+    const OrderedForm *f = ordered_form(c->form);
+    const Sizes *s = cuda_sizes(c);
     const bool pool = !strcmp(c->form, "max_pool_dx") || !strcmp(c->form, "avg_pool_dx");
-    size_t i = 0;
 
-    while (i < sizeof orders / sizeof *orders && !is_among(orders[i].form, FORMS, c->form))
-        i++;
-    if (i == sizeof orders / sizeof *orders || takes_packs(c))
+    if (!f || (f->packs && sizes_get(s, "last") && sizes_get(s, "c") % RT_PACK == 0))
         return;
-    Order o = {.walk = orders[i].walk, .count = cuda_numbers(w, n)};
+    Order o = {.walk = f->walk, .count = cuda_numbers(w, n)};
     if (o.walk == WALK_RESULTS)
-        o.form = c->form, o.sizes = cuda_sizes(c);
+        o.form = c->form, o.sizes = s;
     if (o.walk == WALK_CHANNELS) /* a mean and a variance for each channel */
         o.count = 2 * n->shape.dim[n->shape.rank - 1];
-    set_order(w, c, o, orders[i].walked);
+    set_order(w, c, o, f->walked);
     c->has_at = pool;
-    c->pool = pool && windows_apart(cuda_sizes(c)) ? cuda_sizes(c) : NULL;
+    c->pool = pool && windows_apart(s) ? s : NULL;
 }
 
 /* ---------------------------------------- calls that ops describe */
@@ -409,7 +405,7 @@ static bool node_able(const Graph *g, const Node *n, const Options *o, Diag *d)
                            NULL, d);
     }
     const Call c = n->op->kernel ? call_of(g->arena, g, n, o) : (Call){0};
-    if (n->op->kernel && (!c.fn || is_among(form, sizeof form / sizeof *form, c.fn)))
+    if (n->op->kernel && (!c.fn || has_form(c.fn)))
         return true;
     return missing(n, op_written(g->arena, n), c.fn, d);
 }
