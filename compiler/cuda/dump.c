@@ -99,13 +99,12 @@ static void dump_line(Text *t, const char *code)
 void calls_dump(const Graph *g, const CudaCalls *l, Text *t)
 {
     int index = 0, phase = -1;
-    static const char *const kind[] = {"prepare", "slice", "gradient", "update", "wide"};
 
     for (int i = 0; i < l->n; i++) {
         const CudaCall *c = l->call[i];
         if (c->phase != phase)
             text_printf(t, "# %s, phase %d: %s%s\n", g->training ? "train" : "test", c->phase,
-                        kind[g->step->phase[c->phase].kind],
+                        phase_kinds[g->step->phase[c->phase].kind],
                         l->persistent ? ", as stages of one kernel" : "");
         phase = c->phase;
         if (c->kind == KIND_LINE)

@@ -217,7 +217,6 @@ static void write_known(Writer *w, const Node *n, int *line, const char *indent)
 
 static void graph_phases(Writer *w, const Graph *g, Text *table)
 {
-    static const char *const kind[] = {"prepare", "slice", "gradient", "update"};
     static const char *const what[] = {"what depends on parameters only",
                                        "forward and backward of a shard", "sum gradients, update",
                                        "update"};
@@ -228,8 +227,9 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     for (int i = 0; i < g->step->nphase; i++) {
         const PhaseKind k = g->step->phase[i].kind; /* not PHASE_WIDE: only for processors */
         const int number = ++seen[k];
-        const char *fn = number > 1 ? arena_printf(w->arena, "%s_%s_%d", word, kind[k], number)
-                                    : arena_printf(w->arena, "%s_%s", word, kind[k]);
+        const char *fn = number > 1
+                             ? arena_printf(w->arena, "%s_%s_%d", word, phase_kinds[k], number)
+                             : arena_printf(w->arena, "%s_%s", word, phase_kinds[k]);
         const char *known = "";
         if (k == PHASE_PREPARE) {
             write_prepare(w, i, fn);

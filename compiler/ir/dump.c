@@ -5,8 +5,11 @@
  *   output %31, loss %33, accuracy %34
  */
 #include "base/text.h"
+#include "ir/step.h"
 #include "ir/vocabulary.h"
 #include <string.h>
+
+const char *const phase_kinds[] = {"prepare", "slice", "gradient", "update", "wide"};
 
 static void dump_attr(const Attr *a, FILE *f)
 {

@@ -22,6 +22,7 @@
 #include "runtime/constants.h"
 
 typedef enum { PHASE_PREPARE, PHASE_SLICE, PHASE_GRADIENT, PHASE_UPDATE, PHASE_WIDE } PhaseKind;
+extern const char *const phase_kinds[]; /* their names: "prepare", "slice" ... (ir/dump.c) */
 typedef struct Phase {
     PhaseKind kind;
     /* slice: its index, counted from 0; prepare and wide: that of the slice phase after them */

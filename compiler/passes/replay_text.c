@@ -26,8 +26,8 @@ const char *replay_bytes(const Replay *v, Extent e)
 
 const char *replay_phase(const Replay *v, const Graph *g, int phase)
 {
-    static const char *const kind[] = {"prepare", "slice", "gradient", "update", "wide"};
-    return arena_printf(v->arena, "phase %d (%s) of %s", phase, kind[g->step->phase[phase].kind],
+    return arena_printf(v->arena, "phase %d (%s) of %s", phase,
+                        phase_kinds[g->step->phase[phase].kind],
                         g->training ? "training"
                         : g->token  ? "a token"
                                     : "evaluation");
