@@ -115,6 +115,11 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
                          : "; folders of images need data = imagefolder(...) in the recipe");
     if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
         rt_die("%s holds %lld samples; at most 2^32 are possible", d->place, (long long)d->n);
+    if (test && d->parts)
+        parts_check_finite(p, d);
+    else if (test && d->x)
+        data_check_finite(p, rt_format("%s/%s_x.npy", d->place, split), d->x, d->type, d->n,
+                          d->features);
     return d;
 }
 

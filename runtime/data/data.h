@@ -199,6 +199,8 @@ int64_t parts_open(const RtProgram *p, const char *directory, const char *split,
 void parts_synthetic(const RtProgram *p, Data *d);
 void parts_fill(Data *d, Pool *pool);
 void parts_open_input(const RtProgram *p, const char *path, Data *d);
+/* data_check_finite for each input that is numbers. */
+void parts_check_finite(const RtProgram *p, const Data *d);
 const char *parts_file(const RtProgram *p, const char *path, int k);
 
 /* target.c: stores number k of a target of sample i at y[k]; dies if it is not finite in the type
@@ -225,8 +227,8 @@ int64_t data_label_stride(const Data *d);
 /* The labels or numbers of sample i in memory; NULL: there are none. */
 char *data_label(const Data *d, int64_t i);
 
-/* Dies if one of n samples has a number that is not finite in the type of the program.  In
- * training, the loss shows such numbers; predict has no loss. */
+/* Dies if one of n samples has a number that is not finite in the type of the program: of
+ * samples to test or to predict.  In training, the loss shows such numbers. */
 void data_check_finite(const RtProgram *p, const char *path, const char *x, int type, int64_t n,
                        int64_t features);
 

@@ -176,6 +176,14 @@ static const char *counts_text(const RtProgram *p)
     return all;
 }
 
+void parts_check_finite(const RtProgram *p, const Data *d)
+{
+    for (int k = 0; k < p->ninput; k++)
+        if (!p->input[k].tokens)
+            data_check_finite(p, d->parts->array[k].path, d->parts->array[k].data,
+                              d->row_part[k].type, d->n, data_count(&p->input[k]));
+}
+
 void parts_open_input(const RtProgram *p, const char *path, Data *d)
 {
     const bool npy = find_has_ending(path, ".npy"), csv = find_has_ending(path, ".csv");
@@ -183,10 +191,7 @@ void parts_open_input(const RtProgram *p, const char *path, Data *d)
         if (open_arrays(p, rt_format("%s/", path), 0, d) < p->ninput)
             rt_die("%s does not hold all arrays of %s, one for each input: missing %s", path,
                    p->model, missing_arrays(p, d, ""));
-        for (int k = 0; k < p->ninput; k++)
-            if (!p->input[k].tokens)
-                data_check_finite(p, d->parts->array[k].path, d->parts->array[k].data,
-                                  d->row_part[k].type, d->n, data_count(&p->input[k]));
+        parts_check_finite(p, d);
         return;
     }
     if (access(path, F_OK) != 0)

@@ -86,6 +86,9 @@ refuses "numbers of an unknown kind" "train_x.npy" "${run[@]}" --data "$work/d"
 arrays; npy "$work/d/train_x.npy" '<f4' '(256, 1, 28, 28)' $((256 * 784 * 4)); printf '\0\0\300\177' |
     dd of="$work/d/train_x.npy" bs=1 seek=$((128 + 4 * 1000)) conv=notrunc status=none
 refuses "a sample that is not a number" "the samples hold numbers that are not finite: in epoch 1, step" "${run[@]}" --data "$work/d"
+arrays; npy "$work/d/test_x.npy" '<f4' '(64, 1, 28, 28)' $((64 * 784 * 4)); printf '\0\0\200\177' |
+    dd of="$work/d/test_x.npy" bs=1 seek=$((128 + 4 * 1000)) conv=notrunc status=none
+refuses "a sample of the test split that is infinite" "test_x.npy: number 216 of sample 1 is inf, not a finite number" "${run[@]}" --data "$work/d"
 arrays; truncate -s -1 "$work/d/train_x.npy"
 refuses "an array cut off" "train_x.npy" "${run[@]}" --data "$work/d"
 arrays; echo hello > "$work/d/train_x.npy"

@@ -161,6 +161,7 @@ if part arrays; then
     wrong "integers instead of numbers" "d/train_age.npy holds i64: samples are f32, f64 or u8" 'save("d/train_age.npy", "<i8", (200,), [0] * 200)'
     wrong "a token beyond the vocabulary" "d/train_words.npy: token 7 of sample 3 is out of range: the vocabulary is 0 to 6" 'save("d/train_words.npy", "<i4", (200, 5), [0] * 17 + [7] + [0] * 982)'
     wrong "a NaN" "not finite.*row|the loss is not finite" 'save("d/train_age.npy", "<f4", (200,), [float("nan")] * 200)'
+    wrong "an infinity in the test split" "d/test_age.npy: number 0 of sample 0 is inf, not a finite number" 'save("d/test_age.npy", "<f4", (60,), [float("inf")] * 60)'
     refuses "data of one input" "does not hold all train arrays of four, one for each input: missing train_left.npy, train_right.npy, train_age.npy, train_words.npy" ./four-cpu train --data ./packed
     rm -rf d; cp -r four d; arrays 'save("d/train_left.npy", "|u1", (200, 36), [7] * 7200); save("d/train_age.npy", "<f4", (200, 1), [1] * 200)'
     succeeds "flat rows and columns" ./four-cpu train --data ./d --epochs 1
