@@ -127,16 +127,18 @@ RT_INLINE void resize(real *restrict y, const real *restrict x, Resize p)
     }
 }
 
-/* Weights of up to RESIZE_TAPS readers along one axis: a scale of 3 has 6. */
-enum { RESIZE_TAPS = 6 };
+/* Weights of up to RT_RESIZE_TAPS readers along one axis: a scale of 3 has 6. */
+enum { RT_RESIZE_TAPS = 6 };
 typedef struct Weights {
     int first, n;
-    real of[RESIZE_TAPS];
+    real of[RT_RESIZE_TAPS];
 } Weights;
 
 RT_INLINE Weights resize_weights(int at, int64_t first, int64_t end, int in, int out, bool bilinear)
 {
-    Weights k = {(int)first, (int)(end - first < RESIZE_TAPS ? end - first : RESIZE_TAPS), {0}};
+    Weights k = {(int)first,
+                 (int)(end - first < RT_RESIZE_TAPS ? end - first : RT_RESIZE_TAPS),
+                 {0}};
     for (int i = 0; i < k.n; i++)
         k.of[i] = resize_weight(resize_taps(k.first + i, in, out, bilinear), at);
     return k;
@@ -156,7 +158,7 @@ RT_INLINE vec resize_sum(const real *dy, Resize p, const Weights *r, const Weigh
     return sum;
 }
 
-/* One row of dx from up to RESIZE_TAPS rows of dy, the first ones of the row or more of them.  dy:
+/* One row of dx from up to RT_RESIZE_TAPS rows of dy, the first ones of the row or more of them.  dy:
  * of one image. */
 RT_INLINE void resize_dx_row(real *restrict dx, const real *restrict dy, Resize p, const Weights *r,
                              bool more_rows)
@@ -169,7 +171,7 @@ RT_INLINE void resize_dx_row(real *restrict dx, const real *restrict dy, Resize 
             const Weights s = resize_weights(ix, ox, columns.end, p.w, p.ow, p.bilinear);
             RT_MAP(p.c, const vec sum = resize_sum(dy + AT, p, r, &s, rt_lanes);
                    STORE(dx, more ? LOAD(dx) + sum : sum));
-            more = true, ox += RESIZE_TAPS;
+            more = true, ox += RT_RESIZE_TAPS;
         } while (ox < columns.end);
     }
 }
@@ -185,7 +187,7 @@ RT_INLINE void resize_dx(real *restrict dx, const real *restrict dy, Resize p)
             const Weights r = resize_weights(iy, oy, rows.end, p.h, p.oh, p.bilinear);
             resize_dx_row(dx + i * p.w * p.c, dy + i / p.h * p.oh * p.ow * resize_row(p), p, &r,
                           oy > rows.first);
-            oy += RESIZE_TAPS;
+            oy += RT_RESIZE_TAPS;
         } while (oy < rows.end);
     }
 }

@@ -162,7 +162,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------- resizing */
 static const Resize resizes[] = {
-    /* n  c  h  w  oh ow: by 2, by odd numbers, smaller, from and to one pixel, more readers than RESIZE_TAPS */
+    /* n  c  h  w  oh ow: by 2, by odd numbers, smaller, from and to one pixel, more readers than RT_RESIZE_TAPS */
     {2, 17, 4, 5, 8, 10, 0, false}, {1, 3, 5, 7, 11, 9, 0, false}, {2, 33, 7, 6, 3, 2, 0, false},
     {1, 1, 1, 1, 5, 3, 0, false},   {3, 5, 4, 3, 1, 1, 0, false},  {1, 20, 2, 3, 41, 13, 0, false},
     {1, 16, 9, 5, 9, 5, 0, false},

@@ -2,7 +2,7 @@
 # attention.sh -- causal_attention equals the same formula with matmul and softmax: loss and every gradient within 1e-11 (f64), with
 # Tenon's kernels and with the library's; also with sequences that do not fill the last block, in f32, and on any number of threads.
 #
-# Parts: forms blas f32
+# Parts: forms blas threads
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"
@@ -68,12 +68,14 @@ else
     skip "OpenBLAS is not installed (Debian: libopenblas-dev)"
 fi
 
-if part f32; then
+if part threads; then
     model "$work/fused.tn" 33 "causal_attention(p[0], p[1], p[2], heads = 3)"
-    succeeds "build in f32" "$TENON" build "$work/fused.tn" -o "$work/p"
-    succeeds "build in f32, plain" witness "$work/fused.tn" "$work/q"
-    for p in p q; do succeeds "gradients in f32" "$work/$p" grads --output "$work/$p.s"; done
-    succeeds "f32: optimised = plain" "$work/compare" "$work/p.s" "$work/q.s" 1e-4
+    type=f64 bound=1e-11                              # part forms has these kernels, too
+    if deep "attention in f32"; then type=f32 bound=1e-4; fi
+    succeeds "build in $type" "$TENON" build "$work/fused.tn" -o "$work/p" --dtype $type
+    succeeds "build in $type, plain" witness "$work/fused.tn" "$work/q" --dtype $type
+    for p in p q; do succeeds "gradients in $type" "$work/$p" grads --output "$work/$p.s"; done
+    succeeds "$type: optimised = plain" "$work/compare" "$work/p.s" "$work/q.s" $bound
     for t in 1 2 3; do
         "$work/p" --epochs 2 --threads $t --log "$work/$t.jsonl" > /dev/null
         hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')

@@ -153,7 +153,7 @@ interrupted() {
     rm "$work/o/step-00000003.safetensors"
     run mlp gpu onward --data "$work/mnist" --epochs 2 --checkpoint "$work/o" --resume
     same "two steps by launches, the others as one" "$whole" "$(hashes "$mlp/onward.jsonl" | cut -d' ' -f2)"
-    succeeds "bench, more steps than a launch has" "$work/chip/gpu" bench --steps 70
+    succeeds "bench, more steps than a launch has" "$work/mlp/gpu" bench --steps 70
 }
 
 # A GPU, or a part of one, that has no room for as many blocks as intended: fewer run, with a note and the same bits.
@@ -186,9 +186,7 @@ on_the_processor() {
     small_mnist "$work/mnist" 20 12                   # the last step and the last test batch are not full
     small_cifar "$work/cifar" 3 4
     two mlp models/mlp.tn --batch 8
-    shim_level=$quick two chip "$cuda/chip.tn"
     equal mlp --data "$work/mnist" --epochs 2
-    equal chip --epochs 1
     interrupted
     fewer
     if deep "LeNet, a ResNet, sequences and shards as persistent programs; barriers and copies left out"; then many; fi
@@ -196,6 +194,8 @@ on_the_processor() {
 
 many() {
     local name
+    two chip "$cuda/chip.tn"
+    equal chip --epochs 1
     sed 's/^\( *shards *= \).*/\11/' "$cuda/geometry.tn" > "$work/geometry1.tn"
     two geometry1 "$work/geometry1.tn"                # the two states of adam on the chip
     equal geometry1 --epochs 1

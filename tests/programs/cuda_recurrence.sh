@@ -47,11 +47,11 @@ shim_gpu lstm $lstm --batch 3 --set model.time=3 --set model.width=8 --set 'data
 
 # A newer GPU with less shared memory than the loop needs.  A program for sm_80 keeps more weights in registers.
 small="$lstm --batch 2 --set model.time=2 --set data=synthetic(samples=2,test_samples=2,classes=60) --set epochs=1"
-# shellcheck disable=SC2086
-shim_gpu large $small
-FAKE_SHARED=102400 refuses "a GPU with 99 KB for a block" \
-    "recurrence_1 keeps weights of a loop over time in 107008 bytes of shared memory for a block, and this GPU allows 101376: build the program with --arch sm_80, whose loops need at most 101376" "$work/large/gpu"
-if deep "the same loop in a program for sm_80"; then
+if deep "a loop over time with more shared memory than a newer GPU has, and the same loop for sm_80"; then
+    # shellcheck disable=SC2086
+    shim_gpu large $small
+    FAKE_SHARED=102400 refuses "a GPU with 99 KB for a block" \
+        "recurrence_1 keeps weights of a loop over time in 107008 bytes of shared memory for a block, and this GPU allows 101376: build the program with --arch sm_80, whose loops need at most 101376" "$work/large/gpu"
     "$work/large/gpu" --log "$work/large.jsonl" > /dev/null
     # shellcheck disable=SC2086
     shim_gpu sm_80 $small --arch sm_80

@@ -17,9 +17,10 @@ while read -r file; do
     siamese) same "parameters of $name, whose layers are called twice, but for the last one" $((2 * (total - 130) + 130)) "$drawn" ;;
     *) same "parameters of $name" "$total" "$drawn" ;;
     esac
-    # Each edge has two nodes, and each node but the loss and the metrics is read: accuracy, or mae, rmse and r2 of numbers.
+    # Each edge has two nodes, and each node but the loss and the metrics is read: accuracy, or mae, rmse and r2 of numbers, or both.
     most=2
     ! grep -q "^ *target " "$file" || most=4
+    ! grep -q "^ *target *= *(" "$file" || most=5
     awk -v name="$name" -v most=$most '
         $2 ~ /^\[label=/ { node[$1] }
         $2 == "->" { sub(/;/, "", $3); from[$1]; if (!($1 in node) || !($3 in node)) { print name ": no node for the edge", $0; bad = 1 } }

@@ -173,8 +173,8 @@ if part networks; then
     parts "$work/none.tn" '    p = dense(h, 48) |> split(3, axis = -1)
     h = causal_attention(p[0], p[1], p[2], mask = "none") |> position'
     parts "$work/mixed.tn" '    h = h + (transpose(h, [1, 0]) |> dense(time) |> transpose([1, 0]))'
-    networks="gpt own both"
-    ! deep "rotary and sinusoidal positions, attention without a mask, a product over time" || networks+=" turned none mixed"
+    networks="gpt own"
+    ! deep "rotary and sinusoidal positions, a bidirectional lstm, attention without a mask, a product over time" || networks+=" both turned none mixed"
     for part in $networks; do
         succeeds "$part: build" "$TENON" build "$work/$part.tn" -o "$work/$part" --verify --dtype f64
         succeeds "$part: train" "$work/$part" --epochs 1 --limit-samples 64 --save "$work/$part.safetensors"
