@@ -185,13 +185,8 @@ Stmt *stmt_outputs(Parser *p, Body outputs, Span whole)
 
 Stmt *stmt_output(Parser *p, Expr *value)
 {
-    if (value->kind == EX_NAME)
-        return stmt_bind(p, value->s, value->span, value, value->span);
-    if (value->kind != EX_BAD) {
-        diag_error(p->diag, value->span, "one of several outputs needs a name");
-        diag_help(p->diag, "write it in front: return logits = ..., size = ...");
-    }
-    return stmt_bind(p, "", value->span, expr_new(p, EX_BAD, value->span), value->span);
+    const char *name = value->kind == EX_NAME ? value->s : "";
+    return stmt_bind(p, name, value->span, value, value->span);
 }
 
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head)

@@ -328,7 +328,12 @@ static void check_outputs(Sem *s, Stmt *t)
     }
     for (int i = 0; i < t->body.n; i++) {
         Stmt *one = t->body.v[i];
-        for (int k = 0; k < i; k++)
+        if (!*one->name) {
+            s->decl->bad = true;
+            diag_error(d, one->span, "one of several outputs needs a name");
+            diag_help(d, "write it in front: return logits = ..., size = ...");
+        }
+        for (int k = 0; k < i && *one->name; k++)
             if (strcmp(t->body.v[k]->name, one->name) == 0)
                 diag_error(d, one->name_span, "two outputs are called '%s'", one->name);
         same = same && strcmp(first->body.v[i]->name, one->name) == 0;

@@ -206,7 +206,7 @@ static void add_inputs(Choices *m, const Unit *u, Map *seen)
 /* target = NAME: f32[1], or the input of a model. */
 static void add_targets(Choices *m)
 {
-    static const char *const types[] = {"f32", NULL};
+    static const char *const types[] = {"f32", "class", NULL};
     Map seen = map_new(m->s->arena);
     if (token_is(m->c->before, ':')) {
         add_words(m, types, ITEM_KEYWORD);
@@ -217,6 +217,7 @@ static void add_targets(Choices *m)
         add_inputs(m, m->d->good->unit, &seen);
     add_item(m, "number: f32[1]", ITEM_VALUE, "a number for each sample, with its name", NULL,
              NULL);
+    add_item(m, "(kind: class, number: f32[1])", ITEM_VALUE, "several targets", NULL, NULL);
 }
 
 static void add_key_values(Choices *m, const TrainKey *k)

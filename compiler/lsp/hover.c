@@ -153,6 +153,16 @@ static void add_op(Hover *h, const Op *op, const Expr *call)
         text_printf(&h->t, "%s\n", op->note);
 }
 
+/* "(N, 10)"; several outputs: "logits (N, 10), size (N, 1)" */
+static const char *outputs_text(Arena *a, const Graph *g)
+{
+    const char *all = "";
+    for (int i = 0; i < g->noutput; i++)
+        all = arena_printf(a, "%s%s%s %s", all, i ? ", " : "", g->outputs[i].name,
+                           shape_text(a, &g->outputs[i].shape));
+    return g->noutput ? all : shape_text(a, &g->output->shape);
+}
+
 static void add_model(Hover *h, const Decl *decl)
 {
     const Graph *g = h->d->good ? h->d->good->front.layers : NULL;
@@ -166,7 +176,7 @@ static void add_model(Hover *h, const Decl *decl)
         if (g->node[i]->op->cost)
             flops += g->node[i]->op->cost(g->node[i]).flops * (double)node_steps(g->node[i]);
     text_printf(&h->t, "- output: %s\n- parameters: %s\n- FLOPs: %s for each sample, forward\n",
-                shape_text(h->arena, &g->output->shape), text_commas(h->arena, parameters),
+                outputs_text(h->arena, g), text_commas(h->arena, parameters),
                 text_commas(h->arena, (int64_t)flops));
     if (h->d->prices) {
         const PriceTotal *p = &h->d->prices->total;

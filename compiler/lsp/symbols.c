@@ -12,9 +12,7 @@ typedef struct Walk {
     Analysis *a;
     const Decl *decl; /* NULL: a train block */
     Map local;        /* names that decl binds */
-    /* train block: the name of the target, and the declaration that binds it; NULL: a class */
-    const char *target;
-    const Decl *bound;
+    Map bound; /* train block: names of outputs and targets, each with the Decl that binds it */
 } Walk;
 
 static Symbol *add(Walk *w, SymbolKind kind, Span at, const char *name)
@@ -118,8 +116,8 @@ static void walk_expr(Walk *w, const Expr *e)
     case EX_NAME:
         if (w->decl && map_get(&w->local, e->s))
             add_local(w, w->decl, e->span, e->s, false, e);
-        else if (!w->decl && w->target && strcmp(e->s, w->target) == 0)
-            add_local(w, w->bound, e->span, e->s, false, e);
+        else if (!w->decl && map_get(&w->bound, e->s))
+            add_local(w, map_get(&w->bound, e->s), e->span, e->s, false, e);
         else
             add_callee(w, e, NULL);
         break;
@@ -243,36 +241,42 @@ static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
     }
 }
 
-/* target = price: f32[1] binds a name of the recipe; target = image uses the input. */
-static void walk_target(Walk *w, const Decl *train, const Decl *model)
+/* price: f32[1] binds a name of the recipe; image uses the input. */
+static void walk_target(Walk *w, const Decl *train, const Decl *model, const Expr *e)
 {
-    for (int i = 0; i < train->entries.n; i++) {
-        const Expr *e = train->entries.v[i].value;
-        if (strcmp(train->entries.v[i].key, "target") != 0)
-            continue;
-        if (e->kind == EX_TYPED) {
-            w->target = e->typed->name;
-            w->bound = train;
-            add_local(w, train, e->typed->name_span, w->target, true, NULL);
-        } else if (e->kind == EX_NAME && model && param_of(model, e->s)) {
-            w->target = e->s;
-            w->bound = model;
-            add_local(w, model, e->span, e->s, false, e);
-        }
+    if (e->kind == EX_TYPED) {
+        map_set(&w->bound, e->typed->name, (void *)train);
+        add_local(w, train, e->typed->name_span, e->typed->name, true, NULL);
+    } else if (e->kind == EX_NAME && model && param_of(model, e->s)) {
+        map_set(&w->bound, e->s, (void *)model);
+        add_local(w, model, e->span, e->s, false, e);
     }
+    for (int i = 0; e->kind == EX_TARGETS && i < e->list.n; i++)
+        walk_target(w, train, model, e->list.v[i]);
+}
+
+/* The names that a loss can use: the model's outputs, and the targets. */
+static void bind_compared(Walk *w, const Decl *train, const Decl *model)
+{
+    const Body outputs = model ? sem_outputs(model) : (Body){0};
+    w->bound = map_new(w->a->arena);
+    for (int i = 0; i < outputs.n; i++)
+        map_set(&w->bound, outputs.v[i]->name, (void *)model);
+    for (int i = 0; i < train->entries.n; i++)
+        if (strcmp(train->entries.v[i].key, "target") == 0)
+            walk_target(w, train, model, train->entries.v[i].value);
 }
 
 static void walk_train(Walk *w, const Decl *d)
 {
     const Decl *model = map_get(&w->a->unit->functions, d->name);
     w->decl = NULL;
-    w->target = NULL;
     w->a->broken |= d->entries.broken;
     if (model) {
         Symbol *s = add(w, SYMBOL_FUNCTION, d->name_span, d->name);
         s->decl = model;
     }
-    walk_target(w, d, model);
+    bind_compared(w, d, model);
     for (int i = 0; i < d->entries.n; i++) {
         const Entry *n = &d->entries.v[i];
         const TrainKey *key = train_key_find(n->key);

@@ -45,13 +45,20 @@ module.exports = grammar({
     type: $ => $.name,
     tensor_type: $ => seq(field('element', $.type), '[', list(field('size', $._expression)), ']'),
 
-    entry: $ => seq(field('key', $.name), '=', field('value', choice($._expression, $.typed_name))),
+    entry: $ => seq(field('key', $.name), '=', field('value', choice($._expression, $.typed_name, $.targets))),
+    // One expression in parentheses is no list.
+    targets: $ => seq('(', choice($.typed_name,
+                                  seq(choice($._expression, $.typed_name), ',', list(choice($._expression, $.typed_name)))), ')'),
     typed_name: $ => seq(field('name', $.name), ':', field('type', choice($.type, $.tensor_type))),
 
     body: $ => seq('{', optional(lines($, $.statement)), '}'),
     statement: $ => choice($.binding, $.return, $.for, $.scan, $.yield, $.if),
     binding: $ => seq(field('name', $.name), '=', field('value', $._expression)),
-    return: $ => seq(word($, 'return'), field('value', $._expression)),
+    return: $ => seq(word($, 'return'),
+                     choice(field('value', $._expression),
+                            $.output,
+                            seq(choice(field('value', $._expression), $.output), ',', list(choice(field('value', $._expression), $.output))))),
+    output: $ => seq(field('name', $.name), '=', field('value', $._expression)),
     for: $ => seq(word($, 'for'), field('name', $.name), word($, 'in'), field('from', $._expression),
                   optional(seq('..', field('to', $._expression))), field('body', $.body)),
     scan: $ => seq(word($, 'scan'), list($.item), repeat($.mark), field('body', $.body)),

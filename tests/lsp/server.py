@@ -444,6 +444,12 @@ def names():
     e.set(target)
     e.diagnostics()
     same("rename a target", target.replace("price", "cost"), e.apply(e.answer("rename", e.find("price"), newName="cost")["changes"][e.uri]))
+    target = ("model m(x: f32[4]) {\n    h = dense(x, 2)\n    return size = dense(h, 1), h\n}\ntrain m {\n    target = (kind: class, area: f32[1])\n"
+              "    loss = mse(size, area) + softmax_cross_entropy(h, kind)\n}\n")
+    e.set(target)
+    for old, new in ("area", "cost"), ("kind", "sort"), ("size", "width"), ("h", "hidden"):
+        same(f"rename {old} of several outputs and targets", re.sub(rf"\b{old}\b", new, target),
+             e.apply(e.answer("rename", e.find(old + ":" if old in ("area", "kind") else old + " ="), newName=new)["changes"][e.uri]))
     target = "model m(x: f32[4]) { return dense(x, 4) }\ntrain m {\n    target = x\n    loss = mse(output, x)\n}\n"
     e.set(target)
     e.diagnostics()
