@@ -34,5 +34,8 @@ typedef struct Front {
 /* Reports all errors of the file in one run.  Returns false after errors; then only
  * out->source and out->unit are usable. */
 bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out);
+/* Several outputs: makes a row of all of them the output of the graph, as in evaluation and in
+ * scripts. */
+void front_pack_outputs(Graph *g);
 
 #endif

@@ -152,7 +152,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     if (job->loss && !lower_loss(u, g, job->loss))
         return NULL;
     if (!training)
-        lower_pack_outputs(g);
+        front_pack_outputs(g);
     factors_apply(g, u->diag);
     const Optimizer *o = &job->recipe.optimizer;
     if (job->recipe.present)

@@ -85,8 +85,6 @@ Value lower_const(Unit *u, Expr *e);
 
 /* Takes the outputs that a model returned by name. */
 void lower_outputs(Lower *l, const Body *outputs);
-/* Makes a row of all outputs the output of the graph: predict computes such rows. */
-void lower_pack_outputs(Graph *g);
 /* The name of the output in the loss: "output", or that of output i. */
 const char *lower_output_name(const Graph *g, int i);
 int lower_output_count(const Graph *g);

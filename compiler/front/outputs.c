@@ -2,6 +2,7 @@
  *
  * Losses read each output by its name.  The graph for evaluation also has one row with all outputs,
  * one after another, which predict takes apart (rt.h: RtOutput). */
+#include "front/front.h"
 #include "front/lower.h"
 #include <string.h>
 
@@ -64,7 +65,7 @@ void lower_outputs(Lower *l, const Body *outputs)
     g->output = ok && g->noutput > 0 ? g->outputs[0].node : NULL;
 }
 
-void lower_pack_outputs(Graph *g)
+void front_pack_outputs(Graph *g)
 {
     Node *row = NULL;
     for (int i = 0; i < g->noutput && g->noutput > 1; i++) {
@@ -72,7 +73,7 @@ void lower_pack_outputs(Graph *g)
         const int64_t count = shape_count(&o->shape);
         Node like = {.op = op_find("reshape"), .span = o->span};
         node_set_ints(g, &like, "shape", &count, 1);
-        Node *flat = op_make_like(g, "reshape", &like, 1, o->node);
+        Node *flat = o->shape.rank == 1 ? o->node : op_make_like(g, "reshape", &like, 1, o->node);
         Node join = {.op = op_find("concat"), .span = o->span};
         node_set_int(g, &join, "axis", 0);
         row = row ? op_make_like(g, "concat", &join, 2, row, flat) : flat;

@@ -165,6 +165,31 @@ static bool several_supported(const Graph *g, const char *to, Diag *d)
     return true;
 }
 
+/* Scripts hold several outputs, and their targets, as rows of numbers. */
+static bool compared_supported(const Graph *g, const char *to, Diag *d)
+{
+    const Recipe *r = &g->recipe;
+    const bool outputs = g->noutput > 1;
+    if (strcmp(to, "pytorch") != 0) {
+        diag_error(d, outputs ? g->outputs[1].span : r->target[1].span,
+                   "--to %s writes scripts of one %s, and '%s' has %d", to,
+                   outputs ? "output" : "target", g->name, outputs ? g->noutput : r->ntarget);
+        diag_help(d, "--to pytorch writes scripts of several outputs and targets");
+        return false;
+    }
+    for (int i = 0; i < r->ntarget; i++)
+        if (r->target[i].kind == LEARN_INPUT ||
+            (r->target[i].kind == LEARN_CLASS && g->targets[i]->shape.rank > 0)) {
+            diag_error(d, r->target[i].name ? r->target[i].span : g->outputs[0].span,
+                       "--to %s writes no scripts of several outputs or targets with %s", to,
+                       r->target[i].kind == LEARN_INPUT ? "an input as a target"
+                                                        : "a class for each position");
+            diag_help(d, "the model can be trained with Tenon itself: tenon build");
+            return false;
+        }
+    return true;
+}
+
 bool recipe_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -181,14 +206,8 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (graph_several(g)) {
-        const bool outputs = g->noutput > 1;
-        diag_error(d, outputs ? g->outputs[1].span : r->target[1].span,
-                   "--to %s writes scripts of one %s, and '%s' has %d", to,
-                   outputs ? "output" : "target", g->name, outputs ? g->noutput : r->ntarget);
-        diag_help(d, "--to c and --to cuda write programs of several outputs and targets");
+    if (graph_several(g) && !compared_supported(g, to, d))
         return false;
-    }
     if (r->target->kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {
         diag_error(d, r->target->span,
                    "--to %s writes scripts that learn classes, and the target '%s' is numbers", to,
@@ -216,7 +235,12 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
 {
     enum { OF_NUMBERS = 10 }; /* as in runtime/data/data.c, where the target is no class */
     const int64_t outputs = shape_count(&g->output->shape);
-    if (g->recipe.target->kind != LEARN_CLASS)
+    int64_t most = 0;
+    for (int i = 0; i < g->recipe.ntarget && graph_several(g); i++)
+        most = g->recipe.target[i].classes > most ? g->recipe.target[i].classes : most;
+    if (most > 0)
+        return most;
+    if (g->recipe.target->kind != LEARN_CLASS || graph_several(g))
         return OF_NUMBERS;
     const bool binary = has_op(g, "sigmoid_cross_entropy") && outputs == labels;
     return binary ? 2 : outputs / labels;
@@ -234,6 +258,7 @@ static void add_inputs(const Graph *g, const char *scale, PlaceList *l)
     }
     places_flag(l, "several", g->ninput > 1);
     places_add(l, "input_names", names);
+    places_add(l, "first_input", g->input->name);
     places_add(l, "input_scales", scales);
 }
 
@@ -258,24 +283,58 @@ static void add_synthetic(const Graph *g, PlaceList *l)
     places_int(l, "classes", synthetic_classes(g, labels));
 }
 
-/* numbers: the data hold numbers beside each sample; own: the sample is the target. */
+/* Several targets: the names of their arrays, and the parts of a synthetic row.  Returns how many
+ * random numbers the row has; *count gets all its numbers. */
+static int64_t add_rows(const Graph *g, int64_t *count, PlaceList *l)
+{
+    const char *names = "", *parts = "";
+    int64_t made = 0;
+    *count = 0;
+    for (int i = 0; i < g->recipe.ntarget; i++) {
+        const TargetSpec *t = &g->recipe.target[i];
+        const char *comma = i ? ", " : "";
+        const int64_t n = shape_count(&g->targets[i]->shape);
+        names = arena_printf(l->arena, "%s%s\"%s\"", names, comma, target_name(t));
+        parts = t->kind == LEARN_CLASS
+                    ? arena_printf(l->arena, "%s%s(y %% %lld)[:, None]", parts, comma,
+                                   (long long)t->classes)
+                    : arena_printf(l->arena, "%s%snumbers[:, %lld:%lld]", parts, comma,
+                                   (long long)made, (long long)(made + n));
+        made += t->kind == LEARN_CLASS ? 0 : n;
+        *count += n;
+    }
+    places_flag(l, "several_targets", g->recipe.ntarget > 1);
+    places_add(l, "target_names", names);
+    places_add(l, "target_parts", parts);
+    return made;
+}
+
+/* numbers: a sample's target is numbers; arrays: they are stored in arrays of their own; own: the
+ * sample is the target.  With several outputs or targets, a row of numbers holds the targets. */
 static void add_target(const Graph *g, PlaceList *l)
 {
     const TargetSpec *t = g->recipe.target;
-    int64_t count = 1;
+    const bool rows = graph_several(g);
+    int64_t count = 1, all;
     const char *shape = "";
     for (int i = 0; i < t->rank; i++) {
         count *= t->dim[i];
         shape = arena_printf(l->arena, "%s%s%lld", shape, i ? ", " : "", (long long)t->dim[i]);
     }
-    places_flag(l, "classes_learned", t->kind == LEARN_CLASS);
-    places_flag(l, "numbers", t->kind == LEARN_NUMBERS);
-    places_flag(l, "own", t->kind == LEARN_INPUT);
-    places_flag(l, "compared", g->nmetric > 1);
-    places_flag(l, "explained", t->kind == LEARN_NUMBERS && t->rank == 1);
+    const int64_t made = add_rows(g, &all, l);
+    if (rows)
+        shape = arena_printf(l->arena, "%lld", (long long)all);
+    if (g->recipe.ntarget > 1)
+        count = made;
+    places_flag(l, "classes_learned", t->kind == LEARN_CLASS && !rows);
+    places_flag(l, "numbers", t->kind == LEARN_NUMBERS || rows);
+    places_flag(l, "arrays", t->kind == LEARN_NUMBERS || g->recipe.ntarget > 1);
+    places_flag(l, "own", t->kind == LEARN_INPUT && !rows);
+    places_flag(l, "compared", g->nmetric > 1 && !rows);
+    places_flag(l, "explained", t->kind == LEARN_NUMBERS && t->rank == 1 && !rows);
     places_add(l, "target_shape", shape);
     places_int(l, "targets", count);
-    places_int(l, "target_blocks", (count + 3) / 4);
+    places_int(l, "target_blocks", count > 4 ? (count + 3) / 4 : 1);
 }
 
 static void add_data(const Graph *g, PlaceList *l)

@@ -125,7 +125,7 @@ static bool choose_machine(Command *c, const Front *f, Diag *d)
 static bool write_forward(Command *c, const Front *f, Diag *d)
 {
     enum { READABLE = 100 };
-    const Graph *g = f->train ? f->train : f->test;
+    Graph *g = f->train ? f->train : f->test;
     Text out = text_new(diag_arena(d));
     if (script_known(c->to) && c->options.half && !c->options.cuda) {
         diag_error(d, nowhere, "--to %s writes a script in f32 or f64, and the type is bf16",
@@ -134,6 +134,8 @@ static bool write_forward(Command *c, const Front *f, Diag *d)
         return false;
     }
     if (script_known(c->to)) {
+        if (g == f->train)
+            front_pack_outputs(g);
         if (!script_python(g, c->to, f->source->name, &out, d))
             return false;
         c->written = out.s;

@@ -317,6 +317,33 @@ three="left: f32[2, 5, 5], right: f32[9], age: f32[1]"
 sum="dense(conv2d(left, 3, kernel = 3) |> relu |> flatten, 6) * dense(right, 6) + dense(age, 6)"
 several_model several_made "$three" "dense($sum, 4)" "synthetic(samples = 80, test_samples = 40)"
 several_model several_arrays "words: i32[4], vocab: int, $three" "dense($sum + dense(flatten(embedding(words, vocab, 3)), 6), 4)" '"given"(vocab = 300)'
+# Several outputs and targets, for PyTorch: synthetic, and arrays; and two outputs with one label.
+heads_model() { # NAME OUTPUTS TARGET LOSS DATA
+    cat > "$work/$1.tn" <<TN
+model $1(x: f32[2, 4, 4]) {
+    h = conv2d(x, 3, kernel = 3) |> relu |> flatten |> dense(6) |> tanh
+    return $2
+}
+train $1 { data = $5$3; loss = $4; optimizer = adam(lr = 0.01); batch = 16; epochs = 1 }
+TN
+}
+four="logits = dense(h, 4), size = dense(h, 3), yes = dense(h, 1), again = dense(h, 32) |> reshape([2, 4, 4])"
+three_targets="; target = (digit: class, sizes: f32[3], maybe: class, mask: f32[2, 4, 4])"
+four_losses="terms(a = softmax_cross_entropy(logits, digit), b = 0.5 * mse(size, sizes), c = sigmoid_cross_entropy(yes, maybe), d = l1(again, mask))"
+heads_model heads_made "$four" "$three_targets" "$four_losses" "synthetic(samples = 80, test_samples = 40)"
+heads_model heads_arrays "$four" "$three_targets" "$four_losses" '"given"'
+heads_model heads_one "early = dense(h, 3), late = dense(h, 9) |> tanh |> dense(3)" "" "softmax_cross_entropy(late, label) + 0.3 * softmax_cross_entropy(early, label)" "synthetic(samples = 80, test_samples = 40)"
+# heads PYTHON DIR: 80 and 40 samples
+heads() {
+    mkdir -p "$2"
+    "$1" -c 'import numpy as np, sys
+g = np.random.default_rng(4)
+for split, n in ("train", 80), ("test", 40):
+    arrays = {"x": g.integers(0, 256, (n, 2, 4, 4)).astype("u1"), "digit": g.integers(0, 4, n), "sizes": g.standard_normal((n, 3)),
+              "maybe": g.integers(0, 2, (n, 1)).astype("u1"), "mask": g.standard_normal((n, 2, 4, 4)).astype("f4")}
+    for name, values in arrays.items():
+        np.save(f"{sys.argv[1]}/{split}_{name}.npy", values)' "$2"
+}
 # several PYTHON DIR: 80 and 40 samples
 several() {
     mkdir -p "$2"
@@ -340,7 +367,8 @@ against() {
         recurrent) sequences "$python" "$work/recurrent-data" 12 6 5 ;;
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
         several_arrays) several "$python" "$work/several_arrays-data" ;;
-        drawn_* | number_* | several_made) data=(--limit-samples "$3") ;;
+        heads_arrays) heads "$python" "$work/heads_arrays-data" ;;
+        drawn_* | number_* | several_made | heads_made | heads_one) data=(--limit-samples "$3") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
     esac
@@ -363,7 +391,7 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,own}.tn "$work"/several_{made,arrays}.tn; do
+for model in "$work"/number_{mse,losses,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn; do
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
