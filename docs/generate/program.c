@@ -365,6 +365,8 @@ void reference_program_limits(Page *p)
     ROW(p, "Unpacked size of a .gz or .xz file",
         made("%d times the file's size, and %d MiB more", STREAM_RATIO, (int)(STREAM_FREE >> 20)));
     ROW(p, "Inputs of a model", number(RT_INPUTS));
+    ROW(p, "Outputs of a model", number(RT_OUTPUTS));
+    ROW(p, "Targets of a recipe", number(RT_TARGETS));
     ROW(p, "Terms of a loss", number(RT_TERMS));
     ROW(p, "Metrics", number(RT_METRICS));
     ROW(p, "Header of a safetensors file that is read", made("%d MiB", ST_HEAD_READ >> 20));

@@ -89,8 +89,8 @@ const ProgramNeed program_needs[NEEDS] = {
      "build with data = text(...) and one output a token of the "
      "vocabulary",
      has_next},
-    {NEED_ACCURACY, "programs that report an accuracy", "build with a loss over classes",
-     has_accuracy},
+    {NEED_ACCURACY, "programs that report an accuracy",
+     "build with a loss over classes and one target", has_accuracy},
     {NEED_TILES, "programs in bf16 for x86-64-v4",
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
 };
