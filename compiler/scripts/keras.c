@@ -25,6 +25,8 @@ static const PyWord layers[] = {
                    "@(scale?|, scale=False)@(shift?|, center=False))"},
     {"layer_norm", "layers.LayerNormalization(@(image?axis=2, )epsilon=@epsilon"
                    "@(scale?|, scale=False)@(shift?|, center=False))"}, /* axis 2 is W in Keras */
+    {"group_norm", "layers.GroupNormalization(@groups, epsilon=@epsilon"
+                   "@(scale?|, scale=False)@(shift?|, center=False))"},
     {"rms_norm if not image and not volume", "layers.RMSNormalization(epsilon=@epsilon)"},
     {"bias if not matrix", "Bias()"},
     {"dropout", "layers.Dropout(@rate)"},

@@ -54,7 +54,8 @@ typedef struct Scope {
 
 static bool is_norm_layer(const Node *n)
 {
-    return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm");
+    return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm") ||
+           node_is(n, "group_norm");
 }
 
 /* The node that is written for n: the recurrent layer, if n belongs to its loop. */

@@ -10,6 +10,10 @@
     "nn.LayerNorm(@features@(other_epsilon?, eps=@epsilon)"                                        \
     "@(scale or shift?|, elementwise_affine=False))"
 
+#define GROUP_NORM                                                                                 \
+    "nn.GroupNorm(@groups, @(image?@channels|@features)@(other_epsilon?, eps=@epsilon)"            \
+    "@(scale or shift?|, affine=False))"
+
 static const PyWord layers[] = {
     {"embedding if padding", "PaddedEmbedding(@vocab, @width, @padding)"},
     {"embedding", "nn.Embedding(@vocab, @width)"},
@@ -27,6 +31,9 @@ static const PyWord layers[] = {
     {"layer_norm if scale and not shift", "without_shift(" LAYER_NORM ")"},
     {"layer_norm if shift and not scale", "without_scale(" LAYER_NORM ")"},
     {"layer_norm", LAYER_NORM},
+    {"group_norm if scale and not shift", "without_shift(" GROUP_NORM ")"},
+    {"group_norm if shift and not scale", "without_scale(" GROUP_NORM ")"},
+    {"group_norm", GROUP_NORM},
     {"rms_norm", "nn.RMSNorm(@features, eps=@epsilon@(scale?|, elementwise_affine=False))"},
     {"bias", "Bias(@count)"},
     {NULL, NULL},
@@ -35,6 +42,7 @@ static const PyWord layers[] = {
 /* A layer returns the states of all steps, and the last states. */
 static const PyWord calls[] = {
     {"scan_last", "@layer(@(reversed?@x.flip(1)|@x))[0][:, -1]"},
+    {"group_norm if matrix", "@layer(@x.transpose(1, 2)).transpose(1, 2)"},
     {"scan_stack", "@(reversed?@layer(@x.flip(1))[0].flip(1)|@layer(@x)[0])"},
     {NULL, NULL},
 };

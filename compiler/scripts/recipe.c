@@ -42,8 +42,8 @@ static const Node *recurrent_call(const Graph *g, const char *layer)
 
 static bool is_norm_with(const Node *n, const char *with, const char *without)
 {
-    return (node_is(n, "batch_norm") || node_is(n, "layer_norm")) && node_bool(n, with) &&
-           !node_bool(n, without);
+    return (node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "group_norm")) &&
+           node_bool(n, with) && !node_bool(n, without);
 }
 
 /* The nodes for which a script defines a class or a function. */

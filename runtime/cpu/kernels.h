@@ -37,6 +37,7 @@
 #include "cpu/output.h"    /* metrics, outputs, the check for non-finite values */
 #include "cpu/update.h"    /* update_sgd ..., tree sums, clipping */
 #include "cpu/batch_norm.h"
+#include "cpu/group_norm.h"
 #include "cpu/gemm.h"      /* matmul */
 #include "cpu/attention.h"
 #include "cpu/embedding.h" /* embedding, embedding_dw_update */

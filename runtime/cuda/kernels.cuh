@@ -33,6 +33,7 @@
 #include "cuda/embedding.cuh"
 #include "cuda/gather.cuh"
 #include "cuda/layer_norm.cuh"
+#include "cuda/group_norm.cuh"
 #include "cuda/attention.cuh"
 #include "cuda/rotary.cuh"
 #include "cuda/scan.cuh" /* loops over time */

@@ -3,6 +3,7 @@
 #include "kernel_test.h"
 
 #include "cpu/batch_norm.h"
+#include "cpu/group_norm.h"
 #include "cpu/layer_norm.h"
 
 static const BatchNorm sizes[] = {{1, 1, 1, 0, 0},   {3, 1, 7, 0, 0},   {2, 17, 9, 0, 0},
@@ -576,6 +577,60 @@ START_TEST(far_rows)
 }
 END_TEST
 
+/* group_norm: groups of less than a vector, of a vector and a rest, one group, one for each channel;
+ * fast and plain kernels agree, and a team has the same bits. */
+static const GroupNorm groups[] = {
+    /* n c hw groups last epsilon */
+    {2, 6, 12, 3, false, 1e-5},  {1, 40, 9, 2, false, 1e-5}, {3, 17, 5, 1, false, 1e-3},
+    {2, 33, 8, 33, false, 1e-5}, {5, 64, 1, 4, true, 1e-5},  {2, 20, 7, 5, true, 1e-5},
+};
+enum { GROUPS = sizeof groups / sizeof groups[0] };
+
+typedef struct Grouped {
+    GroupNorm p;
+    real *x, *dy, *w, *b, *y, *dx;
+} Grouped;
+static void share_groups(void *arg)
+{
+    const Grouped *q = arg;
+    real *scratch = buffer(GROUP_NORM_ROOM(q->p));
+    group_norm(q->y, q->x, q->w, q->b, scratch, q->p);
+    group_norm_dx(q->dx, q->dy, q->x, q->w, scratch, q->p);
+    check_guard(scratch, GROUP_NORM_ROOM(q->p) * (int64_t)sizeof(real), "scratch of group_norm");
+    free(scratch);
+}
+
+START_TEST(grouped)
+{
+    const GroupNorm p = groups[_i];
+    const int64_t count = (int64_t)p.n * p.c * p.hw, bytes = count * (int64_t)sizeof(real);
+    real *x = random_buffer(count, 1), *dy = random_buffer(count, 2), *y = buffer(count),
+         *dx = buffer(count);
+    for (int64_t i = 0; i < count; i++)
+        x[i] += 3; /* a mean that is large beside the deviation */
+    Grouped q =
+        {p, x, dy, random_buffer(p.c, 3), random_buffer(p.c, 4), buffer(count), buffer(count)};
+    if (!p.last)
+        q.x = swap_last(x, p.n, p.c, p.hw), q.dy = swap_last(dy, p.n, p.c, p.hw);
+    group_norm_plain(y, x, q.w, q.b, NULL, p);
+    group_norm_dx_plain(dx, dy, x, q.w, NULL, p);
+    share_groups(&q);
+    check_guard(q.y, bytes, "group_norm");
+    check_guard(q.dx, bytes, "group_norm_dx");
+    real *yr = p.last ? copy_buffer(q.y, count) : swap_last(q.y, p.n, p.hw, p.c),
+         *dxr = p.last ? copy_buffer(q.dx, count) : swap_last(q.dx, p.n, p.hw, p.c);
+    check_close(yr, y, count, "group_norm");
+    check_close(dxr, dx, count, "group_norm_dx");
+    Grouped team = {p, q.x, q.dy, q.w, q.b, buffer(count), buffer(count)};
+    as_team(3, share_groups, &team);
+    check_same(team.y, q.y, bytes, "group_norm by a team");
+    check_same(team.dx, q.dx, bytes, "group_norm_dx by a team");
+    if (!p.last)
+        release(2, q.x, q.dy);
+    release(12, x, dy, y, dx, q.w, q.b, q.y, q.dx, yr, dxr, team.y, team.dx);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("norm");
@@ -586,6 +641,7 @@ int main(void)
     tcase_add_loop_test(t, fast_is_plain, 0, SIZES);
     tcase_add_loop_test(t, teams, 0, SIZES);
     tcase_add_loop_test(t, rows_apart, 0, SIZES);
+    tcase_add_loop_test(t, grouped, 0, GROUPS);
     tcase_add_test(t, folded);
 #ifdef RT_DOUBLE
     tcase_add_test(t, gradients);

@@ -178,8 +178,8 @@ small_mnist "$work/mnist" 80 40 || true
 cat > "$work/layers.tn" <<'TN'
 model layers(image: f32[1, 28, 28]) {
     h = conv2d(image, 4, kernel = 3, stride = 2) |> tanh
-    h = resize(h, [9, 20], mode = "bilinear") + resize(h, [9, 20])
-    s = reshape(image, [28, 28]) |> conv1d(6, kernel = 5, stride = 2, pad = "same") |> relu |> max_pool1d(2)
+    h = resize(h, [9, 20], mode = "bilinear") + group_norm(resize(h, [9, 20]), 2, shift = false)
+    s = reshape(image, [28, 28]) |> conv1d(6, kernel = 5, stride = 2, pad = "same") |> instance_norm |> relu |> max_pool1d(2)
     s = conv1d(s, 4, kernel = 3, dilation = 2, groups = 2, bias = false) |> tanh |> avg_pool1d(2, stride = 1)
     return dense(flatten(h), 10) + dense(flatten(s), 10) + dense(global_max_pool(h), 10)
 }

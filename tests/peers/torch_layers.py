@@ -85,9 +85,33 @@ def global_max_pool(w, x):
     return [F.adaptive_max_pool2d(pixels(w, x), 1)]
 
 
+def group_norm(w, x):
+    h = pixels(w, x)
+    sequence = h.flatten(2).transpose(1, 2)           # 20 steps of 18 features
+    return [F.group_norm(h, 3, w["a.weight"], w["a.bias"]), F.group_norm(h, 9, None, w["b.bias"], 1e-3), F.group_norm(h, 1, w["c.weight"]),
+            F.instance_norm(h, weight=w["d.weight"], bias=w["d.bias"]), F.instance_norm(h),
+            F.group_norm(sequence.transpose(1, 2), 2, w["f.weight"], w["f.bias"]).transpose(1, 2),
+            F.instance_norm(sequence.transpose(1, 2), weight=w["g.weight"], bias=w["g.bias"]).transpose(1, 2),
+            F.group_norm(h.mean((2, 3)), 3, w["v.weight"], w["v.bias"])]
+
+
+GROUP_NORM = """pixel = conv2d(x, 18, kernel = 1)
+    h = tanh(pixel)
+    sequence = reshape(h, [18, 20]) |> transpose([1, 0])
+    a = group_norm(h, 3)
+    b = group_norm(h, 9, epsilon = 1e-3, scale = false)
+    c = group_norm(h, 1, shift = false)
+    d = instance_norm(h)
+    f = group_norm(sequence, 2)
+    g = instance_norm(sequence)
+    v = group_norm(global_avg_pool(h), 3)"""
+GROUP_NORMS = "a", "b", "c", "d", "instance_norm(h, scale = false, shift = false)", "f", "g", "v"
+
+
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
     Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
+    Case("group_norm", (2, 4, 5), GROUP_NORM, GROUP_NORMS, group_norm),
     Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
     Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1)",

@@ -182,6 +182,11 @@ static bool norm(Pool *p, Value *y)
     *y = *x;
     if (x->rank < 1 || (p->scan && x->rank > 1))
         return false;
+    if (chance(25) && !p->scan && x->rank <= 3 && x->dim[0] * (x->rank > 1 ? x->dim[1] : 1) > 4) {
+        const int c = x->dim[x->rank == 3 ? 0 : x->rank - 1], groups = c % 2 == 0 ? c / 2 : 1;
+        say(y, "group_norm(%s, %d, epsilon = 0.1%s)", x->text, groups, chance(30) ? ", scale = false" : "");
+        return true;
+    }
     say(y, form[below(6)], x->text);
     return true;
 }
