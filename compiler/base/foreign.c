@@ -49,6 +49,7 @@ static const struct {
     {"permute", "transpose"},
     {"view", "reshape"},
     {"swish", "silu"},
+    {"PReLU", "prelu"},
     {"clip", "min"},
     {"padding", "pad"},
     {"kernel_size", "kernel"},

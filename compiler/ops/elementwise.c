@@ -29,9 +29,11 @@ typedef struct Row {
 static const Row row[] = {
 #define ROW(name, arity, flags, fn, expr, da, db, ...) {flags, fn, expr, {da, db}},
 #define GRADIENT_ROW(name, fn, expr, ...)              {0, fn, expr, {NULL, NULL}},
+#define LAYER_ROW(name, expr, da, db, about)           {0, NULL, expr, {da, db}},
 #include "ops/elementwise.def"
 #undef ROW
 #undef GRADIENT_ROW
+#undef LAYER_ROW
 };
 enum { ROWS = sizeof row / sizeof *row };
 
@@ -301,6 +303,9 @@ const Op op_elementwise[] = {
 #define GRADIENT_ROW(id, fn, expr, about, ...)                                                     \
     {.name = #id, .brief = about, .arg = {ARGS_2, __VA_ARGS__}, .flags = EACH | OP_HIDDEN,         \
      .half = HALF_USE_IN_OUT, .shape = elementwise_shape},
+#define LAYER_ROW(id, expr, da, db, about)                                                         \
+    {.name = #id, .brief = about, .arg = {ARGS_2}, .flags = EACH | OP_HIDDEN,                      \
+     .half = HALF_USE_IN_OUT, .shape = elementwise_shape, .gradient = elementwise_gradient},
 #include "ops/elementwise.def"
     {0}};
 /* clang-format on */

@@ -4,7 +4,8 @@
  *
  * The reader computes the sum in its own loop; the sum is never stored.  A value is inlined if it
  * has one reader of the same shape, and if the loop has at most LOOP_OPS operations and LOOP_LEAVES
- * operands.  An inlined value has no memory.  Later passes that need the value in memory, such as
+ * operands.  bias(0, w), a parameter that is repeated over pixels, is inlined in all readers, which
+ * read w.  An inlined value has no memory.  Later passes that need the value in memory, such as
  * layout and steps, drop the attribute.
  */
 #include "ir/readers.h"
@@ -24,6 +25,32 @@ static Tree own_tree(const Node *n)
     return t;
 }
 
+/* Whether u can compute n in its loop. */
+static bool can_compute(const Tree *tree, const Node *u, const Node *n)
+{
+    const Tree *t = &tree[n->id], *whole = &tree[u->id];
+    return u->op->flags & OP_MAP && u->loop == n->loop && shape_same(&n->shape, &u->shape) &&
+           t->ops + whole->ops <= LOOP_OPS && t->leaves + whole->leaves - 1 <= LOOP_LEAVES;
+}
+
+static void compute(Tree *tree, const Node *u, const Node *n)
+{
+    tree[u->id].ops += tree[n->id].ops;
+    tree[u->id].leaves += tree[n->id].leaves - 1;
+}
+
+/* Inlines bias(0, w) in all readers. */
+static void repeat_parameter(Graph *g, const Readers *r, Tree *tree, Node *n)
+{
+    const int count = readers_count(r, n);
+    for (int i = 0; i < count; i++)
+        if (!can_compute(tree, readers_at(r, n, i), n))
+            return;
+    for (int i = 0; i < count; i++)
+        compute(tree, readers_at(r, n, i), n);
+    node_set_int(g, n, "inline", 1);
+}
+
 /* A value that its only reader reads twice stays in memory.  If it were inlined twice, each link of
  * a chain such as h = h * h would double the expression. */
 void pass_chains(Graph *g, const Options *o, Diag *d)
@@ -37,14 +64,12 @@ void pass_chains(Graph *g, const Options *o, Diag *d)
     for (int i = 0; i < g->nnode; i++) {
         Node *n = g->node[i],
              *u = n->op->flags & OP_MAP && n->shape.batched ? readers_only(r, n) : NULL;
-        if (!u || !(u->op->flags & OP_MAP) || u->loop != n->loop ||
-            !shape_same(&n->shape, &u->shape) || readers_uses(r, n) != 1)
-            continue;
-        const Tree *t = &tree[n->id], *whole = &tree[u->id];
-        const Tree both = {t->ops + whole->ops, t->leaves + whole->leaves - 1};
-        if (both.ops > LOOP_OPS || both.leaves > LOOP_LEAVES)
-            continue;
-        tree[u->id] = both;
-        node_set_int(g, n, "inline", 1);
+        if (n->op->epilogue == EPILOGUE_BIAS && n->in[0]->op->leaf == LEAF_CONST &&
+            !graph_keeps(g, n)) {
+            repeat_parameter(g, r, tree, n);
+        } else if (u && can_compute(tree, u, n) && readers_uses(r, n) == 1) {
+            compute(tree, u, n);
+            node_set_int(g, n, "inline", 1);
+        }
     }
 }

@@ -28,6 +28,7 @@ static const PyWord layers[] = {
     {"group_norm", "layers.GroupNormalization(@groups, epsilon=@epsilon"
                    "@(scale?|, scale=False)@(shift?|, center=False))"},
     {"rms_norm if not image and not volume", "layers.RMSNormalization(epsilon=@epsilon)"},
+    {"prelu", "PReLU(@count)"},
     {"bias if not matrix", "Bias()"},
     {"dropout", "layers.Dropout(@rate)"},
     {"dropout2d", "layers.SpatialDropout2D(@rate)"},

@@ -81,8 +81,8 @@ static int values(const Node *n)
 {
     if (python_recurrent(n))
         return meant(n)->nin;
-    const bool layer = python_dropout2d(n) || (n->op->layer && !is_tied(n)) || is_norm_layer(n) ||
-                       node_is(n, "bias");
+    const bool layer = python_dropout2d(n) || python_prelu(n) || (n->op->layer && !is_tied(n)) ||
+                       is_norm_layer(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
 }
 
@@ -140,8 +140,8 @@ static const char keywords[] =
     "finally for from global if import in is lambda nonlocal not or pass raise return try while "
     "with yield";
 /* Classes and names in capitals that the scripts of some framework use. */
-static const char classes[] = "Batches Bias DTYPE Draw F GRUCell Log Optimizer PaddedEmbedding "
-                              "SystemExit Table";
+static const char classes[] = "Batches Bias DTYPE Draw F GRUCell Log Optimizer PReLU "
+                              "PaddedEmbedding SystemExit Table";
 /* Names that expressions in a method or in the function of losses use. */
 static const char variables[] =
     "attention average_pool binary_cross_entropy causal float gluon keras label layers math "
@@ -235,7 +235,7 @@ static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name
 /* Whether n's name is the name of a layer, not of a value. */
 static bool names_layer(const Node *n)
 {
-    return n->op->layer || is_norm_layer(n) || node_is(n, "bias");
+    return n->op->layer || is_norm_layer(n) || node_is(n, "bias") || python_prelu(n);
 }
 
 /* ---- a scope */
@@ -401,7 +401,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
         return NULL;
     if (meant(n) != n)
         return recurrent_of(p, s, n, constructor);
-    const char *name = NULL;
+    const char *name = python_prelu(n) ? param_layer(p->a, python_prelu(n)->param) : NULL;
     for (int i = 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
     if (!name && is_norm_layer(n))

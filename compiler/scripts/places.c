@@ -36,6 +36,14 @@ const Node *python_dropout2d(const Node *n)
                : NULL;
 }
 
+const Node *python_prelu(const Node *n)
+{
+    if (!node_is(n, "prelu_y"))
+        return NULL;
+    const Node *w = n->in[1];
+    return node_is(w, "bias") ? w->in[1] : w;
+}
+
 bool python_causal(const Node *n)
 {
     return node_attr(n, "mask") && strcmp(node_string(n, "mask"), "causal") == 0;
@@ -354,7 +362,9 @@ static const char *shape_place(const Use *u, const char *name)
     } all[] = {
         {"channels", integer_text(u, dim(x, 0))},
         {"features", integer_text(u, dim(x, -1))},
-        {"count", n->nin > 1 ? integer_text(u, dim(&n->in[1]->shape, 0)) : NULL},
+        {"count", python_prelu(n) ? integer_text(u, python_prelu(n)->shape.dim[0])
+                  : n->nin > 1    ? integer_text(u, dim(&n->in[1]->shape, 0))
+                                  : NULL},
         {"shape", python_list(u->arena, y->dim, y->rank, 0)},
         {"rows", integer_text(u, dim(y, -1))},
         {"rank", integer_text(u, y->rank)},

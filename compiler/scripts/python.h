@@ -79,6 +79,8 @@ const Node *python_recurrent(const Node *n);
 /* The dropout of the mask in x * mask, if n is a dropout2d, which becomes such a product; else
  * NULL. */
 const Node *python_dropout2d(const Node *n);
+/* The weights of a prelu with the result n, or NULL. */
+const Node *python_prelu(const Node *n);
 bool python_causal(const Node *n); /* a softmax whose row i uses only columns 0 to i */
 
 /* ---- network.c */

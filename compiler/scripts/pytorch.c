@@ -35,6 +35,7 @@ static const PyWord layers[] = {
     {"group_norm if shift and not scale", "without_scale(" GROUP_NORM ")"},
     {"group_norm", GROUP_NORM},
     {"rms_norm", "nn.RMSNorm(@features, eps=@epsilon@(scale?|, elementwise_affine=False))"},
+    {"prelu", "nn.PReLU(@count)"},
     {"bias", "Bias(@count)"},
     {NULL, NULL},
 };
@@ -42,6 +43,7 @@ static const PyWord layers[] = {
 /* A layer returns the states of all steps, and the last states. */
 static const PyWord calls[] = {
     {"scan_last", "@layer(@(reversed?@x.flip(1)|@x))[0][:, -1]"},
+    {"prelu if matrix", "@layer(@x.transpose(1, 2)).transpose(1, 2)"},
     {"group_norm if matrix", "@layer(@x.transpose(1, 2)).transpose(1, 2)"},
     {"scan_stack", "@(reversed?@layer(@x.flip(1))[0].flip(1)|@layer(@x)[0])"},
     {NULL, NULL},

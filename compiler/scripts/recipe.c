@@ -63,6 +63,11 @@ static bool is_lone_bias(const Node *n)
     return node_is(n, "bias") && !n->in[0]->op->layer;
 }
 
+static bool is_prelu(const Node *n)
+{
+    return python_prelu(n);
+}
+
 static bool is_causal_softmax(const Node *n)
 {
     return node_is(n, "softmax") && python_causal(n);
@@ -92,6 +97,7 @@ static void flag_nodes(const Graph *g, PlaceList *l)
     } kind[] = {{"padded_embedding", is_padded_embedding},
                 {"position_table", is_position_table},
                 {"lone_bias", is_lone_bias},
+                {"prelu", is_prelu},
                 {"causal_softmax", is_causal_softmax},
                 {"smoothed_loss", is_smoothed_loss},
                 {"norm_without_scale", is_norm_without_scale},

@@ -161,7 +161,9 @@ static const char *value(const void *of, const char *name, const char *at)
 static const char *find_word(const Use *u, const PyWord *w)
 {
     static const char given[] = " if ";
-    const char *op = python_dropout2d(u->node) ? "dropout2d" : u->node->op->name;
+    const char *op = python_dropout2d(u->node) ? "dropout2d"
+                     : python_prelu(u->node)   ? "prelu"
+                                               : u->node->op->name;
     const size_t length = strlen(op);
     const Places p = {value, u};
     for (; w && w->op; w++) {

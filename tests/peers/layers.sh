@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 python=${TENON_TORCH:-python3}
-cases=(resize group_norm global_max_pool conv1d pool1d)
+cases=(resize group_norm prelu global_max_pool conv1d pool1d)
 [ $# = 0 ] || cases=("$@")
 
 export PYTHONDONTWRITEBYTECODE=1

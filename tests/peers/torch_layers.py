@@ -108,10 +108,26 @@ GROUP_NORM = """pixel = conv2d(x, 18, kernel = 1)
 GROUP_NORMS = "a", "b", "c", "d", "instance_norm(h, scale = false, shift = false)", "f", "g", "v"
 
 
+def prelu(w, x):
+    h = pixels(w, x)
+    sequence = F.linear(h.flatten(2), w["s.weight"], w["s.bias"])
+    return [F.prelu(h, w["a.weight"]), F.prelu(h, w["b.weight"]), F.prelu(sequence.transpose(1, 2), w["c.weight"]).transpose(1, 2),
+            F.prelu(h.mean((2, 3)), w["d.weight"])]
+
+
+PRELU = PIXELS + """
+    s = reshape(h, [19, 20]) |> dense(5)
+    a = prelu(h)
+    b = prelu(h, shared = true)
+    c = prelu(s)
+    d = prelu(global_avg_pool(h))"""
+
+
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
     Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
     Case("group_norm", (2, 4, 5), GROUP_NORM, GROUP_NORMS, group_norm),
+    Case("prelu", (2, 4, 5), PRELU, ("a", "b", "c", "d"), prelu),
     Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
     Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1)",

@@ -177,7 +177,8 @@ static bool again(Pool *p, Value *y)                  /* a named layer: called a
 static bool norm(Pool *p, Value *y)
 {
     static const char *const form[] = {"layer_norm(%s, epsilon = 0.1)", "rms_norm(%s, epsilon = 0.1)", "layer_norm(%s, epsilon = 0.1, scale = false)",
-                                       "layer_norm(%s, epsilon = 0.1, shift = false)", "rms_norm(%s, epsilon = 0.1, scale = false)", "bias(%s)"};
+                                       "layer_norm(%s, epsilon = 0.1, shift = false)", "rms_norm(%s, epsilon = 0.1, scale = false)", "bias(%s)", "prelu(%s)",
+                                       "prelu(%s, slope = 0.1, shared = true)"};
     const Value *x = any(p);
     *y = *x;
     if (x->rank < 1 || (p->scan && x->rank > 1))
@@ -187,7 +188,7 @@ static bool norm(Pool *p, Value *y)
         say(y, "group_norm(%s, %d, epsilon = 0.1%s)", x->text, groups, chance(30) ? ", scale = false" : "");
         return true;
     }
-    say(y, form[below(6)], x->text);
+    say(y, form[below(8)], x->text);
     return true;
 }
 
