@@ -273,7 +273,7 @@ by_nvcc() {
     "$TENON" emit models/mlp.tn --to cuda --batch 8 --kernels=own -o "$work/mlp"
     launches_checked
     local all=
-    ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last" # cuda_compiled.sh compiles LeNet
+    ! deep "nvcc on every operation" || all="geometry norm sync sequence moves places narrow scaled last layers" # cuda_compiled.sh compiles LeNet
     for name in $all; do
         [ $name != narrow ] || "$TENON" emit "$cuda/narrow.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/narrow"
         [ $name != last ] || "$TENON" emit "$cuda/last.tn" --to cuda --kernels=cudnn --dtype bf16 -o "$work/last"

@@ -38,6 +38,7 @@ on_the_processor() {
     export FAKE_EXACT=1
     cc -std=gnu11 -O1 -o "$work/compare" tests/tools/compare.c -lm
     arch="--arch sm_80" both last "$cuda/last.tn"
+    both layers "$cuda/layers.tn"
     both norm "$cuda/norm.tn"
     both channels "$cuda/channels.tn"
     both densenet models/densenet_bc_100_12.tn --batch 4 --set model.depth=10 --set model.growth=3 --set 'data=synthetic(samples=8,test_samples=4)'
