@@ -15,19 +15,18 @@
 static const char *const form[] = {
     "global_avg_pool", "resize", "resize_dx", "global_max_pool", "global_max_pool_dx",
     "global_max_pool_last", "global_max_pool_dx_last", "softmax_cross_entropy",
-    "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth",
-    "softmax_cross_entropy_dx_smooth", "accuracy", "dropout", "dropout_dx", "batch_known",
-    "batch_norm_test", "batch_fold", "batch_fold_padded", "batch_fold_bias",
-    "batch_norm_test_then", "embedding", "embedding_dw", "one_hot", "mask",
-    "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw", "group_norm",
-    "group_norm_dx", "attention", "attention_dx", "rotary", "sinusoidal", "softmax", "softmax_dx", "softmax_causal",
-    "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy", "sigmoid_cross_entropy_dx",
-    "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1", "l1_dx", "huber", "huber_dx",
-    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_smooth_each",
-    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
-    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
-    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
-    "dropout_dx_last", "loss_scale"
+    "softmax_cross_entropy_dx", "softmax_cross_entropy_smooth", "softmax_cross_entropy_dx_smooth",
+    "accuracy", "dropout", "dropout_dx", "batch_known", "batch_norm_test", "batch_fold",
+    "batch_fold_padded", "batch_fold_bias", "batch_norm_test_then", "embedding", "embedding_dw",
+    "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx", "layer_norm_dw",
+    "group_norm", "group_norm_dx", "attention", "attention_dx", "rotary", "sinusoidal", "softmax",
+    "softmax_dx", "softmax_causal", "softmax_along", "softmax_dx_along", "sigmoid_cross_entropy",
+    "sigmoid_cross_entropy_dx", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1", "l1_dx",
+    "huber", "huber_dx", "accuracy_each", "softmax_cross_entropy_each",
+    "softmax_cross_entropy_smooth_each", "softmax_cross_entropy_dx_each",
+    "softmax_cross_entropy_dx_smooth_each", "scan_copy", "scan_item", "scan_put", "scan_save",
+    "matmul", "convert", "convert_padded", "hwc_from_chw", "chw_from_hwc", "global_avg_pool_last",
+    "global_avg_pool_dx_last", "dropout_last", "dropout_dx_last", "loss_scale"
 };
 
 /* walked: a bit for each operand that the order covers.  packs: if channels are innermost, threads

@@ -114,15 +114,15 @@ RT_INLINE void group_fill(real *row, GroupNorm p, int g, real v)
         row[g * cg + k] = v;
 }
 
-/* Sums over pixels have GROUP_CHAINS accumulators, because an addition waits four cycles for the
+/* Sums over pixels have RT_GROUP_CHAINS accumulators, because an addition waits four cycles for the
  * one before it. */
-enum { GROUP_CHAINS = 4 };
+enum { RT_GROUP_CHAINS = 4 };
 RT_INLINE vec group_total(const real *x, GroupNorm p, int lanes)
 {
-    vec sum[GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    vec sum[RT_GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int j = 0;
-    for (; j + GROUP_CHAINS <= p.hw; j += GROUP_CHAINS)
-        for (int k = 0; k < GROUP_CHAINS; k++, x += p.c)
+    for (; j + RT_GROUP_CHAINS <= p.hw; j += RT_GROUP_CHAINS)
+        for (int k = 0; k < RT_GROUP_CHAINS; k++, x += p.c)
             sum[k] += v_load_lanes(x, lanes);
     for (; j < p.hw; j++, x += p.c)
         sum[0] += v_load_lanes(x, lanes);
@@ -130,10 +130,10 @@ RT_INLINE vec group_total(const real *x, GroupNorm p, int lanes)
 }
 RT_INLINE vec group_squares(const real *x, vec mean, GroupNorm p, int lanes)
 {
-    vec sum[GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    vec sum[RT_GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int j = 0;
-    for (; j + GROUP_CHAINS <= p.hw; j += GROUP_CHAINS)
-        for (int k = 0; k < GROUP_CHAINS; k++, x += p.c) {
+    for (; j + RT_GROUP_CHAINS <= p.hw; j += RT_GROUP_CHAINS)
+        for (int k = 0; k < RT_GROUP_CHAINS; k++, x += p.c) {
             const vec from = v_load_lanes(x, lanes) - mean;
             sum[k] = v_fma(from, from, sum[k]);
         }
@@ -178,11 +178,11 @@ RT_INLINE void group_dots(real *restrict sum, real *restrict dot, const real *re
                           const real *restrict x, const real *restrict mean, GroupNorm p, int lanes)
 {
     const vec middle = v_load_lanes(mean, lanes);
-    vec all[GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)},
-        along[GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
+    vec all[RT_GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)},
+        along[RT_GROUP_CHAINS] = {v_set(0), v_set(0), v_set(0), v_set(0)};
     int j = 0;
-    for (; j + GROUP_CHAINS <= p.hw; j += GROUP_CHAINS)
-        for (int k = 0; k < GROUP_CHAINS; k++, x += p.c, dy += p.c) {
+    for (; j + RT_GROUP_CHAINS <= p.hw; j += RT_GROUP_CHAINS)
+        for (int k = 0; k < RT_GROUP_CHAINS; k++, x += p.c, dy += p.c) {
             const vec d = v_load_lanes(dy, lanes);
             all[k] += d;
             along[k] = v_fma(d, v_load_lanes(x, lanes) - middle, along[k]);

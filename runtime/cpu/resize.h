@@ -158,8 +158,8 @@ RT_INLINE vec resize_sum(const real *dy, Resize p, const Weights *r, const Weigh
     return sum;
 }
 
-/* One row of dx from up to RT_RESIZE_TAPS rows of dy, the first ones of the row or more of them.  dy:
- * of one image. */
+/* One row of dx from up to RT_RESIZE_TAPS rows of dy, the first ones of the row or more of them.
+ * dy: of one image. */
 RT_INLINE void resize_dx_row(real *restrict dx, const real *restrict dy, Resize p, const Weights *r,
                              bool more_rows)
 {
