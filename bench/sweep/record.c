@@ -11,6 +11,19 @@ static double real(const cJSON *o, const char *name)
     return cJSON_IsNumber(v) ? v->valuedouble : NAN;
 }
 
+/* The number `name`; with several targets, the first one of NAME_TARGET. */
+static double first_real(const cJSON *o, const char *name)
+{
+    const size_t n = strlen(name);
+    const cJSON *v;
+    cJSON_ArrayForEach(v, o)
+    {
+        if (strncmp(v->string, name, n) == 0 && (v->string[n] == '\0' || v->string[n] == '_'))
+            return cJSON_IsNumber(v) ? v->valuedouble : NAN;
+    }
+    return NAN;
+}
+
 static int64_t count(const cJSON *o, const char *name)
 {
     const double v = real(o, name);
@@ -51,9 +64,9 @@ static void epoch(Arena *a, Run *r, const cJSON *o)
                      .seconds = real(o, "seconds"),
                      .samples_per_s = real(o, "samples_per_s"),
                      .train_loss = real(o, "train_loss"),
-                     .train_accuracy = real(o, "train_accuracy"),
+                     .train_accuracy = first_real(o, "train_accuracy"),
                      .test_loss = real(o, "test_loss"),
-                     .test_accuracy = real(o, "test_accuracy"),
+                     .test_accuracy = first_real(o, "test_accuracy"),
                      .weights_hash = text(a, o, "weights_hash")};
     ARENA_PUSH(a, r->epoch, r->nepoch, e);
     const int64_t bytes = count(o, "peak_bytes");

@@ -1,9 +1,9 @@
 /* test_plan.c -- matrices become configurations: products, duplicates, configurations that a
  * machine cannot run; the order of runs; how the log of a program is read. */
+#include "suite.h"
 #include "sweep/axis.h"
 #include "sweep/plan.h"
 #include "sweep/record.h"
-#include "suite.h"
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -63,13 +63,13 @@ START_TEST(keys_and_their_values)
     const char *const option[][2] = {{"build", "--fast"},
                                      {"set", "optimizer.lr=0.1,0.01"},
                                      {"set", "data=synthetic(samples=64,classes=5),[\"a,b\",c]"}};
-    static const char *const build[] = {
-        "--fast --set optimizer.lr=0.1 --set data=synthetic(samples=64,classes=5)",
-        "--fast --set optimizer.lr=0.1 --set data=[\"a,b\",c]",
-        "--fast --set optimizer.lr=0.01 --set data=synthetic(samples=64,classes=5)",
-        "--fast --set optimizer.lr=0.01 --set data=[\"a,b\",c]"};
-    static const char *const wrong[] = {"lr", "lr=", "=3", "lr=1,", "lr=1,,2", "lr=1, 2",
-                                        "optimizer.lr=3"};
+    static const char *const build[] =
+        {"--fast --set optimizer.lr=0.1 --set data=synthetic(samples=64,classes=5)",
+         "--fast --set optimizer.lr=0.1 --set data=[\"a,b\",c]",
+         "--fast --set optimizer.lr=0.01 --set data=synthetic(samples=64,classes=5)",
+         "--fast --set optimizer.lr=0.01 --set data=[\"a,b\",c]"};
+    static const char *const wrong[] = {"lr",      "lr=",           "=3", "lr=1,", "lr=1,,2",
+                                        "lr=1, 2", "optimizer.lr=3"};
     const Setting *set = setting_find("set");
     Matrix m;
     matrix_default(&m);
@@ -205,6 +205,21 @@ START_TEST(log_becomes_a_run)
 }
 END_TEST
 
+/* With several targets, the accuracy is that of the first class. */
+START_TEST(log_of_several_targets)
+{
+    Run r = {.accuracy = NAN};
+    ck_assert(record_read(arena, &r,
+                          "{\"event\":\"start\",\"batch\":128}\n"
+                          "{\"event\":\"epoch\",\"epoch\":1,\"seconds\":9,\"test_accuracyx\":1,"
+                          "\"train_accuracy_digit\":0.5,\"test_r2_size\":0.9,"
+                          "\"test_accuracy_digit\":0.75,\"test_accuracy_odd\":0.25}\n"));
+    record_summary(&r);
+    ck_assert_double_eq(r.accuracy, 0.75);
+    ck_assert_double_eq(r.epoch[0].train_accuracy, 0.5);
+}
+END_TEST
+
 START_TEST(log_without_a_measurement)
 {
     Run r = {0}, steps = {.steps = 5, .step_ms = NAN};
@@ -228,6 +243,7 @@ int main(void)
     tcase_add_test(t, too_many_runs_are_refused);
     tcase_add_test(t, order_is_a_shuffle_that_its_seed_decides);
     tcase_add_test(t, log_becomes_a_run);
+    tcase_add_test(t, log_of_several_targets);
     tcase_add_test(t, log_without_a_measurement);
     suite_add_tcase(s, t);
     return suite_run(s);
