@@ -112,6 +112,7 @@ const char *conv_variants_dw(Arena *a, const Node *n)
     may(&w, other && flat(&c), "FLAT");
     may(&w, other && !flat(&c), "BOXES");
     may(&w, other && !flat(&c) && far(&c), "FAR");
-    may(&w, other && run % PANEL != 0, "LEFT");
+    /* by taps, a panel has channels of one tap */
+    may(&w, other && (run % PANEL != 0 || (taps(&c) && c.inputs % PANEL != 0)), "LEFT");
     return w.text.s;
 }

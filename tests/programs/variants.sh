@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# variants.sh -- the file of a convolution names each variant of its kernel that the sizes need, also for the widest vectors.
+set -eu
+. "$(dirname "$0")/../common.sh"
+[ "$(uname -m)" = x86_64 ] || { skip "vectors of x86-64-v4: this is no x86-64"; finish; exit; }
+
+# Two taps of 16 channels fill a panel, but the gradient by taps has half a panel for each tap.
+cat > "$work/halves.tn" <<'TN'
+model halves(image: f32[16, 8, 8]) { return conv2d(image, 32, kernel = 2, stride = 2) |> global_avg_pool |> dense(3) }
+train halves { data = synthetic(samples = 16, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 8; epochs = 1 }
+TN
+succeeds "16 channels, two taps, x86-64-v4" "$TENON" build "$work/halves.tn" --cpu x86-64-v4 -o "$work/halves"
+finish
