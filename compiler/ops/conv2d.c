@@ -106,6 +106,16 @@ static void conv2d_gradient(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[1], op_make_like(g, "conv2d_dw", n, 2, n->in[0], dy));
 }
 
+/* conv_transpose2d is conv2d_dx in the forward pass: y = dx(w, x), so x and dy change places. */
+static void conv2d_gradient_dx(Grad *gr, Node *n, Node *dy)
+{
+    Graph *g = grad_graph(gr);
+    if (grad_wanted(gr, n->in[1]))
+        grad_add(gr, n->in[1], op_make_like(g, "conv2d", n, 2, dy, n->in[0]));
+    if (grad_wanted(gr, n->in[0]))
+        grad_add(gr, n->in[0], op_make_like(g, "conv2d_dw", n, 2, dy, n->in[1]));
+}
+
 static bool conv2d_shape_dx(Node *n, Diag *d)
 {
     return check_result(n, shape_make(true, "CHW", image_of(n), 3), d);
@@ -343,6 +353,7 @@ const Op op_conv2d[] =
       .role = ROLE_DX,
       .takes = EPILOGUE_MASK,
       .shape = conv2d_shape_dx,
+      .gradient = conv2d_gradient_dx,
       .cost = conv2d_cost,
       .price = conv_price_dx,
       .kernel = conv2d_kernel_dx,

@@ -20,6 +20,8 @@ static const PyWord layers[] = {
     {"conv2d", "layers.Conv2D(@filters, @kernel@(strided?, strides=@stride)"
                "@(same?, padding=\"same\")@(dilated?, dilation_rate=@dilation)"
                "@(grouped?, groups=@groups)@(biased?|, use_bias=False))"},
+    {"conv2d_dx if simple", "layers.Conv2DTranspose(@made, @kernel@(strided?, strides=@stride)"
+                            "@(biased?|, use_bias=False))"},
     {"dense if not image and not volume", "layers.Dense(@units@(biased?|, use_bias=False))"},
     {"batch_norm", "layers.BatchNormalization(momentum=@momentum, epsilon=@epsilon"
                    "@(scale?|, scale=False)@(shift?|, center=False))"},
@@ -38,6 +40,7 @@ static const PyWord layers[] = {
 static const PyWord calls[] = {
     {"scan_last", "@layer(@(reversed?ops.flip(@x, 1)|@x))[:, -1]"},
     {"scan_stack", "@(reversed?ops.flip(@layer(ops.flip(@x, 1)), 1)|@layer(@x))"},
+    {"conv2d_dx if padded", "@layer(@x)[:, @top:@rows_end, @left:@columns_end]"},
     {"batch_norm", "@layer(@x, training=training)"},
     {"dropout", "@layer(@x, training=training)"},
     {"dropout2d", "@layer(@x, training=training)"},

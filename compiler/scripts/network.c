@@ -52,6 +52,12 @@ typedef struct Scope {
 
 /* ---- selecting nodes */
 
+/* Whether n is a layer with weights: by the op, or a conv_transpose2d. */
+static bool is_layer(const Node *n)
+{
+    return n->op->layer || node_is(n, "conv2d_dx");
+}
+
 static bool is_norm_layer(const Node *n)
 {
     return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm") ||
@@ -81,9 +87,15 @@ static int values(const Node *n)
 {
     if (python_recurrent(n))
         return meant(n)->nin;
-    const bool layer = python_dropout2d(n) || python_prelu(n) || (n->op->layer && !is_tied(n)) ||
+    const bool layer = python_dropout2d(n) || python_prelu(n) || (is_layer(n) && !is_tied(n)) ||
                        is_norm_layer(n) || node_is(n, "bias");
     return layer && n->nin ? 1 : n->nin;
+}
+
+/* Input i among the values of n; the weights of a conv_transpose2d stand before its images. */
+static Node *value_at(const Node *n, int i)
+{
+    return meant(n)->in[node_is(n, "conv2d_dx") ? 1 : i];
 }
 
 static void mark_wanted(Py *p, const Node *n)
@@ -93,7 +105,7 @@ static void mark_wanted(Py *p, const Node *n)
         return;
     p->wanted[n->id] = true;
     for (int i = 0; i < values(n); i++)
-        mark_wanted(p, meant(n)->in[i]);
+        mark_wanted(p, value_at(n, i));
 }
 
 static bool is_statement(const Py *p, const Node *n)
@@ -235,7 +247,7 @@ static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name
 /* Whether n's name is the name of a layer, not of a value. */
 static bool names_layer(const Node *n)
 {
-    return n->op->layer || is_norm_layer(n) || node_is(n, "bias") || python_prelu(n);
+    return is_layer(n) || is_norm_layer(n) || node_is(n, "bias") || python_prelu(n);
 }
 
 /* ---- a scope */
@@ -402,7 +414,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
     if (meant(n) != n)
         return recurrent_of(p, s, n, constructor);
     const char *name = python_prelu(n) ? param_layer(p->a, python_prelu(n)->param) : NULL;
-    for (int i = 1; i < n->nin && !name; i++)
+    for (int i = node_is(n, "conv2d_dx") ? 0 : 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
     if (!name && is_norm_layer(n))
         name = n->name; /* the layer has neither scale nor shift */
@@ -420,7 +432,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 /* The bias node that belongs to the layer n, if nothing else reads n. */
 static const Node *joined_bias(const Py *p, const Node *n)
 {
-    if (!n->op->layer || node_is(n, "bias"))
+    if (!is_layer(n) || node_is(n, "bias"))
         return NULL;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *b = p->g->node[i];
@@ -454,7 +466,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     const bool biased = joined_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
     for (int i = 0; i < values(n); i++)
-        in[i] = read_value(p, s, meant(n)->in[i]);
+        in[i] = read_value(p, s, value_at(n, i));
     if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
     for (int i = 0; i < values(n); i++)

@@ -58,7 +58,7 @@ static bool is_pool(const Node *n)
 
 static bool has_window(const Node *n)
 {
-    return is_pool(n) || node_is(n, "conv2d");
+    return is_pool(n) || node_is(n, "conv2d") || node_is(n, "conv2d_dx");
 }
 
 /* The window of n.  `after` counts only rows and columns of padding that a window reaches, at least
@@ -109,7 +109,7 @@ static bool pads_same(const Use *u, const Window *v)
 
 bool places_by_hand(const Use *u)
 {
-    if (!has_window(u->node))
+    if (!has_window(u->node) || node_is(u->node, "conv2d_dx"))
         return false;
     const Window v = window(u->node);
     if (u->dialect->pads_same)
@@ -129,6 +129,40 @@ static const char *pair(const Use *u, const int64_t v[2])
 static bool differs(const int64_t v[2], int64_t usual)
 {
     return v[0] != usual || v[1] != usual;
+}
+
+/* Of a conv_transpose2d, whose window slides over its result: rows and columns beyond the last
+ * window. */
+static void beyond_windows(const Node *n, const Window *v, int64_t more[2])
+{
+    for (int i = 0; i < 2; i++)
+        more[i] = v->in[i] + 2 * v->before[i] - (v->kernel[i] - 1) * v->dilation[i] - 1 -
+                  (n->in[1]->shape.dim[i + 1] - 1) * v->stride[i];
+}
+
+/* The places of a conv_transpose2d. */
+static const char *transpose_place(const Use *u, const Window *v, const char *name)
+{
+    int64_t more[2];
+    const int64_t *y = u->node->shape.dim;
+    beyond_windows(u->node, v, more);
+    const bool simple = !differs(more, 0) && v->kernel[0] >= v->stride[0] &&
+                        v->kernel[1] >= v->stride[1] && !differs(v->dilation, 1) &&
+                        node_int(u->node, "groups") == 1;
+    const struct {
+        const char *name, *value;
+    } all[] = {
+        {"made", integer_text(u, y[0])},
+        {"more", flag(differs(more, 0))},
+        {"output_padding", pair(u, more)},
+        {"simple", flag(simple)},
+        {"rows_end", integer_text(u, v->before[0] + y[1])},
+        {"columns_end", integer_text(u, v->before[1] + y[2])},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].value;
+    return NULL;
 }
 
 static const char *window_place(const Use *u, const char *name)
@@ -157,7 +191,7 @@ static const char *window_place(const Use *u, const char *name)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)
             return all[i].value;
-    return NULL;
+    return node_is(u->node, "conv2d_dx") ? transpose_place(u, &v, name) : NULL;
 }
 
 /* ---- the sides of pad, crop and windows: top, left, bottom, right */

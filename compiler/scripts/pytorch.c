@@ -24,6 +24,10 @@ static const PyWord layers[] = {
     {"conv2d", "nn.Conv2d(@channels, @filters, @kernel@(strided?, stride=@stride)"
                "@(padded?, padding=@padding)@(dilated?, dilation=@dilation)"
                "@(grouped?, groups=@groups)@(biased?|, bias=False))"},
+    {"conv2d_dx", "nn.ConvTranspose2d(@filters, @made, @kernel@(strided?, stride=@stride)"
+                  "@(padded?, padding=@padding)@(more?, output_padding=@output_padding)"
+                  "@(dilated?, dilation=@dilation)@(grouped?, groups=@groups)"
+                  "@(biased?|, bias=False))"},
     {"dense", "nn.Linear(@features, @units@(biased?|, bias=False))"},
     {"batch_norm if scale and not shift", "without_shift(" BATCH_NORM ")"},
     {"batch_norm if shift and not scale", "without_scale(" BATCH_NORM ")"},

@@ -60,7 +60,7 @@ static bool is_position_table(const Node *n)
 
 static bool is_lone_bias(const Node *n)
 {
-    return node_is(n, "bias") && !n->in[0]->op->layer;
+    return node_is(n, "bias") && !n->in[0]->op->layer && !node_is(n->in[0], "conv2d_dx");
 }
 
 static bool is_prelu(const Node *n)

@@ -181,7 +181,7 @@ model layers(image: f32[1, 28, 28]) {
     h = resize(h, [9, 20], mode = "bilinear") + group_norm(resize(h, [9, 20]), 2, shift = false)
     s = reshape(image, [28, 28]) |> conv1d(6, kernel = 5, stride = 2, pad = "same") |> instance_norm |> relu |> max_pool1d(2)
     s = conv1d(s, 4, kernel = 3, dilation = 2, groups = 2, bias = false) |> tanh |> avg_pool1d(2, stride = 1)
-    h = prelu(h)
+    h = prelu(h) |> conv_transpose2d(3, kernel = 3, stride = 2, pad = 1) |> tanh
     s = prelu(s) |> prelu(shared = true)
     return dense(flatten(h), 10) + dense(flatten(s), 10) + dense(global_max_pool(h), 10)
 }

@@ -123,11 +123,28 @@ PRELU = PIXELS + """
     d = prelu(global_avg_pool(h))"""
 
 
+def conv_transpose2d(w, x):
+    def conv(i, h, **more):
+        return F.conv_transpose2d(h, w[f"{i}.weight"], w.get(f"{i}.bias"), **more)
+    a = conv("a", x, stride=2, padding=1, output_padding=1)
+    h = torch.tanh(a)
+    return [a, conv("b", h), conv("c", h, stride=3, groups=2), conv("d", h, dilation=2, padding=(1, 0)), conv("e", h, stride=(2, 1), padding=1)]
+
+
+CONV_TRANSPOSE2D = """a = conv_transpose2d(x, 18, kernel = 3, stride = 2, pad = 1, output_pad = 1)
+    h = tanh(a)
+    b = conv_transpose2d(h, 5, kernel = 3)
+    c = conv_transpose2d(h, 6, kernel = 2, stride = 3, groups = 2)
+    d = conv_transpose2d(h, 4, kernel = [3, 2], dilation = 2, pad = [1, 0], bias = false)
+    e = conv_transpose2d(h, 7, kernel = 4, stride = [2, 1], pad = 1)"""
+
+
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
     Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
     Case("group_norm", (2, 4, 5), GROUP_NORM, GROUP_NORMS, group_norm),
     Case("prelu", (2, 4, 5), PRELU, ("a", "b", "c", "d"), prelu),
+    Case("conv_transpose2d", (2, 4, 5), CONV_TRANSPOSE2D, ("a", "b", "c", "d", "e"), conv_transpose2d),
     Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
     Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1)",
