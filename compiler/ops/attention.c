@@ -53,18 +53,6 @@ static bool attention_check_mask(const Node *n, Diag *d)
     return false;
 }
 
-static bool check_sequence(const Node *n, int i, Diag *d)
-{
-    if (!check_real(n, i, d))
-        return false;
-    if (n->in[i]->shape.rank == 2 && n->in[i]->shape.batched)
-        return true;
-    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
-               shape_text(diag_arena(d), &n->in[i]->shape));
-    check_note(n, i, d);
-    return false;
-}
-
 static bool attention_shape_three(Node *n, Diag *d)
 {
     for (int i = 0; i < 3; i++)

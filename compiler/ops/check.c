@@ -92,6 +92,18 @@ bool check_vectors(const Node *n, int i, Diag *d)
     return n->in[i]->shape.rank == 2 ? check_real(n, i, d) : check_vector(n, i, d);
 }
 
+bool check_sequence(const Node *n, int i, Diag *d)
+{
+    if (!check_real(n, i, d))
+        return false;
+    if (n->in[i]->shape.rank == 2 && n->in[i]->shape.batched)
+        return true;
+    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
+               shape_text(diag_arena(d), &n->in[i]->shape));
+    check_note(n, i, d);
+    return false;
+}
+
 bool check_real(const Node *n, int i, Diag *d)
 {
     if (n->in[i]->dtype == DT_REAL)

@@ -8,11 +8,12 @@
 void check_note(const Node *n, int i, Diag *d);
 
 /* Each check reports an error and returns false when input i of n does not fit. */
-bool check_image(const Node *n, int i, Diag *d);   /* (C, H, W) */
-bool check_vector(const Node *n, int i, Diag *d);  /* (F) */
-bool check_vectors(const Node *n, int i, Diag *d); /* (F), or a sequence (T, F) */
-bool check_real(const Node *n, int i, Diag *d);    /* real numbers, not classes */
-bool check_label(const Node *n, int i, Diag *d);   /* a class number for each sample */
+bool check_image(const Node *n, int i, Diag *d);    /* (C, H, W) */
+bool check_vector(const Node *n, int i, Diag *d);   /* (F) */
+bool check_vectors(const Node *n, int i, Diag *d);  /* (F), or a sequence (T, F) */
+bool check_sequence(const Node *n, int i, Diag *d); /* (T, F) */
+bool check_real(const Node *n, int i, Diag *d);     /* real numbers, not classes */
+bool check_label(const Node *n, int i, Diag *d);    /* a class number for each sample */
 /* in[0] (K) with a class in[1], or (T, K) with a class for each position */
 bool check_labelled(const Node *n, Diag *d);
 /* Class numbers or tokens: one for each sample, or one for each position. */

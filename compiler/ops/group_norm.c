@@ -15,6 +15,7 @@
  */
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/norm.h"
 #include "ops/price.h"
 
 /* Channels stand first in images and last in sequences. */
@@ -85,15 +86,6 @@ static bool group_norm_shape(Node *n, Diag *d)
     return check_result(n, n->in[0]->shape, d);
 }
 
-static Node *vector(Graph *g, Diag *d, const char *path, const char *name, int64_t count, double v,
-                    bool learned, Span at)
-{
-    const Shape s = shape_make(false, "C", &count, 1);
-    const Init init = {.kind = INIT_CONSTANT, .a = v};
-    return learned ? graph_param(g, d, arena_printf(g->arena, "%s.%s", path, name), s, &init, at)
-                   : graph_const(g, v, s, at);
-}
-
 static Node *group_norm_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
                               Diag *d)
 {
@@ -102,9 +94,11 @@ static Node *group_norm_build(Graph *g, Node *const *x, int nx, const Node *attr
     if (!group_norm_shape(&probe, d))
         return NULL;
     const int64_t count = channels(&x[0]->shape), groups = groups_of(&probe);
-    Node *w = vector(g, d, path, "weight", count, 1, node_bool(attrs, "scale"), attrs->span);
+    Node *w =
+        norm_vector(g, d, path, "weight", "C", count, 1, node_bool(attrs, "scale"), attrs->span);
     Node *b =
-        w ? vector(g, d, path, "bias", count, 0, node_bool(attrs, "shift"), attrs->span) : NULL;
+        w ? norm_vector(g, d, path, "bias", "C", count, 0, node_bool(attrs, "shift"), attrs->span)
+          : NULL;
     if (!b)
         return NULL;
     node_set_int(g, &probe, "groups", groups);

@@ -16,6 +16,7 @@
  */
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/norm.h"
 #include "ops/price.h"
 
 static int64_t width(const Shape *x)
@@ -45,15 +46,6 @@ static bool layer_norm_shape(Node *n, Diag *d)
     return check_result(n, *x, d);
 }
 
-static Node *vector(Graph *g, Diag *d, const char *path, const char *name, int64_t count, double v,
-                    bool learned, Span at)
-{
-    const Shape s = shape_make(false, "F", &count, 1);
-    const Init init = {.kind = INIT_CONSTANT, .a = v};
-    return learned ? graph_param(g, d, arena_printf(g->arena, "%s.%s", path, name), s, &init, at)
-                   : graph_const(g, v, s, at);
-}
-
 static Node *layer_norm_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
                               Diag *d)
 {
@@ -63,10 +55,11 @@ static Node *layer_norm_build(Graph *g, Node *const *x, int nx, const Node *attr
     if (!layer_norm_shape(&probe, d))
         return NULL;
     const int64_t count = width(&x[0]->shape);
-    Node *w = vector(g, d, path, "weight", count, 1, node_bool(attrs, "scale"), attrs->span);
-    Node *b = center && w
-                  ? vector(g, d, path, "bias", count, 0, node_bool(attrs, "shift"), attrs->span)
-                  : NULL;
+    Node *w =
+        norm_vector(g, d, path, "weight", "F", count, 1, node_bool(attrs, "scale"), attrs->span);
+    Node *b = center && w ? norm_vector(g, d, path, "bias", "F", count, 0,
+                                        node_bool(attrs, "shift"), attrs->span)
+                          : NULL;
     if (!w || (center && !b))
         return NULL;
     Node *y = center ? op_make_like(g, "layer_norm", attrs, 3, x[0], w, b)

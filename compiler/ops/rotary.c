@@ -27,23 +27,10 @@ static bool check_base(const Node *n, Diag *d)
     return false;
 }
 
-static bool check_sequence(const Node *n, Diag *d)
-{
-    const Shape *x = &n->in[0]->shape;
-    if (!check_real(n, 0, d))
-        return false;
-    if (x->rank == 2)
-        return true;
-    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
-               shape_text(diag_arena(d), x));
-    check_note(n, 0, d);
-    return false;
-}
-
 static bool rotary_shape(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
-    if (!check_sequence(n, d) || !check_int(n, "heads", 1, d) || !check_base(n, d))
+    if (!check_sequence(n, 0, d) || !check_int(n, "heads", 1, d) || !check_base(n, d))
         return false;
     if (x->dim[1] % (2 * node_int(n, "heads")) == 0)
         return check_result(n, *x, d);
@@ -57,7 +44,7 @@ static bool rotary_shape(Node *n, Diag *d)
 
 static bool rotary_shape_wave(Node *n, Diag *d)
 {
-    return check_sequence(n, d) && check_base(n, d) && check_result(n, n->in[0]->shape, d);
+    return check_sequence(n, 0, d) && check_base(n, d) && check_result(n, n->in[0]->shape, d);
 }
 
 static void rotary_gradient(Grad *gr, Node *n, Node *dy)

@@ -4,18 +4,14 @@
 #include "ops/window.h"
 #include <string.h>
 
-static bool check_sequence(const Node *n, Diag *d)
+static bool check_steps(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
-    if (!check_real(n, 0, d))
-        return false;
-    if (x->rank == 2)
+    if (check_sequence(n, 0, d))
         return true;
-    diag_error(d, n->span, "%s needs sequences (N, T, F), got %s", n->op->name,
-               shape_text(diag_arena(d), x));
-    check_note(n, 0, d);
-    diag_help(d, x->rank == 1 ? "reshape(x, [steps, features]) makes sequences of vectors"
-                              : "for images there are conv2d, max_pool and avg_pool");
+    if (n->in[0]->dtype == DT_REAL)
+        diag_help(d, x->rank == 1 ? "reshape(x, [steps, features]) makes sequences of vectors"
+                                  : "for images there are conv2d, max_pool and avg_pool");
     return false;
 }
 
@@ -60,7 +56,7 @@ static void set_pair(Arena *a, Node *n, const char *key, int64_t other)
 bool window1d_check(const Node *n, Node *window, int64_t *steps, Diag *d)
 {
     Arena *a = diag_arena(d);
-    if (!check_sequence(n, d) || !check_int(n, "kernel", 1, d) || !check_pad(n, d))
+    if (!check_steps(n, d) || !check_int(n, "kernel", 1, d) || !check_pad(n, d))
         return false;
     *window = (Node){.op = n->op, .nin = n->nin, .in = n->in, .span = n->span};
     window->nattr = n->nattr;
