@@ -39,9 +39,30 @@ static const Node *bias_of_layer(const Graph *g, const Node *n)
     return NULL;
 }
 
+static bool is_prelu(const Node *n)
+{
+    return strcmp(n->op->name, "prelu_y") == 0;
+}
+
+/* The node that repeats the slopes of the prelu n over the pixels; NULL: n reads the slope itself.
+ */
+static const Node *slopes_of(const Node *n)
+{
+    return is_prelu(n) && is_bias(n->in[1]) ? n->in[1] : NULL;
+}
+
+static bool is_slopes(const Graph *g, const Node *n)
+{
+    for (int i = 0; is_bias(n) && i < g->nnode; i++)
+        if (slopes_of(g->node[i]) == n)
+            return true;
+    return false;
+}
+
+/* Whether the row of another node, a layer or a prelu, contains n. */
 static bool is_own_bias(const Graph *g, const Node *n)
 {
-    return is_bias(n) && bias_of_layer(g, n->in[0]) == n;
+    return is_bias(n) && (bias_of_layer(g, n->in[0]) == n || is_slopes(g, n));
 }
 
 /* Number of parameters that n reads, except those of earlier rows. */
@@ -55,7 +76,7 @@ static int64_t new_parameters(Graph *g, const Node *n)
         p->mark = 1;
         sum += p->param->average ? 0 : shape_count(&p->param->file);
     }
-    const Node *bias = n ? bias_of_layer(g, n) : NULL;
+    const Node *bias = !n ? NULL : is_prelu(n) ? slopes_of(n) : bias_of_layer(g, n);
     return sum + (bias ? new_parameters(g, bias) : 0);
 }
 
@@ -103,7 +124,7 @@ static const char *place_of(Arena *a, const Node *n)
 static Row layer_row(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "",
-             .op = n->op->name,
+             .op = is_prelu(n) ? "prelu" : n->op->name,
              .shape = shape_text(a, &n->shape),
              .place = ""};
     r.parameters = new_parameters(g, n);
@@ -204,7 +225,8 @@ static void fill_table(Table *t)
         g->node[i]->mark = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && n->op->flags & OP_HIDDEN))
+        const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n);
+        if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && hidden))
             continue;
         const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;
         const char *block = call ? call->name : folded(t->arena, n, t->depth);

@@ -101,6 +101,16 @@ same "check says so" "$(cat "$work/out")" "$lenet: ok"
 grep -q "total .*431,080" "$work/show" && ok || bad "tenon show lenet does not count 431,080 parameters"
 same "headings of the price" "prepare forward backward sums over samples, update" "$(grep -xE '[a-z]+|sums over samples, update' "$work/show" | grep -v '^all$' | paste -sd ' ')"
 grep -q "2,293,000" "$work/show" && ok || bad "tenon show lenet does not count 2,293,000 multiply-adds"
+# A layer that becomes several operations has one row: prelu, with its slopes.
+cat > "$work/prelu.tn" << 'END'
+model slopes(image: f32[1, 5, 5]) {
+    h = conv2d(image, 3, kernel = 3) |> prelu |> prelu(shared = true)
+    return flatten(h) |> prelu |> dense(2)
+}
+END
+"$TENON" show "$work/prelu.tn" | awk '{ $1 = $1 } /prelu|total/' > "$work/show"
+printf '%s\n' '2 prelu1 prelu (N, 3, 3, 3) 3' '2 prelu2 prelu (N, 3, 3, 3) 1' '3 prelu3 prelu (N, 27) 27' 'total 117 297 594' > "$work/expected"
+same "rows of prelu" "$(cat "$work/expected")" "$(cat "$work/show")"
 printf 'model m(x: f32[4]) {\n    return dense(x, 2)\n}\n' > "$work/m.tn"
 succeeds "show without a train block" "$TENON" show "$work/m.tn"
 refuses "build without a train block" "no train block" "$TENON" build "$work/m.tn" -o "$work/p"
