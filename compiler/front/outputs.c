@@ -2,6 +2,7 @@
  *
  * Losses read each output by its name.  The graph for evaluation also has one row with all outputs,
  * one after another, which predict takes apart (rt.h: RtOutput). */
+#include "base/text.h"
 #include "front/front.h"
 #include "front/lower.h"
 #include <string.h>
@@ -40,6 +41,38 @@ static bool check_output(Lower *l, const Stmt *t, Value v)
     return false;
 }
 
+/* Whether predict calls a number of the output o like the output of one number called `name`: the
+ * columns of o are NAME_0, NAME_1 and so on. */
+static bool has_column(Arena *a, const Output *o, const char *name)
+{
+    const size_t length = strlen(o->name);
+    const int64_t count = shape_count(&o->shape);
+    if (count == 1 || !text_glob(arena_printf(a, "%s_*", o->name), name))
+        return false;
+    int64_t at = 0;
+    for (const char *c = name + length + 1; *c >= '0' && *c <= '9' && at < count; c++)
+        at = 10 * at + (*c - '0');
+    return at < count && strcmp(name, arena_printf(a, "%s_%lld", o->name, (long long)at)) == 0;
+}
+
+static bool check_columns(Lower *l, const Graph *g)
+{
+    for (int i = 0; i < g->noutput; i++)
+        for (int k = 0; k < g->noutput; k++) {
+            const Output *one = &g->outputs[i], *many = &g->outputs[k];
+            if (shape_count(&one->shape) != 1 || !has_column(g->arena, many, one->name))
+                continue;
+            diag_error(l->diag, one->span, "predict would write two columns called '%s'",
+                       one->name);
+            diag_help(l->diag,
+                      "the numbers of the output '%s' are %s_0 to %s_%lld: give '%s' another name",
+                      many->name, many->name, many->name, (long long)shape_count(&many->shape) - 1,
+                      one->name);
+            return false;
+        }
+    return true;
+}
+
 void lower_outputs(Lower *l, const Body *outputs)
 {
     Graph *g = l->g;
@@ -62,6 +95,7 @@ void lower_outputs(Lower *l, const Body *outputs)
         g->outputs[g->noutput++] =
             (Output){.name = t->name, .node = v.node, .shape = v.node->shape, .span = t->name_span};
     }
+    ok = ok && check_columns(l, g);
     g->output = ok && g->noutput > 0 ? g->outputs[0].node : NULL;
 }
 
