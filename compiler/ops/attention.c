@@ -246,10 +246,7 @@ static void attention_call(const Node *n, Call *c, const char *fn, const char *h
         call_fn(c, half);
     else
         call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_scratch(c);
     Sizes *s = sizes_new(c->arena, "Attention");
     sizes_int(s, "n", c->n);

@@ -164,6 +164,14 @@ void call_in(Call *c, const Node *n)
         add(c, (CallArg){.kind = CALL_NULL});
 }
 
+void call_in_parts(Call *c, const Node *n)
+{
+    c->parts = true;
+    call_out(c, n);
+    for (int i = 0; i < n->nin; i++)
+        call_in(c, n->in[i]);
+}
+
 void call_side(Call *c, const Node *n)
 {
     add(c, (CallArg){.kind = CALL_SIDE, .node = n});

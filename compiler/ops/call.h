@@ -94,6 +94,9 @@ void call_product(Call *c, const char *name);
 const char *call_version(const Call *c, const char *name);
 void call_out(Call *c, const Node *n); /* address of the value of n, which the kernel writes */
 void call_in(Call *c, const Node *n);  /* address of an input; n NULL: a null pointer */
+/* Addresses of the value of n and of all its inputs, for a kernel that computes a part for each
+ * member of a team. */
+void call_in_parts(Call *c, const Node *n);
 /* Address of the second result of n (op "side"); a null pointer if no node reads it. */
 void call_side(Call *c, const Node *n);
 /* Adds three arguments: address of the part of the first slice of the shard in the sum n, bytes to

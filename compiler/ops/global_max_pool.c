@@ -40,10 +40,7 @@ static void global_max_pool_call(const Node *n, Call *c, const char *fn)
 {
     const int64_t *x = n->in[0]->shape.dim;
     call_fn(c, node_attr(n, "last") ? arena_printf(c->arena, "%s_last", fn) : fn);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x[0], (long long)(x[1] * x[2]));
 }
 

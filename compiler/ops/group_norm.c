@@ -158,10 +158,7 @@ static void group_norm_call(const Node *n, Call *c, const char *fn)
 {
     const Shape *x = &n->in[0]->shape;
     call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_scratch(c);
     Sizes *s = sizes_new(c->arena, "GroupNorm");
     sizes_int(s, "n", c->n);

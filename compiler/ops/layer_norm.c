@@ -110,10 +110,7 @@ static void layer_norm_call(const Node *n, Call *c, const char *fn, bool center)
 {
     const Shape *x = &n->in[0]->shape;
     call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     if (!center && n->nin == 2 && node_is(n, "rms_norm"))
         call_in(c, NULL);
     Sizes *s = sizes_new(c->arena, "LayerNorm");

@@ -89,10 +89,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
         return;
     }
     call_fn(c, arena_printf(c->arena, "%s_each", call_version(c, fn)));
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_given(c, CALL_SCORED);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x->dim[0], (long long)x->dim[1]);
 }
@@ -100,10 +97,7 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
 void loss_call(const Node *n, Call *c, const char *fn)
 {
     call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_text(c, "%lld, %lld", (long long)(n->in[0]->shape.batched ? c->n : 1),
               (long long)shape_count(&n->in[0]->shape));
 }

@@ -61,10 +61,7 @@ static bool sigmoid_cross_entropy_shape_dx(Node *n, Diag *d)
 static void sigmoid_cross_entropy_kernel(const Node *n, Call *c)
 {
     call_fn(c, n->op->name);
-    c->parts = true;
-    call_out(c, n);
-    for (int i = 0; i < n->nin; i++)
-        call_in(c, n->in[i]);
+    call_in_parts(c, n);
     call_text(c, "%lld", (long long)c->n);
 }
 

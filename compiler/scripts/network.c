@@ -8,166 +8,13 @@
  * written inside the expression of the reader.  Other values become variables, and so do values
  * with a name in the model file.  The variable has this name if the name is free.
  */
-#include "ops/op.h"
-#include "scripts/python.h"
+#include "scripts/network.h"
 #include <ctype.h>
 #include <string.h>
 
 enum { LONG = 88 }; /* an expression of more characters becomes a variable */
 
-typedef struct Class {
-    const char *name, *text; /* the class is `class NAME` + text */
-} Class;
-
-typedef struct Py {
-    Arena *a;
-    const Dialect *dialect;
-    const Graph *g;
-    Diag *d;
-    Text *out; /* classes, inner ones first */
-    int nclass;
-    Class *class;
-    int *uses; /* by node id: number of readers among the nodes that are written */
-    bool *wanted;
-} Py;
-
-/* What is being written: a block instance, the model, or the loss. */
-typedef struct Scope {
-    const char *path; /* "stage1.basic2"; "" of the model */
-    Text init, body;
-    PyValue *value; /* by node id */
-    int *left;      /* by node id: number of uses that are not written yet */
-    int nlayer;
-    const char **layer; /* attributes that __init__ sets */
-    int nameless;       /* number of layers without parameters */
-    int nvar;
-    struct Var {
-        const char *name;
-        const Node *holds;
-    } * var;
-    int nargument;
-    const Node **argument;
-    const char *rows; /* several inputs: the model's argument; or NULL */
-} Scope;
-
-/* ---- selecting nodes */
-
-/* Whether n is a layer with weights: by the op, or a conv_transpose2d. */
-static bool is_layer(const Node *n)
-{
-    return n->op->layer || node_is(n, "conv2d_dx");
-}
-
-static bool is_norm_layer(const Node *n)
-{
-    return node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "rms_norm") ||
-           node_is(n, "group_norm");
-}
-
-/* The node that is written for n: the recurrent layer, if n belongs to its loop. */
-static const Node *meant(const Node *n)
-{
-    const Node *layer = python_recurrent(n);
-    return layer ? layer : n;
-}
-
-/* Whether n is a product with the weights of another layer: matmul(h, tokens.weight, transpose_b =
- * true). */
-static bool is_tied(const Node *n)
-{
-    if (!node_is(n, "dense") || !n->in[1]->param)
-        return false;
-    const char *name = n->in[1]->param->name;
-    const size_t owner = (size_t)(strrchr(name, '.') - name);
-    return !n->name || strlen(n->name) != owner || strncmp(n->name, name, owner) != 0;
-}
-
-/* The number of inputs of n that are values; the others are parameters of the layer. */
-static int values(const Node *n)
-{
-    if (python_recurrent(n))
-        return meant(n)->nin;
-    const bool layer = python_dropout2d(n) || python_prelu(n) || (is_layer(n) && !is_tied(n)) ||
-                       is_norm_layer(n) || node_is(n, "bias");
-    return layer && n->nin ? 1 : n->nin;
-}
-
-/* Input i among the values of n; the weights of a conv_transpose2d stand before its images. */
-static Node *value_at(const Node *n, int i)
-{
-    return meant(n)->in[node_is(n, "conv2d_dx") ? 1 : i];
-}
-
-static void mark_wanted(Py *p, const Node *n)
-{
-    p->uses[n->id]++;
-    if (p->wanted[n->id])
-        return;
-    p->wanted[n->id] = true;
-    for (int i = 0; i < values(n); i++)
-        mark_wanted(p, value_at(n, i));
-}
-
-static bool is_statement(const Py *p, const Node *n)
-{
-    return p->wanted[n->id] && !n->param && n->op->leaf == LEAF_NONE;
-}
-
-/* The instance below `path` to which n belongs, "basic2" or "stage1.basic2"; NULL: n belongs to
- * `path` itself. */
-static const char *child(Py *p, const char *path, const Node *n)
-{
-    const size_t length = strlen(path);
-    const char *block = n->block ? n->block : "";
-    const char *rest = !length ? block
-                       : strncmp(block, path, length) == 0 && block[length] == '.'
-                           ? block + length + 1
-                           : "";
-    const char *dot = strchr(rest, '.');
-    return !*rest ? NULL
-                  : arena_strndup(p->a, block, (size_t)((dot ? dot : rest + strlen(rest)) - block));
-}
-
-static bool below(const char *path, const Node *n)
-{
-    const size_t length = strlen(path);
-    return !length || (n->block && strncmp(n->block, path, length) == 0 &&
-                       (n->block[length] == '.' || !n->block[length]));
-}
-
-/* ---- names */
-
-static bool has_word(const char *words, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *w = words; (w = strstr(w, word)); w += n)
-        if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n]))
-            return true;
-    return false;
-}
-
-/* Python's keywords, which cannot be names of anything; keyword.kwlist of Python 3.13. */
-static const char keywords[] =
-    "False None True and as assert async await break class continue def del elif else except "
-    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
-    "with yield";
-/* Classes and names in capitals that the scripts of some framework use. */
-static const char classes[] = "Batches Bias DTYPE Draw F GRUCell Log Optimizer PReLU "
-                              "PaddedEmbedding SystemExit Table";
-/* Names that expressions in a method or in the function of losses use. */
-static const char variables[] =
-    "attention average_pool binary_cross_entropy causal float gluon keras label layers math "
-    "max_pool mx nd nn np ops output rnn self smoothed torch training";
-
-const char *python_class(Arena *a, const char *name)
-{
-    char *s = arena_strdup(a, name), *to = s;
-    for (const char *from = s; *from; from++)
-        if (*from != '_')
-            *to++ = (char)(from == s || from[-1] == '_' ? toupper((unsigned char)*from) : *from);
-    *to = 0;
-    return has_word(keywords, s) || has_word(classes, s) ? arena_printf(a, "%s_", s) : s;
-}
+/* ---- names and variables */
 
 /* "stage1.basic12" -> "Basic" */
 static const char *block_class(Py *p, const char *path)
@@ -183,12 +30,6 @@ static const char *last_word(const char *name)
 {
     const char *dot = name ? strrchr(name, '.') : NULL;
     return dot ? dot + 1 : name;
-}
-
-/* Whether a variable cannot have this name. */
-static bool python_word(const char *s)
-{
-    return has_word(keywords, s) || has_word(classes, s) || has_word(variables, s);
 }
 
 static bool has_variable(const PyValue *v, const char *name)
@@ -207,7 +48,7 @@ static void add_variables(Py *p, PyValue *v, const PyValue *from)
             ARENA_PUSH(p->a, v->var, v->nvar, from->var[i]);
 }
 
-static PyValue variable(Py *p, const char *name)
+PyValue network_variable(Py *p, const char *name)
 {
     PyValue v = {.s = name, .binds = PY_ATOM};
     ARENA_PUSH(p->a, v.var, v.nvar, name);
@@ -228,7 +69,7 @@ static bool is_needed(const Py *p, const Scope *s, const Node *n, const char *na
  * value with this name is still needed. */
 static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name)
 {
-    const char *base = name && !python_word(name) ? name : "h", *word = base;
+    const char *base = name && !python_reserved(name) ? name : "h", *word = base;
     for (int k = 2;; k++) {
         int i = 0;
         while (i < s->nvar && strcmp(s->var[i].name, word) != 0)
@@ -244,15 +85,9 @@ static const char *variable_for(Py *p, Scope *s, const Node *n, const char *name
     }
 }
 
-/* Whether n's name is the name of a layer, not of a value. */
-static bool names_layer(const Node *n)
-{
-    return is_layer(n) || is_norm_layer(n) || node_is(n, "bias") || python_prelu(n);
-}
-
 /* ---- a scope */
 
-static Scope scope_new(Py *p, const char *path)
+Scope network_scope(Py *p, const char *path)
 {
     Scope s = {.path = path, .init = text_new(p->a), .body = text_new(p->a)};
     s.value = arena_alloc(p->a, sizeof *s.value * (size_t)p->g->next_id);
@@ -268,8 +103,8 @@ static void make_attribute(Py *p, Scope *s, const Node *at, const char *name,
     for (int i = 0; i < s->nlayer; i++)
         if (strcmp(s->layer[i], name) == 0)
             return;
-    const bool keyword = has_word(keywords, name);
-    if (keyword || has_word(p->dialect->taken, name)) {
+    const bool keyword = python_keyword(name);
+    if (keyword || python_has_word(p->dialect->taken, name)) {
         if (keyword)
             diag_error(p->d, at->span, "--to %s cannot write '%s', a keyword of Python",
                        p->dialect->to, name);
@@ -342,7 +177,7 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
         static const char *const usual[] = {"x", "y", "z"};
         const char *name =
             n->op->leaf == LEAF_INPUT ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
-        s->value[n->id] = variable(p, variable_for(p, s, n, name));
+        s->value[n->id] = network_variable(p, variable_for(p, s, n, name));
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
             /* readers outside of the scope are not counted, so the name stays in use */
@@ -355,20 +190,20 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
  * in the model file; else the reader contains the expression. */
 static void keep_value(Py *p, Scope *s, const Node *n, PyValue v, bool result)
 {
-    const bool named = n->name && !names_layer(n) && strcmp(n->name, n->op->name) != 0;
+    const bool named = n->name && !network_names_layer(n) && strcmp(n->name, n->op->name) != 0;
     s->value[n->id] = v;
     if (result || (p->uses[n->id] <= 1 && !named && strlen(v.s) < LONG))
         return;
     const char *name = variable_for(p, s, n, named ? last_word(n->name) : NULL);
     text_printf(&s->body, "        %s = %s\n", name, v.s);
-    s->value[n->id] = variable(p, name);
+    s->value[n->id] = network_variable(p, name);
 }
 
 /* "self.h", or "self.h__reverse" for one direction of several: dots are not possible in an
  * attribute. */
 static const char *recurrent_of(Py *p, Scope *s, const Node *n, const char *constructor)
 {
-    const char *path = meant(n)->name;
+    const char *path = network_meant(n)->name;
     const size_t length = *s->path ? strlen(s->path) + 1 : 0;
     Text name = text_new(p->a);
     for (const char *c = path + length; *c; c++)
@@ -387,8 +222,8 @@ static bool is_taken(Py *p, const Scope *s, const char *name)
             return true;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *x = p->g->node[i];
-        if ((x->block && below(path, x)) ||
-            (is_norm_layer(x) && x->name && strcmp(x->name, path) == 0))
+        if ((x->block && network_below(path, x)) ||
+            (network_is_norm(x) && x->name && strcmp(x->name, path) == 0))
             return true;
     }
     return false;
@@ -408,15 +243,15 @@ static const char *free_name(Py *p, Scope *s, const char *word)
 static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 {
     const char *constructor =
-        is_tied(n) ? NULL : python_layer(p->a, p->dialect, meant(n), with_bias);
+        network_is_tied(n) ? NULL : python_layer(p->a, p->dialect, network_meant(n), with_bias);
     if (!constructor)
         return NULL;
-    if (meant(n) != n)
+    if (network_meant(n) != n)
         return recurrent_of(p, s, n, constructor);
     const char *name = python_prelu(n) ? param_layer(p->a, python_prelu(n)->param) : NULL;
     for (int i = node_is(n, "conv2d_dx") ? 0 : 1; i < n->nin && !name; i++)
         name = n->in[i]->param ? param_layer(p->a, n->in[i]->param) : NULL;
-    if (!name && is_norm_layer(n))
+    if (!name && network_is_norm(n))
         name = n->name; /* the layer has neither scale nor shift */
     if (!name) {
         name = free_name(p, s, python_dropout2d(n) ? "spatial" : n->op->name);
@@ -432,7 +267,7 @@ static const char *layer_of(Py *p, Scope *s, const Node *n, bool with_bias)
 /* The bias node that belongs to the layer n, if nothing else reads n. */
 static const Node *joined_bias(const Py *p, const Node *n)
 {
-    if (!is_layer(n) || node_is(n, "bias"))
+    if (!network_is_layer(n) || node_is(n, "bias"))
         return NULL;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *b = p->g->node[i];
@@ -443,7 +278,7 @@ static const Node *joined_bias(const Py *p, const Node *n)
     return NULL;
 }
 
-static bool write_node(Py *p, Scope *s, const Node *n, bool result)
+bool network_node(Py *p, Scope *s, const Node *n, bool result)
 {
     PyValue in[64], v;
     if (node_is(n, "bias") && joined_bias(p, n->in[0]) == n) {
@@ -451,7 +286,7 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
         keep_value(p, s, n, s->value[n->in[0]->id], result);
         return true;
     }
-    if ((n->loop && meant(n) == n) || values(n) > 64) {
+    if ((n->loop && network_meant(n) == n) || network_inputs(n) > 64) {
         diag_error(p->d, n->span,
                    n->loop ? "--to %s cannot write a scan yet"
                            : "--to %s takes at most 64 tensors in a call",
@@ -465,11 +300,11 @@ static bool write_node(Py *p, Scope *s, const Node *n, bool result)
     }
     const bool biased = joined_bias(p, n) != NULL;
     const char *layer = layer_of(p, s, n, biased);
-    for (int i = 0; i < values(n); i++)
-        in[i] = read_value(p, s, value_at(n, i));
+    for (int i = 0; i < network_inputs(n); i++)
+        in[i] = read_value(p, s, network_input(n, i));
     if (diag_errors(p->d) || !python_value(p->a, p->dialect, n, in, layer, &v, p->d))
         return false;
-    for (int i = 0; i < values(n); i++)
+    for (int i = 0; i < network_inputs(n); i++)
         add_variables(p, &v, &in[i]);
     if (biased)
         s->value[n->id] = v; /* the bias node gets the name */
@@ -496,7 +331,7 @@ static void take_inputs(Py *p, Scope *s)
                     (long long)at, (long long)end,
                     python_list(p->a, x->shape.dim, x->shape.rank, 0),
                     x->dtype == DT_I32 ? ".long()" : "");
-        s->value[x->id] = variable(p, name);
+        s->value[x->id] = network_variable(p, name);
         at = end;
     }
     s->left[y->id] = left;
@@ -510,10 +345,10 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
 {
     const Node *result = NULL;
     for (int i = to; i < p->g->nnode; i++)
-        for (int k = 0; k < values(p->g->node[i]); k++) {
-            const Node *x = meant(p->g->node[i])->in[k];
-            if (!is_statement(p, p->g->node[i]) || !is_statement(p, x) || !below(path, x) ||
-                x == result)
+        for (int k = 0; k < network_inputs(p->g->node[i]); k++) {
+            const Node *x = network_input(p->g->node[i], k);
+            if (!network_writes(p, p->g->node[i]) || !network_writes(p, x) ||
+                !network_below(path, x) || x == result)
                 continue;
             bool inside = false;
             for (int m = from; m < to; m++)
@@ -538,10 +373,11 @@ static int write_block_call(Py *p, Scope *s, const char *path, int from, const N
 {
     int to = from;
     const char *class;
-    while (to < p->g->nnode && (!is_statement(p, p->g->node[to]) || below(path, p->g->node[to])))
+    while (to < p->g->nnode &&
+           (!network_writes(p, p->g->node[to]) || network_below(path, p->g->node[to])))
         to++;
     const Node *result = result_of(p, path, from, to);
-    Scope inner = scope_new(p, path);
+    Scope inner = network_scope(p, path);
     if (!result || !write_block(p, path, from, to, result, &class, &inner))
         return -1;
     const char *name = *s->path ? path + strlen(s->path) + 1 : path;
@@ -564,12 +400,12 @@ static bool write_nodes(Py *p, Scope *s, int from, int to, const Node *result)
 {
     for (int i = from; i < to;) {
         const Node *n = p->g->node[i];
-        const char *inner = is_statement(p, n) ? child(p, s->path, n) : NULL;
+        const char *inner = network_writes(p, n) ? network_child(p, s->path, n) : NULL;
         if (inner && (i = write_block_call(p, s, inner, i, result)) < 0)
             return false;
         if (inner)
             continue;
-        if (is_statement(p, n) && !write_node(p, s, n, n == result))
+        if (network_writes(p, n) && !network_node(p, s, n, n == result))
             return false;
         i++;
     }
@@ -625,74 +461,6 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
     return true;
 }
 
-/* ---- the model and its loss */
-
-/* Columns of a matrix as a value of this shape: "output[:, 0:10]". */
-static PyValue columns(Py *p, const char *matrix, int64_t at, const Shape *s, const char *more)
-{
-    PyValue v = variable(p, matrix);
-    v.s = s->rank == 0 ? arena_printf(p->a, "%s[:, %lld]%s", matrix, (long long)at, more)
-                       : arena_printf(p->a, "%s[:, %lld:%lld]%s", matrix, (long long)at,
-                                      (long long)(at + shape_count(s)), more);
-    if (s->rank > 1)
-        v.s = arena_printf(p->a, "%s.reshape(-1, %s)", v.s, python_list(p->a, s->dim, s->rank, 0));
-    return v;
-}
-
-/* The values that losses compare.  Several outputs are rows of all of them, and so are the targets
- * then. */
-static void give_compared(Py *p, Scope *s)
-{
-    const Graph *g = p->g;
-    int64_t at = 0;
-    s->value[g->output->id] = variable(p, "output");
-    s->value[g->target->id] = variable(p, "label");
-    for (int i = 0; i < g->noutput && g->noutput > 1; i++) {
-        s->value[g->outputs[i].node->id] = columns(p, "output", at, &g->outputs[i].shape, "");
-        at += shape_count(&g->outputs[i].shape);
-    }
-    at = 0;
-    for (int i = 0; i < g->recipe.ntarget && graph_several(g); i++) {
-        const Node *t = g->targets[i];
-        s->value[t->id] = columns(p, "label", at, &t->shape, t->dtype == DT_I32 ? ".long()" : "");
-        at += shape_count(&t->shape);
-    }
-}
-
-static bool is_output(const Graph *g, const Node *n)
-{
-    bool found = n == g->output;
-    for (int i = 0; i < g->noutput; i++)
-        found |= n == g->outputs[i].node;
-    return found;
-}
-
-static bool write_loss(Py *p)
-{
-    Scope s = scope_new(p, "");
-    give_compared(p, &s);
-    bool *network = p->wanted;
-    p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
-    memset(p->uses, 0, sizeof *p->uses * (size_t)p->g->next_id);
-    for (int i = 0; i < p->g->nnode; i++)
-        if (is_output(p->g, p->g->node[i]))
-            p->wanted[p->g->node[i]->id] = true;
-    mark_wanted(p, p->g->loss);
-    memcpy(s.left, p->uses, sizeof *s.left * (size_t)p->g->next_id);
-    for (int i = 0; i < p->g->nnode; i++) {
-        const Node *n = p->g->node[i];
-        if (is_statement(p, n) && !is_output(p->g, n) && !network[n->id] &&
-            !write_node(p, &s, n, n == p->g->loss))
-            return false;
-    }
-    text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n",
-                p->dialect->losses);
-    /* lines of a function have less indentation than those of a method */
-    text_shifted(p->out, s.body.s, -4);
-    text_printf(p->out, "    return %s\n", s.value[p->g->loss->id].s);
-    return true;
-}
-
 bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
 {
     Arena *a = out->arena;
@@ -705,10 +473,10 @@ bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d)
             .uses = arena_alloc(a, ids * sizeof *p.uses),
             .wanted = arena_alloc(a, ids * sizeof *p.wanted)};
     const char *class;
-    mark_wanted(&p, g->output);
-    Scope s = scope_new(&p, "");
+    network_want(&p, g->output);
+    Scope s = network_scope(&p, "");
     if (g->ninput > 1)
         take_inputs(&p, &s);
-    return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && write_loss(&p) &&
+    return write_block(&p, "", 0, g->nnode, g->output, &class, &s) && network_loss(&p) &&
            diag_errors(d) == 0;
 }

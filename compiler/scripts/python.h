@@ -1,10 +1,10 @@
 /* python.h -- training scripts in Python: the interface between the common parts and a framework.
  *
- * network.c writes the network as classes; words.c writes a node as a layer or an expression;
- * recipe.c gives the templates data and recipe; script.c writes the whole script.  A framework is a
- * Dialect with tables of templates of operations, the words (pytorch.c, keras.c, mxnet.c), and a
- * template of its script (pytorch.py.in, keras.py.in, mxnet.py.in); common.py.in has the common
- * parts.
+ * network.c writes the network as classes, and loss.c the loss; words.c writes a node as a layer or
+ * an expression; recipe.c gives the templates data and recipe; script.c writes the whole script.  A
+ * framework is a Dialect with tables of templates of operations, the words (pytorch.c, keras.c,
+ * mxnet.c), and a template of its script (pytorch.py.in, keras.py.in, mxnet.py.in); common.py.in
+ * has the common parts.
  */
 #ifndef PYTHON_H
 #define PYTHON_H
@@ -87,6 +87,13 @@ bool python_causal(const Node *n); /* a softmax whose row i uses only columns 0 
 
 /* Writes `class Lenet(...)`, the classes of its blocks, and `def losses(...)`. */
 bool python_network(const Graph *g, const Dialect *dialect, Text *out, Diag *d);
+
+/* ---- names.c */
+
 const char *python_class(Arena *a, const char *name); /* "resnet_block" -> "ResnetBlock" */
+bool python_keyword(const char *s);                   /* cannot be a name of anything */
+bool python_reserved(const char *s);                  /* cannot be the name of a variable */
+/* Whether `words`, which blanks separate, has this word. */
+bool python_has_word(const char *words, const char *word);
 
 #endif

@@ -41,6 +41,17 @@ keras|self.spatial1(self.conv1(x), training=training)
 mxnet|self.spatial1 = nn.Dropout(0.2, axes=(2, 3))
 LINES
 
+# The result of a block, which a transposed convolution reads behind its weights.
+cat > "$work/up.tn" <<'TN'
+block half(x) { return conv2d(x, 8, kernel = 2, stride = 2) |> relu }
+model up(image: f32[3, 8, 8]) { return half(image) |> conv_transpose2d(4, kernel = 2, stride = 2) |> global_avg_pool |> dense(3) }
+train up { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+for to in pytorch keras; do
+    succeeds "a block before a transposed convolution for $to" "$TENON" emit "$work/up.tn" --to $to
+    grep -q "self.conv1(self.half1(image" "$work/out" && ok || bad "the block for $to: $(grep half1 "$work/out")"
+done
+
 # Names that a script defines differ from those of the model; names of a framework's classes are refused.
 cat > "$work/names.tn" <<'TN'
 model names(x: f32[6]) {
