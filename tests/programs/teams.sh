@@ -5,20 +5,41 @@
 # The threads take turns on one processor (TENON_TURNS): each runs up to its next barrier.  So a missing barrier shows in the bits, and
 # 128 threads take as long as one.  threads.sh and tests/sanitize/threads.sh run real threads.
 #
-# Deep: compiles all shipped models, and runs each with ten numbers of threads.
+# Deep: compiles all shipped models, and runs each with ten numbers of threads: half an hour.
+# Parts: inception layers sequences others
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
 
+# family NAME: the part of a model: what takes long, in parts of similar length
+family() {
+    case $1 in
+    inception*) echo inception ;;
+    resnet50* | densenet* | mobilenet* | vgg*) echo layers ;;
+    gpt* | lstm* | gru* | char* | text*) echo sequences ;;
+    *) echo others ;;
+    esac
+}
+
+# arrays NAME: makes the arrays of models/data/NAME
+arrays() {
+    data=(--data "$work/$1")
+    command -v python3 > /dev/null || { skip "$name: no python3 that makes its arrays"; return 1; }
+    succeeds "the arrays of $name" "$TENON_ROOT/models/data/$1/make.py" "$work/$1"
+}
+
 machine "$work/large" 2 8 8 # 128 cores
 for model in $(shipped_models); do
-    name=$(basename "$model" .tn) more=()
+    name=$(basename "$model" .tn) more=() data=()
+    part "$(family "$name")" || continue
     case $name in
     *cifar10* | densenet*) more=(--set 'data=synthetic(samples=512,test_samples=8)') ;; # this repository has no CIFAR-10
+    siamese) arrays pairs || continue ;;
+    two_heads) arrays heads || continue ;;
     esac
     build "$name" "$work/p" "${more[@]}" || continue
     for threads in 1 2 3 5 7 11 16 33 64 128; do
-        if ! TENON_TURNS=1 TENON_MACHINE=$work/large "$work/p" grads --threads $threads --output "$work/grads.$threads" > "$work/out" 2> "$work/err"; then
+        if ! TENON_TURNS=1 TENON_MACHINE=$work/large "$work/p" grads "${data[@]}" --threads $threads --output "$work/grads.$threads" > "$work/out" 2> "$work/err"; then
             if grep -q 'no data set' "$work/err"; then skip "$name: its data are not here"; else bad "$name, $threads threads: $(cat "$work/err")"; fi
             break
         fi
