@@ -49,6 +49,19 @@ bool python_causal(const Node *n)
     return node_attr(n, "mask") && strcmp(node_string(n, "mask"), "causal") == 0;
 }
 
+/* Places of one kind, with their values; a value can be NULL. */
+typedef struct Row {
+    const char *name, *value;
+} Row;
+
+static const char *value_in(const Row *row, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(row[i].name, name) == 0)
+            return row[i].value;
+    return NULL;
+}
+
 /* ---- windows of convolutions and poolings */
 
 static bool is_pool(const Node *n)
@@ -149,9 +162,7 @@ static const char *transpose_place(const Use *u, const Window *v, const char *na
     const bool simple = !differs(more, 0) && v->kernel[0] >= v->stride[0] &&
                         v->kernel[1] >= v->stride[1] && !differs(v->dilation, 1) &&
                         node_int(u->node, "groups") == 1;
-    const struct {
-        const char *name, *value;
-    } all[] = {
+    const Row all[] = {
         {"made", integer_text(u, y[0])},
         {"more", flag(differs(more, 0))},
         {"output_padding", pair(u, more)},
@@ -159,19 +170,14 @@ static const char *transpose_place(const Use *u, const Window *v, const char *na
         {"rows_end", integer_text(u, v->before[0] + y[1])},
         {"columns_end", integer_text(u, v->before[1] + y[2])},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return all[i].value;
-    return NULL;
+    return value_in(all, sizeof all / sizeof *all, name);
 }
 
 static const char *window_place(const Use *u, const char *name)
 {
     const Window v = window(u->node);
     const bool padded = (v.before[0] || v.before[1]) && !places_by_hand(u);
-    const struct {
-        const char *name, *value;
-    } all[] = {
+    const Row all[] = {
         {"kernel", pair(u, v.kernel)},
         {"kernel_rows", integer_text(u, v.kernel[0])},
         {"kernel_columns", integer_text(u, v.kernel[1])},
@@ -188,10 +194,8 @@ static const char *window_place(const Use *u, const char *name)
         {"same", flag(pads_same(u, &v))},
         {"tiles", flag(!is_padded(&v) && memcmp(v.stride, v.kernel, sizeof v.stride) == 0)},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return all[i].value;
-    return node_is(u->node, "conv2d_dx") ? transpose_place(u, &v, name) : NULL;
+    const char *value = value_in(all, sizeof all / sizeof *all, name);
+    return value || !node_is(u->node, "conv2d_dx") ? value : transpose_place(u, &v, name);
 }
 
 /* ---- the sides of pad, crop and windows: top, left, bottom, right */
@@ -246,9 +250,7 @@ static const char *resize_place(const Use *u, const char *name)
     if (!node_is(u->node, "resize"))
         return NULL;
     const int64_t *x = u->node->in[0]->shape.dim, *y = u->node->shape.dim;
-    const struct {
-        const char *name, *value;
-    } all[] = {
+    const Row all[] = {
         {"bilinear", flag(strcmp(node_string(u->node, "mode"), "bilinear") == 0)},
         {"resized", python_list(u->arena, y + 1, 2, 0)},
         {"resized_rows", integer_text(u, y[1])},
@@ -256,10 +258,7 @@ static const char *resize_place(const Use *u, const char *name)
         {"rows_before", integer_text(u, x[1])},
         {"columns_before", integer_text(u, x[2])},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return all[i].value;
-    return NULL;
+    return value_in(all, sizeof all / sizeof *all, name);
 }
 
 /* ---- axes */
@@ -391,9 +390,7 @@ static const char *shape_place(const Use *u, const char *name)
 {
     const Node *n = u->node;
     const Shape *x = &n->in[0]->shape, *y = &n->shape;
-    const struct {
-        const char *name, *value;
-    } all[] = {
+    const Row all[] = {
         {"channels", integer_text(u, dim(x, 0))},
         {"features", integer_text(u, dim(x, -1))},
         {"count", python_prelu(n) ? integer_text(u, python_prelu(n)->shape.dim[0])
@@ -409,10 +406,7 @@ static const char *shape_place(const Use *u, const char *name)
         {"volume", flag(y->rank > 3)},
         {"batched", flag(y->batched)},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return all[i].value;
-    return NULL;
+    return value_in(all, sizeof all / sizeof *all, name);
 }
 
 /* ---- all of them */
