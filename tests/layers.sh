@@ -199,7 +199,7 @@ fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/main.c compiler/*/*.c; close
 fine=1; check_cycles runtime/main.c runtime/*/*.c runtime/cuda/*/*.c; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
-fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_model.c; close
+fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_ops.h; close
 fine=1; check_passes compiler/passes/pipeline.c docs/explain/compiler.md; close
 for file in "${runtime[@]}"; do
     fine=1 room=${file#runtime/} room=${room%%/*}

@@ -34,8 +34,6 @@ static char *random_model(Arena *a, int seed)
     char *text = NULL, number[20];
     size_t size = 0;
     snprintf(number, sizeof number, "%d", seed);
-    steps = layers = 0;
-    memset(shared, 0, sizeof shared);
     random_out = open_memstream(&text, &size);
     ck_assert_int_eq(random_main(2, (char *[]){"random_model", number, NULL}), 0);
     fclose(random_out);
