@@ -29,6 +29,15 @@ succeeds "train on the installed data" "$elsewhere/mlp" --epochs 1 --limit-sampl
 ln -s "$tree/bin/tenon" "$elsewhere/link"
 succeeds "build through a symbolic link" "$elsewhere/link" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp2"
 cmp -s "$elsewhere/mlp" "$elsewhere/mlp2" && ok || bad "the link builds another program"
+if command -v python3 > /dev/null; then
+    for place in share/tenon share/doc/tenon; do
+        for name in heads pairs; do
+            refuses "$place: the help of make.py of $name" "^make.py -- writes" python3 "$tree/$place/models/data/$name/make.py" --help
+        done
+        refuses "$place: make.py of diabetes" "^usage: python3 make.py" python3 "$tree/$place/models/data/diabetes/make.py"
+    done
+    [ -z "$(find "$tree/share" -name __pycache__)" ] && ok || bad "make.py leaves __pycache__ in the tree"
+fi
 mv "$tree/lib" "$tree/lib-away"
 refuses "a tree without its library" "cannot find its runtime" "$tree/bin/tenon" build "$tree/share/tenon/models/mlp.tn" -o "$elsewhere/mlp3"
 finish

@@ -7,11 +7,15 @@
 Every fifth patient, beginning with the first, is in the test split.  The rows are as measured: no column is scaled.
 Needs only Python's standard library.
 """
-import array
 import gzip
 import os
 import sys
 import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+sys.dont_write_bytecode = True                        # no __pycache__ beside the data
+from arrays import floats, save
 
 
 def numbers(wheel, name):
@@ -19,19 +23,14 @@ def numbers(wheel, name):
     return [[float(v) for v in line.split()] for line in text.splitlines() if line]
 
 
-def save(path, rows):
-    shape = (len(rows), len(rows[0]))
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n")
-        f.write(array.array("f", [v for row in rows for v in row]).tobytes())
+def save_rows(path, rows):
+    save(path, "<f4", (len(rows), len(rows[0])), floats(v for row in rows for v in row))
 
 
 if len(sys.argv) != 2:
     raise SystemExit("usage: python3 make.py scikit_learn-1.9.1-*.whl")
-here = os.path.dirname(os.path.abspath(__file__))
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     arrays = {"x": numbers(wheel, "diabetes_data_raw"), "y": numbers(wheel, "diabetes_target")}
 for name, rows in arrays.items():
-    save(f"{here}/test_{name}.npy", rows[::5])
-    save(f"{here}/train_{name}.npy", [row for i, row in enumerate(rows) if i % 5])
+    save_rows(f"{HERE}/test_{name}.npy", rows[::5])
+    save_rows(f"{HERE}/train_{name}.npy", [row for i, row in enumerate(rows) if i % 5])

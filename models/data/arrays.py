@@ -1,0 +1,52 @@
+"""arrays.py -- for the make.py of each directory: reads MNIST, writes .npy files, and is the command `make.py [DIR]`.
+
+Needs only Python's standard library.
+"""
+import array
+import gzip
+import os
+import sys
+
+MNIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mnist")
+PIXELS = 28 * 28
+
+
+def contents(name, header):
+    with gzip.open(os.path.join(MNIST, name)) as f:
+        return f.read()[header:]
+
+
+def mnist(split):
+    """Returns the images of "train" or "test", PIXELS bytes each, and their digits, a byte each."""
+    name = {"train": "train", "test": "t10k"}[split]
+    return contents(f"{name}-images-idx3-ubyte.gz", 16), contents(f"{name}-labels-idx1-ubyte.gz", 8)
+
+
+def floats(numbers):
+    """Returns the bytes of numbers as f32, for the type <f4."""
+    a = array.array("f", numbers)
+    if sys.byteorder == "big":
+        a.byteswap()
+    return a.tobytes()
+
+
+def save(path, kind, shape, data):
+    """Writes an array of the type `kind` ("|u1", "<f4"), whose bytes are `data`."""
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    with open(path + ".part", "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + data)
+    os.replace(path + ".part", path)
+
+
+def main(make, here, text):
+    """Runs make(DIR, SPLIT, IMAGES, DIGITS) for both splits of MNIST.  DIR is the argument of the command, else `here`; `text` is
+    the help."""
+    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
+        raise SystemExit(text)
+    out = sys.argv[1] if len(sys.argv) == 2 else here
+    try:
+        os.makedirs(out, exist_ok=True)
+        for split in "train", "test":
+            make(out, split, *mnist(split))
+    except OSError as error:
+        raise SystemExit(f"make.py: {error}; it reads {os.path.normpath(MNIST)}, and `make.py DIR` writes to another directory")
