@@ -75,29 +75,9 @@ digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
 
 if part bits; then
     make heads heads-cpu
-    succeeds "train" ./heads-cpu train --threads 1 --log one.log --save one.safetensors
-    for threads in 2 16; do
-        ./heads-cpu train --threads $threads --log many.log > out 2>&1 || bad "$threads threads: $(cat out)"
-        same "$threads threads" "$(hashes one.log)" "$(hashes many.log)"
-    done
-    ./heads-cpu train --groups 2 --log many.log > out 2>&1 || bad "two groups: $(cat out)"
-    same "two groups" "$(hashes one.log)" "$(hashes many.log)"
-    ./heads-cpu train --epochs 2 --checkpoint c --log killed.log > out 2>&1
-    ./heads-cpu train --epochs 4 --checkpoint c --resume --log killed.log > out 2>&1 || bad "resume: $(cat out)"
-    same "resumed" "$(hashes one.log | awk '{ print $4 }')" "$(hashes killed.log | awk '{ print $NF }')"
-    same "resumed: a metric" "$(field one.log epoch train_r2_sizes | awk '{ print $4 }')" "$(field killed.log epoch train_r2_sizes | awk '{ print $NF }')"
     # Another number of the last sample of one of the targets is other data.
     cp -r heads other; printf '\x3f' | dd of=other/train_sizes.npy bs=1 seek=$((128 + 200 * 16 - 2)) conv=notrunc status=none
-    refuses "resumed with other targets" "cannot be resumed by this run: it was made with data" ./heads-cpu train --epochs 5 --checkpoint c --resume --data ./other
-    if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
-        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-        make heads ranks-cpu --comm mpi
-        succeeds "two ranks" timeout -k 5 120 mpirun -n 2 --bind-to none ./ranks-cpu train --threads 1 --log ranks.log
-        same "two ranks: weights" "$(hashes one.log)" "$(hashes ranks.log)"
-        same "two ranks: a metric" "$(field one.log epoch test_r2_sizes)" "$(field ranks.log epoch test_r2_sizes)"
-    else
-        skip "two ranks: no mpicc and mpirun"
-    fi
+    equal_bits heads 4 r2_sizes other
     ./heads-cpu info > out
     grep -qx "outputs: logits 4, size 2, yes 1, again 1 6 6" out && ok || bad "info: $(grep outputs out)"
     grep -qx "targets: digit 4 classes, sizes 2, maybe 2 classes, image the input" out && ok || bad "info: $(grep targets out)"
