@@ -105,6 +105,20 @@ bool check_sequence(const Node *n, int i, Diag *d)
     return false;
 }
 
+bool check_groups(const Node *n, int64_t inputs, const char *called, Diag *d)
+{
+    const int64_t groups = node_int(n, "groups"), filters = node_int(n, "filters");
+    if (inputs % groups == 0 && filters % groups == 0)
+        return true;
+    const bool in = inputs % groups != 0;
+    diag_error(d, node_span(n, "groups"), "%s groups = %lld does not divide its %lld %s",
+               n->op->name, (long long)groups, (long long)(in ? inputs : filters),
+               in ? called : "filters");
+    check_note(n, 0, d);
+    diag_help(d, "use a number that divides %lld and %lld", (long long)inputs, (long long)filters);
+    return false;
+}
+
 bool check_real(const Node *n, int i, Diag *d)
 {
     if (n->in[i]->dtype == DT_REAL)

@@ -14,6 +14,9 @@ bool check_vectors(const Node *n, int i, Diag *d);  /* (F), or a sequence (T, F)
 bool check_sequence(const Node *n, int i, Diag *d); /* (T, F) */
 bool check_real(const Node *n, int i, Diag *d);     /* real numbers, not classes */
 bool check_label(const Node *n, int i, Diag *d);    /* a class number for each sample */
+/* `groups` of a convolution divides its filters and the `inputs` channels of in[0], which the error
+ * calls `called`: "input channels". */
+bool check_groups(const Node *n, int64_t inputs, const char *called, Diag *d);
 /* in[0] (K) with a class in[1], or (T, K) with a class for each position */
 bool check_labelled(const Node *n, Diag *d);
 /* Class numbers or tokens: one for each sample, or one for each position. */

@@ -13,23 +13,11 @@
 #include "ops/example.h"
 #include "ops/window1d.h"
 
-static bool check_groups(const Node *n, Diag *d)
-{
-    const int64_t g = node_int(n, "groups"), o = node_int(n, "filters"), f = n->in[0]->shape.dim[1];
-    if (f % g == 0 && o % g == 0)
-        return true;
-    diag_error(d, node_span(n, "groups"), "%s groups = %lld does not divide its %lld %s",
-               n->op->name, (long long)g, (long long)(f % g ? f : o),
-               f % g ? "input features" : "filters");
-    check_note(n, 0, d);
-    diag_help(d, "use a number that divides %lld and %lld", (long long)f, (long long)o);
-    return false;
-}
-
 static bool conv1d_window(const Node *n, Node *window, int64_t *steps, Diag *d)
 {
     return window1d_check(n, window, steps, d) && check_int(n, "filters", 1, d) &&
-           check_int(n, "groups", 1, d) && check_groups(n, d);
+           check_int(n, "groups", 1, d) &&
+           check_groups(n, n->in[0]->shape.dim[1], "input features", d);
 }
 
 static bool conv1d_shape(Node *n, Diag *d)

@@ -49,26 +49,14 @@ static const int64_t *image_of(const Node *n)
     return node_attr(n, "x_shape")->list;
 }
 
-static bool check_groups(const Node *n, const Shape *x, Diag *d)
-{
-    const int64_t g = node_int(n, "groups"), o = node_int(n, "filters");
-    if (x->dim[0] % g == 0 && o % g == 0)
-        return true;
-    const bool in = x->dim[0] % g != 0;
-    diag_error(d, node_span(n, "groups"), "conv2d groups = %lld does not divide its %lld %s",
-               (long long)g, (long long)(in ? x->dim[0] : o), in ? "input channels" : "filters");
-    check_note(n, 0, d);
-    diag_help(d, "use a number that divides %lld and %lld", (long long)x->dim[0], (long long)o);
-    return false;
-}
-
 /* y = conv2d(x, w, bias?).  w may be packed, and pass fuse may have fused a 2x2 max-pool. */
 static bool conv2d_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d))
         return false;
     const Shape *x = &n->in[0]->shape;
-    if (!window_check(n, x->dim[1], x->dim[2], d) || !check_groups(n, x, d))
+    if (!window_check(n, x->dim[1], x->dim[2], d) ||
+        !check_groups(n, x->dim[0], "input channels", d))
         return false;
     const Conv c = conv_of(n, x->dim);
     const int64_t step = c.pool ? c.pool : 1;

@@ -19,19 +19,6 @@ static int64_t get(const Node *n, const char *key, int i)
     return node_attr(n, key)->list[i];
 }
 
-static bool check_groups(const Node *n, Diag *d)
-{
-    const int64_t g = node_int(n, "groups"), o = node_int(n, "filters"), c = n->in[0]->shape.dim[0];
-    if (c % g == 0 && o % g == 0)
-        return true;
-    diag_error(d, node_span(n, "groups"), "%s groups = %lld does not divide its %lld %s",
-               n->op->name, (long long)g, (long long)(c % g ? c : o),
-               c % g ? "input channels" : "filters");
-    check_note(n, 0, d);
-    diag_help(d, "use a number that divides %lld and %lld", (long long)c, (long long)o);
-    return false;
-}
-
 /* With more rows, conv2d of the result would have another row. */
 static bool check_output_pad(const Node *n, Diag *d)
 {
@@ -52,7 +39,8 @@ static bool conv_transpose2d_shape(Node *n, Diag *d)
     if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d) ||
         !check_int(n, "kernel", 1, d) || !check_int(n, "stride", 1, d) ||
         !check_int(n, "pad", 0, d) || !check_int(n, "output_pad", 0, d) ||
-        !check_int(n, "dilation", 1, d) || !check_groups(n, d) || !check_output_pad(n, d))
+        !check_int(n, "dilation", 1, d) ||
+        !check_groups(n, n->in[0]->shape.dim[0], "input channels", d) || !check_output_pad(n, d))
         return false;
     const Shape *x = &n->in[0]->shape;
     int64_t y[3] = {node_int(n, "filters")};

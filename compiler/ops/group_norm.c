@@ -49,7 +49,7 @@ static bool check_input(const Node *n, Diag *d)
     return false;
 }
 
-static bool check_groups(const Node *n, Diag *d)
+static bool group_norm_check_groups(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
     const int64_t c = channels(x), groups = groups_of(n);
@@ -72,7 +72,7 @@ static bool check_groups(const Node *n, Diag *d)
 
 static bool group_norm_shape(Node *n, Diag *d)
 {
-    if (!check_input(n, d) || !check_groups(n, d))
+    if (!check_input(n, d) || !group_norm_check_groups(n, d))
         return false;
     if (!(node_float(n, "epsilon") > 0)) {
         diag_error(d, node_span(n, "epsilon"), "%s epsilon is %g, not above 0", n->op->name,
