@@ -167,35 +167,42 @@ RT_INLINE bool no_labels(void *y, const Rt *r, TeamRange samples, size_t bytes)
     return !r->label;
 }
 
-RT_INLINE const void *label_row(const Rt *r, int64_t i)
+/* The labels of sample i, or what lies `at` bytes after their start. */
+RT_INLINE const void *label_row(const Rt *r, int64_t i, int at)
 {
-    return (const char *)r->label + (int64_t)r->index[i] * r->label_stride;
+    return (const char *)r->label + (int64_t)r->index[i] * r->label_stride + at;
 }
 
-/* y (N, T): T classes of each of the same samples; 0 if there are no labels. */
-RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
+/* y (N, T): T classes of each of the same samples; 0 if there are no labels.  One of several
+ * targets lies `at` bytes after the start of a row of labels. */
+RT_INLINE void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, int t, int at)
 {
     const TeamRange samples = team_range(n);
     if (no_labels(y, r, samples, sizeof *y * (size_t)t))
         return;
     y += samples.first * t;
     for (int64_t i = samples.first; i < samples.end; i++, y += t) {
-        const char *row = label_row(r, first + i);
+        const char *row = label_row(r, first + i, at);
         for (int j = 0; j < t; j++)
             y[j] = rt_integer_at(row, r->label_type, j);
     }
 }
 
+RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
+{
+    rt_labels_at(y, r, first, n, t, 0);
+}
+
 /* y (N, K): K numbers for each of samples first .. first + n - 1 of the batch; 0 if there are none.
- * They are stored as reals of the program. */
-RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
+ * They are stored as reals of the program.  `at`: as above. */
+RT_INLINE void rt_target_at(real *restrict y, const Rt *r, int first, int n, int k, int at)
 {
     const TeamRange samples = team_range(n);
     if (no_labels(y, r, samples, sizeof *y * (size_t)k))
         return;
     y += samples.first * k;
     for (int64_t i = samples.first; i < samples.end; i++, y += k) {
-        const real *row = label_row(r, first + i);
+        const real *row = label_row(r, first + i, at);
         int j = 0;
         for (; j + V <= k; j += V) /* opaque, as in input_row */
             v_store(y + j, v_load_opaque(row + j));
@@ -204,24 +211,9 @@ RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
     }
 }
 
-/* Several targets lie in one row of labels, each at `at` bytes from its start. */
-RT_INLINE Rt row_from(const Rt *r, int at)
+RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
 {
-    Rt own = *r;
-    own.label = r->label ? (const char *)r->label + at : NULL;
-    return own;
-}
-
-RT_INLINE void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, int t, int at)
-{
-    const Rt own = row_from(r, at);
-    rt_labels(y, &own, first, n, t);
-}
-
-RT_INLINE void rt_target_at(real *restrict y, const Rt *r, int first, int n, int k, int at)
-{
-    const Rt own = row_from(r, at);
-    rt_target(y, &own, first, n, k);
+    rt_target_at(y, r, first, n, k, 0);
 }
 
 #endif

@@ -96,25 +96,8 @@ DEVICE void rt_tokens_part(int32_t *y, const Rt *r, int first, int n, int t, int
 }
 
 /* y (N, T): the classes of the same samples; 0 if there are no labels, as in predict, which
- * computes no loss. */
-DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
-{
-    FOR_EACH(at, n * t)
-        y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, first + at / t),
-                                         r->label_type, at % t)
-                         : 0;
-}
-
-/* y (N, K): the numbers that the same samples' outputs are compared with; 0 if there are none. */
-DEVICE void rt_target(real *y, const Rt *r, int first, int n, int k)
-{
-    FOR_EACH(at, n * k)
-        y[at] = r->label
-                    ? ((const real *)stored(r->label, r->label_stride, r, first + at / k))[at % k]
-                    : 0;
-}
-
-/* The same from a row of several targets, each at `start` bytes from the start of the row. */
+ * computes no loss.  One of several targets lies `start` bytes after the start of a row of
+ * labels. */
 DEVICE void rt_labels_at(int32_t *y, const Rt *r, int first, int n, int t, int start)
 {
     FOR_EACH(at, n * t)
@@ -124,12 +107,24 @@ DEVICE void rt_labels_at(int32_t *y, const Rt *r, int first, int n, int t, int s
                     : 0;
 }
 
+DEVICE void rt_labels(int32_t *y, const Rt *r, int first, int n, int t)
+{
+    rt_labels_at(y, r, first, n, t, 0);
+}
+
+/* y (N, K): the numbers that the same samples' outputs are compared with; 0 if there are none.
+ * `start`: as above. */
 DEVICE void rt_target_at(real *y, const Rt *r, int first, int n, int k, int start)
 {
     FOR_EACH(at, n * k)
         y[at] = r->label ? ((const real *)(stored(r->label, r->label_stride, r, first + at / k) +
                                            start))[at % k]
                          : 0;
+}
+
+DEVICE void rt_target(real *y, const Rt *r, int first, int n, int k)
+{
+    rt_target_at(y, r, first, n, k, 0);
 }
 
 /* Metric `metric` of shard `unit`: the sum over the samples that count, in double.  The first block
