@@ -67,7 +67,7 @@ DEVICE void group_norm(real *y, const X *x, W w, B b, GroupNorm p)
 
 SIZE int group_norm_dx_blocks(GroupNorm p)
 {
-    return ceil_div(p.n * p.groups, WARPS);
+    return group_norm_blocks(p);
 }
 template <class X, class W>
 DEVICE void group_norm_dx(real *dx, const X *dy, const X *x, W w, GroupNorm p)

@@ -373,9 +373,9 @@ template <class Y, class X> DEVICE void global_max_pool(Y *y, const X *x, int n,
     }
 }
 
-SIZE int global_max_pool_dx_blocks(int n, int c, int)
+SIZE int global_max_pool_dx_blocks(int n, int c, int hw)
 {
-    return ceil_div(n * c, WARPS);
+    return global_max_pool_blocks(n, c, hw);
 }
 template <class Y, class X, class D>
 DEVICE void global_max_pool_dx(Y *dx, const X *x, const D *dy, int n, int c, int hw)
@@ -407,9 +407,9 @@ template <class Y, class X> DEVICE void global_max_pool_last(Y *y, const X *x, i
         y[at] = global_max_of_last(x + (int64_t)(at / c) * c * hw + at % c, c, hw).top;
 }
 
-SIZE int global_max_pool_dx_last_blocks(int n, int c, int)
+SIZE int global_max_pool_dx_last_blocks(int n, int c, int hw)
 {
-    return each_blocks(n * c);
+    return global_max_pool_last_blocks(n, c, hw);
 }
 template <class Y, class X, class D>
 DEVICE void global_max_pool_dx_last(Y *dx, const X *x, const D *dy, int n, int c, int hw)
