@@ -45,10 +45,7 @@ static void keep_apart(const char *output, const char *input)
 
 static int64_t output_count(const RtOutput *o)
 {
-    int64_t n = 1;
-    for (int i = 0; i < o->rank; i++)
-        n *= o->dim[i];
-    return n;
+    return data_numbers(o->rank, o->dim);
 }
 
 /* The path of file k: "out_digit.npy" for out.npy. */

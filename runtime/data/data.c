@@ -97,15 +97,15 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
         return d;
     }
     Data *d = new_data(p, find_data(p, name));
-    const bool test = strcmp(split, "test") == 0;
-    if (d->ntarget > 0 && !npy_open(p, d->place, split, limit, d))
+    const bool test = strcmp(split, "test") == 0, arrays = npy_open(p, d->place, split, limit, d);
+    if (d->ntarget > 0 && !arrays)
         rt_die("%s holds no arrays for the %d targets of %s: %s_x.npy is missing", d->place,
                d->ntarget, p->model, split);
-    else if (d->targets && !npy_open(p, d->place, split, limit, d))
+    else if (d->targets && !arrays)
         rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
                d->place, p->target_name, p->model, split, split);
-    else if (!d->ntarget && !d->targets && !npy_open(p, d->place, split, limit, d) &&
-             !idx_open(p, d->place, split, limit, d) && !cifar_open(p, d->place, split, limit, d) &&
+    else if (!arrays && !idx_open(p, d->place, split, limit, d) &&
+             !cifar_open(p, d->place, split, limit, d) &&
              !images_open(p, d->place, split, limit, d))
         rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
                "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)%s",

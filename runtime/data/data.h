@@ -232,6 +232,9 @@ char *data_label(const Data *d, int64_t i);
 void data_check_finite(const RtProgram *p, const char *path, const char *x, int type, int64_t n,
                        int64_t features);
 
+/* Numbers of a value of these dimensions. */
+int64_t data_numbers(int rank, const int64_t *dim);
+
 /* Numbers of one of several inputs. */
 int64_t data_count(const RtInput *x);
 

@@ -8,20 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t data_features(const RtProgram *p)
+int64_t data_numbers(int rank, const int64_t *dim)
 {
     int64_t n = 1;
-    for (int i = 0; i < p->input_rank; i++)
-        n *= p->input_dim[i];
+    for (int i = 0; i < rank; i++)
+        n *= dim[i];
     return n;
+}
+
+int64_t data_features(const RtProgram *p)
+{
+    return data_numbers(p->input_rank, p->input_dim);
 }
 
 int64_t data_count(const RtInput *x)
 {
-    int64_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
-    return n;
+    return data_numbers(x->rank, x->dim);
 }
 
 int64_t data_bytes(int64_t n, int type)
@@ -46,10 +48,7 @@ char *data_label(const Data *d, int64_t i)
 
 int64_t data_targets(const RtProgram *p)
 {
-    int64_t n = p->target_kind == RT_TARGET_NUMBERS;
-    for (int i = 0; i < p->target_rank; i++)
-        n *= p->target_dim[i];
-    return n;
+    return p->target_kind == RT_TARGET_NUMBERS ? data_numbers(p->target_rank, p->target_dim) : 0;
 }
 
 const char *data_shape_text(char text[128], int rank, const int64_t *dim)

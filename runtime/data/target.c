@@ -21,10 +21,7 @@ void target_take_shape(const RtProgram *p, const char *path, const char *name, i
 
 int64_t target_count(const RtTarget *t)
 {
-    int64_t n = t->kind == RT_TARGET_NUMBERS;
-    for (int i = 0; i < t->rank; i++)
-        n *= t->dim[i];
-    return n;
+    return t->kind == RT_TARGET_NUMBERS ? data_numbers(t->rank, t->dim) : 0;
 }
 
 void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v)
