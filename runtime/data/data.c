@@ -29,6 +29,8 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .batch = p->batch,
                 .device = p->device != NULL,
                 .part = p->batch};
+    for (int k = 0; k == 0 || k < p->ntarget; k++)
+        d->explained[k] = target_is_explained(p, k);
     if (p->input_rank == 3) {
         d->height = p->input_dim[1];
         d->width = p->input_dim[2];

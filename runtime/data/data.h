@@ -61,7 +61,9 @@ typedef struct Data {
     int ntarget; /* 0: one target */
     int64_t target_bytes;
     Targets *arrays;
-    /* of each target: mean squared distance of its numbers from their means over the split */
+    /* of each target whose r2 is reported (explained): mean squared distance of its numbers from
+     * their means over the split */
+    bool explained[RT_TARGETS];
     double variance[RT_TARGETS];
     Stream *x_file, *y_file; /* IDX: open files, until their samples are read */
     int64_t whole;           /* IDX: number of samples in these files */
@@ -204,9 +206,11 @@ void parts_check_finite(const RtProgram *p, const Data *d);
 const char *parts_file(const RtProgram *p, const char *path, int k);
 
 /* target.c: stores number k of a target of sample i at y[k]; dies if it is not finite in the type
- * of the program.  target_variances sets d->variance from all targets of the split. */
+ * of the program.  target_variances sets d->variance from all targets of the split, for r2. */
 void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v);
 void target_variances(Data *d);
+/* Whether p reports the metric r2 of target k. */
+bool target_is_explained(const RtProgram *p, int k);
 /* Dies if rows of these dimensions are not the target `name` of p, which is `want`. */
 void target_take_shape(const RtProgram *p, const char *path, const char *name, int rank,
                        const int64_t *dim, int want_rank, const int64_t *want);

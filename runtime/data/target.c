@@ -68,11 +68,20 @@ static double variance_of(const Data *d, int64_t at, int64_t count)
     return sum / (double)(d->n * count);
 }
 
+bool target_is_explained(const RtProgram *p, int k)
+{
+    const char *name = p->ntarget > 0 ? rt_format("r2_%s", p->targets[k].name) : "r2";
+    bool found = false;
+    for (int m = 0; m < p->nmetric; m++)
+        found |= strcmp(p->metric[m], name) == 0;
+    return found;
+}
+
 void target_variances(Data *d)
 {
-    if (d->targets)
+    if (d->targets && d->explained[0])
         d->variance[0] = variance_of(d, 0, d->targets);
     for (int k = 0; k < d->ntarget; k++)
-        if (target_count(&d->row_target[k]) > 0)
+        if (d->explained[k])
             d->variance[k] = variance_of(d, d->row_target[k].at, target_count(&d->row_target[k]));
 }
