@@ -266,13 +266,16 @@ static void dimensions(int rank, const int64_t *dim, Text *t)
     text_add(t, "}");
 }
 
+static const char *const target_kinds[] = {[LEARN_CLASS] = "RT_TARGET_CLASS",
+                                           [LEARN_NUMBERS] = "RT_TARGET_NUMBERS",
+                                           [LEARN_INPUT] = "RT_TARGET_INPUT"};
+
 /* A target that is no class. */
 static void target_fields(Writer *w, Text *t)
 {
     const TargetSpec *target = w->in->train->recipe.target;
 
-    text_printf(t, "    .target_kind = %s, .target_name = %s,",
-                target->kind == LEARN_INPUT ? "RT_TARGET_INPUT" : "RT_TARGET_NUMBERS",
+    text_printf(t, "    .target_kind = %s, .target_name = %s,", target_kinds[target->kind],
                 quote_c(w->arena, target->name));
     if (target->rank) {
         text_printf(t, " .target_rank = %d, .target_dim = ", target->rank);
@@ -324,25 +327,26 @@ static void input_table(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-static const char *const target_kinds[] = {"RT_TARGET_CLASS", "RT_TARGET_NUMBERS",
-                                           "RT_TARGET_INPUT"};
-
-/* The tables of several targets, and of outputs. */
-static void several_tables(Writer *w, Text *t)
+static void target_table(Writer *w, Text *t)
 {
-    const Graph *g = w->in->train;
-    const Recipe *r = &g->recipe;
+    const Recipe *r = &w->in->train->recipe;
 
-    if (r->ntarget > 1)
-        text_add(t, "static const RtTarget targets[] = {\n");
-    for (int i = 0; i < r->ntarget && r->ntarget > 1; i++) {
+    text_add(t, "static const RtTarget targets[] = {\n");
+    for (int i = 0; i < r->ntarget; i++) {
         const TargetSpec *s = &r->target[i];
         text_printf(t, "    {%s, %s, %lld, %lld, %d, ", quote_c(w->arena, s->name),
                     target_kinds[s->kind], (long long)s->at, (long long)s->classes, s->rank);
         dimensions(s->rank, s->dim, t);
         text_add(t, "},\n");
     }
-    text_printf(t, "%sstatic const RtOutput outputs[] = {\n", r->ntarget > 1 ? "};\n\n" : "");
+    text_add(t, "};\n\n");
+}
+
+static void output_table(Writer *w, Text *t)
+{
+    const Graph *g = w->in->train;
+
+    text_add(t, "static const RtOutput outputs[] = {\n");
     for (int i = 0; i < g->noutput; i++) {
         const Output *o = &g->outputs[i];
         text_printf(t, "    {%s, %lld, %s, %d, ", quote_c(w->arena, o->name), (long long)o->classes,
@@ -486,8 +490,10 @@ void tables_write(Writer *w, Text *t)
     buckets(w, t);
     ranges(w, t);
     input_table(w, t);
+    if (g->recipe.ntarget > 1)
+        target_table(w, t);
     if (graph_several(g))
-        several_tables(w, t);
+        output_table(w, t);
     text_add(t, "static const char *const data_dirs[] = {");
     for (int i = 0; i < w->in->ndata_dirs; i++)
         text_printf(t, "%s, ", quote_c(w->arena, w->in->data_dirs[i]));
