@@ -289,7 +289,10 @@ static void product_table(const Writer *w, Text *t)
 
 void library_tables(const Writer *w, Text *t)
 {
-    static const char *const types[] = {"RT_EXACT", "RT_TF32", "RT_BF16", "RT_F16"};
+    static const char *const types[] = {[GPU_F32] = "RT_EXACT",
+                                        [GPU_TF32] = "RT_TF32",
+                                        [GPU_BF16] = "RT_BF16",
+                                        [GPU_F16] = "RT_F16"};
     const Options *o = w->in->options;
     const long long workspace = workspace_of(w);
 
@@ -323,9 +326,11 @@ void library_tables(const Writer *w, Text *t)
 
 void library_fields(const Writer *w, Text *t)
 {
-    static const char *const types[] = {"", " .products = \"tf32\",", " .products = \"bf16\",",
-                                        " .products = \"f16\","};
+    static const char *const fields[] = {[GPU_F32] = "",
+                                         [GPU_TF32] = " .products = \"tf32\",",
+                                         [GPU_BF16] = " .products = \"bf16\",",
+                                         [GPU_F16] = " .products = \"f16\","};
 
     if (uses_libraries(w))
-        text_printf(t, "\n    .libraries = libraries,%s", types[gpu_products(w->in->options)]);
+        text_printf(t, "\n    .libraries = libraries,%s", fields[gpu_products(w->in->options)]);
 }
