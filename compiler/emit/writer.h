@@ -88,7 +88,7 @@ const char *sum_name(const Sum *s); /* "conv1.weight", "norm.mean" */
 
 /* A C expression for the address of the value of n, inside a phase. */
 const char *pointer_to(Writer *w, const Node *n);
-/* The same; of sums that ranks exchange (OP_KNOWN), the row of the current shard. */
+/* The same; for sums that ranks exchange (OP_KNOWN), the address of the current shard's row. */
 const char *pointer_to_row(Writer *w, const Node *n);
 const char *pointer_type(const Node *n); /* "real", "uint8_t", "int32_t", "Bf16" */
 const char *pointer_half(Half h);        /* "Bf16", "F16" */

@@ -85,10 +85,10 @@ Value lower_const(Unit *u, Expr *e);
 
 /* Takes the outputs that a model returned by name. */
 void lower_outputs(Lower *l, const Body *outputs);
-/* The name of the output in the loss: "output", or that of output i. */
-const char *lower_output_name(const Graph *g, int i);
+/* The outputs of a model: one without a name, or those that it returns by name. */
 int lower_output_count(const Graph *g);
 Node *lower_output(const Graph *g, int i);
+const char *lower_output_name(const Graph *g, int i); /* in a loss; "output" without a name */
 
 /* ---- metrics.c */
 

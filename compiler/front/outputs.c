@@ -102,7 +102,9 @@ void lower_outputs(Lower *l, const Body *outputs)
 void front_pack_outputs(Graph *g)
 {
     Node *row = NULL;
-    for (int i = 0; i < g->noutput && g->noutput > 1; i++) {
+    if (g->noutput < 2)
+        return;
+    for (int i = 0; i < g->noutput; i++) {
         const Output *o = &g->outputs[i];
         const int64_t count = shape_count(&o->shape);
         Node like = {.op = op_find("reshape"), .span = o->span};
@@ -112,5 +114,5 @@ void front_pack_outputs(Graph *g)
         node_set_int(g, &join, "axis", 0);
         row = row ? op_make_like(g, "concat", &join, 2, row, flat) : flat;
     }
-    g->output = row ? row : g->output;
+    g->output = row;
 }

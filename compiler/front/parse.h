@@ -62,8 +62,8 @@ Expr *expr_binary(Parser *p, Operator op, Expr *a, Expr *b, Span at);
 Expr *expr_unary(Parser *p, Operator op, Expr *a, Span at);
 Expr *expr_index(Parser *p, Expr *a, Expr *b, Span at);
 Expr *expr_field(Parser *p, Expr *a, const char *field, Span at);
-/* dims NULL: without brackets */
 Expr *expr_targets(Parser *p, Exprs items, Span at);
+/* dims NULL: without brackets */
 Expr *expr_typed(Parser *p, const char *name, Span name_at, const char *type, Span type_at,
                  const Exprs *dims, Span at);
 Expr *expr_list(Parser *p, Exprs items, Span at);

@@ -146,8 +146,8 @@ typedef struct Metric {
     Node *node;
 } Metric;
 
-/* One of several outputs of a model, or an output with a name.  The node is that of the front end;
- * passes replace nodes and keep the rest. */
+/* One of several outputs of a model, or an output with a name.  Passes replace nodes, so `node` is
+ * valid only before the first pass. */
 typedef struct Output {
     const char *name;
     Node *node;
@@ -173,11 +173,11 @@ struct Graph {
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
     int ninput;                          /* several inputs have the attribute `part`, an index */
     Node *inputs[RT_INPUTS];             /* in the order of the model; the first one is `input` */
-    /* several outputs: `output` is the first one in training, and a row of all of them else */
+    /* With several outputs, `output` is the first one in training; in evaluation and in scripts, it
+     * is a row of all of them. */
     int noutput; /* 0: one output without a name */
     Output outputs[RT_OUTPUTS];
-    /* what losses compare the output with: labels, or the input (label NULL); the first is
-     * `target` */
+    /* What losses compare outputs with: labels, numbers, or an input; `target` is the first one. */
     Node *target, *targets[RT_TARGETS];
     int nmetric;
     Metric metric[RT_METRICS];
@@ -216,8 +216,8 @@ Node *graph_const(Graph *g, double v, Shape s, Span at);
 bool graph_next_token(const Graph *g);
 /* For each id, whether `root` depends on the node, also through the steps of a loop. */
 bool *graph_needed(const Graph *g, const Node *root);
-bool graph_several(const Graph *g);    /* several outputs or targets: each has its row of a table */
-int64_t graph_outputs(const Graph *g); /* numbers of a sample in all outputs of several */
+bool graph_several(const Graph *g);    /* several outputs or targets, which have tables (rt.h) */
+int64_t graph_outputs(const Graph *g); /* numbers of a sample in `outputs` */
 int64_t graph_numbers(const Graph *g); /* numbers and tokens of a sample, in all inputs */
 void graph_sort(Graph *g); /* restores order after edits, keeps loops together; stable */
 Loop *graph_loop(Graph *g, int64_t steps, bool reversed, Span at);
