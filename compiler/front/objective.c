@@ -308,7 +308,7 @@ static Node *loss_value(Lower *l, Expr *e)
 }
 
 /* Whether n depends on an output or a target. */
-static bool compares(const Graph *g, const Node *n)
+static bool uses_compared(const Graph *g, const Node *n)
 {
     const bool *needed = graph_needed(g, n);
     bool any = false;
@@ -347,7 +347,7 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
         Node *term = loss_value(l, terms->v[i].value);
         if (!term)
             return false;
-        if (!compares(g, term)) {
+        if (!uses_compared(g, term)) {
             diag_error(l->diag, terms->v[i].value->span,
                        "the term '%s' of the loss does not depend on the output or the target",
                        terms->v[i].name);
