@@ -341,8 +341,7 @@ static int64_t count_units(Writer *w, const Sum *s)
         return embedding_units(s->root);
     case PRODUCT_CONV: {
         const int64_t rows = m.core->rows, outputs = RT_DW_BLOCK_BYTES / m.real / rows * rows;
-        return price_ceil(dim[0], outputs) * price_ceil(dim[1], RT_DW_BLOCK_CHANNELS) * dim[2] *
-               dim[3];
+        return ceil_div(dim[0], outputs) * ceil_div(dim[1], RT_DW_BLOCK_CHANNELS) * dim[2] * dim[3];
     }
     default:
         return s->stored ? dense_units_input(&m, dim[1]) : dense_units_update(&m, dim[1], dim[0]);

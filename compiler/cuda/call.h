@@ -10,6 +10,7 @@
  */
 #ifndef CUDA_CALL_H
 #define CUDA_CALL_H
+#include "base/round.h"
 #include "cuda/cuda.h"
 #include "emit/nest.h"
 #include "emit/writer.h"
@@ -187,17 +188,6 @@ typedef struct CudaKernel {
     bool staged;          /* is a stage of --kernels=persistent */
     int64_t numbers;      /* of its shared memory, if it computes a loop; else 0 */
 } CudaKernel;
-
-/* ---- numbers */
-static inline int64_t ceil_div(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-/* The smallest multiple of `unit` that is not smaller than n. */
-static inline int64_t round_up(int64_t n, int64_t unit)
-{
-    return ceil_div(n, unit) * unit;
-}
 
 /* ---- making calls, at the end of CudaState.list */
 void cuda_list(Writer *w, int phase, int64_t times); /* a new list */

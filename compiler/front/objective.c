@@ -1,4 +1,5 @@
 /* objective.c -- adds label, loss and metrics to a graph. */
+#include "base/round.h"
 #include "front/lower.h"
 #include "front/terms.h"
 #include <string.h>
@@ -101,7 +102,7 @@ static bool make_targets(const Unit *u, Graph *g, Span loss)
         const int64_t each = n->dtype == DT_I32 ? (int64_t)sizeof(int32_t) : dtype_bytes(r->dtype);
         t->at = r->target_bytes;
         node_set_int(g, n, "at", t->at);
-        r->target_bytes += (shape_count(&n->shape) * each + 7) / 8 * 8;
+        r->target_bytes += round_up(shape_count(&n->shape) * each, 8);
     }
     g->target = g->targets[0];
     return ok;

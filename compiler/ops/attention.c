@@ -190,13 +190,13 @@ static void attention_price_dx(const Node *n, const Market *m, Price *p)
 /* ATTENTION_ROOM and ATTENTION_DX_ROOM of runtime/cpu/attention.h, in numbers. */
 static int64_t part(int64_t n)
 {
-    return (n + 15) / 16 * 16;
+    return round_up(n, 16);
 }
 
 static int64_t packed(int64_t n, int64_t k, int lanes)
 {
     const int64_t panel = 2 * (int64_t)lanes;
-    return part((n + panel - 1) / panel * panel * k);
+    return part(round_up(n, panel) * k);
 }
 
 static int64_t room(const Node *n, int lanes, int transposed, int straight, int blocks,
@@ -215,13 +215,13 @@ static int64_t half_room(const Node *n, bool back)
     enum { BLOCK = 32, ROWS = RT_ATTENTION_ROWS, GROUP = RT_ATTENTION_GROUP };
     const Shape *x = &n->in[0]->shape;
     const int64_t t = x->dim[0], d = x->dim[1] / 3 / node_int(n, "heads"),
-                  blocks = price_ceil(t, BLOCK), weights = (blocks + 1) * BLOCK,
+                  blocks = ceil_div(t, BLOCK), weights = (blocks + 1) * BLOCK,
                   by_rows = dense_half_count(d, t), straight = dense_half_count(t, d),
                   scores = blocks * BLOCK * ROWS, group = t < GROUP ? blocks * BLOCK : GROUP;
     if (!back)
         return 2 * (by_rows + straight + ROWS * weights) + 4 * scores;
     return 2 * (2 * by_rows + straight + 2 * group * weights + 2 * dense_half_count(group, d)) +
-           8 * (scores + scores * price_ceil(d, BLOCK));
+           8 * (scores + scores * ceil_div(d, BLOCK));
 }
 
 static int64_t attention_scratch(const Node *n, int lanes, int real)

@@ -25,12 +25,12 @@ static double run_cycles(const Market *m, double vectors)
 static void sparse(Price *p, const Market *m, const ConvSizes *c, int64_t rows, double entry,
                    double *passes)
 {
-    const int64_t vectors = price_ceil(c->s * c->inputs, m->lanes);
+    const int64_t vectors = ceil_div(c->s * c->inputs, m->lanes);
     const double entries = conv_result(c, m) / 4;
-    const int64_t times = price_ceil(c->r, rows);
+    const int64_t times = ceil_div(c->r, rows);
     const double each = (double)(c->r * vectors) / (double)times;
 
-    *passes = (double)(times * price_ceil(vectors, m->core->runs));
+    *passes = (double)(times * ceil_div(vectors, m->core->runs));
     p->algorithm = "sparse after the pool";
     p->executed += entries * (double)(c->r * vectors * m->lanes) * 2;
     p->cycles += entries * (double)times * run_cycles(m, each) + entries * *passes * entry;
@@ -40,7 +40,7 @@ static void sparse(Price *p, const Market *m, const ConvSizes *c, int64_t rows, 
 void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
 {
     const ConvSizes c = conv_sizes(n);
-    const int64_t vectors = price_ceil(c.s * c.inputs, m->lanes);
+    const int64_t vectors = ceil_div(c.s * c.inputs, m->lanes);
     const double entries = conv_result(&c, m) / 4, windows = entries / (double)c.o;
     const double lists = entries < 4 * windows ? entries : 4 * windows;
     double passes;
@@ -50,8 +50,8 @@ void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
                           (double)(c.r * vectors) * (1 / m->core->loads + 1 / m->core->stores));
     p->cycles += entries * SORT_CYCLES;
     price_map(p, m, conv_image(&c, m), conv_text(n, "mask"));
-    p->weights = (double)(m->n * m->real) * (double)(c.o * c.r) *
-                 (double)conv_round_up(c.s * c.inputs, m->lanes);
+    p->weights =
+        (double)(m->n * m->real) * (double)(c.o * c.r) * (double)round_up(c.s * c.inputs, m->lanes);
     p->values += conv_text(n, "mask") ? m->real * conv_image(&c, m) : 0;
     price_stream(p, m, p->values + p->weights, p->values);
 }
@@ -61,8 +61,8 @@ void conv_price_pool_dx(const Node *n, const Market *m, Price *p)
 static bool by_patches(const ConvSizes *c, const Market *m)
 {
     const int64_t half = m->lanes > 1 ? m->lanes / 2 : 1,
-                  vectors = price_ceil(c->r * c->s * c->c, m->lanes);
-    const int64_t halves = vectors * (m->lanes / half), runs = c->r * price_ceil(c->s * c->c, half);
+                  vectors = ceil_div(c->r * c->s * c->c, m->lanes);
+    const int64_t halves = vectors * (m->lanes / half), runs = c->r * ceil_div(c->s * c->c, half);
     return 2 * c->v.stride[1] * c->c % half && 4 * halves < 5 * runs && c->o >= 8 && vectors <= 8 &&
            c->ow / 2 * 4 * vectors * m->lanes * m->real <= 16 * 1024 && c->groups == 1 &&
            c->v.dilation[1] == 1;
@@ -71,12 +71,12 @@ static bool by_patches(const ConvSizes *c, const Market *m)
 static void patches(Price *p, const Market *m, const ConvSizes *c)
 {
     const double entries = conv_result(c, m) / 4,
-                 vectors = (double)price_ceil(c->r * c->s * c->c, m->lanes);
+                 vectors = (double)ceil_div(c->r * c->s * c->c, m->lanes);
 
     p->algorithm = "sparse after the pool, patch by patch";
     p->executed += entries * vectors * m->lanes * 2;
     p->cycles += entries * (vectors / m->core->lines + PATCH_CYCLES);
-    p->cycles += (double)(m->n * c->oh * c->ow * c->r) * (double)price_ceil(c->s * c->c, m->lanes) /
+    p->cycles += (double)(m->n * c->oh * c->ow * c->r) * (double)ceil_div(c->s * c->c, m->lanes) /
                  m->core->stores;
     p->values = m->real * (conv_image(c, m) + entries) + entries;
 }
@@ -84,7 +84,7 @@ static void patches(Price *p, const Market *m, const ConvSizes *c)
 void conv_price_pool_dw(const Node *n, const Market *m, Price *p)
 {
     const ConvSizes c = conv_sizes(n);
-    const int64_t vectors = price_ceil(c.s * c.inputs, m->lanes);
+    const int64_t vectors = ceil_div(c.s * c.inputs, m->lanes);
     double passes;
 
     if (by_patches(&c, m))

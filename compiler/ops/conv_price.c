@@ -26,13 +26,13 @@ int64_t conv_packed_count(const Node *n, bool dx, int64_t m, int64_t vector)
     const int64_t side = m + c.r - 1;
 
     if (m)
-        return conv_round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
+        return round_up(dx ? c.inputs : c.outputs, 2 * vector) * side * side *
                (dx ? c.outputs : c.inputs);
     if (c.groups == c.c && c.o == c.c && c.c > 1 && !c.pool)
         return c.r * c.s * c.c;
     if (dx && c.pool)
-        return c.o * c.r * conv_round_up(c.s * c.inputs, vector);
-    return c.groups * conv_round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
+        return c.o * c.r * round_up(c.s * c.inputs, vector);
+    return c.groups * round_up(dx ? c.inputs : c.outputs, 2 * vector) * c.r * c.s *
            (dx ? c.outputs : c.inputs);
 }
 
@@ -50,14 +50,14 @@ static void direct(Price *p, const Market *m, const ConvSizes *c)
                      times = narrow ? left > 0 : (double)full;
         const int64_t most = vectors == 2 ? m->core->rows : m->core->rows_1;
         const int64_t windows = vectors == 2 ? m->core->windows : m->core->rows_1 / 4;
-        const int64_t some = c->pool ? windows : most, tiles = price_ceil(c->ow / unit, some);
+        const int64_t some = c->pool ? windows : most, tiles = ceil_div(c->ow / unit, some);
         const double each =
             (c->pool ? 4 : 1) * (double)(c->ow / unit) / (double)(tiles ? tiles : 1);
         price_tiles(p, m, rows * times * (double)tiles, each, vectors, count);
         p->cycles += rows * times * (double)tiles * (double)(c->r - 1) * RESTART_CYCLES;
     }
-    p->weights = (double)(m->n * m->real) * (double)conv_round_up(c->outputs, panel) *
-                 (double)c->groups * count;
+    p->weights =
+        (double)(m->n * m->real) * (double)round_up(c->outputs, panel) * (double)c->groups * count;
     price_stream(p, m, p->weights, p->weights / (double)m->n);
     if (conv_padded(c))
         conv_copy(p, m, conv_image(c, m));
@@ -83,11 +83,11 @@ static void position_tiles(Price *p, const Market *m, const ConvSizes *c, int64_
 {
     const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
     const double count = share * met * (double)(c->r * c->s * summed);
-    const int64_t panels = price_ceil(made, 2 * m->lanes);
+    const int64_t panels = ceil_div(made, 2 * m->lanes);
 
     price_panels(p, m, (double)c->groups, m->n * positions, made, count);
     p->cycles +=
-        (double)(c->groups * panels * price_ceil(m->n * positions, m->core->rows)) * TILE_CYCLES;
+        (double)(c->groups * panels * ceil_div(m->n * positions, m->core->rows)) * TILE_CYCLES;
     p->weights = m->real * (double)(c->groups * panels * 2 * m->lanes * c->r * c->s * summed);
     price_stream(p, m, p->weights, p->weights);
 }
@@ -103,7 +103,7 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
 {
     const double met = inside(c->oh, c->h, c->r, &c->v, 0) * inside(c->ow, c->w, c->s, &c->v, 1);
     const double products =
-        met * (double)(c->r * c->s) * positions * (double)price_ceil(c->c, m->lanes);
+        met * (double)(c->r * c->s) * positions * (double)ceil_div(c->c, m->lanes);
 
     p->algorithm = "channels in lanes";
     p->executed += 2 * products * m->lanes;
@@ -116,20 +116,20 @@ static void channels(Price *p, const Market *m, const ConvSizes *c, double posit
  * outputs. */
 static bool samples_in_lanes(const ConvSizes *c, const Market *m)
 {
-    return m->lanes > 1 && 8 * c->o < 7 * conv_round_up(c->o, m->lanes) && c->c <= 4 &&
-           c->groups == 1 && c->v.dilation[1] == 1 && m->n >= m->lanes;
+    return m->lanes > 1 && 8 * c->o < 7 * round_up(c->o, m->lanes) && c->c <= 4 && c->groups == 1 &&
+           c->v.dilation[1] == 1 && m->n >= m->lanes;
 }
 
 static void lanes(Price *p, const Market *m, const ConvSizes *c)
 {
-    const int64_t most = m->core->windows == 1 ? 3 : 6, tiles = price_ceil(c->o, most);
+    const int64_t most = m->core->windows == 1 ? 3 : 6, tiles = ceil_div(c->o, most);
     const double windows = (double)(m->n / m->lanes * (c->oh / 2) * (c->ow / 2));
 
     p->algorithm = "samples in lanes";
     price_tiles(p, m, windows * (double)tiles, 4, (double)c->o / (double)tiles,
                 (double)(c->r * c->s * c->c));
     p->cycles += (conv_image(c, m) + conv_result(c, m) / 4) * TRANSPOSE_CYCLES;
-    p->weights = m->real * (double)(c->r * c->s * c->c) * (double)conv_round_up(c->o, 2 * m->lanes);
+    p->weights = m->real * (double)(c->r * c->s * c->c) * (double)round_up(c->o, 2 * m->lanes);
 }
 
 void conv_price(const Node *n, const Market *m, Price *p)
@@ -171,8 +171,7 @@ void conv_price_dx(const Node *n, const Market *m, Price *p)
         channels(p, m, &c, (double)(m->n * c.oh * c.ow), DEPTH_DX_CYCLES);
     else
         position_tiles(p, m, &c,
-                       price_ceil(c.h, stride[0]) * price_ceil(c.w, stride[1]) * stride[0] *
-                           stride[1],
+                       ceil_div(c.h, stride[0]) * ceil_div(c.w, stride[1]) * stride[0] * stride[1],
                        c.inputs, c.outputs, 1 / (double)(stride[0] * stride[1]));
     price_map(p, m, conv_image(&c, m), conv_text(n, "mask"));
     p->values = m->real * (conv_image(&c, m) * (conv_text(n, "mask") ? 2 : 1) + conv_result(&c, m));
@@ -189,8 +188,8 @@ static double dw_runs(Price *p, const Market *m, const ConvSizes *c)
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
     const int64_t length = runs ? c->s * c->inputs : c->inputs;
     const double times = (double)(m->n * c->groups * c->r * (runs ? 1 : c->s));
-    const double tiles = times * (double)price_ceil(c->outputs, m->core->rows) *
-                         (double)price_ceil(length, 2 * m->lanes);
+    const double tiles = times * (double)ceil_div(c->outputs, m->core->rows) *
+                         (double)ceil_div(length, 2 * m->lanes);
 
     p->algorithm = "direct";
     price_panels(p, m, times, c->outputs, length, (double)(c->oh * c->ow));
@@ -214,8 +213,7 @@ static int64_t flat_block(const ConvSizes *c, const Market *m)
 
 static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
 {
-    const int64_t positions = m->n * c->oh * c->ow,
-                  blocks = price_ceil(positions, flat_block(c, m));
+    const int64_t positions = m->n * c->oh * c->ow, blocks = ceil_div(positions, flat_block(c, m));
 
     p->algorithm = "direct";
     price_panels(p, m, (double)(c->groups * blocks), c->outputs, c->inputs,
@@ -227,8 +225,8 @@ static double dw_flat(Price *p, const Market *m, const ConvSizes *c)
  * vectors better than taps. */
 static bool is_few(const ConvSizes *c, const Market *m)
 {
-    const int64_t run = c->s * c->c, lanes_run = conv_round_up(run, m->lanes),
-                  lanes_o = conv_round_up(c->o, m->lanes);
+    const int64_t run = c->s * c->c, lanes_run = round_up(run, m->lanes),
+                  lanes_o = round_up(c->o, m->lanes);
     return c->groups == 1 && c->v.dilation[1] == 1 &&
            c->r * run * lanes_o * m->real <= 128 * 1024 &&
            run * lanes_o * 10 <= 9 * c->o * lanes_run;
@@ -254,8 +252,8 @@ static double taps_met(const ConvSizes *c)
 static bool by_taps(const ConvSizes *c, const Market *m)
 {
     const bool runs = c->groups == 1 && c->v.dilation[1] == 1;
-    const int64_t tap = price_ceil(c->inputs, m->lanes);
-    const int64_t row = runs ? price_ceil(c->s * c->inputs, m->lanes) : c->s * tap;
+    const int64_t tap = ceil_div(c->inputs, m->lanes);
+    const int64_t row = runs ? ceil_div(c->s * c->inputs, m->lanes) : c->s * tap;
     return conv_dw_is_wide(c) || taps_met(c) * (double)(c->s * tap) * 10 <= 9.0 * (double)row ||
            (!is_flat(c) && c->oh * c->ow <= RT_TAPS_FEW && tap * c->s == row);
 }
@@ -332,8 +330,8 @@ Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t 
     const ConvSizes c = conv_sizes(n);
     const double taps = (double)(c.r * c.s), met = (double)(samples * c.oh * c.ow) * taps_met(&c),
                  filters = (double)(c.o * c.c) * taps,
-                 x = (double)price_ceil(c.o, RT_DW_BLOCK_BYTES / m->real),
-                 dy = (double)price_ceil(c.c, RT_DW_BLOCK_CHANNELS);
+                 x = (double)ceil_div(c.o, RT_DW_BLOCK_BYTES / m->real),
+                 dy = (double)ceil_div(c.c, RT_DW_BLOCK_CHANNELS);
     Price p = {.textbook = 2 * filters * (double)(shards * samples * c.oh * c.ow)};
 
     price_panels(&p, m, taps * (double)shards, c.o, c.c, met);

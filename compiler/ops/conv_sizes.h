@@ -65,9 +65,4 @@ static inline void conv_copy(Price *p, const Market *m, double numbers)
     p->cycles += numbers / m->lanes * (1 / m->core->loads + 1 / m->core->stores);
 }
 
-static inline int64_t conv_round_up(int64_t n, int64_t unit)
-{
-    return price_ceil(n, unit) * unit;
-}
-
 #endif

@@ -157,7 +157,7 @@ static void dense_kernel(const Node *n, Call *c)
 static int64_t dense_stack_bytes(const Node *n, int64_t chunk)
 {
     enum { SUMS = 512 };
-    const int64_t words = (node_attr(n, "x_shape")->list[0] + RT_SPARSE_WORD - 1) / RT_SPARSE_WORD;
+    const int64_t words = ceil_div(node_attr(n, "x_shape")->list[0], RT_SPARSE_WORD);
     return dense_seeks_zeros(n) ? chunk * dense_rows(n) * (8 * words + SUMS) : 0;
 }
 

@@ -10,7 +10,7 @@ static const double UPDATE_CYCLES = 6;      /* update of a vector of weights and
 static double weights(const Market *m, int64_t k, int64_t o)
 {
     const int64_t panel = 2 * m->lanes;
-    return (double)m->real * (double)k * (double)(price_ceil(o, panel) * panel);
+    return (double)m->real * (double)k * (double)(ceil_div(o, panel) * panel);
 }
 
 int64_t dense_rows(const Node *n)
@@ -21,7 +21,7 @@ int64_t dense_rows(const Node *n)
 int64_t dense_half_count(int64_t factors, int64_t outputs)
 {
     enum { BLOCK = 32, LANES = 16 };
-    return price_ceil(factors, BLOCK) * BLOCK * price_ceil(outputs, LANES) * LANES;
+    return ceil_div(factors, BLOCK) * BLOCK * ceil_div(outputs, LANES) * LANES;
 }
 
 /* runtime/cpu/dense_sparse.h is not faster with fewer outputs */
@@ -75,10 +75,10 @@ void dense_price_dx(const Node *n, const Market *m, Price *p)
         price_panels(p, m, 1, all, k, (double)o);
     } else {
         const int64_t full = k / RT_DENSE_DX_COLUMNS, rows = m->core->dx_rows,
-                      tiles = price_ceil(all, rows);
+                      tiles = ceil_div(all, rows);
         const double each = (double)all / (double)tiles;
         price_tiles(p, m, (double)(full * tiles), each, RT_DENSE_DX_COLUMNS,
-                    (double)price_ceil(o, m->lanes));
+                    (double)ceil_div(o, m->lanes));
         p->cycles += (double)(all * k) * LANES_CYCLES / m->core->fma;
     }
     price_map(p, m, (double)(all * k), mask ? mask->s : NULL);
@@ -106,7 +106,7 @@ void dense_price_dw(const Node *n, const Market *m, Price *p)
 Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, int64_t samples,
                          int states)
 {
-    const int64_t rows = m->core->rows, panel = 2 * m->lanes, panels = price_ceil(o, panel);
+    const int64_t rows = m->core->rows, panel = 2 * m->lanes, panels = ceil_div(o, panel);
     const double w = weights(m, k, o), vectors = w / (m->lanes * m->real),
                  streams = 2.0 * (1 + states);
     Price p = {.textbook = 2 * (double)(k * o) * (double)(shards * samples)};
@@ -115,7 +115,7 @@ Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, 
     p.cycles += vectors * ((double)shards * TREE_CYCLES + UPDATE_CYCLES) / m->core->fma;
     p.weights = streams * w;
     p.values = (double)(panels * shards * samples * k * m->real);
-    p.values += (double)(price_ceil(k, rows) * shards * samples * panels * panel * m->real);
+    p.values += (double)(ceil_div(k, rows) * shards * samples * panels * panel * m->real);
     price_stream(&p, m, p.weights, (1 + states) * w);
     price_stream(&p, m, p.values, (double)(shards * samples * (k + o) * m->real));
     if (m->textbook)
@@ -125,24 +125,24 @@ Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, 
 
 static int64_t panels_of(const Market *m, int64_t o)
 {
-    return price_ceil(o, 2 * m->lanes);
+    return ceil_div(o, 2 * m->lanes);
 }
 
 int64_t dense_units_update(const Market *m, int64_t k, int64_t o)
 {
-    const int64_t blocks = price_ceil(price_ceil(k, m->core->rows), RT_DENSE_UNIT_TILES),
+    const int64_t blocks = ceil_div(ceil_div(k, m->core->rows), RT_DENSE_UNIT_TILES),
                   all = panels_of(m, o) * blocks;
-    return price_ceil(panels_of(m, o), all >= 128 ? 4 : all >= 64 ? 2 : 1) * blocks;
+    return ceil_div(panels_of(m, o), all >= 128 ? 4 : all >= 64 ? 2 : 1) * blocks;
 }
 
 int64_t dense_units_input(const Market *m, int64_t k)
 {
-    return price_ceil(price_ceil(k, m->core->rows), RT_DENSE_INPUT_TILES);
+    return ceil_div(ceil_div(k, m->core->rows), RT_DENSE_INPUT_TILES);
 }
 
 int64_t dense_units_wide(const Market *m, int64_t o)
 {
-    return price_ceil(panels_of(m, o), RT_DENSE_WIDE_PANELS);
+    return ceil_div(panels_of(m, o), RT_DENSE_WIDE_PANELS);
 }
 
 int64_t dense_units_wide_dx(const Market *m, int64_t k)

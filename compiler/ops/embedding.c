@@ -84,7 +84,7 @@ static void embedding_price(const Node *n, const Market *m, Price *p)
 int64_t embedding_units(const Node *n)
 {
     const int64_t width = n->shape.dim[1], fit = 8192 / width;
-    return price_ceil(n->shape.dim[0], fit < 16 ? 16 : fit / 16 * 16);
+    return ceil_div(n->shape.dim[0], fit < 16 ? 16 : fit / 16 * 16);
 }
 
 /* Each unit reads all tokens; all units together read weights, states and gradients once. */

@@ -31,7 +31,7 @@ static void global_max_pool_gradient(Grad *gr, Node *n, Node *dy)
 static void global_max_pool_price(const Node *n, const Market *m, Price *p)
 {
     const int64_t *x = n->in[0]->shape.dim;
-    const double vectors = (double)(m->n * x[1] * x[2] * price_ceil(x[0], m->lanes));
+    const double vectors = (double)(m->n * x[1] * x[2] * ceil_div(x[0], m->lanes));
     price_each(p, m, n, 0);
     p->cycles += vectors * (node_is(n, "global_max_pool_dx") ? 4 : 1);
 }

@@ -143,7 +143,7 @@ static void group_norm_price(const Node *n, const Market *m, Price *p)
 {
     const Shape *x = &n->in[0]->shape;
     const bool back = node_is(n, "group_norm_dx");
-    const double vectors = (double)(m->n * pixels(x) * price_ceil(channels(x), m->lanes));
+    const double vectors = (double)(m->n * pixels(x) * ceil_div(channels(x), m->lanes));
     price_each(p, m, n, 0);
     p->cycles += vectors * (back ? 8 : 5) + 40 * (double)(m->n * node_int(n, "groups"));
 }

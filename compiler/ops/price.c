@@ -20,11 +20,6 @@ static const double ROW_CYCLES_PART = 28;
 /* a multiply-add of the reference kernels: each one waits for the sum before it */
 static const double PLAIN_CYCLES = 4;
 
-int64_t price_ceil(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
 Market market_of(const Graph *g, const Options *o, int64_t chunk)
 {
     const int real = dtype_bytes(g->recipe.dtype);
@@ -62,7 +57,7 @@ void price_half(Price *p)
 void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
                  double count)
 {
-    const int64_t tiles = price_ceil(n, most), small = tiles ? n / tiles : 0,
+    const int64_t tiles = ceil_div(n, most), small = tiles ? n / tiles : 0,
                   bigs = n - tiles * small;
     price_tiles(p, m, times * (double)bigs, (double)small + 1, vectors, count);
     price_tiles(p, m, times * (double)(tiles - bigs), (double)small, vectors, count);
@@ -158,7 +153,7 @@ static void gather(Price *p, const Market *m, const Node *n)
 static void add_rows(Price *p, const Market *m, const Node *n)
 {
     const int64_t width = shape_count(&n->shape), all = shape_count(&n->in[0]->shape) * m->n;
-    const double vectors = 4 * (double)price_ceil(width, m->lanes);
+    const double vectors = 4 * (double)ceil_div(width, m->lanes);
     const double least = width % m->lanes ? ROW_CYCLES_PART : ROW_CYCLES;
     p->values = bytes_of(n->in[0], m), p->weights = bytes_of(n, m);
     p->cycles = 20 + (double)all / (double)width * (vectors > least ? vectors : least);

@@ -8,6 +8,7 @@
  */
 #ifndef PRICE_H
 #define PRICE_H
+#include "base/round.h"
 #include "ir/core.h"
 #include "ir/options.h"
 #include "ir/step.h"
@@ -58,7 +59,5 @@ void price_map(Price *p, const Market *m, double numbers, const char *function);
 void price_each(Price *p, const Market *m, const Node *n, double cycles);
 /* Bytes read from the cache that holds `resident` bytes; computation hides half of this time. */
 void price_stream(Price *p, const Market *m, double bytes, double resident);
-
-int64_t price_ceil(int64_t n, int64_t unit); /* n / unit, rounded up */
 
 #endif

@@ -83,7 +83,7 @@ static void resize_price(const Node *n, const Market *m, Price *p)
     const int64_t *x = node_attr(n, "x_shape")->list, *y = node_attr(n, "y_shape")->list;
     const bool back = node_is(n, "resize_dx");
     const double pixels = (double)(m->n * y[1] * y[2]);
-    const double vectors = (double)price_ceil(x[0], m->lanes);
+    const double vectors = (double)ceil_div(x[0], m->lanes);
     p->values = (double)(m->n * m->real * x[0]) * (double)(x[1] * x[2] + y[1] * y[2]);
     p->cycles += pixels * vectors * (is_bilinear(n) ? 4 : 1);
     p->cycles += back ? (double)(m->n * x[1] * x[2]) * 60 : pixels * 12;

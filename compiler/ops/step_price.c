@@ -36,7 +36,7 @@ static Price reduced(const Graph *g, const Sum *s, bool from_grad, const Market 
     const Step *t = g->step;
     const double items = from_grad ? 1 : (double)(t->shards * t->slices),
                  bytes = (double)(s->count * m->real);
-    const double vectors = (double)price_ceil(s->count, m->lanes);
+    const double vectors = (double)ceil_div(s->count, m->lanes);
     Price p = {.weights = bytes * (items + (s->update ? 2.0 * (1 + g->nstate) : 1))};
 
     p.cycles = vectors * (items * REDUCE_CYCLES + UPDATE_CYCLES) / m->core->fma;

@@ -60,25 +60,25 @@ static void winograd(Price *p, const Market *k, int64_t tiles, int64_t in, int64
 {
     const int64_t a = m + r - 1, panel = 2 * k->lanes, rows = k->core->rows;
     const double points = (double)(a * a), n = (double)tiles;
-    const double u = (double)conv_round_up(out, panel) * points * (double)in * k->real;
-    const double blocks = (double)price_ceil(tiles, wino_block(k, points, in, out) / rows * rows);
+    const double u = (double)round_up(out, panel) * points * (double)in * k->real;
+    const double blocks = (double)ceil_div(tiles, wino_block(k, points, in, out) / rows * rows);
 
-    transforms(p, k, n * (double)price_ceil(in, k->lanes), points,
+    transforms(p, k, n * (double)ceil_div(in, k->lanes), points,
                2 * (double)a * transform(a, false), points);
-    const double products = (double)price_ceil(tiles, rows) * points, before = p->cycles;
+    const double products = (double)ceil_div(tiles, rows) * points, before = p->cycles;
     price_tiles(p, k, products * (double)(out / panel), (double)rows, 2, (double)in);
     if (out % panel)
         price_tiles(p, k, products, (double)rows, last_vectors(k, out % panel), (double)in);
     const double hidden = p->cycles - before, stream = 2 * core_stream(k->core, u * blocks, u);
     p->cycles += stream > hidden ? stream - hidden : 0;
     p->weights += u * blocks;
-    transforms(p, k, n * (double)price_ceil(out, k->lanes), points,
+    transforms(p, k, n * (double)ceil_div(out, k->lanes), points,
                (double)(a + m) * transform(a, true), (double)(m * m));
 }
 
 static int64_t tiles_of(const Market *k, int64_t h, int64_t w, int64_t m)
 {
-    return k->n * price_ceil(h, m) * price_ceil(w, m);
+    return k->n * ceil_div(h, m) * ceil_div(w, m);
 }
 
 void wino_price(Price *p, const Market *k, const ConvSizes *c, int64_t m)
@@ -100,17 +100,16 @@ void wino_price_dw(Price *p, const Market *k, const ConvSizes *c, int64_t m)
 {
     const int64_t a = m + c->r - 1, points = a * a, rows = k->core->rows;
     const int64_t sums = 264 * 1024 / k->real / points, scratch = 704 * 1024 / k->real / points;
-    const int64_t most = (a == 4 ? 256 : 128) / k->real, vectors = price_ceil(c->inputs, k->lanes),
+    const int64_t most = (a == 4 ? 256 : 128) / k->real, vectors = ceil_div(c->inputs, k->lanes),
                   in = vectors * k->lanes < most ? vectors * k->lanes : most,
-                  tall = price_ceil(c->outputs, rows), fit_tall = sums / (in * rows),
+                  tall = ceil_div(c->outputs, rows), fit_tall = sums / (in * rows),
                   out = (tall < fit_tall ? tall : fit_tall) * rows;
     /* rows of whole vectors, and a line of 64 bytes between points */
-    const int64_t row = conv_round_up(out, k->lanes), gap = 64 / k->real;
+    const int64_t row = round_up(out, k->lanes), gap = 64 / k->real;
     const int64_t tiles = tiles_of(k, c->oh, c->ow, m),
-                  fit = (scratch - out * in - 3 * gap) / (in + row), times = price_ceil(tiles, fit);
-    const double ins = (double)price_ceil(c->inputs, in),
-                 outs = (double)price_ceil(c->outputs, out);
-    const double rests = (double)price_ceil(c->outputs, k->lanes), all = (double)vectors;
+                  fit = (scratch - out * in - 3 * gap) / (in + row), times = ceil_div(tiles, fit);
+    const double ins = (double)ceil_div(c->inputs, in), outs = (double)ceil_div(c->outputs, out);
+    const double rests = (double)ceil_div(c->outputs, k->lanes), all = (double)vectors;
     const double moved = (double)(points * tall * rows * vectors * k->lanes * k->real);
     const double products = (double)(times * points * tall), deep = (double)tiles / (double)times;
 

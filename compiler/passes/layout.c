@@ -10,6 +10,7 @@
  * Then values have the same orders, but no weight is packed or transposed, and dense weights have
  * no panels.  Ops whose kernels take either order get the attribute `last`.
  */
+#include "base/round.h"
 #include "ir/target.h"
 #include "ops/conv_price.h"
 #include "ops/dense_price.h"
@@ -97,7 +98,7 @@ static void dense_weight(Param *p, const int64_t chw[3], bool flat, int64_t pane
     const int64_t o = p->file.dim[0], k = p->file.dim[1];
 
     p->axis[0] = (Axis){o, panel, k * panel, 1};
-    p->count_memory = (o + panel - 1) / panel * k * panel;
+    p->count_memory = round_up(o, panel) * k;
     if (!flat) {
         p->naxis = 2;
         p->axis[1] = (Axis){k, 1, panel, 0};
@@ -218,11 +219,6 @@ static void dense_forward(Graph *g, Node *n, const Options *o)
     dense_order(g, n, o);
     if (target_of(o).few_half && op_reads_half(n))
         n->in[1] = half_packed(g, weights(n->in[1]), false, n);
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
 }
 
 /* Transposing W costs half a multiplication for each weight and step.  Then dense_dx needs no sums

@@ -5,6 +5,7 @@
  * (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", greedy by
  * size).  The bytes of the largest live set are a lower bound; tables print it beside the result.
  */
+#include "base/round.h"
 #include "ir/step.h"
 #include "ir/target.h"
 #include "ops/op.h"
@@ -18,7 +19,7 @@ enum { SLACK = RT_ALIGN }; /* vectors may read, but never write, one line past a
 
 static int64_t align(int64_t n)
 {
-    return (n + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
+    return round_up(n, RT_ALIGN);
 }
 
 int step_regions(const Step *s, int threads)
