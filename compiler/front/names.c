@@ -310,12 +310,35 @@ static void check_scan(Sem *s, Stmt *t)
     declare_yields(s, &t->body);
 }
 
+/* Reports output i of a return if it has no name, or that of an earlier one. */
+static void check_output_name(Sem *s, const Stmt *t, int i)
+{
+    Diag *d = s->u->diag;
+    const Stmt *one = t->body.v[i];
+    if (!*one->name) {
+        s->decl->bad = true;
+        diag_error(d, one->span, "one of several outputs needs a name");
+        diag_help(d, "write it in front: return logits = ..., size = ...");
+        return;
+    }
+    for (int k = 0; k < i; k++)
+        if (strcmp(t->body.v[k]->name, one->name) == 0)
+            diag_error(d, one->name_span, "two outputs are called '%s'", one->name);
+}
+
+static bool same_outputs(const Body *a, const Body *b)
+{
+    bool same = a->n == b->n;
+    for (int i = 0; i < a->n && same; i++)
+        same = strcmp(a->v[i]->name, b->v[i]->name) == 0;
+    return same;
+}
+
 /* The outputs of a return, each of which binds its name. */
 static void check_outputs(Sem *s, Stmt *t)
 {
     Diag *d = s->u->diag;
     const Stmt *first = s->first_return ? s->first_return : t;
-    bool same = first->body.n == t->body.n;
     if (t->body.n > 0 && s->decl->kind != DECL_MODEL) {
         diag_error(d, t->span, "only a model returns outputs by name, and '%s' is a %s",
                    s->decl->name, decl_word(s->decl->kind));
@@ -328,20 +351,12 @@ static void check_outputs(Sem *s, Stmt *t)
     }
     for (int i = 0; i < t->body.n; i++) {
         Stmt *one = t->body.v[i];
-        if (!*one->name) {
-            s->decl->bad = true;
-            diag_error(d, one->span, "one of several outputs needs a name");
-            diag_help(d, "write it in front: return logits = ..., size = ...");
-        }
-        for (int k = 0; k < i && *one->name; k++)
-            if (strcmp(t->body.v[k]->name, one->name) == 0)
-                diag_error(d, one->name_span, "two outputs are called '%s'", one->name);
-        same = same && strcmp(first->body.v[i]->name, one->name) == 0;
+        check_output_name(s, t, i);
         names_check(s, one->value);
         if (one->value->kind != EX_NAME || strcmp(one->value->s, one->name) != 0)
             bind(s, one);
     }
-    if (!same) {
+    if (!same_outputs(&first->body, &t->body)) {
         diag_error(d, t->span, "the returns of '%s' have different outputs", s->decl->name);
         diag_note(d, "the first one is on line %d", first->span.line);
         diag_help(d, "return the same names in the same order");
