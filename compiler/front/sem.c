@@ -97,7 +97,7 @@ static const Stmt *first_return(const Body *body)
 
 Body sem_outputs(const Decl *model)
 {
-    const Stmt *t = first_return(&model->body);
+    const Stmt *t = model ? first_return(&model->body) : NULL;
     return t ? t->body : (Body){0};
 }
 

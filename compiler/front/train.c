@@ -93,7 +93,7 @@ static void read_targets(Train *t, Expr *e)
 static int loss_names_of(const Train *t, const char *name[RT_OUTPUTS + RT_TARGETS])
 {
     const Decl *model = map_get(&t->u->functions, t->r->model);
-    const Body outputs = model ? sem_outputs(model) : (Body){0};
+    const Body outputs = sem_outputs(model);
     int n = 0;
     for (int i = 0; i < outputs.n && i < RT_OUTPUTS; i++)
         name[n++] = outputs.v[i]->name;

@@ -258,7 +258,7 @@ static void walk_target(Walk *w, const Decl *train, const Decl *model, const Exp
 /* The names that a loss can use: the model's outputs, and the targets. */
 static void bind_compared(Walk *w, const Decl *train, const Decl *model)
 {
-    const Body outputs = model ? sem_outputs(model) : (Body){0};
+    const Body outputs = sem_outputs(model);
     w->bound = map_new(w->a->arena);
     for (int i = 0; i < outputs.n; i++)
         map_set(&w->bound, outputs.v[i]->name, (void *)model);
