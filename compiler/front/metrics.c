@@ -93,12 +93,13 @@ void lower_metrics(Graph *g, Span at)
 /* The classes that n distinguishes in a target of classes; 0: n does not say. */
 static int64_t classes_in(const Node *n, const Node *target)
 {
-    const Shape *x = n->nin > 0 ? &n->in[0]->shape : NULL;
-    if (n->nin > 0 && is_one_hot(n, target))
+    if (is_one_hot(n, target))
         return node_int(n, "classes");
-    if (n->nin < 2 || n->in[1] != target || n->op->outputs == OUTPUTS_NUMBERS || x->rank < 1)
+    if (n->nin < 2 || n->in[1] != target || n->op->outputs == OUTPUTS_NUMBERS)
         return 0;
-    return n->op->outputs == OUTPUTS_BINARY && x->dim[x->rank - 1] == 1 ? 2 : x->dim[x->rank - 1];
+    const Shape *x = &n->in[0]->shape;
+    const int64_t last = x->rank > 0 ? x->dim[x->rank - 1] : 0;
+    return n->op->outputs == OUTPUTS_BINARY && last == 1 ? 2 : last;
 }
 
 static bool find_classes(Lower *l, int k)

@@ -296,8 +296,7 @@ static Node *of_images(Graph *g, const Node *n, bool move)
         if (!in[i])
             return NULL;
     }
-    Node *y = op_make_like(g, n->op->name, n, n->nin, in[0], in[n->nin - 1]);
-    return y;
+    return op_make_like(g, n->op->name, n, n->nin, in[0], in[n->nin - 1]);
 }
 
 /* Marks the nodes from index `first` on like n, which they replace. */
