@@ -106,7 +106,7 @@ RT_INLINE real group_sum(const real *row, GroupNorm p, int g)
         sum += row[g * cg + k];
     return sum;
 }
-/* The same for all channels: row[c] of group g becomes v. */
+/* Sets row[c] to v for the channels c of group g. */
 RT_INLINE void group_fill(real *row, GroupNorm p, int g, real v)
 {
     const int cg = p.c / p.groups;
@@ -173,7 +173,7 @@ RT_INLINE void group_norm(real *restrict y, const real *restrict x, const real *
     }
 }
 
-/* Sums of dy and of dy (x - mean), of one channel a lane. */
+/* Sums over the pixels of dy and of dy (x - mean); a lane has a channel. */
 RT_INLINE void group_dots(real *restrict sum, real *restrict dot, const real *restrict dy,
                           const real *restrict x, const real *restrict mean, GroupNorm p, int lanes)
 {

@@ -306,7 +306,7 @@ RT_INLINE void global_max_pool(real *restrict y, const real *restrict x, int n, 
         RT_MAP(c, STORE(y, global_max_pool_lanes(x + AT, c, hw, rt_lanes)));
 }
 
-/* A lane gives dy to the first pixel that equals the maximum, and then no more. */
+/* Each lane gives dy to the first pixel that has the maximum, and 0 to the others. */
 RT_INLINE void global_max_pool_dx_lanes(real *dx, const real *x, vec dy, int c, int hw, int lanes)
 {
     const vec best = global_max_pool_lanes(x, c, hw, lanes);

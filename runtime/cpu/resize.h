@@ -7,9 +7,9 @@
  *   bilinear   output i reads pixels r and min(r + 1, h - 1) with the weights 1 - v and v;
  *              r + v = max(0, (i + 1/2) h / oh - 1/2)
  *
- * The same along columns.  The fast gradient collects: a pixel adds the dy that read it, rows and
- * columns ascending.  So each number of dx is written once, and a part of a team is a range of rows
- * of dx.
+ * The same along columns.  The fast gradient computes a pixel of dx from all dy that read the
+ * pixel, in ascending order of rows and columns.  So no two threads write a number of dx: a part of
+ * a team is a range of rows of dx.
  */
 #ifndef CPU_RESIZE_H
 #define CPU_RESIZE_H
@@ -158,8 +158,8 @@ RT_INLINE vec resize_sum(const real *dy, Resize p, const Weights *r, const Weigh
     return sum;
 }
 
-/* One row of dx from up to RT_RESIZE_TAPS rows of dy, the first ones of the row or more of them.
- * dy: of one image. */
+/* Computes a row of dx from up to RT_RESIZE_TAPS rows of dy, the gradient of one image.
+ * more_rows: adds these rows of dy to those that dx has already. */
 RT_INLINE void resize_dx_row(real *restrict dx, const real *restrict dy, Resize p, const Weights *r,
                              bool more_rows)
 {
@@ -167,7 +167,7 @@ RT_INLINE void resize_dx_row(real *restrict dx, const real *restrict dy, Resize 
         const TeamRange columns = resize_readers(ix, p.w, p.ow, p.bilinear);
         bool more = more_rows;
         int64_t ox = columns.first;
-        do { /* a pixel without readers gets a sum of nothing */
+        do { /* also for a pixel without readers, which gets 0 */
             const Weights s = resize_weights(ix, ox, columns.end, p.w, p.ow, p.bilinear);
             RT_MAP(p.c, const vec sum = resize_sum(dy + AT, p, r, &s, rt_lanes);
                    STORE(dx, more ? LOAD(dx) + sum : sum));

@@ -3,8 +3,9 @@
  *
  *   x (N, C, H, W)  y (N, C, OH, OW)      last: (N, H, W, C) and (N, OH, OW, C)
  *
- * Positions and weights are those of runtime/cpu/resize.h.  In the backward pass, a pixel adds the
- * dy that read it, rows and columns ascending, so no two threads add to one number.
+ * Positions and weights are those of runtime/cpu/resize.h.  The gradient of a pixel is a sum of all
+ * dy that read the pixel, in ascending order of rows and columns, so no two threads add to one
+ * number.
  */
 #ifndef CUDA_RESIZE_CUH
 #define CUDA_RESIZE_CUH
@@ -54,8 +55,8 @@ DEVICE Readers resize_readers(int at, int in, int out, bool bilinear)
                    at + 1 < in ? resize_first(at + 1, in, out, bilinear) : out};
 }
 
-/* Row, column, and offset of the channel's image in the other value, whose images have `to`
- * pixels, of element `at` of a value with images of `rows` x `columns`. */
+/* Where element `at` of a value with images of rows x columns lies: its row and column, and the
+ * offset `plane` of the image of its channel in the other value, whose images have `to` pixels. */
 struct Spot {
     int row, column;
     int64_t plane;

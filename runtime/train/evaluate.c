@@ -88,8 +88,8 @@ const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], con
     return text;
 }
 
-/* Whether a line leaves metric m out: a term of the loss, the mean absolute error, and rmse before
- * r2, which says the same. */
+/* Whether evaluate_brief leaves metric m out: a term of the loss, the mean absolute error, or an
+ * rmse that an r2 follows, which says the same. */
 static bool left_out(const RtProgram *p, int m)
 {
     return strncmp(p->metric[m], "loss_", 5) == 0 || strncmp(p->metric[m], "mae_", 4) == 0 ||
