@@ -12,16 +12,11 @@ static void read_pair(const Node *n, const char *key, int64_t fallback, int64_t 
                                                             : fallback;
 }
 
-static int64_t span_of(const Window *v, int i)
-{
-    return (v->kernel[i] - 1) * v->dilation[i] + 1;
-}
-
 /* "same": the padding for ceil(in / stride) outputs, with the smaller half before. */
 static void pad_same(Window *v, int i)
 {
     const int64_t out = (v->in[i] + v->stride[i] - 1) / v->stride[i];
-    const int64_t all = (out - 1) * v->stride[i] + span_of(v, i) - v->in[i];
+    const int64_t all = (out - 1) * v->stride[i] + window_span(v, i) - v->in[i];
     v->before[i] = all > 0 ? all / 2 : 0;
     v->after[i] = all > 0 ? all - all / 2 : 0;
 }
@@ -39,7 +34,7 @@ Window window_of(const Node *n, int64_t h, int64_t w)
         v.after[i] = v.before[i];
         if (pad && pad->kind == ATTR_STRING && !strcmp(pad->s, "same"))
             pad_same(&v, i);
-        v.out[i] = (v.in[i] + v.before[i] + v.after[i] - span_of(&v, i)) / v.stride[i] + 1;
+        v.out[i] = (v.in[i] + v.before[i] + v.after[i] - window_span(&v, i)) / v.stride[i] + 1;
     }
     return v;
 }
@@ -63,9 +58,10 @@ static void report_too_large(const Node *n, const Window *v, Diag *d)
     const bool dilated = v->dilation[0] > 1 || v->dilation[1] > 1;
     const bool padded = v->before[0] || v->before[1] || v->after[0] || v->after[1];
     Arena *a = diag_arena(d);
-    const char *spans = dilated ? arena_printf(a, " spans %lldx%lld and", (long long)span_of(v, 0),
-                                               (long long)span_of(v, 1))
-                                : "";
+    const char *spans = dilated
+                            ? arena_printf(a, " spans %lldx%lld and", (long long)window_span(v, 0),
+                                           (long long)window_span(v, 1))
+                            : "";
     diag_error(d, node_span(n, "kernel"),
                "%s kernel %lldx%lld%s is larger than its %sinput %lldx%lld", n->op->name,
                (long long)v->kernel[0], (long long)v->kernel[1], spans, padded ? "padded " : "",
@@ -85,7 +81,7 @@ bool window_check(const Node *n, int64_t h, int64_t w, Diag *d)
         return false;
     const Window v = window_of(n, h, w);
     for (int i = 0; i < 2; i++)
-        if (span_of(&v, i) > v.in[i] + v.before[i] + v.after[i]) {
+        if (window_span(&v, i) > v.in[i] + v.before[i] + v.after[i]) {
             report_too_large(n, &v, d);
             return false;
         }

@@ -16,6 +16,12 @@ typedef struct Window {
     int64_t in[2], out[2];                     /* H, W and H', W' */
 } Window;
 
+/* Rows or columns from the first tap of a window to the last one. */
+static inline int64_t window_span(const Window *v, int i)
+{
+    return (v->kernel[i] - 1) * v->dilation[i] + 1;
+}
+
 /* The window over an image of h x w, from the attributes kernel, stride (the kernel's size if
  * absent), dilation (1) and pad (0).  window_check must have accepted these attributes. */
 Window window_of(const Node *n, int64_t h, int64_t w);

@@ -29,8 +29,7 @@ static bool check_pad(const Node *n, Diag *d)
 
 static bool report_too_large(const Node *n, const Window *v, Diag *d)
 {
-    const int64_t have = v->in[0] + v->before[0] + v->after[0],
-                  span = (v->kernel[0] - 1) * v->dilation[0] + 1;
+    const int64_t have = v->in[0] + v->before[0] + v->after[0], span = window_span(v, 0);
     const char *spans = v->dilation[0] > 1
                             ? arena_printf(diag_arena(d), " spans %lld steps and", (long long)span)
                             : "";
@@ -72,7 +71,7 @@ bool window1d_check(const Node *n, Node *window, int64_t *steps, Diag *d)
         !check_int(window, "pad", 0, d))
         return false;
     const Window v = window_of(window, t, 1);
-    if ((v.kernel[0] - 1) * v.dilation[0] + 1 > t + v.before[0] + v.after[0])
+    if (window_span(&v, 0) > t + v.before[0] + v.after[0])
         return report_too_large(n, &v, d);
     *steps = v.out[0];
     return window_check(window, t, 1, d);

@@ -81,8 +81,8 @@ static Window window(const Node *n)
     const int64_t *x = node_attr(n, "x_shape")->list;
     Window v = window_of(n, x[1], x[2]);
     for (int i = 0; i < 2; i++) {
-        const int64_t after = (v.out[i] - 1) * v.stride[i] + (v.kernel[i] - 1) * v.dilation[i] + 1 -
-                              v.in[i] - v.before[i];
+        const int64_t after =
+            (v.out[i] - 1) * v.stride[i] + window_span(&v, i) - v.in[i] - v.before[i];
         v.after[i] = after > 0 ? after : 0;
     }
     return v;
@@ -99,8 +99,7 @@ static bool is_same(const Window *v)
 {
     for (int i = 0; i < 2; i++) {
         const int64_t out = (v->in[i] + v->stride[i] - 1) / v->stride[i];
-        const int64_t reach =
-            (out - 1) * v->stride[i] + (v->kernel[i] - 1) * v->dilation[i] + 1 - v->in[i];
+        const int64_t reach = (out - 1) * v->stride[i] + window_span(v, i) - v->in[i];
         if (v->out[i] != out || v->before[i] != (reach > 0 ? reach / 2 : 0))
             return false;
     }
@@ -149,7 +148,7 @@ static bool differs(const int64_t v[2], int64_t usual)
 static void beyond_windows(const Node *n, const Window *v, int64_t more[2])
 {
     for (int i = 0; i < 2; i++)
-        more[i] = v->in[i] + 2 * v->before[i] - (v->kernel[i] - 1) * v->dilation[i] - 1 -
+        more[i] = v->in[i] + 2 * v->before[i] - window_span(v, i) -
                   (n->in[1]->shape.dim[i + 1] - 1) * v->stride[i];
 }
 
