@@ -41,7 +41,7 @@ static const Node *bias_of_layer(const Graph *g, const Node *n)
 
 static bool is_prelu(const Node *n)
 {
-    return strcmp(n->op->name, "prelu_y") == 0;
+    return node_is(n, "prelu_y");
 }
 
 /* The node that repeats the slopes of the prelu n over the pixels; NULL: n reads the slope itself.
