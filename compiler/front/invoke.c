@@ -143,6 +143,7 @@ static const char *wanted_values(const Callee *c, int i)
                                          "a string",
                                          "an int or a pair [h, w]",
                                          "an int, a pair [h, w], \"same\" or \"valid\"",
+                                         "an int, \"same\" or \"valid\"",
                                          "a list of at most 16 ints",
                                          "a list of at most 16 ints, or a tensor",
                                          "tensors, or lists of them"};
@@ -182,6 +183,8 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
         return v->kind == V_INT || ints(*v, 2, 2);
     case ARG_PAD:
         return v->kind == V_INT || v->kind == V_STRING || ints(*v, 2, 2);
+    case ARG_PAD_STEPS:
+        return v->kind == V_INT || v->kind == V_STRING;
     case ARG_INTS:
         return ints(*v, 0, INTS_MAX);
     case ARG_PLACES:

@@ -153,3 +153,10 @@ bool node_is(const Node *n, const char *op)
 {
     return equal(op_name(n->op), op);
 }
+
+bool node_transposes(const Node *n, int64_t a, int64_t b, int64_t c)
+{
+    const int64_t *axes = node_is(n, "transpose") ? node_attr(n, "axes")->list : NULL;
+    return axes && n->shape.rank == 3 && (axes[0] + 3) % 3 == a && (axes[1] + 3) % 3 == b &&
+           (axes[2] + 3) % 3 == c;
+}

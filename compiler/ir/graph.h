@@ -250,6 +250,8 @@ void node_drop_attr(Arena *a, Node *n, const char *key);
 void node_copy_attrs(Graph *g, Node *to, const Node *from);
 bool node_same_attrs(const Node *a, const Node *b); /* also in the same order */
 bool node_is(const Node *n, const char *op_name);
+/* n is a transpose of three dimensions whose result has the dimensions a, b, c of its input. */
+bool node_transposes(const Node *n, int64_t a, int64_t b, int64_t c);
 
 /* The outermost node whose memory contains n (Node.within), or n itself.  Sets *start to the offset
  * of n in the memory of this node, in reals.  A sequence that a loop fills step by step (pass

@@ -133,7 +133,7 @@ static void add_argument(Choices *m, const Frame *f, const char *name, const cha
 static void add_strings(Choices *m, const OpArg *g)
 {
     static const char *const pads[] = {"\"same\"", "\"valid\"", NULL};
-    if (g->type == ARG_PAD)
+    if (g->type == ARG_PAD || g->type == ARG_PAD_STEPS)
         add_words(m, pads, ITEM_VALUE);
     else if (g->type == ARG_STRING && g->fallback && strcmp(g->fallback, "none") != 0)
         add_item(m, arena_printf(m->s->arena, "\"%s\"", g->fallback), ITEM_VALUE, NULL, g->about,

@@ -314,6 +314,8 @@ static bool kind_fits(ArgType type, AttrKind kind)
         return kind == ATTR_INTS;
     case ARG_PAD:
         return kind == ATTR_INTS || kind == ATTR_STRING;
+    case ARG_PAD_STEPS:
+        return kind == ATTR_INT || kind == ATTR_STRING;
     case ARG_TENSOR:
     case ARG_TENSORS:
         break;

@@ -64,7 +64,7 @@ const Op op_conv1d[] =
               {"filters", ARG_INT, NULL, "number of filters, at least 1: features of the result"},
               {"kernel", ARG_INT, NULL, "steps of a filter, at least 1"},
               {"stride", ARG_INT, "1", "steps from one window to the next, at least 1"},
-              {"pad", ARG_PAD, "0",
+              {"pad", ARG_PAD_STEPS, "0",
                "steps of zeros at both ends, at least 0; \"same\" or \"valid\""},
               {"dilation", ARG_INT, "1", "steps from one tap of a filter to the next, at least 1"},
               {"groups", ARG_INT, "1",

@@ -20,7 +20,8 @@ typedef enum {
     /* 1, [1, 2], "same" or "valid": stored as INTS [h, w] or STRING, from which the op computes the
      * padding */
     ARG_PAD,
-    ARG_INTS, /* a list of ints */
+    ARG_PAD_STEPS, /* 1, "same" or "valid", for the steps of a sequence */
+    ARG_INTS,      /* a list of ints */
     /* a list of ints, or an input; with an input, the node has an attribute of the same name */
     ARG_PLACES,
     ARG_TENSORS /* all positional arguments, also lists of tensors; only as the first argument */

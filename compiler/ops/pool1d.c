@@ -61,7 +61,7 @@ static Node *pool1d_build(Graph *g, Node *const *x, int nx, const Node *attrs, c
         {"stride", ARG_INT, "none",                                                                \
          "steps from one window to the next, at least 1; default: the kernel"},                    \
     {                                                                                              \
-        "pad", ARG_PAD, "0",                                                                       \
+        "pad", ARG_PAD_STEPS, "0",                                                                 \
             "steps of padding at both ends, 0 to kernel - 1; \"same\" or \"valid\""                \
     }
 #define SHAPES                                                                                     \

@@ -47,7 +47,8 @@ static bool check_pad(const Node *n, Diag *d)
         return check_int(n, "pad", 0, d);
     diag_error(d, node_span(n, "pad"), "%s pad is \"%s\"", n->op->name, a->s);
     diag_suggest(d, a->s, word, 2);
-    diag_help(d, "use a number, a pair [rows, columns], \"same\" or \"valid\"");
+    diag_help(d, "use a number, %s\"same\" or \"valid\"",
+              n->in[0]->shape.rank == 2 ? "" : "a pair [rows, columns], ");
     return false;
 }
 

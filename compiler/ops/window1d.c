@@ -15,18 +15,6 @@ static bool check_steps(const Node *n, Diag *d)
     return false;
 }
 
-/* The arguments of a window have one number; pad is a pair if the model gives a list. */
-static bool check_pad(const Node *n, Diag *d)
-{
-    const Attr *pad = node_attr(n, "pad");
-    if (!pad || pad->kind != ATTR_INTS || pad->list[0] == pad->list[1])
-        return true;
-    diag_error(d, node_span(n, "pad"), "%s pad is [%lld, %lld]: a sequence has one dimension",
-               n->op->name, (long long)pad->list[0], (long long)pad->list[1]);
-    diag_help(d, "use one number, which counts at both ends, \"same\" or \"valid\"");
-    return false;
-}
-
 static bool report_too_large(const Node *n, const Window *v, Diag *d)
 {
     const int64_t have = v->in[0] + v->before[0] + v->after[0], span = window_span(v, 0);
@@ -48,14 +36,12 @@ static void set_pair(Arena *a, Node *n, const char *key, int64_t other)
     const Attr *old = node_attr(n, key);
     if (old && old->kind == ATTR_INT)
         node_set_attr(a, n, attr_ints(a, key, (int64_t[]){old->i, other}, 2));
-    else if (old && old->kind == ATTR_INTS)
-        node_set_attr(a, n, attr_ints(a, key, (int64_t[]){old->list[0], other}, 2));
 }
 
 bool window1d_check(const Node *n, Node *window, int64_t *steps, Diag *d)
 {
     Arena *a = diag_arena(d);
-    if (!check_steps(n, d) || !check_int(n, "kernel", 1, d) || !check_pad(n, d))
+    if (!check_steps(n, d) || !check_int(n, "kernel", 1, d))
         return false;
     *window = (Node){.op = n->op, .nin = n->nin, .in = n->in, .span = n->span};
     window->nattr = n->nattr;

@@ -339,20 +339,14 @@ static void view(Graph *g, Node *n)
     }
 }
 
-static bool has_axes(const Node *n, int64_t a, int64_t b, int64_t c)
-{
-    const int64_t *axes = node_is(n, "transpose") ? node_attr(n, "axes")->list : NULL;
-    return n->shape.rank == 3 && n->shape.batched && axes && (axes[0] + 3) % 3 == a &&
-           (axes[1] + 3) % 3 == b && (axes[2] + 3) % 3 == c;
-}
-
 /* Turns a transpose between a value (H, W, C) in layout ROW and an image (C, H, W) in layout LAST
  * into a view, because both have the same bytes: the sequences of conv1d.  Returns false if n is no
  * such transpose. */
 static bool transpose_view(Graph *g, Node *n)
 {
-    const bool image = has_axes(n, 2, 0, 1) && !is_last(n->in[0]);
-    const bool rows = has_axes(n, 1, 2, 0) && n->in[0]->layout == LAYOUT_LAST;
+    const bool image = n->shape.batched && node_transposes(n, 2, 0, 1) && !is_last(n->in[0]);
+    const bool rows =
+        n->shape.batched && node_transposes(n, 1, 2, 0) && n->in[0]->layout == LAYOUT_LAST;
 
     if (!image && !rows)
         return false;

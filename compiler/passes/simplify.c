@@ -249,25 +249,19 @@ static Node *simplify_transpose(Graph *g, Node *n)
 
 /* ---- elementwise operations between the moves of conv1d (ops/window1d.h) */
 
-static bool has_axes(const Node *n, int64_t a, int64_t b, int64_t c)
-{
-    const int64_t *axes = node_is(n, "transpose") ? node_attr(n, "axes")->list : NULL;
-    return axes && n->shape.rank == 3 && axes[0] == a && axes[1] == b && axes[2] == c;
-}
-
 /* The image (F, T, 1) whose numbers the sequence n (T, F) has; NULL: n is no such sequence. */
 static Node *image_of(const Node *n)
 {
     if (!node_is(n, "reshape") || n->shape.rank != 2 || n->loop)
         return NULL;
-    Node *rows = n->in[0], *image = has_axes(rows, 1, 2, 0) ? rows->in[0] : NULL;
+    Node *rows = n->in[0], *image = node_transposes(rows, 1, 2, 0) ? rows->in[0] : NULL;
     return image && image->shape.dim[2] == 1 ? image : NULL;
 }
 
 /* The sequence (T, F) whose numbers the image n (F, T, 1) has; NULL: n is no such image. */
 static Node *sequence_of(const Node *n)
 {
-    const Node *rows = has_axes(n, 2, 0, 1) && !n->loop ? n->in[0] : NULL;
+    const Node *rows = node_transposes(n, 2, 0, 1) && !n->loop ? n->in[0] : NULL;
     Node *x = rows && node_is(rows, "reshape") ? rows->in[0] : NULL;
     return x && x->shape.rank == 2 && n->shape.dim[2] == 1 ? x : NULL;
 }

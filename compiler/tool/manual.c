@@ -19,6 +19,7 @@ const char *manual_type(ArgType type)
                                        [ARG_STRING] = "string",
                                        [ARG_PAIR] = "int or [int, int]",
                                        [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"",
+                                       [ARG_PAD_STEPS] = "int, \"same\" or \"valid\"",
                                        [ARG_INTS] = "list of ints",
                                        [ARG_PLACES] = "list of ints, or tensor",
                                        [ARG_TENSORS] = "tensors, or lists of them"};
