@@ -214,8 +214,15 @@ typedef struct RtInput {
     bool tokens; /* integers below RtProgram.vocab */
 } RtInput;
 
-enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW };
-enum { RT_SCHED_CONSTANT, RT_SCHED_STEP, RT_SCHED_COSINE, RT_SCHED_POLYNOMIAL };
+enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW, RT_ADAGRAD, RT_LION };
+enum {
+    RT_SCHED_CONSTANT,
+    RT_SCHED_STEP,
+    RT_SCHED_COSINE,
+    RT_SCHED_POLYNOMIAL,
+    RT_SCHED_ONE_CYCLE,
+    RT_SCHED_RESTARTS
+};
 enum { RT_TEXT_NONE, RT_TEXT_CHAR, RT_TEXT_BYTE, RT_TEXT_WORD, RT_TEXT_BPE };
 typedef struct RtText {
     int unit;     /* RT_TEXT_*: what a token is; NONE: the data are no text */
@@ -234,7 +241,7 @@ typedef struct RtRecipe {
     double lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
     bool nesterov;
     int schedule, nat;
-    double at[RT_LIST], factor, power, end, warmup;
+    double at[RT_LIST], factor, power, end, warmup, start, rise, first;
     int64_t epochs, seed;
     const char *expect_metric, *expect_op; /* "test_accuracy", ">="; NULL: none */
     double expect_value;

@@ -19,9 +19,7 @@ static const char *state_pointer(Writer *w, const Param *p, int k)
 
 static const char *update_name(const Graph *g)
 {
-    static const char *const name[] = {"update_sgd", "update_rmsprop", "update_adam",
-                                       "update_adamw"};
-    return name[g->recipe.optimizer.kind];
+    return arena_printf(g->arena, "update_%s", optimizer_name(&g->recipe.optimizer));
 }
 
 /* Number of units of a range kernel: one for each 4096 reals, at most 64. */

@@ -61,9 +61,7 @@ int update_loss(const Graph *g)
 
 const char *update_rule(const Graph *g)
 {
-    static const char *const rule[] = {"update_sgd", "update_rmsprop", "update_adam",
-                                       "update_adamw"};
-    return rule[g->recipe.optimizer.kind];
+    return arena_printf(g->arena, "update_%s", optimizer_name(&g->recipe.optimizer));
 }
 
 /* ---------------------------------------- parts of the table */

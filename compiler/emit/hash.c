@@ -57,8 +57,10 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     text_printf(&t, "%d %.17g %.17g %.17g %.17g", c->kind, c->factor, c->power, c->end, c->warmup);
     for (int i = 0; i < c->nat; i++)
         text_printf(&t, " %.17g", c->at[i]);
-    if (c->kind == SCHED_COSINE || c->kind == SCHED_POLYNOMIAL)
+    if (c->kind == SCHED_COSINE || c->kind == SCHED_POLYNOMIAL || c->kind == SCHED_ONE_CYCLE)
         text_printf(&t, " %lld", (long long)r->epochs);
+    if (c->kind == SCHED_ONE_CYCLE || c->kind == SCHED_RESTARTS)
+        text_printf(&t, " %.17g %.17g %.17g", c->start, c->rise, c->first);
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     add_samples(&t, &r->normalize, &r->augment);

@@ -69,9 +69,11 @@ static void scaling(const Step *s, Text *t)
 
 static void recipe(Writer *w, Text *t, const Recipe *r)
 {
-    static const char *const opt[] = {"RT_SGD", "RT_RMSPROP", "RT_ADAM", "RT_ADAMW"};
-    static const char *const sched[] = {"RT_SCHED_CONSTANT", "RT_SCHED_STEP", "RT_SCHED_COSINE",
-                                        "RT_SCHED_POLYNOMIAL"};
+    static const char *const opt[] = {"RT_SGD",   "RT_RMSPROP", "RT_ADAM",
+                                      "RT_ADAMW", "RT_ADAGRAD", "RT_LION"};
+    static const char *const sched[] = {"RT_SCHED_CONSTANT",  "RT_SCHED_STEP",
+                                        "RT_SCHED_COSINE",    "RT_SCHED_POLYNOMIAL",
+                                        "RT_SCHED_ONE_CYCLE", "RT_SCHED_RESTARTS"};
     static const char *const unit[] = {"RT_TEXT_NONE", "RT_TEXT_CHAR", "RT_TEXT_BYTE",
                                        "RT_TEXT_WORD", "RT_TEXT_BPE"};
     const Optimizer *o = &r->optimizer;
@@ -103,6 +105,10 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
         text_printf(t, "%s%.17g", i ? ", " : "", c->at[i]);
     text_printf(t, "%s}, .factor = %.17g, .power = %.17g, .end = %.17g, .warmup = %.17g,\n",
                 c->nat ? "" : "0", c->factor, c->power, c->end, c->warmup);
+    if (c->kind == SCHED_ONE_CYCLE)
+        text_printf(t, "        .start = %.17g, .rise = %.17g,\n", c->start, c->rise);
+    if (c->kind == SCHED_RESTARTS)
+        text_printf(t, "        .first = %.17g,\n", c->first);
     text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
                 (long long)r->seed);
     if (r->expect.metric)

@@ -154,11 +154,8 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     if (!training)
         front_pack_outputs(g);
     factors_apply(g, u->diag);
-    const Optimizer *o = &job->recipe.optimizer;
     if (job->recipe.present)
-        g->nstate = o->kind == OPT_SGD       ? o->momentum > 0
-                    : o->kind == OPT_RMSPROP ? 1 + (o->momentum > 0)
-                                             : 2;
+        g->nstate = optimizer_states(&job->recipe.optimizer);
     return g;
 }
 

@@ -48,6 +48,15 @@ const Form optimizer_forms[] = {
                           DECAY(0.01, "weight decay, apart from the gradient")},
      "Adam with decoupled weight decay",
      "w -= lr weight_decay w   then adam without weight decay"},
+    {"adagrad", OPT_ADAGRAD, {LR(1e-2), EPS(1e-10), DECAY(0, L2)},
+     "gradient divided by the root of the sum of all squares",
+     "g += weight_decay w\ns += g^2\nw -= lr g / (sqrt(s) + eps)"},
+    {"lion", OPT_LION, {LR(1e-4), SHARE("beta1", beta1, 0.9, "share of the mean in the step"),
+                        SHARE("beta2", beta2, 0.99, "share of the mean that is kept"),
+                        DECAY(0, "weight decay, apart from the gradient")},
+     "steps of one size, in the direction of a running mean: Chen et al. 2023",
+     "w -= lr weight_decay w\nw -= lr sign(beta1 m + (1 - beta1) g)   sign(0) = 0\n"
+     "m = beta2 m + (1 - beta2) g"},
     {0}};
 #undef O
 #undef LR
@@ -77,6 +86,22 @@ const Form schedule_forms[] = {
                                       END, EPOCHS("warmup", 0)},
      "a rate that falls along a power",
      "lr (end + (1 - end) (1 - s)^power)   s = (t - warmup) / (epochs - warmup)"},
+    {"one_cycle", SCHED_ONE_CYCLE, {{"rise", WANT_REAL, O(rise), 0.3, 0, 1, true, NULL, 0,
+                                     "share of the epochs in which the rate grows"},
+                                    {"start", WANT_REAL, O(start), 0.04, 0, 1, false, NULL, 0,
+                                     "share of lr at the beginning"},
+                                    {"end", WANT_REAL, O(end), 4e-6, 0, 1, false, NULL, 0,
+                                     "share of lr at the end"}},
+     "a rate that grows along half a cosine, and then falls along another",
+     "s = t / epochs   s < rise: lr (1 + (start - 1) (1 + cos(pi s / rise)) / 2)\n"
+     "else: lr (end + (1 - end) (1 + cos(pi (s - rise) / (1 - rise))) / 2)"},
+    {"restarts", SCHED_RESTARTS, {{"first", WANT_REAL, O(first), REQUIRED, 1, 1e6, false, NULL, 0,
+                                   "epochs of the first cycle"},
+                                  {"factor", WANT_REAL, O(factor), 1, 1, 1e6, false, NULL, 0,
+                                   "factor from the epochs of a cycle to those of the next"},
+                                  END, EPOCHS("warmup", 0)},
+     "a rate that falls along half a cosine in each cycle, and starts again at lr",
+     "lr (end + (1 - end) (1 + cos(pi c)) / 2)   c = share of the cycle that is over"},
     {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)},
      "the same as `constant(warmup = epochs)`", NULL},
     {0}};

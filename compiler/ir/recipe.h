@@ -36,23 +36,34 @@ typedef struct Init {
     double a, b; /* magnitude | gain | low, high | mean, std | value */
 } Init;
 
-typedef enum { OPT_SGD, OPT_RMSPROP, OPT_ADAM, OPT_ADAMW } OptKind;
+typedef enum { OPT_SGD, OPT_RMSPROP, OPT_ADAM, OPT_ADAMW, OPT_ADAGRAD, OPT_LION } OptKind;
 typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
     OptKind kind;
     double lr, momentum, weight_decay, rho, beta1, beta2, eps;
     bool nesterov;
 } Optimizer;
+const char *optimizer_name(const Optimizer *o); /* "sgd", as in the language */
+int optimizer_states(const Optimizer *o);       /* states that it keeps of each parameter */
 
-/* Factor of the learning rate.  The epoch is the number of finished epochs; cosine and
- * polynomial run over the epochs of the recipe and use fractions of epochs.  Linear warm-up over
- * `warmup` epochs comes first. */
-typedef enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_POLYNOMIAL } SchedKind;
+/* Factor of the learning rate.  The epoch is the number of finished epochs.  All but step use
+ * fractions of epochs; cosine, polynomial and one_cycle run over the epochs of the recipe.  Linear
+ * warm-up over `warmup` epochs comes first. */
+typedef enum {
+    SCHED_CONSTANT,
+    SCHED_STEP,
+    SCHED_COSINE,
+    SCHED_POLYNOMIAL,
+    SCHED_ONE_CYCLE,
+    SCHED_RESTARTS
+} SchedKind;
 typedef struct Schedule {
     SchedKind kind;
     int nat;
     double at[REALS_MAX]; /* step: epochs, ascending */
-    double factor;        /* step: each epoch in at[] multiplies the rate by it */
-    double power, end;    /* polynomial, cosine: end = last rate / lr */
+    double factor;        /* step: each epoch in at[] multiplies the rate by it; restarts: growth */
+    double power, end;    /* polynomial; end = last rate / lr, but of step */
+    double start, rise;   /* one_cycle: first rate / lr; share of the epochs in which it grows */
+    double first;         /* restarts: epochs of the first cycle */
     double warmup;        /* epochs; 0 = none; combines with any kind */
 } Schedule;
 

@@ -96,21 +96,6 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
         node_set_float(g, n, "lr_factor", p->lr);
 }
 
-/* Number of optimizer states for each parameter. */
-static int states(const Optimizer *o)
-{
-    switch (o->kind) {
-    case OPT_SGD:
-        return o->momentum != 0;
-    case OPT_RMSPROP:
-        return o->momentum != 0 ? 2 : 1;
-    case OPT_ADAM:
-    case OPT_ADAMW:
-        break;
-    }
-    return 2;
-}
-
 void pass_gradient(Graph *g, const Options *o, Diag *d)
 {
     if (!g->loss || !g->recipe.present)
@@ -124,5 +109,5 @@ void pass_gradient(Graph *g, const Options *o, Diag *d)
     for (int i = forward; i < g->nnode; i++)
         g->node[i]->backward = true;
     graph_sort(g);
-    g->nstate = states(&g->recipe.optimizer);
+    g->nstate = optimizer_states(&g->recipe.optimizer);
 }

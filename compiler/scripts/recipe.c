@@ -419,13 +419,16 @@ static void add_optimizer(const Optimizer *o, PlaceList *l)
     places_flag(l, "rmsprop", rmsprop);
     places_flag(l, "adam", o->kind == OPT_ADAM);
     places_flag(l, "adamw", o->kind == OPT_ADAMW);
+    places_flag(l, "adagrad", o->kind == OPT_ADAGRAD);
+    places_flag(l, "lion", o->kind == OPT_LION);
     places_flag(l, "nesterov", sgd && o->nesterov);
     places_flag(l, "with_momentum", moves);
     places_flag(l, "with_decay", o->weight_decay != 0);
     places_add(l, "optimizer_states",
-               sgd       ? moves ? "v" : NULL
-               : rmsprop ? moves ? "v m" : "v"
-                         : "m v");
+               sgd                        ? moves ? "v" : NULL
+               : rmsprop                  ? moves ? "v m" : "v"
+               : optimizer_states(o) == 1 ? "v"
+                                          : "m v");
     places_number(l, "lr", o->lr);
     places_number(l, "momentum", o->momentum);
     places_number(l, "weight_decay", o->weight_decay);
@@ -444,6 +447,8 @@ static void add_schedule(const Schedule *s, PlaceList *l)
     places_flag(l, "constant_rate", s->kind == SCHED_CONSTANT);
     places_flag(l, "step_rate", s->kind == SCHED_STEP);
     places_flag(l, "cosine_rate", s->kind == SCHED_COSINE);
+    places_flag(l, "one_cycle_rate", s->kind == SCHED_ONE_CYCLE);
+    places_flag(l, "restarts_rate", s->kind == SCHED_RESTARTS);
     places_flag(l, "with_warmup", s->warmup > 0);
     places_number(l, "warmup", s->warmup);
     places_number(l, "rate_factor", s->factor);
@@ -451,6 +456,9 @@ static void add_schedule(const Schedule *s, PlaceList *l)
     places_number(l, "rate_end", s->end);
     places_number(l, "rate_rest", 1 - s->end);
     places_number(l, "rate_power", s->power);
+    places_number(l, "rate_start", s->start);
+    places_number(l, "rate_rise", s->rise);
+    places_number(l, "rate_first", s->first);
 }
 
 /* ---- parameters */

@@ -12,6 +12,10 @@
  *     adam     g += decay w     s0 = beta1 s0 + (1-beta1) g     s1 = beta2 s1 + (1-beta2) g^2
  *              w -= lr (s0 / bias1) / (sqrt(s1 / bias2) + eps)
  *     adamw    w -= lr decay w, then adam without decay
+ *     adagrad  g += decay w     s0 += g^2     w -= lr g / (sqrt(s0) + eps)
+ * Lion is that of Chen et al. 2023 ("Symbolic Discovery of Optimization Algorithms"):
+ *     lion     w -= lr decay w     w -= lr sign(beta1 s0 + (1-beta1) g)
+ *              s0 = beta2 s0 + (1-beta2) g
  */
 #ifndef CPU_UPDATE_H
 #define CPU_UPDATE_H
@@ -72,6 +76,31 @@ RT_INLINE void update_adamw(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec x = v_load(w) * v_set(1 - o->lr * o->decay);
     v_store(w, v_fma(v_set(-o->lr), update_adam_step(s0, s1, g, o), x));
+}
+
+RT_INLINE void update_adagrad(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    (void)s1;
+    const vec x = v_load(w);
+    g = v_fma(v_set(o->decay), x, g);
+    const vec square = v_fma(g, g, v_load(s0));
+    v_store(s0, square);
+    v_store(w, v_fma(v_set(-o->lr), update_ratio(g, v_sqrt(square) + v_set(o->eps)), x));
+}
+
+/* The sign of a number: 1, -1, 0 or NaN. */
+RT_INLINE vec update_sign(vec x)
+{
+    return v_select_gt(x, v_set(0), v_set(1), v_select_gt(v_set(0), x, v_set(-1), x));
+}
+
+RT_INLINE void update_lion(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    (void)s1;
+    const vec m = v_load(s0), x = v_load(w) * v_set(1 - o->lr * o->decay);
+    const vec step = v_fma(v_set(1 - o->beta1), g, v_set(o->beta1) * m);
+    v_store(s0, v_fma(v_set(1 - o->beta2), g, v_set(o->beta2) * m));
+    v_store(w, v_fma(v_set(-o->lr), update_sign(step), x));
 }
 
 RT_INLINE void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u)

@@ -73,6 +73,22 @@ DEVICE void update_adamw(UpdateValue &x, int, real g, const RtOpt &o)
     x.w = s_fma(-o.lr, update_adam_step(x, g, o), w);
 }
 
+DEVICE void update_adagrad(UpdateValue &x, int, real g, const RtOpt &o)
+{
+    g = s_fma(o.decay, x.w, g);
+    x.s0 = s_fma(g, g, x.s0);
+    x.w = s_fma(-o.lr, update_ratio(g, s_sqrt(x.s0) + o.eps), x.w);
+}
+
+DEVICE void update_lion(UpdateValue &x, int, real g, const RtOpt &o)
+{
+    const real w = x.w * (1 - o.lr * o.decay);
+    const real step = s_fma(1 - o.beta1, g, o.beta1 * x.s0);
+    x.s0 = s_fma(1 - o.beta2, g, o.beta2 * x.s0);
+    /* 1, -1, 0 or NaN */
+    x.w = s_fma(-o.lr, step > 0 ? real(1) : step < 0 ? real(-1) : step, w);
+}
+
 /* ------------------------------------------------------------------------------- the loss */
 
 /* What the check of the loss loads: the loss of the first shard, and the mark `halted`, which a

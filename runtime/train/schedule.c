@@ -5,10 +5,12 @@
  *   step        factor ^ (number of entries of `at` that are reached)
  *   cosine      end + (1 - end) (1 + cos(pi s)) / 2    s = (t - warmup) / (epochs - warmup) <= 1
  *   polynomial  end + (1 - end) (1 - s)^power
+ *   one_cycle   s <= rise: from start to 1, else from 1 to end, each along half a cosine
+ *   restarts    cosine over cycle k, which has first factor^k epochs
  *
  * `epochs` is the number in the recipe, even if --epochs gives another: a longer run does not
- * change the rates of a shorter one. Source: Loshchilov & Hutter 2017 (cosine); Goyal et al. 2017
- * (warm-up).
+ * change the rates of a shorter one. Sources: Loshchilov & Hutter 2017 (cosine, restarts); Goyal et
+ * al. 2017 (warm-up); Smith & Topin 2018 (one_cycle), with cosines as in PyTorch.
  */
 #include "train/schedule.h"
 #include <math.h>
@@ -22,6 +24,23 @@ static double steps_down(const RtRecipe *r, double t)
     return f;
 }
 
+/* From a to b along half a cosine, at s of 0 to 1. */
+static double half_cosine(double a, double b, double s)
+{
+    return b + (a - b) * (1 + cos(M_PI * s)) / 2;
+}
+
+/* The position in its cycle, 0 to 1, after u epochs. */
+static double cycle_position(const RtRecipe *r, double u)
+{
+    double epochs = r->first, begin = r->factor > 1 ? 0 : epochs * floor(u / epochs);
+    while (u >= begin + epochs) {
+        begin += epochs;
+        epochs *= r->factor;
+    }
+    return (u - begin) / epochs;
+}
+
 static double factor(const RtRecipe *r, double t)
 {
     const double span = (double)r->epochs - r->warmup;
@@ -30,9 +49,14 @@ static double factor(const RtRecipe *r, double t)
     case RT_SCHED_STEP:
         return steps_down(r, t);
     case RT_SCHED_COSINE:
-        return r->end + (1 - r->end) * (1 + cos(M_PI * s)) / 2;
+        return half_cosine(1, r->end, s);
     case RT_SCHED_POLYNOMIAL:
         return r->end + (1 - r->end) * pow(1 - s, r->power);
+    case RT_SCHED_ONE_CYCLE:
+        return s < r->rise ? half_cosine(r->start, 1, s / r->rise)
+                           : half_cosine(1, r->end, (s - r->rise) / (1 - r->rise));
+    case RT_SCHED_RESTARTS:
+        return half_cosine(1, r->end, cycle_position(r, t - r->warmup));
     default:
         return 1;
     }

@@ -82,12 +82,15 @@ static void load_start(Trainer *t)
 static void note_schedule(const Trainer *t)
 {
     const RtRecipe *r = &t->p->recipe;
-    const bool spans = r->schedule == RT_SCHED_COSINE || r->schedule == RT_SCHED_POLYNOMIAL;
+    static const char *const name[] = {[RT_SCHED_COSINE] = "cosine",
+                                       [RT_SCHED_POLYNOMIAL] = "polynomial",
+                                       [RT_SCHED_ONE_CYCLE] = "one_cycle",
+                                       [RT_SCHED_RESTARTS] = NULL};
+    const char *spans = name[r->schedule];
     if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
         rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build "
                 "with --set epochs=%lld to have it end there",
-                r->schedule == RT_SCHED_COSINE ? "cosine" : "polynomial", (long long)r->epochs,
-                r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
+                spans, (long long)r->epochs, r->epochs == 1 ? "" : "s", (long long)t->o->epochs,
                 t->o->epochs > r->epochs ? ": the rate stays at its end from there on" : "",
                 (long long)t->o->epochs);
 }

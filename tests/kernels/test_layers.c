@@ -548,6 +548,14 @@ START_TEST(formulas)
             update_rmsprop(w, s0, s1, gv, &o);
             g += decay * x, a = rho * a + (1 - rho) * g * g, b = m * b + g / (sqrt(a) + eps),
                             x -= lr * b;
+        } else if (_i == 5) {
+            update_adagrad(w, s0, NULL, gv, &o);
+            g += decay * x, a += g * g, x -= lr * g / (sqrt(a) + eps);
+        } else if (_i == 6) {
+            const double c = b1 * a + (1 - b1) * g;
+            update_lion(w, s0, NULL, gv, &o);
+            x -= lr * decay * x, x -= lr * (c > 0 ? 1 : c < 0 ? -1 : 0);
+            a = b2 * a + (1 - b2) * g;
         } else {
             if (_i == 3)
                 update_adam(w, s0, s1, gv, &o), g += decay * x;
@@ -587,7 +595,7 @@ int main(void)
     tcase_add_test(t, tokens_in_teams);
     tcase_add_test(t, targets);
     tcase_add_test(t, reduce);
-    tcase_add_loop_test(t, formulas, 0, 5);
+    tcase_add_loop_test(t, formulas, 0, 7);
     tcase_add_test(t, norm);
     return run_suite(t, "layer kernels");
 }

@@ -185,6 +185,12 @@ train odd {
 TN
 small_mnist "$work/mnist" 80 40 || true
 
+# Optimizers and schedules that no other model here has.
+small_model() { printf 'model %s(image: f32[1, 28, 28]) { return flatten(image) |> dense(9) |> tanh |> dense(10) }
+train %s { data = mnist; loss = softmax_cross_entropy; optimizer = %s; schedule = %s; batch = 16; epochs = 4 }\n' "$1" "$1" "$2" "$3" > "$work/$1.tn"; }
+small_model signs 'lion(lr = 0.001, weight_decay = 0.1)' 'one_cycle(rise = 0.4)'
+small_model squares 'adagrad(lr = 0.02, weight_decay = 0.01)' 'restarts(first = 1, factor = 2, end = 0.1, warmup = 0.5)'
+
 # Layers that MXNet's scripts do not have.
 cat > "$work/layers.tn" <<'TN'
 model layers(image: f32[1, 28, 28]) {
@@ -408,7 +414,7 @@ for model in "$work"/number_{mse,losses,own}.tn "$work"/several_{made,arrays}.tn
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
+for model in "${models[@]}" "$work"/{odd,signs,squares,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi

@@ -204,6 +204,29 @@ START_TEST(learning_rates_follow_their_schedule)
     ck_assert_double_eq_tol(schedule_lr(&r, 70, 10), 0.125, 1e-15);
     r.schedule = RT_SCHED_CONSTANT;
     ck_assert_double_eq(schedule_lr(&r, 1000, 10), 0.5);
+
+    r = (RtRecipe){.lr = 0.5, .epochs = 12, .schedule = RT_SCHED_ONE_CYCLE, .rise = 0.25, .start = 0.2, .end = 0.04};
+    ck_assert_double_eq_tol(schedule_lr(&r, 0, 10), 0.1, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 15, 10), 0.3, 1e-15);                /* half way up */
+    ck_assert_double_eq_tol(schedule_lr(&r, 30, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 75, 10), 0.26, 1e-15);               /* half way down */
+    ck_assert_double_eq_tol(schedule_lr(&r, 120, 10), 0.02, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 500, 10), 0.02, 1e-15);
+    r.rise = 0;
+    ck_assert_double_eq_tol(schedule_lr(&r, 0, 10), 0.5, 1e-15);
+
+    /* cycles of 2, 4 and 8 epochs after one of warm-up */
+    r = (RtRecipe){.lr = 0.5, .epochs = 99, .schedule = RT_SCHED_RESTARTS, .first = 2, .factor = 2, .warmup = 1, .end = 0.2};
+    ck_assert_double_eq_tol(schedule_lr(&r, 4, 10), 0.25, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 10, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 20, 10), 0.3, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 30, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 50, 10), 0.3, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 70, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 110, 10), 0.3, 1e-15);
+    r.factor = 1, r.warmup = 0;
+    ck_assert_double_eq_tol(schedule_lr(&r, 400, 10), 0.5, 1e-15);
+    ck_assert_double_eq_tol(schedule_lr(&r, 410, 10), 0.3, 1e-15);
 }
 END_TEST
 

@@ -1,0 +1,27 @@
+/* recipe.c -- facts about optimizers that several parts of the compiler need. */
+#include "ir/recipe.h"
+
+const char *optimizer_name(const Optimizer *o)
+{
+    static const char *const name[] =
+        {[OPT_SGD] = "sgd",     [OPT_RMSPROP] = "rmsprop", [OPT_ADAM] = "adam",
+         [OPT_ADAMW] = "adamw", [OPT_ADAGRAD] = "adagrad", [OPT_LION] = "lion"};
+    return name[o->kind];
+}
+
+int optimizer_states(const Optimizer *o)
+{
+    switch (o->kind) {
+    case OPT_SGD:
+        return o->momentum != 0;
+    case OPT_RMSPROP:
+        return o->momentum != 0 ? 2 : 1;
+    case OPT_ADAGRAD:
+    case OPT_LION:
+        return 1;
+    case OPT_ADAM:
+    case OPT_ADAMW:
+        break;
+    }
+    return 2;
+}
