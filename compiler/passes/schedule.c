@@ -140,8 +140,6 @@ static void add_sum(Graph *g, Step *s, Node *root, const Readers *r, const Optio
 /* What computes n: see levels.h. */
 static int kind_of(const Readers *r, const Node *n)
 {
-    int k = PREPARE;
-
     if (n->nin == 0)
         return n->shape.batched && n->op->leaf != LEAF_CONST ? SLICE : LEAF;
     if (n->shape.batched)
@@ -154,10 +152,7 @@ static int kind_of(const Readers *r, const Node *n)
         return TOTAL;
     if (n->op->flags & OP_KNOWN)
         return KNOWN;
-    for (int i = 0; i < n->nin; i++)
-        if (n->in[i]->mark == SUMMED || n->in[i]->mark == UPDATE)
-            k = UPDATE;
-    return k;
+    return PREPARE; /* it reads parameters: sums have no other readers than those above */
 }
 
 /* Moves each scan_next to the end of its loop, so that all readers of the state come before it: the
