@@ -348,13 +348,14 @@ typedef struct RtTarget {
     int64_t classes; /* CLASS */
     int rank;        /* NUMBERS: the shape of a sample's numbers */
     int64_t dim[RT_DIMS];
+    bool truths; /* NUMBERS: from 0 to 1 */
 } RtTarget;
 
 /* One of several outputs.  They lie one after another in a row of predict. */
 typedef struct RtOutput {
     const char *name;
     int64_t classes; /* softmax over so many numbers gives probabilities; 0: it does not */
-    bool binary;     /* sigmoid gives the probability of class 1 */
+    bool binary;     /* sigmoid gives the probability of class 1, or of truths */
     int rank;
     int64_t dim[RT_DIMS];
 } RtOutput;
@@ -388,10 +389,14 @@ typedef struct RtProgram {
     int64_t labels;       /* of a sample: 1, or one for each position of the input */
     int64_t outputs;      /* numbers of a sample: labels * classes; 1 for a binary label */
     bool softmax_output;  /* predict prints probabilities: the softmax of the output */
-    int target_kind;      /* RT_TARGET_* */
+    bool sigmoid_output;  /* the target is numbers: predict prints the sigmoid of the output */
+    int output_rank;      /* the target is numbers: the shape of the output; 0: a vector */
+    int64_t output_dim[RT_DIMS];
+    int target_kind; /* RT_TARGET_* */
     const char *target_name;
     int target_rank; /* NUMBERS: the shape of a sample's numbers */
     int64_t target_dim[RT_DIMS];
+    bool target_truths;      /* NUMBERS: from 0 to 1 */
     const RtTarget *targets; /* SEVERAL; else NULL */
     int ntarget;
     int64_t target_bytes;   /* of a sample's row */
@@ -400,7 +405,8 @@ typedef struct RtProgram {
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
     int nmetric;
     /* "loss", "accuracy"; for numbers also "mae", and "rmse" and "r2", whose terms are the mean
-     * squared errors of the samples */
+     * squared errors of the samples; for masks "iou" and "dice", whose terms are overlaps and
+     * unions */
     const char *metric[RT_METRICS];
     bool perplexity; /* exp of the mean loss is reported, too */
     const RtParam *param;

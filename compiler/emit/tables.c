@@ -288,6 +288,8 @@ static void target_fields(Writer *w, Text *t)
         dimensions(target->rank, target->dim, t);
         text_add(t, ",");
     }
+    if (target->truths)
+        text_add(t, " .target_truths = true,");
     text_add(t, "\n");
 }
 
@@ -343,7 +345,7 @@ static void target_table(Writer *w, Text *t)
         text_printf(t, "    {%s, %s, %lld, %lld, %d, ", quote_c(w->arena, s->name),
                     target_kinds[s->kind], (long long)s->at, (long long)s->classes, s->rank);
         dimensions(s->rank, s->dim, t);
-        text_add(t, "},\n");
+        text_add(t, s->truths ? ", true},\n" : "},\n");
     }
     text_add(t, "};\n\n");
 }
@@ -389,7 +391,8 @@ static void one_fields(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
     const TargetSpec *target = g->recipe.target;
-    const int64_t outputs = shape_count(&w->in->test->output->shape),
+    const Shape *y = &w->in->test->output->shape;
+    const int64_t outputs = shape_count(y),
                   labels = target->kind == LEARN_CLASS ? shape_count(&g->label->shape) : 1;
     const bool truth = outputs_are(g, OUTPUTS_BINARY) && outputs == labels;
 
@@ -399,8 +402,16 @@ static void one_fields(Writer *w, Text *t)
                                                         : outputs / labels),
                 (long long)labels, (long long)outputs,
                 outputs_are(g, OUTPUTS_CLASSES) ? "true" : "false");
-    if (target->kind != LEARN_CLASS)
-        target_fields(w, t);
+    if (target->kind == LEARN_CLASS)
+        return;
+    if (g->probable)
+        text_add(t, "    .sigmoid_output = true,\n");
+    if (y->rank > 1) {
+        text_printf(t, "    .output_rank = %d, .output_dim = ", y->rank);
+        dimensions(y->rank, y->dim, t);
+        text_add(t, ",\n");
+    }
+    target_fields(w, t);
 }
 
 /* Shapes of samples and outputs, and the metrics. */

@@ -92,7 +92,8 @@ const char *lower_output_name(const Graph *g, int i); /* in a loss; "output" wit
 
 /* ---- metrics.c */
 
-/* Several targets: sets their classes, and what the outputs mean.  False after reporting. */
+/* Says which targets are truths, and what the outputs mean; several targets: sets their classes.
+ * False after reporting. */
 bool lower_classes(Lower *l);
 /* Adds what is reported besides the loss and its terms. */
 void lower_metrics(Graph *g, Span at);

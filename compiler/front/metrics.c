@@ -2,7 +2,8 @@
  *
  * With several outputs or targets, a target has metrics if a loss compares it directly with an
  * output, as in mse(output, price), (output - price) ** 2 or mse(output, one_hot(digit, 10)).  If
- * several outputs are compared with it, the first one of the model counts.
+ * several outputs are compared with it, the first one of the model counts.  One target that is
+ * numbers follows the same rule: an error of log(price) or of a logit would mean nothing.
  */
 #include "front/lower.h"
 
@@ -49,9 +50,11 @@ static const char *accuracy_of(const Graph *g, const Node *output, const Node *t
 {
     const Shape *y = &output->shape;
     const int rank = target->shape.rank + 1;
-    if (is_binary(g, output))
-        return "binary_accuracy";
-    return y->rank == rank && y->dim[rank - 1] > 1 ? "accuracy" : NULL;
+    if (y->rank != rank)
+        return NULL;
+    if (y->dim[rank - 1] > 1)
+        return "accuracy";
+    return is_binary(g, output) ? "binary_accuracy" : NULL;
 }
 
 /* Several targets: "accuracy_digit". */
@@ -62,24 +65,69 @@ static void add_metric(Graph *g, const char *name, const char *op, Span at, Node
     g->metric[g->nmetric++] = (Metric){name, op_make(g, op, at, 2, output, g->targets[k])};
 }
 
-/* For a class: the accuracy.  For numbers: the mean absolute error, and the mean squared error,
- * from which the runtime makes rmse and r2.  r2 compares with the mean of the targets, which is not
- * useful for images. */
-static void add_metrics(Graph *g, Span at, int k)
+/* How the loss compares an output with numbers: by their difference, or as truths by
+ * sigmoid_cross_entropy. */
+typedef enum { COMPARED_NOT, COMPARED_ERRORS, COMPARED_TRUTHS } Compared;
+
+/* A product or a sum of both, as in softplus(x) - t * x, is no comparison. */
+static Compared comparison_in(const Node *n, const Node *output, const Node *target)
+{
+    if (n->nin < 2 || (n->op->flags & OP_COMMUTES) || !compares(n, output, target) ||
+        (n->in[0] != target && n->in[1] != target))
+        return COMPARED_NOT;
+    return n->op->outputs == OUTPUTS_BINARY ? COMPARED_TRUTHS : COMPARED_ERRORS;
+}
+
+static Compared comparison_of(const Graph *g, const Node *output, const Node *target)
+{
+    Compared found = COMPARED_NOT;
+    if (output->dtype != DT_REAL || !shape_same(&output->shape, &target->shape))
+        return COMPARED_NOT;
+    for (int i = 0; i < g->nnode && found != COMPARED_TRUTHS; i++) {
+        const Compared c = comparison_in(g->node[i], output, target);
+        found = c != COMPARED_NOT ? c : found;
+    }
+    return found;
+}
+
+/* For errors: the mean absolute error, and the mean squared error, from which the runtime makes
+ * rmse and r2.  r2 compares with the mean of the targets, which is not useful for images.
+ * For truths: the accuracy of each number; for masks also the overlap and the union, from which the
+ * runtime makes iou and dice.  An input as a target has no truths. */
+static void add_number_metrics(Graph *g, Span at, int k)
 {
     const TargetSpec *spec = &g->recipe.target[k];
-    Node *output = output_of(g, k), *target = g->targets[k];
-    if (!output)
+    Compared how = COMPARED_NOT;
+    Node *output = NULL;
+    for (int i = 0; i < lower_output_count(g) && how == COMPARED_NOT; i++) {
+        output = lower_output(g, i);
+        how = comparison_of(g, output, g->targets[k]);
+    }
+    if (how == COMPARED_ERRORS) {
+        add_metric(g, "mae", "l1", at, output, k);
+        add_metric(g, "rmse", "mse", at, output, k);
+        if (spec->kind == LEARN_NUMBERS && spec->rank == 1)
+            add_metric(g, "r2", "mse", at, output, k);
+    }
+    if (how == COMPARED_TRUTHS && spec->kind == LEARN_NUMBERS) {
+        add_metric(g, "accuracy", "numbers_accuracy", at, output, k);
+        if (spec->rank > 1) {
+            add_metric(g, "iou", "mask_overlap", at, output, k);
+            add_metric(g, "dice", "mask_union", at, output, k);
+        }
+    }
+}
+
+static void add_metrics(Graph *g, Span at, int k)
+{
+    if (g->recipe.target[k].kind != LEARN_CLASS) {
+        add_number_metrics(g, at, k);
         return;
-    if (spec->kind == LEARN_CLASS && accuracy_of(g, output, target))
-        add_metric(g, "accuracy", accuracy_of(g, output, target), at, output, k);
-    if (spec->kind == LEARN_CLASS || output->dtype != DT_REAL ||
-        !shape_same(&output->shape, &target->shape))
-        return;
-    add_metric(g, "mae", "l1", at, output, k);
-    add_metric(g, "rmse", "mse", at, output, k);
-    if (spec->kind == LEARN_NUMBERS && spec->rank == 1)
-        add_metric(g, "r2", "mse", at, output, k);
+    }
+    Node *output = output_of(g, k);
+    const char *op = output ? accuracy_of(g, output, g->targets[k]) : NULL;
+    if (op)
+        add_metric(g, "accuracy", op, at, output, k);
 }
 
 void lower_metrics(Graph *g, Span at)
@@ -139,10 +187,21 @@ static void find_meaning(const Graph *g, Output *o)
             o->classes = y->dim[y->rank - 1];
 }
 
+/* Targets that a loss compares as truths, whose numbers the runtime checks. */
+static void find_truths(Graph *g)
+{
+    for (int i = 0; i < g->nnode; i++)
+        for (int k = 0; k < g->recipe.ntarget && g->node[i]->op->outputs == OUTPUTS_BINARY; k++)
+            g->recipe.target[k].truths |=
+                g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
+}
+
 bool lower_classes(Lower *l)
 {
     Graph *g = l->g;
     bool ok = true;
+    find_truths(g);
+    g->probable = is_binary(g, g->output);
     if (!graph_several(g))
         return true;
     for (int k = 0; k < g->recipe.ntarget; k++)

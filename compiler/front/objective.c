@@ -362,6 +362,23 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
     return true;
 }
 
+/* Reports augmentations that move the pixels of an image under its mask. */
+static void check_moved(const Unit *u, const Graph *g)
+{
+    const Augment *a = &g->recipe.augment;
+    for (int i = 0; i < g->recipe.ntarget && (a->shift > 0 || a->flip); i++) {
+        const TargetSpec *t = &g->recipe.target[i];
+        if (!t->truths || t->rank < 2)
+            continue;
+        diag_error(u->diag, a->span, "augment moves the pixels of '%s', but not those of '%s'",
+                   g->input->name, t->name);
+        diag_note(u->diag, "the mask '%s' is declared on line %d", t->name, t->span.line);
+        diag_help(u->diag, "leave out random_crop, shift and flip_horizontal, or store moved "
+                           "copies of images and masks");
+        return;
+    }
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -391,6 +408,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     check_used(u, g, loss->span);
     if (!lower_classes(&l))
         return false;
+    check_moved(u, g);
     lower_metrics(g, loss->span);
     check_expect(u, g);
     return diag_errors(u->diag) == before;

@@ -11,9 +11,10 @@
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
 static const char *const metric_words[] =
-    {"test_accuracy",   "test_loss",        "test_mae",  "test_rmse",  "test_r2",
-     "train_accuracy",  "train_loss",       "train_mae", "train_rmse", "train_r2",
-     "test_perplexity", "train_perplexity", NULL};
+    {"test_accuracy",    "test_loss", "test_mae",       "test_rmse",  "test_r2",
+     "test_iou",         "test_dice", "train_accuracy", "train_loss", "train_mae",
+     "train_rmse",       "train_r2",  "train_iou",      "train_dice", "test_perplexity",
+     "train_perplexity", NULL};
 static const char *const loss_names[] =
     {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", "l1", "huber", NULL};
 
@@ -251,6 +252,8 @@ static void check_possible(Unit *u, const Expect *x, Span at)
         double low, high;
         const char *range;
     } known[] = {{"test_accuracy*", "train_accuracy*", 0, 1, "from 0 to 1"},
+                 {"test_iou*", "train_iou*", 0, 1, "from 0 to 1"},
+                 {"test_dice*", "train_dice*", 0, 1, "from 0 to 1"},
                  {"test_r2*", "train_r2*", -INFINITY, 1, "at most 1"},
                  {"test_mae*", "train_mae*", 0, INFINITY, "at least 0"},
                  {"test_rmse*", "train_rmse*", 0, INFINITY, "at least 0"}};
@@ -271,7 +274,8 @@ static bool is_named(const char *metric)
     static const char *const form[] = {"test_loss_*",      "train_loss_*", "test_accuracy_*",
                                        "train_accuracy_*", "test_mae_*",   "train_mae_*",
                                        "test_rmse_*",      "train_rmse_*", "test_r2_*",
-                                       "train_r2_*"};
+                                       "train_r2_*",       "test_iou_*",   "train_iou_*",
+                                       "test_dice_*",      "train_dice_*"};
     bool any = false;
     for (size_t i = 0; i < sizeof form / sizeof *form; i++)
         any |= text_glob(form[i], metric);
@@ -421,8 +425,9 @@ const TrainKey train_key_table[] = {
               "It is compared at the end of a run without --epochs and --limit-samples; "
               "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
               "text(...) with the plain softmax_cross_entropy, accuracy for classes, mae and rmse "
-              "for a target that is numbers, and r2 if such a target is a number or a vector. With "
-              "several targets, each of these has the name of its target: "
+              "for a target that is numbers, and r2 if such a target is a number or a vector. For "
+              "truths, which sigmoid_cross_entropy compares, accuracy exists, and iou and dice if "
+              "they are a mask. With several targets, each of these has the name of its target: "
               "`test_accuracy_digit`."},
     {0}};
 #undef WHOLE

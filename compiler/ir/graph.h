@@ -175,7 +175,8 @@ struct Graph {
     Node *inputs[RT_INPUTS];             /* in the order of the model; the first one is `input` */
     /* With several outputs, `output` is the first one in training; in evaluation and in scripts, it
      * is a row of all of them. */
-    int noutput; /* 0: one output without a name */
+    int noutput;   /* 0: one output without a name */
+    bool probable; /* one output: sigmoid gives the probability of class 1, or of truths */
     Output outputs[RT_OUTPUTS];
     /* What losses compare outputs with: labels, numbers, or an input; `target` is the first one. */
     Node *target, *targets[RT_TARGETS];

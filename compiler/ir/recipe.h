@@ -93,7 +93,8 @@ typedef struct TargetSpec {
     int64_t dim[SHAPE_MAX];
     /* several targets, set by the front end: classes of a CLASS; the place in a row of targets */
     int64_t classes, at;
-    bool bad; /* has an error, which is reported */
+    bool truths; /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
+    bool bad;    /* has an error, which is reported */
     Span span;
 } TargetSpec;
 

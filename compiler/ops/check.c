@@ -131,17 +131,6 @@ bool check_real(const Node *n, int i, Diag *d)
     return false;
 }
 
-/* The binary cross-entropy of each number of a target, as an expression of a loss. */
-static void help_formula(int rank, Diag *d)
-{
-    Text axes = text_new(diag_arena(d));
-    for (int k = 0; k < rank; k++)
-        text_printf(&axes, k ? ", %d" : "%d", k);
-    diag_help(d,
-              "for targets t from 0 to 1, such as a mask: mean(softplus(x) - t * x, axes = [%s])",
-              axes.s);
-}
-
 bool check_label(const Node *n, int i, Diag *d)
 {
     const Node *in = n->in[i];
@@ -151,12 +140,10 @@ bool check_label(const Node *n, int i, Diag *d)
     diag_error(d, n->span, "%s needs one class number for each sample, got %s%s", n->op->name,
                numbers ? "numbers " : "", shape_text(diag_arena(d), &in->shape));
     check_note(n, i, d);
-    if (in->op->leaf == LEAF_LABEL && numbers) {
-        diag_help(d, "compare numbers by mse, l1 or huber; without the key target, the network "
-                     "learns a class");
-        if (strcmp(n->op->name, "sigmoid_cross_entropy") == 0)
-            help_formula(in->shape.rank, d);
-    } else if (in->op->leaf == LEAF_INPUT)
+    if (in->op->leaf == LEAF_LABEL && numbers)
+        diag_help(d, "compare numbers by mse, l1 or huber, truths from 0 to 1 by "
+                     "sigmoid_cross_entropy; without the key target, the network learns a class");
+    else if (in->op->leaf == LEAF_INPUT)
         diag_help(d, "compare the output with the input by mse, l1 or huber");
     else
         diag_help(d, "give it label");

@@ -91,8 +91,9 @@ static const PyWord words[] = {
     /* a product with the weights of another layer */
     {"dense", "ops.matmul(@x, ops.transpose(@y))"},
     {"one_hot", "ops.one_hot(@x, @classes, dtype=keras.config.floatx())"},
-    {"sigmoid_cross_entropy", "ops.binary_crossentropy(ops.cast(ops.reshape(@y, (-1,)), @x.dtype), "
-                              "ops.reshape(@x, (-1,)), from_logits=True)"},
+    {"sigmoid_cross_entropy if labelled",
+     "ops.binary_crossentropy(ops.cast(ops.reshape(@y, (-1,)), @x.dtype), "
+     "ops.reshape(@x, (-1,)), from_logits=True)"},
     {"softmax_cross_entropy if not smoothing",
      "ops.sparse_categorical_crossentropy(@y, @x, from_logits=True)"},
     {"softmax_cross_entropy if vector",

@@ -79,7 +79,8 @@ static const PyWord words[] = {
     {"one_hot", "F.one_hot(@x, @classes, dtype=DTYPE)"},
     {"mse", "F.mean(F.square(F.flatten(@x - @y)), axis=1)"},
     {"l2", "0.5 * F.sum(F.square(F.flatten(@x)), axis=1)"},
-    {"sigmoid_cross_entropy", "binary_cross_entropy(F, F.reshape(@x, shape=(-1,)), @y)"},
+    {"sigmoid_cross_entropy if labelled",
+     "binary_cross_entropy(F, F.reshape(@x, shape=(-1,)), @y)"},
     {"softmax_cross_entropy if smoothing and vector", "smoothed(F, @x, @y, @smoothing)"},
     {"softmax_cross_entropy if vector", "-F.pick(F.log_softmax(@x), @y)"},
     /* a class for each position; -1: the position is not scored */

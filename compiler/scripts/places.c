@@ -404,6 +404,7 @@ static const char *shape_place(const Use *u, const char *name)
         {"image_result", flag(y->rank == 3)},
         {"volume", flag(y->rank > 3)},
         {"batched", flag(y->batched)},
+        {"labelled", flag(n->nin > 1 && n->in[1]->dtype == DT_I32)},
     };
     return value_in(all, sizeof all / sizeof *all, name);
 }

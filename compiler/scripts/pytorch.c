@@ -101,8 +101,11 @@ static const PyWord words[] = {
     {"l1", "(@x - @y).abs().flatten(1).mean(1)"},
     {"huber", "F.huber_loss(@x, @y, reduction=\"none\", delta=@delta).flatten(1).mean(1)"},
     {"l2", "0.5 * @x.square().flatten(1).sum(1)"},
-    {"sigmoid_cross_entropy",
+    {"sigmoid_cross_entropy if labelled",
      "F.binary_cross_entropy_with_logits(@x[:, 0], @y.to(@x.dtype), reduction=\"none\")"},
+    {"sigmoid_cross_entropy",
+     "F.binary_cross_entropy_with_logits(@x, @y, reduction=\"none\"@(positive_weight?, "
+     "pos_weight=torch.tensor(@positive_weight, dtype=@x.dtype))).flatten(1).mean(1)"},
     {"softmax_cross_entropy if vector", CROSS_ENTROPY("@x", "")},
     /* a class for each position; -1: the position is not scored */
     {"softmax_cross_entropy",

@@ -304,8 +304,10 @@ static int64_t add_rows(const Graph *g, int64_t *count, PlaceList *l)
         parts = t->kind == LEARN_CLASS
                     ? arena_printf(l->arena, "%s%s(y %% %lld)[:, None]", parts, comma,
                                    (long long)t->classes)
-                    : arena_printf(l->arena, "%s%snumbers[:, %lld:%lld]", parts, comma,
-                                   (long long)made, (long long)(made + n));
+                    : arena_printf(l->arena,
+                                   t->truths ? "%s%s(numbers[:, %lld:%lld] >= 0)"
+                                             : "%s%snumbers[:, %lld:%lld]",
+                                   parts, comma, (long long)made, (long long)(made + n));
         made += t->kind == LEARN_CLASS ? 0 : n;
         *count += n;
     }
@@ -313,6 +315,14 @@ static int64_t add_rows(const Graph *g, int64_t *count, PlaceList *l)
     places_add(l, "target_names", names);
     places_add(l, "target_parts", parts);
     return made;
+}
+
+static bool has_metric(const Graph *g, const char *name)
+{
+    bool found = false;
+    for (int i = 0; i < g->nmetric; i++)
+        found |= strcmp(g->metric[i].name, name) == 0;
+    return found;
 }
 
 /* numbers: a sample's target is numbers; arrays: they are stored in arrays of their own; own: the
@@ -336,8 +346,13 @@ static void add_target(const Graph *g, PlaceList *l)
     places_flag(l, "numbers", t->kind == LEARN_NUMBERS || rows);
     places_flag(l, "arrays", t->kind == LEARN_NUMBERS || g->recipe.ntarget > 1);
     places_flag(l, "own", t->kind == LEARN_INPUT && !rows);
-    places_flag(l, "compared", g->nmetric > 1 && !rows);
-    places_flag(l, "explained", t->kind == LEARN_NUMBERS && t->rank == 1 && !rows);
+    const bool numbers = t->kind != LEARN_CLASS && !rows, truths = t->truths && numbers;
+    places_flag(l, "errors_known", has_metric(g, "mae") && numbers);
+    places_flag(l, "truths_known", has_metric(g, "accuracy") && numbers);
+    places_flag(l, "compared", numbers && (has_metric(g, "mae") || has_metric(g, "accuracy")));
+    places_flag(l, "explained", has_metric(g, "r2") && numbers);
+    places_flag(l, "mask", has_metric(g, "iou") && numbers);
+    places_flag(l, "truths", truths);
     places_add(l, "target_shape", shape);
     places_int(l, "targets", count);
     places_int(l, "target_blocks", count > 4 ? (count + 3) / 4 : 1);

@@ -41,10 +41,14 @@ static bool expects(const TrainKey *k) /* its words are results, not values */
     return strcmp(k->name, "expect") == 0;
 }
 
-/* A larger accuracy or r2 is better, and a smaller loss or error. */
+/* A larger accuracy, iou, dice or r2 is better, and a smaller loss or error. */
 static const char *better(const char *result)
 {
-    return strstr(result, "accuracy") || strstr(result, "_r2") ? ">=" : "<=";
+    static const char *const larger[] = {"_accuracy", "_r2", "_iou", "_dice"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof larger / sizeof *larger; i++)
+        any |= strstr(result, larger[i]) != NULL;
+    return any ? ">=" : "<=";
 }
 
 static const char *default_of(Arena *a, const TrainKey *k)

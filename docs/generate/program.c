@@ -222,7 +222,8 @@ static void files(Page *p)
         {"--log FILE", "Records, one JSON object on each line: [log records](log.md). `train` replaces the file, and adds to it after "
                        "--resume. `test` replaces it. `bench` adds to it. FILE can be a pipe."},
         {"--trace FILE", "Trace events as JSON, for Perfetto or Chrome."},
-        {"predict --output FILE", "All outputs, one row for each sample: .npy in the number type of the program, or .csv."},
+        {"predict --output FILE", "All outputs, one row for each sample: .npy in the number type of the program, or .csv. Where the "
+                                  "target is numbers, a row of .npy has the shape of the output, so masks are an array (N, C, H, W)."},
         {"grads --output FILE", "The loss and the gradient of each parameter as safetensors."},
         {made("DIR/" FILE_PACKED, "train", 3ll, 64ll, 64ll, ""),
          "Decoded images of a data set of folders, beside them: split, channels, height, width, and `-stretched` with `fit = "

@@ -2,7 +2,8 @@
  * Classes are printed as probabilities; for a text or an image, the class and its probability are
  * printed.  Where the target is numbers, the numbers of the output are printed.
  *
- * Several outputs are columns with a header, which names them, or a .npy file for each.
+ * Several outputs are columns with a header, which names them, or a .npy file for each.  Rows of
+ * a .npy file have the shape of the output: an image stays an image.
  */
 #include "base/error.h"
 #include "base/mapped.h"
@@ -81,15 +82,24 @@ static void emit_names(Sink *s, const RtProgram *p)
         emit(s, "\n", 1);
 }
 
+/* Writes the header of file k.  One output of a vector, or one that is a class, is a row. */
+static void emit_header(Sink *s, const RtProgram *p, int64_t rows, int k)
+{
+    const RtOutput *o = s->nfile > 1 || p->noutput == 1 ? &p->output[k] : NULL;
+    const int rank = o ? o->rank : p->output_rank;
+    const int64_t *dim = o ? o->dim : p->output_dim, all = o ? output_count(o) : p->outputs;
+    char head[NPY_HEAD];
+    emit(s, head,
+         npy_header(head, p->real_bytes, rows, rank > 1 ? rank : 1, rank > 1 ? dim : &all));
+}
+
 static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t rows)
 {
-    char head[128];
     for (int k = 0; s->to_file && k < s->nfile; k++) {
-        const int64_t columns = s->nfile > 1 ? output_count(&p->output[k]) : p->outputs;
         s->now = &s->file[k];
         file_create(s->now, sink_path(p, s, path, k));
         if (s->npy)
-            emit(s, head, npy_header(head, p->real_bytes, rows, columns));
+            emit_header(s, p, rows, k);
     }
     if (!s->npy)
         emit_names(s, p);
@@ -120,6 +130,8 @@ static void make_shares(const RtProgram *p, double *row)
         softmax(row + k, p->classes);
     if (is_truth(p))
         row[0] = 1 / (1 + exp(-row[0]));
+    for (int64_t k = 0; p->sigmoid_output && k < p->outputs; k++)
+        row[k] = 1 / (1 + exp(-row[k]));
 }
 
 /* The same for several outputs. */

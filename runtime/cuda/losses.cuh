@@ -125,6 +125,91 @@ DEVICE void huber_dx(real *dx, const real *x, T t, D dloss, int n, int k, double
     }
 }
 
+/* ------------------------------------------------- masks: formulas of runtime/cpu/mask_loss.h */
+
+SIZE int sigmoid_cross_entropy_numbers_blocks(int n, int, double)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T>
+DEVICE void sigmoid_cross_entropy_numbers(real *loss, const real *x, T t, int n, int k,
+                                          double weight)
+{
+    const real more = (real)(weight - 1);
+    mean_of_row(loss, n, k, [=](int64_t at) {
+        const real v = x[at], truth = t[at];
+        return s_softplus(v) - v * truth + more * truth * s_softplus(-v);
+    });
+}
+
+SIZE int sigmoid_cross_entropy_numbers_dx_blocks(int n, int k, double)
+{
+    return each_blocks(n * k);
+}
+template <class T, class D>
+DEVICE void sigmoid_cross_entropy_numbers_dx(real *dx, const real *x, T t, D dloss, int n, int k,
+                                             double weight)
+{
+    const real more = (real)(weight - 1);
+    FOR_EACH(at, n * k) {
+        const real s = 1 / (1 + s_exp(-x[at])), truth = t[at];
+        dx[at] = dloss[at / k] / (real)k * (s - truth + more * truth * (s - 1));
+    }
+}
+
+SIZE int sigmoid_cross_entropy_numbers_dt_blocks(int n, int k, double)
+{
+    return each_blocks(n * k);
+}
+template <class T, class D>
+DEVICE void sigmoid_cross_entropy_numbers_dt(real *dt, const real *x, T, D dloss, int n, int k,
+                                             double weight)
+{
+    const real more = (real)(weight - 1);
+    FOR_EACH(at, n * k)
+        dt[at] = dloss[at / k] / (real)k * (more * s_softplus(-x[at]) - x[at]);
+}
+
+SIZE int numbers_accuracy_blocks(int n, int)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void numbers_accuracy(real *y, const real *x, T t, int n, int k)
+{
+    mean_of_row(y, n, k, [=](int64_t at) { return (real)((x[at] > 0) == (t[at] > (real)0.5)); });
+}
+
+/* A number for each sample: how many of its numbers `of` counts. */
+template <class Of> DEVICE void count_of_row(real *y, int n, int k, Of of)
+{
+    FOR_ROWS(row, n) {
+        real sum = 0;
+        for (int j = threadIdx.x % WARP; j < k; j += WARP)
+            sum += of((int64_t)row * k + j) ? 1 : 0;
+        sum = warp_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            y[row] = sum;
+    }
+}
+
+SIZE int mask_overlap_blocks(int n, int)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void mask_overlap(real *y, const real *x, T t, int n, int k)
+{
+    count_of_row(y, n, k, [=](int64_t at) { return x[at] > 0 && t[at] > (real)0.5; });
+}
+
+SIZE int mask_union_blocks(int n, int)
+{
+    return ceil_div(n, WARPS);
+}
+template <class T> DEVICE void mask_union(real *y, const real *x, T t, int n, int k)
+{
+    count_of_row(y, n, k, [=](int64_t at) { return x[at] > 0 || t[at] > (real)0.5; });
+}
+
 SIZE int l2_blocks(int n, int)
 {
     return sum_blocks(n);

@@ -21,6 +21,7 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .ninput = p->ninput,
                 .classes = p->target_kind == RT_TARGET_CLASS || p->ntarget ? p->classes : 0,
                 .targets = data_targets(p),
+                .truths = p->target_truths,
                 .row_target = p->targets,
                 .ntarget = p->ntarget,
                 .target_bytes = p->target_bytes,

@@ -55,6 +55,7 @@ typedef struct Data {
     int64_t classes, labels; /* labels a sample */
     char *numbers;   /* the target, if it is numbers: reals of the program; then no label is read */
     int64_t targets; /* such numbers of a sample; 0: the target is a class or the sample itself */
+    bool truths;     /* these numbers are from 0 to 1 */
     int real_bytes;
     /* several targets: `label` is rows of them; their opened arrays; NULL: none */
     const RtTarget *row_target;
@@ -182,10 +183,10 @@ struct Npy;
 int npy_token_type(const RtProgram *p, const struct Npy *a);
 int npy_number_type(const struct Npy *a);
 /* Die if the array is not one target for each sample: classes, `labels` of them, or numbers of this
- * shape. */
+ * shape; truths can be bytes. */
 void npy_check_classes(const struct Npy *a, int64_t labels);
-void npy_check_numbers(const RtProgram *p, const struct Npy *a, const char *target, int rank,
-                       const int64_t *dim);
+void npy_check_numbers(const RtProgram *p, const struct Npy *a, const char *target, bool truths,
+                       int rank, const int64_t *dim);
 int64_t npy_class_at(const struct Npy *a, int64_t i);
 double npy_number_at(const struct Npy *a, int64_t i);
 void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n, int64_t each,
@@ -206,8 +207,10 @@ void parts_check_finite(const RtProgram *p, const Data *d);
 const char *parts_file(const RtProgram *p, const char *path, int k);
 
 /* target.c: stores number k of a target of sample i at y[k]; dies if it is not finite in the type
- * of the program.  target_variances sets d->variance from all targets of the split, for r2. */
-void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v);
+ * of the program, or if it is a truth that is not from 0 to 1.  target_variances sets d->variance
+ * from all targets of the split, for r2. */
+void target_put(const Data *d, const char *path, bool truths, void *y, int64_t i, int64_t k,
+                double v);
 void target_variances(Data *d);
 /* Whether p reports the metric r2 of target k. */
 bool target_is_explained(const RtProgram *p, int k);

@@ -129,17 +129,19 @@ bool npy_map(Npy *a, const char *path)
     return true;
 }
 
-int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns)
+int npy_header(char head[NPY_HEAD], int real_bytes, int64_t rows, int rank, const int64_t *dim)
 {
-    char text[118];
-    const int n = snprintf(text, sizeof text,
-                           "{'descr': '<f%d', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                           real_bytes, (long long)rows, (long long)columns);
     memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memset(head + 10, ' ', 118);
-    memcpy(head + 10, text, (size_t)n);
-    head[127] = '\n';
-    return 128;
+    memset(head + 10, ' ', NPY_HEAD - 10);
+    int n = 10 + snprintf(head + 10, NPY_HEAD - 10,
+                          "{'descr': '<f%d', 'fortran_order': False, 'shape': (%lld", real_bytes,
+                          (long long)rows);
+    for (int i = 0; i < rank; i++)
+        n += snprintf(head + n, (size_t)(NPY_HEAD - n), ", %lld", (long long)dim[i]);
+    n += snprintf(head + n, (size_t)(NPY_HEAD - n), "), }");
+    head[n] = ' ';
+    head[NPY_HEAD - 1] = '\n';
+    return NPY_HEAD;
 }
 
 /* Any usual integers. */
@@ -191,16 +193,19 @@ void npy_check_classes(const Npy *a, int64_t labels)
                a->path, (long long)labels);
 }
 
-/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale. */
-void npy_check_numbers(const RtProgram *p, const Npy *a, const char *target, int rank,
+/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale.
+ * Bytes of truths are 0 and 1. */
+void npy_check_numbers(const RtProgram *p, const Npy *a, const char *target, bool truths, int rank,
                        const int64_t *dim)
 {
+    const bool bytes = (a->kind == 'u' || a->kind == 'b') && a->size == 1;
     if (a->rank < 1)
         rt_die("%s is a single number, not a list of targets", a->path);
-    if (!(a->kind == 'f' && a->size >= 4) && !(a->kind == 'i' && a->size >= 4))
-        rt_die("%s holds %c%d: targets are f32, f64, i32 or i64; save it with x.astype('float32'), "
-               "and divide pixels by 255",
-               a->path, a->kind, 8 * a->size);
+    if (!(a->kind == 'f' && a->size >= 4) && !(a->kind == 'i' && a->size >= 4) &&
+        !(truths && bytes))
+        rt_die("%s holds %c%d: targets are f32, f64, i32 or i64%s; save it with "
+               "x.astype('float32'), and divide pixels by 255",
+               a->path, a->kind, 8 * a->size, truths ? ", and masks also u8 or bool" : "");
     target_take_shape(p, a->path, target, a->rank - 1, a->dim + 1, rank, dim);
 }
 
@@ -213,7 +218,7 @@ static void open_answers(const RtProgram *p, const char *x_path, const char *y_p
         rt_die("%s has no %s beside it: %s is missing", x_path, d->targets ? "targets" : "labels",
                y_path);
     if (d->targets)
-        npy_check_numbers(p, &y, p->target_name, p->target_rank, p->target_dim);
+        npy_check_numbers(p, &y, p->target_name, p->target_truths, p->target_rank, p->target_dim);
     else
         npy_check_classes(&y, d->labels);
     if (y.dim[0] != samples)
@@ -287,15 +292,20 @@ int64_t npy_class_at(const Npy *a, int64_t i)
 double npy_number_at(const Npy *a, int64_t i)
 {
     return a->kind == 'f' ? params_real(a->data, a->size, i)
-                          : (double)integer(a->data + i * a->size, a->size, true);
+                          : (double)integer(a->data + i * a->size, a->size, a->kind == 'i');
 }
 
 static void fill_numbers(Data *d)
 {
-    const Npy y = {.data = d->y_numbers, .size = d->y_size, .kind = d->y_real ? 'f' : 'i'};
+    const Npy y = {.data = d->y_numbers,
+                   .size = d->y_size,
+                   .kind = d->y_real     ? 'f'
+                           : d->y_signed ? 'i'
+                                         : 'u'};
     for (int64_t i = 0; i < d->n; i++)
         for (int64_t k = 0; k < d->targets; k++)
-            target_put(d, d->y_path, data_label(d, i), i, k, npy_number_at(&y, i * d->targets + k));
+            target_put(d, d->y_path, d->truths, data_label(d, i), i, k,
+                       npy_number_at(&y, i * d->targets + k));
     target_variances(d);
 }
 

@@ -14,8 +14,9 @@ typedef struct Npy {
 
 bool npy_map(Npy *a, const char *path); /* false: no such file; dies when it is broken */
 
-/* Writes the header of a (rows, columns) array of f32 or f64; returns its length, a multiple of 64,
- * at most 128. */
-int npy_header(char head[128], int real_bytes, int64_t rows, int64_t columns);
+/* Writes the header of an array of f32 or f64 with `rows` rows of this shape; returns its length.
+ * A row has at most 2^40 numbers. */
+enum { NPY_HEAD = 128 };
+int npy_header(char head[NPY_HEAD], int real_bytes, int64_t rows, int rank, const int64_t *dim);
 
 #endif

@@ -124,14 +124,15 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
 }
 
 /* Numbers first .. first + n - 1 of the target of a class: 24 random bits, so that an f32 has the
- * exact value. */
-static void numbers_of(const Data *d, void *y, int32_t class, int64_t first, int64_t n)
+ * exact value; truths are 0 or 1, the first of these bits. */
+static void numbers_of(const Data *d, void *y, bool truths, int32_t class, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = first + i;
         uint32_t w[4];
         bytes16(w, TARGET, class, k / 4);
-        const double v = (double)(int32_t)(w[k % 4] >> 8) / (1 << 23) - 1;
+        const double any = (double)(int32_t)(w[k % 4] >> 8) / (1 << 23) - 1;
+        const double v = truths ? any >= 0 : any;
         if (d->real_bytes == 8)
             ((double *)y)[i] = v;
         else
@@ -142,14 +143,14 @@ static void numbers_of(const Data *d, void *y, int32_t class, int64_t first, int
 void synthetic_target(const Data *d, void *y, int64_t i)
 {
     const int32_t class = class_of(d, i);
-    numbers_of(d, y, class, 0, d->targets);
+    numbers_of(d, y, d->truths, class, 0, d->targets);
     int64_t first = 0;
     for (int t = 0; t < d->ntarget; t++) {
         const RtTarget *r = &d->row_target[t];
         char *at = (char *)y + r->at;
         if (r->kind == RT_TARGET_CLASS)
             *(int32_t *)(void *)at = class % (int32_t)r->classes;
-        numbers_of(d, at, class, first, target_count(r));
+        numbers_of(d, at, r->truths, class, first, target_count(r));
         first += target_count(r);
     }
 }

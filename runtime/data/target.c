@@ -24,13 +24,19 @@ int64_t target_count(const RtTarget *t)
     return t->kind == RT_TARGET_NUMBERS ? data_numbers(t->rank, t->dim) : 0;
 }
 
-void target_put(const Data *d, const char *path, void *y, int64_t i, int64_t k, double v)
+void target_put(const Data *d, const char *path, bool truths, void *y, int64_t i, int64_t k,
+                double v)
 {
     if (!(fabs(v) <= (d->real_bytes == 8 ? DBL_MAX : FLT_MAX)))
         rt_die("%s: number %lld of the target of sample %lld is %g, %s", path, (long long)k,
                (long long)i, v,
                isfinite(v) ? "too large for f32: build with --dtype f64"
                            : "not a finite number: remove this sample or fill the gap");
+    if (truths && !(v >= 0 && v <= 1))
+        rt_die("%s: number %lld of the target of sample %lld is %g, and sigmoid_cross_entropy "
+               "compares with numbers from 0 to 1: save a mask as 0 and 1, as mask > 0 does, or "
+               "divide pixels by 255",
+               path, (long long)k, (long long)i, v);
     if (d->real_bytes == 8)
         ((double *)y)[k] = v;
     else

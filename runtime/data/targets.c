@@ -30,7 +30,7 @@ static void check_array(const RtProgram *p, const RtTarget *t, const Npy *a, con
     if (t->kind == RT_TARGET_CLASS)
         npy_check_classes(a, 1);
     else
-        npy_check_numbers(p, a, t->name, t->rank, t->dim);
+        npy_check_numbers(p, a, t->name, t->truths, t->rank, t->dim);
     if (a->dim[0] != samples)
         rt_die("%s holds %lld samples, but %s %lld targets", x_path, (long long)samples, a->path,
                (long long)a->dim[0]);
@@ -63,7 +63,7 @@ static void fill_one(Data *d, const RtTarget *t, const Npy *a)
     for (int64_t i = 0; i < d->n; i++) {
         void *at = data_label(d, i) + t->at;
         for (int64_t k = 0; k < count; k++)
-            target_put(d, a->path, at, i, k, npy_number_at(a, i * count + k));
+            target_put(d, a->path, t->truths, at, i, k, npy_number_at(a, i * count + k));
         if (t->kind == RT_TARGET_CLASS) {
             const int64_t class = npy_class_at(a, i);
             data_check_class(t->classes, a->path, i, class);

@@ -69,7 +69,8 @@
     ROW(step, step, "count", "steps", "", "steps of the run that are done")                        \
     ROW(step, samples, "count", "samples", "", "samples of this step")                             \
     ROW(step, train_METRIC, "real", "", "",                                                        \
-        "mean over this batch, before its update: loss, accuracy; of numbers mae, rmse, r2")       \
+        "mean over this batch, before its update: loss, accuracy; of numbers mae, rmse, r2; "      \
+        "of masks iou, dice")                                                                      \
     ROW(step, train_perplexity, "real", "", "texts", "exponential of `train_loss`")                \
     ROW(step, loss_scale, "real", "", "`--dtype f16`", "loss scale of the next step")              \
     ROW(step, skipped_steps, "count", "steps", "`--dtype f16`",                                    \
@@ -87,10 +88,12 @@
         "communication")                                                                           \
     ROW(epoch, lr, "real", "", "", "learning rate of the epoch's last step")                       \
     ROW(epoch, train_METRIC, "real", "", "",                                                       \
-        "mean over the epoch, each sample once: loss, accuracy; of numbers mae, rmse, r2")         \
+        "mean over the epoch, each sample once: loss, accuracy; of numbers mae, rmse, r2; "        \
+        "of masks iou, dice")                                                                      \
     ROW(epoch, train_perplexity, "real", "", "texts", "exponential of `train_loss`")               \
     ROW(epoch, test_METRIC, "real", "", "",                                                        \
-        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2")                        \
+        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
+        "iou, dice")                                                                               \
     ROW(epoch, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                 \
     ROW(epoch, loss_scale, "real", "", "`--dtype f16`", "loss scale of the next step")             \
     ROW(epoch, skipped_steps, "count", "steps", "`--dtype f16`",                                   \
@@ -107,7 +110,8 @@
     ROW(test, samples, "count", "samples", "", "test samples")                                     \
     ROW(test, seconds, "real", "s", "", "time of the test, without loading")                       \
     ROW(test, test_METRIC, "real", "", "",                                                         \
-        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2")                        \
+        "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
+        "iou, dice")                                                                               \
     ROW(test, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                  \
     ROW(bench, model, "text", "", "", "name of the model")                                         \
     ROW(bench, program, "text", "", "", "as in `start`")                                           \

@@ -90,7 +90,7 @@ const ProgramNeed program_needs[NEEDS] = {
      "vocabulary",
      has_next},
     {NEED_ACCURACY, "programs that report an accuracy",
-     "build with a loss over classes and one target", has_accuracy},
+     "build with a loss over classes or truths, and one target", has_accuracy},
     {NEED_TILES, "programs in bf16 for x86-64-v4",
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
 };
@@ -238,8 +238,9 @@ const ProgramOption program_options[] = {
     {"save", "FILE", OPTION_TEXT, AT(save), 0, 0, T, 0,
      "write the parameters at the end (safetensors)", NULL, NULL},
     {"stop-at", "ACC", OPTION_REAL, AT(stop_at), 0, 1, T, NEED_ACCURACY,
-     "stop after the epoch that reaches this test accuracy; exit code 1 when no epoch does", NULL,
-     NULL},
+     "stop after the epoch that reaches this test accuracy, of masks this test iou; exit code 1 "
+     "when no epoch does",
+     NULL, NULL},
     {"strict", NULL, OPTION_FLAG, AT(strict), 0, 0, T, 0,
      "exit code 1 when a full run misses the expectation of the recipe", NULL, NULL},
     {"input", "FILE", OPTION_TEXT, AT(input), 0, 0, P, 0, "the samples", NULL, NULL},

@@ -49,6 +49,19 @@ static int target_of(const RtProgram *p, const char *metric, const char *kind)
     return -1;
 }
 
+/* iou = overlap / union, and dice = 2 overlap / (overlap + union).  Both sums are whole numbers, so
+ * they are exact.  If no mask has a pixel and none is predicted, both are 1. */
+static void mask_means(const RtProgram *p, const double sum[RT_METRICS], double mean[RT_METRICS])
+{
+    for (int m = 0; m + 1 < p->nmetric; m++) {
+        if (target_of(p, p->metric[m], "iou") < 0)
+            continue;
+        const double overlap = sum[m], either = sum[m + 1];
+        mean[m] = either > 0 ? overlap / either : 1;
+        mean[m + 1] = either > 0 ? 2 * overlap / (overlap + either) : 1;
+    }
+}
+
 void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
                     double mean[RT_METRICS])
 {
@@ -59,6 +72,7 @@ void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRI
             mean[m] = sqrt(mean[m]);
         else if (target_of(p, p->metric[m], "r2") >= 0)
             mean[m] = explained(mean[m], d->variance[target_of(p, p->metric[m], "r2")]);
+    mask_means(p, sum, mean);
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
@@ -88,11 +102,12 @@ const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], con
     return text;
 }
 
-/* Whether evaluate_brief leaves metric m out: a term of the loss, the mean absolute error, or an
- * rmse that an r2 follows, which says the same. */
+/* Whether evaluate_brief leaves metric m out: a term of the loss, the mean absolute error, an rmse
+ * that an r2 follows, which says the same, or dice, which follows from iou. */
 static bool left_out(const RtProgram *p, int m)
 {
     return strncmp(p->metric[m], "loss_", 5) == 0 || strncmp(p->metric[m], "mae_", 4) == 0 ||
+           strncmp(p->metric[m], "dice_", 5) == 0 ||
            (m + 1 < p->nmetric && strncmp(p->metric[m + 1], "r2_", 3) == 0);
 }
 

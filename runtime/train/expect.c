@@ -21,9 +21,17 @@ static bool relation_holds(double a, const char *op, double b)
     return op[1] ? a <= b : a < b;
 }
 
+/* The metric that --stop-at watches: the accuracy, or iou of masks, most of whose pixels are easy;
+ * -1: none. */
+static int watched(const RtProgram *p)
+{
+    const int iou = net_metric_index(p, "iou");
+    return iou >= 0 ? iou : net_metric_index(p, "accuracy");
+}
+
 bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
 {
-    const int m = net_metric_index(p, "accuracy");
+    const int m = watched(p);
     return o->stop_at > 0 && m >= 0 && r->test[m] >= o->stop_at;
 }
 
@@ -44,12 +52,16 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     char text[EVALUATE_TEXT];
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss"),
-              rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2");
+              rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2"),
+              iou = net_metric_index(p, "iou");
     const char *s = epochs == 1 ? "" : "s";
     int code = 0;
     if (p->recipe.expect_metric && full)
         code = compare_expected(p, o, r);
-    if (accuracy >= 0)
+    if (iou >= 0)
+        rt_print("test iou %.4f, dice %.4f, %lld epoch%s, %.1f s\n", r->test[iou],
+                 r->test[net_metric_index(p, "dice")], (long long)epochs, s, seconds);
+    else if (accuracy >= 0)
         rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
                  s, seconds);
     else if (r2 >= 0)
@@ -62,7 +74,7 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
                  seconds);
     if (o->stop_at > 0 && !expect_reached(p, o, r)) {
-        rt_note("the test accuracy stayed below %g", o->stop_at);
+        rt_note("the test %s stayed below %g", p->metric[watched(p)], o->stop_at);
         code = 1;
     }
     return code;

@@ -2,6 +2,7 @@
 #include "kernel_test.h"
 
 #include "cpu/loss.h"
+#include "cpu/mask_loss.h"
 #include "cpu/robust_loss.h"
 
 static void labels_of(int32_t *label, int n, int k)
@@ -31,13 +32,49 @@ static void huber_15_dx_plain(real *dx, const real *x, const real *t, const real
 {
     huber_dx_plain(dx, x, t, dloss, n, k, (real)1.5);
 }
+/* Masks of truths from 0 to 1: the gradient for the target is tested as that for the output. */
+static void mask_25(real *loss, const real *x, const real *t, int n, int k)
+{
+    sigmoid_cross_entropy_numbers(loss, x, t, n, k, (real)2.5);
+}
+static void mask_25_plain(real *loss, const real *x, const real *t, int n, int k)
+{
+    sigmoid_cross_entropy_numbers_plain(loss, x, t, n, k, (real)2.5);
+}
+static void mask_25_dx(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
+{
+    sigmoid_cross_entropy_numbers_dx(dx, x, t, dloss, n, k, (real)2.5);
+}
+static void mask_25_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n,
+                             int k)
+{
+    sigmoid_cross_entropy_numbers_dx_plain(dx, x, t, dloss, n, k, (real)2.5);
+}
+static void mask_25_dt(real *dt, const real *x, const real *t, const real *dloss, int n, int k)
+{
+    sigmoid_cross_entropy_numbers_dt(dt, x, t, dloss, n, k, (real)2.5);
+}
+static void mask_25_dt_plain(real *dt, const real *x, const real *t, const real *dloss, int n,
+                             int k)
+{
+    sigmoid_cross_entropy_numbers_dt_plain(dt, x, t, dloss, n, k, (real)2.5);
+}
 static const struct {
     const char *name;
     NumberLoss *loss, *plain;
     NumberLossDx *dx, *dx_plain;
 } number_losses[] = {{"mse", mse, mse_plain, mse_dx, mse_dx_plain},
                      {"l1", l1, l1_plain, l1_dx, l1_dx_plain},
-                     {"huber", huber_15, huber_15_plain, huber_15_dx, huber_15_dx_plain}};
+                     {"huber", huber_15, huber_15_plain, huber_15_dx, huber_15_dx_plain},
+                     {"masks", mask_25, mask_25_plain, mask_25_dx, mask_25_dx_plain},
+                     {"masks, target", mask_25, mask_25_plain, mask_25_dt, mask_25_dt_plain}};
+/* Counts, whose values are equal to the bit. */
+static const struct {
+    const char *name;
+    NumberLoss *count, *plain;
+} number_counts[] = {{"numbers_accuracy", numbers_accuracy, numbers_accuracy_plain},
+                     {"mask_overlap", mask_overlap, mask_overlap_plain},
+                     {"mask_union", mask_union, mask_union_plain}};
 
 START_TEST(losses)
 {
@@ -71,6 +108,11 @@ START_TEST(losses)
         number_losses[i].dx(b, x, t, dloss, n, k);
         check_close(b, a, count, number_losses[i].name);
     }
+    for (size_t i = 0; i < sizeof number_counts / sizeof *number_counts; i++) {
+        number_counts[i].plain(la, x, t, n, k);
+        number_counts[i].count(lb, x, t, n, k);
+        check_same(lb, la, n * (int64_t)sizeof *la, number_counts[i].name);
+    }
     l2_plain(la, x, n, k);
     l2(lb, x, n, k);
     check_close(lb, la, n, "l2");
@@ -95,6 +137,36 @@ START_TEST(robust_losses)
     ck_assert(y[0] == (real)((3.5 + 0.125 + 0.03125) / 4));
     huber_dx(dx, x, t, one, 1, 4, 1);
     ck_assert_mem_eq(dx, dh, sizeof dx);
+}
+END_TEST
+
+/* Masks by hand: predictions of all four kinds, and logits whose exponentials overflow. */
+START_TEST(masks)
+{
+    enum { K = 6 };
+    static const double weights[] = {1, 3};
+    const real x[K] = {2, -1, 1000, -1000, 0.5f, -3}, t[K] = {1, 1, 1, 0, 0, 0.25f}, one[1] = {2};
+    for (int w = 0; w < 2; w++) {
+        const double more = weights[w] - 1;
+        double want = 0;
+        real y[1], dx[K], dt[K];
+        sigmoid_cross_entropy_numbers(y, x, t, 1, K, (real)weights[w]);
+        sigmoid_cross_entropy_numbers_dx(dx, x, t, one, 1, K, (real)weights[w]);
+        sigmoid_cross_entropy_numbers_dt(dt, x, t, one, 1, K, (real)weights[w]);
+        for (int i = 0; i < K; i++) {
+            const double v = (double)x[i], truth = (double)t[i], s = 1 / (1 + exp(-v));
+            const double no = v > 40 ? v : log1p(exp(v)), yes = -v > 40 ? -v : log1p(exp(-v));
+            want += (1 + more) * truth * yes + (1 - truth) * no;
+            ck_assert(fabs((double)dx[i] - (s - truth + more * truth * (s - 1)) / 3) < 1e-6);
+            ck_assert(fabs((double)dt[i] - (more * yes - v) / 3) < 1e-4 * (1 + fabs(v)));
+        }
+        ck_assert(fabs((double)y[0] - want / K) < 1e-6 * want);
+    }
+    real right[1], overlap[1], either[1];
+    numbers_accuracy(right, x, t, 1, K);
+    mask_overlap(overlap, x, t, 1, K);
+    mask_union(either, x, t, 1, K);
+    ck_assert(right[0] == (real)4 / 6 && overlap[0] == 2 && either[0] == 4);
 }
 END_TEST
 
@@ -154,6 +226,14 @@ static void loss_huber(real *loss, const real *x)
 {
     huber(loss, x, target, 1, ROW, 0.3);
 }
+static void loss_mask(real *loss, const real *x)
+{
+    mask_25(loss, x, target, 1, ROW);
+}
+static void loss_mask_target(real *loss, const real *t)
+{
+    mask_25(loss, target, t, 1, ROW);
+}
 static void loss_l2(real *loss, const real *x)
 {
     l2(loss, x, 1, ROW);
@@ -193,6 +273,10 @@ START_TEST(differences)
     check_gradient(loss_l1, x, dx, "l1");
     huber_dx(dx, x, target, one, 1, ROW, 0.3);
     check_gradient(loss_huber, x, dx, "huber");
+    mask_25_dx(dx, x, target, one, 1, ROW);
+    check_gradient(loss_mask, x, dx, "masks");
+    mask_25_dt(dx, target, x, one, 1, ROW);
+    check_gradient(loss_mask_target, x, dx, "masks, target");
     l2_dx(dx, x, one, 1, ROW);
     check_gradient(loss_l2, x, dx, "l2");
     softmax(y, x, 1, ROW);
@@ -291,7 +375,7 @@ END_TEST
 /* The threads of a team divide the samples or positions: the bits are those of one thread. */
 enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
 typedef struct Losses {
-    real *x, *t, *dloss, loss[12][LOSS_ROWS], *dx[9];
+    real *x, *t, *dloss, loss[16][LOSS_ROWS], *dx[11];
     int32_t *label, *yes;
 } Losses;
 
@@ -322,6 +406,11 @@ static void all_losses(void *arg)
     huber(l->loss[11], l->x, l->t, LOSS_ROWS, LOSS_K, (real)0.5);
     l1_dx(l->dx[7], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
     huber_dx(l->dx[8], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K, (real)0.5);
+    mask_25(l->loss[12], l->x, l->t, LOSS_ROWS, LOSS_K);
+    for (int i = 0; i < 3; i++)
+        number_counts[i].count(l->loss[13 + i], l->x, l->t, LOSS_ROWS, LOSS_K);
+    mask_25_dx(l->dx[9], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
+    mask_25_dt(l->dx[10], l->x, l->t, l->dloss, LOSS_ROWS, LOSS_K);
 }
 
 START_TEST(losses_in_teams)
@@ -333,7 +422,7 @@ START_TEST(losses_in_teams)
     Losses one = {.x = x, .t = t, .dloss = dloss, .label = label, .yes = yes}, team = one;
     for (int i = 0; i < LOSS_ROWS; i++)
         label[i] = i * 7 % LOSS_K, yes[i] = i / 3 % 2;
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 11; i++)
         one.dx[i] = buffer(LOSS_ROWS * LOSS_K), team.dx[i] = buffer(LOSS_ROWS * LOSS_K);
     all_losses(&one);
     for (int i = 0; i < 5; i++) {
@@ -341,15 +430,15 @@ START_TEST(losses_in_teams)
         for (int j = 5; j < 8; j++) /* these have a number for each sample, not for each position */
             memcpy(team.loss[j], one.loss[j], sizeof team.loss[j]),
                 memset(team.loss[j], 0xff, LOSS_N * sizeof(real));
-        for (int j = 0; j < 9; j++)
+        for (int j = 0; j < 11; j++)
             memset(team.dx[j], 0xff, LOSS_ROWS * (j != 6 ? LOSS_K : 1) * sizeof(real));
         as_team(counts[i], all_losses, &team);
         check_same(team.loss[0], one.loss[0], sizeof one.loss, "losses of a team");
-        for (int j = 0; j < 9; j++)
+        for (int j = 0; j < 11; j++)
             check_same(team.dx[j], one.dx[j], LOSS_ROWS * LOSS_K * (int64_t)sizeof(real),
                        "gradients of a team");
     }
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 11; i++)
         release(2, one.dx[i], team.dx[i]);
     release(3, x, t, dloss);
 }
@@ -385,6 +474,7 @@ int main(void)
     tcase_add_loop_test(t, losses, 0, 7);
     tcase_add_loop_test(t, smoothing, 0, 4);
     tcase_add_test(t, robust_losses);
+    tcase_add_test(t, masks);
 #ifdef RT_DOUBLE
     tcase_add_test(t, differences);
 #endif

@@ -108,6 +108,11 @@ geometry() {
     for term in square linear both; do
         near "target: the term $term" "$(field "$work/target/cpu.jsonl" step train_loss_$term)" "$(field "$work/target/0.jsonl" step train_loss_$term)"
     done
+    shim masks "$cuda/masks.tn"
+    steps masks
+    for value in loss_soft accuracy iou dice; do
+        near "masks: $value" "$(field "$work/masks/cpu.jsonl" step train_$value)" "$(field "$work/masks/0.jsonl" step train_$value)"
+    done
     shim inputs "$cuda/inputs.tn"
     steps inputs
     deep "several outputs and targets on a GPU" || return 0
