@@ -1,6 +1,6 @@
 # programs.sh -- the programs of bench/first-day: networks, and the forms in which each runs on the GPU.  Sourced by bench/first-day.
 #
-#   network NAME FILE DATA [OPTIONS]    a model and the options of its build.  DATA: mnist, cifar, or - for the model's own samples
+#   network NAME FILE DATA [OPTIONS]    a model and the options of its build.  DATA: a directory of data/ in the pack, or - for synthetic samples
 #   form NAME FORM [OPTIONS]            programs/NAME.FORM: this network with further options
 #   processor MODEL BATCH SECONDS WHEN PEERS [OPTIONS]
 #                                       a program for the processors, cpu/MODEL-BATCH, whose steps part t measures by threads.  SECONDS: how
@@ -18,10 +18,14 @@ gpu_programs() {
     network mlp models/mlp.tn mnist --batch 64
     form mlp own; form mlp cudnn --kernels=cudnn; form mlp tf32 --dtype tf32; form mlp bf16 --dtype bf16; form mlp f16 --dtype f16
     form mlp persistent --kernels=persistent
-    for op in geometry norm sequence loops recurrence edges places sync products parts few narrow lanes scaled; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
+    for op in geometry norm sequence loops recurrence elements edges places sync products parts few narrow lanes scaled last tokens packs \
+        layers inputs outputs target own; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
     network moves tests/cuda/moves.tn cifar; form moves own
     form norm persistent --kernels=persistent
+    for op in layers inputs outputs target; do form $op persistent --kernels=persistent; form $op bf16 --dtype bf16; done
     for op in tf32 bf16 f16; do form narrow $op --dtype $op; form products $op --dtype $op; done
+    network two_heads models/two_heads.tn heads; form two_heads own; form two_heads cudnn --kernels=cudnn; form two_heads bf16 --dtype bf16
+    network siamese models/siamese.tn pairs; form siamese own; form siamese cudnn --kernels=cudnn; form siamese bf16 --dtype bf16
     network resnet20 models/resnet56_cifar10.tn cifar --set model.depth=20 --set 'augment=[]' --set normalize=none
     form resnet20 own; form resnet20 cudnn --kernels=cudnn; form resnet20 bf16 --dtype bf16; form resnet20 persistent --kernels=persistent
     for op in $("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do

@@ -4,6 +4,10 @@
  *                                of B with the same name; if |b| is smaller than LEAST (default 0),
  *                                |a - b| / LEAST
  *
+ * A tensor of B with |b| < ZERO |largest| is zero but for the rounding of f64, such as the gradient of
+ * a bias before a norm of its channel.  Its distance is |a - b| / (FLOOR |largest|), where |largest| is
+ * the largest norm of B's tensors.
+ *
  * Prints a line for each tensor above BOUND, then the largest distance.  The exit code is 1 if one
  * is above BOUND, if names or lengths differ, or if a file is not a safetensors file.  Types F32
  * and F64; the header must have the form that Tenon's runtime writes.
@@ -13,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ZERO 1e-9
+#define FLOOR 1e-2
 
 typedef struct File { char *header; const char *data; uint64_t bytes; } File;
 typedef struct Tensor { char name[256], dtype[8]; uint64_t from, to; } Tensor;
@@ -92,16 +99,36 @@ static double at(const File *f, const Tensor *t, uint64_t i)
     return memcpy(&s, f->data + t->from + 4 * i, 4), s;
 }
 
-static double distance(const File *a, const Tensor *x, const File *b, const Tensor *y, double least)
+static double norm_of(const File *f, const Tensor *t)
 {
-    double diff = 0, norm = 0;
+    double norm = 0;
+    for (uint64_t i = 0; i < count(t); i++)
+        norm += at(f, t, i) * at(f, t, i);
+    return sqrt(norm);
+}
+
+/* The largest norm of a tensor; 0 if a span is outside of the file, which is reported later. */
+static double largest_norm(const File *f)
+{
+    Tensor t;
+    double most = 0;
+    for (const char *s = f->header; next(&s, &t);) {
+        const double norm = t.to <= f->bytes ? norm_of(f, &t) : 0;
+        most = norm > most ? norm : most;
+    }
+    return most;
+}
+
+static double distance(const File *a, const Tensor *x, const File *b, const Tensor *y, double least, double largest)
+{
+    double diff = 0, norm = norm_of(b, y);
     for (uint64_t i = 0; i < count(x); i++) {
         const double u = at(a, x, i), v = at(b, y, i);
         diff += (u - v) * (u - v);
-        norm += v * v;
     }
-    norm = norm < least * least ? least * least : norm;
-    return diff == 0 ? 0 : sqrt(diff / norm);         /* NaN and infinity stay what they are: above any bound */
+    norm = norm < ZERO * largest ? FLOOR * largest : norm;
+    norm = norm < least ? least : norm;
+    return diff == 0 ? 0 : sqrt(diff) / norm;         /* NaN and infinity stay what they are: above any bound */
 }
 
 int main(int argc, char **argv)
@@ -109,7 +136,8 @@ int main(int argc, char **argv)
     if (argc != 4 && argc != 5)
         die("usage: compare A B BOUND [LEAST]", "arguments");
     const File a = load(argv[1]), b = load(argv[2]);
-    const double bound = atof(argv[3]), least = argc > 4 ? atof(argv[4]) : 0;
+    const double bound = atof(argv[3]), least = argc > 4 ? atof(argv[4]) : 0,
+                 largest = largest_norm(&b);
     const char *s = a.header;
     Tensor x, y;
     double most = 0;
@@ -120,7 +148,7 @@ int main(int argc, char **argv)
             wrong = 1;
             continue;
         }
-        const double d = distance(&a, &x, &b, &y, least);
+        const double d = distance(&a, &x, &b, &y, least, largest);
         if (!(d <= bound)) {
             printf("%s: relative distance %.3g is above %.3g\n", x.name, d, bound);
             wrong = 1;
