@@ -278,6 +278,18 @@ wait $job 2> /dev/null || true
 succeeds "it goes on" "$pack/run" a
 same "each check once" "$(cut -d, -f2,3 "$pack/results/a.jsonl" | sort | uniq -c | awk '$1 == 1' | wc -l)" 6
 
+# A gradient that is zero but for rounding is compared with the size of the other gradients.
+safetensors() { # safetensors FILE A B: two tensors of one number
+    python3 -c 'import json, struct, sys
+head = json.dumps({n: {"dtype": "F64", "shape": [1], "data_offsets": [8 * i, 8 * i + 8]} for i, n in enumerate("ab")}, separators=(",", ":")).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(head)) + head + struct.pack("<2d", *map(float, sys.argv[2:])))' "$@"
+}
+safetensors "$work/want" 3 1e-17
+safetensors "$work/near" 3 1e-8
+safetensors "$work/far" 3 1e-6
+succeeds "a zero with an error of rounding" "$pack/compare" "$work/near" "$work/want" 1e-6
+same "a zero that is none" "$("$pack/compare" "$work/far" "$work/want" 1e-6 | head -n 1)" "b: relative distance 3.33e-05 is above 1e-06"
+
 # A gradient that is wrong is found.
 cp "$pack/want/op_tanh.safetensors" "$work/kept"
 cp "$pack/want/norm.safetensors" "$pack/want/op_tanh.safetensors"
