@@ -182,7 +182,7 @@ RT_INLINE void conv_dw_image(real *dw, const real *x, const real *dy, Conv c, in
 RT_INLINE bool conv_dw_writes(Conv c)
 {
     return !(CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c)) && !conv_dw_is_few(c) &&
-           (conv_dw_by_taps(c) || conv_dw_flat(c));
+           ((RT_VARIANT(TAPS) && conv_dw_by_taps(c)) || conv_dw_flat(c));
 }
 
 /* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =: this saves a pass
@@ -198,11 +198,14 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
         c.write = false;
     }
     const bool channels = CONV_DEPTHWISE(c) && CONV_DEPTH_FITS(c);
-    const bool few = !channels && conv_dw_is_few(c), taps = !channels && !few && conv_dw_by_taps(c);
+    const bool few = !channels && conv_dw_is_few(c);
+    const bool by_taps = !channels && !few && conv_dw_by_taps(c),
+               taps = RT_VARIANT(TAPS) && by_taps;
     const bool other = !channels && !few && !taps, flat = other && conv_dw_flat(c);
     RT_NEEDS(CHANNELS, channels);
     RT_NEEDS(FEW, few);
-    RT_NEEDS(TAPS, taps);
+    /* gcc counts the taps inside of the image only if there are few: up to 9 x 9 with -O2 */
+    RT_NEEDS(TAPS, __builtin_constant_p(by_taps) && by_taps);
     RT_NEEDS(FLAT, flat);
     RT_NEEDS(BOXES, other && !flat && band);
     RT_NEEDS(FAR, other && !flat && !band);

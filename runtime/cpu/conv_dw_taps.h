@@ -57,13 +57,12 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
     const int inputs = c.c / c.groups;
     const bool whole = c.groups == 1 && c.dil_w == 1;
     const int tap = conv_ceil(inputs, V), row = whole ? conv_ceil(c.s * inputs, V) : c.s * tap;
-    int64_t inside = 0;
+    int64_t rows = 0, columns = 0; /* of all windows; two short loops, which gcc computes */
     for (int r = 0; r < c.r; r++)
-        for (int s = 0; s < c.s; s++) {
-            const ConvWindow w = conv_window(c, r, s);
-            inside += (int64_t)w.h * w.w;
-        }
-    return conv_dw_wide(c) || inside * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9 ||
+        rows += conv_window(c, r, 0).h;
+    for (int s = 0; s < c.s; s++)
+        columns += conv_window(c, 0, s).w;
+    return conv_dw_wide(c) || rows * columns * tap * 10 <= (int64_t)c.oh * c.ow * c.r * row * 9 ||
            (!conv_dw_flat(c) && c.oh * c.ow <= TAPS_FEW && tap == row / c.s);
 }
 
