@@ -24,11 +24,22 @@ static bool is_bias(const Node *n)
     return n->op->epilogue == EPILOGUE_BIAS;
 }
 
+/* A transposed convolution.  No node of a forward pass is the gradient of a convolution. */
+static bool is_transposed(const Node *n)
+{
+    return node_is(n, "conv2d_dx");
+}
+
+static bool multiplies(const Node *n)
+{
+    return (n->op->layer || is_transposed(n)) && !is_bias(n);
+}
+
 /* The bias that the layer n adds: conv2d and dense make a bias node after themselves, under the
  * same path. */
 static const Node *bias_of_layer(const Graph *g, const Node *n)
 {
-    if (!n->op->layer || is_bias(n))
+    if (!multiplies(n))
         return NULL;
     for (int i = 0; i < g->nnode; i++) {
         const Node *b = g->node[i];
@@ -124,13 +135,15 @@ static const char *place_of(Arena *a, const Node *n)
 static Row layer_row(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "",
-             .op = is_prelu(n) ? "prelu" : n->op->name,
+             .op = is_prelu(n)        ? "prelu"
+                   : is_transposed(n) ? "conv_transpose2d"
+                                      : n->op->name,
              .shape = shape_text(a, &n->shape),
              .place = ""};
     r.parameters = new_parameters(g, n);
     r.cost = n->op->cost ? n->op->cost(n) : plain_cost(n);
     r.cost.flops *= (double)node_steps(n), r.cost.bytes *= (double)node_steps(n);
-    if (n->op->layer && !is_bias(n))
+    if (multiplies(n))
         r.macs = r.cost.flops / 2;
     r.place = place_of(a, n);
     r.file = n->span.source && n->span.source->order ? n->span.source : NULL;
@@ -225,7 +238,7 @@ static void fill_table(Table *t)
         g->node[i]->mark = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n);
+        const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n) && !is_transposed(n);
         if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && hidden))
             continue;
         const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;
@@ -234,7 +247,7 @@ static void fill_table(Table *t)
         if (call)
             r.name = call->name, r.op = call->op->name, t->folds = true;
         const bool more = block && last && strcmp(block, last) == 0;
-        layers = (more ? layers : 0) + (n->op->layer && !is_bias(n));
+        layers = (more ? layers : 0) + multiplies(n);
         if (more)
             grow_row(t, &r, block, call, layers);
         else

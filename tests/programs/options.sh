@@ -111,6 +111,15 @@ END
 "$TENON" show "$work/prelu.tn" | awk '{ $1 = $1 } /prelu|total/' > "$work/show"
 printf '%s\n' '2 prelu1 prelu (N, 3, 3, 3) 3' '2 prelu2 prelu (N, 3, 3, 3) 1' '3 prelu3 prelu (N, 27) 27' 'total 117 297 594' > "$work/expected"
 same "rows of prelu" "$(cat "$work/expected")" "$(cat "$work/show")"
+# The row of a transposed convolution has its weights, its bias and its multiply-adds: 4 x 4 pixels, 2 x 3 x 3 x 3 filters.
+cat > "$work/transposed.tn" << 'END'
+model larger(image: f32[2, 4, 4]) {
+    return conv_transpose2d(image, 3, kernel = 3) |> conv_transpose2d(2, kernel = 1, bias = false) |> flatten |> dense(2)
+}
+END
+"$TENON" show "$work/transposed.tn" | awk '{ $1 = $1 } /transpose|total/' > "$work/show"
+printf '%s\n' '2 conv1 conv_transpose2d (N, 3, 6, 6) 57 864 1,728' '2 conv2 conv_transpose2d (N, 2, 6, 6) 6 216 432' 'total 209 1,224 2,448' > "$work/expected"
+same "rows of conv_transpose2d" "$(cat "$work/expected")" "$(cat "$work/show")"
 printf 'model m(x: f32[4]) {\n    return dense(x, 2)\n}\n' > "$work/m.tn"
 succeeds "show without a train block" "$TENON" show "$work/m.tn"
 refuses "build without a train block" "no train block" "$TENON" build "$work/m.tn" -o "$work/p"
