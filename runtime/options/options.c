@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "options/options.h"
 #include "base/error.h"
+#include "base/near.h"
 #include "base/variables.h"
 #include "options/program_table.h"
 #include <errno.h>
@@ -11,35 +12,6 @@
 #include <string.h>
 
 #define AT(field) offsetof(Options, field)
-
-/* Number of letters to insert, delete or change to turn a into b (Levenshtein 1965). */
-static int distance(const char *a, const char *b)
-{
-    enum { LONG = 40 };
-    int row[LONG + 1];
-    const int n = (int)strlen(b);
-    if (n > LONG || strlen(a) > LONG)
-        return LONG;
-    for (int k = 0; k <= n; k++)
-        row[k] = k;
-    for (int i = 0; a[i]; i++) {
-        int corner = row[0]++;
-        for (int k = 1; k <= n; k++) {
-            const int change = corner + (a[i] != b[k - 1]);
-            corner = row[k];
-            const int shift = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
-            row[k] = change < shift ? change : shift;
-        }
-    }
-    return row[n];
-}
-
-/* A name counts as near to a word of n letters if its distance is smaller than this. Two exchanged
- * neighbouring letters have a distance of 2. */
-static int near(size_t n)
-{
-    return n < 3 ? 2 : n < 5 ? 3 : 4;
-}
 
 static const ProgramSample *sample_kind(const RtProgram *p)
 {
@@ -123,13 +95,13 @@ static const ProgramOption *find_option(const RtProgram *p, const char *word, si
 {
     const char *nearest = NULL, *of = program_commands[command].name;
     const ProgramOption *elsewhere = NULL;
-    int best = near(length);
+    int best = near_most(length);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
     for (int i = 0; i < program_option_count; i++) {
         const ProgramOption *t = &program_options[i];
         const bool here = t->commands >> command & 1;
-        const int d = distance(name, t->name);
+        const int d = near_distance(name, t->name);
         const ProgramNeed *lacks = d == 0 && here ? program_lacks(p, t->needs) : NULL;
         if (lacks)
             lacking(rt_format("--%s", name), lacks, NULL);
@@ -151,9 +123,9 @@ static const ProgramOption *find_option(const RtProgram *p, const char *word, si
 
 static Command command_of(const RtProgram *p, const char *word)
 {
-    int best = near(strlen(word)), nearest = -1;
+    int best = near_most(strlen(word)), nearest = -1;
     for (int c = 0; c < COMMANDS; c++) {
-        const int d = distance(word, program_commands[c].name);
+        const int d = near_distance(word, program_commands[c].name);
         const ProgramNeed *lacks = program_lacks(p, program_commands[c].needs);
         if (d == 0 && lacks)
             lacking(word, lacks, program_commands[c].why);
