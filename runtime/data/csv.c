@@ -1,36 +1,78 @@
-/* csv.c -- samples as text: a row for each sample, its numbers separated by commas, semicolons or
- * tabs.
+/* csv.c -- see csv.h.
  *
- * The first row decides the separator: a semicolon if it has one, else a comma, else a tab. A
- * number can have quotes and blanks around it. A row can end in CR LF. A byte order mark and empty
- * rows are skipped. A first row is skipped if all its fields are names: a name is not empty, does
- * not begin with a digit, sign or point, and is no word for a missing number. Any other field that
- * is no number is an error; the message has row and column.
+ * A field can have quotes and blanks around it, and two quotes together are one quote of the text.
+ * A row can end in CR LF.  Fields are cut in place: no field is copied.  Debian's libcsv does not
+ * say which line a row begins on or whether a field has quotes, and every program would need it.
  *
  * Source: RFC 4180, and files that spreadsheets write.
  */
+#include "data/csv.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "data/data.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-typedef struct Csv {
-    const char *path;
-    int64_t row;    /* of the file, from 1 */
-    char separator; /* 0: not yet known */
-} Csv;
+enum { FIRST_ROOM = 1 << 16 };
 
-/* The text between two separators, without quotes and surrounding blanks. */
-typedef struct Field {
-    const char *text;
-    int length;
-    bool quoted, number;
-    double value;
-} Field;
+static void *grown(const Csv *c, void *old, int64_t bytes)
+{
+    void *p = realloc(old, (size_t)bytes);
+    if (!p)
+        rt_die("out of memory for %s", c->path);
+    return p;
+}
+
+/* The whole file, also from a pipe, with a 0 at its end.  Returns its size. */
+static int64_t read_file(Csv *c)
+{
+    FILE *f = fopen(c->path, "re");
+    int64_t n = 0, room = FIRST_ROOM;
+    if (!f)
+        rt_die("%s cannot be opened: %s", c->path, strerror(errno));
+    c->bytes = grown(c, NULL, room);
+    for (size_t got; (got = fread(c->bytes + n, 1, (size_t)(room - n - 1), f)) > 0;) {
+        n += (int64_t)got;
+        if (n == room - 1)
+            c->bytes = grown(c, c->bytes, room *= 2);
+    }
+    if (ferror(f))
+        rt_die("%s cannot be read: %s", c->path, strerror(errno));
+    fclose(f);
+    c->bytes[n] = 0;
+    return n;
+}
+
+/* Dies if the file has a byte of 0, which would end it too early. */
+static void check_zeros(const Csv *c, int64_t n)
+{
+    const char *zero = memchr(c->bytes, 0, (size_t)n);
+    int64_t line = 1;
+    if (!zero)
+        return;
+    for (const char *at = c->bytes; at < zero; at++)
+        line += *at == '\n';
+    rt_die("%s:%lld: the row holds a byte of 0: this is not a text file", c->path, (long long)line);
+}
+
+void csv_open(Csv *c, const char *path)
+{
+    *c = (Csv){.path = path, .next = 1};
+    const int64_t n = read_file(c);
+    c->at = c->bytes;
+    if (n >= 2 && (memcmp(c->at, "\xFF\xFE", 2) == 0 || memcmp(c->at, "\xFE\xFF", 2) == 0))
+        rt_die("%s is in UTF-16: save it as UTF-8", path);
+    check_zeros(c, n);
+    if (n >= 3 && memcmp(c->at, "\xEF\xBB\xBF", 3) == 0)
+        c->at += 3;
+}
+
+void csv_close(Csv *c)
+{
+    free(c->bytes);
+    free(c->field);
+}
 
 static bool is_end(char c)
 {
@@ -42,178 +84,129 @@ static bool is_blank(const Csv *c, char at)
     return at == ' ' || at == '\r' || (at == '\t' && c->separator != '\t');
 }
 
-/* The separator of the file: a semicolon if the line has one outside of quotes, else a comma, else
- * a tab. */
-static char find_separator(const char *line)
+static char find_separator(const char *line, bool names)
 {
-    bool quoted = false, comma = false, tab = false;
+    int64_t semicolons = 0, commas = 0, tabs = 0;
+    bool quoted = false;
     for (const char *at = line; !is_end(*at); at++) {
         quoted ^= *at == '"';
-        if (!quoted && *at == ';')
-            return ';';
-        comma |= !quoted && *at == ',';
-        tab |= !quoted && *at == '\t';
+        semicolons += !quoted && *at == ';';
+        commas += !quoted && *at == ',';
+        tabs += !quoted && *at == '\t';
     }
-    return tab && !comma ? '\t' : ',';
+    if (!names)
+        return semicolons ? ';' : tabs && !commas ? '\t' : ',';
+    if (semicolons > 0 && semicolons >= commas && semicolons >= tabs)
+        return ';';
+    return tabs > 0 && tabs >= commas ? '\t' : ',';
 }
 
-/* Returns the position after the closing quote.  Two quotes together are one quote of the text. */
-static const char *end_of_quoted(const Csv *c, const char *at, int64_t column)
+/* Moves the text of a quoted field to its place without doubled quotes.  Returns the position after
+ * the closing quote. */
+static char *cut_quoted(Csv *c, char *at, CsvField *f)
 {
-    for (; !is_end(*at); at++)
-        if (*at == '"' && *++at != '"')
+    char *to = at;
+    f->text = at;
+    for (; *at && (c->lines || *at != '\n'); at++) {
+        if (*at == '"' && *++at != '"') {
+            f->length = (int)(to - f->text);
             return at;
-    rt_die("%s:%lld: the quote in column %lld is not closed in its row", c->path, (long long)c->row,
-           (long long)column);
+        }
+        c->next += *at == '\n';
+        *to++ = *at;
+    }
+    rt_die("%s:%lld: the quote in column %lld is not closed%s", c->path, (long long)c->line,
+           (long long)c->n + 1, c->lines ? "" : " in its row");
 }
 
-/* The field at *at; advances *at to the separator or the end of the row. */
-static Field take_field(const Csv *c, const char **at, int64_t column)
+/* Cuts the field at c->at, which it moves to the separator or the end of the row.  *end: where the
+ * text of the field ends. */
+static CsvField cut_field(Csv *c, char **end)
 {
-    const char *begin = *at, *end;
-    while (is_blank(c, *begin))
-        begin++;
-    Field f = {.text = begin, .quoted = *begin == '"'};
+    CsvField f = {.length = 0};
+    char *at = c->at;
+    while (is_blank(c, *at))
+        at++;
+    f.quoted = *at == '"';
     if (f.quoted) {
-        end = end_of_quoted(c, ++f.text, column);
-        f.length = (int)(end - 1 - f.text);
-        while (is_blank(c, *end))
-            end++;
-        if (!is_end(*end) && *end != c->separator)
+        at = cut_quoted(c, at + 1, &f);
+        *end = (char *)f.text + f.length;
+        while (is_blank(c, *at))
+            at++;
+        if (!is_end(*at) && *at != c->separator)
             rt_die("%s:%lld: column %lld has text after its closing quote", c->path,
-                   (long long)c->row, (long long)column);
+                   (long long)c->line, (long long)c->n + 1);
     } else {
-        for (end = begin; !is_end(*end) && *end != c->separator;)
-            end++;
-        f.length = (int)(end - begin);
-        while (f.length > 0 && is_blank(c, begin[f.length - 1]))
+        f.text = at;
+        while (!is_end(*at) && *at != c->separator)
+            at++;
+        f.length = (int)(at - f.text);
+        while (f.length > 0 && is_blank(c, f.text[f.length - 1]))
             f.length--;
+        *end = (char *)f.text + f.length;
     }
-    char *stop;
-    f.value = f.length > 0 ? strtod(f.text, &stop) : 0;
-    f.number = f.length > 0 && stop == f.text + f.length;
-    *at = end;
+    c->at = at;
     return f;
 }
 
-static bool says_missing(const Field *f)
+bool csv_number(const char *text, double *value)
 {
-    static const char *const word[] = {"na", "n/a", "#n/a", "null", "none", "?"};
+    char *stop;
+    *value = strtod(text, &stop);
+    return stop != text && !*stop;
+}
+
+static void add_field(Csv *c, CsvField f)
+{
+    if (c->n == c->room) {
+        c->room = c->room ? 2 * c->room : 32;
+        c->field = grown(c, c->field, c->room * (int64_t)sizeof *c->field);
+    }
+    c->field[c->n++] = f;
+}
+
+static void skip_blank_rows(Csv *c)
+{
+    for (;;) {
+        char *end = c->at + strspn(c->at, " \t\r");
+        if (*end != '\n') {
+            c->at = *end ? c->at : end;
+            return;
+        }
+        c->at = end + 1;
+        c->next++;
+    }
+}
+
+bool csv_next(Csv *c, bool names)
+{
+    skip_blank_rows(c);
+    if (!*c->at)
+        return false;
+    c->line = c->next;
+    c->n = 0;
+    if (!c->separator)
+        c->separator = find_separator(c->at, names);
+    for (bool more = true; more; c->at++) {
+        char *end;
+        CsvField f = cut_field(c, &end);
+        const char after = *c->at;
+        *end = 0;
+        f.number = csv_number(f.text, &f.value);
+        add_field(c, f);
+        more = after == c->separator;
+        if (after == 0)
+            return true;
+    }
+    c->next++;
+    return true;
+}
+
+bool csv_is_missing(const char *text)
+{
+    static const char *const word[] = {"na", "n/a", "#n/a", "nan", "null", "?"};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-        if (strlen(word[i]) == (size_t)f->length &&
-            strncasecmp(word[i], f->text, strlen(word[i])) == 0)
+        if (strcasecmp(word[i], text) == 0)
             return true;
-    return false;
-}
-
-static bool is_name(const Field *f)
-{
-    return f->length > 0 && !f->number && !strchr("0123456789+-.", *f->text) && !says_missing(f);
-}
-
-/* Whether the line is a first row of names. The name of the first column can be empty: some
- * programs write a column of row numbers without a name. */
-static bool is_header(const Csv *c, const char *line)
-{
-    for (int64_t column = 1;; column++, line++) {
-        const Field f = take_field(c, &line, column);
-        if (!is_name(&f) && !(column == 1 && f.length == 0 && *line == c->separator))
-            return false;
-        if (is_end(*line))
-            return true;
-    }
-}
-
-static void __attribute__((noreturn)) no_number(const Csv *c, const Field *f, int64_t column)
-{
-    const bool comma = memchr(f->text, ',', (size_t)f->length) != NULL;
-    if (f->length == 0)
-        rt_die("%s:%lld: column %lld is empty, not a number", c->path, (long long)c->row,
-               (long long)column);
-    rt_die("%s:%lld: column %lld is '%.*s', not a number%s", c->path, (long long)c->row,
-           (long long)column, f->length < 40 ? f->length : 40, f->text,
-           comma ? ": write it with a point, and without a comma between thousands" : "");
-}
-
-/* Reads the numbers of a line into row[0 .. n-1]; returns their count. */
-static int64_t read_row(const Csv *c, const char *line, double *row, int64_t n)
-{
-    for (int64_t column = 1;; column++, line++) {
-        const Field f = take_field(c, &line, column);
-        if (!f.number)
-            no_number(c, &f, column);
-        if (column <= n)
-            row[column - 1] = f.value;
-        if (is_end(*line))
-            return column;
-    }
-}
-
-static bool blank(const char *line)
-{
-    return line[strspn(line, " \t\r\n")] == 0;
-}
-
-/* Skips a byte order mark of UTF-8; other encodings have other marks. */
-static const char *skip_bom(const Csv *c, const char *line)
-{
-    if (strncmp(line, "\xFF\xFE", 2) == 0 || strncmp(line, "\xFE\xFF", 2) == 0)
-        rt_die("%s is in UTF-16: save it as UTF-8", c->path);
-    return line + (strncmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
-}
-
-static void grow_rows(Data *d, int64_t *room)
-{
-    *room = *room ? 2 * *room : 256;
-    d->x = realloc(d->x, (size_t)(*room * d->stride) + MEMORY_SLACK);
-    if (!d->x)
-        rt_die("out of memory for %lld samples", (long long)*room);
-}
-
-/* One line of the file; `room`: samples that d has room for. */
-static void take_line(Csv *c, const RtProgram *p, const char *line, Data *d, int64_t *room)
-{
-    const int64_t features = data_features(p);
-    const bool first = c->separator == 0;
-    if (blank(line))
-        return;
-    if (first)
-        c->separator = find_separator(line);
-    if (first && is_header(c, line))
-        return;
-    if (d->n == *room)
-        grow_rows(d, room);
-    const int64_t found = read_row(c, line, (double *)(d->x + d->n * d->stride), features);
-    if (found != features)
-        rt_die("%s:%lld: %lld number%s where a sample of %s has %lld", c->path, (long long)c->row,
-               (long long)found, found == 1 ? "" : "s", p->model, (long long)features);
-    d->n++;
-}
-
-void csv_open_input(const RtProgram *p, const char *path, Data *d)
-{
-    FILE *f = fopen(path, "re");
-    if (!f)
-        rt_die("%s cannot be opened: %s", path, strerror(errno));
-    Csv c = {.path = path};
-    char *line = NULL;
-    size_t size = 0;
-    int64_t room = 0;
-    ssize_t length;
-    d->type = RT_F64;
-    d->stride = data_features(p) * (int64_t)sizeof(double);
-    while ((length = getline(&line, &size, f)) >= 0) {
-        c.row++;
-        const char *text = c.row == 1 ? skip_bom(&c, line) : line;
-        if (strlen(line) < (size_t)length)
-            rt_die("%s:%lld: the row holds a byte of 0: this is not a text file", path,
-                   (long long)c.row);
-        take_line(&c, p, text, d, &room);
-    }
-    if (ferror(f))
-        rt_die("%s cannot be read: %s", path, strerror(errno));
-    free(line);
-    fclose(f);
-    if (d->n == 0)
-        rt_die("%s holds no sample", path);
+    return !*text;
 }

@@ -1,0 +1,44 @@
+/* csv.h -- rows of a text file whose fields are separated by commas, semicolons or tabs. */
+#ifndef CSV_H
+#define CSV_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The text between two separators, without quotes and surrounding blanks; a 0 follows it. */
+typedef struct CsvField {
+    const char *text;
+    int length;
+    bool quoted, number; /* number: csv_number */
+    double value;
+} CsvField;
+
+typedef struct Csv {
+    const char *path;
+    char *bytes, *at; /* the file, and its next row; fields point into it */
+    int64_t line;     /* of the current row, from 1: its first line */
+    int64_t next;     /* line of the next row */
+    char separator;   /* 0: not yet known */
+    bool lines;       /* quotes can hold the ends of lines (RFC 4180) */
+    CsvField *field;  /* the current row */
+    int64_t n, room;
+} Csv;
+
+/* Reads the file into memory, and skips a byte order mark.  Dies if it cannot be read or is no text
+ * in UTF-8. */
+void csv_open(Csv *c, const char *path);
+
+/* Splits the next row into fields; false at the end of the file.  Skips rows that hold blanks only.
+ * A name row decides the separator by the largest number, another first row by its first
+ * semicolon, then comma, then tab: names can hold the separators that are not used, and numbers can
+ * have decimal commas. */
+bool csv_next(Csv *c, bool names);
+
+/* Whether the whole text is a number as strtod reads it: it can be hexadecimal or not finite. */
+bool csv_number(const char *text, double *value);
+
+/* Whether the text is empty or says that a value is missing: NA, N/A, NaN, null, ? */
+bool csv_is_missing(const char *text);
+
+void csv_close(Csv *c);
+
+#endif
