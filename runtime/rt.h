@@ -230,8 +230,22 @@ typedef struct RtText {
     int64_t step; /* tokens from one window to the next; 0: a window's length, or 1 if a window has
                      one label */
 } RtText;
+typedef struct RtNames {
+    int n;
+    const char *const *name;
+} RtNames;
+typedef struct RtTable { /* data = csv(...) */
+    bool given;
+    RtNames input;    /* columns in the order of the inputs; none: see data/tabular.c */
+    RtNames target;   /* columns in the order of the targets */
+    RtNames category; /* columns that hold categories, even if these are numbers */
+    bool standardize; /* numbers have mean 0 and deviation 1 in the training split */
+    bool mean, other; /* missing = mean, unknown = other; else both are errors */
+} RtTable;
 typedef struct RtRecipe {
-    const char *data;              /* name of a data set, or "synthetic" */
+    const char *data;        /* name of a data set, or "synthetic" */
+    double test, validation; /* shares of the samples; 0: not given */
+    RtTable table;
     int64_t samples, test_samples; /* of synthetic data */
     double x_scale;
     RtText text;
@@ -579,6 +593,7 @@ enum {
     RT_PURPOSE_DATA = 3,
     RT_PURPOSE_AUGMENT = 4,
     RT_PURPOSE_GENERATE = 5,
+    RT_PURPOSE_SPLIT = 6,
     RT_PURPOSE_DROPOUT = 16 /* + index of the layer */
 };
 

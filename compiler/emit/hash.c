@@ -41,6 +41,26 @@ static void add_samples(Text *t, const Normalize *z, const Augment *a)
                     (long long)a->cutout, a->brightness);
 }
 
+static void add_texts(Text *t, const Texts *list)
+{
+    for (int i = 0; i < list->n; i++)
+        text_printf(t, "%s\n", list->v[i]);
+    text_add(t, ".\n");
+}
+
+/* Adds nothing for other data than tables and shares of splits, for the same reason. */
+static void add_columns(Text *t, const DataSpec *d)
+{
+    if (d->columns) {
+        text_printf(t, "csv %d %d %d\n", d->standardize, d->missing, d->unknown);
+        add_texts(t, &d->input);
+        add_texts(t, &d->target);
+        add_texts(t, &d->category);
+    }
+    if (d->test > 0 || d->validation > 0)
+        text_printf(t, "shares %.17g %.17g\n", d->test, d->validation);
+}
+
 const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
 {
     Text t = text_new(a);
@@ -69,5 +89,6 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
                     r->factor[i].factor);
     if (r->resize)
         text_add(&t, "resize\n");
+    add_columns(&t, &r->data);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

@@ -67,6 +67,29 @@ static void scaling(const Step *s, Text *t)
                     (long long)s->offset_scaling);
 }
 
+/* Writes a list of names as a compound literal. */
+static void names(Writer *w, Text *t, const char *field, const Texts *list)
+{
+    if (list->n == 0)
+        return;
+    text_printf(t, ", .%s = {%d, (const char *const[]){", field, list->n);
+    for (int i = 0; i < list->n; i++)
+        text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, list->v[i]));
+    text_add(t, "}}");
+}
+
+static void columns(Writer *w, Text *t, const DataSpec *d)
+{
+    if (!d->columns)
+        return;
+    text_add(t, "        .table = {.given = true");
+    names(w, t, "input", &d->input);
+    names(w, t, "target", &d->target);
+    names(w, t, "category", &d->category);
+    text_printf(t, "%s%s%s},\n", d->standardize ? ", .standardize = true" : "",
+                d->missing ? ", .mean = true" : "", d->unknown ? ", .other = true" : "");
+}
+
 static void recipe(Writer *w, Text *t, const Recipe *r)
 {
     static const char *const opt[] = {"RT_SGD",   "RT_RMSPROP", "RT_ADAM",
@@ -87,6 +110,10 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     if (r->data.unit)
         text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n",
                     unit[r->data.unit], r->data.table ? "true" : "false", (long long)r->data.step);
+    columns(w, t, &r->data);
+    if (r->data.test > 0 || r->data.validation > 0)
+        text_printf(t, "        .test = %.17g, .validation = %.17g,\n", r->data.test,
+                    r->data.validation);
     if (r->resize)
         text_add(t, "        .resize = true,\n");
     if (r->data.images && r->data.fit)

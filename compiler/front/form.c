@@ -116,6 +116,23 @@ static void read_text(Unit *u, Expr *e, const Field *f, const char **out)
         diag_error(u->diag, e->span, "'%s' is a string", f->name);
 }
 
+/* One string, or a list of different ones; names need no quotes. */
+static void read_texts(Unit *u, Expr *e, const Field *f, Texts *out)
+{
+    const int n = e->kind == EX_LIST ? e->list.n : 1;
+    const char **text = arena_alloc(u->arena, sizeof *text * (size_t)(n + 1));
+    for (int i = 0; i < n; i++) {
+        const Expr *one = e->kind == EX_LIST ? e->list.v[i] : e;
+        text[i] = one->kind == EX_STRING || one->kind == EX_NAME ? one->s : NULL;
+        if (!text[i] && !one->bad)
+            diag_error(u->diag, one->span, "'%s' is a string, or a list of strings", f->name);
+        for (int k = 0; k < i && text[i]; k++)
+            if (text[k] && strcmp(text[k], text[i]) == 0)
+                diag_error(u->diag, one->span, "'%s' has \"%s\" twice", f->name, text[i]);
+    }
+    *out = (Texts){text, n};
+}
+
 static void read_field(Unit *u, Expr *e, const Field *f, char *target)
 {
     double v;
@@ -140,6 +157,9 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
         break;
     case WANT_TEXT:
         read_text(u, e, f, (const char **)(void *)(target + f->at));
+        break;
+    case WANT_TEXTS:
+        read_texts(u, e, f, (Texts *)(void *)(target + f->at));
         break;
     }
 }
@@ -166,6 +186,9 @@ static void set_default(const Field *f, char *target)
         break;
     case WANT_TEXT:
         *(const char **)(void *)(target + f->at) = NULL;
+        break;
+    case WANT_TEXTS:
+        *(Texts *)(void *)(target + f->at) = (Texts){0};
         break;
     }
 }

@@ -23,17 +23,17 @@ const char *form_words(Arena *a, const char *const *word, const char *mark)
 
 const char *form_values(Arena *a, const Field *f, const char *mark)
 {
-    static const char *const name[] = {[WANT_REAL] = "a number",
-                                       [WANT_INT] = "a whole number",
-                                       [WANT_REALS] = "numbers",
-                                       [WANT_RISING] = "rising numbers",
-                                       [WANT_TEXT] = "a string"};
+    static const char *const name[] =
+        {[WANT_REAL] = "a number", [WANT_INT] = "a whole number",
+         [WANT_REALS] = "numbers", [WANT_RISING] = "rising numbers",
+         [WANT_TEXT] = "a string", [WANT_TEXTS] = "a string, or a list of strings"};
     const bool list = f->want == WANT_REALS || f->want == WANT_RISING;
     if (f->want == WANT_WORD)
         return form_words(a, f->words, mark);
     if (f->want == WANT_FLAG)
         return arena_printf(a, "%strue%s or %sfalse%s", mark, mark, mark, mark);
-    const char *range = f->want == WANT_TEXT ? NULL : form_range(a, f);
+    const bool text = f->want == WANT_TEXT || f->want == WANT_TEXTS;
+    const char *range = text ? NULL : form_range(a, f);
     const char *what =
         list ? arena_printf(a, "a list of 1 to %d %s", REALS_MAX, name[f->want]) : name[f->want];
     return range ? arena_printf(a, "%s, %s%s", what, list ? "each " : "", range) : what;
@@ -41,7 +41,8 @@ const char *form_values(Arena *a, const Field *f, const char *mark)
 
 const char *form_fallback(Arena *a, const Field *f)
 {
-    if (isnan(f->fallback) || f->want == WANT_TEXT || (f->want == WANT_INT && f->fallback < f->low))
+    if (isnan(f->fallback) || f->want == WANT_TEXT || f->want == WANT_TEXTS ||
+        ((f->want == WANT_INT || f->want == WANT_REAL) && f->fallback < f->low))
         return NULL;
     return f->want == WANT_WORD   ? arena_printf(a, "\"%s\"", f->words[(int)f->fallback])
            : f->want == WANT_FLAG ? (f->fallback != 0 ? "true" : "false")

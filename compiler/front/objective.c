@@ -187,6 +187,60 @@ static bool check_source(const Unit *u, const Graph *g)
     return false;
 }
 
+/* The columns of target k of a table: one for a class, and one for each number. */
+static int64_t columns_of(const TargetSpec *t)
+{
+    int64_t n = t->kind == LEARN_INPUT ? 0 : 1;
+    for (int i = 0; t->kind == LEARN_NUMBERS && i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* Names the columns of a table's targets where the recipe does not: a target of one column has its
+ * own name. */
+static bool name_columns(const Unit *u, Graph *g)
+{
+    DataSpec *data = &g->recipe.data;
+    int64_t want = 0;
+    bool ok = true;
+    for (int k = 0; k < g->recipe.ntarget; k++) {
+        const TargetSpec *t = &g->recipe.target[k];
+        const int64_t n = columns_of(t);
+        want += n;
+        if (t->kind == LEARN_CLASS && g->targets[k]->shape.rank > 0) {
+            diag_error(u->diag, data->span, "a table has one class a row, and '%s' is %s",
+                       target_name(t), shape_text(g->arena, &g->targets[k]->shape));
+            return false;
+        }
+        if (data->target.n > 0 || n == 0)
+            continue;
+        if (!t->name || n > 1) {
+            diag_error(u->diag, data->span,
+                       n > 1
+                           ? "the target '%s' is %lld numbers, and csv does not name their columns"
+                           : "csv does not name the column of the %s",
+                       target_name(t), (long long)n);
+            diag_help(u->diag, n > 1 ? "write csv(..., target = [\"x\", \"y\"])"
+                                     : "write csv(..., target = \"NAME\")");
+            ok = false;
+        }
+    }
+    if (data->target.n > 0 && data->target.n != want) {
+        diag_error(u->diag, data->span,
+                   "csv names %d column%s of targets, and the targets are %lld", data->target.n,
+                   data->target.n == 1 ? "" : "s", (long long)want);
+        diag_help(u->diag, "a class takes one column, f32[3] three");
+        return false;
+    }
+    if (!ok || data->target.n > 0 || want == 0)
+        return ok;
+    data->target.v = arena_alloc(g->arena, sizeof *data->target.v * (size_t)want);
+    for (int k = 0; k < g->recipe.ntarget; k++)
+        if (columns_of(&g->recipe.target[k]) == 1)
+            data->target.v[data->target.n++] = target_name(&g->recipe.target[k]);
+    return true;
+}
+
 static const char *output_name(const Graph *g, const Node *output)
 {
     int i = 0;
@@ -388,7 +442,8 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (g->recipe.ntarget > 1 && g->noutput == 0)
         g->outputs[g->noutput++] =
             (Output){"output", g->output, g->output->shape, .span = g->output->span};
-    if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g))
+    if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g) ||
+        (g->recipe.data.columns && !name_columns(u, g)))
         return false;
     for (int i = 0; i < lower_output_count(g); i++)
         lower_declare(&l, lower_output_name(g, i), value_node(lower_output(g, i)));

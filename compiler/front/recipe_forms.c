@@ -197,6 +197,8 @@ const Form augment_forms[] = {
 #undef PIXELS
 
 static const char *const fit_words[] = {"crop", "stretch", NULL};
+static const char *const missing_words[] = {"error", "mean", NULL};
+static const char *const unknown_words[] = {"error", "other", NULL};
 static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
 #define O(member) offsetof(DataSpec, member)
 #define SCALE                                                                                      \
@@ -213,6 +215,10 @@ static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
     {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0,                             \
      "what a token is: a code point, a byte, a word, or a byte pair"}
 #define PATH_TO(name, about) {name, WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, about}
+#define SHARE(member, about)                                                                       \
+    {#member, WANT_REAL, O(member), 0, 1e-6, 1, true, NULL, 0, about}
+#define NAMES(name, member, about)                                                                 \
+    {name, WANT_TEXTS, O(member), 0, 0, 0, false, NULL, 0, about}
 const Form data_forms[] = {
     [DATA_NAMED] = {"NAME", 0, {SCALE, TOKENS},
                     "a name to look up, such as `mnist` or `cifar10`, or a directory as a string, "
@@ -243,12 +249,39 @@ const Form data_forms[] = {
     [DATA_TABLE] = {"tsv", 0, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0,
                                 "holds train.tsv and test.tsv"}, UNIT(2), ENTRIES},
                     "labelled texts, one a line: class, tab, text", NULL},
+    [DATA_COLUMNS] = {"csv", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0,
+                                  "a file, or a name to look up; or a directory with train.csv and "
+                                  "test.csv"},
+                                 NAMES("input", input, "the columns of the inputs, in order; "
+                                       "default: all columns without a target, or with several "
+                                       "inputs the columns with their names"),
+                                 NAMES("target", target, "the columns of the targets, in order; "
+                                       "default: the names of the targets"),
+                                 NAMES("categories", category, "columns of inputs that hold "
+                                       "categories, although these look like numbers"),
+                                 {"standardize", WANT_FLAG, O(standardize), 1, 0, 1, false, NULL,
+                                  0, "subtract the mean of a column of numbers, and divide by its "
+                                  "standard deviation, both over the training split"},
+                                 {"missing", WANT_WORD, O(missing), 0, 0, 0, false, missing_words,
+                                  0, "a missing value of an input is an `error`, or becomes the "
+                                  "`mean` of its column"},
+                                 {"unknown", WANT_WORD, O(unknown), 0, 0, 0, false, unknown_words,
+                                  0, "a category that the training split does not have is an "
+                                  "`error`, or one of the `other` ones: zeros"},
+                                 SHARE(test, "share of the rows for the test split, where the data "
+                                       "have no such split; default: 0.2"),
+                                 VOCAB("number of all categories of an input of tokens, i32[...], "
+                                       "at most")},
+                      "a table with a row of names, separated by commas, semicolons or tabs; see "
+                      "[tables](../how-to/tables.md)", NULL},
     {0}};
 #undef O
 #undef SCALE
 #undef VOCAB
 #undef COUNT
 #undef UNIT
+#undef SHARE
+#undef NAMES
 
 #define PATTERN                                                                                    \
     {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \

@@ -100,6 +100,12 @@ static bool check_tokens(Lower *l)
     const Node *x = tokens_of(l->g);
     if (!r->present)
         return true;
+    if (x->dtype == DT_REAL && r->data.columns && r->data.vocab) {
+        diag_error(l->diag, r->data.span, "vocab is for inputs of tokens, and '%s' is f32",
+                   x->name);
+        diag_help(l->diag, "remove vocab: each category of a column gets a number of its own");
+        return false;
+    }
     if (x->dtype == DT_REAL && (r->data.vocab || r->data.unit)) {
         diag_error(l->diag, r->data.span, "the data are tokens of a vocabulary, but '%s' is f32",
                    x->name);
@@ -120,6 +126,12 @@ static bool check_tokens(Lower *l)
     }
     if (r->data.vocab == 0 && diag_errors(l->diag))
         return false; /* the error is already reported */
+    if (r->data.vocab == 0 && r->data.columns) {
+        diag_error(l->diag, r->data.span,
+                   "'%s' takes the numbers of categories: say how many there are at most", x->name);
+        diag_help(l->diag, "write vocab = 20 in the parentheses of csv(...)");
+        return false;
+    }
     if (r->data.vocab == 0) {
         diag_error(l->diag, r->data.span,
                    "'%s' holds tokens: the data need the size of their vocabulary", x->name);

@@ -54,6 +54,20 @@ static void read_text_data(Train *t, Expr *e, bool table)
                    (long long)d->vocab);
 }
 
+/* Reads csv(...). */
+static void read_columns(Train *t, Expr *e)
+{
+    DataSpec *d = &t->r->data;
+    form_fields(t->u, e, &data_forms[DATA_COLUMNS], d);
+    d->columns = true;
+    d->span = e->span;
+    d->name = d->name ? d->name : "";
+    d->scale = 1;
+    if (d->test + d->validation >= 1)
+        diag_error(t->u->diag, e->span, "test = %g and validation = %g leave no sample to train on",
+                   d->test, d->validation);
+}
+
 static void read_data(Train *t, Expr *e)
 {
     const Expr *head = e->kind == EX_CALL ? e->a : e; /* mnist, "dir", mnist(...), "dir"(...) */
@@ -68,6 +82,10 @@ static void read_data(Train *t, Expr *e)
     }
     if (head->kind == EX_NAME && (strcmp(name, "text") == 0 || strcmp(name, "tsv") == 0)) {
         read_text_data(t, e, strcmp(name, "tsv") == 0);
+        return;
+    }
+    if (head->kind == EX_NAME && strcmp(name, "csv") == 0) {
+        read_columns(t, e);
         return;
     }
     d->images = strcmp(name, "imagefolder") == 0 && head->kind == EX_NAME;

@@ -42,19 +42,29 @@ void factors_read_freeze(Unit *u, Recipe *r, Expr *e);
 
 /* ---- form.c: values that are written as a call, such as sgd(lr = 0.1) */
 
-typedef enum { WANT_REAL, WANT_INT, WANT_FLAG, WANT_WORD, WANT_REALS, WANT_RISING, WANT_TEXT } Want;
+typedef enum {
+    WANT_REAL,
+    WANT_INT,
+    WANT_FLAG,
+    WANT_WORD,
+    WANT_REALS,
+    WANT_RISING,
+    WANT_TEXT,
+    WANT_TEXTS
+} Want;
 typedef struct Field {
     const char *name;
     Want want;
-    size_t at;        /* offset in the target: double, int64_t, bool, int, double[], const char * */
-    double fallback;  /* NAN: required */
-    double low, high; /* closed range; `open` excludes high */
-    bool open;        /* high itself is not allowed */
+    /* offset in the target: double, int64_t, bool, int, double[], const char *, Texts */
+    size_t at;
+    double fallback;          /* NAN: required */
+    double low, high;         /* closed range; `open` excludes high */
+    bool open;                /* high itself is not allowed */
     const char *const *words; /* WORD: ended by NULL; the value is the index */
     size_t count_at;          /* REALS, RISING: offset of the int with their number */
     const char *about;        /* a phrase for the manual */
 } Field;
-enum { FORM_FIELDS = 8 };
+enum { FORM_FIELDS = 10 };
 typedef struct Form {
     const char *name;
     int tag;
@@ -65,7 +75,7 @@ typedef struct Form {
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */
 
 enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
-enum { DATA_NAMED, DATA_SYNTHETIC, DATA_IMAGES, DATA_TEXT, DATA_TABLE };
+enum { DATA_NAMED, DATA_SYNTHETIC, DATA_IMAGES, DATA_TEXT, DATA_TABLE, DATA_COLUMNS };
 typedef struct InitForm {
     int dist, fan;
     double a, b;

@@ -68,6 +68,10 @@ typedef struct Schedule {
 } Schedule;
 
 typedef enum { TEXT_NONE, TEXT_CHAR, TEXT_BYTE, TEXT_WORD, TEXT_BPE } TextUnit;
+typedef struct Texts {
+    const char **v;
+    int n;
+} Texts;
 typedef struct DataSpec {
     const char *name;              /* "mnist", "synthetic", a directory, any name to look up */
     int64_t samples, test_samples; /* synthetic: sizes (defaults 10000, 1000) */
@@ -77,6 +81,11 @@ typedef struct DataSpec {
     int fit;    /* imagefolder: 0: the middle of the image is cut out; 1: the image is stretched */
     int unit;   /* TextUnit: unit of a token, if the data are text */
     bool table; /* tsv: labelled lines; else one text */
+    bool columns;                  /* csv: a table whose columns have names */
+    Texts input, target, category; /* csv: names of columns */
+    bool standardize;              /* csv: numbers of inputs get mean 0 and deviation 1 */
+    int missing, unknown;          /* csv: 0: an error; 1: mean, other */
+    double test, validation;       /* shares of samples, for data without these splits */
     int64_t step;  /* text: tokens between the starts of two windows; 0: the runtime decides */
     int64_t vocab; /* tokens are 0 .. vocab - 1; 0: samples are not tokens */
     double scale;  /* factor for stored u8, default 1/255; f32 data are not scaled */

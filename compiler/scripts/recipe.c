@@ -207,6 +207,11 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "store the images as .npy arrays of the model's size");
         return false;
     }
+    if (r->data.columns) {
+        diag_error(d, r->data.span, "--to %s writes scripts that read arrays, no tables", to);
+        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+        return false;
+    }
     if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
         diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");

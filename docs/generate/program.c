@@ -183,7 +183,7 @@ static void samples(Page *p)
         const char *at = strstr(s->input, "%s");
         page_subsection(p, *s->recipe == 'd' ? coded(s->recipe) : made("%c%s", toupper((unsigned char)*s->recipe), s->recipe + 1));
         page_define(p, "--data", "DIR", sentence(s->data));
-        page_define(p, "--input", "FILE", sentence(made("%.*s%s%s", (int)(at - s->input), s->input, arrays, coded(at + 2))));
+        page_define(p, "--input", "FILE", sentence(at ? made("%.*s%s%s", (int)(at - s->input), s->input, arrays, coded(at + 2)) : s->input));
         page_define(p, "predict", NULL, sentence(s->output));
     }
 }

@@ -43,6 +43,48 @@ static void print_inputs(const RtProgram *p)
     }
 }
 
+static void print_names(const char *what, const RtNames *names, const char *otherwise)
+{
+    printf("; %s:", what);
+    for (int i = 0; i < names->n; i++)
+        printf("%s %s", i ? "," : "", names->name[i]);
+    if (names->n == 0)
+        printf(" %s", otherwise);
+}
+
+/* Bytes of a row of a table in memory: its inputs and targets. */
+static int64_t row_bytes(const RtProgram *p)
+{
+    int64_t bytes = p->target_bytes;
+    for (int k = 0; k < p->ninput; k++)
+        bytes += data_count(&p->input[k]) * (p->input[k].tokens ? 4 : p->real_bytes);
+    if (p->ninput == 0)
+        bytes += data_features(p) * (p->vocab ? 4 : p->real_bytes);
+    if (p->ntarget == 0)
+        bytes += p->target_kind == RT_TARGET_CLASS ? 4 : data_targets(p) * p->real_bytes;
+    return bytes;
+}
+
+/* "table: 44 bytes a row in memory; inputs: all other columns; targets: progression" */
+static void print_table(const RtProgram *p)
+{
+    const RtTable *t = &p->recipe.table;
+    if (t->given) {
+        printf("table: %lld bytes a row in memory", (long long)row_bytes(p));
+        print_names("inputs", &t->input,
+                    p->ninput ? "the columns with their names" : "all other columns");
+        print_names("targets", &t->target, "none");
+        if (t->category.n > 0)
+            print_names("categories", &t->category, "");
+        printf("; %s; missing: %s; unknown: %s\n", t->standardize ? "standardized" : "as they are",
+               t->mean ? "mean" : "error", t->other ? "other" : "error");
+    }
+    if (p->recipe.test > 0)
+        printf("test split: %g of the samples\n", p->recipe.test);
+    if (p->recipe.validation > 0)
+        printf("validation split: %g of the samples\n", p->recipe.validation);
+}
+
 /* "target: price 1", with the dimensions; "target: image, the input". */
 static void print_target(const RtProgram *p)
 {
@@ -111,6 +153,7 @@ int info_run(const RtProgram *p, const Options *o)
     else if (p->ntarget == 0)
         print_target(p);
     line("data", q->data ? q->data : "none");
+    print_table(p);
     printf("batch: %d\n", p->batch);
     printf("shards: %d\n", p->shards);
     printf("slices: %d\n", p->shards * p->slices);

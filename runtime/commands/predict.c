@@ -9,6 +9,7 @@
 #include "base/mapped.h"
 #include "commands/commands.h"
 #include "data/classes.h"
+#include "data/columns.h"
 #include "data/npy.h"
 #include "data/vocab.h"
 #include "files/params.h"
@@ -68,9 +69,69 @@ static void check_sink(Sink *s, const RtProgram *p, const char *path)
         file_check(sink_path(p, s, path, k));
 }
 
+static void emit_text(Sink *s, const char *text)
+{
+    emit(s, text, (int64_t)strlen(text));
+}
+
+/* A field of a .csv file, in quotes if its text needs them. */
+static void emit_field(Sink *s, const char *text)
+{
+    if (!strpbrk(text, ",;\t\"\r\n")) {
+        emit_text(s, text);
+        return;
+    }
+    emit_text(s, "\"");
+    for (; *text; text++)
+        emit_text(s, *text == '"' ? "\"\"" : (char[]){*text, 0});
+    emit_text(s, "\"");
+}
+
+/* ---- tables: columns have the names of the targets */
+
+/* The column of the class that the program predicts; NULL: its data are no table, or it learns
+ * something else than one class. */
+static const Column *class_column(const RtProgram *p)
+{
+    const Columns *c = columns_now();
+    const bool one = p->noutput == 0 && p->target_kind == RT_TARGET_CLASS;
+    return c && one ? &c->at[c->ninput] : NULL;
+}
+
+static const char *class_name(const Column *c, int64_t i)
+{
+    return rt_format("%.*s", (int)c->value.piece[i].length, c->value.piece[i].bytes);
+}
+
+/* "diagnosis,diagnosis_benign,diagnosis_malignant": the class, and its probabilities; or the names
+ * of the numbers. */
+static void emit_column_names(Sink *s, const RtProgram *p)
+{
+    const Columns *c = columns_now();
+    const Column *class = class_column(p);
+    for (int64_t k = c->ninput; k < c->n; k++) {
+        emit_text(s, k > c->ninput ? "," : "");
+        emit_field(s, c->at[k].name);
+    }
+    for (int64_t i = 0; class && i < class->value.n; i++) {
+        emit_text(s, ",");
+        emit_field(s, rt_format("%s_%s", class->name, class_name(class, i)));
+    }
+    emit_text(s, "\n");
+}
+
+/* Whether the output has a column for each name. */
+static bool has_column_names(const RtProgram *p)
+{
+    const Columns *c = columns_now();
+    return c && p->noutput == 0 && (class_column(p) || c->n - c->ninput == p->outputs);
+}
+
 /* "digit_0,digit_1,...,brightness" */
 static void emit_names(Sink *s, const RtProgram *p)
 {
+    if (has_column_names(p))
+        emit_column_names(s, p);
     for (int k = 0; k < p->noutput; k++)
         for (int64_t i = 0, n = output_count(&p->output[k]); i < n; i++) {
             const char *name = p->output[k].name, *comma = k || i ? "," : "";
@@ -165,6 +226,20 @@ static void emit_numbers(Sink *s, const RtProgram *p, const double *v, int64_t n
         emit(s, "\n", 1);
 }
 
+/* "malignant,0.02,0.98" */
+static void emit_named_class(Sink *s, const RtProgram *p, const Column *c, const double *v)
+{
+    double both[2] = {1 - v[0], v[0]};
+    const double *share = is_truth(p) ? both : v;
+    int64_t best = 0;
+    for (int64_t i = 1; i < c->value.n; i++)
+        if (share[i] > share[best])
+            best = i;
+    emit_field(s, class_name(c, best));
+    emit_text(s, ",");
+    emit_numbers(s, p, share, c->value.n);
+}
+
 static void emit_row(Sink *s, const RtProgram *p, const double *v)
 {
     if (s->nfile == 1)
@@ -213,6 +288,7 @@ static Data *open_input(const RtProgram *p, const Options *o)
 {
     const bool arrays =
         o->input && (find_has_ending(o->input, ".npy") || find_has_ending(o->input, ".csv"));
+    columns_of_weights(p, o->weights);
     if (!p->recipe.text.unit || arrays)
         return data_open_file(p, o->input);
     if (p->labels > 1)
@@ -261,7 +337,9 @@ int predict_run(const RtProgram *p, const Options *o)
                 make_each_share(p, row);
             else
                 make_shares(p, row);
-            if (p->noutput > 0 || p->target_kind != RT_TARGET_CLASS)
+            if (class_column(p) && !sink.npy)
+                emit_named_class(&sink, p, class_column(p), row);
+            else if (p->noutput > 0 || p->target_kind != RT_TARGET_CLASS)
                 emit_row(&sink, p, row);
             else if (d->images && !sink.to_file)
                 emit_image(&sink, p, images_path(d, first + i), row);

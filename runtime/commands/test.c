@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mapped.h"
 #include "commands/commands.h"
+#include "data/columns.h"
 #include "data/vocab.h"
 #include "files/log.h"
 #include "files/params.h"
@@ -17,6 +18,7 @@ int test_run(const RtProgram *p, const Options *o)
     Log log;
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
+    columns_of_weights(p, o->weights);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     Net *n = net_new(p, pool, o->comm, 1, false);
     net_samples(n, o->samples_in, 1);

@@ -91,6 +91,11 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
         open_synthetic(p, split, limit, d);
         return d;
     }
+    if (p->recipe.table.given) {
+        Data *d = new_data(p, name);
+        tabular_open(p, name, split, limit, d);
+        return d;
+    }
     if (p->recipe.text.unit && !holds_arrays(name)) {
         Data *d = new_data(p, name);
         if (p->recipe.text.table)
@@ -155,6 +160,10 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
 Data *data_open_file(const RtProgram *p, const char *path)
 {
     Data *d = new_data(p, path);
+    if (p->recipe.table.given) {
+        tabular_open_input(p, path, d);
+        return d;
+    }
     if (p->ninput > 0) {
         parts_open_input(p, path, d);
         return d;

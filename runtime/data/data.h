@@ -157,6 +157,8 @@ void synthetic_fill(const Data *d, Pool *pool, const uint32_t *order, int first,
 /* find.c: the directory of a data set, as text of rt_alloc; dies with the list of all searched
  * places if there is none. */
 char *find_data(const RtProgram *p, const char *name);
+/* The same for a table, which is a file or a directory. */
+char *find_file(const RtProgram *p, const char *name);
 bool find_is_directory(const char *path);
 /* Whether the path ends with this text, such as ".npy", and has a name before it. */
 bool find_has_ending(const char *path, const char *ending);
@@ -175,7 +177,15 @@ const char *images_path(const Data *d, int64_t i);
 bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
 void npy_fill(Data *d);
 void npy_open_input(const RtProgram *p, const char *path, Data *d);
+
+/* rows.c: rows of numbers without names of columns. */
 void csv_open_input(const RtProgram *p, const char *path, Data *d);
+
+/* tabular.c: tables whose columns have names.  tabular_open: a split of a table; the training split
+ * determines columns_now(), unless weights have done so.  tabular_open_input: samples to predict.
+ */
+void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d);
+void tabular_open_input(const RtProgram *p, const char *path, Data *d);
 
 /* npy_token_type, npy_number_type: the type of stored samples in this array; die if it has another
  * one.  npy_check_tokens: dies if one of n tokens, `each` in a sample, is not below vocab. */
@@ -194,11 +204,13 @@ void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n,
 
 /* parts.c, for programs with several inputs.  parts_open: returns the samples that the arrays of
  * the split hold, also beyond the limit; dies if there is not an array for each input.
+ * parts_place: lays the inputs out in a row, by the types of row_part.
  * parts_synthetic: the rows of synthetic samples.  parts_open_input: samples to predict, from a
  * directory with an array for each input, or from rows of numbers; parts_file: the file of input k
  * there. */
 int64_t parts_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                    Data *d);
+void parts_place(const RtProgram *p, Data *d);
 void parts_synthetic(const RtProgram *p, Data *d);
 void parts_fill(Data *d, Pool *pool);
 void parts_open_input(const RtProgram *p, const char *path, Data *d);

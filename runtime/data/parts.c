@@ -29,7 +29,7 @@ static int64_t part_bytes(const RtInput *x, const RtPart *part)
 }
 
 /* Lays the parts out in a row, by their types.  A row of them is a row of bytes. */
-static void place_parts(const RtProgram *p, Data *d)
+void parts_place(const RtProgram *p, Data *d)
 {
     int64_t at = 0;
     for (int k = 0; k < p->ninput; k++) {
@@ -45,7 +45,7 @@ void parts_synthetic(const RtProgram *p, Data *d)
 {
     for (int k = 0; k < p->ninput; k++)
         d->row_part[k].type = p->input[k].tokens ? RT_I32 : RT_U8;
-    place_parts(p, d);
+    parts_place(p, d);
 }
 
 /* ---- arrays */
@@ -81,7 +81,7 @@ static int open_arrays(const RtProgram *p, const char *before, int64_t limit, Da
                    a->path, (long long)a->dim[0]);
         d->row_part[k].type = p->input[k].tokens ? npy_token_type(p, a) : npy_number_type(a);
     }
-    place_parts(p, d);
+    parts_place(p, d);
     d->n = limit > 0 && limit < array[0].dim[0] ? limit : array[0].dim[0];
     d->x = memory_map(d->n * d->stride, false, "the samples of several inputs");
     return found;

@@ -122,15 +122,47 @@ static int by_falling_count(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : by_bytes(a, b);
 }
 
-void table_sort(Table *t, int by_count)
+/* Whether the piece is a number. */
+static int is_number(const Piece *p, double *value)
+{
+    char text[64], *end;
+    if (p->length < 1 || p->length >= (int32_t)sizeof text)
+        return 0;
+    memcpy(text, p->bytes, (size_t)p->length);
+    text[p->length] = 0;
+    *value = strtod(text, &end);
+    return !*end && *value == *value;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double v, w;
+    const int p = is_number(&((const Entry *)a)->piece, &v),
+              q = is_number(&((const Entry *)b)->piece, &w);
+    if (p && q && v != w)
+        return (v > w) - (v < w);
+    return p != q ? q - p : by_bytes(a, b);
+}
+
+static void sort(Table *t, int (*compare)(const void *, const void *))
 {
     Entry *e = grown(NULL, sizeof *e * (size_t)(t->n + 1));
     for (int32_t i = 0; i < t->n; i++)
         e[i] = (Entry){t->piece[i], t->count[i]};
-    qsort(e, (size_t)t->n, sizeof *e, by_count ? by_falling_count : by_bytes);
+    qsort(e, (size_t)t->n, sizeof *e, compare);
     for (int32_t i = 0; i < t->n; i++)
         t->piece[i] = e[i].piece, t->count[i] = e[i].count;
     free(e);
     if (t->slots)
         index_all(t);
+}
+
+void table_sort(Table *t, int by_count)
+{
+    sort(t, by_count ? by_falling_count : by_bytes);
+}
+
+void table_sort_values(Table *t)
+{
+    sort(t, by_value);
 }

@@ -27,5 +27,7 @@ void table_free(Table *t);
 /* Sorts by count, the largest first, and entries of equal count by their bytes; or by bytes
  * only. */
 void table_sort(Table *t, int by_count);
+/* Sorts numbers by their value, before all other texts, which are sorted by bytes. */
+void table_sort_values(Table *t);
 
 #endif

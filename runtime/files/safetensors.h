@@ -30,6 +30,8 @@ typedef struct StTensor {
 #define ST_VOCABULARY "vocabulary"
 /* The tensor of bytes that holds the names of its classes (data/classes.h). */
 #define ST_CLASSES "classes"
+/* The tensor of bytes that describes the columns of its table (data/columns.h). */
+#define ST_COLUMNS "columns"
 
 /* An item of the metadata: each st_write reads its value, which has at most `most` bytes. */
 typedef struct StItem {

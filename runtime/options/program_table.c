@@ -285,6 +285,10 @@ static bool are_folders(const RtProgram *p)
 {
     return p->decode;
 }
+static bool are_columns(const RtProgram *p)
+{
+    return p->recipe.table.given;
+}
 static bool are_rows(const RtProgram *p)
 {
     return has_texts(p) && p->recipe.text.table;
@@ -315,6 +319,10 @@ static bool are_numbers(const RtProgram *p)
 #define ROWS   "standard output: CSV, one row for each sample"
 #define ARRAYS "a directory with train_x.npy, train_y.npy, test_x.npy and test_y.npy"
 const ProgramSample program_samples[SAMPLE_KINDS] = {
+    {PAGE("data = csv(...)"),
+     "a table with a row of names, or a directory with train.csv and test.csv",
+     "a table with a row of names, which has the columns of the inputs",
+     "standard output: CSV with the names of the targets, one row for each sample", are_columns},
     {PAGE("data = imagefolder(...)"), "a directory with train/CLASS/*.png or .jpg, and test/",
      "images: a PNG or JPEG file, "
      "or a folder of them; or %s",

@@ -68,14 +68,14 @@ extern const ProgramOption program_options[];
 extern const int program_option_count;
 
 /* Values of --data and --input, and the output of predict, for each kind of samples; the first row
- * whose condition is true counts. In `input`, %s stands for the arrays: ".npy (N, 1, 28, 28) or
- * .csv, one row for each sample". */
+ * whose condition is true counts. In `input`, %s stands for the arrays, if they are
+ * possible: ".npy (N, 1, 28, 28) or .csv, one row for each sample". */
 typedef struct ProgramSample {
     const char *recipe; /* "data = imagefolder(...)"; in the reference only */
     const char *data, *input, *output;
     bool (*is)(const RtProgram *p);
 } ProgramSample;
-enum { SAMPLE_KINDS = 8 };
+enum { SAMPLE_KINDS = 9 };
 extern const ProgramSample program_samples[SAMPLE_KINDS];
 
 typedef struct ProgramExit {

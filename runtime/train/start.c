@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mapped.h"
 #include "base/memory.h"
+#include "data/columns.h"
 #include "data/vocab.h"
 #include "files/file.h"
 #include "files/params.h"
@@ -172,8 +173,10 @@ void start_training(Trainer *t)
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     t->pool = pool_on(&o->place);
-    if (o->weights)
+    if (o->weights) {
         vocab_of_weights(t->p, o->weights);
+        columns_of_weights(t->p, o->weights);
+    }
     t->data = data_open(t->p, name, "train", o->limit);
     t->test = data_open(t->p, name, "test", 0);
     open_net(t);

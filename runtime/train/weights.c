@@ -2,6 +2,7 @@
 #include "train/weights.h"
 #include "base/error.h"
 #include "data/classes.h"
+#include "data/columns.h"
 #include "data/vocab.h"
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static void compare_param(const RtParam *p, const StEntry *e, Report *r)
 static bool known(const RtProgram *p, const char *name)
 {
     if ((p->vocab && strcmp(name, ST_VOCABULARY) == 0) || strcmp(name, ST_CLASSES) == 0 ||
-        strcmp(name, RT_SCALING) == 0)
+        strcmp(name, ST_COLUMNS) == 0 || strcmp(name, RT_SCALING) == 0)
         return true;
     for (int i = 0; i < p->nparam; i++) {
         const size_t n = strlen(p->param[i].name);
@@ -99,12 +100,18 @@ static int states(const RtParam *p)
     return (p->state[0] >= 0) + (p->state[1] >= 0);
 }
 
-/* Adds the vocabulary of texts, or the names of classes: no program has both. */
+/* Adds the columns of a table, the vocabulary of texts, or the names of classes: no program needs
+ * two of them, because columns name their classes. */
 static void add_words(StWriter *w)
 {
     const Vocab *v = vocab_now();
     const Classes *c = classes_now();
-    if (v) {
+    const Columns *t = columns_now();
+    if (t) {
+        w->extra = ST_COLUMNS;
+        w->extra_text = t->text;
+        w->extra_bytes = t->text_bytes;
+    } else if (v) {
         w->extra = ST_VOCABULARY;
         w->extra_text = v->text;
         w->extra_bytes = v->text_bytes;

@@ -212,7 +212,7 @@ if part images; then
     build diabetes diabetes
     succeeds "diabetes" ./diabetes train --data "$TENON_ROOT/models/data/diabetes" --strict
     grep -q "expected test_r2 >= 0.45: .*, met" out && ok || bad "diabetes: $(tail -n 2 out)"
-    (cd "$TENON_ROOT/models/data/diabetes" && sha256sum -c --quiet SHA256SUMS) && ok || bad "models/data/diabetes has other arrays than SHA256SUMS says"
+    (cd "$TENON_ROOT/models/data/diabetes" && sha256sum -c --quiet SHA256SUMS) && ok || bad "models/data/diabetes has another table than SHA256SUMS says"
     if deep "an autoencoder of MNIST"; then
         build autoencoder autoencoder
         succeeds "autoencoder" ./autoencoder train --data "$TENON_ROOT/models/data/mnist" --strict

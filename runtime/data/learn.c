@@ -1,0 +1,127 @@
+/* learn.c -- what the training split of a table determines: which columns are categories and which
+ * these are; means and deviations of numbers.
+ *
+ * A column of an input is categories if none of its texts is a number, or if the recipe says so.  A
+ * column with both is an error, because a slip in one row must not make categories of numbers.
+ */
+#include "base/error.h"
+#include "data/columns.h"
+#include "data/sheet.h"
+#include <math.h>
+#include <string.h>
+
+bool columns_number(const char *text, double *value)
+{
+    return csv_number(text, value) && isfinite(*value);
+}
+
+static bool is_number(const char *text)
+{
+    double v;
+    return columns_number(text, &v);
+}
+
+static bool names_hold(const RtNames *list, const char *name)
+{
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The first row whose text in column k is a number, or is none. */
+static int64_t first_row(const Sheet *s, int64_t k, bool number)
+{
+    int64_t i = 0;
+    while (csv_is_missing(sheet_cell(s, i, k)) || is_number(sheet_cell(s, i, k)) != number)
+        i++;
+    return i;
+}
+
+static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, bool number)
+{
+    const int64_t one = first_row(s, k, number), other = first_row(s, k, !number);
+    rt_die("%s: column '%s' is '%s', and '%s' in line %lld: a column holds numbers or categories: "
+           "correct it, or name the column in categories = [\"%s\"]",
+           sheet_place(s, one), sheet_name(s, k), sheet_cell(s, one, k), sheet_cell(s, other, k),
+           (long long)s->line[other], sheet_name(s, k));
+}
+
+static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)
+{
+    int64_t numbers = 0, texts = 0;
+    if (names_hold(&r->category, sheet_name(s, k)))
+        return true;
+    for (int64_t i = 0; i < s->n; i++)
+        if (!csv_is_missing(sheet_cell(s, i, k))) {
+            const bool number = is_number(sheet_cell(s, i, k));
+            numbers += number;
+            texts += !number;
+        }
+    if (numbers > 0 && texts > 0)
+        refuse_mixture(s, k, numbers < texts); /* the kind of fewer rows is likely the mistake */
+    if (numbers == 0 && texts == 0)
+        rt_die("the column '%s' of %s has no value in the training split: leave it out",
+               sheet_name(s, k), s->path);
+    return texts > 0;
+}
+
+static void learn_categories(const Sheet *s, int64_t k, Column *c)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const char *text = sheet_cell(s, i, k);
+        if (csv_is_missing(text))
+            continue;
+        const int32_t v = table_add(&c->value, text, (int32_t)strlen(text));
+        c->value.count[v]++; /* table_add can move `count` */
+    }
+    table_sort_values(&c->value);
+    if (c->value.n == 0)
+        rt_die("the column '%s' of %s has no value in the training split", c->name, s->path);
+}
+
+/* In double and in the order of the rows, so each rank gets the same bits.  A column of equal
+ * numbers becomes zeros. */
+static void learn_numbers(const Sheet *s, int64_t k, Column *c)
+{
+    double sum = 0, far = 0, v;
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (columns_number(sheet_cell(s, i, k), &v)) {
+            sum += v;
+            n++;
+        }
+    if (n == 0)
+        return; /* the error in the first row is reported when it is read */
+    c->mean = sum / (double)n;
+    for (int64_t i = 0; i < s->n; i++)
+        if (columns_number(sheet_cell(s, i, k), &v))
+            far += (v - c->mean) * (v - c->mean);
+    c->deviation = far > 0 ? sqrt(far / (double)n) : 1;
+    if (!isfinite(c->mean) || !isfinite(c->deviation))
+        rt_die("the column '%s' of %s holds numbers that are too large to have a mean", c->name,
+               s->path);
+}
+
+void columns_learn(const RtTable *r, const Sheet *s, int64_t ninput, const bool *class,
+                   Columns *out)
+{
+    *out = (Columns){.at = rt_alloc(sizeof *out->at * (size_t)s->used),
+                     .ninput = ninput,
+                     .n = s->used};
+    for (int64_t k = 0; k < s->used; k++) {
+        Column *c = &out->at[k];
+        c->name = rt_format("%s", sheet_name(s, k));
+        c->category = k < ninput ? holds_categories(r, s, k) : class[k - ninput];
+        if (c->category)
+            learn_categories(s, k, c);
+        else
+            learn_numbers(s, k, c);
+        if (!r->standardize || k >= ninput)
+            c->deviation = 0;
+    }
+    for (int i = 0; i < r->category.n; i++)
+        if (sheet_find(s, r->category.name[i]) < 0)
+            rt_die("%s has no column '%s', which categories = [...] names", s->path,
+                   r->category.name[i]);
+}

@@ -1,0 +1,144 @@
+/* sheet.c -- see sheet.h.  Only the used columns of the split's rows are kept: a pointer for each
+ * text, beside the file. */
+#include "data/sheet.h"
+#include "base/error.h"
+#include "base/near.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void *grown(const Sheet *s, void *old, int64_t bytes)
+{
+    void *p = realloc(old, (size_t)bytes);
+    if (!p)
+        rt_die("out of memory for the rows of %s", s->path);
+    return p;
+}
+
+/* "age, income, town, ..." */
+static const char *list_names(const Sheet *s)
+{
+    enum { SHOWN = 12 };
+    const char *all = "";
+    for (int64_t k = 0; k < s->columns && k < SHOWN; k++)
+        all = rt_format("%s%s%s", all, k ? ", " : "", s->name[k]);
+    return s->columns > SHOWN ? rt_format("%s, ...", all) : all;
+}
+
+/* A table without names begins with its first numbers. */
+static void check_names(const Sheet *s)
+{
+    int64_t numbers = 0;
+    for (int64_t k = 0; k < s->columns; k++) {
+        double v;
+        numbers += csv_number(s->name[k], &v);
+    }
+    if (numbers == s->columns)
+        rt_die("%s:%lld: the first row must hold the names of the columns, and it holds numbers: "
+               "%s",
+               s->path, (long long)s->csv.line, list_names(s));
+    for (int64_t k = 0; k < s->columns; k++)
+        for (int64_t i = 0; i < k && *s->name[k]; i++)
+            if (strcmp(s->name[i], s->name[k]) == 0)
+                rt_die("%s:%lld: columns %lld and %lld are both called '%s': rename one of them",
+                       s->path, (long long)s->csv.line, (long long)i + 1, (long long)k + 1,
+                       s->name[k]);
+}
+
+void sheet_open(Sheet *s, const char *path)
+{
+    *s = (Sheet){.path = path};
+    csv_open(&s->csv, path);
+    s->csv.lines = true;
+    if (!csv_next(&s->csv, true))
+        rt_die("%s is empty: its first row must hold the names of the columns", path);
+    s->columns = s->csv.n;
+    s->name = rt_alloc(sizeof *s->name * (size_t)s->columns);
+    s->use = rt_alloc(sizeof *s->use * (size_t)s->columns);
+    for (int64_t k = 0; k < s->columns; k++)
+        s->name[k] = s->csv.field[k].text;
+    check_names(s);
+}
+
+int64_t sheet_find(const Sheet *s, const char *name)
+{
+    for (int64_t k = 0; k < s->columns; k++)
+        if (strcmp(s->name[k], name) == 0)
+            return k;
+    return -1;
+}
+
+static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name)
+{
+    int best = near_most(strlen(name)), nearest = -1;
+    for (int64_t k = 0; k < s->columns; k++) {
+        const int d = near_distance(name, s->name[k]);
+        if (d < best)
+            best = d, nearest = (int)k;
+    }
+    if (nearest >= 0)
+        rt_die("%s has no column '%s', did you mean '%s'?", s->path, name, s->name[nearest]);
+    rt_die("%s has no column '%s': its first row has %s", s->path, name, list_names(s));
+}
+
+void sheet_use(Sheet *s, const char *name)
+{
+    const int64_t k = sheet_find(s, name);
+    if (k < 0)
+        no_column(s, name);
+    for (int64_t i = 0; i < s->used; i++)
+        if (s->use[i] == k)
+            rt_die("the column '%s' of %s is used twice: as an input or as a target, once", name,
+                   s->path);
+    s->use[s->used++] = k;
+}
+
+static void keep_row(Sheet *s)
+{
+    const Csv *c = &s->csv;
+    if (s->n == s->room) {
+        s->room = s->room ? 2 * s->room : 256;
+        s->cell = grown(s, s->cell, s->room * s->used * (int64_t)sizeof *s->cell);
+        s->line = grown(s, s->line, s->room * (int64_t)sizeof *s->line);
+    }
+    for (int64_t k = 0; k < s->used; k++)
+        s->cell[s->n * s->used + k] = c->field[s->use[k]].text;
+    s->line[s->n++] = c->line;
+}
+
+void sheet_read(Sheet *s, const Split *split)
+{
+    while (csv_next(&s->csv, false)) {
+        if (s->csv.n != s->columns)
+            rt_die("%s:%lld: %lld field%s where the first row has %lld names%s", s->path,
+                   (long long)s->csv.line, (long long)s->csv.n, s->csv.n == 1 ? "" : "s",
+                   (long long)s->columns,
+                   s->csv.n > s->columns ? ": put texts that hold a separator in quotes" : "");
+        if (!split || split_takes(split, (uint64_t)s->all))
+            keep_row(s);
+        s->all++;
+    }
+}
+
+void sheet_close(Sheet *s)
+{
+    csv_close(&s->csv);
+    free(s->name);
+    free(s->use);
+    free(s->cell);
+    free(s->line);
+}
+
+const char *sheet_cell(const Sheet *s, int64_t row, int64_t k)
+{
+    return s->cell[row * s->used + k];
+}
+
+const char *sheet_name(const Sheet *s, int64_t k)
+{
+    return s->name[s->use[k]];
+}
+
+const char *sheet_place(const Sheet *s, int64_t row)
+{
+    return rt_format("%s:%lld", s->path, (long long)s->line[row]);
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# tables.sh -- data = csv(...): equal bits for any threads, ranks and after kills; the columns that weights keep; several inputs and
+# targets of one table; predictions with names; what the recipe and the command line refuse.  tests/runtime/test_tables.c has the forms
+# and faults of files.
+#
+# Parts: bits several
+set -euo pipefail
+. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../npy.sh"
+cd "$work"
+
+# table ROWS SEED: area, town and kind, a price that follows from them, and whether it is high
+table() {
+    awk -v n="$1" -v state="$2" 'function drawn() { state = (state * 16807 + 11) % 2147483647; return state / 2147483647 }
+    BEGIN {
+        split("Ulm|Bonn|\"Bad, Ems\"", town, "|")
+        print "living area;town;kind;price;high"
+        for (i = 0; i < n; i++) {
+            t = 1 + int(3 * drawn()); area = 30 + int(120 * drawn()); kind = 1 + int(2 * drawn())
+            price = 2 * area + 60 * t + 40 * kind + 10 * drawn()
+            printf "%d;%s;%d;%.1f;%s\n", area, town[t], kind, price, (price > 360 ? "yes" : "no")
+        }
+    }'
+}
+table 400 1 > homes.csv
+
+cat > homes.tn <<'END_TN'
+model homes(row: f32[6]) {
+    h = dense(row, 16) |> tanh
+    return dense(h, 1) * 100 + 350
+}
+train homes {
+    data      = csv("homes.csv", input = ["living area", "town", "kind"], categories = kind, test = 0.25)
+    target    = price: f32[1]
+    loss      = mse
+    optimizer = adam(lr = 0.03)
+    batch     = 32
+    shards    = 4
+    epochs    = 6
+    expect    = test_r2 >= 0.5
+}
+END_TN
+
+if part bits; then
+    succeeds "build" "$TENON" build homes.tn -o homes-cpu
+    mkdir -p other; table 400 2 > other/other.csv
+    equal_bits homes 6 r2 other
+    grep -q "expected test_r2 >= 0.5: .*, met" one.out && ok || bad "the expectation: $(cat one.out)"
+    ./homes-cpu info > out
+    grep -qx "table: 28 bytes a row in memory; inputs: living area, town, kind; targets: price; categories: kind; standardized; missing: error; unknown: error" out &&
+        ok || bad "info: $(grep table out)"
+    grep -qx "test split: 0.25 of the samples" out && ok || bad "info: $(grep split out)"
+    # The weights keep the columns: test and predict need no row to train on, and read columns in any order.
+    mkdir -p final; table 50 3 > final/test.csv
+    succeeds "test without a training split" ./homes-cpu test --weights one.safetensors --data ./final --log final.log
+    awk -F ';' '{ print $3 ";" $1 ";" $2 }' final/test.csv > new.csv
+    succeeds "predict" ./homes-cpu predict --weights one.safetensors --input new.csv
+    same "a name, and a row for each sample" "price 51" "$(head -n 1 out) $(wc -l < out)"
+    rmse=$(paste -d ' ' out <(cut -d ';' -f 4 final/test.csv) | awk 'NR > 1 { s += ($1 - $2) ^ 2; n++ } END { printf "%.4f", sqrt(s / n) }')
+    same "predictions have the rmse of the test" "$(field final.log test test_rmse | awk '{ printf "%.4f", $1 }')" "$rmse"
+    succeeds "columns of weights begin a training" ./homes-cpu train --weights one.safetensors --data ./other --epochs 1 --save again.safetensors
+    same "columns of weights" "$(grep -ao 'tenon columns.*' one.safetensors | head -n 1)" "$(grep -ao 'tenon columns.*' again.safetensors | head -n 1)"
+    grep -ac "^number 0x" again.safetensors > number; same "columns of numbers" 2 "$(cat number)"
+    ./homes-cpu train --data ./other --epochs 1 --save others.safetensors > out
+    cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" others.safetensors) && bad "another table has the same means" || ok
+    cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" again.safetensors) && ok || bad "a training from weights has other means"
+    sed 1s/town/twn/ new.csv > new2.csv
+    refuses "predict: a column is missing" "new2.csv has no column 'town', did you mean 'twn'[?]" \
+        ./homes-cpu predict --weights one.safetensors --input new2.csv
+    sed 's/Bonn/Rom/' new.csv > rome.csv
+    refuses "predict: a new category" "rome.csv:[0-9]+: column 'town' is 'Rom', which no row of the training split has, .*did you mean|whose values are" \
+        ./homes-cpu predict --weights one.safetensors --input rome.csv
+    refuses "no such table" "no table nowhere.csv; looked for" ./homes-cpu train --data nowhere.csv
+    refuses "an output over the table" "is the file that is read" ./homes-cpu predict --weights one.safetensors --input new.csv --output new.csv
+fi
+
+if part several; then
+    cat > mixed.tn <<'END_TN'
+model mixed(area: f32[1], place: i32[2]) {
+    h = concat(area, flatten(embedding(place, 5, 3))) |> dense(16) |> tanh
+    return grade = dense(h, 2), value = dense(h, 1) * 100 + 350
+}
+train mixed {
+    data      = csv("homes.csv", input = ["living area", town, kind], target = [high, price], categories = kind, vocab = 5, unknown = other)
+    target    = (costly: class, price: f32[1])
+    loss      = terms(a = softmax_cross_entropy(grade, costly), b = 0.0001 * mse(value, price))
+    optimizer = adam(lr = 0.02)
+    batch     = 32
+    epochs    = 8
+}
+END_TN
+    succeeds "several inputs and targets: build" "$TENON" build mixed.tn -o mixed-cpu
+    succeeds "several inputs and targets" ./mixed-cpu train --threads 1 --log one.log --save mixed.safetensors
+    succeeds "several: threads" ./mixed-cpu train --threads 3 --log three.log
+    same "several: bits" "$(hashes one.log)" "$(hashes three.log)"
+    awk -v a="$(field one.log epoch test_accuracy_costly | awk '{ print $8 }')" -v r="$(field one.log epoch test_r2_price | awk '{ print $8 }')" \
+        'BEGIN { exit !(a > 0.8 && r > 0.7) }' && ok || bad "several: accuracy and r2: $(tail -n 1 out)"
+    sed 's/Bonn/Rom/' homes.csv > rome.csv
+    succeeds "several: predict with an unknown category" ./mixed-cpu predict --weights mixed.safetensors --input rome.csv
+    same "several: names" "grade_0,grade_1,value 401" "$(head -n 1 out) $(wc -l < out)"
+
+    # A class has its name, and each class its probability.
+    sed 's/categories = kind, test = 0.25/categories = kind, target = high/; s/target    = .*/target    = answer: class/; s/loss  .*/loss = sigmoid_cross_entropy/; s/ \* 100 + 350//; s/test_r2/test_accuracy/' homes.tn > high.tn
+    succeeds "a class: build" "$TENON" build high.tn -o high-cpu
+    succeeds "a class" ./high-cpu train --save high.safetensors
+    succeeds "a class: predict" ./high-cpu predict --weights high.safetensors --input homes.csv --output named.csv
+    awk -F '[,;]' 'FNR == NR { if (FNR > 1) truth[FNR] = $NF; next }
+        FNR == 1 { if ($0 != "high,high_no,high_yes") exit 2; next }
+        { n++; right += $1 == truth[FNR]; if ($2 + $3 < 0.999999 || $2 + $3 > 1.000001 || ($1 == "yes") != ($3 >= 0.5)) exit 3 }
+        END { exit !(n == 400 && right > 320) }' homes.csv named.csv && ok || bad "names of classes: exit code $? ($(head -n 2 named.csv | tr '\n' ' '))"
+    succeeds "a class: an array of probabilities" ./high-cpu predict --weights high.safetensors --input homes.csv --output named.npy
+    refuses "weights of arrays" "hold no columns of a table|does not hold the weights" ./high-cpu predict --weights mixed.safetensors --input homes.csv
+
+    # The shipped model reaches what its recipe expects.
+    build breast_cancer breast_cancer
+    succeeds "breast_cancer" ./breast_cancer train --data "$TENON_ROOT/models/data/breast_cancer" --strict
+    (cd "$TENON_ROOT/models/data/breast_cancer" && sha256sum -c --quiet SHA256SUMS) && ok || bad "models/data/breast_cancer has another table than SHA256SUMS says"
+
+    # What the compiler refuses.
+    check() { refuses "$1" "$2" "$TENON" check homes.tn --set "$3"; }
+    check "two targets for one" "csv names 2 columns of targets, and the targets are 1" 'data=csv("homes.csv", target = [price, high])'
+    check "three numbers without names" "the target 'place' is 3 numbers, and csv does not name their columns" "target=place: f32[3]"
+    check "a column twice" "'input' has \"town\" twice" 'data=csv("homes.csv", input = [town, town])'
+    check "a number as a column" "'input' is a string, or a list of strings" 'data=csv("homes.csv", input = 3)'
+    check "all for the test" "'test' is at least 1e-06 and below 1, this is 1" 'data=csv("homes.csv", test = 1)'
+    check "a vocabulary of numbers" "vocab is for inputs of tokens, and 'row' is f32" 'data=csv("homes.csv", vocab = 3)'
+    check "another word" "'missing' cannot be 'median'" 'data=csv("homes.csv", missing = median)'
+    refuses "a class without a column" "csv does not name the column of the label" "$TENON" check <(sed '/^    target/d; s/, target = high//' high.tn)
+    refuses "a script" "to pytorch writes scripts that read arrays, no tables" "$TENON" emit homes.tn --to pytorch -o script.py
+fi
+finish

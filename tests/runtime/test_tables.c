@@ -1,0 +1,262 @@
+/* test_tables.c -- tables with a row of names: separators, quotes, numbers, categories, classes, splits that do not move, the saved
+ * form of columns, and the faults that a file can have, each with its place. */
+#include "data/columns.h"
+#include "data/data.h"
+#include "data/split.h"
+#include "death.h"
+#include "suite.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char directory[] = "/tmp/tenon-test-XXXXXX";
+static char file[64];
+static RtProgram program;
+static const char *split = "train";
+
+/* A program with one input of `numbers` numbers, and the class `kind` of two; all rows are for training. */
+static void begin(int64_t numbers)
+{
+    static const char *const target[] = {"kind"};
+    strcpy(directory, "/tmp/tenon-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(file, sizeof file, "%s/train.csv", directory);
+    program = (RtProgram){.model = "test", .batch = 1, .real_bytes = 4, .input_rank = 1, .input_dim = {numbers},
+                          .classes = 2, .labels = 1, .outputs = 2, .softmax_output = true,
+                          .recipe = {.test = 1e-300, .seed = 1, .table = {.given = true, .target = {1, target}, .standardize = true}}};
+}
+
+static void end(void)
+{
+    unlink(file);
+    char path[64];
+    snprintf(path, sizeof path, "%s/test.csv", directory);
+    unlink(path);
+    rmdir(directory);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    snprintf(file, sizeof file, "%s/%s", directory, name);
+    FILE *f = fopen(file, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static Data *open_split(const char *text)
+{
+    write_file("train.csv", text);
+    return data_open(&program, directory, split, 0);
+}
+
+static float number(const Data *d, int64_t sample, int64_t k)
+{
+    return ((const float *)(const void *)(d->x + sample * d->stride))[k];
+}
+
+static void is_near(float a, double b)
+{
+    ck_assert_msg(fabs((double)a - b) < 1e-6, "%g, not %g", (double)a, b);
+}
+
+START_TEST(columns_become_numbers_categories_and_classes)
+{
+    /* The mean of age is 3, its deviation sqrt(2); towns are sorted by their bytes. */
+    static const char *const form[] = {
+        "age,town,kind\n1,Ulm,b\n3,Bonn,a\n5,\"Bad, Ems\",a\n",
+        "\xEF\xBB\xBF" "age;town;kind\r\n1;Ulm;b\r\n3;Bonn;a\r\n\r\n5;Bad, Ems;a",
+        "\"age\"\t\"town\"\t\"kind\"\n\"1\"\tUlm\tb\n 3 \tBonn\ta\n5.0e0\tBad, Ems\ta\n\n",
+        "kind,town,other,age\nb,Ulm,x,1\na,Bonn,y,3\na,\"Bad, Ems\",z,5\n",
+    };
+    static const char *const input[] = {"age", "town"};
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        begin(4);
+        program.recipe.table.input = i == 3 ? (RtNames){2, input} : (RtNames){0};
+        const Columns none = {0};
+        columns_take(&none);
+        const Data *d = open_split(form[i]);
+        ck_assert_int_eq(d->n, 3);
+        for (int row = 0; row < 3; row++) {
+            static const int town[] = {2, 1, 0};
+            is_near(number(d, row, 0), (row - 1) * 2 / sqrt(8. / 3));
+            for (int k = 0; k < 3; k++)
+                is_near(number(d, row, 1 + k), k == town[row]);
+            ck_assert_int_eq(d->label[row], row == 0);
+        }
+        end();
+    }
+}
+END_TEST
+
+START_TEST(quotes_hold_quotes_and_lines)
+{
+    static const char *const input[] = {"a \"name\"\nof two lines"};
+    begin(1);
+    program.recipe.table.input = (RtNames){1, input};
+    program.recipe.table.standardize = false;
+    const Data *d = open_split("\"a \"\"name\"\"\nof two lines\",kind\n2,\"x\ny\"\n4,\"say \"\"so\"\"\"\n");
+    ck_assert_int_eq(d->n, 2);
+    is_near(number(d, 1, 0), 4);
+    const Column *kind = &columns_now()->at[1];
+    ck_assert_int_eq(columns_find(kind, "say \"so\""), 0);
+    ck_assert_int_eq(columns_find(kind, "x\ny"), 1);
+    end();
+}
+END_TEST
+
+START_TEST(gaps_and_unknown_categories)
+{
+    begin(3);
+    program.recipe.table.mean = program.recipe.table.other = true;
+    open_split("age,town,kind\n1,Ulm,a\nNA,Ulm,b\n3,Bonn,a\n2,,a\n");
+    split = "test";
+    write_file("test.csv", "kind,age,town\na,?,Rom\nb,3,\n");
+    program.recipe.test = 0;
+    const Data *d = data_open(&program, directory, "test", 0);
+    is_near(number(d, 0, 0), 0); /* the mean */
+    is_near(number(d, 0, 1) + number(d, 0, 2), 0);
+    is_near(number(d, 1, 1), 1. / 3); /* the shares of Bonn and Ulm */
+    is_near(number(d, 1, 2), 2. / 3);
+    snprintf(file, sizeof file, "%s/train.csv", directory);
+    end();
+}
+END_TEST
+
+START_TEST(tokens_number_the_categories_of_all_columns)
+{
+    static const char *const category[] = {"zip"};
+    begin(2);
+    program.vocab = 5;
+    program.recipe.table.category = (RtNames){1, category};
+    program.recipe.table.other = true;
+    const Data *d = open_split("town,zip,kind\nUlm,10,a\nBonn,9,b\nUlm,100,a\n");
+    static const int32_t want[] = {1, 3, 0, 2, 1, 4}; /* 9 < 10 < 100 */
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(((const int32_t *)(const void *)d->x)[i], want[i]);
+    end();
+}
+END_TEST
+
+START_TEST(columns_are_saved_and_read)
+{
+    Column column[3] = {{.name = "a\\n\nb", .mean = 0.1, .deviation = 1e-300}, {.name = "t", .category = true}, {.name = "y"}};
+    for (int i = 0; i < 2; i++) {
+        const int32_t k = table_add(&column[1].value, i ? "x\n\\y" : "", i ? 4 : 0);
+        column[1].value.count[k] = 7 + i;
+    }
+    const Columns c = {.at = column, .ninput = 2, .n = 3};
+    columns_take(&c);
+    char *text = strdup(columns_now()->text);
+    const int64_t bytes = columns_now()->text_bytes;
+    ck_assert(columns_read(text, bytes));
+    const Columns *r = columns_now();
+    ck_assert_int_eq(r->n, 3);
+    ck_assert_str_eq(r->at[0].name, "a\\n\nb");
+    ck_assert(r->at[0].mean == 0.1 && r->at[0].deviation == 1e-300);
+    ck_assert_int_eq(columns_find(&r->at[1], "x\n\\y"), 1);
+    ck_assert_int_eq(r->at[1].value.count[1], 8);
+    ck_assert_str_eq(r->text, text);
+    for (int64_t n = 0; n < bytes; n++) /* each shorter text is damaged */
+        ck_assert(!columns_read(text, n));
+    free(text);
+}
+END_TEST
+
+START_TEST(no_sample_moves_when_samples_are_added)
+{
+    const RtProgram p = {.recipe = {.seed = 1}};
+    const Split test = split_of(&p, "test", 0.2, 0.1), validation = split_of(&p, "validation", 0.2, 0.1),
+                train = split_of(&p, "train", 0.2, 0.1), fewer = split_of(&p, "train", 0.2, 0);
+    int n[3] = {0};
+    for (uint64_t i = 0; i < 10000; i++) {
+        const int one = split_takes(&test, i), two = split_takes(&validation, i), three = split_takes(&train, i);
+        ck_assert_int_eq(one + two + three, 1);
+        ck_assert(!three || split_takes(&fewer, i)); /* a validation split takes samples from the training split only */
+        n[0] += one, n[1] += two, n[2] += three;
+    }
+    ck_assert_msg(abs(n[0] - 2000) < 160 && abs(n[1] - 1000) < 120, "%d and %d of 10000", n[0], n[1]);
+}
+END_TEST
+
+static const char *faulty;
+
+static void open_faulty(void)
+{
+    open_split(faulty);
+}
+
+static void refuses(const char *text, const char *message)
+{
+    faulty = text;
+    const char *said = last_words(open_faulty);
+    ck_assert_msg(strstr(said, message) != NULL, "%s\nnot: %s", said, message);
+}
+
+START_TEST(each_fault_has_its_place)
+{
+    begin(1);
+    refuses("", "train.csv is empty: its first row must hold");
+    refuses("\n\n", "train.csv is empty");
+    refuses("1,2\n3,4\n", "train.csv:1: the first row must hold the names of the columns, and it holds numbers: 1, 2");
+    refuses("a,b,a,kind\n", "train.csv:1: columns 1 and 3 are both called 'a': rename one of them");
+    refuses("a,kid\n1,x\n", "train.csv has no column 'kind', did you mean 'kid'?");
+    refuses("a,other\n1,x\n", "train.csv has no column 'kind': its first row has a, other");
+    refuses("kind\nx\n", "train.csv has no column for the input of test: all are targets");
+    refuses(",a,kind\n1,2,x\n", "train.csv: column 1 has no name, and would be an input");
+    refuses("a,kind\n", "the split 'train' of ");
+    refuses("a,kind\n1,x\n2\n", "train.csv:3: 1 field where the first row has 2 names");
+    refuses("a,kind\n1,x\n2,y,z\n", "train.csv:3: 3 fields where the first row has 2 names: put texts that hold a separator in quotes");
+    refuses("a,kind\n1,x\n,y\n", "train.csv:3: column 'a' is empty: fill the gap, remove the row, or write csv(..., missing = mean)");
+    refuses("a,kind\n1,x\nNaN,y\n", "train.csv:3: column 'a' is 'NaN', a missing value: fill the gap");
+    refuses("a,kind\n1,x\ninf,y\n3,y\n", "train.csv:3: column 'a' is 'inf', and '1' in line 2");
+    refuses("a,kind\n1,x\n1e39,y\n", "train.csv:3: column 'a' is '1e39', too large for f32");
+    refuses("a,kind\n1,x\n2,y\nbig,y\n", "train.csv:4: column 'a' is 'big', and '1' in line 2: a column holds numbers or categories: correct "
+                                         "it, or name the column in categories = [\"a\"]");
+    refuses("a,kind\n\"1\nx\",x\n2,y\n3,y\n", "train.csv:2: column 'a' is '1\nx', and '2' in line 4");
+    refuses("a,kind\n1,x\n\"2,y\n", "train.csv:3: the quote in column 1 is not closed");
+    refuses("a,kind\n\"1\"2,x\n", "train.csv:2: column 1 has text after its closing quote");
+    refuses("a,kind\n1,x\n2,\n3,y\n", "train.csv:3: column 'kind' is empty: fill the gap, or remove the row: a target has no other value");
+    refuses("a,kind\n1,x\n2,y\n3,z\n", "the column 'kind' of ");
+    refuses("a,b,kind\nred,1,x\nblue,2,y\n", "give 3 numbers (a 2, b 1), but the input of test takes 1: declare it with 3");
+    refuses("\xFF\xFE" "a,kind\n", "train.csv is in UTF-16: save it as UTF-8");
+    end();
+}
+END_TEST
+
+START_TEST(the_test_split_uses_what_the_training_split_had)
+{
+    begin(2);
+    open_split("a,kind\nred,x\nblue,y\n");
+    split = "test";
+    faulty = "a,kind\nred,x\nblue,y\n";
+    write_file("test.csv", "a,kind\nred,x\nblu,y\n");
+    program.recipe.test = 0;
+    refuses(faulty, "test.csv:3: column 'a' is 'blu', which no row of the training split has, did you mean 'blue'?: correct it, or "
+                    "write csv(..., unknown = other)");
+    write_file("test.csv", "a,kind\nred,x\nblue,maybe\n");
+    refuses(faulty, "test.csv:3: column 'kind' is 'maybe', which no row of the training split has, whose values are x, y: correct it, or "
+                    "remove the row");
+    program.recipe.test = 0.5;
+    refuses(faulty, "holds a split 'test' of its own: ");
+    snprintf(file, sizeof file, "%s/train.csv", directory);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tables");
+    TCase *t = tcase_create("tables");
+    tcase_add_test(t, columns_become_numbers_categories_and_classes);
+    tcase_add_test(t, quotes_hold_quotes_and_lines);
+    tcase_add_test(t, gaps_and_unknown_categories);
+    tcase_add_test(t, tokens_number_the_categories_of_all_columns);
+    tcase_add_test(t, columns_are_saved_and_read);
+    tcase_add_test(t, no_sample_moves_when_samples_are_added);
+    tcase_add_test(t, each_fault_has_its_place);
+    tcase_add_test(t, the_test_split_uses_what_the_training_split_had);
+    suite_add_tcase(s, t);
+    return suite_run(s);
+}
