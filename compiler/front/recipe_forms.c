@@ -219,8 +219,13 @@ static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
     {#member, WANT_REAL, O(member), 0, 1e-6, 1, true, NULL, 0, about}
 #define NAMES(name, member, about)                                                                 \
     {name, WANT_TEXTS, O(member), 0, 0, 0, false, NULL, 0, about}
+#define TEST                                                                                       \
+    SHARE(test, "share of the samples for the test split, where the data have no such split")
+#define VALIDATION                                                                                 \
+    SHARE(validation, "share of the samples for a validation split, where the data have no such "  \
+                      "split; default: no such split")
 const Form data_forms[] = {
-    [DATA_NAMED] = {"NAME", 0, {SCALE, TOKENS},
+    [DATA_NAMED] = {"NAME", 0, {SCALE, TOKENS, TEST, VALIDATION},
                     "a name to look up, such as `mnist` or `cifar10`, or a directory as a string, "
                     "such as `\"./mine\"`. "
                     "The arguments are optional: `mnist(scale = 1)`, `\"./mine\"(vocab = 65)`",
@@ -233,10 +238,12 @@ const Form data_forms[] = {
                         "random samples that the program generates; for measurements and tests",
                         NULL},
     [DATA_IMAGES] = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false,
-                                         NULL, 0, "holds train/CLASS/ and test/CLASS/"},
+                                         NULL, 0, "holds train/CLASS/ and test/CLASS/; CLASS/ "
+                                         "alone with test = 0.2"},
                                         {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0,
                                          "`crop` scales the image to cover the input and takes its "
-                                         "middle; `stretch` scales each side by itself"}, SCALE},
+                                         "middle; `stretch` scales each side by itself"}, SCALE,
+                                        TEST, VALIDATION},
                      "PNG and JPEG files, a folder for each class", NULL},
     [DATA_TEXT] = {"text", 0, {{"file", WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0,
                                 "a file, or a name to look up"}, UNIT(0), ENTRIES,
@@ -269,7 +276,7 @@ const Form data_forms[] = {
                                   0, "a category that the training split does not have is an "
                                   "`error`, or one of the `other` ones: zeros"},
                                  SHARE(test, "share of the rows for the test split, where the data "
-                                       "have no such split; default: 0.2"),
+                                       "have no such split; default: 0.2"), VALIDATION,
                                  VOCAB("number of all categories of an input of tokens, i32[...], "
                                        "at most")},
                       "a table with a row of names, separated by commas, semicolons or tabs; see "
@@ -282,6 +289,8 @@ const Form data_forms[] = {
 #undef UNIT
 #undef SHARE
 #undef NAMES
+#undef TEST
+#undef VALIDATION
 
 #define PATTERN                                                                                    \
     {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \

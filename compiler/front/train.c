@@ -11,10 +11,12 @@
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
 static const char *const metric_words[] =
-    {"test_accuracy",    "test_loss", "test_mae",       "test_rmse",  "test_r2",
-     "test_iou",         "test_dice", "train_accuracy", "train_loss", "train_mae",
-     "train_rmse",       "train_r2",  "train_iou",      "train_dice", "test_perplexity",
-     "train_perplexity", NULL};
+    {"test_accuracy",   "test_loss",       "test_mae",         "test_rmse",
+     "test_r2",         "test_iou",        "test_dice",        "validation_accuracy",
+     "validation_loss", "validation_mae",  "validation_rmse",  "validation_r2",
+     "validation_iou",  "validation_dice", "train_accuracy",   "train_loss",
+     "train_mae",       "train_rmse",      "train_r2",         "train_iou",
+     "train_dice",      "test_perplexity", "train_perplexity", NULL};
 static const char *const loss_names[] =
     {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", "l1", "huber", NULL};
 
@@ -54,6 +56,14 @@ static void read_text_data(Train *t, Expr *e, bool table)
                    (long long)d->vocab);
 }
 
+static void check_shares(Train *t, Span at)
+{
+    const DataSpec *d = &t->r->data;
+    if (d->test + d->validation >= 1)
+        diag_error(t->u->diag, at, "test = %g and validation = %g leave no sample to train on",
+                   d->test, d->validation);
+}
+
 /* Reads csv(...). */
 static void read_columns(Train *t, Expr *e)
 {
@@ -63,9 +73,7 @@ static void read_columns(Train *t, Expr *e)
     d->span = e->span;
     d->name = d->name ? d->name : "";
     d->scale = 1;
-    if (d->test + d->validation >= 1)
-        diag_error(t->u->diag, e->span, "test = %g and validation = %g leave no sample to train on",
-                   d->test, d->validation);
+    check_shares(t, e->span);
 }
 
 static void read_data(Train *t, Expr *e)
@@ -93,6 +101,7 @@ static void read_data(Train *t, Expr *e)
     if (d->images) {
         form_fields(t->u, e, &data_forms[DATA_IMAGES], d);
         d->name = d->name ? d->name : "";
+        check_shares(t, e->span);
         return;
     }
     Form form = data_forms[strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? DATA_SYNTHETIC
@@ -101,6 +110,7 @@ static void read_data(Train *t, Expr *e)
     form_fields(t->u, e, &form, d);
     d->name = name;
     d->xz = is_cifar10(name);
+    check_shares(t, e->span);
 }
 
 static void read_targets(Train *t, Expr *e)
@@ -262,23 +272,30 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
+/* Whether the result is this metric of a split; `form` can have a `*`. */
+static bool is_metric(Unit *u, const char *result, const char *form)
+{
+    static const char *const split[] = {"test", "validation", "train"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof split / sizeof *split; i++)
+        any |= text_glob(arena_printf(u->arena, "%s_%s", split[i], form), result);
+    return any;
+}
+
 /* Reports a comparison that is always false: the metric is never below low or above high. */
 static void check_possible(Unit *u, const Expect *x, Span at)
 {
     static const struct {
-        const char *test, *train;
+        const char *metric;
         double low, high;
         const char *range;
-    } known[] = {{"test_accuracy*", "train_accuracy*", 0, 1, "from 0 to 1"},
-                 {"test_iou*", "train_iou*", 0, 1, "from 0 to 1"},
-                 {"test_dice*", "train_dice*", 0, 1, "from 0 to 1"},
-                 {"test_r2*", "train_r2*", -INFINITY, 1, "at most 1"},
-                 {"test_mae*", "train_mae*", 0, INFINITY, "at least 0"},
-                 {"test_rmse*", "train_rmse*", 0, INFINITY, "at least 0"}};
+    } known[] = {{"accuracy*", 0, 1, "from 0 to 1"},  {"iou*", 0, 1, "from 0 to 1"},
+                 {"dice*", 0, 1, "from 0 to 1"},      {"r2*", -INFINITY, 1, "at most 1"},
+                 {"mae*", 0, INFINITY, "at least 0"}, {"rmse*", 0, INFINITY, "at least 0"}};
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if ((text_glob(known[i].test, x->metric) || text_glob(known[i].train, x->metric)) &&
+        if (is_metric(u, x->metric, known[i].metric) &&
             (above ? v > known[i].high || (v == known[i].high && !equal)
                    : v < known[i].low || (v == known[i].low && !equal)))
             diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known[i].range, x->op,
@@ -287,16 +304,13 @@ static void check_possible(Unit *u, const Expect *x, Span at)
 
 /* test_loss_NAME: a term of the loss; test_accuracy_NAME: a metric of one of several targets.
  * lower_loss checks that it exists. */
-static bool is_named(const char *metric)
+static bool is_named(Unit *u, const char *result)
 {
-    static const char *const form[] = {"test_loss_*",      "train_loss_*", "test_accuracy_*",
-                                       "train_accuracy_*", "test_mae_*",   "train_mae_*",
-                                       "test_rmse_*",      "train_rmse_*", "test_r2_*",
-                                       "train_r2_*",       "test_iou_*",   "train_iou_*",
-                                       "test_dice_*",      "train_dice_*"};
+    static const char *const form[] = {"loss_*", "accuracy_*", "mae_*", "rmse_*",
+                                       "r2_*",   "iou_*",      "dice_*"};
     bool any = false;
     for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        any |= text_glob(form[i], metric);
+        any |= is_metric(u, result, form[i]);
     return any;
 }
 
@@ -317,7 +331,7 @@ static void read_expect(Train *t, Expr *e)
         known++;
     while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
-    const char *name = is_named(e->a->s) ? e->a->s : metric[i];
+    const char *name = is_named(t->u, e->a->s) ? e->a->s : metric[i];
     if (!name) {
         diag_error(t->u->diag, e->a->span, "there is no result '%s'", e->a->s);
         suggest(t->u->diag, e->a->s, metric, known, "the results");

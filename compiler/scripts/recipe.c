@@ -212,6 +212,14 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "the model can be trained with Tenon itself: tenon build");
         return false;
     }
+    if (r->data.test > 0 || r->data.validation > 0) {
+        diag_error(d, r->data.span,
+                   "--to %s writes scripts that read the splits of the data, and "
+                   "take no share of the samples",
+                   to);
+        diag_help(d, "remove %s from the recipe", r->data.test > 0 ? "test" : "validation");
+        return false;
+    }
     if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
         diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/folders.h"
+#include "data/npy.h"
+#include "data/split.h"
 #include "data/text.h"
 #include <string.h>
 #include <unistd.h>
@@ -84,6 +86,36 @@ static bool holds_arrays(const char *directory)
     return access(rt_format("%s/train_x.npy", directory), F_OK) == 0;
 }
 
+/* Opens the split `stored` of the data, which holds samples of `split`. */
+static void open_stored(const RtProgram *p, Data *d, const char *split, const char *stored,
+                        int64_t limit)
+{
+    const bool test = strcmp(split, "test") == 0, checked = strcmp(split, "train") != 0,
+               arrays = npy_open(p, d->place, stored, limit, d);
+    if (d->ntarget > 0 && !arrays)
+        rt_die("%s holds no arrays for the %d targets of %s: %s_x.npy is missing", d->place,
+               d->ntarget, p->model, stored);
+    else if (d->targets && !arrays)
+        rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
+               d->place, p->target_name, p->model, stored, stored);
+    else if (!arrays && !idx_open(p, d->place, stored, limit, d) &&
+             !cifar_open(p, d->place, stored, limit, d) &&
+             !images_open(p, d->place, split, limit, d))
+        rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
+               "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)%s",
+               d->place, split, split, split, test ? "t10k" : split,
+               test ? "test_batch" : "data_batch_1",
+               p->decode ? rt_format(", nor a folder %s with one folder of images a class", split)
+                         : "; folders of images need data = imagefolder(...) in the recipe");
+    if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
+        rt_die("%s holds %lld samples; at most 2^32 are possible", d->place, (long long)d->n);
+    if (checked && d->parts)
+        parts_check_finite(p, d);
+    else if (checked && d->x)
+        data_check_finite(p, rt_format("%s/%sx.npy", d->place, npy_prefix(stored)), d->x, d->type,
+                          d->n, d->features);
+}
+
 Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit)
 {
     if (strcmp(name, "synthetic") == 0) {
@@ -105,33 +137,31 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
         return d;
     }
     Data *d = new_data(p, find_data(p, name));
-    const bool test = strcmp(split, "test") == 0, arrays = npy_open(p, d->place, split, limit, d);
-    if (d->ntarget > 0 && !arrays)
-        rt_die("%s holds no arrays for the %d targets of %s: %s_x.npy is missing", d->place,
-               d->ntarget, p->model, split);
-    else if (d->targets && !arrays)
-        rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
-               d->place, p->target_name, p->model, split, split);
-    else if (!arrays && !idx_open(p, d->place, split, limit, d) &&
-             !cifar_open(p, d->place, split, limit, d) &&
-             !images_open(p, d->place, split, limit, d))
-        rt_die("%s holds no %s data: neither %s_x.npy and %s_y.npy, nor MNIST's "
-               "%s-images-idx3-ubyte, nor CIFAR-10's %s.bin (plain, .gz or .xz)%s",
-               d->place, split, split, split, test ? "t10k" : split,
-               test ? "test_batch" : "data_batch_1",
-               p->decode ? rt_format(", nor a folder %s with one folder of images a class", split)
-                         : "; folders of images need data = imagefolder(...) in the recipe");
-    if (d->n >= UINT32_MAX - 2 * (int64_t)p->batch)
-        rt_die("%s holds %lld samples; at most 2^32 are possible", d->place, (long long)d->n);
-    if (test && d->parts)
-        parts_check_finite(p, d);
-    else if (test && d->x)
-        data_check_finite(p, rt_format("%s/%s_x.npy", d->place, split), d->x, d->type, d->n,
-                          d->features);
+    Split part;
+    const char *const place = d->place, *stored = part_find(p, place, split, &part);
+    open_stored(p, d, split, stored, part.name ? 0 : limit);
+    if (part.name && !d->images)
+        part_take(d, &part, limit);
     return d;
 }
 
-void data_fill(Data *d, Pool *pool)
+/* Whether the directory holds the validation split of its format. */
+static bool holds_validation(const RtProgram *p, const char *directory)
+{
+    return access(rt_format("%s/validation_%s.npy", directory, p->ninput ? p->input[0].name : "x"),
+                  F_OK) == 0 ||
+           (p->decode && find_is_directory(rt_format("%s/validation", directory)));
+}
+
+bool data_has_validation(const RtProgram *p, const char *name)
+{
+    if (strcmp(name, "synthetic") == 0 || p->recipe.text.unit)
+        return false;
+    if (p->recipe.table.given)
+        return tabular_has_validation(p, name);
+    return p->recipe.validation > 0 || holds_validation(p, find_data(p, name));
+}
+static void fill(Data *d, Pool *pool)
 {
     if (d->parts)
         parts_fill(d, pool);
@@ -143,6 +173,17 @@ void data_fill(Data *d, Pool *pool)
         images_fill(d, pool);
     else if (d->y_numbers || d->arrays)
         npy_fill(d);
+}
+
+void data_fill(Data *d, Pool *pool)
+{
+    const int64_t n = d->n;
+    if (d->row)
+        d->n = d->all;
+    fill(d, pool);
+    d->n = n;
+    if (d->row)
+        part_keep(d);
 }
 
 static void open_lines(const RtProgram *p, const char *path, Data *d)

@@ -37,6 +37,7 @@ typedef struct Cifar Cifar;
 typedef struct Images Images;
 typedef struct Parts Parts;
 typedef struct Targets Targets;
+struct Split;
 
 typedef struct Data {
     const char *place;               /* "models/data/mnist", "synthetic": for messages */
@@ -81,6 +82,10 @@ typedef struct Data {
     bool y_signed;         /* npy: whether a label there is signed */
     bool y_real;           /* npy: they are floating-point numbers */
     const char *y_path;    /* npy: file of the labels */
+    /* a split that the data do not have: its stored samples (NULL: all), and number of all stored
+     * samples */
+    uint32_t *row;
+    int64_t all;
     bool synthetic;
     int64_t first;      /* synthetic: number of sample 0 of this split */
     uint32_t *position; /* synthetic: [batch] places of the current batch */
@@ -89,14 +94,17 @@ typedef struct Data {
     int part_first, part; /* synthetic: samples of a batch that this rank makes (data_share) */
 } Data;
 
-/* Finds the data set `name` (or the directory), opens one split of it, "train" or "test", and
- * allocates the memory for all of it. So errors for lack of memory or for a wrong header appear
- * here. limit: number of samples, at most; 0 = all. */
+/* Finds the data set `name` (or the directory), opens one split of it, "train", "test" or
+ * "validation", and allocates the memory for all of it. So errors for lack of memory or for a wrong
+ * header appear here. limit: number of samples, at most; 0 = all. */
 Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t limit);
 
 /* Reads, verifies and checks the data of data_open, several files in parallel (pool NULL: one after
  * another); allocates nothing. */
 void data_fill(Data *d, Pool *pool);
+
+/* Whether the data have a validation split, or the recipe takes one of the training samples. */
+bool data_has_validation(const RtProgram *p, const char *name);
 
 /* Samples to test or predict, without labels, from a .npy or .csv file, from lines of text, from an
  * image, or from a folder of images (data_fill decodes them). */
@@ -186,6 +194,19 @@ void csv_open_input(const RtProgram *p, const char *path, Data *d);
  */
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d);
 void tabular_open_input(const RtProgram *p, const char *path, Data *d);
+bool tabular_has_validation(const RtProgram *p, const char *name);
+
+/* part.c: splits that the data do not have.  part_find: the split of arrays, of MNIST's or of
+ * CIFAR-10's files that holds these samples, "" for arrays without a split in their names.  *part:
+ * which of its samples; its name is NULL if they are all.  part_take: chooses these samples, before
+ * data_fill; part_keep: keeps them, after it. */
+const char *part_find(const RtProgram *p, const char *directory, const char *split,
+                      struct Split *part);
+void part_take(Data *d, const struct Split *part, int64_t limit);
+void part_keep(Data *d);
+/* The share of a split that the recipe gives; dies if the data have this split: `own` is its file.
+ */
+double part_share(const RtProgram *p, const char *place, const char *split, const char *own);
 
 /* npy_token_type, npy_number_type: the type of stored samples in this array; die if it has another
  * one.  npy_check_tokens: dies if one of n tokens, `each` in a sample, is not below vocab. */

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "data/classes.h"
+#include "data/data.h"
+#include "data/split.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -85,14 +87,39 @@ static char *list_names(const Names *s)
     return s->n > 8 ? rt_format("%s, ...", text) : text;
 }
 
-/* The classes are the folders of the training split; without this split, those of the test
- * split. */
-static bool find_classes(const RtProgram *p, const char *directory, const char *split, Names *class)
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The folder with the classes of a split, and which of its images belong to the split: all, if
+ * part->name is NULL.  Without folders train and test, it is the directory itself. */
+static const char *find_part(const RtProgram *p, const char *directory, const char *split,
+                             Split *part)
+{
+    char *own = rt_format("%s/%s", directory, split), *train = rt_format("%s/train", directory),
+         *test = rt_format("%s/test", directory),
+         *validation = rt_format("%s/validation", directory);
+    const double tested = part_share(p, directory, "test", is_directory(test) ? test : NULL),
+                 validated = part_share(p, directory, "validation",
+                                        is_directory(validation) ? validation : NULL);
+    const bool divided = strcmp(split, "train") == 0  ? tested + validated > 0
+                         : strcmp(split, "test") == 0 ? tested > 0
+                                                      : validated > 0;
+    *part = divided ? split_of(p, split, tested, validated) : (Split){0};
+    return !divided ? own : is_directory(train) ? train : directory;
+}
+
+/* The classes are the folders of the training split; without this split, those of the folder
+ * `otherwise`. */
+static bool find_classes(const RtProgram *p, const char *directory, const char *otherwise,
+                         Names *class)
 {
     int64_t others = 0;
-    char *path = rt_format("%s/train", directory);
+    const char *path = rt_format("%s/train", directory);
     if (!list(path, true, class, &others)) {
-        path = rt_format("%s/%s", directory, split);
+        path = otherwise;
         if (!list(path, true, class, &others))
             return false;
     }
@@ -148,6 +175,20 @@ static void check_folders(const Names *class, const char *path)
                    here.name[i], here.name[i], list_names(class));
 }
 
+/* Keeps the images of a split.  The random number of an image depends on the names of its class and
+ * its file, so no image moves when others are added. */
+static void keep_part(const Split *part, const char *class, Names *file)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; part->name && i < file->n; i++) {
+        char *name = rt_format("%s/%s", class, file->name[i]);
+        if (split_takes(part, hash_text(name)))
+            file->name[n++] = file->name[i];
+        free(name);
+    }
+    file->n = part->name ? n : file->n;
+}
+
 static void say_left_out(const char *path, int64_t others)
 {
     const char *what = others == 1 ? "entry is left out, which is not a file that ends"
@@ -158,12 +199,11 @@ static void say_left_out(const char *path, int64_t others)
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out)
 {
     Names class, *file;
-    struct stat info;
+    Split part;
     int64_t others = 0;
-    const char *path = rt_format("%s/%s", directory, split);
+    const char *path = find_part(p, directory, split, &part);
     *out = (Folders){0};
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode) ||
-        !find_classes(p, directory, split, &class))
+    if (!is_directory(path) || !find_classes(p, directory, path, &class))
         return false;
     check_folders(&class, path);
     if (!classes_now() && p->target_kind == RT_TARGET_CLASS)
@@ -176,8 +216,11 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
                    class.name[c]);
         if (file[c].n == 0)
             rt_die("%s holds no image: no file in it ends in .png, .jpg or .jpeg", folder);
+        keep_part(&part, class.name[c], &file[c]);
         out->n += file[c].n;
     }
+    if (out->n == 0)
+        rt_die("the split '%s' of %s has no image: there are too few for its share", split, path);
     if (others)
         say_left_out(path, others);
     out->image = rt_alloc(sizeof *out->image * (size_t)out->n);

@@ -222,7 +222,9 @@ static void find_samples(Images *m, const char *directory, const char *split)
     if (!begin_packed(m, beside) && !(users && begin_packed(m, users)))
         m->map = memory_map(m->bytes, false, directory);
     m->sum = (uint64_t *)(void *)(m->map + m->bytes) - pieces(m);
-    rt_note("%lld images of %s/%s are decoded%s%s", (long long)m->folders.n, directory, split,
+    const char *own = rt_format("%s/%s", directory, split);
+    rt_note("%lld images of %s are decoded%s%s", (long long)m->folders.n,
+            find_is_directory(own) ? own : rt_format("the split '%s' of %s", split, directory),
             m->place ? ", and kept in " : "", m->place ? m->place : "");
 }
 

@@ -95,6 +95,11 @@ static int64_t npy_shape(Npy *a, const char *text)
     }
 }
 
+const char *npy_prefix(const char *split)
+{
+    return *split ? rt_format("%s_", split) : "";
+}
+
 bool npy_map(Npy *a, const char *path)
 {
     int64_t bytes, wanted;
@@ -239,11 +244,11 @@ static void open_answers(const RtProgram *p, const char *x_path, const char *y_p
 bool npy_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d)
 {
     Npy x;
-    const char *x_path = rt_format("%s/%s_x.npy", directory, split);
+    const char *prefix = npy_prefix(split), *x_path = rt_format("%s/%sx.npy", directory, prefix);
     int64_t samples;
     if (p->ninput > 0) {
         samples = parts_open(p, directory, split, limit, d);
-        x_path = rt_format("%s/%s_%s.npy", directory, split, p->input[0].name);
+        x_path = rt_format("%s/%s%s.npy", directory, prefix, p->input[0].name);
     } else if (npy_map(&x, x_path)) {
         use_samples(p, &x, limit, d);
         samples = x.dim[0];
@@ -253,7 +258,7 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
     if (d->ntarget > 0)
         targets_open(p, x_path, directory, split, samples, d);
     else if (p->target_kind != RT_TARGET_INPUT && (p->classes > 0 || d->targets))
-        open_answers(p, x_path, rt_format("%s/%s_y.npy", directory, split), samples, d);
+        open_answers(p, x_path, rt_format("%s/%sy.npy", directory, prefix), samples, d);
     return true;
 }
 

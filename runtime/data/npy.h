@@ -12,6 +12,9 @@ typedef struct Npy {
     int64_t dim[8];
 } Npy;
 
+/* "train_", or "" for arrays without a split. */
+const char *npy_prefix(const char *split);
+
 bool npy_map(Npy *a, const char *path); /* false: no such file; dies when it is broken */
 
 /* Writes the header of an array of f32 or f64 with `rows` rows of this shape; returns its length.

@@ -100,9 +100,10 @@ static const char *missing_arrays(const RtProgram *p, const Data *d, const char 
 int64_t parts_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                    Data *d)
 {
-    if (open_arrays(p, rt_format("%s/%s_", directory, split), limit, d) < p->ninput)
-        rt_die("%s does not hold all %s arrays of %s, one for each input: missing %s", directory,
-               split, p->model, missing_arrays(p, d, rt_format("%s_", split)));
+    const char *prefix = npy_prefix(split);
+    if (open_arrays(p, rt_format("%s/%s", directory, prefix), limit, d) < p->ninput)
+        rt_die("%s does not hold all %s%sarrays of %s, one for each input: missing %s", directory,
+               split, *split ? " " : "", p->model, missing_arrays(p, d, prefix));
     return d->parts->array[0].dim[0];
 }
 

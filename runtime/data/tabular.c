@@ -436,15 +436,6 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : name;
 }
 
-/* The share of a split that the table has no file for. */
-static double share(const char *directory, const char *split, const char *file, double given)
-{
-    if (file && given > 0)
-        rt_die("%s holds a split '%s' of its own: %s: remove %s = %g from the recipe", directory,
-               split, file, split, given);
-    return file ? 0 : given;
-}
-
 /* The file that holds the rows of a split, and which of them. */
 static const char *find_split(const RtProgram *p, const char *found, const char *name, Split *split)
 {
@@ -458,8 +449,8 @@ static const char *find_split(const RtProgram *p, const char *found, const char 
                *whole = file_in(found, last_name(found));
     if (train) {
         const char *tested = file_in(found, "test"), *validated = file_in(found, "validation");
-        test = share(found, "test", tested, test);
-        validation = share(found, "validation", validated, validation);
+        test = part_share(p, found, "test", tested);
+        validation = part_share(p, found, "validation", validated);
         *split = split_of(p, name, tested || test > 0 ? test : usual, validation);
         if (own && strcmp(name, "train") != 0)
             *split = split_of(p, "train", 0, 0);
@@ -471,6 +462,12 @@ static const char *find_split(const RtProgram *p, const char *found, const char 
         rt_die("%s holds no table: neither train.csv and test.csv, nor %s.csv (or .tsv)", found,
                last_name(found));
     return own ? own : whole;
+}
+
+bool tabular_has_validation(const RtProgram *p, const char *name)
+{
+    const char *found = find_file(p, name);
+    return p->recipe.validation > 0 || (find_is_directory(found) && file_in(found, "validation"));
 }
 
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d)

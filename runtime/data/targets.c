@@ -20,7 +20,8 @@ static const char *missing_arrays(const Data *d, const char *split)
     const char *all = "";
     for (int k = 0; k < d->ntarget; k++)
         if (d->row_target[k].kind != RT_TARGET_INPUT && !d->arrays->array[k].data)
-            all = rt_format("%s%s%s_%s.npy", all, *all ? ", " : "", split, d->row_target[k].name);
+            all = rt_format("%s%s%s%s.npy", all, *all ? ", " : "", npy_prefix(split),
+                            d->row_target[k].name);
     return all;
 }
 
@@ -45,11 +46,11 @@ void targets_open(const RtProgram *p, const char *x_path, const char *directory,
         Npy *a = &d->arrays->array[k];
         const RtTarget *t = &d->row_target[k];
         all &= t->kind == RT_TARGET_INPUT ||
-               npy_map(a, rt_format("%s/%s_%s.npy", directory, split, t->name));
+               npy_map(a, rt_format("%s/%s%s.npy", directory, npy_prefix(split), t->name));
     }
     if (!all)
-        rt_die("%s does not hold all %s arrays of the targets of %s: missing %s", directory, split,
-               p->model, missing_arrays(d, split));
+        rt_die("%s does not hold all %s%sarrays of the targets of %s: missing %s", directory, split,
+               *split ? " " : "", p->model, missing_arrays(d, split));
     for (int k = 0; k < d->ntarget; k++)
         if (d->row_target[k].kind != RT_TARGET_INPUT)
             check_array(p, &d->row_target[k], &d->arrays->array[k], x_path, samples);

@@ -11,7 +11,9 @@
 typedef struct Log {
     int fd;
     const char *path;
-    char line[4096]; /* PIPE_BUF: a pipe gets a whole line or nothing */
+    /* A pipe gets a whole line or nothing, if the line has at most PIPE_BUF = 4096 bytes.  Only an
+     * epoch with many metrics of three splits is longer. */
+    char line[6144];
     int n;
     bool lost; /* at least one record was lost */
 } Log;

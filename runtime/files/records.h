@@ -91,6 +91,8 @@
         "mean over the epoch, each sample once: loss, accuracy; of numbers mae, rmse, r2; "        \
         "of masks iou, dice")                                                                      \
     ROW(epoch, train_perplexity, "real", "", "texts", "exponential of `train_loss`")               \
+    ROW(epoch, validation_METRIC, "real", "", "data with a validation split",                      \
+        "mean over the validation split, as `test_METRIC`")                                        \
     ROW(epoch, test_METRIC, "real", "", "",                                                        \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
         "iou, dice")                                                                               \

@@ -238,8 +238,8 @@ const ProgramOption program_options[] = {
     {"save", "FILE", OPTION_TEXT, AT(save), 0, 0, T, 0,
      "write the parameters at the end (safetensors)", NULL, NULL},
     {"stop-at", "ACC", OPTION_REAL, AT(stop_at), 0, 1, T, NEED_ACCURACY,
-     "stop after the epoch that reaches this test accuracy, of masks this test iou; exit code 1 "
-     "when no epoch does",
+     "stop after the epoch that reaches this accuracy, of masks this iou, on the validation split, "
+     "or on the test split if there is no validation split; exit code 1 when no epoch does",
      NULL, NULL},
     {"strict", NULL, OPTION_FLAG, AT(strict), 0, 0, T, 0,
      "exit code 1 when a full run misses the expectation of the recipe", NULL, NULL},

@@ -7,11 +7,22 @@
 
 static double reached_value(const RtProgram *p, const Result *r, const char *metric)
 {
-    const bool test = strncmp(metric, "test_", 5) == 0;
+    const double *mean = strncmp(metric, "test_", 5) == 0          ? r->test
+                         : strncmp(metric, "validation_", 11) == 0 ? r->validation
+                                                                   : r->train;
     if (strstr(metric, "_perplexity"))
-        return evaluate_perplexity(p, test ? r->test : r->train);
-    const int m = net_metric_index(p, metric + (test ? 5 : 6));
-    return m < 0 ? __builtin_nan("") : test ? r->test[m] : r->train[m];
+        return evaluate_perplexity(p, mean);
+    const int m = net_metric_index(p, strchr(metric, '_') + 1);
+    return m < 0 ? __builtin_nan("") : mean[m];
+}
+
+void expect_check(const RtProgram *p, const char *data, bool validated)
+{
+    const char *metric = p->recipe.expect_metric;
+    if (metric && strncmp(metric, "validation_", 11) == 0 && !validated)
+        rt_die("the recipe expects %s, and the data %s have no validation split: write validation "
+               "= 0.1 in the parentheses of the data, or expect test_%s",
+               metric, data, metric + 11);
 }
 
 static bool relation_holds(double a, const char *op, double b)
@@ -32,7 +43,7 @@ static int watched(const RtProgram *p)
 bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
 {
     const int m = watched(p);
-    return o->stop_at > 0 && m >= 0 && r->test[m] >= o->stop_at;
+    return o->stop_at > 0 && m >= 0 && (r->validated ? r->validation : r->test)[m] >= o->stop_at;
 }
 
 /* Prints the expectation; returns 1 if a --strict run has missed it. */
@@ -74,7 +85,8 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
                  seconds);
     if (o->stop_at > 0 && !expect_reached(p, o, r)) {
-        rt_note("the test %s stayed below %g", p->metric[watched(p)], o->stop_at);
+        rt_note("the %s %s stayed below %g", r->validated ? "validation" : "test",
+                p->metric[watched(p)], o->stop_at);
         code = 1;
     }
     return code;

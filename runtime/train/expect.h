@@ -4,11 +4,17 @@
 #include "options/options.h"
 
 typedef struct Result {
-    bool known;                                 /* at least one epoch has been trained */
-    double train[RT_METRICS], test[RT_METRICS]; /* mean metrics of the last epoch */
+    bool known;     /* at least one epoch has been trained */
+    bool validated; /* the data have a validation split */
+    /* mean metrics of the last epoch */
+    double train[RT_METRICS], validation[RT_METRICS], test[RT_METRICS];
 } Result;
 
-bool expect_reached(const RtProgram *p, const Options *o, const Result *r); /* --stop-at */
+/* --stop-at: the accuracy of the validation split, or of the test split if there is none. */
+bool expect_reached(const RtProgram *p, const Options *o, const Result *r);
+
+/* Dies if the recipe expects a result of a validation split, and the data have none. */
+void expect_check(const RtProgram *p, const char *data, bool validated);
 
 /* Prints the last lines of a run: the expectation of the recipe (only after a full run), then "test
  * accuracy 0.9912, 12 epochs, 61.0 s". Returns the exit code. */

@@ -126,11 +126,15 @@ void progress_epoch(Trainer *t)
     const Result *r = &t->result;
     const Position *a = &t->at;
     char hash[17], train[EVALUATE_TEXT], test[EVALUATE_TEXT], hidden[128], scale[128];
+    char validation[EVALUATE_TEXT] = "";
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
-    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s\n", (long long)a->epoch + 1,
-             (long long)t->o->epochs, a->seconds, rate, evaluate_brief(t->p, r->train, "", train),
+    if (t->validation)
+        evaluate_brief(t->p, r->validation, "validation ", validation);
+    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s%s%s\n",
+             (long long)a->epoch + 1, (long long)t->o->epochs, a->seconds, rate,
+             evaluate_brief(t->p, r->train, "", train), validation, t->validation ? ", " : "",
              evaluate_brief(t->p, r->test, "test ", test), scale_text(t, scale),
              hidden_text(t, hidden));
     log_begin(&t->log, RECORD(epoch));
@@ -144,6 +148,8 @@ void progress_epoch(Trainer *t)
     }
     log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
+    if (t->validation)
+        log_metrics(t, "validation", r->validation);
     log_metrics(t, "test", r->test);
     log_scale(t);
     log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());

@@ -24,7 +24,10 @@ static void make_order(void *arg)
 
 static void fill_test(void *arg)
 {
-    data_fill(arg, NULL);
+    const Trainer *t = arg;
+    data_fill(t->test, NULL);
+    if (t->validation)
+        data_fill(t->validation, NULL);
 }
 
 void start_order(Trainer *t, int64_t epoch)
@@ -120,6 +123,8 @@ static void compare_ranks(Trainer *t)
     Comm *c = t->o->comm;
     comm_same(c, data_hash_rows(t->data), "other training data");
     comm_same(c, data_hash_rows(t->test), "other test data");
+    if (t->validation)
+        comm_same(c, data_hash_rows(t->validation), "other validation data");
     comm_same(c, params_hash(t->p, t->net->fixed), "other weights");
 }
 
@@ -141,14 +146,16 @@ static void open_net(Trainer *t)
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
 }
 
-/* Reads the training set; the loader thread reads the test set at the same time. */
+/* Reads the training set; the loader thread reads the other splits at the same time. */
 static void read_data(Trainer *t)
 {
     t->steps = evaluate_batches(t->p, t->data->n);
     t->test_order = order_stored(t->test->n, t->p->batch);
+    if (t->validation)
+        t->validation_order = order_stored(t->validation->n, t->p->batch);
     open_orders(t);
     t->loader = loader_new();
-    loader_post(t->loader, fill_test, t->test);
+    loader_post(t->loader, fill_test, t);
     data_fill(t->data, t->pool);
     if (t->checkpoint)
         checkpoint_bind(t->checkpoint, data_hash(t->data), data_hash_samples(t->data, t->pool));
@@ -179,12 +186,18 @@ void start_training(Trainer *t)
     }
     t->data = data_open(t->p, name, "train", o->limit);
     t->test = data_open(t->p, name, "test", 0);
+    t->result.validated = data_has_validation(t->p, name);
+    expect_check(t->p, name, t->result.validated);
+    if (t->result.validated)
+        t->validation = data_open(t->p, name, "validation", 0);
     open_net(t);
     read_data(t);
     load_start(t);
     mapped_check();
     data_share(t->data, o->comm->rank, o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
+    if (t->validation)
+        data_share(t->validation, o->comm->rank, o->comm->size);
     note_schedule(t);
     note_scale(t);
     note_steps(t);

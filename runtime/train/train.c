@@ -38,12 +38,19 @@ static bool train_epoch(Trainer *t)
     return !stop_wanted(t);
 }
 
+static void evaluate(Trainer *t, const Data *d, const Order *order, double mean[RT_METRICS])
+{
+    evaluate_split(t->net, d, order, mean);
+    if (*t->net->wrong)
+        data_wrong_token(d);
+    stop_if_files_broke(t, true);
+}
+
 static void test(Trainer *t)
 {
-    evaluate_split(t->net, t->test, &t->test_order, t->result.test);
-    if (*t->net->wrong)
-        data_wrong_token(t->test);
-    stop_if_files_broke(t, true);
+    if (t->validation)
+        evaluate(t, t->validation, &t->validation_order, t->result.validation);
+    evaluate(t, t->test, &t->test_order, t->result.test);
 }
 
 static void finish_epoch(Trainer *t)

@@ -30,6 +30,7 @@ struct Trainer {
     Pool *pool;
     Net *net;
     Data *data, *test;
+    Data *validation; /* NULL: the data have no such split */
     Loader *loader;
     Checkpoint *checkpoint; /* NULL: none, or another rank writes it */
     StWriter *save;         /* NULL: no --save */
@@ -40,7 +41,7 @@ struct Trainer {
     Batch *batch;      /* the batches of a launch */
     Batch *ahead;      /* the batches of the launch after it */
     Hyper *hyper;
-    Order test_order;
+    Order test_order, validation_order;
     Position at;
     int64_t saved_total;     /* Position.total of the last checkpoint */
     double saved_time;       /* time of the last checkpoint */

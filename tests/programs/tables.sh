@@ -111,6 +111,22 @@ END_TN
     succeeds "a class: an array of probabilities" ./high-cpu predict --weights high.safetensors --input homes.csv --output named.npy
     refuses "weights of arrays" "hold no columns of a table|does not hold the weights" ./high-cpu predict --weights mixed.safetensors --input homes.csv
 
+    # A validation split takes rows from the training split only, and is not in the test split.
+    succeeds "validation: build" "$TENON" build homes.tn -o valid-cpu --set data.validation=0.2
+    succeeds "validation" ./valid-cpu train --epochs 1 --log valid.log --save valid.safetensors
+    ./valid-cpu test --weights valid.safetensors --log tested.log > out
+    grep -q '"validation_r2":' valid.log && ok || bad "validation: no r2 of it in the log"
+    same "validation: the test split" "$(field valid.log epoch test_r2)" "$(field tested.log test test_r2)"
+    "$TENON" build homes.tn -o homes-cpu > out; ./homes-cpu train --epochs 1 --log homes.log > out
+    awk -v all="$(field homes.log start samples)" -v some="$(field valid.log start samples)" 'BEGIN { exit !(all > 260 && all - some > 40 && all - some < 120) }' && ok ||
+        bad "validation: $(field valid.log start samples) of $(field homes.log start samples) rows are left to train on"
+    mkdir -p parts; table 100 4 > parts/train.csv; table 30 5 > parts/test.csv; table 20 6 > parts/validation.csv
+    succeeds "validation: a file: build" "$TENON" build homes.tn -o parts-cpu --set 'data=csv("./parts", input = ["living area", "town", "kind"], categories = kind)'
+    succeeds "validation: a file" ./parts-cpu train --epochs 1 --log parts.log
+    grep -q '"validation_r2":' parts.log && ok || bad "validation: no r2 of validation.csv in the log"
+    same "validation: all rows of train.csv are for training" "100 " "$(field parts.log start samples)"
+    refuses "validation: a test file and a share" "./parts holds a split 'test' of its own, ./parts/test.csv: remove test = 0.25 from the recipe" ./homes-cpu train --data ./parts
+
     # The shipped model reaches what its recipe expects.
     build breast_cancer breast_cancer
     succeeds "breast_cancer" ./breast_cancer train --data "$TENON_ROOT/models/data/breast_cancer" --strict

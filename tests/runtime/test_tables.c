@@ -239,7 +239,7 @@ START_TEST(the_test_split_uses_what_the_training_split_had)
     refuses(faulty, "test.csv:3: column 'kind' is 'maybe', which no row of the training split has, whose values are x, y: correct it, or "
                     "remove the row");
     program.recipe.test = 0.5;
-    refuses(faulty, "holds a split 'test' of its own: ");
+    refuses(faulty, "holds a split 'test' of its own, ");
     snprintf(file, sizeof file, "%s/train.csv", directory);
     end();
 }

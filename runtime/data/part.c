@@ -1,0 +1,90 @@
+/* part.c -- splits that the data do not have: a share of the training samples becomes the test or
+ * the validation split (split.h).
+ *
+ * Arrays and the files of MNIST and CIFAR-10 are read as if all their samples were needed.  Then
+ * the samples of the split move together.  Folders of images choose files by their names
+ * (folders.c), and tables choose rows (tabular.c).
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/data.h"
+#include "data/split.h"
+#include <string.h>
+#include <unistd.h>
+
+double part_share(const RtProgram *p, const char *place, const char *split, const char *own)
+{
+    const double given = strcmp(split, "test") == 0 ? p->recipe.test : p->recipe.validation;
+    if (own && given > 0)
+        rt_die("%s holds a split '%s' of its own, %s: remove %s = %g from the recipe", place, split,
+               own, split, given);
+    return own ? 0 : given;
+}
+
+/* The first array of a split; NULL: it is not there. */
+static const char *array_of(const RtProgram *p, const char *directory, const char *prefix)
+{
+    const char *path =
+        rt_format("%s/%s%s.npy", directory, prefix, p->ninput > 0 ? p->input[0].name : "x");
+    return access(path, F_OK) == 0 ? path : NULL;
+}
+
+const char *part_find(const RtProgram *p, const char *directory, const char *split, Split *part)
+{
+    const char *train = array_of(p, directory, "train_"), *whole = array_of(p, directory, "");
+    const bool arrays = train || whole, folders = !arrays && p->decode;
+    *part = (Split){0};
+    if (folders)
+        return split;
+    const char *test = arrays ? array_of(p, directory, "test_") : "its test files",
+               *validation = array_of(p, directory, "validation_");
+    const double tested = part_share(p, directory, "test", test),
+                 validated = part_share(p, directory, "validation", validation);
+    if (!train && whole && !test && tested <= 0)
+        rt_die("%s is not divided into training and test: write test = 0.2 in the parentheses of "
+               "the data, as \"directory\"(test = 0.2)",
+               whole);
+    const bool own = strcmp(split, "test") == 0         ? tested <= 0
+                     : strcmp(split, "validation") == 0 ? validation != NULL
+                                                        : tested + validated <= 0;
+    if (own)
+        return split;
+    *part = split_of(p, split, tested, validated);
+    return train || !whole ? "train" : "";
+}
+
+void part_take(Data *d, const Split *part, int64_t limit)
+{
+    int64_t n = 0;
+    d->all = d->n;
+    d->row = memory_map(d->all * (int64_t)sizeof *d->row, false, "the samples of a split");
+    for (int64_t i = 0; i < d->all && (limit <= 0 || n < limit); i++)
+        if (split_takes(part, (uint64_t)i))
+            d->row[n++] = (uint32_t)i;
+    if (n == 0)
+        rt_die("the split '%s' of %s has no sample: %lld are too few for %s", part->name, d->place,
+               (long long)d->all, strcmp(part->name, "train") == 0 ? "these shares" : "this share");
+    d->n = n;
+}
+
+/* Moves rows of `bytes` bytes to the places of the first samples. */
+static void move_rows(const Data *d, char *to, const char *from, int64_t stride, int64_t bytes)
+{
+    for (int64_t i = 0; i < d->n; i++)
+        memmove(to + i * stride, from + d->row[i] * stride, (size_t)bytes);
+}
+
+void part_keep(Data *d)
+{
+    char *const from = d->x;
+    if (d->x_path && !d->parts) /* the samples are a mapped file */
+        d->x = memory_map(d->n * d->stride, false, "the samples of a split");
+    move_rows(d, d->x, from, d->stride, data_bytes(d->features, d->type));
+    if (data_label(d, 0))
+        move_rows(d, data_label(d, 0), data_label(d, 0), data_label_stride(d),
+                  data_label_stride(d));
+    d->scored = 0;
+    for (int64_t i = 0; d->labels > 1 && d->label && i < d->n * d->labels; i++)
+        d->scored += d->label[i] >= 0;
+    target_variances(d);
+}
