@@ -137,11 +137,11 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
         return d;
     }
     Data *d = new_data(p, find_data(p, name));
-    Split part;
-    const char *const place = d->place, *stored = part_find(p, place, split, &part);
-    open_stored(p, d, split, stored, part.name ? 0 : limit);
-    if (part.name && !d->images)
-        part_take(d, &part, limit);
+    Split share;
+    const char *const place = d->place, *stored = shares_find(p, place, split, &share);
+    open_stored(p, d, split, stored, share.name ? 0 : limit);
+    if (share.name && !d->images)
+        shares_take(d, &share, limit);
     return d;
 }
 
@@ -183,7 +183,7 @@ void data_fill(Data *d, Pool *pool)
     fill(d, pool);
     d->n = n;
     if (d->row)
-        part_keep(d);
+        shares_keep(d);
 }
 
 static void open_lines(const RtProgram *p, const char *path, Data *d)

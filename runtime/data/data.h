@@ -196,17 +196,17 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
 void tabular_open_input(const RtProgram *p, const char *path, Data *d);
 bool tabular_has_validation(const RtProgram *p, const char *name);
 
-/* part.c: splits that the data do not have.  part_find: the split of arrays, of MNIST's or of
- * CIFAR-10's files that holds these samples, "" for arrays without a split in their names.  *part:
- * which of its samples; its name is NULL if they are all.  part_take: chooses these samples, before
- * data_fill; part_keep: keeps them, after it. */
-const char *part_find(const RtProgram *p, const char *directory, const char *split,
-                      struct Split *part);
-void part_take(Data *d, const struct Split *part, int64_t limit);
-void part_keep(Data *d);
+/* shares.c: splits that the data do not have.  shares_find: the split of arrays, of MNIST's or of
+ * CIFAR-10's files that holds these samples, "" for arrays without a split in their names.  *share:
+ * which of its samples; its name is NULL if they are all.  shares_take: chooses these samples,
+ * before data_fill; shares_keep: keeps them, after it. */
+const char *shares_find(const RtProgram *p, const char *directory, const char *split,
+                        struct Split *share);
+void shares_take(Data *d, const struct Split *share, int64_t limit);
+void shares_keep(Data *d);
 /* The share of a split that the recipe gives; dies if the data have this split: `own` is its file.
  */
-double part_share(const RtProgram *p, const char *place, const char *split, const char *own);
+double shares_given(const RtProgram *p, const char *place, const char *split, const char *own);
 
 /* npy_token_type, npy_number_type: the type of stored samples in this array; die if it has another
  * one.  npy_check_tokens: dies if one of n tokens, `each` in a sample, is not below vocab. */

@@ -94,20 +94,20 @@ static bool is_directory(const char *path)
 }
 
 /* The folder with the classes of a split, and which of its images belong to the split: all, if
- * part->name is NULL.  Without folders train and test, it is the directory itself. */
-static const char *find_part(const RtProgram *p, const char *directory, const char *split,
-                             Split *part)
+ * share->name is NULL.  Without folders train and test, it is the directory itself. */
+static const char *find_share(const RtProgram *p, const char *directory, const char *split,
+                              Split *share)
 {
     char *own = rt_format("%s/%s", directory, split), *train = rt_format("%s/train", directory),
          *test = rt_format("%s/test", directory),
          *validation = rt_format("%s/validation", directory);
-    const double tested = part_share(p, directory, "test", is_directory(test) ? test : NULL),
-                 validated = part_share(p, directory, "validation",
-                                        is_directory(validation) ? validation : NULL);
+    const double tested = shares_given(p, directory, "test", is_directory(test) ? test : NULL),
+                 validated = shares_given(p, directory, "validation",
+                                          is_directory(validation) ? validation : NULL);
     const bool divided = strcmp(split, "train") == 0  ? tested + validated > 0
                          : strcmp(split, "test") == 0 ? tested > 0
                                                       : validated > 0;
-    *part = divided ? split_of(p, split, tested, validated) : (Split){0};
+    *share = divided ? split_of(p, split, tested, validated) : (Split){0};
     return !divided ? own : is_directory(train) ? train : directory;
 }
 
@@ -177,16 +177,16 @@ static void check_folders(const Names *class, const char *path)
 
 /* Keeps the images of a split.  The random number of an image depends on the names of its class and
  * its file, so no image moves when others are added. */
-static void keep_part(const Split *part, const char *class, Names *file)
+static void keep_share(const Split *share, const char *class, Names *file)
 {
     int64_t n = 0;
-    for (int64_t i = 0; part->name && i < file->n; i++) {
+    for (int64_t i = 0; share->name && i < file->n; i++) {
         char *name = rt_format("%s/%s", class, file->name[i]);
-        if (split_takes(part, hash_text(name)))
+        if (split_takes(share, hash_text(name)))
             file->name[n++] = file->name[i];
         free(name);
     }
-    file->n = part->name ? n : file->n;
+    file->n = share->name ? n : file->n;
 }
 
 static void say_left_out(const char *path, int64_t others)
@@ -199,9 +199,9 @@ static void say_left_out(const char *path, int64_t others)
 bool folders_list(const RtProgram *p, const char *directory, const char *split, Folders *out)
 {
     Names class, *file;
-    Split part;
+    Split share;
     int64_t others = 0;
-    const char *path = find_part(p, directory, split, &part);
+    const char *path = find_share(p, directory, split, &share);
     *out = (Folders){0};
     if (!is_directory(path) || !find_classes(p, directory, path, &class))
         return false;
@@ -216,7 +216,7 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
                    class.name[c]);
         if (file[c].n == 0)
             rt_die("%s holds no image: no file in it ends in .png, .jpg or .jpeg", folder);
-        keep_part(&part, class.name[c], &file[c]);
+        keep_share(&share, class.name[c], &file[c]);
         out->n += file[c].n;
     }
     if (out->n == 0)

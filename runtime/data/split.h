@@ -10,7 +10,7 @@ typedef struct Split {
     uint64_t seed;
 } Split;
 
-/* The part of this name, where the shares `test` and `validation` are taken away from the training
+/* The split of this name, where the shares `test` and `validation` are taken away from the training
  * samples.  A share is 0 where the data have this split already. */
 Split split_of(const RtProgram *p, const char *name, double test, double validation);
 

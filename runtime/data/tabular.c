@@ -449,8 +449,8 @@ static const char *find_split(const RtProgram *p, const char *found, const char 
                *whole = file_in(found, last_name(found));
     if (train) {
         const char *tested = file_in(found, "test"), *validated = file_in(found, "validation");
-        test = part_share(p, found, "test", tested);
-        validation = part_share(p, found, "validation", validated);
+        test = shares_given(p, found, "test", tested);
+        validation = shares_given(p, found, "validation", validated);
         *split = split_of(p, name, tested || test > 0 ? test : usual, validation);
         if (own && strcmp(name, "train") != 0)
             *split = split_of(p, "train", 0, 0);
@@ -473,13 +473,13 @@ bool tabular_has_validation(const RtProgram *p, const char *name)
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d)
 {
     Tabular t = {.p = p, .recipe = &p->recipe.table, .d = d, .targets = true};
-    Split part;
-    const char *found = find_file(p, name), *path = find_split(p, found, split, &part);
+    Split share;
+    const char *found = find_file(p, name), *path = find_split(p, found, split, &share);
     d->place = found;
     sheet_open(&t.sheet, path);
     use_inputs(&t);
     use_targets(&t);
-    sheet_read(&t.sheet, &part);
+    sheet_read(&t.sheet, &share);
     if (t.sheet.n == 0)
         rt_die("the split '%s' of %s has no row: the file has %lld", split, path,
                (long long)t.sheet.all);

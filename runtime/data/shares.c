@@ -1,4 +1,4 @@
-/* part.c -- splits that the data do not have: a share of the training samples becomes the test or
+/* shares.c -- splits that the data do not have: a share of the training samples becomes the test or
  * the validation split (split.h).
  *
  * Arrays and the files of MNIST and CIFAR-10 are read as if all their samples were needed.  Then
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-double part_share(const RtProgram *p, const char *place, const char *split, const char *own)
+double shares_given(const RtProgram *p, const char *place, const char *split, const char *own)
 {
     const double given = strcmp(split, "test") == 0 ? p->recipe.test : p->recipe.validation;
     if (own && given > 0)
@@ -29,17 +29,17 @@ static const char *array_of(const RtProgram *p, const char *directory, const cha
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
-const char *part_find(const RtProgram *p, const char *directory, const char *split, Split *part)
+const char *shares_find(const RtProgram *p, const char *directory, const char *split, Split *share)
 {
     const char *train = array_of(p, directory, "train_"), *whole = array_of(p, directory, "");
     const bool arrays = train || whole, folders = !arrays && p->decode;
-    *part = (Split){0};
+    *share = (Split){0};
     if (folders)
         return split;
     const char *test = arrays ? array_of(p, directory, "test_") : "its test files",
                *validation = array_of(p, directory, "validation_");
-    const double tested = part_share(p, directory, "test", test),
-                 validated = part_share(p, directory, "validation", validation);
+    const double tested = shares_given(p, directory, "test", test),
+                 validated = shares_given(p, directory, "validation", validation);
     if (!train && whole && !test && tested <= 0)
         rt_die("%s is not divided into training and test: write test = 0.2 in the parentheses of "
                "the data, as \"directory\"(test = 0.2)",
@@ -49,21 +49,22 @@ const char *part_find(const RtProgram *p, const char *directory, const char *spl
                                                         : tested + validated <= 0;
     if (own)
         return split;
-    *part = split_of(p, split, tested, validated);
+    *share = split_of(p, split, tested, validated);
     return train || !whole ? "train" : "";
 }
 
-void part_take(Data *d, const Split *part, int64_t limit)
+void shares_take(Data *d, const Split *share, int64_t limit)
 {
     int64_t n = 0;
     d->all = d->n;
     d->row = memory_map(d->all * (int64_t)sizeof *d->row, false, "the samples of a split");
     for (int64_t i = 0; i < d->all && (limit <= 0 || n < limit); i++)
-        if (split_takes(part, (uint64_t)i))
+        if (split_takes(share, (uint64_t)i))
             d->row[n++] = (uint32_t)i;
     if (n == 0)
-        rt_die("the split '%s' of %s has no sample: %lld are too few for %s", part->name, d->place,
-               (long long)d->all, strcmp(part->name, "train") == 0 ? "these shares" : "this share");
+        rt_die("the split '%s' of %s has no sample: %lld are too few for %s", share->name, d->place,
+               (long long)d->all,
+               strcmp(share->name, "train") == 0 ? "these shares" : "this share");
     d->n = n;
 }
 
@@ -74,7 +75,7 @@ static void move_rows(const Data *d, char *to, const char *from, int64_t stride,
         memmove(to + i * stride, from + d->row[i] * stride, (size_t)bytes);
 }
 
-void part_keep(Data *d)
+void shares_keep(Data *d)
 {
     char *const from = d->x;
     if (d->x_path && !d->parts) /* the samples are a mapped file */
