@@ -243,13 +243,13 @@ typedef struct RtTable { /* data = csv(...) */
     bool mean, other; /* missing = mean, unknown = other; else both are errors */
 } RtTable;
 typedef struct RtRecipe {
-    const char *data;        /* name of a data set, or "synthetic" */
-    double test, validation; /* shares of the samples; 0: not given */
-    RtTable table;
+    const char *data;              /* name of a data set, or "synthetic" */
     int64_t samples, test_samples; /* of synthetic data */
     double x_scale;
     RtText text;
-    bool resize;  /* images of any height and width are stretched to the input's size */
+    RtTable table;
+    double test, validation; /* shares of the samples; 0: not given */
+    bool resize;             /* images of any height and width are stretched to the input's size */
     bool stretch; /* folders of images: stretched to the input's size instead of cropped */
     int optimizer;
     double lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;

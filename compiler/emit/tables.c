@@ -67,25 +67,34 @@ static void scaling(const Step *s, Text *t)
                     (long long)s->offset_scaling);
 }
 
-/* Writes a list of names as a compound literal. */
-static void names(Writer *w, Text *t, const char *field, const Texts *list)
+/* Writes a list of names of columns. */
+static void name_table(Writer *w, Text *t, const char *list, const Texts *names)
 {
-    if (list->n == 0)
+    if (names->n == 0)
         return;
-    text_printf(t, ", .%s = {%d, (const char *const[]){", field, list->n);
-    for (int i = 0; i < list->n; i++)
-        text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, list->v[i]));
-    text_add(t, "}}");
+    text_printf(t, "static const char *const table_%s[] = {", list);
+    for (int i = 0; i < names->n; i++)
+        text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, names->v[i]));
+    text_add(t, "};\n");
 }
 
-static void columns(Writer *w, Text *t, const DataSpec *d)
+static void column_tables(Writer *w, Text *t, const DataSpec *d)
 {
-    if (!d->columns)
-        return;
+    name_table(w, t, "inputs", &d->input);
+    name_table(w, t, "targets", &d->target);
+    name_table(w, t, "categories", &d->category);
+    text_add(t, "\n");
+}
+
+static void columns(Text *t, const DataSpec *d)
+{
     text_add(t, "        .table = {.given = true");
-    names(w, t, "input", &d->input);
-    names(w, t, "target", &d->target);
-    names(w, t, "category", &d->category);
+    if (d->input.n > 0)
+        text_printf(t, ", .input = {%d, table_inputs}", d->input.n);
+    if (d->target.n > 0)
+        text_printf(t, ", .target = {%d, table_targets}", d->target.n);
+    if (d->category.n > 0)
+        text_printf(t, ", .category = {%d, table_categories}", d->category.n);
     text_printf(t, "%s%s%s},\n", d->standardize ? ", .standardize = true" : "",
                 d->missing ? ", .mean = true" : "", d->unknown ? ", .other = true" : "");
 }
@@ -110,7 +119,8 @@ static void recipe(Writer *w, Text *t, const Recipe *r)
     if (r->data.unit)
         text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n",
                     unit[r->data.unit], r->data.table ? "true" : "false", (long long)r->data.step);
-    columns(w, t, &r->data);
+    if (r->data.columns)
+        columns(t, &r->data);
     if (r->data.test > 0 || r->data.validation > 0)
         text_printf(t, "        .test = %.17g, .validation = %.17g,\n", r->data.test,
                     r->data.validation);
@@ -534,6 +544,8 @@ void tables_write(Writer *w, Text *t)
     buckets(w, t);
     ranges(w, t);
     input_table(w, t);
+    if (g->recipe.data.columns)
+        column_tables(w, t, &g->recipe.data);
     if (g->recipe.ntarget > 1)
         target_table(w, t);
     if (graph_several(g))

@@ -132,6 +132,16 @@ END_TN
     succeeds "breast_cancer" ./breast_cancer train --data "$TENON_ROOT/models/data/breast_cancer" --strict
     (cd "$TENON_ROOT/models/data/breast_cancer" && sha256sum -c --quiet SHA256SUMS) && ok || bad "models/data/breast_cancer has another table than SHA256SUMS says"
 
+    if deep "a table on a GPU"; then
+        . "$TENON_ROOT/tests/cuda/shim.sh"
+        shim_runtime
+        for name in homes mixed; do
+            shim $name "$work/$name.tn" && steps $name --data "$work/homes.csv" || bad "$name: no program over the stand-in"
+        done
+        shim valid "$work/homes.tn" --set data.validation=0.2 && steps valid --data "$work/homes.csv" || bad "valid: no program over the stand-in"
+        near "valid: loss of the validation" "$(field valid/cpu.jsonl epoch validation_loss)" "$(field valid/0.jsonl epoch validation_loss)"
+    fi
+
     # What the compiler refuses.
     check() { refuses "$1" "$2" "$TENON" check homes.tn --set "$3"; }
     check "two targets for one" "csv names 2 columns of targets, and the targets are 1" 'data=csv("homes.csv", target = [price, high])'
