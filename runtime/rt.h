@@ -372,6 +372,8 @@ typedef struct RtOutput {
     bool binary;     /* sigmoid gives the probability of class 1, or of truths */
     int rank;
     int64_t dim[RT_DIMS];
+    int64_t pixels; /* an image with a class for each pixel: numbers from a class to the next one;
+                     * 0: classes are adjacent */
 } RtOutput;
 
 typedef struct RtProgram {
@@ -403,9 +405,14 @@ typedef struct RtProgram {
     int64_t labels;       /* of a sample: 1, or one for each position of the input */
     int64_t outputs;      /* numbers of a sample: labels * classes; 1 for a binary label */
     bool softmax_output;  /* predict prints probabilities: the softmax of the output */
+    int64_t pixels;       /* as in RtOutput, of one output */
     bool sigmoid_output;  /* the target is numbers: predict prints the sigmoid of the output */
-    int output_rank;      /* the target is numbers: the shape of the output; 0: a vector */
+    /* the target is numbers, or classes of pixels: the shape of the output; 0: a row */
+    int output_rank;
     int64_t output_dim[RT_DIMS];
+    int label_rank; /* classes of pixels: the shape of a sample's labels; 0: a list */
+    int64_t label_dim[RT_DIMS];
+    int64_t ignored; /* the class ignored - 1 is not scored; 0: all are */
     int target_kind; /* RT_TARGET_* */
     const char *target_name;
     int target_rank; /* NUMBERS: the shape of a sample's numbers */

@@ -330,6 +330,20 @@ static void target_fields(Writer *w, Text *t)
     text_add(t, "\n");
 }
 
+/* A class for each pixel, and the class that is not scored. */
+static void label_fields(Writer *w, Text *t)
+{
+    const TargetSpec *target = w->in->train->recipe.target;
+
+    if (target->rank > 1) {
+        text_printf(t, "    .label_rank = %d, .label_dim = ", target->rank);
+        dimensions(target->rank, target->dim, t);
+        text_add(t, ",\n");
+    }
+    if (target->ignored)
+        text_printf(t, "    .ignored = %lld,\n", (long long)target->ignored);
+}
+
 static bool has_tokens(const Graph *g)
 {
     bool found = false;
@@ -397,6 +411,8 @@ static void output_table(Writer *w, Text *t)
         text_printf(t, "    {%s, %lld, %s, %d, ", quote_c(w->arena, o->name), (long long)o->classes,
                     o->binary ? "true" : "false", o->shape.rank);
         dimensions(o->shape.rank, o->shape.dim, t);
+        if (o->pixels)
+            text_printf(t, ", %lld", (long long)o->pixels);
         text_add(t, "},\n");
     }
     text_add(t, "};\n\n");
@@ -420,6 +436,8 @@ static void several_fields(Writer *w, Text *t)
                     r->ntarget, (long long)r->target_bytes);
     else if (r->target->kind != LEARN_CLASS)
         target_fields(w, t);
+    else
+        label_fields(w, t);
     text_printf(t, "    .output = outputs, .noutput = %d,\n", g->noutput);
 }
 
@@ -439,16 +457,19 @@ static void one_fields(Writer *w, Text *t)
                                                         : outputs / labels),
                 (long long)labels, (long long)outputs,
                 outputs_are(g, OUTPUTS_CLASSES) ? "true" : "false");
-    if (target->kind == LEARN_CLASS)
-        return;
-    if (g->probable)
+    if (target->kind == LEARN_CLASS && g->pixels)
+        text_printf(t, "    .pixels = %lld,\n", (long long)g->pixels);
+    if (target->kind != LEARN_CLASS && g->probable)
         text_add(t, "    .sigmoid_output = true,\n");
-    if (y->rank > 1) {
+    if (y->rank > 1 && (target->kind != LEARN_CLASS || g->pixels)) {
         text_printf(t, "    .output_rank = %d, .output_dim = ", y->rank);
         dimensions(y->rank, y->dim, t);
         text_add(t, ",\n");
     }
-    target_fields(w, t);
+    if (target->kind == LEARN_CLASS)
+        label_fields(w, t);
+    else
+        target_fields(w, t);
 }
 
 /* Shapes of samples and outputs, and the metrics. */

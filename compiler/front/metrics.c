@@ -7,6 +7,25 @@
  */
 #include "front/lower.h"
 
+/* The operand of a loss as the model made it: a class for each pixel is compared with the pixels of
+ * the image one after another, which the rule build of the loss makes of it. */
+static const Node *compared_by(const Node *n)
+{
+    return node_attr(n, "pixels") ? n->in[0]->in[0]->in[0] : n->in[0];
+}
+
+/* The loss that compares this output with classes of this target; NULL: none. */
+static const Node *classes_loss(const Graph *g, const Node *output, const Node *target)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if (n->op->outputs == OUTPUTS_CLASSES && compared_by(n) == output &&
+            (!target || n->in[1] == target))
+            return n;
+    }
+    return NULL;
+}
+
 static bool is_one_hot(const Node *n, const Node *of)
 {
     return node_is(n, "one_hot") && n->in[0] == of;
@@ -17,7 +36,7 @@ static bool compares(const Node *n, const Node *output, const Node *target)
 {
     if (n->nin < 2)
         return false;
-    const Node *a = n->in[0], *b = n->in[1];
+    const Node *a = compared_by(n), *b = n->in[1];
     if (a == output)
         return b == target || is_one_hot(b, target);
     return (n->op->flags & OP_ELEMENTWISE) && b == output && (a == target || is_one_hot(a, target));
@@ -125,9 +144,11 @@ static void add_metrics(Graph *g, Span at, int k)
         return;
     }
     Node *output = output_of(g, k);
-    const char *op = output ? accuracy_of(g, output, g->targets[k]) : NULL;
+    const Node *loss = output ? classes_loss(g, output, g->targets[k]) : NULL;
+    const bool pixels = loss && node_attr(loss, "pixels");
+    const char *op = pixels ? "accuracy" : output ? accuracy_of(g, output, g->targets[k]) : NULL;
     if (op)
-        add_metric(g, "accuracy", op, at, output, k);
+        add_metric(g, "accuracy", op, at, pixels ? loss->in[0] : output, k);
 }
 
 void lower_metrics(Graph *g, Span at)
@@ -181,10 +202,10 @@ static bool find_classes(Lower *l, int k)
 static void find_meaning(const Graph *g, Output *o)
 {
     const Shape *y = &o->shape;
+    const Node *loss = classes_loss(g, o->node, NULL);
     o->binary = is_binary(g, o->node);
-    for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->op->outputs == OUTPUTS_CLASSES && g->node[i]->in[0] == o->node)
-            o->classes = y->dim[y->rank - 1];
+    o->pixels = loss && node_attr(loss, "pixels") ? node_int(loss, "pixels") : 0;
+    o->classes = !loss ? 0 : y->dim[o->pixels ? 0 : y->rank - 1];
 }
 
 /* Targets that a loss compares as truths, whose numbers the runtime checks. */
@@ -196,14 +217,40 @@ static void find_truths(Graph *g)
                 g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
 }
 
+/* The class that is not scored: all losses of a target name the same one, or none. */
+static bool find_ignored(Lower *l, int k)
+{
+    TargetSpec *t = &l->g->recipe.target[k];
+    for (int i = 0; i < l->g->nnode; i++) {
+        const Node *n = l->g->node[i];
+        if (n->op->outputs != OUTPUTS_CLASSES || n->in[1] != l->g->targets[k] ||
+            !node_attr(n, "ignore"))
+            continue;
+        const int64_t ignored = node_int(n, "ignore") + 1;
+        if (t->ignored && t->ignored != ignored) {
+            diag_error(l->diag, node_span(n, "ignore"),
+                       "another loss ignores the class %lld of '%s', and this one %lld",
+                       (long long)t->ignored - 1, target_name(t), (long long)ignored - 1);
+            diag_help(l->diag, "name the same class in both");
+            return false;
+        }
+        t->ignored = ignored;
+    }
+    return true;
+}
+
 bool lower_classes(Lower *l)
 {
     Graph *g = l->g;
     bool ok = true;
     find_truths(g);
     g->probable = is_binary(g, g->output);
+    const Node *loss = g->output ? classes_loss(g, g->output, NULL) : NULL;
+    g->pixels = loss && node_attr(loss, "pixels") ? node_int(loss, "pixels") : 0;
+    for (int k = 0; k < g->recipe.ntarget; k++)
+        ok = find_ignored(l, k) && ok;
     if (!graph_several(g))
-        return true;
+        return ok;
     for (int k = 0; k < g->recipe.ntarget; k++)
         if (g->recipe.target[k].kind == LEARN_CLASS)
             ok = find_classes(l, k) && ok;

@@ -4,10 +4,12 @@
 #include "front/terms.h"
 #include <string.h>
 
-/* The label is a class for each sample, or a class for each position if the output has a vector for
- * each position. */
-static Shape label_shape(const Graph *g)
+/* The label has its declared shape.  Else it is a class for each sample, or a class for each
+ * position if the output has a vector for each position. */
+static Shape label_shape(const Graph *g, const TargetSpec *t)
 {
+    if (t->rank > 0)
+        return shape_make(true, t->rank > 1 ? "HW" : "T", t->dim, t->rank);
     const Shape *y = &lower_output(g, 0)->shape;
     bool each = false;
     for (int i = 0; i < g->ninput; i++) {
@@ -42,7 +44,7 @@ static Node *make_target(const Unit *u, Graph *g, const TargetSpec *t, Span loss
     Node *own = t->kind == LEARN_INPUT ? input_named(g, t->name) : NULL;
     const bool several = g->recipe.ntarget > 1;
     if (t->kind == LEARN_CLASS) {
-        Node *n = graph_label(g, several ? shape_make(true, NULL, NULL, 0) : label_shape(g),
+        Node *n = graph_label(g, several ? shape_make(true, NULL, NULL, 0) : label_shape(g, t),
                               t->name ? t->span : loss);
         n->name = target_name(t);
         return n;
@@ -175,6 +177,13 @@ static bool check_source(const Unit *u, const Graph *g)
                    "a text is learned by one output, the next token, and '%s' has %d", g->name,
                    g->noutput);
         diag_help(u->diag, "return one of them; labelled texts can have several: data = tsv(...)");
+        return false;
+    }
+    if (t->kind == LEARN_CLASS && t->rank > 0 && read) {
+        diag_error(u->diag, data->span, "these data give no class for each %s of '%s'",
+                   t->rank > 1 ? "pixel" : "position", t->name);
+        diag_help(u->diag, "take a directory with train_x.npy and train_y.npy: data = "
+                           "\"directory\"");
         return false;
     }
     if (t->kind == LEARN_CLASS || !read || (t->kind == LEARN_INPUT && data->images))

@@ -2,6 +2,7 @@
  *
  *   target = price: f32[1]                           numbers beside each sample
  *   target = image                                   an input
+ *   target = mask: class[64, 64]                     a class for each pixel, or for each position
  *   target = (digit: class, brightness: f32[1])      several, each with its own array
  */
 #include "front/train.h"
@@ -27,11 +28,27 @@ static bool read_dim(Unit *u, Expr *e, int64_t *dim)
     return false;
 }
 
+static bool read_dims(Unit *u, const Typed *e, TargetSpec *out)
+{
+    int64_t count = 1;
+    for (int i = 0; i < e->dims.n; i++) {
+        sem_expr(u, e->dims.v[i], NULL, 0);
+        if (!read_dim(u, e->dims.v[i], &out->dim[i]))
+            return false;
+        if (__builtin_mul_overflow(count, out->dim[i], &count) || count > (INT64_C(1) << 40) / 4) {
+            diag_error(u->diag, e->type_span,
+                       "the target '%s' of a sample is larger than 2^40 bytes", e->name);
+            return false;
+        }
+    }
+    out->rank = e->dims.n;
+    return true;
+}
+
 /* Reads NAME: f32[...] */
 static bool read_numbers(Unit *u, const Typed *e, TargetSpec *out)
 {
     Diag *d = u->diag;
-    int64_t count = 1;
     if (strcmp(e->type, number_type) != 0) {
         diag_error(d, e->type_span, "a target is f32[...] or class, not %s", e->type);
         diag_help(d, "write %s: f32[1] for one number a sample, %s: class for a class", e->name,
@@ -48,28 +65,35 @@ static bool read_numbers(Unit *u, const Typed *e, TargetSpec *out)
                    SHAPE_MAX);
         return false;
     }
-    for (int i = 0; i < e->dims.n; i++) {
-        sem_expr(u, e->dims.v[i], NULL, 0);
-        if (!read_dim(u, e->dims.v[i], &out->dim[i]))
-            return false;
-        if (__builtin_mul_overflow(count, out->dim[i], &count) || count > (INT64_C(1) << 40) / 4) {
-            diag_error(d, e->type_span, "the target '%s' of a sample is larger than 2^40 bytes",
-                       e->name);
-            return false;
-        }
-    }
-    out->rank = e->dims.n;
-    return true;
+    return read_dims(u, e, out);
 }
 
-/* Reads NAME: class */
+/* Reads NAME: class, class[T] or class[H, W] */
 static bool read_class(Unit *u, const Typed *e, TargetSpec *out)
 {
     out->kind = LEARN_CLASS;
     if (!e->sized)
         return true;
-    diag_error(u->diag, e->type_span, "a class has no dimensions");
-    diag_help(u->diag, "write %s: class", e->name);
+    if (e->dims.n == 1 || e->dims.n == 2)
+        return read_dims(u, e, out);
+    diag_error(u->diag, e->type_span, "classes have one or two dimensions, not %d", e->dims.n);
+    diag_help(u->diag,
+              "write %s: class for a class of the sample, %s: class[64, 64] for one of each pixel",
+              e->name, e->name);
+    return false;
+}
+
+/* Rows of several targets hold one class of each. */
+static bool check_single(Unit *u, const TargetSpec *t)
+{
+    if (t->kind != LEARN_CLASS || t->rank == 0)
+        return true;
+    diag_error(u->diag, t->span,
+               "a class for each pixel or position is not one of several targets");
+    diag_help(u->diag,
+              "learn it alone: target = %s: class[...]; truths from 0 to 1 can be one of "
+              "several: %s: f32[...]",
+              t->name, t->name);
     return false;
 }
 
@@ -126,7 +150,8 @@ void targets_read(Unit *u, Recipe *r, Expr *e)
     r->ntarget = n < RT_TARGETS ? n : RT_TARGETS;
     for (int i = 0; i < r->ntarget; i++) {
         read_target(u, e->list.v[i], &r->target[i]);
-        r->target[i].bad |= !r->target[i].bad && !check_name(u, r, &r->target[i]);
+        r->target[i].bad |= !r->target[i].bad &&
+                            (!check_name(u, r, &r->target[i]) || !check_single(u, &r->target[i]));
     }
     if (n > RT_TARGETS) {
         diag_error(u->diag, e->list.v[RT_TARGETS]->span, "a recipe has at most %d targets, not %d",

@@ -383,8 +383,9 @@ const TrainKey train_key_table[] = {
               "sample, and `mask: f32[1, 64, 64]` an image: name and shape. The data hold these "
               "numbers beside the samples. The name of an input, such as `image`, makes the "
               "sample itself the target (autoencoder). `digit: class` gives the label another "
-              "name. `(digit: class, brightness: f32[1])` declares several targets, each with its "
-              "own array: [several outputs and targets](../how-to/several-outputs.md)."},
+              "name, and `mask: class[64, 64]` is a class for each pixel. `(digit: class, "
+              "brightness: f32[1])` declares several targets, each with its own array: [several "
+              "outputs and targets](../how-to/several-outputs.md)."},
     {.name = "normalize", .read = read_normalize, .forms = normalize_forms, .bound = true,
      .fallback = "`none`",
      .about = "Normalisation of the samples, in training, tests and predictions."},

@@ -153,6 +153,7 @@ typedef struct Output {
     Node *node;
     Shape shape;
     int64_t classes; /* softmax over so many numbers gives probabilities; 0: it does not */
+    int64_t pixels;  /* of an image with a class for each pixel: H W; else 0 */
     bool binary;     /* sigmoid gives the probability of class 1 */
     Span span;
 } Output;
@@ -175,8 +176,9 @@ struct Graph {
     Node *inputs[RT_INPUTS];             /* in the order of the model; the first one is `input` */
     /* With several outputs, `output` is the first one in training; in evaluation and in scripts, it
      * is a row of all of them. */
-    int noutput;   /* 0: one output without a name */
-    bool probable; /* one output: sigmoid gives the probability of class 1, or of truths */
+    int noutput;    /* 0: one output without a name */
+    bool probable;  /* one output: sigmoid gives the probability of class 1, or of truths */
+    int64_t pixels; /* one output: those of an image with a class for each pixel; else 0 */
     Output outputs[RT_OUTPUTS];
     /* What losses compare outputs with: labels, numbers, or an input; `target` is the first one. */
     Node *target, *targets[RT_TARGETS];

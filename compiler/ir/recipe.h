@@ -98,12 +98,13 @@ typedef enum { LEARN_CLASS, LEARN_NUMBERS, LEARN_INPUT } Learn;
 typedef struct TargetSpec {
     Learn kind;
     const char *name; /* in the loss; NULL: "label" */
-    int rank;         /* NUMBERS */
+    int rank;         /* NUMBERS; a CLASS for each position or pixel */
     int64_t dim[SHAPE_MAX];
     /* several targets, set by the front end: classes of a CLASS; the place in a row of targets */
     int64_t classes, at;
-    bool truths; /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
-    bool bad;    /* has an error, which is reported */
+    int64_t ignored; /* the class ignored - 1 is not scored; 0: all are */
+    bool truths;     /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
+    bool bad;        /* has an error, which is reported */
     Span span;
 } TargetSpec;
 

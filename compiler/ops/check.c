@@ -150,14 +150,31 @@ bool check_label(const Node *n, int i, Diag *d)
     return false;
 }
 
+/* Classes of pixels: x has their vectors one after another, after the rule build of the loss. */
+static bool check_pixels(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;
+    if (x->rank == 2 && x->dim[0] == shape_count(t))
+        return true;
+    diag_error(d, n->span, "%s of %s has no numbers for the classes of %lld x %lld pixels",
+               n->op->name, shape_text(diag_arena(d), x), (long long)t->dim[0],
+               (long long)t->dim[1]);
+    check_note(n, 0, d);
+    check_note(n, 1, d);
+    diag_help(d, "end the model with conv2d(h, CLASSES, kernel = 1) of images with this size");
+    return false;
+}
+
 bool check_labelled(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;
     if (n->in[1]->dtype != DT_I32 && t->batched)
         return check_label(n, 1, d);
-    if (x->rank != 2 || t->rank != 1 || n->in[1]->dtype != DT_I32)
+    if (t->rank == 2 && !check_pixels(n, d))
+        return false;
+    if (x->rank != 2 || t->rank < 1 || n->in[1]->dtype != DT_I32)
         return check_vector(n, 0, d) && check_label(n, 1, d);
-    if (x->dim[0] == t->dim[0])
+    if (x->dim[0] == shape_count(t))
         return check_real(n, 0, d);
     diag_error(d, n->span, "%s of %s has another number of positions than its classes %s",
                n->op->name, shape_text(diag_arena(d), x), shape_text(diag_arena(d), t));

@@ -13,6 +13,9 @@
  * For sequences, x (N, T, K) and t (N, T): y is the sum over the positions with t >= 0, divided by
  * the mean number of such positions in a sample of the batch; a position with t = -1 does not
  * count.  The loss of the program is then the mean over all positions that count.
+ *
+ * For images, x (N, K, H, W) and t (N, H, W): op build makes of x the sequence of its H W pixels.
+ * The data make -1 of the class `ignore`.
  */
 #include "ops/check.h"
 #include "ops/example.h"
@@ -45,10 +48,72 @@ static bool check_classes(const Node *n, Diag *d)
     return false;
 }
 
+static bool check_ignored(const Node *n, Diag *d)
+{
+    const Node *t = n->in[1];
+    if (!node_attr(n, "ignore"))
+        return true;
+    const int64_t ignored = node_int(n, "ignore");
+    if (t->op->leaf == LEAF_LABEL && t->shape.rank > 0 && ignored >= 0 && ignored < INT32_MAX)
+        return true;
+    if (ignored < 0 || ignored >= INT32_MAX) {
+        diag_error(d, node_span(n, "ignore"), "softmax_cross_entropy ignore is %lld, below 0%s",
+                   (long long)ignored, ignored < 0 ? "" : " or above 2147483646");
+        diag_help(d, "name the class that is not scored: ignore = 255; -1 is never scored");
+        return false;
+    }
+    diag_error(d, node_span(n, "ignore"),
+               "ignore is for a target with a class for each position or pixel, and '%s' is %s",
+               t->name ? t->name : "label", shape_text(diag_arena(d), &t->shape));
+    diag_help(d,
+              "declare it as target = mask: class[64, 64], or leave out samples without a class");
+    return false;
+}
+
+static bool check_compared(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (check_labelled(n, d))
+        return true;
+    if (x->rank == 3 && n->in[1]->shape.rank == 0 && n->in[1]->dtype == DT_I32)
+        diag_help(d, "for a class for each pixel, declare target = mask: class[%lld, %lld]",
+                  (long long)x->dim[1], (long long)x->dim[2]);
+    return false;
+}
+
 static bool softmax_cross_entropy_shape(Node *n, Diag *d)
 {
-    return check_labelled(n, d) && check_classes(n, d) && check_smoothing(n, d) &&
-           loss_result(n, d);
+    return check_compared(n, d) && check_ignored(n, d) && check_classes(n, d) &&
+           check_smoothing(n, d) && loss_result(n, d);
+}
+
+/* The pixels of images x (N, K, H, W) as a sequence (N, H W, K); x itself if t are no classes of
+ * its pixels. */
+static Node *pixels_of(Graph *g, Node *x, const Node *t, Node *attrs)
+{
+    const Shape *s = &x->shape;
+    const int64_t axes[] = {1, 2, 0}, flat[] = {s->dim[1] * s->dim[2], s->dim[0]};
+    Node turn = {.op = op_find("transpose"), .span = attrs->span},
+         row = {.op = op_find("reshape"), .span = attrs->span};
+    if (s->rank != 3 || t->shape.rank != 2 || x->dtype != DT_REAL || s->dim[1] != t->shape.dim[0] ||
+        s->dim[2] != t->shape.dim[1])
+        return x;
+    node_set_ints(g, &turn, "axes", axes, 3);
+    node_set_ints(g, &row, "shape", flat, 2);
+    node_set_int(g, attrs, "pixels", flat[0]);
+    return op_make_like(g, "reshape", &row, 1, op_make_like(g, "transpose", &turn, 1, x));
+}
+
+static Node *softmax_cross_entropy_build(Graph *g, Node *const *x, int nx, const Node *attrs,
+                                         const char *path, Diag *d)
+{
+    Node like = {.op = attrs->op, .span = attrs->span};
+    (void)path; /* it has no parameters */
+    node_copy_attrs(g, &like, attrs);
+    Node *in[2] = {pixels_of(g, x[0], x[1], &like), x[1]};
+    Node *n = graph_add(g, attrs->op, in, nx, attrs->span);
+    node_copy_attrs(g, n, &like);
+    return softmax_cross_entropy_shape(n, d) ? n : NULL;
 }
 
 static void softmax_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
@@ -87,27 +152,34 @@ const Op op_softmax_cross_entropy[] = {
     {.name = "softmax_cross_entropy",
      .brief = "the loss of classification: minus the logarithm of the true class's softmax",
      .shapes = "x (N, K)   label t (N), 0 <= t < K   y (N)\n"
-               "x (N, T, K)   label t (N, T), -1 <= t < K   y (N)",
+               "x (N, T, K)   label t (N, T), -1 <= t < K   y (N)\n"
+               "x (N, K, H, W)   label t (N, H, W), -1 <= t < K   y (N)",
      .formula = "y = log(sum over j of exp(x[j] - m)) - (x[t] - m)   m = max x\n"
                 "smoothing s: y += s (x[t] - mean of x)\n"
                 "sequence: y = sum over the positions with t >= 0, divided by their mean number in "
                 "a sample "
-                "of the batch",
+                "of the batch; image: the same over its pixels",
      .derivative = "dx[i] = (softmax(x)[i] - [i = t]) dy\n"
                    "smoothing s: dx[i] += s ([i = t] - 1 / K) dy",
      .note =
          "The program's loss is the mean over the batch. The label -1 marks a position that is not "
          "counted: the loss of sequences is the mean over all positions that are. K is at least 2. "
+         "An image has a class for each pixel if the recipe declares it: target = mask: class[64, "
+         "64] ([masks](../how-to/masks.md)). "
          "Smoothing: Szegedy et al. 2016, \"Rethinking the inception architecture for computer "
          "vision\", section 7.",
-     .arg = {{"x", ARG_TENSOR, NULL, "a number for each class: (N, K), or (N, T, K) of sequences"},
+     .arg = {{"x", ARG_TENSOR, NULL,
+              "a number for each class: (N, K), (N, T, K) of sequences, or (N, K, H, W) of images"},
              {"label", ARG_TENSOR, NULL,
-              "the class of each sample (N), or of each position (N, T); -1: not counted"},
+              "the class of each sample (N), position (N, T) or pixel (N, H, W); -1: not counted"},
              {"smoothing", ARG_FLOAT, "none",
               "share of the true class that is spread over all classes, at least 0 and below 1; "
-              "default: 0"}},
+              "default: 0"},
+             {"ignore", ARG_INT, "none",
+              "a class of positions or pixels that are not counted, such as 255"}},
      .outputs = OUTPUTS_CLASSES,
      .shape = softmax_cross_entropy_shape,
+     .build = softmax_cross_entropy_build,
      .gradient = softmax_cross_entropy_gradient,
      .price = loss_price,
      .kernel = softmax_cross_entropy_kernel,

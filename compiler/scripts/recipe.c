@@ -225,6 +225,12 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
+    if (r->target->kind == LEARN_CLASS && r->target->rank > 0) {
+        diag_error(d, r->target->span, "--to %s writes no scripts with a class for each %s", to,
+                   r->target->rank > 1 ? "pixel" : "position of a declared target");
+        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+        return false;
+    }
     if (graph_several(g) && !compared_supported(g, to, d))
         return false;
     if (r->target->kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {

@@ -143,7 +143,7 @@ static void emit_names(Sink *s, const RtProgram *p)
         emit(s, "\n", 1);
 }
 
-/* Writes the header of file k.  One output of a vector, or one that is a class, is a row. */
+/* Writes the header of file k.  Vectors are rows, also those of a class for each position. */
 static void emit_header(Sink *s, const RtProgram *p, int64_t rows, int k)
 {
     const RtOutput *o = s->nfile > 1 || p->noutput == 1 ? &p->output[k] : NULL;
@@ -166,16 +166,26 @@ static void open_sink(Sink *s, const RtProgram *p, const char *path, int64_t row
         emit_names(s, p);
 }
 
-/* y_i = exp(x_i - max) / sum, in double. */
-static void softmax(double *v, int64_t n)
+/* y_i = exp(x_i - max) / sum, in double; `apart`: from a number to the next one. */
+static void softmax(double *v, int64_t n, int64_t apart)
 {
     double top = v[0], sum = 0;
     for (int64_t i = 1; i < n; i++)
-        top = fmax(top, v[i]);
+        top = fmax(top, v[i * apart]);
     for (int64_t i = 0; i < n; i++)
-        sum += v[i] = exp(v[i] - top);
+        sum += v[i * apart] = exp(v[i * apart] - top);
     for (int64_t i = 0; i < n; i++)
-        v[i] /= sum;
+        v[i * apart] /= sum;
+}
+
+/* The softmax of each vector of `classes` numbers: they stand one after another, or the classes of
+ * `pixels` pixels are images. */
+static void make_classes(double *v, int64_t n, int64_t classes, int64_t pixels)
+{
+    for (int64_t i = 0; i < pixels; i++)
+        softmax(v + i, classes, pixels);
+    for (int64_t i = 0; i < n && pixels == 0; i += classes)
+        softmax(v + i, classes, 1);
 }
 
 /* Whether the output is one number: the probability of class 1, where the classes are 0 and 1. */
@@ -187,8 +197,8 @@ static bool is_truth(const RtProgram *p)
 /* Makes probabilities of a row of outputs. */
 static void make_shares(const RtProgram *p, double *row)
 {
-    for (int64_t k = 0; p->softmax_output && k < p->outputs; k += p->classes)
-        softmax(row + k, p->classes);
+    if (p->softmax_output)
+        make_classes(row, p->outputs, p->classes, p->pixels);
     if (is_truth(p))
         row[0] = 1 / (1 + exp(-row[0]));
     for (int64_t k = 0; p->sigmoid_output && k < p->outputs; k++)
@@ -201,8 +211,8 @@ static void make_each_share(const RtProgram *p, double *row)
     for (int k = 0; k < p->noutput; k++) {
         const RtOutput *o = &p->output[k];
         const int64_t n = output_count(o);
-        for (int64_t i = 0; o->classes > 0 && i < n; i += o->classes)
-            softmax(row + i, o->classes);
+        if (o->classes > 0)
+            make_classes(row, n, o->classes, o->pixels);
         for (int64_t i = 0; o->binary && i < n; i++)
             row[i] = 1 / (1 + exp(-row[i]));
         row += n;
@@ -341,7 +351,7 @@ int predict_run(const RtProgram *p, const Options *o)
                 emit_named_class(&sink, p, class_column(p), row);
             else if (p->noutput > 0 || p->target_kind != RT_TARGET_CLASS)
                 emit_row(&sink, p, row);
-            else if (d->images && !sink.to_file)
+            else if (d->images && !sink.to_file && p->pixels == 0)
                 emit_image(&sink, p, images_path(d, first + i), row);
             else if (vocab_now() && !sink.to_file)
                 emit_class(&sink, p, row);

@@ -29,6 +29,7 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .target_bytes = p->target_bytes,
                 .real_bytes = p->real_bytes,
                 .labels = p->labels,
+                .ignored = p->ignored,
                 .batch = p->batch,
                 .device = p->device != NULL,
                 .part = p->batch};
@@ -98,6 +99,9 @@ static void open_stored(const RtProgram *p, Data *d, const char *split, const ch
     else if (d->targets && !arrays)
         rt_die("%s holds no numbers for the target '%s' of %s: %s_x.npy and %s_y.npy are missing",
                d->place, p->target_name, p->model, stored, stored);
+    else if (p->labels > 1 && !arrays)
+        rt_die("%s holds no class for each %s, which %s learns: %s_x.npy and %s_y.npy are missing",
+               d->place, p->label_rank > 1 ? "pixel" : "position", p->model, stored, stored);
     else if (!arrays && !idx_open(p, d->place, stored, limit, d) &&
              !cifar_open(p, d->place, stored, limit, d) &&
              !images_open(p, d->place, split, limit, d))

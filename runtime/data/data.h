@@ -54,6 +54,7 @@ typedef struct Data {
     Parts *parts;            /* parts.c: the opened arrays; NULL: none */
     int32_t *label;          /* NULL: none */
     int64_t classes, labels; /* labels a sample */
+    int64_t ignored;         /* the class ignored - 1 is not scored; 0: all are */
     char *numbers;   /* the target, if it is numbers: reals of the program; then no label is read */
     int64_t targets; /* such numbers of a sample; 0: the target is a class or the sample itself */
     bool truths;     /* these numbers are from 0 to 1 */

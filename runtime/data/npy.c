@@ -189,6 +189,20 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
         rt_die("%s holds no sample", a->path);
 }
 
+/* A class for each pixel. */
+static void check_pixels(const RtProgram *p, const Npy *a)
+{
+    char have[128], want[128];
+    if ((a->kind != 'i' && a->kind != 'u' && a->kind != 'b') || a->rank < 1)
+        rt_die("%s should be integers, a class for each pixel", a->path);
+    if (!data_shape_fits(a->rank - 1, a->dim + 1, p->label_rank, p->label_dim))
+        rt_die("%s holds %s%s, but the target of %s has a class for each of %s pixels: save masks "
+               "of this size, or change the line target of the recipe",
+               a->path, a->rank > 1 ? "classes of shape " : "one class for each sample",
+               a->rank > 1 ? data_shape_text(have, a->rank - 1, a->dim + 1) : "", p->model,
+               data_shape_text(want, p->label_rank, p->label_dim));
+}
+
 void npy_check_classes(const Npy *a, int64_t labels)
 {
     if ((a->kind != 'i' && a->kind != 'u' && a->kind != 'b') || a->rank < 1 || a->rank > 2 ||
@@ -224,6 +238,8 @@ static void open_answers(const RtProgram *p, const char *x_path, const char *y_p
                y_path);
     if (d->targets)
         npy_check_numbers(p, &y, p->target_name, p->target_truths, p->target_rank, p->target_dim);
+    else if (p->label_rank > 0)
+        check_pixels(p, &y);
     else
         npy_check_classes(&y, d->labels);
     if (y.dim[0] != samples)
@@ -314,7 +330,8 @@ static void fill_numbers(Data *d)
     target_variances(d);
 }
 
-/* If there is a label for each position, a label can be -1: this position is not scored. */
+/* If there is a label for each position, a label can be -1, or the class that the loss ignores:
+ * this position is not scored. */
 void npy_fill(Data *d)
 {
     if (d->vocab && !d->parts)
@@ -326,7 +343,9 @@ void npy_fill(Data *d)
         return;
     }
     for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
-        const int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
+        int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
+        if (label + 1 == d->ignored)
+            label = -1;
         if (d->labels == 1 || label != -1)
             data_check_label(d, d->y_path, i / d->labels, label);
         d->label[i] = (int32_t)label;

@@ -113,6 +113,11 @@ geometry() {
     for value in loss_soft accuracy iou dice; do
         near "masks: $value" "$(field "$work/masks/cpu.jsonl" step train_$value)" "$(field "$work/masks/0.jsonl" step train_$value)"
     done
+    if deep "a class for each pixel on a GPU"; then
+        shim pixels "$cuda/pixels.tn"
+        steps pixels
+        near "pixels: accuracy" "$(field "$work/pixels/cpu.jsonl" step train_accuracy)" "$(field "$work/pixels/0.jsonl" step train_accuracy)"
+    fi
     shim inputs "$cuda/inputs.tn"
     steps inputs
     deep "several outputs and targets on a GPU" || return 0
