@@ -16,6 +16,7 @@ typedef struct Batch {
     int x_type;
     double x_scale;
     int x_height, x_width;
+    double scored; /* evaluation: mean number of labels of a sample that count; 0: all */
     const void *label;
     int64_t label_stride;
     int label_type;

@@ -47,7 +47,7 @@ View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .label_type = b->label_type,
                 .index = b->index,
                 .valid = b->valid,
-                .scored = (double)p->labels,
+                .scored = b->scored > 0 ? b->scored : (double)p->labels,
                 .seed = b->seed,
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,

@@ -9,11 +9,20 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
     return (samples + p->batch - 1) / p->batch;
 }
 
+/* The labels of a sample that count, on average over the split; 0: all.  The program divides a loss
+ * of pixels by this number, so that the terms of its loss have one divisor, the samples.  For texts,
+ * whose labels all count but those that fill the last window, evaluate_split divides. */
+static double counted(const RtProgram *p, const Data *d)
+{
+    const bool divided = p->label_rank > 0 || p->ignored > 0;
+    return divided ? (double)d->scored / (double)d->n : 0;
+}
+
 static Batch batch_at(const Net *n, const Data *d, const Order *order, int64_t step)
 {
     const int batch = n->p->batch;
     const int64_t left = d->n - step * batch;
-    Batch b = {.seed = 0};
+    Batch b = {.seed = 0, .scored = counted(n->p, d)};
     data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
     return b;
 }
@@ -84,8 +93,9 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
         for (int m = 0; m < RT_METRICS; m++)
             sum[m] += n->metric[m];
     }
-    const double all = (double)d->n,
-                 scored = d->scored ? (double)d->scored / (double)d->labels : all;
+    const double all = (double)d->n, scored = d->scored && counted(n->p, d) == 0
+                                                  ? (double)d->scored / (double)d->labels
+                                                  : all;
     evaluate_means(n->p, d, sum, scored, mean);
 }
 

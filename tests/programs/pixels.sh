@@ -106,6 +106,12 @@ if part bits; then
     succeeds "loss and accuracy by hand" by_hand predicted.npy pixels/test_y.npy one.log
     succeeds "classes in i64" ./pixels-cpu train --data ./wide --log wide.log
     same "classes in i64" "$(hashes one.log)" "$(hashes wide.log)"
+    # Of a sum, only the part of the pixels is divided by the number of pixels that count.
+    sed 's/loss      = .*/loss = terms(fit = softmax_cross_entropy(output, mask, ignore = 255), one = exp(1e-9 * l2(output)))/' pixels.tn > sum.tn
+    make sum sum-cpu
+    succeeds "a loss of two terms" ./sum-cpu train --log sum.log
+    same "a term that is near 1" "1.000 1.000" "$(printf '%.3f %.3f' $(field sum.log epoch train_loss_one | awk '{ print $4 }') $(field sum.log epoch test_loss_one | awk '{ print $4 }'))"
+    same "the term of the pixels" "$(field one.log epoch test_loss | awk '{ printf "%.5f", $4 }')" "$(field sum.log epoch test_loss_fit | awk '{ printf "%.5f", $4 }')"
     # Pixels are positions: one network has the losses of the other.
     make rows rows-cpu --dtype f64
     make images images-cpu --dtype f64
