@@ -107,7 +107,10 @@ static const PyWord words[] = {
      "F.binary_cross_entropy_with_logits(@x, @y, reduction=\"none\"@(positive_weight?, "
      "pos_weight=torch.tensor(@positive_weight, dtype=@x.dtype))).flatten(1).mean(1)"},
     {"softmax_cross_entropy if vector", CROSS_ENTROPY("@x", "")},
-    /* a class for each position; -1: the position is not scored */
+    /* a class for each position or pixel; -1: it is not scored */
+    {"softmax_cross_entropy if pixels",
+     CROSS_ENTROPY("@x.transpose(1, 2)",
+                   ", ignore_index=-1") ".sum(1) * len(@y) / (@y >= 0).sum().clamp(min=1)"},
     {"softmax_cross_entropy",
      CROSS_ENTROPY("@x.transpose(1, 2)", ", ignore_index=-1") ".sum(1) / (@y >= 0).sum(1)"},
     {NULL, NULL},

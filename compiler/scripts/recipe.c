@@ -196,6 +196,20 @@ static bool compared_supported(const Graph *g, const char *to, Diag *d)
     return true;
 }
 
+/* Classes of pixels, and one that is ignored, which of the scripts only those of pixels know. */
+static bool pixels_supported(const Graph *g, const char *to, Diag *d)
+{
+    const TargetSpec *t = g->recipe.target;
+    const bool pytorch = strcmp(to, "pytorch") == 0;
+    if (g->pixels ? pytorch : !t->ignored)
+        return true;
+    diag_error(d, t->span, "--to %s writes no scripts with a class %s", to,
+               g->pixels ? "for each pixel" : "that is ignored at positions");
+    diag_help(d, pytorch ? "write -1 in place of this class, and leave out `ignore`"
+                         : "--to pytorch writes scripts with a class for each pixel");
+    return false;
+}
+
 bool recipe_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -225,12 +239,8 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (r->target->kind == LEARN_CLASS && r->target->rank > 0) {
-        diag_error(d, r->target->span, "--to %s writes no scripts with a class for each %s", to,
-                   r->target->rank > 1 ? "pixel" : "position of a declared target");
-        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+    if (!pixels_supported(g, to, d))
         return false;
-    }
     if (graph_several(g) && !compared_supported(g, to, d))
         return false;
     if (r->target->kind != LEARN_CLASS && strcmp(to, "pytorch") != 0) {
@@ -387,6 +397,11 @@ static void add_data(const Graph *g, PlaceList *l)
     places_flag(l, "bytes", data->unit == TEXT_BYTE);
     places_flag(l, "tokens", g->ninput == 1 && g->input->dtype != DT_REAL);
     places_flag(l, "each", each);
+    places_flag(l, "pixels", g->pixels);
+    places_add(l, "ignored",
+               g->recipe.target->ignored
+                   ? arena_printf(l->arena, "%lld", (long long)g->recipe.target->ignored - 1)
+                   : NULL);
     places_int(l, "length", length);
     places_int(l, "step", data->step ? data->step : each ? length : 1);
     places_int(l, "vocab", data->vocab);

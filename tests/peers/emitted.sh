@@ -314,6 +314,7 @@ TN
 numbered number_mse "f32[6]" "dense(x, 8) |> tanh |> dense(1)" "y: f32[1]" "mean((output - y) ** 2, axes = [0])"
 numbered number_losses "f32[6]" "dense(x, 8) |> tanh |> dense(6) |> reshape([2, 3])" "y: f32[2, 3]" "terms(linear = l1, both = 2 * huber(output, y, delta = 0.3), square = mse)"
 numbered number_masks "f32[2, 5, 5]" "conv2d(x, 2, kernel = 3, pad = 1)" "y: f32[2, 5, 5]" "terms(mask = sigmoid_cross_entropy(positive_weight = 2.5), soft = 0.1 * sigmoid_cross_entropy(y, sigmoid(output)))"
+numbered number_pixels "f32[2, 5, 5]" "conv2d(x, 4, kernel = 3, pad = 1)" "y: class[5, 5]" "softmax_cross_entropy(smoothing = 0.1)"
 numbered number_own "f32[2, 5, 5]" "conv2d(x, 2, kernel = 3, pad = 1)" "x" "mse"
 if command -v python3 > /dev/null; then
     for name in number_mse number_losses number_masks number_own; do
@@ -411,7 +412,7 @@ against() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn; do
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn; do
     if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done

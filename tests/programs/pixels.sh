@@ -162,8 +162,13 @@ if part arrays; then
     arrays 'make("none", "unused"); [save(f"none/{s}_y.npy", "|u1", (n, 6, 5), [255] * 30 * n) for s, n in (("train", 200), ("test", 60))]'
     succeeds "no pixel counts" ./pixels-cpu train --data ./none --epochs 1 --log none.log
     same "no pixel counts" "0 0 " "$(field none.log epoch train_loss)$(field none.log epoch test_loss)"
-    for to in pytorch keras; do
+    for to in keras mxnet; do
         refuses "--to $to" "pixels.tn:6:17: error: --to $to writes no scripts with a class for each pixel" "$TENON" emit pixels.tn --to $to
     done
+    "$TENON" emit pixels.tn --to pytorch > script.py
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' script.py && grep -qF 'y.masked_fill(y == 255, -1)' script.py && ok || bad "the script for PyTorch"
+    sed 's#    loss .*#    target = label: class[30]; loss = softmax_cross_entropy(ignore = 2)#' rows.tn > ignored.tn
+    refuses "a class that is ignored at positions" "ignored.tn:4:14: error: --to pytorch writes no scripts with a class that is ignored at positions" \
+        "$TENON" emit ignored.tn --to pytorch
 fi
 finish
