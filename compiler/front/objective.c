@@ -324,7 +324,10 @@ static void check_expect(const Unit *u, const Graph *g)
 {
     const Expect *e = &g->recipe.expect;
     const char *name = e->metric ? strchr(e->metric, '_') + 1 : "loss", *all = "test_loss";
-    bool found = strcmp(name, "perplexity") == 0 && graph_next_token(g);
+    const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
+                        shape_count(&g->output->shape) == 1;
+    bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||
+                 (strcmp(name, "auc") == 0 && binary);
     for (int i = 0; i < g->nmetric; i++) {
         found |= strcmp(g->metric[i].name, name) == 0;
         if (i > 0)
@@ -333,7 +336,9 @@ static void check_expect(const Unit *u, const Graph *g)
     if (found)
         return;
     diag_error(u->diag, e->span, "'%s' has no %s to compare with", g->name, name);
-    if (strcmp(name, "perplexity") == 0)
+    if (strcmp(name, "auc") == 0)
+        diag_help(u->diag, "auc is reported for one output with sigmoid_cross_entropy");
+    else if (strcmp(name, "perplexity") == 0)
         diag_help(u->diag, "perplexity is reported for data = text(...) with the plain "
                            "softmax_cross_entropy");
     else

@@ -10,13 +10,19 @@
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
-static const char *const metric_words[] =
-    {"test_accuracy",   "test_loss",       "test_mae",         "test_rmse",
-     "test_r2",         "test_iou",        "test_dice",        "validation_accuracy",
-     "validation_loss", "validation_mae",  "validation_rmse",  "validation_r2",
-     "validation_iou",  "validation_dice", "train_accuracy",   "train_loss",
-     "train_mae",       "train_rmse",      "train_r2",         "train_iou",
-     "train_dice",      "test_perplexity", "train_perplexity", NULL};
+static const char *const metric_words[] = {"test_accuracy",    "test_loss",
+                                           "test_mae",         "test_rmse",
+                                           "test_r2",          "test_iou",
+                                           "test_dice",        "validation_accuracy",
+                                           "validation_loss",  "validation_mae",
+                                           "validation_rmse",  "validation_r2",
+                                           "validation_iou",   "validation_dice",
+                                           "test_auc",         "validation_auc",
+                                           "train_accuracy",   "train_loss",
+                                           "train_mae",        "train_rmse",
+                                           "train_r2",         "train_iou",
+                                           "train_dice",       "test_perplexity",
+                                           "train_perplexity", NULL};
 static const char *const loss_names[] =
     {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", "l1", "huber", NULL};
 
@@ -289,9 +295,10 @@ static void check_possible(Unit *u, const Expect *x, Span at)
         const char *metric;
         double low, high;
         const char *range;
-    } known[] = {{"accuracy*", 0, 1, "from 0 to 1"},  {"iou*", 0, 1, "from 0 to 1"},
-                 {"dice*", 0, 1, "from 0 to 1"},      {"r2*", -INFINITY, 1, "at most 1"},
-                 {"mae*", 0, INFINITY, "at least 0"}, {"rmse*", 0, INFINITY, "at least 0"}};
+    } known[] = {{"accuracy*", 0, 1, "from 0 to 1"},  {"auc", 0, 1, "from 0 to 1"},
+                 {"iou*", 0, 1, "from 0 to 1"},       {"dice*", 0, 1, "from 0 to 1"},
+                 {"r2*", -INFINITY, 1, "at most 1"},  {"mae*", 0, INFINITY, "at least 0"},
+                 {"rmse*", 0, INFINITY, "at least 0"}};
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -457,10 +464,11 @@ const TrainKey train_key_table[] = {
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "
               "It is compared at the end of a run without --epochs and --limit-samples; "
               "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
-              "text(...) with the plain softmax_cross_entropy, accuracy for classes, mae and rmse "
-              "for a target that is numbers, and r2 if such a target is a number or a vector. For "
-              "truths, which sigmoid_cross_entropy compares, accuracy exists, and iou and dice if "
-              "they are a mask. With several targets, each of these has the name of its target: "
+              "text(...) with the plain softmax_cross_entropy, accuracy for classes, auc (the area "
+              "under the ROC curve) for one output with two classes, mae and rmse for a target "
+              "that is numbers, and r2 if such a target is a number or a vector. For truths, which "
+              "sigmoid_cross_entropy compares, accuracy exists, and iou and dice if they are a "
+              "mask. With several targets, each of these has the name of its target: "
               "`test_accuracy_digit`."},
     {0}};
 #undef WHOLE

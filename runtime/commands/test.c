@@ -8,13 +8,15 @@
 #include "files/log.h"
 #include "files/params.h"
 #include "train/evaluate.h"
+#include "train/scores.h"
 #include "train/weights.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 int test_run(const RtProgram *p, const Options *o)
 {
-    char text[EVALUATE_TEXT];
+    char text[EVALUATE_TEXT], area[64];
     Log log;
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
@@ -34,8 +36,9 @@ int test_run(const RtProgram *p, const Options *o)
         log_keep_messages(&log);
     double mean[RT_METRICS];
     const Order order = order_stored(d->n, p->batch);
+    Scores *scores = scores_new(p, o->comm, d->n);
     const double began = clock_now();
-    evaluate_split(n, d, &order, mean);
+    evaluate_split(n, d, &order, mean, scores);
     if (*n->wrong)
         data_wrong_token(d);
     mapped_check();
@@ -50,8 +53,11 @@ int test_run(const RtProgram *p, const Options *o)
     }
     if (p->perplexity)
         log_real(&log, FIELD(test, test_perplexity), evaluate_perplexity(p, mean));
+    if (scores && !isnan(scores->auc))
+        log_real(&log, FIELD(test, test_auc), scores->auc);
     log_end(&log);
-    printf("%lld samples in %.2f s\n%s\n", (long long)d->n, seconds,
-           evaluate_text(p, mean, "test ", text));
+    printf("%lld samples in %.2f s\n%s%s\n", (long long)d->n, seconds,
+           evaluate_text(p, mean, "test ", text),
+           evaluate_auc_text(scores ? scores->auc : NAN, "test ", area));
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

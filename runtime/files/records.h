@@ -93,9 +93,13 @@
     ROW(epoch, train_perplexity, "real", "", "texts", "exponential of `train_loss`")               \
     ROW(epoch, validation_METRIC, "real", "", "data with a validation split",                      \
         "mean over the validation split, as `test_METRIC`")                                        \
+    ROW(epoch, validation_auc, "real", "", "two classes, one output, a validation split",          \
+        "area under the ROC curve over the validation split")                                      \
     ROW(epoch, test_METRIC, "real", "", "",                                                        \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
         "iou, dice")                                                                               \
+    ROW(epoch, test_auc, "real", "", "two classes, one output",                                    \
+        "area under the ROC curve over the test set")                                              \
     ROW(epoch, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                 \
     ROW(epoch, loss_scale, "real", "", "`--dtype f16`", "loss scale of the next step")             \
     ROW(epoch, skipped_steps, "count", "steps", "`--dtype f16`",                                   \
@@ -114,6 +118,8 @@
     ROW(test, test_METRIC, "real", "", "",                                                         \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
         "iou, dice")                                                                               \
+    ROW(test, test_auc, "real", "", "two classes, one output",                                     \
+        "area under the ROC curve over the test set")                                              \
     ROW(test, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                  \
     ROW(bench, model, "text", "", "", "name of the model")                                         \
     ROW(bench, program, "text", "", "", "as in `start`")                                           \

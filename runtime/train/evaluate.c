@@ -1,5 +1,6 @@
 /* evaluate.c -- see evaluate.h. */
 #include "train/evaluate.h"
+#include "train/scores.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,12 +85,17 @@ void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRI
     mask_means(p, sum, mean);
 }
 
-void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS])
+void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
+                    Scores *scores)
 {
     double sum[RT_METRICS] = {0};
+    if (scores)
+        scores_begin(scores);
     for (int64_t step = 0; step < evaluate_batches(n->p, d->n); step++) {
         const Batch b = evaluate_batch(n, d, order, step);
-        net_evaluate(n, &b, NULL);
+        net_evaluate(n, &b, scores ? scores->output : NULL);
+        if (scores)
+            scores_add(scores, n->p, &b);
         for (int m = 0; m < RT_METRICS; m++)
             sum[m] += n->metric[m];
     }
@@ -97,6 +103,16 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
                                                   ? (double)d->scored / (double)d->labels
                                                   : all;
     evaluate_means(n->p, d, sum, scored, mean);
+    if (scores)
+        scores_end(scores);
+}
+
+const char *evaluate_auc_text(double auc, const char *prefix, char text[64])
+{
+    *text = 0;
+    if (!isnan(auc))
+        snprintf(text, 64, ", %sauc %.4f", prefix, auc);
+    return text;
 }
 
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,

@@ -10,6 +10,10 @@ static double reached_value(const RtProgram *p, const Result *r, const char *met
     const double *mean = strncmp(metric, "test_", 5) == 0          ? r->test
                          : strncmp(metric, "validation_", 11) == 0 ? r->validation
                                                                    : r->train;
+    if (strcmp(metric, "test_auc") == 0)
+        return r->test_auc;
+    if (strcmp(metric, "validation_auc") == 0)
+        return r->validation_auc;
     if (strstr(metric, "_perplexity"))
         return evaluate_perplexity(p, mean);
     const int m = net_metric_index(p, strchr(metric, '_') + 1);
@@ -60,7 +64,7 @@ static int compare_expected(const RtProgram *p, const Options *o, const Result *
 int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
                   double seconds)
 {
-    char text[EVALUATE_TEXT];
+    char text[EVALUATE_TEXT], area[64];
     const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss"),
               rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2"),
@@ -73,8 +77,8 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
         rt_print("test iou %.4f, dice %.4f, %lld epoch%s, %.1f s\n", r->test[iou],
                  r->test[net_metric_index(p, "dice")], (long long)epochs, s, seconds);
     else if (accuracy >= 0)
-        rt_print("test accuracy %.4f, %lld epoch%s, %.1f s\n", r->test[accuracy], (long long)epochs,
-                 s, seconds);
+        rt_print("test accuracy %.4f%s, %lld epoch%s, %.1f s\n", r->test[accuracy],
+                 evaluate_auc_text(r->test_auc, "", area), (long long)epochs, s, seconds);
     else if (r2 >= 0)
         rt_print("test rmse %.6g, r2 %.4f, %lld epoch%s, %.1f s\n", r->test[rmse], r->test[r2],
                  (long long)epochs, s, seconds);

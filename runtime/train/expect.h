@@ -8,6 +8,7 @@ typedef struct Result {
     bool validated; /* the data have a validation split */
     /* mean metrics of the last epoch */
     double train[RT_METRICS], validation[RT_METRICS], test[RT_METRICS];
+    double validation_auc, test_auc; /* areas under the ROC curve; NaN: they are not reported */
 } Result;
 
 /* --stop-at: the accuracy of the validation split, or of the test split if there is none. */

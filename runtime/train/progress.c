@@ -126,16 +126,19 @@ void progress_epoch(Trainer *t)
     const Result *r = &t->result;
     const Position *a = &t->at;
     char hash[17], train[EVALUATE_TEXT], test[EVALUATE_TEXT], hidden[128], scale[128];
-    char validation[EVALUATE_TEXT] = "";
+    char validation[EVALUATE_TEXT + 66] = "", area[64];
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
     if (t->validation)
-        evaluate_brief(t->p, r->validation, "validation ", validation);
+        snprintf(validation, sizeof validation, "%s%s, ",
+                 evaluate_brief(t->p, r->validation, "validation ", test),
+                 evaluate_auc_text(r->validation_auc, "validation ", area));
     rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s%s%s\n",
              (long long)a->epoch + 1, (long long)t->o->epochs, a->seconds, rate,
-             evaluate_brief(t->p, r->train, "", train), validation, t->validation ? ", " : "",
-             evaluate_brief(t->p, r->test, "test ", test), scale_text(t, scale),
+             evaluate_brief(t->p, r->train, "", train), validation,
+             evaluate_brief(t->p, r->test, "test ", test),
+             evaluate_auc_text(r->test_auc, "test ", area), scale_text(t, scale),
              hidden_text(t, hidden));
     log_begin(&t->log, RECORD(epoch));
     log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
@@ -150,7 +153,11 @@ void progress_epoch(Trainer *t)
     log_metrics(t, "train", r->train);
     if (t->validation)
         log_metrics(t, "validation", r->validation);
+    if (t->validation && !isnan(r->validation_auc))
+        log_real(&t->log, FIELD(epoch, validation_auc), r->validation_auc);
     log_metrics(t, "test", r->test);
+    if (!isnan(r->test_auc))
+        log_real(&t->log, FIELD(epoch, test_auc), r->test_auc);
     log_scale(t);
     log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
     log_text(&t->log, FIELD(epoch, weights_hash), hash);

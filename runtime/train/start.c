@@ -194,6 +194,8 @@ void start_training(Trainer *t)
     read_data(t);
     load_start(t);
     mapped_check();
+    const int64_t validated = t->validation ? t->validation->n : 0;
+    t->scores = scores_new(t->p, o->comm, t->test->n > validated ? t->test->n : validated);
     data_share(t->data, o->comm->rank, o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
     if (t->validation)

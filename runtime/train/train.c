@@ -38,9 +38,11 @@ static bool train_epoch(Trainer *t)
     return !stop_wanted(t);
 }
 
-static void evaluate(Trainer *t, const Data *d, const Order *order, double mean[RT_METRICS])
+static void evaluate(Trainer *t, const Data *d, const Order *order, double mean[RT_METRICS],
+                     double *auc)
 {
-    evaluate_split(t->net, d, order, mean);
+    evaluate_split(t->net, d, order, mean, t->scores);
+    *auc = t->scores ? t->scores->auc : __builtin_nan("");
     if (*t->net->wrong)
         data_wrong_token(d);
     stop_if_files_broke(t, true);
@@ -49,8 +51,9 @@ static void evaluate(Trainer *t, const Data *d, const Order *order, double mean[
 static void test(Trainer *t)
 {
     if (t->validation)
-        evaluate(t, t->validation, &t->validation_order, t->result.validation);
-    evaluate(t, t->test, &t->test_order, t->result.test);
+        evaluate(t, t->validation, &t->validation_order, t->result.validation,
+                 &t->result.validation_auc);
+    evaluate(t, t->test, &t->test_order, t->result.test, &t->result.test_auc);
 }
 
 static void finish_epoch(Trainer *t)

@@ -14,6 +14,7 @@
 #include "step/net.h"
 #include "train/checkpoint.h"
 #include "train/expect.h"
+#include "train/scores.h"
 
 typedef struct Trainer Trainer;
 
@@ -42,6 +43,7 @@ struct Trainer {
     Batch *ahead;      /* the batches of the launch after it */
     Hyper *hyper;
     Order test_order, validation_order;
+    Scores *scores; /* NULL: no area under the ROC curve is reported */
     Position at;
     int64_t saved_total;     /* Position.total of the last checkpoint */
     double saved_time;       /* time of the last checkpoint */

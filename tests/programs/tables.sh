@@ -102,7 +102,30 @@ END_TN
     # A class has its name, and each class its probability.
     sed 's/categories = kind, test = 0.25/categories = kind, target = high/; s/target    = .*/target    = answer: class/; s/loss  .*/loss = sigmoid_cross_entropy/; s/ \* 100 + 350//; s/test_r2/test_accuracy/' homes.tn > high.tn
     succeeds "a class: build" "$TENON" build high.tn -o high-cpu
-    succeeds "a class" ./high-cpu train --save high.safetensors
+    succeeds "a class" ./high-cpu train --save high.safetensors --log high.log
+    # The area under the ROC curve is that of all pairs, also with several threads, groups and ranks.
+    mkdir -p pairs; table 300 7 > pairs/test.csv
+    succeeds "auc: test" ./high-cpu test --weights high.safetensors --data ./pairs --log pairs.log
+    ./high-cpu predict --weights high.safetensors --input pairs/test.csv > named.csv
+    paste -d, <(awk -F ';' 'NR > 1 { print $5 == "yes" }' pairs/test.csv) <(awk -F, 'NR > 1 { print $3 }' named.csv) |
+        awk -F, '{ p[NR] = $1; v[NR] = $2 } END { for (i = 1; i <= NR; i++) for (k = 1; k <= NR; k++) if (p[i] && !p[k]) { n++; s += v[i] > v[k] ? 1 : v[i] == v[k] ? 0.5 : 0 }
+            printf "%.10f", s / n }' > area
+    same "auc: all pairs" "$(cat area)" "$(field pairs.log test test_auc | awk '{ printf "%.10f", $1 }')"
+    for way in "--threads 1" "--groups 2"; do
+        # shellcheck disable=SC2086
+        ./high-cpu train $way --log way.log > out || bad "auc: $way: $(cat out)"
+        same "auc: $way" "$(field high.log epoch test_auc)" "$(field way.log epoch test_auc)"
+    done
+    if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
+        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+        succeeds "auc: two ranks: build" "$TENON" build high.tn -o ranks-cpu --comm mpi
+        succeeds "auc: two ranks" timeout -k 5 120 mpirun -n 2 --bind-to none ./ranks-cpu train --threads 1 --log ranks.log
+        same "auc: two ranks" "$(field high.log epoch test_auc)" "$(field ranks.log epoch test_auc)"
+    else
+        skip "auc: two ranks: no mpicc and mpirun"
+    fi
+    refuses "auc of numbers" "'homes' has no auc to compare with" "$TENON" check homes.tn --set "expect=test_auc >= 0.5"
+    refuses "auc above 1" "test_auc is from 0 to 1, never >= 2" "$TENON" check high.tn --set "expect=test_auc >= 2"
     succeeds "a class: predict" ./high-cpu predict --weights high.safetensors --input homes.csv --output named.csv
     awk -F '[,;]' 'FNR == NR { if (FNR > 1) truth[FNR] = $NF; next }
         FNR == 1 { if ($0 != "high,high_no,high_yes") exit 2; next }

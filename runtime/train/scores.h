@@ -1,0 +1,38 @@
+/* scores.h -- the area under the ROC curve: the probability that the network gives a sample of
+ * class 1 a larger score than a sample of class 0, where equal scores count half.
+ *
+ * It is exact and needs the scores of all samples of a split, so it is no mean of the steps.
+ */
+#ifndef SCORES_H
+#define SCORES_H
+#include "comm/comm.h"
+#include "data/data.h"
+
+typedef struct Score {
+    double score;
+    double positive; /* 1: the sample is of class 1; 0: of class 0; -1: it fills the last batch */
+} Score;
+
+typedef struct Scores {
+    Comm *comm;
+    Score *all;    /* [ranks][count]; until scores_end, this rank's lie first */
+    int64_t count; /* of a rank, with those that fill the last batch */
+    char *output;  /* of a batch, for net_evaluate */
+    double auc;    /* after scores_end; NaN: the split has one class only */
+} Scores;
+
+/* Whether p reports the area: its output is one number, the logit of class 1. */
+bool scores_reported(const RtProgram *p);
+
+/* Room for splits of up to `samples` samples; NULL: p does not report the area. */
+Scores *scores_new(const RtProgram *p, Comm *c, int64_t samples);
+
+/* Before a split; after each of its batches, whose outputs are in s->output; after it. */
+void scores_begin(Scores *s);
+void scores_add(Scores *s, const RtProgram *p, const Batch *b);
+void scores_end(Scores *s);
+
+/* The area of these n scores, which are sorted. */
+double scores_area(Score *s, int64_t n);
+
+#endif
