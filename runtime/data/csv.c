@@ -74,6 +74,17 @@ void csv_close(Csv *c)
     free(c->field);
 }
 
+const char *csv_shown(const char *text)
+{
+    enum { MOST = 60 };
+    const size_t n = strlen(text);
+    char *shown = rt_format("%.*s%s", MOST, text, n > MOST ? "..." : "");
+    for (char *c = shown; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return shown;
+}
+
 static bool is_end(char c)
 {
     return c == 0 || c == '\n';
@@ -109,7 +120,7 @@ static char *cut_quoted(Csv *c, char *at, CsvField *f)
     f->text = at;
     for (; *at && (c->lines || *at != '\n'); at++) {
         if (*at == '"' && *++at != '"') {
-            f->length = (int)(to - f->text);
+            f->length = to - f->text;
             return at;
         }
         c->next += *at == '\n';
@@ -140,7 +151,7 @@ static CsvField cut_field(Csv *c, char **end)
         f.text = at;
         while (!is_end(*at) && *at != c->separator)
             at++;
-        f.length = (int)(at - f.text);
+        f.length = at - f.text;
         while (f.length > 0 && is_blank(c, f.text[f.length - 1]))
             f.length--;
         *end = (char *)f.text + f.length;

@@ -7,7 +7,7 @@
 /* The text between two separators, without quotes and surrounding blanks; a 0 follows it. */
 typedef struct CsvField {
     const char *text;
-    int length;
+    int64_t length;
     bool quoted, number; /* number: csv_number */
     double value;
 } CsvField;
@@ -40,5 +40,9 @@ bool csv_number(const char *text, double *value);
 bool csv_is_missing(const char *text);
 
 void csv_close(Csv *c);
+
+/* A text of the file for a message: at most 60 bytes, and a question mark for each control
+ * character. */
+const char *csv_shown(const char *text);
 
 #endif

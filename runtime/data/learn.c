@@ -43,8 +43,9 @@ static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, 
     const int64_t one = first_row(s, k, number), other = first_row(s, k, !number);
     rt_die("%s: column '%s' is '%s', and '%s' in line %lld: a column holds numbers or categories: "
            "correct it, or name the column in categories = [\"%s\"]",
-           sheet_place(s, one), sheet_name(s, k), sheet_cell(s, one, k), sheet_cell(s, other, k),
-           (long long)s->line[other], sheet_name(s, k));
+           sheet_place(s, one), csv_shown(sheet_name(s, k)), csv_shown(sheet_cell(s, one, k)),
+           csv_shown(sheet_cell(s, other, k)), (long long)s->line[other],
+           csv_shown(sheet_name(s, k)));
 }
 
 static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)

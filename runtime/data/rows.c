@@ -35,8 +35,8 @@ static void __attribute__((noreturn)) no_number(const Csv *c, int64_t k)
     if (f->length == 0)
         rt_die("%s:%lld: column %lld is empty, not a number", c->path, (long long)c->line,
                (long long)k + 1);
-    rt_die("%s:%lld: column %lld is '%.40s', not a number%s", c->path, (long long)c->line,
-           (long long)k + 1, f->text,
+    rt_die("%s:%lld: column %lld is '%s', not a number%s", c->path, (long long)c->line,
+           (long long)k + 1, csv_shown(f->text),
            strchr(f->text, ',') ? ": write it with a point, and without a comma between thousands"
                                 : "");
 }

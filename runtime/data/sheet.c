@@ -20,7 +20,7 @@ static const char *list_names(const Sheet *s)
     enum { SHOWN = 12 };
     const char *all = "";
     for (int64_t k = 0; k < s->columns && k < SHOWN; k++)
-        all = rt_format("%s%s%s", all, k ? ", " : "", s->name[k]);
+        all = rt_format("%s%s%s", all, k ? ", " : "", csv_shown(s->name[k]));
     return s->columns > SHOWN ? rt_format("%s, ...", all) : all;
 }
 
@@ -36,12 +36,23 @@ static void check_names(const Sheet *s)
         rt_die("%s:%lld: the first row must hold the names of the columns, and it holds numbers: "
                "%s",
                s->path, (long long)s->csv.line, list_names(s));
-    for (int64_t k = 0; k < s->columns; k++)
-        for (int64_t i = 0; i < k && *s->name[k]; i++)
-            if (strcmp(s->name[i], s->name[k]) == 0)
-                rt_die("%s:%lld: columns %lld and %lld are both called '%s': rename one of them",
-                       s->path, (long long)s->csv.line, (long long)i + 1, (long long)k + 1,
-                       s->name[k]);
+}
+
+/* Numbers the names.  Columns without a name cannot be used. */
+static void index_names(Sheet *s)
+{
+    int64_t *column = rt_alloc(sizeof *column * (size_t)s->columns);
+    for (int64_t k = 0; k < s->columns; k++) {
+        const int32_t known = s->index.n, i = *s->name[k] ? table_add(&s->index, s->name[k],
+                                                                      (int32_t)strlen(s->name[k]))
+                                                          : known;
+        if (*s->name[k] && i < known)
+            rt_die("%s:%lld: columns %lld and %lld are both called '%s': rename one of them",
+                   s->path, (long long)s->csv.line, (long long)column[i] + 1, (long long)k + 1,
+                   csv_shown(s->name[k]));
+        column[i] = k;
+    }
+    s->column = column;
 }
 
 void sheet_open(Sheet *s, const char *path)
@@ -54,17 +65,17 @@ void sheet_open(Sheet *s, const char *path)
     s->columns = s->csv.n;
     s->name = rt_alloc(sizeof *s->name * (size_t)s->columns);
     s->use = rt_alloc(sizeof *s->use * (size_t)s->columns);
+    s->taken = rt_alloc(sizeof *s->taken * (size_t)s->columns);
     for (int64_t k = 0; k < s->columns; k++)
         s->name[k] = s->csv.field[k].text;
     check_names(s);
+    index_names(s);
 }
 
 int64_t sheet_find(const Sheet *s, const char *name)
 {
-    for (int64_t k = 0; k < s->columns; k++)
-        if (strcmp(s->name[k], name) == 0)
-            return k;
-    return -1;
+    const int32_t i = *name ? table_find(&s->index, name, (int32_t)strlen(name)) : -1;
+    return i < 0 ? -1 : s->column[i];
 }
 
 static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name)
@@ -76,8 +87,9 @@ static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name
             best = d, nearest = (int)k;
     }
     if (nearest >= 0)
-        rt_die("%s has no column '%s', did you mean '%s'?", s->path, name, s->name[nearest]);
-    rt_die("%s has no column '%s': its first row has %s", s->path, name, list_names(s));
+        rt_die("%s has no column '%s', did you mean '%s'?", s->path, csv_shown(name),
+               csv_shown(s->name[nearest]));
+    rt_die("%s has no column '%s': its first row has %s", s->path, csv_shown(name), list_names(s));
 }
 
 void sheet_use(Sheet *s, const char *name)
@@ -85,10 +97,10 @@ void sheet_use(Sheet *s, const char *name)
     const int64_t k = sheet_find(s, name);
     if (k < 0)
         no_column(s, name);
-    for (int64_t i = 0; i < s->used; i++)
-        if (s->use[i] == k)
-            rt_die("the column '%s' of %s is used twice: as an input or as a target, once", name,
-                   s->path);
+    if (s->taken[k])
+        rt_die("the column '%s' of %s is used twice: as an input or as a target, once",
+               csv_shown(name), s->path);
+    s->taken[k] = true;
     s->use[s->used++] = k;
 }
 
@@ -124,6 +136,9 @@ void sheet_close(Sheet *s)
     csv_close(&s->csv);
     free(s->name);
     free(s->use);
+    free(s->taken);
+    free(s->column);
+    table_free(&s->index);
     free(s->cell);
     free(s->line);
 }

@@ -3,14 +3,18 @@
 #define SHEET_H
 #include "data/csv.h"
 #include "data/split.h"
+#include "data/table.h"
 
 typedef struct Sheet {
     Csv csv;
     const char *path;
     const char **name; /* [columns] of the first row */
     int64_t columns;
-    int64_t *use; /* [used] indices of the columns that are kept */
+    Table index;     /* the names, and ... */
+    int64_t *column; /* ... their columns, by their numbers in it */
+    int64_t *use;    /* [used] indices of the columns that are kept */
     int64_t used;
+    bool *taken;       /* [columns] it is kept */
     const char **cell; /* [n][used] the texts of rows */
     int64_t *line;     /* [n] */
     int64_t n, room;

@@ -60,7 +60,7 @@ static void grow_table(Table *t)
 
 static const char *copy_key(Table *t, const char *bytes, int32_t length)
 {
-    if (t->left < length) {
+    if (!t->store || t->left < length) {
         t->used = 0;
         t->left = length > STORE ? length : STORE;
         Store *s = grown(NULL, sizeof *s + (size_t)t->left);

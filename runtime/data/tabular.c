@@ -228,8 +228,9 @@ static void __attribute__((noreturn))
 refuse_gap(const Tabular *t, int64_t row, int64_t k, const char *way_out)
 {
     const char *text = sheet_cell(&t->sheet, row, k);
-    rt_die("%s: column '%s' is %s: %s", sheet_place(&t->sheet, row), sheet_name(&t->sheet, k),
-           *text ? rt_format("'%s', a missing value", text) : "empty", way_out);
+    rt_die("%s: column '%s' is %s: %s", sheet_place(&t->sheet, row),
+           csv_shown(sheet_name(&t->sheet, k)),
+           *text ? rt_format("'%s', a missing value", csv_shown(text)) : "empty", way_out);
 }
 
 static const char fill_gap[] = "fill the gap, remove the row, or write csv(..., missing = mean)";
@@ -249,12 +250,12 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
     }
     if (!csv_number(text, &v))
         rt_die("%s: column '%s' is '%s', not a number%s", sheet_place(&t->sheet, row),
-               sheet_name(&t->sheet, k), text,
+               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
                strchr(text, ',') ? ": write it with a point, and without a comma between thousands"
                                  : "");
     if (!(fabs(v) <= most))
-        rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row), sheet_name(&t->sheet, k),
-               text,
+        rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row),
+               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
                isfinite(v) ? "too large for f32: build with --dtype f64" : "not a finite number");
     return v;
 }
@@ -278,7 +279,7 @@ static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target
     }
     rt_die("%s: column '%s' is '%s', which no row of the training split has%s%s: correct it, or "
            "%s",
-           sheet_place(&t->sheet, row), sheet_name(&t->sheet, k), text,
+           sheet_place(&t->sheet, row), csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
            nearest >= 0 ? ", did you mean " : ", whose values are ",
            nearest >= 0 ? rt_format("'%.*s'?", (int)c->value.piece[nearest].length,
                                     c->value.piece[nearest].bytes)

@@ -214,7 +214,7 @@ START_TEST(each_fault_has_its_place)
     refuses("a,kind\n1,x\n1e39,y\n", "train.csv:3: column 'a' is '1e39', too large for f32");
     refuses("a,kind\n1,x\n2,y\nbig,y\n", "train.csv:4: column 'a' is 'big', and '1' in line 2: a column holds numbers or categories: correct "
                                          "it, or name the column in categories = [\"a\"]");
-    refuses("a,kind\n\"1\nx\",x\n2,y\n3,y\n", "train.csv:2: column 'a' is '1\nx', and '2' in line 4");
+    refuses("a,kind\n\"1\nx\",x\n2,y\n3,y\n", "train.csv:2: column 'a' is '1?x', and '2' in line 4");
     refuses("a,kind\n1,x\n\"2,y\n", "train.csv:3: the quote in column 1 is not closed");
     refuses("a,kind\n\"1\"2,x\n", "train.csv:2: column 1 has text after its closing quote");
     refuses("a,kind\n1,x\n2,\n3,y\n", "train.csv:3: column 'kind' is empty: fill the gap, or remove the row: a target has no other value");
