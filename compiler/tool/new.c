@@ -36,6 +36,9 @@ static const char *samples_text(Arena *a, const Sample *s)
                             s->dim[1], answer_text(a, s));
     case SAMPLE_ROW:
         return arena_printf(a, "rows of %d numbers, %s", s->dim[0], answer_text(a, s));
+    case SAMPLE_TABLE:
+        return arena_printf(a, "a table with %d numbers in a row, %s", s->dim[0],
+                            answer_text(a, s));
     case SAMPLE_TEXTS:
         return arena_printf(a, "texts of %d classes", s->classes);
     case SAMPLE_TEXT:
@@ -77,6 +80,24 @@ static void write_image(Text *t, const char *name, const Sample *s)
     write_answer(t, s);
 }
 
+/* The columns are standardised.  Two classes need one output. */
+static void write_table(Text *t, const char *name, const Sample *s)
+{
+    text_printf(t, "model %s(row: f32[%d]", name, s->dim[0]);
+    if (s->classes == 2)
+        text_add(t, ") {\n");
+    else
+        text_add(t, ", ");
+    if (s->classes != 2)
+        write_params(t, s);
+    text_add(t, "h = dense(row, 64) |> relu\n"
+                "h = dense(h, 32) |> relu\n");
+    if (s->classes == 2)
+        text_add(t, "return dense(h, 1)\n}\n\n");
+    else
+        write_answer(t, s);
+}
+
 static void write_network(Text *t, const char *name, const Sample *s)
 {
     switch (s->kind) {
@@ -98,6 +119,9 @@ static void write_network(Text *t, const char *name, const Sample *s)
                     "h = dense(h, 32) |> relu\n");
         write_answer(t, s);
         break;
+    case SAMPLE_TABLE:
+        write_table(t, name, s);
+        break;
     case SAMPLE_TEXTS:
         text_printf(t,
                     "model %s(text: i32[time], vocab: int, time: int = 64, width: int = 32) {\n"
@@ -116,20 +140,27 @@ static void write_network(Text *t, const char *name, const Sample *s)
 
 static void write_recipe(Text *t, const char *name, const Sample *s)
 {
-    const bool yes_no = s->kind == SAMPLE_TEXTS && s->classes == 2, text = s->kind == SAMPLE_TEXT;
+    const bool table = s->kind == SAMPLE_TABLE, text = s->kind == SAMPLE_TEXT,
+               yes_no = (s->kind == SAMPLE_TEXTS || table) && s->classes == 2;
     text_printf(t, "train %s {\ndata = %s\n", name, s->data);
     if (s->targets)
         text_printf(t, "target = answer: f32[%d]\n", s->targets);
+    else if (table)
+        text_add(t, "target = answer: class\n");
     text_printf(t, "loss = %s\noptimizer = adam(lr = %s)\n",
                 s->targets ? "mse"
                 : yes_no   ? "sigmoid_cross_entropy"
                            : "softmax_cross_entropy",
                 text ? "0.005" : "0.001");
     text_printf(t, "%s\n%sbatch = %d\nepochs = %d\n}\n",
-                s->kind == SAMPLE_IMAGE || s->kind == SAMPLE_ROW ? "init = he" : "init = glorot",
+                s->kind == SAMPLE_IMAGE || s->kind == SAMPLE_ROW || table ? "init = he"
+                                                                          : "init = glorot",
                 s->kind == SAMPLE_SEQUENCE || s->kind == SAMPLE_TEXTS || text ? "clip = norm(1.0)\n"
                                                                               : "",
-                text ? 32 : 64, text ? 3 : 5);
+                text || table ? 32 : 64,
+                text    ? 3
+                : table ? 30
+                        : 5);
 }
 
 /* The whole file, not yet in the style. */
@@ -146,7 +177,7 @@ static const char *model_text(Arena *a, const char *file, const char *name, cons
         text_printf(&t, "#   then      ./%s generate --weights %s.safetensors --prompt \"The \"\n",
                     program, program);
     text_printf(&t, "#   data      ./%s --data %s reads other data of the same kind\n\n", program,
-                s->kind == SAMPLE_TEXT ? "FILE" : "DIR");
+                s->kind == SAMPLE_TEXT || s->kind == SAMPLE_TABLE ? "FILE" : "DIR");
     write_network(&t, name, s);
     write_recipe(&t, name, s);
     return t.s;

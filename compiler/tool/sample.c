@@ -308,6 +308,8 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
     }
     if (dir_exists(data))
         return find_directory(a, data, out, d);
+    if (file_exists(data) && (text_glob("*.csv", data) || text_glob("*.tsv", data)))
+        return sample_table(a, data, string_of(a, data), out, d);
     if (file_exists(data)) {
         if (!find_text(a, data, out, d))
             return false;

@@ -44,6 +44,11 @@ for split in "train", "test":
             png(f"pictures/{split}/{name}/{i}.png", 40 + 80 * k + i)
 END
 
+# Tables: a number to learn, after row numbers without a name and with a gap; names of classes; two classes as numbers.
+awk 'BEGIN { print ";living area;\"town; part\";price"; for (i = 0; i < 80; i++) printf "%d;%s;%s;%d\n", i, i == 7 ? "" : 30 + i % 50, i % 3 ? "Ulm" : "Bonn", 100 + 3 * (i % 50) }' > flats.csv
+awk 'BEGIN { print "a\tb\tkind"; for (i = 0; i < 80; i++) printf "%d\t%.1f\t%s\n", i % 9, i / 7, substr("xyz", 1 + i % 3, 1) }' > kinds.tsv
+awk 'BEGIN { print "a,b,yes"; for (i = 0; i < 80; i++) printf "%d,%d,%d\n", i % 9, i % 5, (i % 9 > 4) }' > facts.csv
+
 # made NAME DATA PATTERN: the model compiles, has the style, and PATTERN is a part of it
 made() {
     succeeds "tenon new of $2" "$TENON" new "$1" --data "$2"
@@ -72,6 +77,10 @@ made opinions reviews 'sigmoid_cross_entropy'
 made themes topics 'dense\(3\)$'
 made gallery pictures 'data      = imagefolder\("./pictures"\)'
 made story 'a "tale".txt' 'text\("./a \\"tale\\".txt", unit = "char", vocab = '
+made dwellings flats.csv 'csv\("./flats.csv", input = \["living area", "town; part"\], target = "price",$'
+grep -q 'missing = mean' dwellings.tn && grep -q 'row: f32\[3\], mean: float = 1' dwellings.tn && ok || bad "the model of a table: $(cat dwellings.tn)"
+made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
+made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
 succeeds "a model in a directory" "$TENON" new sub/net.tn
 succeeds "check of a model in a directory" "$TENON" check sub/net.tn
@@ -81,7 +90,7 @@ succeeds "build" "$TENON" build mine.tn -o mine
 succeeds "training" ./mine --data "$work/digits" --log log --epochs 12
 awk '{ exit !($NF > 0.5) }' <<< "$(field log epoch test_accuracy)" && ok || bad "test accuracies $(field log epoch test_accuracy)"
 if deep "training of all models of tenon new"; then
-    for name in play rows paths homes spots tiny opinions themes gallery story; do
+    for name in play rows paths homes spots tiny opinions themes gallery story dwellings sorts truths; do
         rm -f log
         succeeds "build $name" "$TENON" build $name.tn -o $name
         succeeds "train $name" ./$name --log log --limit-samples 640
@@ -96,6 +105,13 @@ cmp -s mine.tn first.tn && ok || bad "tenon new has changed a file"
 ln -s nowhere link.tn
 refuses "a link" "link.tn exists" "$TENON" new link
 [ ! -e nowhere ] && ok || bad "tenon new follows a link"
+printf 'a,b\n1,2,3\n' > bad.csv; refuses "a long row" "bad.csv: a row has 3 fields, and the first row has 2 names" "$TENON" new net --data bad.csv
+printf 'a,b\n' > bad.csv; refuses "no rows" "bad.csv has no row below its names" "$TENON" new net --data bad.csv
+: > bad.csv; refuses "an empty table" "bad.csv is empty" "$TENON" new net --data bad.csv
+printf 'a\n1\n' > bad.csv; refuses "one column" "bad.csv needs two columns with names" "$TENON" new net --data bad.csv
+printf 'a,b\n1,x\n2,x\n' > bad.csv; refuses "one class" "the last column of bad.csv, 'b', has one value" "$TENON" new net --data bad.csv
+printf 'a\001,b\n1,x\n2,y\n' > bad.csv; refuses "a name that cannot be written" "the name of column 1 cannot be written in a model file" "$TENON" new net --data bad.csv
+rm bad.csv
 ls > before
 refuses "no name" "needs the name of a model" "$TENON" new
 refuses "two names" "takes one name; 'b' is a second one" "$TENON" new a b
