@@ -24,6 +24,14 @@ const Columns *columns_now(void)
     return now.n ? &now : NULL;
 }
 
+bool columns_list_holds(const RtNames *list, const char *name)
+{
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return true;
+    return false;
+}
+
 int32_t columns_find(const Column *c, const char *text)
 {
     return table_find(&c->value, text, (int32_t)strlen(text));

@@ -43,6 +43,9 @@ bool columns_read(const char *text, int64_t bytes);
 /* Takes the columns that a file of weights holds; false if it holds none. */
 bool columns_of_weights(const RtProgram *p, const char *path);
 
+/* Whether a list of the recipe has this name. */
+bool columns_list_holds(const RtNames *list, const char *name);
+
 /* The category of this text; -1: it is not one. */
 int32_t columns_find(const Column *c, const char *text);
 

@@ -21,14 +21,6 @@ static bool is_number(const char *text)
     return columns_number(text, &v);
 }
 
-static bool names_hold(const RtNames *list, const char *name)
-{
-    for (int i = 0; i < list->n; i++)
-        if (strcmp(list->name[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* The first row whose text in column k is a number, or is none. */
 static int64_t first_row(const Sheet *s, int64_t k, bool number)
 {
@@ -51,7 +43,7 @@ static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, 
 static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)
 {
     int64_t numbers = 0, texts = 0;
-    if (names_hold(&r->category, sheet_name(s, k)))
+    if (columns_list_holds(&r->category, sheet_name(s, k)))
         return true;
     for (int64_t i = 0; i < s->n; i++)
         if (!csv_is_missing(sheet_cell(s, i, k))) {

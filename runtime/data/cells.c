@@ -1,0 +1,134 @@
+/* cells.c -- the values of a table's rows: numbers, categories, tokens and classes (tabular.h). */
+#include "base/error.h"
+#include "base/near.h"
+#include "data/tabular.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static void __attribute__((noreturn))
+refuse_gap(const Tabular *t, int64_t row, int64_t k, const char *way_out)
+{
+    const char *text = sheet_cell(&t->sheet, row, k);
+    rt_die("%s: column '%s' is %s: %s", sheet_place(&t->sheet, row),
+           csv_shown(sheet_name(&t->sheet, k)),
+           *text ? rt_format("'%s', a missing value", csv_shown(text)) : "empty", way_out);
+}
+
+static const char fill_gap[] = "fill the gap, remove the row, or write csv(..., missing = mean)";
+static const char fill_target[] = "fill the gap, or remove the row: a target has no other value";
+static const char fill_token[] = "fill the gap, or remove the row: tokens have no mean";
+
+/* The number in a cell of a column of numbers. */
+static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
+{
+    const char *text = sheet_cell(&t->sheet, row, k);
+    const double most = t->p->real_bytes == 8 ? DBL_MAX : FLT_MAX;
+    double v;
+    if (csv_is_missing(text)) {
+        if (target || !t->recipe->mean)
+            refuse_gap(t, row, k, target ? fill_target : fill_gap);
+        return t->columns.at[k].mean;
+    }
+    if (!csv_number(text, &v))
+        rt_die("%s: column '%s' is '%s', not a number%s", sheet_place(&t->sheet, row),
+               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
+               strchr(text, ',') ? ": write it with a point, and without a comma between thousands"
+                                 : "");
+    if (!(fabs(v) <= most))
+        rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row),
+               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
+               isfinite(v) ? "too large for f32: build with --dtype f64" : "not a finite number");
+    return v;
+}
+
+/* The category in a cell; -1: it is none of the training split, and the recipe allows it. */
+static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target)
+{
+    const Column *c = &t->columns.at[k];
+    const char *text = sheet_cell(&t->sheet, row, k);
+    if (target && csv_is_missing(text))
+        refuse_gap(t, row, k, fill_target);
+    const int32_t v = columns_find(c, text);
+    if (v >= 0 || (!target && t->recipe->other))
+        return v;
+    int best = near_most(strlen(text)), nearest = -1;
+    for (int32_t i = 0; i < c->value.n; i++) {
+        const Piece *p = &c->value.piece[i];
+        const int d = near_distance(text, rt_format("%.*s", (int)p->length, p->bytes));
+        if (d < best)
+            best = d, nearest = i;
+    }
+    rt_die("%s: column '%s' is '%s', which no row of the training split has%s%s: correct it, or "
+           "%s",
+           sheet_place(&t->sheet, row), csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
+           nearest >= 0 ? ", did you mean " : ", whose values are ",
+           nearest >= 0 ? rt_format("'%.*s'?", (int)c->value.piece[nearest].length,
+                                    c->value.piece[nearest].bytes)
+                        : places_values_text(c),
+           target ? "remove the row" : "write csv(..., unknown = other)");
+}
+
+static void put_real(const Tabular *t, char *at, int64_t i, double v)
+{
+    if (t->p->real_bytes == 8)
+        ((double *)(void *)at)[i] = v;
+    else
+        ((float *)(void *)at)[i] = (float)v;
+}
+
+/* One number for each category: 1 for that of the row.  A missing one has the shares of all rows to
+ * train on; one that is not known has zeros. */
+static void put_categories(const Tabular *t, int64_t row, int64_t k, char *at)
+{
+    const Column *c = &t->columns.at[k];
+    const bool gap = csv_is_missing(sheet_cell(&t->sheet, row, k));
+    int64_t all = 0;
+    if (gap && !t->recipe->mean)
+        refuse_gap(t, row, k, fill_gap);
+    const int32_t v = gap ? -1 : category_at(t, row, k, false);
+    for (int32_t i = 0; i < c->value.n; i++)
+        all += c->value.count[i];
+    for (int32_t i = 0; i < c->value.n; i++)
+        put_real(t, at, t->place[k].at + i, gap ? (double)c->value.count[i] / (double)all : i == v);
+}
+
+static void put_token(const Tabular *t, int64_t row, int64_t k, char *at)
+{
+    if (csv_is_missing(sheet_cell(&t->sheet, row, k)))
+        refuse_gap(t, row, k, fill_token);
+    const int32_t v = category_at(t, row, k, false);
+    ((int32_t *)(void *)at)[t->place[k].at] = v < 0 ? -1 : (int32_t)t->place[k].first + v;
+}
+
+void cells_put_inputs(const Tabular *t, int64_t row)
+{
+    for (int64_t k = 0; k < t->columns.ninput; k++) {
+        const Column *c = &t->columns.at[k];
+        const int i = t->place[k].input;
+        char *at = t->d->x + row * t->d->stride + (t->p->ninput > 0 ? t->d->row_part[i].at : 0);
+        if (input_is_tokens(t->p, i)) {
+            put_token(t, row, k, at);
+        } else if (c->category) {
+            put_categories(t, row, k, at);
+        } else {
+            const double v = number_at(t, row, k, false);
+            put_real(t, at, t->place[k].at, c->deviation > 0 ? (v - c->mean) / c->deviation : v);
+        }
+    }
+}
+
+void cells_put_targets(const Tabular *t, int64_t row)
+{
+    int64_t column = t->columns.ninput;
+    for (int k = 0; k < target_number(t->p); k++) {
+        const int64_t n = columns_of_target(t->p, k);
+        char *at = data_label(t->d, row);
+        at += at && t->p->ntarget > 0 ? t->p->targets[k].at : 0;
+        for (int64_t i = 0; i < n; i++, column++)
+            if (target_is_class(t->p, k))
+                *(int32_t *)(void *)at = category_at(t, row, column, true);
+            else
+                put_real(t, at, i, number_at(t, row, column, true));
+    }
+}
