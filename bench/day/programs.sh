@@ -22,9 +22,11 @@ gpu_programs() {
         layers inputs outputs target own; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
     network moves tests/cuda/moves.tn cifar; form moves own
     form norm persistent --kernels=persistent
-    for op in layers inputs outputs target; do form $op persistent --kernels=persistent; form $op bf16 --dtype bf16; done
-    for op in tf32 bf16 f16; do form narrow $op --dtype $op; form products $op --dtype $op; done
+    for op in layers inputs outputs target; do form $op persistent --kernels=persistent; done
+    for op in inputs outputs target; do form $op bf16 --dtype bf16; done
+    for op in tf32 bf16 f16; do form narrow $op --dtype $op; form products $op --dtype $op; form layers $op --dtype $op; done
     network two_heads models/two_heads.tn heads; form two_heads own; form two_heads cudnn --kernels=cudnn; form two_heads bf16 --dtype bf16
+    form two_heads f16 --dtype f16; form outputs f16 --dtype f16
     network siamese models/siamese.tn pairs; form siamese own; form siamese cudnn --kernels=cudnn; form siamese bf16 --dtype bf16
     network resnet20 models/resnet56_cifar10.tn cifar --set model.depth=20 --set 'augment=[]' --set normalize=none
     form resnet20 own; form resnet20 cudnn --kernels=cudnn; form resnet20 bf16 --dtype bf16; form resnet20 persistent --kernels=persistent

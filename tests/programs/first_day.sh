@@ -18,8 +18,9 @@ mkdir "$work/bin"
 export STAND_INS=$work/bin REAL=$TENON
 cat > "$STAND_INS/program" << 'SH'
 #!/usr/bin/env bash
-# A program of Tenon in a few words.  SAYS=nothing: `bench` has no record.  MISSES=1: a run misses its expectation.
+# A program of Tenon in a few words.  SAYS=nothing: `bench` has no record.  MISSES=1: a run misses its expectation.  CALLS: a file for its commands.
 log= threads=1
+[ -z "${CALLS:-}" ] || echo "$0 $*" >> "$CALLS"
 for ((i = 1; i < $#; i++)); do
     j=$((i + 1))
     case ${!i} in --log) log=${!j} ;; --threads) threads=${!j} ;; --output) cp "$STAND_INS/safetensors" "${!j}" ;; esac
@@ -102,7 +103,8 @@ says "no pack" 1 "is not the directory that bench/first-day pack has made" bench
 
 says "without minutes" 1 "0 minutes are over: run a again" env DAY_MINUTES=0 "$run" a
 same "what it has done" "0$(cat "$pack/results/a.jsonl")" 0
-DAY_JOBS=1 says "part a" 0 "^part a: [0-9]+ passed, 0 failed" "$run" a
+CALLS=$work/calls DAY_JOBS=1 says "part a" 0 "^part a: [0-9]+ passed, 0 failed" "$run" a
+same "programs with a loss scale of their own" "$(grep -- '--loss-scale 1024' "$work/calls" | grep -c 'f16 --epochs')+$(grep -- --loss-scale "$work/calls" | grep -vc 'f16 --epochs')" 7+0
 lines a | sort > "$work/whole"
 { head -n 1 "$pack/results/a.jsonl"; sed -n 2p "$pack/results/a.jsonl" | head -c 70; } > "$work/half"
 cp "$work/half" "$pack/results/a.jsonl"
