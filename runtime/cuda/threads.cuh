@@ -144,8 +144,8 @@ template <class T> struct Parts {
     T of_warp[WARPS];
 };
 
-/* The sum of all threads' numbers, in thread 0: warps in order.  The second barrier: no thread
- * writes parts of the next sum before thread 0 has read these. */
+/* The sum of all threads' numbers, in each thread: warps in order.  The second barrier: no thread
+ * writes parts of the next sum before all threads have read these. */
 template <class T> DEVICE T block_sum(Parts<T> &s, T x)
 {
     x = warp_sum(x);
@@ -153,7 +153,7 @@ template <class T> DEVICE T block_sum(Parts<T> &s, T x)
         s.of_warp[threadIdx.x / WARP] = x;
     block_sync();
     x = 0;
-    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
+    for (int i = 0; i < WARPS; i++)
         x += s.of_warp[i];
     block_sync();
     return x;

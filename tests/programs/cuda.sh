@@ -77,6 +77,9 @@ many() {
     shim loops "$cuda/loops.tn"
     shim moves "$cuda/moves.tn"
     shim places "$cuda/places.tn"
+    shim layers "$cuda/layers.tn"
+    steps layers
+    barriers layers 0 1                               # a block adds two sums one after another: group_norm of many numbers
     steps sync
     shim_gpu exact "$cuda/sync.tn" --dtype f64
     succeeds "gradients through statistics of the batch" "$work/exact/gpu" gradcheck --samples 1
