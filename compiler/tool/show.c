@@ -24,10 +24,11 @@ static bool is_bias(const Node *n)
     return n->op->epilogue == EPILOGUE_BIAS;
 }
 
-/* A transposed convolution.  No node of a forward pass is the gradient of a convolution. */
+/* A transposed convolution, which is the gradient of a convolution: a hidden operation with
+ * multiply-adds and filters. */
 static bool is_transposed(const Node *n)
 {
-    return node_is(n, "conv2d_dx");
+    return n->op->flags & OP_HIDDEN && n->op->cost && n->in[0]->op->leaf == LEAF_PARAM;
 }
 
 static bool multiplies(const Node *n)
