@@ -24,8 +24,8 @@ static bool is_bias(const Node *n)
     return n->op->epilogue == EPILOGUE_BIAS;
 }
 
-/* A transposed convolution, which is the gradient of a convolution: a hidden operation with
- * multiply-adds and filters. */
+/* A product with transposed weights: a hidden operation with multiply-adds that reads a parameter,
+ * because it is the gradient of a convolution or of a dense layer. */
 static bool is_transposed(const Node *n)
 {
     return n->op->flags & OP_HIDDEN && n->op->cost && n->in[0]->op->leaf == LEAF_PARAM;
@@ -133,12 +133,20 @@ static const char *place_of(Arena *a, const Node *n)
                     : arena_printf(a, "%d", n->span.line);
 }
 
+/* The operation as the model file calls it. */
+static const char *row_op(const Node *n)
+{
+    if (is_prelu(n))
+        return "prelu";
+    if (!is_transposed(n))
+        return n->op->name;
+    return n->in[0]->shape.rank == 4 ? "conv_transpose2d" : "matmul";
+}
+
 static Row layer_row(Arena *a, Graph *g, const Node *n)
 {
     Row r = {.name = n->name ? n->name : "",
-             .op = is_prelu(n)        ? "prelu"
-                   : is_transposed(n) ? "conv_transpose2d"
-                                      : n->op->name,
+             .op = row_op(n),
              .shape = shape_text(a, &n->shape),
              .place = ""};
     r.parameters = new_parameters(g, n);

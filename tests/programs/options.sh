@@ -120,6 +120,7 @@ END
 "$TENON" show "$work/transposed.tn" | awk '{ $1 = $1 } /transpose|total/' > "$work/show"
 printf '%s\n' '2 conv1 conv_transpose2d (N, 3, 6, 6) 57 864 1,728' '2 conv2 conv_transpose2d (N, 2, 6, 6) 6 216 432' 'total 209 1,224 2,448' > "$work/expected"
 same "rows of conv_transpose2d" "$(cat "$work/expected")" "$(cat "$work/show")"
+same "products with transposed weights" "total 627 2,297 5,594" "$("$TENON" show "$TENON_ROOT/tests/cuda/products.tn" | awk '/total/ { $1 = $1; print }')"
 printf 'model m(x: f32[4]) {\n    return dense(x, 2)\n}\n' > "$work/m.tn"
 succeeds "show without a train block" "$TENON" show "$work/m.tn"
 refuses "build without a train block" "no train block" "$TENON" build "$work/m.tn" -o "$work/p"
