@@ -11,8 +11,8 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
 }
 
 /* The labels of a sample that count, on average over the split; 0: all.  The program divides a loss
- * of pixels by this number, so that the terms of its loss have one divisor, the samples.  For texts,
- * whose labels all count but those that fill the last window, evaluate_split divides. */
+ * of pixels by this number, so that the terms of its loss have one divisor, the samples.  For
+ * texts, whose labels all count but those that fill the last window, evaluate_split divides. */
 static double counted(const RtProgram *p, const Data *d)
 {
     const bool divided = p->label_rank > 0 || p->ignored > 0;
