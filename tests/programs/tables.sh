@@ -158,10 +158,11 @@ END_TN
     if deep "a table on a GPU"; then
         . "$TENON_ROOT/tests/cuda/shim.sh"
         shim_runtime
-        for name in homes mixed; do
+        for name in homes mixed high; do
             shim $name "$work/$name.tn" && steps $name --data "$work/homes.csv" || bad "$name: no program over the stand-in"
         done
         shim valid "$work/homes.tn" --set data.validation=0.2 && steps valid --data "$work/homes.csv" || bad "valid: no program over the stand-in"
+        near "high: auc" "$(field high/cpu.jsonl epoch test_auc)" "$(field high/0.jsonl epoch test_auc)"
         near "valid: loss of the validation" "$(field valid/cpu.jsonl epoch validation_loss)" "$(field valid/0.jsonl epoch validation_loss)"
     fi
 
