@@ -20,9 +20,10 @@ enum {
 
 /* Tables of a program (rt.h). */
 enum {
-    RT_TERMS = 8,   /* of a loss */
-    RT_TARGETS = 4, /* of a recipe */
-    RT_OUTPUTS = 8, /* outputs of a model */
+    RT_TERMS = 8,          /* of a loss */
+    RT_TARGETS = 4,        /* of a recipe */
+    RT_CLASS_WEIGHTS = 64, /* classes of a loss with weights of classes */
+    RT_OUTPUTS = 8,        /* outputs of a model */
     /* of a batch: the loss, its terms, and up to three for each target */
     RT_METRICS = 1 + RT_TERMS + 3 * RT_TARGETS,
     RT_INPUTS = 8,      /* inputs of a model */

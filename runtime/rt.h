@@ -83,6 +83,7 @@ typedef struct Rt {
     int valid;             /* samples that count; an evaluation's last batch is filled up */
     bool in_order; /* x and label hold only this batch (device/feed.h): row i is sample i of it */
     double scored; /* labels of a sample; in training, the mean number of labels that are not -1 */
+    double weighted; /* the same sum, with the weight of each label's class */
     /* random numbers have no state: philox(seed; ..., epoch) */
     uint64_t seed;
     int64_t epoch; /* from 0 */
@@ -412,8 +413,9 @@ typedef struct RtProgram {
     int64_t output_dim[RT_DIMS];
     int label_rank; /* classes of pixels: the shape of a sample's labels; 0: a list */
     int64_t label_dim[RT_DIMS];
-    int64_t ignored; /* the class ignored - 1 is not scored; 0: all are */
-    int target_kind; /* RT_TARGET_* */
+    const double *class_weight; /* weights of the classes in the loss; NULL: none */
+    int64_t ignored;            /* the class ignored - 1 is not scored; 0: all are */
+    int target_kind;            /* RT_TARGET_* */
     const char *target_name;
     int target_rank; /* NUMBERS: the shape of a sample's numbers */
     int64_t target_dim[RT_DIMS];

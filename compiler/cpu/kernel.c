@@ -50,6 +50,8 @@ static void push_given(Writer *w, Arguments *s, CallArgKind kind, const char *te
     } given[] = {{CALL_RT, {.type = "const Rt *", .name = "r", .value = "r"}},
                  {CALL_SCORED,
                   {.type = "const Rt *", .name = "r", .value = "r", .inner = "r->scored"}},
+                 {CALL_WEIGHTED,
+                  {.type = "const Rt *", .name = "r", .value = "r", .inner = "r->weighted"}},
                  {CALL_FIRST, {.type = "int ", .name = "first", .value = "first"}},
                  {CALL_SEEN, {.type = "int ", .name = "seen", .value = "row - slice * SLICE"}},
                  {CALL_UNIT, {.type = "int ", .name = "unit", .value = "unit"}},

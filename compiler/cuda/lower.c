@@ -25,6 +25,7 @@ static const char *const form[] = {
     "sigmoid_cross_entropy_numbers_dx", "sigmoid_cross_entropy_numbers_dt", "numbers_accuracy",
     "mask_overlap", "mask_union", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1", "l1_dx",
     "huber", "huber_dx", "accuracy_each", "softmax_cross_entropy_each",
+    "softmax_cross_entropy_weighted_each", "softmax_cross_entropy_dx_weighted_each",
     "softmax_cross_entropy_smooth_each", "softmax_cross_entropy_dx_each",
     "softmax_cross_entropy_dx_smooth_each", "scan_copy", "scan_item", "scan_put", "scan_save",
     "matmul", "convert", "convert_padded", "hwc_from_chw", "chw_from_hwc", "global_avg_pool_last",
@@ -99,11 +100,14 @@ static void lower_sums_argument(Writer *w, CudaCall *c, const Node *n)
  * parameter already. */
 static void lower_given(Writer *w, CudaCall *c, const CallArg *arg)
 {
-    const bool scored = arg->kind == CALL_SCORED, step = arg->kind == CALL_STEP;
+    const bool step = arg->kind == CALL_STEP;
     const Given param = arg->kind == CALL_FIRST ? FIRST
                         : step                  ? PARAM("int ", "step", "step")
                                                 : RT_HOST;
-    const char *inner = scored ? "r->scored" : step ? arg->text : param.arg.name;
+    const char *inner = arg->kind == CALL_SCORED     ? "r->scored"
+                        : arg->kind == CALL_WEIGHTED ? "r->weighted"
+                        : step                       ? arg->text
+                                                     : param.arg.name;
     bool seen = false;
 
     for (int i = 0; i < c->narg; i++)
@@ -135,6 +139,7 @@ static void lower_argument(Writer *w, CudaCall *c, const CallArg *arg, char *let
         break;
     case CALL_RT:
     case CALL_SCORED:
+    case CALL_WEIGHTED:
     case CALL_FIRST:
     case CALL_STEP:
         lower_given(w, c, arg);

@@ -12,7 +12,7 @@ static void add_node(Text *t, const Node *n)
         const Attr *a = &n->attr[i];
         text_printf(t, "%s=%d:%lld:%.17g:%s:", a->key, a->kind, (long long)a->i, a->f,
                     a->s ? a->s : "");
-        for (int k = 0; k < a->nlist; k++)
+        for (int k = 0; a->kind == ATTR_INTS && k < a->nlist; k++)
             text_printf(t, "%lld,", (long long)a->list[k]);
     }
     text_printf(t, "}%s%s", shape_text(t->arena, &n->shape), n->param ? n->param->name : "");

@@ -330,7 +330,7 @@ static void target_fields(Writer *w, Text *t)
     text_add(t, "\n");
 }
 
-/* A class for each pixel, and the class that is not scored. */
+/* A class for each pixel, weights of classes, and the class that is not scored. */
 static void label_fields(Writer *w, Text *t)
 {
     const TargetSpec *target = w->in->train->recipe.target;
@@ -340,6 +340,8 @@ static void label_fields(Writer *w, Text *t)
         dimensions(target->rank, target->dim, t);
         text_add(t, ",\n");
     }
+    if (target->weights)
+        text_add(t, "    .class_weight = class_weights,\n");
     if (target->ignored)
         text_printf(t, "    .ignored = %lld,\n", (long long)target->ignored);
 }
@@ -534,6 +536,9 @@ static void program(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
 
+    if (g->recipe.target->weights)
+        text_printf(t, "static const double class_weights[] = {%s};\n\n",
+                    g->recipe.target->weights);
     text_add(t, "const RtProgram rt_program = {\n");
     origin_fields(w, t);
     size_fields(w, t);

@@ -145,6 +145,7 @@ static const char *wanted_values(const Callee *c, int i)
                                          "an int, a pair [h, w], \"same\" or \"valid\"",
                                          "an int, \"same\" or \"valid\"",
                                          "a list of at most 16 ints",
+                                         "a list of at most 64 numbers",
                                          "a list of at most 16 ints, or a tensor",
                                          "tensors, or lists of them"};
     return c->decl ? type_kind(c->decl->params.v[i].type) : op_arg[c->op->arg[i].type];
@@ -156,6 +157,14 @@ static bool ints(Value v, int least, int most)
     for (int i = 0; fits && i < v.n; i++)
         fits = v.item[i].kind == V_INT;
     return fits;
+}
+
+static bool numbers(Value v)
+{
+    bool fit = v.kind == V_LIST && v.n > 0 && v.n <= RT_CLASS_WEIGHTS;
+    for (int i = 0; fit && i < v.n; i++)
+        fit = value_number(v.item[i]);
+    return fit;
 }
 
 static bool is_tensors(Value v)
@@ -187,6 +196,8 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
         return v->kind == V_INT || v->kind == V_STRING;
     case ARG_INTS:
         return ints(*v, 0, INTS_MAX);
+    case ARG_REALS:
+        return numbers(*v);
     case ARG_PLACES:
         return v->kind == V_TENSOR || ints(*v, 0, INTS_MAX);
     case ARG_TENSORS:

@@ -6,6 +6,7 @@
  * numbers follows the same rule: an error of log(price) or of a logit would mean nothing.
  */
 #include "front/lower.h"
+#include <string.h>
 
 /* The operand of a loss as the model made it: a class for each pixel is compared with the pixels of
  * the image one after another, which the rule build of the loss makes of it. */
@@ -217,6 +218,32 @@ static void find_truths(Graph *g)
                 g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
 }
 
+/* The weights of the classes, by which the program divides: all losses name the same ones, or none.
+ * They are those of labels that the data hold as classes. */
+static bool find_weights(Lower *l)
+{
+    Recipe *r = &l->g->recipe;
+    for (int i = 0; i < l->g->nnode; i++) {
+        const Node *n = l->g->node[i];
+        if (n->op->outputs != OUTPUTS_CLASSES || !node_attr(n, "class_weights"))
+            continue;
+        const char *weights = node_list(n, "class_weights")->s;
+        const bool alone = r->ntarget == 1, text = r->data.unit && !r->data.table,
+                   same = !r->target->weights || strcmp(r->target->weights, weights) == 0;
+        r->target->weights = weights;
+        if (alone && !text && same)
+            continue;
+        diag_error(l->diag, node_span(n, "class_weights"), "%s",
+                   !alone ? "class_weights are for a recipe with one target"
+                   : text ? "class_weights are not for the next token of a text"
+                          : "another loss has other class_weights");
+        diag_help(l->diag, alone && !text ? "give both losses the same ones"
+                                          : "leave them out: a factor can weight the whole loss");
+        return false;
+    }
+    return true;
+}
+
 /* The class that is not scored: all losses of a target name the same one, or none. */
 static bool find_ignored(Lower *l, int k)
 {
@@ -249,6 +276,7 @@ bool lower_classes(Lower *l)
     g->pixels = loss && node_attr(loss, "pixels") ? node_int(loss, "pixels") : 0;
     for (int k = 0; k < g->recipe.ntarget; k++)
         ok = find_ignored(l, k) && ok;
+    ok = find_weights(l) && ok;
     if (!graph_several(g))
         return ok;
     for (int k = 0; k < g->recipe.ntarget; k++)

@@ -1,4 +1,5 @@
 /* node.c -- turns a checked call of an operation into a node: defaults, attributes, constants. */
+#include "base/text.h"
 #include "front/lower.h"
 #include "ops/scan.h"
 #include <stdlib.h>
@@ -19,11 +20,27 @@ static Value parse_default(const char *s)
     return (Value){.kind = V_STRING, .s = s};
 }
 
+static void take_reals(Lower *l, Value v, Attr *a)
+{
+    double *list = arena_alloc(l->arena, (size_t)v.n * sizeof *list);
+    Text t = text_new(l->arena);
+    for (int i = 0; i < v.n; i++) {
+        list[i] = value_real(v.item[i]);
+        text_printf(&t, "%s%.17g", i ? ", " : "", list[i]);
+    }
+    a->s = t.s;
+    a->reals = list;
+    a->nlist = v.n;
+}
+
 static Attr attribute_of_arg(Lower *l, const OpArg *arg, Value v, Span span)
 {
     Attr a = {.key = arg->name, .span = span};
     const bool pair = arg->type == ARG_PAIR || arg->type == ARG_PAD;
-    if ((pair && v.kind == V_INT) || v.kind == V_LIST) {
+    if (arg->type == ARG_REALS) {
+        a.kind = ATTR_REALS;
+        take_reals(l, v, &a);
+    } else if ((pair && v.kind == V_INT) || v.kind == V_LIST) {
         const int n = v.kind == V_LIST ? v.n : 2;
         int64_t *list = arena_alloc(l->arena, (size_t)(n ? n : 1) * sizeof *list);
         for (int i = 0; i < n; i++)

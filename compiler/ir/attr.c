@@ -55,6 +55,11 @@ const char *node_string(const Node *n, const char *key)
     return want(n, key, ATTR_STRING, ATTR_STRING)->s;
 }
 
+const Attr *node_list(const Node *n, const char *key)
+{
+    return want(n, key, ATTR_REALS, ATTR_REALS);
+}
+
 Span node_span(const Node *n, const char *key)
 {
     const Attr *a = node_attr(n, key);
@@ -134,6 +139,7 @@ static bool same_attr(const Attr *a, const Attr *b)
     case ATTR_FLOAT:
         return !memcmp(&a->f, &b->f, sizeof a->f); /* 0 is not -0 */
     case ATTR_STRING:
+    case ATTR_REALS: /* its text has all digits */
         return !strcmp(a->s, b->s);
     case ATTR_INTS:
         break;

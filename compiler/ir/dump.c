@@ -27,6 +27,9 @@ static void dump_attr(const Attr *a, FILE *f)
     case ATTR_STRING:
         fprintf(f, "\"%s\"", a->s);
         break;
+    case ATTR_REALS:
+        fprintf(f, "[%s]", a->s);
+        break;
     case ATTR_INTS:
         for (int i = 0; i < a->nlist; i++)
             fprintf(f, "%s%lld", i ? "," : "[", (long long)a->list[i]);

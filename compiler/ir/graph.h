@@ -15,16 +15,17 @@ typedef struct Op Op; /* ops/op.h */
 typedef struct Node Node;
 typedef struct Graph Graph;
 
-typedef enum { ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_STRING, ATTR_INTS } AttrKind;
+typedef enum { ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_STRING, ATTR_INTS, ATTR_REALS } AttrKind;
 typedef struct Attr {
     const char *key;
     AttrKind kind;
     int64_t i;           /* INT, BOOL */
     double f;            /* FLOAT */
-    const char *s;       /* STRING */
+    const char *s;       /* STRING; of REALS the text "1, 2.5", as C and Python write it */
     const int64_t *list; /* INTS: at most INTS_MAX */
-    int nlist;
-    Span span; /* the argument in the model file, or none */
+    const double *reals; /* REALS */
+    int nlist;           /* INTS, REALS */
+    Span span;           /* the argument in the model file, or none */
 } Attr;
 
 /* Limits of one elementwise loop: operations that it computes, and values that it reads.  A value
@@ -241,6 +242,7 @@ int64_t node_int(const Node *n, const char *key); /* aborts if absent: a fault o
 double node_float(const Node *n, const char *key);
 bool node_bool(const Node *n, const char *key);
 const char *node_string(const Node *n, const char *key);
+const Attr *node_list(const Node *n, const char *key);
 Span node_span(const Node *n, const char *key); /* the argument's place, else the node's */
 void node_set_int(Graph *g, Node *n, const char *key, int64_t v);
 void node_set_float(Graph *g, Node *n, const char *key, double v);

@@ -102,9 +102,10 @@ typedef struct TargetSpec {
     int64_t dim[SHAPE_MAX];
     /* several targets, set by the front end: classes of a CLASS; the place in a row of targets */
     int64_t classes, at;
-    int64_t ignored; /* the class ignored - 1 is not scored; 0: all are */
-    bool truths;     /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
-    bool bad;        /* has an error, which is reported */
+    const char *weights; /* of the classes, in a loss: "1, 2, 0.5"; NULL: none */
+    int64_t ignored;     /* the class ignored - 1 is not scored; 0: all are */
+    bool truths;         /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
+    bool bad;            /* has an error, which is reported */
     Span span;
 } TargetSpec;
 

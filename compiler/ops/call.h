@@ -40,21 +40,22 @@ bool sizes_same(const Sizes *a, const Sizes *b);
 const char *sizes_text(Arena *a, const Sizes *s, bool cpp);
 
 typedef enum {
-    CALL_OUT,     /* address of the value of the node */
-    CALL_IN,      /* address of an input */
-    CALL_NULL,    /* null pointer */
-    CALL_SIDE,    /* address of the second result: op "side" */
-    CALL_SUMS,    /* all parts of a sum over samples: call_sums */
-    CALL_OFFSET,  /* a number that is a parameter of the kernel: call_offset */
-    CALL_SCRATCH, /* temporary memory */
-    CALL_TEXT,    /* a literal: number or word */
-    CALL_SIZES,   /* a literal: struct */
-    CALL_RT,      /* the state of the program */
-    CALL_SCORED,  /* number of samples that count in the loss */
-    CALL_FIRST,   /* index of the first sample of the chunk in the batch */
-    CALL_SEEN,    /* index of the first sample of the chunk in its slice */
-    CALL_STEP,    /* an index computed from the step in time */
-    CALL_UNIT     /* index of the unit that runs the kernel */
+    CALL_OUT,      /* address of the value of the node */
+    CALL_IN,       /* address of an input */
+    CALL_NULL,     /* null pointer */
+    CALL_SIDE,     /* address of the second result: op "side" */
+    CALL_SUMS,     /* all parts of a sum over samples: call_sums */
+    CALL_OFFSET,   /* a number that is a parameter of the kernel: call_offset */
+    CALL_SCRATCH,  /* temporary memory */
+    CALL_TEXT,     /* a literal: number or word */
+    CALL_SIZES,    /* a literal: struct */
+    CALL_RT,       /* the state of the program */
+    CALL_SCORED,   /* number of samples that count in the loss */
+    CALL_WEIGHTED, /* the same, each with the weight of its class */
+    CALL_FIRST,    /* index of the first sample of the chunk in the batch */
+    CALL_SEEN,     /* index of the first sample of the chunk in its slice */
+    CALL_STEP,     /* an index computed from the step in time */
+    CALL_UNIT      /* index of the unit that runs the kernel */
 } CallArgKind;
 typedef struct CallArg {
     CallArgKind kind;

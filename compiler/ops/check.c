@@ -312,6 +312,8 @@ static bool kind_fits(ArgType type, AttrKind kind)
         return kind == ATTR_BOOL;
     case ARG_STRING:
         return kind == ATTR_STRING;
+    case ARG_REALS:
+        return kind == ATTR_REALS;
     case ARG_PAIR:
     case ARG_INTS:
     case ARG_PLACES:

@@ -94,6 +94,18 @@ void loss_call_labelled(const Node *n, Call *c, const char *fn)
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x->dim[0], (long long)x->dim[1]);
 }
 
+void loss_call_weighted(const Node *n, Call *c, const char *fn, const char *weights)
+{
+    const Shape *x = &n->in[0]->shape;
+
+    call_fn(c, arena_printf(c->arena, "%s_each", call_version(c, fn)));
+    call_in_parts(c, n);
+    call_given(c, CALL_WEIGHTED);
+    call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)(x->rank < 2 ? 1 : x->dim[0]),
+              (long long)x->dim[x->rank - 1]);
+    call_text(c, "CLASS_WEIGHTS(%s)", weights);
+}
+
 void loss_call(const Node *n, Call *c, const char *fn)
 {
     call_kernel(c, fn);

@@ -22,6 +22,7 @@ typedef enum {
     ARG_PAD,
     ARG_PAD_STEPS, /* 1, "same" or "valid", for the steps of a sequence */
     ARG_INTS,      /* a list of ints */
+    ARG_REALS,     /* a list of numbers */
     /* a list of ints, or an input; with an input, the node has an attribute of the same name */
     ARG_PLACES,
     ARG_TENSORS /* all positional arguments, also lists of tensors; only as the first argument */

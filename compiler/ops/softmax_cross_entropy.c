@@ -16,10 +16,14 @@
  *
  * For images, x (N, K, H, W) and t (N, H, W): op build makes of x the sequence of its H W pixels.
  * The data make -1 of the class `ignore`.
+ *
+ * With class_weights w, y is multiplied by w[t], and the mean is divided by the sum of w[t] over
+ * the batch: runtime/cpu/loss.h.
  */
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
+#include <float.h>
 
 static bool check_smoothing(const Node *n, Diag *d)
 {
@@ -81,10 +85,50 @@ static bool check_compared(const Node *n, Diag *d)
     return false;
 }
 
+/* Whether a weight is negative or not finite, or all are 0. */
+static bool bad_weights(const Attr *w)
+{
+    bool bad = false, any = false;
+    for (int i = 0; i < w->nlist; i++) {
+        bad |= !(w->reals[i] >= 0 && w->reals[i] <= FLT_MAX);
+        any |= w->reals[i] > 0;
+    }
+    return bad || !any;
+}
+
+static bool check_weights(const Node *n, Diag *d)
+{
+    const Shape *x = &n->in[0]->shape;
+    if (!node_attr(n, "class_weights"))
+        return true;
+    const Attr *w = node_list(n, "class_weights");
+    const int64_t classes = x->dim[x->rank - 1];
+    if (w->nlist != classes) {
+        diag_error(d, node_span(n, "class_weights"),
+                   "softmax_cross_entropy has %d class_weights for %lld classes", w->nlist,
+                   (long long)classes);
+        check_note(n, 0, d);
+        diag_help(d, "give a weight for each class, in the order of the classes");
+        return false;
+    }
+    if (bad_weights(w)) {
+        diag_error(d, node_span(n, "class_weights"),
+                   "class_weights are numbers of at least 0, and one is above 0");
+        diag_help(d, "a class with weight 2 counts twice, and one with weight 0 does not");
+        return false;
+    }
+    if (!node_attr(n, "smoothing") || node_float(n, "smoothing") == 0)
+        return true;
+    diag_error(d, node_span(n, "class_weights"),
+               "softmax_cross_entropy has smoothing or class_weights, not both");
+    diag_help(d, "leave out one of them");
+    return false;
+}
+
 static bool softmax_cross_entropy_shape(Node *n, Diag *d)
 {
     return check_compared(n, d) && check_ignored(n, d) && check_classes(n, d) &&
-           check_smoothing(n, d) && loss_result(n, d);
+           check_smoothing(n, d) && check_weights(n, d) && loss_result(n, d);
 }
 
 /* The pixels of images x (N, K, H, W) as a sequence (N, H W, K); x itself if t are no classes of
@@ -133,6 +177,11 @@ static void softmax_cross_entropy_call(const Node *n, Call *c, const char *fn)
 {
     const bool smooth = node_attr(n, "smoothing") && node_float(n, "smoothing") > 0;
 
+    if (node_attr(n, "class_weights")) {
+        loss_call_weighted(n, c, arena_printf(c->arena, "%s_weighted", fn),
+                           node_list(n, "class_weights")->s);
+        return;
+    }
     loss_call_labelled(n, c, smooth ? arena_printf(c->arena, "%s_smooth", fn) : fn);
     if (smooth)
         call_text(c, "%.17g", node_float(n, "smoothing"));
@@ -165,7 +214,9 @@ const Op op_softmax_cross_entropy[] = {
          "The program's loss is the mean over the batch. The label -1 marks a position that is not "
          "counted: the loss of sequences is the mean over all positions that are. K is at least 2. "
          "An image has a class for each pixel if the recipe declares it: target = mask: class[64, "
-         "64] ([masks](../how-to/masks.md)). "
+         "64] ([masks](../how-to/masks.md)). class_weights w: y is multiplied by w[t], and the "
+         "program's "
+         "loss is the sum over the batch, divided by the sum of w[t]. "
          "Smoothing: Szegedy et al. 2016, \"Rethinking the inception architecture for computer "
          "vision\", section 7.",
      .arg = {{"x", ARG_TENSOR, NULL,
@@ -176,7 +227,9 @@ const Op op_softmax_cross_entropy[] = {
               "share of the true class that is spread over all classes, at least 0 and below 1; "
               "default: 0"},
              {"ignore", ARG_INT, "none",
-              "a class of positions or pixels that are not counted, such as 255"}},
+              "a class of positions or pixels that are not counted, such as 255"},
+             {"class_weights", ARG_REALS, "none",
+              "a factor for each class, at most 64; the loss is then a weighted mean"}},
      .outputs = OUTPUTS_CLASSES,
      .shape = softmax_cross_entropy_shape,
      .build = softmax_cross_entropy_build,

@@ -169,6 +169,7 @@ static void add_value(Text *t, const Attr *a)
         text_add(t, a->i ? "true" : "false");
         break;
     case ATTR_STRING:
+    case ATTR_REALS:
         text_add(t, a->s);
         break;
     case ATTR_INTS:

@@ -419,9 +419,9 @@ static const char *attribute_text(const Use *u, const char *name)
     const Attr *at = node_attr(mask ? mask : u->node, name);
     if (!at || at->kind == ATTR_INTS || (at->kind == ATTR_BOOL && !at->i))
         return NULL;
-    return at->kind == ATTR_FLOAT    ? python_number(u->arena, at->f)
-           : at->kind == ATTR_STRING ? at->s
-                                     : integer_text(u, at->i);
+    return at->kind == ATTR_FLOAT                              ? python_number(u->arena, at->f)
+           : at->kind == ATTR_STRING || at->kind == ATTR_REALS ? at->s
+                                                               : integer_text(u, at->i);
 }
 
 const char *place_of_node(const Use *u, const char *name)

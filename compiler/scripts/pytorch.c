@@ -61,6 +61,8 @@ static const PyWord calls[] = {
     "F.cross_entropy(" x ", @y, reduction=\"none\"" more                                           \
     "@(smoothing?, label_smoothing=@smoothing))"
 
+#define WEIGHTS "torch.tensor([@class_weights], dtype=@x.dtype)"
+
 static const PyWord words[] = {
     {"min", BROADCAST("minimum")},
     {"max", BROADCAST("maximum")},
@@ -106,6 +108,12 @@ static const PyWord words[] = {
     {"sigmoid_cross_entropy",
      "F.binary_cross_entropy_with_logits(@x, @y, reduction=\"none\"@(positive_weight?, "
      "pos_weight=torch.tensor(@positive_weight, dtype=@x.dtype))).flatten(1).mean(1)"},
+    {"softmax_cross_entropy if class_weights and vector",
+     CROSS_ENTROPY("@x", ", weight=" WEIGHTS) " * len(@y) / " WEIGHTS "[@y].sum()"},
+    {"softmax_cross_entropy if class_weights and pixels",
+     CROSS_ENTROPY("@x.transpose(1, 2)",
+                   ", ignore_index=-1, weight=" WEIGHTS) ".sum(1) * len(@y) / (" WEIGHTS
+                                                         "[@y.clamp(min=0)] * (@y >= 0)).sum()"},
     {"softmax_cross_entropy if vector", CROSS_ENTROPY("@x", "")},
     /* a class for each position or pixel; -1: it is not scored */
     {"softmax_cross_entropy if pixels",

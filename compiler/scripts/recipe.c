@@ -196,17 +196,23 @@ static bool compared_supported(const Graph *g, const char *to, Diag *d)
     return true;
 }
 
-/* Classes of pixels, and one that is ignored, which of the scripts only those of pixels know. */
+/* What only scripts of PyTorch know: classes of pixels, and weights of the classes of samples. */
 static bool pixels_supported(const Graph *g, const char *to, Diag *d)
 {
     const TargetSpec *t = g->recipe.target;
-    const bool pytorch = strcmp(to, "pytorch") == 0;
-    if (g->pixels ? pytorch : !t->ignored)
+    const bool pytorch = strcmp(to, "pytorch") == 0,
+               positions = g->label && g->label->shape.rank > 0;
+    const char *what = g->pixels    ? "a class for each pixel"
+                       : t->ignored ? "a class that is ignored at positions"
+                       : t->weights ? "weights of classes"
+                                    : NULL;
+    if (!what || (pytorch && (g->pixels || !positions)))
         return true;
-    diag_error(d, t->span, "--to %s writes no scripts with a class %s", to,
-               g->pixels ? "for each pixel" : "that is ignored at positions");
-    diag_help(d, pytorch ? "write -1 in place of this class, and leave out `ignore`"
-                         : "--to pytorch writes scripts with a class for each pixel");
+    diag_error(d, t->name ? t->span : g->loss->span, "--to %s writes no scripts with %s%s", to,
+               what, t->weights && !g->pixels && positions ? " of positions" : "");
+    diag_help(d, "%s",
+              pytorch ? "the model can be trained with Tenon itself: tenon build"
+                      : "--to pytorch writes scripts with a class for each pixel or sample");
     return false;
 }
 

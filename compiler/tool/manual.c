@@ -21,6 +21,7 @@ const char *manual_type(ArgType type)
                                        [ARG_PAD] = "int, [int, int], \"same\" or \"valid\"",
                                        [ARG_PAD_STEPS] = "int, \"same\" or \"valid\"",
                                        [ARG_INTS] = "list of ints",
+                                       [ARG_REALS] = "list of floats",
                                        [ARG_PLACES] = "list of ints, or tensor",
                                        [ARG_TENSORS] = "tensors, or lists of them"};
     return name[type];

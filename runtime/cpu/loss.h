@@ -245,6 +245,52 @@ EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
 #undef ROWS
 /* clang-format on */
 
+/* ----------------------------------------------------- weights of classes
+ *
+ * As fn_each, with a weight for each class.  Sums are divided by `weighted`, the mean over samples
+ * of the sum of the weights of their labels.
+ */
+typedef struct ClassWeights {
+    double of[RT_CLASS_WEIGHTS];
+} ClassWeights;
+#define CLASS_WEIGHTS(...) ((ClassWeights){{__VA_ARGS__}})
+#define WEIGHTED(suffix)                                                                           \
+    RT_INLINE void softmax_cross_entropy_weighted##suffix##_each(real *y, const real *x,           \
+                                                                 const int32_t *label,             \
+                                                                 double weighted, int n, int t,    \
+                                                                 int k, ClassWeights w)            \
+    {                                                                                              \
+        TEAM_FOR(i, n) {                                                                           \
+            real sum = 0;                                                                          \
+            for (int64_t j = (int64_t)i * t; j < (int64_t)(i + 1) * t; j++)                        \
+                sum += label[j] >= 0                                                               \
+                           ? (real)w.of[label[j]] *                                                \
+                                 softmax_cross_entropy##suffix##_row(x + j * k, label[j], k)       \
+                           : 0;                                                                    \
+            y[i] = sum / (real)weighted;                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    RT_INLINE void softmax_cross_entropy_dx_weighted##suffix##_each(real *dx, const real *x,       \
+                                                                    const int32_t *label,          \
+                                                                    const real *dloss,             \
+                                                                    double weighted, int n, int t, \
+                                                                    int k, ClassWeights w)         \
+    {                                                                                              \
+        TEAM_FOR(j, n * t) {                                                                       \
+            if (label[j] >= 0)                                                                     \
+                softmax_cross_entropy_dx##suffix##_row(dx + (int64_t)j * k, x + (int64_t)j * k,    \
+                                                       label[j],                                   \
+                                                       dloss[j / t] * (real)w.of[label[j]] /       \
+                                                           (real)weighted,                         \
+                                                       k);                                         \
+            else                                                                                   \
+                memset(dx + (int64_t)j * k, 0, sizeof *dx * (size_t)k);                            \
+        }                                                                                          \
+    }
+WEIGHTED()
+WEIGHTED(_plain)
+#undef WEIGHTED
+
 /* ----------------------------------------------------------------------------------- mse and l2 */
 RT_INLINE void mse_plain(real *loss, const real *x, const real *t, int n, int k)
 {

@@ -323,4 +323,45 @@ DEVICE void softmax_cross_entropy_dx_smooth_each(real *dx, const real *x, const 
     position_dx(dx, x, label, dloss, scored, n * t, t, k, (real)s);
 }
 
+/* Weights of classes: runtime/cpu/loss.h. */
+struct ClassWeights {
+    double of[RT_CLASS_WEIGHTS];
+};
+#define CLASS_WEIGHTS(...)                                                                         \
+    ClassWeights                                                                                   \
+    {                                                                                              \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+SIZE int softmax_cross_entropy_weighted_each_blocks(int n, int, int, const ClassWeights &)
+{
+    return n;
+}
+DEVICE void softmax_cross_entropy_weighted_each(real *y, const real *x, const int32_t *label,
+                                                double weighted, int n, int t, int k,
+                                                const ClassWeights &w)
+{
+    each_position(y, label, weighted, n, t, [=, &w](int64_t row, int32_t own) {
+        return (real)w.of[own] * row_loss(x + row * k, own, k);
+    });
+}
+
+SIZE int softmax_cross_entropy_dx_weighted_each_blocks(int n, int t, int, const ClassWeights &)
+{
+    return ceil_div(n * t, WARPS);
+}
+template <class D>
+DEVICE void softmax_cross_entropy_dx_weighted_each(real *dx, const real *x, const int32_t *label,
+                                                   D dloss, double weighted, int n, int t, int k,
+                                                   const ClassWeights &w)
+{
+    FOR_ROWS(row, n * t) {
+        const real each =
+            label[row] < 0 ? 0 : dloss[row / t] * (real)w.of[label[row]] / (real)weighted;
+        row_loss_dx(dx + row * k, x + row * k, label[row], each, k, (real)0);
+    }
+}
+
 #endif

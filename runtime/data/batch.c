@@ -1,7 +1,9 @@
 /* batch.c -- a batch of a data set: where a step finds its samples and labels. */
+#include "base/error.h"
 #include "base/mapped.h"
 #include "base/random.h"
 #include "data/data.h"
+#include <stdlib.h>
 
 void data_share(Data *d, int rank, int ranks)
 {
@@ -47,6 +49,58 @@ double data_scored(const RtProgram *p, const Batch *b)
             count += is_scored(b, row, k);
     }
     return (double)(count ? count : 1) / p->batch;
+}
+
+static void count_labels(const int32_t *label, int64_t n, int64_t count[RT_CLASS_WEIGHTS])
+{
+    for (int64_t k = 0; k < n; k++)
+        if (label[k] >= 0 && label[k] < RT_CLASS_WEIGHTS)
+            count[label[k]]++;
+}
+
+static double weigh(const double *weight, int64_t classes, const int64_t count[RT_CLASS_WEIGHTS])
+{
+    double sum = 0;
+    for (int64_t c = 0; c < classes; c++)
+        sum += weight[c] * (double)count[c];
+    return sum > 0 ? sum : 1;
+}
+
+double data_weighted(const RtProgram *p, const Batch *b)
+{
+    int64_t count[RT_CLASS_WEIGHTS] = {0};
+    if (!p->class_weight)
+        return 1;
+    for (int i = 0; i < p->batch; i++) {
+        const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
+        count_labels((const int32_t *)(const void *)row, p->labels, count);
+    }
+    return weigh(p->class_weight, p->classes, count) / p->batch;
+}
+
+/* Synthetic samples are made again: only those of a batch are in memory. */
+static void count_synthetic(const Data *d, int64_t count[RT_CLASS_WEIGHTS])
+{
+    char *x = rt_alloc((size_t)d->stride);
+    int32_t *label = rt_alloc(sizeof *label * (size_t)d->labels);
+    for (int64_t i = 0; i < d->n; i++) {
+        synthetic_sample(d, x, label, d->first + i);
+        count_labels(label, d->labels, count);
+    }
+    free(x);
+    free(label);
+}
+
+void data_weigh(Data *d)
+{
+    int64_t count[RT_CLASS_WEIGHTS] = {0};
+    if (!d->class_weight)
+        return;
+    if (d->synthetic)
+        count_synthetic(d, count);
+    else if (d->label)
+        count_labels(d->label, d->n * d->labels, count);
+    d->weighted = weigh(d->class_weight, d->classes, count);
 }
 
 /* ---- tokens of a mapped file, which another process may change during the run */

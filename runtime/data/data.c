@@ -30,6 +30,7 @@ static Data *new_data(const RtProgram *p, const char *place)
                 .real_bytes = p->real_bytes,
                 .labels = p->labels,
                 .ignored = p->ignored,
+                .class_weight = p->class_weight,
                 .batch = p->batch,
                 .device = p->device != NULL,
                 .part = p->batch};
@@ -177,6 +178,7 @@ static void fill(Data *d, Pool *pool)
         images_fill(d, pool);
     else if (d->y_numbers || d->arrays)
         npy_fill(d);
+    data_weigh(d);
 }
 
 void data_fill(Data *d, Pool *pool)

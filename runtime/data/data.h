@@ -16,7 +16,8 @@ typedef struct Batch {
     int x_type;
     double x_scale;
     int x_height, x_width;
-    double scored; /* evaluation: mean number of labels of a sample that count; 0: all */
+    /* evaluation: mean number of labels of a sample that count (0: all), and of their weights */
+    double scored, weighted;
     const void *label;
     int64_t label_stride;
     int label_type;
@@ -73,17 +74,19 @@ typedef struct Data {
     int64_t whole;           /* IDX: number of samples in these files */
     Cifar *cifar;            /* CIFAR-10: its opened files */
     Images *images;          /* folders: the list of files, and the packed one */
-    const char *next;   /* text: labels of the first sample; their stride is that of the samples.
+    const char *next; /* text: labels of the first sample; their stride is that of the samples.
                        * NULL: `label` */
-    int64_t shift;      /* text: windows begin 0 .. shift - 1 tokens later; each epoch has another
+    int64_t shift;    /* text: windows begin 0 .. shift - 1 tokens later; each epoch has another
                      * number */
-    int64_t scored;     /* labels that count; 0: all */
-    const char *x_path; /* npy: file of the samples */
-    const char *y_numbers; /* npy: the labels or targets as they are in their file */
-    int y_size;            /* npy: bytes of one of them there */
-    bool y_signed;         /* npy: whether a label there is signed */
-    bool y_real;           /* npy: they are floating-point numbers */
-    const char *y_path;    /* npy: file of the labels */
+    int64_t scored;   /* labels that count; 0: all */
+    const double *class_weight; /* weights of the classes in the loss; NULL: none */
+    double weighted;            /* sum of the weights of the labels' classes */
+    const char *x_path;         /* npy: file of the samples */
+    const char *y_numbers;      /* npy: the labels or targets as they are in their file */
+    int y_size;                 /* npy: bytes of one of them there */
+    bool y_signed;              /* npy: whether a label there is signed */
+    bool y_real;                /* npy: they are floating-point numbers */
+    const char *y_path;         /* npy: file of the labels */
     /* a split that the data do not have: its stored samples (NULL: all), and number of all stored
      * samples */
     uint32_t *row;
@@ -155,6 +158,11 @@ void data_wrong_token(const Data *d);
  * count, also those that fill the batch; the result is the same on every rank. A batch without
  * scored labels counts as one with one label, so the result can be a divisor. */
 double data_scored(const RtProgram *p, const Batch *b);
+/* The same with the weight of each label's class: labels of a class are counted and the products
+ * added in the order of the classes, so the bits are the same on every rank.  1 without weights. */
+double data_weighted(const RtProgram *p, const Batch *b);
+/* batch.c: sets d->weighted, from all labels of the split. */
+void data_weigh(Data *d);
 
 /* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);

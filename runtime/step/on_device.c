@@ -197,6 +197,7 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
     for (int i = 0; i < count; i++) {
         v[i] = net_view(n, &b[i], h[i], n->first, n->shards);
         v[i].rt.scored = data_scored(n->p, &b[i]);
+        v[i].rt.weighted = data_weighted(n->p, &b[i]);
         v[i].rt.grad = n->reduced ? remote_grad(d->remote) : NULL;
     }
     remote_begin_steps(d->remote, v, sizeof *v, b, count);
@@ -240,6 +241,7 @@ static bool device_gradients(Net *n, View *v, const Batch *b)
     Remote *remote = n->device->remote;
     report_clear(n);
     v->rt.scored = data_scored(n->p, b);
+    v->rt.weighted = data_weighted(n->p, b);
     if (n->reduced)
         v->rt.grad = remote_grad(remote);
     device_load(n, v, b);

@@ -408,6 +408,7 @@ static bool run_sums(Net *n, View *v, const Batch *b)
 {
     report_clear(n);
     v->rt.scored = data_scored(n->p, b);
+    v->rt.weighted = data_weighted(n->p, b);
     if (n->reduced)
         v->rt.grad = n->grad;
     if (!run_phases(n, v))

@@ -48,6 +48,7 @@ View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .index = b->index,
                 .valid = b->valid,
                 .scored = b->scored > 0 ? b->scored : (double)p->labels,
+                .weighted = b->weighted > 0 ? b->weighted : (double)p->labels,
                 .seed = b->seed,
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,

@@ -15,7 +15,7 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
  * texts, whose labels all count but those that fill the last window, evaluate_split divides. */
 static double counted(const RtProgram *p, const Data *d)
 {
-    const bool divided = p->label_rank > 0 || p->ignored > 0;
+    const bool divided = p->label_rank > 0 || p->ignored > 0 || p->class_weight;
     return divided ? (double)d->scored / (double)d->n : 0;
 }
 
@@ -23,7 +23,9 @@ static Batch batch_at(const Net *n, const Data *d, const Order *order, int64_t s
 {
     const int batch = n->p->batch;
     const int64_t left = d->n - step * batch;
-    Batch b = {.seed = 0, .scored = counted(n->p, d)};
+    Batch b = {.seed = 0,
+               .scored = counted(n->p, d),
+               .weighted = n->p->class_weight ? d->weighted / (double)d->n : 0};
     data_batch(d, n->pool, order, step, left < batch ? (int)left : batch, &b);
     return b;
 }

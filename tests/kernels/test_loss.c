@@ -372,6 +372,45 @@ START_TEST(losses_of_positions)
 }
 END_TEST
 
+/* Weights of classes: the sum of weighted rows; equal weights give the kernels without weights. */
+START_TEST(weighted_positions)
+{
+    enum { N = 3, T = 5, K = 19, ALL = N * T * K };
+    const real dloss[N] = {1, (real)-0.5, 2};
+    int32_t label[N * T];
+    ClassWeights w = {{0}};
+    real *x = random_buffer(ALL, 5), *dx = buffer(ALL), *want = buffer(ALL), *loss = buffer(N),
+         *sum = buffer(N);
+    for (int i = 0; i < N * T; i++)
+        label[i] = i % 4 == 2 ? -1 : i * 7 % K;
+    for (int c = 0; c < K; c++)
+        w.of[c] = 0.25 * (c % 5);
+    softmax_cross_entropy_weighted_each(loss, x, label, 2.5, N, T, K, w);
+    softmax_cross_entropy_dx_weighted_each(dx, x, label, dloss, 2.5, N, T, K, w);
+    memset(want, 0, ALL * sizeof *want);
+    for (int i = 0; i < N; i++) {
+        sum[i] = 0;
+        for (int j = i * T; j < (i + 1) * T; j++) {
+            real one;
+            const real share = label[j] < 0 ? 0 : (real)(w.of[label[j]] / 2.5),
+                       each = dloss[i] * share;
+            if (label[j] < 0)
+                continue;
+            softmax_cross_entropy_plain(&one, x + j * K, label + j, 1, K);
+            softmax_cross_entropy_dx_plain(want + j * K, x + j * K, label + j, &each, 1, K);
+            sum[i] += one * share;
+        }
+    }
+    check_close(loss, sum, N, "softmax_cross_entropy_weighted_each");
+    check_close(dx, want, ALL, "softmax_cross_entropy_dx_weighted_each");
+    softmax_cross_entropy_weighted_plain_each(loss, x, label, 2.5, N, T, K, w);
+    softmax_cross_entropy_dx_weighted_plain_each(dx, x, label, dloss, 2.5, N, T, K, w);
+    check_close(loss, sum, N, "softmax_cross_entropy_weighted_plain_each");
+    check_close(dx, want, ALL, "softmax_cross_entropy_dx_weighted_plain_each");
+    release(5, x, dx, want, loss, sum);
+}
+END_TEST
+
 /* The threads of a team divide the samples or positions: the bits are those of one thread. */
 enum { LOSS_N = 5, LOSS_T = 7, LOSS_K = 19, LOSS_ROWS = LOSS_N * LOSS_T };
 typedef struct Losses {
@@ -482,6 +521,7 @@ int main(void)
     tcase_add_test(t, counting);
     tcase_add_test(t, counting_ties);
     tcase_add_test(t, losses_of_positions);
+    tcase_add_test(t, weighted_positions);
     tcase_add_test(t, losses_in_teams);
     tcase_add_test(t, yes_or_no);
     return run_suite(t, "loss kernels");

@@ -119,7 +119,9 @@ geometry() {
     if deep "a class for each pixel on a GPU"; then
         shim pixels "$cuda/pixels.tn"
         steps pixels
-        near "pixels: accuracy" "$(field "$work/pixels/cpu.jsonl" step train_accuracy)" "$(field "$work/pixels/0.jsonl" step train_accuracy)"
+        for value in accuracy loss_weighted; do
+            near "pixels: $value" "$(field "$work/pixels/cpu.jsonl" step train_$value)" "$(field "$work/pixels/0.jsonl" step train_$value)"
+        done
     fi
     shim inputs "$cuda/inputs.tn"
     steps inputs

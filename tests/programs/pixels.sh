@@ -70,7 +70,8 @@ cd "$work"
 make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
 digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
 
-# by_hand PREDICTIONS.npy MASKS.npy LOG: loss and accuracy of the last epoch over the pixels other than 255, from probabilities (N, 3, 6, 5)
+# by_hand PREDICTIONS.npy MASKS.npy LOG [WEIGHTS]: loss and accuracy of the last epoch over the pixels other than 255, from probabilities
+# (N, 3, 6, 5); the loss with weights of the classes
 by_hand() {
     python3 - "$@" <<'END_PY'
 import array, json, math, sys
@@ -79,7 +80,8 @@ if b"'shape': (60, 3, 6, 5), }" not in head:
     sys.exit(f"the header of the predictions: {head}")
 p = array.array("f", open(sys.argv[1], "rb").read()[128:])
 t = open(sys.argv[2], "rb").read()[128:]
-loss = right = count = 0
+w = [float(v) for v in (sys.argv[4] if len(sys.argv) > 4 else "1,1,1").split(",")]
+loss = right = count = weight = 0
 for i in range(60):
     for k in range(30):
         share = [p[(3 * i + c) * 30 + k] for c in range(3)]
@@ -87,13 +89,14 @@ for i in range(60):
             sys.exit(f"the probabilities of a pixel: {share}")
         if t[30 * i + k] != 255:
             count += 1
-            loss -= math.log(share[t[30 * i + k]])
+            weight += w[t[30 * i + k]]
+            loss -= w[t[30 * i + k]] * math.log(share[t[30 * i + k]])
             right += share.index(max(share)) == t[30 * i + k]
 last = [r for r in map(json.loads, open(sys.argv[3])) if r["event"] == "epoch"][-1]
 if not 1000 < count < 1790:
     sys.exit(f"{count} pixels count")
-if abs(last["test_loss"] - loss / count) > 1e-5 or abs(last["test_accuracy"] - right / count) > 1e-6:
-    sys.exit(f"loss {last['test_loss']} and accuracy {last['test_accuracy']}, by hand {loss / count} and {right / count}")
+if abs(last["test_loss"] - loss / weight) > 1e-5 or abs(last["test_accuracy"] - right / count) > 1e-6:
+    sys.exit(f"loss {last['test_loss']} and accuracy {last['test_accuracy']}, by hand {loss / weight} and {right / count}")
 END_PY
 }
 
@@ -106,6 +109,16 @@ if part bits; then
     succeeds "loss and accuracy by hand" by_hand predicted.npy pixels/test_y.npy one.log
     succeeds "classes in i64" ./pixels-cpu train --data ./wide --log wide.log
     same "classes in i64" "$(hashes one.log)" "$(hashes wide.log)"
+    # Weights of classes: a weighted mean, with a divisor of the whole batch.
+    sed 's/model pixels/model weights/; s/train pixels/train weights/; s/ignore = 255/ignore = 255, class_weights = [0.25, 2, 3.5]/; /expect/d' pixels.tn > weights.tn
+    make weights weights-cpu
+    rm -rf c
+    equal_bits weights 4 loss other
+    ./weights-cpu predict --weights one.safetensors --input pixels/test_x.npy --output predicted.npy
+    succeeds "a weighted loss by hand" by_hand predicted.npy pixels/test_y.npy one.log 0.25,2,3.5
+    make weights weights-f64 --dtype f64
+    succeeds "gradcheck of weights" ./weights-f64 gradcheck --data ./pixels
+    ./pixels-cpu train --log one.log > out
     # Of a sum, only the part of the pixels is divided by the number of pixels that count.
     sed 's/loss      = .*/loss = terms(fit = softmax_cross_entropy(output, mask, ignore = 255), one = exp(1e-9 * l2(output)))/' pixels.tn > sum.tn
     make sum sum-cpu
@@ -128,6 +141,29 @@ if part bits; then
         succeeds "plain" ./plain train --log plain.log
         for name in train_loss test_loss test_accuracy; do
             same "plain: $name" "$(field double.log epoch $name | digits)" "$(field plain.log epoch $name | digits)"
+        done
+        witness "$work/weights.tn" plain --dtype f64
+        succeeds "weights in f64" ./weights-f64 train --log double.log
+        succeeds "weights, plain" ./plain train --log plain.log
+        same "weights, plain: the loss" "$(field double.log epoch test_loss | digits)" "$(field plain.log epoch test_loss | digits)"
+        # One class a sample, of synthetic data: equal weights change nothing but the last bits.
+        cat > vector.tn <<'END_TN'
+model vector(x: f32[12]) { return dense(x, 8) |> tanh |> dense(4) }
+train vector {
+    data      = synthetic(samples = 160, test_samples = 50)
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.01)
+    batch     = 16
+    epochs    = 2
+}
+END_TN
+        make vector vector-cpu --dtype f64
+        succeeds "one class a sample" ./vector-cpu train --log vector.log
+        sed -i 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [3, 3, 3, 3])/' vector.tn
+        make vector vector-cpu --dtype f64
+        succeeds "one class a sample, with weights" ./vector-cpu train --log equal.log
+        for name in train_loss test_loss test_accuracy; do
+            same "equal weights: $name" "$(field vector.log epoch $name | digits)" "$(field equal.log epoch $name | digits)"
         done
         make pixels half --dtype bf16
         succeeds "bf16" ./half train --log half.log --threads 1
@@ -162,6 +198,8 @@ if part arrays; then
     arrays 'make("none", "unused"); [save(f"none/{s}_y.npy", "|u1", (n, 6, 5), [255] * 30 * n) for s, n in (("train", 200), ("test", 60))]'
     succeeds "no pixel counts" ./pixels-cpu train --data ./none --epochs 1 --log none.log
     same "no pixel counts" "0 0 " "$(field none.log epoch train_loss)$(field none.log epoch test_loss)"
+    sed 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [1, 2, 3])/' rows.tn > ignored.tn
+    refuses "weights of positions for PyTorch" "ignored.tn:4:17: error: --to pytorch writes no scripts with weights of classes of positions" "$TENON" emit ignored.tn --to pytorch
     for to in keras mxnet; do
         refuses "--to $to" "pixels.tn:6:17: error: --to $to writes no scripts with a class for each pixel" "$TENON" emit pixels.tn --to $to
     done
