@@ -447,6 +447,22 @@ static void check_moved(const Unit *u, const Graph *g)
     }
 }
 
+/* Reports an input that is a target of truths, but is moved out of 0 to 1. */
+static void check_normalized(const Unit *u, const Graph *g)
+{
+    const Normalize *z = &g->recipe.normalize;
+    for (int i = 0; i < g->nnode && z->kind != NORM_NONE; i++) {
+        const Node *n = g->node[i];
+        if (n->op->outputs != OUTPUTS_BINARY || n->in[1]->op->leaf != LEAF_INPUT)
+            continue;
+        diag_error(u->diag, z->span,
+                   "%s compares with numbers from 0 to 1, and normalize moves '%s'", n->op->name,
+                   n->in[1]->name);
+        diag_help(u->diag, "leave out normalize, or compare by mse");
+        return;
+    }
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -478,6 +494,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (!lower_classes(&l))
         return false;
     check_moved(u, g);
+    check_normalized(u, g);
     lower_metrics(g, loss->span);
     check_expect(u, g);
     return diag_errors(u->diag) == before;
