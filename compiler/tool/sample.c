@@ -159,7 +159,12 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
     if (!targets && (y.dim[0] != x.dim[0] || y.rank > 2 || (y.rank == 2 && y.dim[1] != 1))) {
         diag_error(d, nowhere, "%s has %lld samples, but train_y.npy is no list of %lld classes",
                    images, (long long)x.dim[0], (long long)x.dim[0]);
-        diag_help(d, "save one integer for each sample");
+        if (y.rank > 2 && y.dim[0] == x.dim[0])
+            diag_help(d,
+                      "masks are declared in the recipe, as target = mask: class[64, 64] or mask: "
+                      "f32[1, 64, 64]: see docs/how-to/masks.md");
+        else
+            diag_help(d, "save one integer for each sample");
         return false;
     }
     out->kind = x.rank == 4 ? SAMPLE_IMAGE : x.rank == 3 ? SAMPLE_SEQUENCE : SAMPLE_ROW;

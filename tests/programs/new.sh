@@ -144,6 +144,9 @@ cp numbers/train_x.npy fewer/
 npy fewer/train_y.npy '|u1' '(59,)' 58
 printf '\1' >> fewer/train_y.npy
 refuses "fewer classes than samples" "fewer/train_x.npy has 60 samples, but train_y.npy is no list of 60 classes" "$TENON" new net --data fewer
+npy fewer/train_y.npy '|u1' '(60, 2, 2)' 239
+printf '\1' >> fewer/train_y.npy
+refuses "masks" "masks are declared in the recipe, as target = mask: class.64, 64. or" "$TENON" new net --data fewer
 cp numbers/train_x.npy negative/
 npy negative/train_y.npy '|i1' '(60,)' 58
 printf '\1\377' >> negative/train_y.npy
