@@ -166,6 +166,7 @@ bool data_has_validation(const RtProgram *p, const char *name)
         return tabular_has_validation(p, name);
     return p->recipe.validation > 0 || holds_validation(p, find_data(p, name));
 }
+
 static void fill(Data *d, Pool *pool)
 {
     if (d->parts)
@@ -178,7 +179,6 @@ static void fill(Data *d, Pool *pool)
         images_fill(d, pool);
     else if (d->y_numbers || d->arrays)
         npy_fill(d);
-    data_weigh(d);
 }
 
 void data_fill(Data *d, Pool *pool)
@@ -190,6 +190,7 @@ void data_fill(Data *d, Pool *pool)
     d->n = n;
     if (d->row)
         shares_keep(d);
+    data_weigh(d);
 }
 
 static void open_lines(const RtProgram *p, const char *path, Data *d)

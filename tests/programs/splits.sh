@@ -85,6 +85,10 @@ if part arrays; then
     return p = dense(h, 1), q = dense(h, 2)" "(sum: f32[1], sign: class)" "terms(u = mse(p, sum), v = softmax_cross_entropy(q, sign))" > two.tn
     divided one r2
     divided two accuracy_sign
+    # The weights of the labels of a split are added over the split.
+    arrays 'x = rows(300, 2, 3); data("three", 300, [("x", "<f4", x), ("y", "<i4", [(a > b) + (a > 0.8) for a, b in x])])'
+    model three "row: f32[2]" "    return dense(row, 3)" "y: class" "softmax_cross_entropy(output, y, class_weights = [1, 2, 9])" > three.tn
+    divided three loss
     # Another --seed is another run on the same splits.
     ./one-cpu train --seed 9 --epochs 1 --log nine.log > out; ./one-split-cpu train --seed 9 --epochs 1 --log split.log > out
     same "another seed" "$(hashes split.log)" "$(hashes nine.log)"
