@@ -308,24 +308,48 @@ RT_INLINE void bf16_store_two(bf16 *to, vec x, vec y)
 #endif
 }
 
-/* bf16_end for 32 outputs. */
-RT_INLINE void bf16_end_two(const float *sum, Bf16End e, const int64_t *to, int rows, int first)
+/* The first `lanes` lanes of a vector rounded to bf16. */
+RT_INLINE void bf16_store_one(bf16 *to, vec x, int lanes)
 {
-    const vec b0 = e.bias ? v_load(e.bias + first) : v_set(0),
-              b1 = e.bias ? v_load(e.bias + first + V) : v_set(0);
+#ifdef BF16_CONVERTS
+    vbf16 y;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x));
+    if (lanes == V)
+        *(vbf16_memory *)to = y;
+    else
+        __asm__("vmovdqu16 %1, %0%{%2%}" : "+m"(*(vbf16_memory *)to) : "v"(y), "Yk"(V_MASK(lanes)));
+#else
+    v_store_bf16_lanes(to, x, lanes);
+#endif
+}
+
+/* bf16_end for up to 32 outputs in bf16. */
+RT_INLINE void bf16_end_two(const float *sum, Bf16End e, const int64_t *to, int rows, int first,
+                            int outputs)
+{
+    const bool both = outputs == 2 * V;
+    const int low = outputs < V ? outputs : V, high = outputs - low;
+    const vec b0 = e.bias ? v_load_lanes(e.bias + first, low) : v_set(0),
+              b1 = e.bias && high ? v_load_lanes(e.bias + first + V, high) : v_set(0);
     for (int i = 0; i < rows; i++, sum += BF16_ROWS) {
         if (to[i] < 0)
             continue;
         const int64_t at = to[i] + first;
-        vec x = v_load(sum), y = v_load(sum + V);
+        vec x = v_load(sum), y = high ? v_load(sum + V) : v_set(0);
         if (e.bias)
             x += b0, y += b1;
         x = e.act(x), y = e.act(y);
         if (e.seen) {
-            x = e.mask(x, v_load_bf16(e.seen + at));
-            y = e.mask(y, v_load_bf16(e.seen + at + V));
+            x = e.mask(x, v_load_bf16_lanes(e.seen + at, low));
+            y = high ? e.mask(y, v_load_bf16_lanes(e.seen + at + V, high)) : y;
         }
-        bf16_store_two((bf16 *)e.y + at, x, y);
+        if (both) {
+            bf16_store_two((bf16 *)e.y + at, x, y);
+            continue;
+        }
+        bf16_store_one((bf16 *)e.y + at, x, low);
+        if (high)
+            bf16_store_one((bf16 *)e.y + at + V, y, high);
     }
 }
 #endif
@@ -335,8 +359,11 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
                         int outputs)
 {
 #ifdef RT_AMX
-    if ((int)V == (int)BF16_LANES && outputs == 2 * BF16_LANES && !e.wide && bf16_has_tiles()) {
-        bf16_end_two(sum, e, to, rows, first);
+    if ((int)V == (int)BF16_LANES && !e.wide && bf16_has_tiles()) {
+        if (outputs == 2 * BF16_LANES)
+            bf16_end_two(sum, e, to, rows, first, 2 * BF16_LANES);
+        else
+            bf16_end_two(sum, e, to, rows, first, outputs);
         return;
     }
 #endif
