@@ -46,6 +46,8 @@ enum {
     RT_WINO_BLOCK = 48,          /* tiles of a block, at most */
     RT_DENSE_DX_COLUMNS = 3,     /* inputs of a tile of dense_dx: dense.h */
     RT_DENSE_UNIT_TILES = 14,    /* tiles of a unit of dense_dw_update: dense_update.h */
+    RT_BF16_UNIT_INPUTS = 64,    /* inputs of a unit of bf16_dense_dw_update, and panels: */
+    RT_BF16_UNIT_PANELS = 4,     /* dense_update.h */
     RT_DENSE_INPUT_TILES = 4,    /* the same, of stored samples: dense_input.h */
     RT_DENSE_WIDE_PANELS = 2,    /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
     RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */

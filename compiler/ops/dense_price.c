@@ -128,8 +128,13 @@ static int64_t panels_of(const Market *m, int64_t o)
     return ceil_div(o, 2 * m->lanes);
 }
 
-int64_t dense_units_update(const Market *m, int64_t k, int64_t o)
+int64_t dense_units_update(const Market *m, int64_t k, int64_t o, bool half)
 {
+    if (half) {
+        const int64_t tiles = ceil_div(k, m->core->rows), panels = panels_of(m, o);
+        return ceil_div(tiles, RT_BF16_UNIT_INPUTS / m->core->rows) *
+               ceil_div(panels, RT_BF16_UNIT_PANELS);
+    }
     const int64_t blocks = ceil_div(ceil_div(k, m->core->rows), RT_DENSE_UNIT_TILES),
                   all = panels_of(m, o) * blocks;
     return ceil_div(panels_of(m, o), all >= 128 ? 4 : all >= 64 ? 2 : 1) * blocks;

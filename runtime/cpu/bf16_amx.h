@@ -223,23 +223,29 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t li
     BF16_EACH_SUM(BF16_TILE_STORE);
 }
 
-/* sum = the product of 16 rows, or 32 if `low`, that begin at `a` and are `step` numbers apart.  All
- * of their blocks are whole and can be read. */
-static RT_SEPARATE BF16_TILE_CODE void bf16_product_even(float *sum, const bf16 *a, int64_t step,
-                                                         bool low, const bf16 *b, int64_t panel,
-                                                         int panels, const Bf16Runs *runs)
+/* sum += the product of 16 rows, or 32 if `low`, that begin at `a` and are `step` numbers apart.  All
+ * of their blocks are whole and can be read.  line and begin are those of bf16_product_tiles. */
+static RT_SEPARATE BF16_TILE_CODE void bf16_product_even(float *sum, int64_t line, bool begin,
+                                                         const bf16 *a, int64_t step, bool low,
+                                                         const bf16 *b, int64_t panel, int panels,
+                                                         const Bf16Runs *runs)
 {
-    enum { TILE_BYTES = 64, LINE_BYTES = BF16_ROWS * sizeof *sum };
-    const int64_t line = step * (int64_t)sizeof *a, lower = BF16_LANES * step;
+    enum { TILE_BYTES = 64 };
+    const int64_t bytes = line * (int64_t)sizeof *sum, lower = line * BF16_LANES,
+                  row = step * (int64_t)sizeof *a, half = BF16_LANES * step;
     const bool right = panels == 2;
-    BF16_TILE_ZERO(0);
-    BF16_TILE_ZERO(1);
-    BF16_TILE_ZERO(2);
-    BF16_TILE_ZERO(3);
+    if (begin) {
+        BF16_TILE_ZERO(0);
+        BF16_TILE_ZERO(1);
+        BF16_TILE_ZERO(2);
+        BF16_TILE_ZERO(3);
+    } else {
+        BF16_EACH_SUM(BF16_TILE_LOAD);
+    }
     for (int t = 0; t < runs->count; t++) {
         const bf16 *x = a + runs->a[t], *w = b + runs->b[t];
         for (int k = 0; k < runs->length; k += BF16_BLOCK, x += BF16_BLOCK, w += BF16_HALF) {
-            BF16_TILE_LOAD(4, x, line);
+            BF16_TILE_LOAD(4, x, row);
             BF16_TILE_LOAD(6, w, TILE_BYTES);
             BF16_TILE_PRODUCT(0, 4, 6);
             if (right) {
@@ -250,20 +256,13 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_even(float *sum, const bf16 
                 __builtin_prefetch(x + i * step + runs->ahead);
             if (!low)
                 continue;
-            BF16_TILE_LOAD(5, x + lower, line);
+            BF16_TILE_LOAD(5, x + half, row);
             BF16_TILE_PRODUCT(2, 5, 6);
             if (right)
                 BF16_TILE_PRODUCT(3, 5, 7);
         }
     }
-    BF16_TILE_STORE(0, sum, LINE_BYTES);
-    if (right)
-        BF16_TILE_STORE(1, sum + BF16_LANES, LINE_BYTES);
-    if (!low)
-        return;
-    BF16_TILE_STORE(2, sum + BF16_LANES * BF16_ROWS, LINE_BYTES);
-    if (right)
-        BF16_TILE_STORE(3, sum + BF16_LANES * BF16_ROWS + BF16_LANES, LINE_BYTES);
+    BF16_EACH_SUM(BF16_TILE_STORE);
 }
 
 #endif

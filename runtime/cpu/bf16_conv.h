@@ -472,8 +472,8 @@ RT_INLINE void bf16_conv_lines(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
                           lanes = outputs - o < BF16_PAIR ? outputs - o : BF16_PAIR;
                 const Bf16Runs *const these = j == w.pairs.first ? &ahead : runs;
                 if (direct) {
-                    bf16_product_even(sum, a, step, count > BF16_LANES, own + 2 * j * panel, panel,
-                                      BF16_PANELS(lanes), these);
+                    bf16_product_even(sum, BF16_ROWS, true, a, step, count > BF16_LANES,
+                                      own + 2 * j * panel, panel, BF16_PANELS(lanes), these);
                 } else {
                     const bf16 *row[BF16_ROWS];
                     for (int i = 0; i < count; i++)

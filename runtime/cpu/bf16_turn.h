@@ -135,7 +135,15 @@ RT_INLINE void bf16_product_turned_apart(float *sum, int64_t line, bool begin, c
                                          int count)
 {
     const int64_t zero = 0;
-    const Bf16Runs run = {1, count, &zero, &zero, 0};
+    Bf16Runs run = {1, count, &zero, &zero, 0};
+#ifdef RT_AMX
+    if (BV == BF16_LANES && bf16_has_tiles()) { /* bf16_turn has filled the last block with zeros */
+        run.length = BF16_BLOCKS(count) * BF16_BLOCK;
+        bf16_product_even(sum, line, begin, turned, BF16_POSITIONS, rows > BF16_LANES, pairs, panel,
+                          BF16_PANELS(outputs), &run);
+        return;
+    }
+#endif
     const bf16 *row[BF16_ROWS];
     for (int i = 0; i < rows; i++)
         row[i] = turned + i * BF16_POSITIONS;

@@ -3,8 +3,8 @@
  *
  *   dw[o][k] = tree over the shards of sum over a shard's samples of dy[n][o] x[n][k]
  *
- * The sum of a shard has the order of bf16.h: blocks of 32 samples.  Units are those of
- * dense_update.h.  The reference of a shard's sum is bf16_dense_dw_plain.
+ * The sum of a shard has the order of bf16.h: blocks of 32 samples.  Units have the
+ * tiles of dense_update.h.  The reference of a shard's sum is bf16_dense_dw_plain.
  */
 #ifndef CPU_BF16_UPDATE_H
 #define CPU_BF16_UPDATE_H
@@ -16,22 +16,22 @@ typedef struct Bf16Part {
     int from, columns, o, outputs;
 } Bf16Part;
 
-/* sum (panels, columns, P) = the samples of one shard, by the product of a layer. */
-RT_INLINE void bf16_update_shard_tiles(real *restrict sum, const bf16 *restrict x,
+/* sum (panels, columns, P) += the samples of one shard, by the product of a layer.  begin: =. */
+RT_INLINE void bf16_update_shard_tiles(real *restrict sum, bool begin, const bf16 *restrict x,
                                        const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
 {
     const Dense part = {.k = t.columns, .o = t.outputs};
     const TeamRange mine = {0, BF16_COUNT(t.columns, BF16_ROWS)},
                     own = {0, BF16_COUNT(t.outputs, BF16_PAIR)};
     const int most = bf16_positions_most(samples);
-    if (samples == 0)
+    if (samples == 0 && begin)
         memset(sum, 0, (size_t)(DENSE_PANELS(t.outputs) * t.columns * P) * sizeof *sum);
     for (int first = 0; first < samples; first += most) {
         const int count = samples - first < most ? samples - first : most;
         const bf16 *x_row[BF16_POSITIONS], *dy_row[BF16_POSITIONS];
         bf16_dense_rows(x_row, x + t.from, d.k, first, count);
         bf16_dense_rows(dy_row, dy + t.o, d.o, first, count);
-        bf16_dense_dw_block(sum, x_row, dy_row, count, part, mine, own, first == 0);
+        bf16_dense_dw_block(sum, x_row, dy_row, count, part, mine, own, begin && first == 0);
     }
 }
 
@@ -92,10 +92,10 @@ RT_INLINE void bf16_update_shard_vectors(real *restrict sum, const bf16 *restric
                                          const bf16 *restrict dy, int samples, Dense d,
                                          DenseTiles tiles, Bf16Part t)
 {
-    enum { COLUMNS = DENSE_UNIT_TILES * TILE_ROWS };
-    const int step = DENSE_GROUP(d.k, d.o) * P;
+    enum { COLUMNS = BF16_UNIT_TILES * TILE_ROWS };
+    const int step = BF16_DENSE_GROUP(d.o) * P;
     real xs[BF16_BLOCK * COLUMNS + V] __attribute__((aligned(64)));
-    real dys[BF16_BLOCK * DENSE_GROUP(d.k, d.o) * P] __attribute__((aligned(64)));
+    real dys[BF16_BLOCK * BF16_DENSE_GROUP(d.o) * P] __attribute__((aligned(64)));
     for (int n = 0; n < samples; n += BF16_BLOCK) {
         const int rows = samples - n < BF16_BLOCK ? samples - n : BF16_BLOCK;
         bf16_widen(xs, COLUMNS, x + (int64_t)n * d.k + t.from, rows, d.k, t.columns);
@@ -116,25 +116,37 @@ RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
                                  Bf16Part t)
 {
 #ifdef RT_AVX512
-    if (samples <= BF16_BLOCK || !(bf16_has_tiles() || bf16_has_chains())) {
+    if (!bf16_has_tiles() && (samples <= BF16_BLOCK || !bf16_has_chains())) {
         bf16_update_shard_vectors(sum, x, dy, samples, d, tiles, t);
         return;
     }
 #endif
     (void)tiles;
-    bf16_update_shard_tiles(sum, x, dy, samples, d, t);
+    bf16_update_shard_tiles(sum, true, x, dy, samples, d, t);
+}
+
+/* Whether shard s is added to the sum of the shard before it, in the tiles.  The sum of a shard of
+ * one block is this block, so the first addition of the tree is that of a block. */
+RT_INLINE bool bf16_update_joins(int s, int samples)
+{
+    return s % 2 == 1 && samples <= BF16_BLOCK && bf16_has_tiles();
 }
 
 RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, DenseTiles tiles, Bf16Part t)
 {
-    enum { MOST = DENSE_UNIT_TILES * TILE_ROWS * P };
-    real stack[TREE_DEPTH][DENSE_GROUP(d.k, d.o) * MOST] __attribute__((aligned(64)));
+    enum { MOST = BF16_UNIT_TILES * TILE_ROWS * P };
+    real stack[TREE_DEPTH][BF16_DENSE_GROUP(d.o) * MOST] __attribute__((aligned(64)));
     const int64_t size = DENSE_PANELS(t.outputs) * t.columns * P;
     int depth = 0;
     for (int s = 0; s < q.r->shards; s++) {
-        bf16_update_shard(stack[depth++], (const bf16 *)(q.x + s * q.x_shard),
-                          (const bf16 *)(q.dy + s * q.dy_shard), q.samples, d, tiles, t);
-        for (int bits = s; bits & 1; bits >>= 1, depth--)
+        const bf16 *const x = (const bf16 *)(q.x + s * q.x_shard),
+                          *const dy = (const bf16 *)(q.dy + s * q.dy_shard);
+        const bool joins = bf16_update_joins(s, q.samples);
+        if (joins)
+            bf16_update_shard_tiles(stack[depth - 1], false, x, dy, q.samples, d, t);
+        else
+            bf16_update_shard(stack[depth++], x, dy, q.samples, d, tiles, t);
+        for (int bits = joins ? s >> 1 : s; bits & 1; bits >>= 1, depth--)
             dense_unit_add(stack[depth - 2], stack[depth - 1], size);
     }
     for (; depth > 1; depth--)
@@ -148,7 +160,7 @@ RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, DenseTiles til
         }
 }
 
-/* Unit of DENSE_UNITS(k, o).  Parameters as of dense_dw_update, with x and dy in bf16. */
+/* Unit of BF16_DENSE_UNITS(k, o).  Parameters as of dense_dw_update, with x and dy in bf16. */
 RT_INLINE void bf16_dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                     real *restrict s0, real *restrict s1, const char *restrict x,
                                     const char *restrict dy, int samples, Factors f, Update u,
@@ -166,10 +178,10 @@ RT_INLINE void bf16_dense_dw_update(const Rt *r, int unit, int64_t grad, real *r
                            .samples = samples,
                            .x_shard = r->shard_bytes,
                            .dy_shard = r->shard_bytes};
-    const int group = DENSE_GROUP(d.k, d.o), first = unit % DENSE_GROUPS(d.k, d.o) * group * P,
-              tile = unit / DENSE_GROUPS(d.k, d.o) * DENSE_UNIT_TILES,
-              last = tile + DENSE_UNIT_TILES < DENSE_TILES(d.k) ? tile + DENSE_UNIT_TILES
-                                                                : DENSE_TILES(d.k);
+    const int group = BF16_DENSE_GROUP(d.o), first = unit % BF16_DENSE_GROUPS(d.o) * group * P,
+              tile = unit / BF16_DENSE_GROUPS(d.o) * BF16_UNIT_TILES,
+              last = tile + BF16_UNIT_TILES < DENSE_TILES(d.k) ? tile + BF16_UNIT_TILES
+                                                               : DENSE_TILES(d.k);
     const TileSplit split = tile_split(d.k, TILE_ROWS);
     const int from = tile_first(split, tile), left = d.o - first;
     const DenseTiles tiles = {.split = split, .first = tile, .end = last};

@@ -21,6 +21,14 @@ enum { DENSE_UNIT_TILES = RT_DENSE_UNIT_TILES };
     (DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 128 ? 4 : DENSE_PANELS(o) * DENSE_BLOCKS(k) >= 64 ? 2 : 1)
 #define DENSE_GROUPS(k, o) ((DENSE_PANELS(o) + DENSE_GROUP(k, o) - 1) / DENSE_GROUP(k, o))
 #define DENSE_UNITS(k, o)  (DENSE_GROUPS(k, o) * DENSE_BLOCKS(k))
+/* The same for bf16_update.h.  Inputs come from beyond the L2 cache, so few units read the same
+ * ones. */
+enum { BF16_UNIT_TILES = RT_BF16_UNIT_INPUTS / TILE_ROWS };
+#define BF16_DENSE_BLOCKS(k) ((DENSE_TILES(k) + BF16_UNIT_TILES - 1) / BF16_UNIT_TILES)
+#define BF16_DENSE_GROUP(o)                                                                        \
+    (DENSE_PANELS(o) < RT_BF16_UNIT_PANELS ? DENSE_PANELS(o) : RT_BF16_UNIT_PANELS)
+#define BF16_DENSE_GROUPS(o)   ((DENSE_PANELS(o) + BF16_DENSE_GROUP(o) - 1) / BF16_DENSE_GROUP(o))
+#define BF16_DENSE_UNITS(k, o) (BF16_DENSE_GROUPS(o) * BF16_DENSE_BLOCKS(k))
 
 /* The operands of all units of a layer. */
 typedef struct DenseUpdate {
