@@ -34,27 +34,31 @@ enum {
 
 /* Kernels for processors (runtime/cpu). */
 enum {
-    RT_TILE_ROWS_MOST = 8,       /* rows of a register tile two vectors wide: tile.h */
-    RT_CONV_NARROW = 512,        /* products of a position in a wide tile, at most: conv_box.h */
-    RT_TAPS_POSITIONS = 256,     /* positions of a block: conv_dw_taps.h */
-    RT_TAPS_FEW = 64,            /* positions of a sample, at most, for sums tap by tap */
-    RT_DW_BLOCK_CHANNELS = 512,  /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
-    RT_DW_BLOCK_BYTES = 1024,    /* bytes of a unit's outputs */
-    RT_WINO_BYTES = 1280 * 1024, /* bytes of scratch: winograd.h */
-    RT_WINO_NEAR = 192 * 1024,   /* bytes of these to use if the filters stay in the L2 cache */
-    RT_WINO_FAR = 1152 * 1024,   /* bytes of these to use if the filters do not */
-    RT_WINO_BLOCK = 48,          /* tiles of a block, at most */
-    RT_DENSE_DX_COLUMNS = 3,     /* inputs of a tile of dense_dx: dense.h */
-    RT_DENSE_UNIT_TILES = 14,    /* tiles of a unit of dense_dw_update: dense_update.h */
-    RT_BF16_UNIT_INPUTS = 64,    /* inputs of a unit of bf16_dense_dw_update, and panels: */
-    RT_BF16_UNIT_PANELS = 4,     /* dense_update.h */
-    RT_DENSE_INPUT_TILES = 4,    /* the same, of stored samples: dense_input.h */
-    RT_DENSE_WIDE_PANELS = 2,    /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
-    RT_SPARSE_WORD = 64,         /* inputs of a block: dense_sparse.h */
-    RT_ATTENTION_ROWS = 32,      /* positions of a sequence at a time: attention.h */
-    RT_ATTENTION_GROUP = 128,    /* positions of a sequence at a time: bf16_attention.h */
-    RT_EMBEDDING_LEVELS = 24,    /* levels of the tree: embedding.h */
-    RT_EMBEDDING_ROWS = 16,      /* rows of a unit, at least */
+    RT_TILE_ROWS_MOST = 8,          /* rows of a register tile two vectors wide: tile.h */
+    RT_CONV_NARROW = 512,           /* products of a position in a wide tile, at most: conv_box.h */
+    RT_TAPS_POSITIONS = 256,        /* positions of a block: conv_dw_taps.h */
+    RT_TAPS_FEW = 64,               /* positions of a sample, at most, for sums tap by tap */
+    RT_DW_BLOCK_CHANNELS = 512,     /* channels of a unit of conv2d_dw_update: conv_dw_units.h */
+    RT_DW_BLOCK_BYTES = 1024,       /* bytes of a unit's outputs */
+    RT_BF16_FILTER_OUTPUTS = 64,    /* outputs of a unit of bf16_conv2d_dw_update, */
+    RT_BF16_FILTER_SHARDS = 8,      /* shards, */
+    RT_BF16_FILTER_SLICES = 8,      /* slices of a shard, and positions of a shard with the zeros */
+    RT_BF16_FILTER_POSITIONS = 512, /* that fill blocks, at most: bf16_conv_update.h */
+    RT_WINO_BYTES = 1280 * 1024,    /* bytes of scratch: winograd.h */
+    RT_WINO_NEAR = 192 * 1024,      /* bytes of these to use if the filters stay in the L2 cache */
+    RT_WINO_FAR = 1152 * 1024,      /* bytes of these to use if the filters do not */
+    RT_WINO_BLOCK = 48,             /* tiles of a block, at most */
+    RT_DENSE_DX_COLUMNS = 3,        /* inputs of a tile of dense_dx: dense.h */
+    RT_DENSE_UNIT_TILES = 14,       /* tiles of a unit of dense_dw_update: dense_update.h */
+    RT_BF16_UNIT_INPUTS = 64,       /* inputs of a unit of bf16_dense_dw_update, and panels: */
+    RT_BF16_UNIT_PANELS = 4,        /* dense_update.h */
+    RT_DENSE_INPUT_TILES = 4,       /* the same, of stored samples: dense_input.h */
+    RT_DENSE_WIDE_PANELS = 2, /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
+    RT_SPARSE_WORD = 64,      /* inputs of a block: dense_sparse.h */
+    RT_ATTENTION_ROWS = 32,   /* positions of a sequence at a time: attention.h */
+    RT_ATTENTION_GROUP = 128, /* positions of a sequence at a time: bf16_attention.h */
+    RT_EMBEDDING_LEVELS = 24, /* levels of the tree: embedding.h */
+    RT_EMBEDDING_ROWS = 16,   /* rows of a unit, at least */
 };
 
 /* Predicted time of a step in bf16 over that in f32, by AVX-512 or AVX2; 0: not known.  Prices of

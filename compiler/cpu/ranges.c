@@ -51,7 +51,8 @@ static const char *sum_units(Writer *w, const Sum *s)
     case PRODUCT_TABLE:
         return arena_printf(w->arena, "%lld", (long long)embedding_units(s->root));
     case PRODUCT_CONV:
-        return arena_printf(w->arena, "CONV_DW_UNITS(%lld, %lld, %lld)", (long long)dim[0],
+        return arena_printf(w->arena, "%s_UNITS(%lld, %lld, %lld)",
+                            op_reads_half(s->root) ? "BF16_FILTER" : "CONV_DW", (long long)dim[0],
                             (long long)dim[1], (long long)(dim[2] * dim[3]));
     default:
         return s->stored ? arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld)", (long long)dim[1])
@@ -224,19 +225,27 @@ static const char *sizes_of(Writer *w, const Node *n, int64_t samples)
 static void conv_call(Writer *w, const Sum *s)
 {
     Arena *a = w->arena;
-    const char *fn = kernel_define(
-        w, "conv2d_dw_update",
-        "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const char *x, "
-        "const char *dy",
-        arena_printf(a, "    conv2d_dw_update(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s);\n",
-                     factors(w, s->param), update_name(w->g),
-                     sizes_of(w, s->root, w->g->step->shard)));
+    const Step *st = w->g->step;
+    const bool half = op_reads_half(s->root);
+    const char *kernel = half ? "bf16_conv2d_dw_update" : "conv2d_dw_update",
+               *cut = half ? arena_printf(a, ", (Bf16Cut){ .slice = %lld, .chunk = %lld }",
+                                          (long long)st->slice, (long long)st->chunk)
+                           : "";
+    const char *fn =
+        kernel_define(w, kernel,
+                      "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
+                      "char *x, "
+                      "const char *dy",
+                      arena_printf(a, "    %s(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s%s);\n",
+                                   kernel, factors(w, s->param), update_name(w->g),
+                                   sizes_of(w, s->root, st->shard), cut));
     statement_wrapped(&w->body,
                       arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
                                    weight_pointer(w, s->param), shard_pointer(w, s->root->in[0]),
                                    shard_pointer(w, s->root->in[1]),
                                    price_tick(w, sum_name(s), fn, s->root->span,
-                                              price_flops(s->root), "tap by tap, in squares",
+                                              price_flops(s->root),
+                                              half ? "tap by tap" : "tap by tap, in squares",
                                               step_price_sum(w->g, s, false, w->in->options))),
                       "        ");
 }
@@ -339,7 +348,9 @@ static int64_t count_units(Writer *w, const Sum *s)
     case PRODUCT_TABLE:
         return embedding_units(s->root);
     case PRODUCT_CONV: {
-        const int64_t rows = m.core->rows, outputs = RT_DW_BLOCK_BYTES / m.real / rows * rows;
+        const int64_t rows = m.core->rows, outputs = op_reads_half(s->root)
+                                                         ? RT_BF16_FILTER_OUTPUTS
+                                                         : RT_DW_BLOCK_BYTES / m.real / rows * rows;
         return ceil_div(dim[0], outputs) * ceil_div(dim[1], RT_DW_BLOCK_CHANNELS) * dim[2] * dim[3];
     }
     default:

@@ -320,9 +320,20 @@ bool conv_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t real
 {
     const ConvSizes c = conv_sizes(n);
 
-    return !op_reads_half(n) && !c.pool && c.groups == 1 && !conv_attr(n, "winograd") &&
-           shards <= BLOCK_SHARDS && c.o * c.r * c.s * c.c * real >= BLOCK_FILTER_BYTES &&
+    return !c.pool && c.groups == 1 && !conv_attr(n, "winograd") && shards <= BLOCK_SHARDS &&
+           c.o * c.r * c.s * c.c * real >= BLOCK_FILTER_BYTES &&
            samples * c.oh * c.ow <= RT_TAPS_POSITIONS;
+}
+
+bool conv_half_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t slices,
+                         int64_t chunk)
+{
+    const ConvSizes c = conv_sizes(n);
+    const int64_t block = 32, positions = ceil_div(chunk * c.oh * c.ow, block) * block;
+
+    return conv_in_blocks(n, shards, samples, sizeof(float)) && shards <= RT_BF16_FILTER_SHARDS &&
+           slices <= RT_BF16_FILTER_SLICES &&
+           samples / chunk * positions <= RT_BF16_FILTER_POSITIONS;
 }
 
 Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t samples, int states)
@@ -339,6 +350,8 @@ Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t 
     p.cycles += filters / m->lanes * UPDATE_CYCLES / m->core->fma;
     p.weights = 2.0 * (1 + states) * filters * m->real;
     p.values = (double)shards * m->real * taps * met * (x * (double)c.c + dy * (double)c.o);
+    if (op_reads_half(n))
+        price_half(&p);
     price_stream(&p, m, p.weights, (1 + states) * filters * m->real);
     price_stream(&p, m, p.values,
                  (double)(shards * samples * m->real) *

@@ -18,6 +18,9 @@ Price conv_price_update(const Node *n, const Market *m, int64_t shards, int64_t 
  * most 256 positions.  With more positions, sums of slices are faster, because the data of a slice
  * stay in a nearer cache. */
 bool conv_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t real);
+/* The same for bf16_conv2d_dw_update: `slices` slices of a shard, chunks of `chunk` samples. */
+bool conv_half_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t slices,
+                         int64_t chunk);
 void conv_price_pack(const Node *n, const Market *m, Price *p);
 
 /* Reals of the packed filters that n reads, by the formulas of runtime/cpu/conv.h and winograd.h:

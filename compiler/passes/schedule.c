@@ -102,7 +102,9 @@ static bool reads_stored(const Graph *g, const Node *root)
 static bool by_panels(const Step *s, const Node *root, int64_t real)
 {
     if (op_computes(root, PRODUCT_CONV, ROLE_DW))
-        return conv_in_blocks(root, s->shards, s->shard, real);
+        return op_reads_half(root)
+                   ? conv_half_in_blocks(root, s->shards, s->shard, s->slices, s->chunk)
+                   : conv_in_blocks(root, s->shards, s->shard, real);
     const int64_t rows = s->shard * dense_rows(root), o = root->shape.dim[0],
                   k = root->shape.dim[1];
     /* by rows of the table, if most rows belong to no token of a shard */

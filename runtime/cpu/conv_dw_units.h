@@ -16,5 +16,9 @@ enum {
 #define CONV_DW_C(c) (((c) + CONV_DW_CHANNELS - 1) / CONV_DW_CHANNELS)
 /* Units for o outputs, c channels and `taps` taps. */
 #define CONV_DW_UNITS(o, c, taps) (CONV_DW_O(o) * CONV_DW_C(c) * (taps))
+/* The same for bf16_conv_update.h. */
+enum { BF16_FILTER_OUTPUTS = RT_BF16_FILTER_OUTPUTS };
+#define BF16_FILTER_UNITS(o, c, taps)                                                              \
+    (((o) + BF16_FILTER_OUTPUTS - 1) / BF16_FILTER_OUTPUTS * CONV_DW_C(c) * (taps))
 
 #endif

@@ -48,6 +48,7 @@
 #ifndef RT_DOUBLE
 #include "cpu/bf16_conv.h" /* dense layers and convolutions with factors in bf16 */
 #include "cpu/bf16_conv_dw.h"
+#include "cpu/bf16_conv_update.h" /* bf16_conv2d_dw_update */
 #include "cpu/bf16_gemm.h" /* matmul with factors in bf16 */
 #include "cpu/bf16_attention.h" /* attention with factors in bf16 */
 #include "cpu/bf16_update.h" /* bf16_dense_dw_update */
