@@ -275,8 +275,8 @@ RT_INLINE Bf16Runs bf16_conv_runs(int64_t *a, int64_t *b, Bf16Conv g, int64_t ro
  *           apart.  Those between two lines have no result.  A group has all lines of the box, or
  *           the lines that are near: of one sample, or in a frame those of one row.
  *
- * Vectors take the first one.  For tiles of AMX, a position that is copied counts 1.6 times, and
- * one without a result is lost. */
+ * Vectors take the first one.  For tiles of AMX, a position that is copied counts 1.6 times, one
+ * without a result is lost, and LINES save a quarter: rows have no addresses of their own. */
 typedef enum Bf16Order { BF16_DENSE, BF16_HALVES, BF16_LINES } Bf16Order;
 
 /* Lines of LINES that are equally far apart: `count` of them.  Distances in positions, in numbers
@@ -345,7 +345,7 @@ RT_INLINE Bf16Walk bf16_conv_walk(Bf16Image m, Bf16Conv g, Bf16Box box, bool amx
                   tiles_some = far.count * BF16_COUNT(some, BF16_ROWS),
                   tiles_whole = BF16_COUNT(whole, BF16_ROWS);
     const bool joined = far.image % step == 0 && tiles_whole <= tiles_some;
-    if ((joined ? tiles_whole : tiles_some) * BF16_ROWS < best) {
+    if (4 * (joined ? tiles_whole : tiles_some) * BF16_ROWS <= 5 * best) {
         w.order = BF16_LINES, w.near = near, w.far = far, w.width = width;
         w.groups = joined ? 1 : far.count, w.all = joined ? whole : some;
         w.group = BF16_COUNT(w.all, BF16_ROWS), w.tiles = w.groups * w.group;

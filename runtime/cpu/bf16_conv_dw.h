@@ -7,11 +7,12 @@
  *
  * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of at most
  * BF16_POSITIONS positions, dy of BF16_TURNED tiles of outputs is copied once for all taps, and x
- * of a tap once for these tiles.  Positions outside of the image read zeros.
+ * of a tap once for these tiles.  Positions outside of the image read zeros.  If the positions of each
+ * block of 32 are adjacent, bf16_conv_dw_rows copies x once for all kernel rows.
  */
 #ifndef CPU_BF16_CONV_DW_H
 #define CPU_BF16_CONV_DW_H
-#include "cpu/bf16_dense.h"
+#include "cpu/bf16_conv.h"
 
 #ifndef RT_DOUBLE
 /* The positions of a block: first .. first + count - 1 of all samples. */
@@ -117,11 +118,117 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
     }
 }
 
+/* ------------------------------------------------------------------------ kernel rows, packed once
+ * In a convolution without dilation across, the second factor of a position and a kernel row is
+ * S C adjacent numbers of an image row.  A block of positions copies the image rows that it reads
+ * to a frame in which each position has these numbers, and packs the frame once for all kernel
+ * rows: kernel row r reads the positions r lines later.  So the 32 positions of each block of a sum
+ * must be adjacent in the frame. */
+enum { BF16_JOINT = 192 * 1024 }; /* most numbers of a frame */
+
+#define BF16_JOINT_COLUMN(c) (BF16_BLOCKS((c).s * (c).c) * BF16_BLOCK)
+/* Most lines and positions of the frame of `count` positions. */
+#define BF16_JOINT_LINES(c, count)                                                                 \
+    ((BF16_COUNT(count, (c).ow) + 2) * (c).stride_h +                                              \
+     (BF16_COUNT(count, (c).oh * (c).ow) + 1) * ((c).r - 1) * (c).dil_h)
+#define BF16_JOINT_POSITIONS(c, count)                                                             \
+    (BF16_BLOCKS(BF16_JOINT_LINES(c, count) * (c).ow) * BF16_BLOCK)
+
+RT_INLINE bool bf16_conv_dw_joint(Conv c, int count)
+{
+    return BF16_CONV_WHOLE(c) && c.r * c.s > 1 && c.ow % 2 == 0 && c.oh * c.ow % BF16_BLOCK == 0 &&
+           (c.stride_h == 1 || c.ow % BF16_BLOCK == 0) &&
+           BF16_JOINT_POSITIONS(c, count) * BF16_JOINT_COLUMN(c) <= BF16_JOINT;
+}
+
+/* Fills the frame of a block of positions.  at[b]: the position of the frame that kernel row 0 of
+ * the first position of block b reads.  Returns the positions of the frame. */
+RT_INLINE int bf16_joint_fill(bf16 *restrict frame, int *at, const bf16 *restrict x,
+                              Bf16Positions q, Conv c)
+{
+    Bf16Conv g = bf16_conv_forward(c);
+    g.lines = true;
+    const int sample = c.oh * c.ow, end = q.first + q.count;
+    int filled = 0;
+    for (int p = q.first; p < end;) {
+        const int n = p / sample, last = (n + 1) * sample < end ? (n + 1) * sample : end,
+                  low = p % sample / c.ow * c.stride_h,
+                  high = (last - 1 - n * sample) / c.ow * c.stride_h + (c.r - 1) * c.dil_h + 1;
+        bf16_conv_fill(frame + (int64_t)filled * BF16_JOINT_COLUMN(c),
+                       x + (int64_t)n * c.h * c.w * c.c, g, (int64_t)c.ow * BF16_JOINT_COLUMN(c),
+                       low, high - low);
+        for (; p < last; p += BF16_BLOCK) {
+            const int y = p % sample / c.ow * c.stride_h - low;
+            at[(p - q.first) / BF16_BLOCK] = filled + y * c.ow + p % c.ow;
+        }
+        filled += (high - low) * c.ow;
+    }
+    return filled;
+}
+
+/* One block of positions.  clear: the sums begin with 0. */
+RT_INLINE void bf16_conv_dw_rows(real *dw, const bf16 *x, const bf16 *dy, Bf16Positions q, int most,
+                                 Conv c, bool clear)
+{
+    const int column = BF16_JOINT_COLUMN(c), length = c.s * c.c,
+              pairs = BF16_COUNT(length, BF16_PAIR), tiles = BF16_COUNT(c.o, BF16_ROWS),
+              blocks = q.count / BF16_BLOCK;
+    const int64_t filter = (int64_t)c.r * length,
+                  panel = (int64_t)BF16_JOINT_POSITIONS(c, most) * BF16_LANES;
+    bf16 frame[BF16_JOINT_POSITIONS(c, most) * column] __attribute__((aligned(64)));
+    bf16 packed[BF16_JOINT_POSITIONS(c, most) * column] __attribute__((aligned(64)));
+    bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
+    float sum[BF16_TILE] __attribute__((aligned(64)));
+    const bf16 *row[BF16_JOINT_POSITIONS(c, most)];
+    int at[BF16_POSITIONS / BF16_BLOCK];
+    int64_t a[BF16_POSITIONS / BF16_BLOCK], b[BF16_POSITIONS / BF16_BLOCK];
+    const int filled = bf16_joint_fill(frame, at, x, q, c),
+              whole = BF16_BLOCKS(filled) * BF16_BLOCK;
+    bf16_dense_rows(row, frame, column, 0, whole);
+    for (int j = 0; j < pairs; j++)
+        bf16_pairs(packed + 2 * j * panel, panel, row, j * BF16_PAIR, whole, BF16_PAIR);
+    const RtGrid part = team_grid(tiles, c.r * pairs);
+    const TeamRange mine = team_rows(part, tiles), own = team_columns(part, c.r * pairs);
+    for (int64_t t = mine.first; t < mine.end; t++) {
+        const int o = (int)t * BF16_ROWS, rows = c.o - o < BF16_ROWS ? c.o - o : BF16_ROWS;
+        const bf16 *dy_row[BF16_POSITIONS];
+        bf16_dense_rows(dy_row, dy, c.o, q.first, q.count);
+        bf16_turn(turned, dy_row, o, q.count, rows);
+        for (int64_t rj = own.first; rj < own.end; rj++) {
+            const int r = (int)(rj / pairs), j = (int)(rj % pairs), left = length - j * BF16_PAIR,
+                      lanes = left < BF16_PAIR ? left : BF16_PAIR;
+            for (int i = 0; i < blocks; i++) {
+                a[i] = i * BF16_BLOCK;
+                b[i] = (int64_t)(at[i] + r * c.dil_h * c.ow) * BF16_LANES;
+            }
+            const Bf16Runs runs = {blocks, BF16_BLOCK, a, b, 0};
+            real *const to = dw + o * filter + r * length + j * BF16_PAIR;
+            if (bf16_adds_in_place(rows, lanes)) {
+                bf16_product_turned_runs(to, filter, clear, turned, rows, packed + 2 * j * panel,
+                                         panel, lanes, &runs);
+                continue;
+            }
+            if (!clear)
+                bf16_filters(sum, to, filter, rows, lanes, true);
+            bf16_product_turned_runs(sum, BF16_ROWS, clear, turned, rows, packed + 2 * j * panel,
+                                     panel, lanes, &runs);
+            bf16_filters(sum, to, filter, rows, lanes, false);
+        }
+    }
+}
+
 /* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =. */
 RT_INLINE void bf16_conv2d_dw(real *restrict dw, const bf16 *restrict x, const bf16 *restrict dy,
                               Conv c)
 {
     const int all = c.n * c.oh * c.ow, most = bf16_positions_most(all);
+    if (bf16_conv_dw_joint(c, most)) {
+        for (int first = 0; first < all; first += most)
+            bf16_conv_dw_rows(dw, x, dy,
+                              (Bf16Positions){first, all - first < most ? all - first : most}, most,
+                              c, c.write && first == 0);
+        return;
+    }
     bf16 zero[c.c * c.s];
     memset(zero, 0, sizeof zero);
     for (int first = 0; first < all; first += most) {

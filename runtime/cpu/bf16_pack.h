@@ -164,19 +164,28 @@ RT_INLINE void bf16_conv_pack(bf16 *restrict p, const real *restrict w, Conv c, 
     }
 }
 
-/* For the gradient of the images.  p: BF16_CONV_PACKED_BACK(c) numbers. */
+/* For the gradient of the images.  p: BF16_CONV_PACKED_BACK(c) numbers.  Filters are read by up to
+ * BF16_PACKED_AT_ONCE adjacent panels of channels, because they lie far apart. */
+enum { BF16_PACKED_AT_ONCE = 8 };
 RT_INLINE void bf16_conv_pack_back(bf16 *restrict p, const real *restrict w, Conv c, int unit,
                                    int units)
 {
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, taps = c.r * c.s,
-              panels = BF16_PANELS(inputs);
-    const int64_t filter = (int64_t)taps * inputs;
-    BF16_SHARE(i, (int64_t)c.groups * panels * taps, unit, units)
+              panels = BF16_PANELS(inputs),
+              parts = (panels + BF16_PACKED_AT_ONCE - 1) / BF16_PACKED_AT_ONCE;
+    const int64_t filter = (int64_t)taps * inputs, panel = BF16_PANEL(outputs);
+    BF16_SHARE(i, (int64_t)c.groups * parts * taps, unit, units)
     {
-        const int64_t first = i / taps % panels * BF16_LANES, group = i / taps / panels;
-        bf16_pack_panel(p + i * BF16_PANEL(outputs),
-                        w + group * outputs * filter + i % taps * inputs + first, 1, filter,
-                        bf16_left(inputs, first), outputs);
+        const int64_t tap = i % taps, group = i / taps / parts,
+                      first = i / taps % parts * BF16_PACKED_AT_ONCE,
+                      end = first + BF16_PACKED_AT_ONCE < panels ? first + BF16_PACKED_AT_ONCE
+                                                                 : panels;
+        for (int k = 0; k < BF16_BLOCKS(outputs) * BF16_BLOCK; k += BF16_LANES)
+            for (int64_t j = first; j < end; j++)
+                bf16_pack_square(p + ((group * panels + j) * taps + tap) * panel + k * BF16_LANES,
+                                 w + (group * outputs + k) * filter + tap * inputs + j * BF16_LANES,
+                                 1, filter, bf16_left(inputs, j * BF16_LANES),
+                                 k < outputs ? bf16_left(outputs, k) : 0);
     }
 }
 

@@ -129,26 +129,36 @@ RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, 
 }
 
 /* sum (rows, line) += turned (rows, BF16_POSITIONS) times packed pairs, whose panels are `panel`
- * numbers apart, over `count` positions.  line and begin are those of bf16_product_rows. */
-RT_INLINE void bf16_product_turned_apart(float *sum, int64_t line, bool begin, const bf16 *turned,
-                                         int rows, const bf16 *pairs, int64_t panel, int outputs,
-                                         int count)
+ * numbers apart, over the positions of `runs`.  A last block that is not full is filled with zeros
+ * in both factors.  line and begin are those of bf16_product_rows. */
+RT_INLINE void bf16_product_turned_runs(float *sum, int64_t line, bool begin, const bf16 *turned,
+                                        int rows, const bf16 *pairs, int64_t panel, int outputs,
+                                        const Bf16Runs *runs)
 {
-    const int64_t zero = 0;
-    Bf16Runs run = {1, count, &zero, &zero, 0};
 #ifdef RT_AMX
-    if (BV == BF16_LANES && bf16_has_tiles()) { /* bf16_turn has filled the last block with zeros */
-        run.length = BF16_BLOCKS(count) * BF16_BLOCK;
+    if ((int)BV == (int)BF16_LANES && bf16_has_tiles()) { /* bf16_turn has written whole blocks */
+        Bf16Runs whole = *runs;
+        whole.length = BF16_BLOCKS(runs->length) * BF16_BLOCK;
         bf16_product_even(sum, line, begin, turned, BF16_POSITIONS, rows > BF16_LANES, pairs, panel,
-                          BF16_PANELS(outputs), &run);
+                          BF16_PANELS(outputs), &whole);
         return;
     }
 #endif
     const bf16 *row[BF16_ROWS];
     for (int i = 0; i < rows; i++)
         row[i] = turned + i * BF16_POSITIONS;
-    const Bf16Rows all = bf16_rows(row, rows, turned + BF16_ROWS * BF16_POSITIONS, &run, NULL, 1);
-    bf16_product_rows(sum, line, begin, &all, pairs, panel, BF16_PANELS(outputs), &run);
+    const Bf16Rows all = bf16_rows(row, rows, turned + BF16_ROWS * BF16_POSITIONS, runs, NULL, 1);
+    bf16_product_rows(sum, line, begin, &all, pairs, panel, BF16_PANELS(outputs), runs);
+}
+
+/* The same over the first `count` positions. */
+RT_INLINE void bf16_product_turned_apart(float *sum, int64_t line, bool begin, const bf16 *turned,
+                                         int rows, const bf16 *pairs, int64_t panel, int outputs,
+                                         int count)
+{
+    const int64_t zero = 0;
+    const Bf16Runs run = {1, count, &zero, &zero, 0};
+    bf16_product_turned_runs(sum, line, begin, turned, rows, pairs, panel, outputs, &run);
 }
 
 /* The same for panels that bf16_pairs has written for up to BF16_POSITIONS positions. */
