@@ -57,8 +57,6 @@ typedef bf16 Bf16;
              : v_load_lanes)((p) + AT, rt_lanes)
 #define STORE(p, x)                                                                                \
     _Generic((p), bf16 * : v_store_bf16_lanes, default : v_store_lanes)((p) + AT, x, rt_lanes)
-/* y = x, of the other type. */
-#define convert(y, x, count) TEAM_MAP(count, STORE(y, LOAD(x)))
 #endif
 
 /* The numbers from index `at` on of an operand that is bf16 if `half`, else real. */

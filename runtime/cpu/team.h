@@ -132,4 +132,34 @@ enum { TEAM_FEW = 64 };
         RT_MAP_PART(count, part_, __VA_ARGS__);                                                    \
     } while (0)
 
+#ifdef RT_BF16
+/* ------------------------------------------------------------------------- y = x, of the other type
+ * Processors with tiles of AMX also have an instruction that rounds to bf16 (base/tiles.c), with the
+ * bits of v_store_bf16, which takes nine. */
+#define convert(y, x, count)                                                                       \
+    _Generic((y), bf16 * : convert_narrow, default : convert_wide)(y, x, count)
+
+RT_INLINE void convert_wide(real *y, const bf16 *x, int64_t count)
+{
+    TEAM_MAP(count, STORE(y, LOAD(x)));
+}
+
+RT_INLINE void convert_narrow(bf16 *y, const real *x, int64_t count)
+{
+#if defined(RT_AVX512) && !defined(RT_TILES_STAND_IN)
+    if (rt_tiles == RT_TILES_UNKNOWN)
+        rt_tiles_begin();
+    if (rt_tiles == RT_TILES_READY) {
+        TEAM_MAP(count, vbf16 z; __asm__("vcvtneps2bf16 %1, %0"
+                                         : "=v"(z)
+                                         : "v"(LOAD(x)));
+                 if (rt_lanes == V) * (vbf16_memory *)(y + AT) = z;
+                 else memcpy(y + AT, &z, sizeof *y * (size_t)rt_lanes));
+        return;
+    }
+#endif
+    TEAM_MAP(count, STORE(y, LOAD(x)));
+}
+#endif
+
 #endif

@@ -6,6 +6,9 @@
 #ifndef TILES_H
 #define TILES_H
 #define RT_AMX 1
+#ifndef RT_TILES_STAND_IN
+#define RT_TILES_STAND_IN 1
+#endif
 #include "kernel_test.h"
 
 #include "cpu/bf16.h"

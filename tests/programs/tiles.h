@@ -4,6 +4,7 @@
  */
 #ifndef PROGRAM_TILES_H
 #define PROGRAM_TILES_H
+#define RT_TILES_STAND_IN 1
 #include "rt.h"
 #include <string.h>
 
