@@ -154,7 +154,7 @@ RT_INLINE void dense_fetch_rows(const real *p, int count)
         v_fetch_to_write(p + i);
 }
 
-enum { BF16_TURNED = 8 }; /* pairs of panels whose copies are kept: 256 KB */
+enum { BF16_TURNED = 16 }; /* pairs of panels whose copies are kept: 512 KB */
 
 /* dw += the sum over one block of `count` samples, whose rows are x and dy; begin: dw = this sum.
  * mine: tiles of inputs; own: pairs of panels. */
