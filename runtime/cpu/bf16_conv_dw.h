@@ -7,8 +7,8 @@
  *
  * A tile is 32 outputs by 32 channels of one tap, or of a kernel row.  For each block of at most
  * BF16_POSITIONS positions, dy of BF16_TURNED tiles of outputs is copied once for all taps, and x
- * of a tap once for these tiles.  Positions outside of the image read zeros.  If the positions of each
- * block of 32 are adjacent, bf16_conv_dw_rows copies x once for all kernel rows.
+ * of a tap once for these tiles.  Positions outside of the image read zeros.  If the positions of
+ * each block of 32 are adjacent, bf16_conv_dw_rows copies x once for all kernel rows.
  */
 #ifndef CPU_BF16_CONV_DW_H
 #define CPU_BF16_CONV_DW_H

@@ -4,9 +4,9 @@
  *   dw[o][r][s][c] = tree over the shards of tree over the slices of a shard of
  *                    sum over the positions k of a slice of dy[k][o] x[k + (r, s)][c]
  *
- * With sums of slices, each chunk writes all of dw, and the update reads it.  Here a unit is a block
- * of filters: BF16_FILTER_OUTPUTS outputs by CONV_DW_CHANNELS channels of one tap.  Filters and
- * states are read and written once a step.  The sum of a slice has the order of bf16_conv_dw.h:
+ * With sums of slices, each chunk writes all of dw, and the update reads it.  Here a unit is a
+ * block of filters: BF16_FILTER_OUTPUTS outputs by CONV_DW_CHANNELS channels of one tap.  Filters
+ * and states are read and written once a step.  The sum of a slice has the order of bf16_conv_dw.h:
  * each chunk begins with a new block of 32 positions.  One group only.
  */
 #ifndef CPU_BF16_CONV_UPDATE_H

@@ -133,9 +133,9 @@ enum { TEAM_FEW = 64 };
     } while (0)
 
 #ifdef RT_BF16
-/* ------------------------------------------------------------------------- y = x, of the other type
- * Processors with tiles of AMX also have an instruction that rounds to bf16 (base/tiles.c), with the
- * bits of v_store_bf16, which takes nine. */
+/* ------------------------------------------------------------------------ y = x, of the other type
+ * Processors with tiles of AMX also have an instruction that rounds to bf16 (base/tiles.c).  Its
+ * bits are those of v_store_bf16, which takes nine instructions. */
 #define convert(y, x, count)                                                                       \
     _Generic((y), bf16 * : convert_narrow, default : convert_wide)(y, x, count)
 
