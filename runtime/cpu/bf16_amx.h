@@ -224,7 +224,7 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t li
 }
 
 /* sum += the product of 16 rows, or 32 if `low`, that begin at `a` and are `step` numbers apart.
- * All of their blocks are whole and can be read.  line and begin are those of bf16_product_tiles. */
+ * All of their blocks are whole and can be read.  line, begin: as of bf16_product_tiles. */
 static RT_SEPARATE BF16_TILE_CODE void bf16_product_even(float *sum, int64_t line, bool begin,
                                                          const bf16 *a, int64_t step, bool low,
                                                          const bf16 *b, int64_t panel, int panels,

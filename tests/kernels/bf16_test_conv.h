@@ -6,6 +6,7 @@
 
 #include "cpu/bf16_conv.h"
 #include "cpu/bf16_conv_dw.h"
+#include "cpu/bf16_conv_update.h"
 
 static const Conv conv_sizes[] = {
     /* n  c   h   w   o  r  s  stride  pad   dil  g  oh  ow pool */
@@ -146,6 +147,92 @@ END_TEST
 START_TEST(conv_teams)
 {
     check_filter(conv_sizes[_i], USUAL, _i % 2 ? 3 : 7);
+}
+END_TEST
+
+/* ---------------------------------------------------------- gradients and updates in one sweep */
+
+/* x[0] = the tree of n gradients of `count` numbers. */
+static REFERENCE void tree_of(real *x, int64_t count, int n)
+{
+    int left = 1;
+    while (left * 2 < n)
+        left *= 2;
+    if (n == 1)
+        return;
+    tree_of(x, count, left);
+    tree_of(x + left * count, count, n - left);
+    for (int64_t i = 0; i < count; i++)
+        x[i] += x[left * count + i];
+}
+
+typedef struct FilterUpdate {
+    Conv c;
+    Bf16Cut cut;
+    int shards;
+} FilterUpdate;
+static const FilterUpdate filter_updates[] = {
+    /* n  c   h  w  o   r  s  stride  pad   dil  g  oh ow pool   slice chunk shards */
+    {{4, 20, 4, 4, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 4, 4, 0}, {4, 2}, 3},
+    {{8, 9, 3, 3, 70, 2, 3, 1, 2, 0, 1, 1, 1, 1, 2, 2, 0}, {2, 2}, 1},
+    {{4, 530, 1, 1, 33, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0}, {4, 4}, 8},
+    {{6, 33, 2, 2, 34, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0}, {2, 1}, 2},
+};
+enum { FILTER_UPDATES = sizeof filter_updates / sizeof *filter_updates };
+
+/* The gradient, by its definition: chunks of a slice, slices of a shard, shards. */
+static REFERENCE void filters_plain(real *dw, const bf16 *x, const bf16 *dy, FilterUpdate f)
+{
+    const int64_t nx = count_x(f.c) / f.c.n, ny = count_y(f.c) / f.c.n, nw = count_w(f.c);
+    const int slices = f.c.n / f.cut.slice;
+    Conv chunk = f.c;
+    chunk.n = f.cut.chunk, chunk.write = false;
+    real *shard = buffer(f.shards * nw), *slice = buffer(slices * nw);
+    for (int s = 0; s < f.shards; s++) {
+        memset(slice, 0, sizeof(real) * (size_t)(slices * nw));
+        for (int i = 0; i < f.c.n; i += f.cut.chunk, x += f.cut.chunk * nx, dy += f.cut.chunk * ny)
+            bf16_conv2d_dw_plain(slice + i / f.cut.slice * nw, x, dy, chunk);
+        tree_of(slice, nw, slices);
+        memcpy(shard + s * nw, slice, sizeof(real) * (size_t)nw);
+    }
+    tree_of(shard, nw, f.shards);
+    memcpy(dw, shard, sizeof(real) * (size_t)nw);
+    release(2, shard, slice);
+}
+
+START_TEST(conv_updates)
+{
+    const FilterUpdate f = filter_updates[_i / KINDS];
+    const Kind kind = (Kind)(_i % KINDS);
+    const int64_t nx = f.shards * count_x(f.c), ny = f.shards * count_y(f.c), nw = count_w(f.c);
+    bf16 *x = factors(kind, nx, 1), *dy = factors(kind, ny, 2);
+    char *memory = (char *)buffer_bytes((nx + ny) * (int64_t)sizeof *x);
+    const int64_t shard = (nx + ny) / f.shards * (int64_t)sizeof *x;
+    for (int s = 0; s < f.shards; s++) {
+        memcpy(memory + s * shard, x + s * count_x(f.c), sizeof *x * (size_t)count_x(f.c));
+        memcpy(memory + s * shard + count_x(f.c) * (int64_t)sizeof *x, dy + s * count_y(f.c),
+               sizeof *x * (size_t)count_y(f.c));
+    }
+    real *grad = buffer(nw), *want = buffer(nw), *w = weights(USUAL, nw, 3),
+         *s0 = weights(USUAL, nw, 4), *want_w = copy_buffer(w, nw), *want_s0 = copy_buffer(s0, nw);
+    Rt r = {.shard_bytes = shard,
+            .shards = f.shards,
+            .opt = {.lr = 0.1f, .momentum = 0.9f},
+            .grad = (char *)grad};
+    flush_denormals();
+    filters_plain(want, x, dy, f);
+    for (int pass = 0; pass < 2; pass++, r.grad = NULL)
+        for (int unit = BF16_FILTER_UNITS(f.c.o, f.c.c, f.c.r * f.c.s); unit-- > 0;)
+            bf16_conv2d_dw_update(&r, unit, 0, w, s0, NULL, memory,
+                                  memory + count_x(f.c) * (int64_t)sizeof *x, (Factors){1, 1},
+                                  update_sgd, f.c, f.cut);
+    check_bits(grad, want, nw, "bf16_conv2d_dw_update");
+    check_guard(grad, nw * (int64_t)sizeof(real), "gradient of filters");
+    for (int64_t i = 0; i < nw; i++)
+        update_lanes(want_w + i, want_s0 + i, NULL, v_set(want[i]), &r.opt, update_sgd, 1);
+    check_bits(w, want_w, nw, "updated filters");
+    check_bits(s0, want_s0, nw, "updated states");
+    release(9, x, dy, memory, grad, want, w, s0, want_w, want_s0);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "bf16_test.h"
 
 #include "cpu/bf16_gemm.h"
+#include "cpu/bf16_update.h"
 
 /* ---------------------------------------------------------------------------------------- dense */
 static const Dense dense_sizes[] = {
@@ -321,6 +322,46 @@ START_TEST(gemm_bound)
     bf16_matmul_f32(y, x, w, g);
     check_bound(y, x, wide, count, 1, count);
     release(4, x, w, y, wide);
+}
+END_TEST
+
+/* ------------------------------------------------- gradients of dense weights, with their update */
+
+typedef struct WeightUpdate {
+    Dense d; /* n: samples of a shard */
+    int shards;
+} WeightUpdate;
+static const WeightUpdate dense_update_sizes[] = {
+    {{16, 70, 33}, 8}, {{32, 40, 200}, 3}, {{33, 100, 10}, 2}, {{5, 65, 64}, 1}, {{600, 37, 40}, 5},
+};
+enum { DENSE_UPDATES = sizeof dense_update_sizes / sizeof *dense_update_sizes };
+
+START_TEST(dense_updates)
+{
+    const WeightUpdate f = dense_update_sizes[_i / KINDS];
+    const Kind kind = (Kind)(_i % KINDS);
+    const int64_t nx = (int64_t)f.d.n * f.d.k, ny = (int64_t)f.d.n * f.d.o,
+                  nw = (int64_t)f.d.k * f.d.o, count = DENSE_COUNT(f.d.k, f.d.o);
+    bf16 *memory = factors(kind, f.shards * (nx + ny), 1);
+    real *want = buffer(f.shards * nw), *got = buffer(nw), *grad = buffer(count);
+    const Rt r = {.shard_bytes = (nx + ny) * (int64_t)sizeof *memory,
+                  .shards = f.shards,
+                  .grad = (char *)grad};
+    flush_denormals();
+    memset(want, 0, sizeof(real) * (size_t)(f.shards * nw));
+    for (int s = 0; s < f.shards; s++)
+        bf16_dense_dw_plain(want + s * nw, memory + s * (nx + ny), memory + s * (nx + ny) + nx,
+                            f.d);
+    tree_of(want, nw, f.shards);
+    for (int unit = BF16_DENSE_UNITS(f.d.k, f.d.o); unit-- > 0;)
+        bf16_dense_dw_update(&r, unit, 0, NULL, NULL, NULL, (const char *)memory,
+                             (const char *)(memory + nx), f.d.n, (Factors){1, 1}, update_sgd, f.d);
+    for (int o = 0; o < f.d.o; o++)
+        for (int k = 0; k < f.d.k; k++)
+            got[o * f.d.k + k] = grad[((int64_t)(o / P) * f.d.k + k) * P + o % P];
+    check_bits(got, want, nw, "bf16_dense_dw_update");
+    check_guard(grad, count * (int64_t)sizeof(real), "gradient of dense weights");
+    release(4, memory, want, got, grad);
 }
 END_TEST
 

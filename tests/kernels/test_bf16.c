@@ -161,6 +161,8 @@ int main(void)
     add_rounds(c, conv_layers, 0, CONV_SIZES * KINDS);
     add_rounds(c, conv_bands, 0, LARGE_SIZES);
     add_rounds(c, conv_teams, 0, CONV_SIZES);
+    add_rounds(c, conv_updates, 0, FILTER_UPDATES * KINDS);
+    add_rounds(c, dense_updates, 0, DENSE_UPDATES * KINDS);
 #if defined(RT_AMX) && !defined(TILES_H)
     tcase_add_test(c, permission);
 #elif defined(RT_AMX)
