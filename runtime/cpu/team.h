@@ -153,7 +153,7 @@ RT_INLINE void convert_narrow(bf16 *y, const real *x, int64_t count)
         TEAM_MAP(count, vbf16 z; __asm__("vcvtneps2bf16 %1, %0"
                                          : "=v"(z)
                                          : "v"(LOAD(x)));
-                 if (rt_lanes == V) * (vbf16_memory *)(y + AT) = z;
+                 if ((int)rt_lanes == (int)V) * (vbf16_memory *)(y + AT) = z;
                  else memcpy(y + AT, &z, sizeof *y * (size_t)rt_lanes));
         return;
     }
