@@ -59,6 +59,12 @@ RT_INLINE void bf16_dense_dw_plain(real *dw, const bf16 *x, const bf16 *dy, Dens
 enum { BF16_PAIR = 2 * BF16_LANES }; /* outputs of a tile */
 #define BF16_COUNT(n, unit) (((n) + (unit)-1) / (unit))
 
+/* Whether tiles read rows in place: their blocks are whole, and so are halves of a tile. */
+RT_INLINE bool bf16_dense_even(Dense d, int rows)
+{
+    return d.k % BF16_BLOCK == 0 && rows % BF16_LANES == 0 && bf16_has_tiles();
+}
+
 RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d)
 {
     const int tiles = BF16_COUNT(d.n, BF16_ROWS), pairs = BF16_COUNT(d.o, BF16_PAIR);
@@ -75,14 +81,24 @@ RT_INLINE void bf16_dense_tiles(const bf16 *x, const bf16 *p, Bf16End e, Dense d
         int64_t to[BF16_ROWS];
         for (int i = 0; i < count; i++)
             row[i] = x + (first + i) * d.k, to[i] = (first + i) * d.o;
-        const Bf16Rows all =
-            bf16_rows(row, count, x + (int64_t)d.n * d.k, &run,
-                      BF16_KEPT_AT(kept, BF16_BLOCKS(d.k)), (int)(columns.end - columns.first));
+        const bool even = bf16_dense_even(d, count);
+        Bf16Rows all = {.row = row, .rows = count};
+        if (!even)
+            all =
+                bf16_rows(row, count, x + (int64_t)d.n * d.k, &run,
+                          BF16_KEPT_AT(kept, BF16_BLOCKS(d.k)), (int)(columns.end - columns.first));
         for (int64_t j = columns.first; j < columns.end; j++) {
             float sum[BF16_TILE] __attribute__((aligned(64)));
             const int o = (int)j * BF16_PAIR, outputs = d.o - o < BF16_PAIR ? d.o - o : BF16_PAIR;
-            bf16_product_rows(sum, BF16_ROWS, true, &all, p + j * 2 * panel, panel,
-                              BF16_PANELS(outputs), j == columns.first ? &first_run : &run);
+            const Bf16Runs *const runs = j == columns.first ? &first_run : &run;
+#ifdef RT_AMX
+            if (even)
+                bf16_product_even(sum, BF16_ROWS, true, row[0], d.k, count > BF16_LANES,
+                                  p + j * 2 * panel, panel, BF16_PANELS(outputs), runs);
+            else
+#endif
+                bf16_product_rows(sum, BF16_ROWS, true, &all, p + j * 2 * panel, panel,
+                                  BF16_PANELS(outputs), runs);
             bf16_end(sum, e, to, count, o, outputs);
         }
     }
