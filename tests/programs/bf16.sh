@@ -320,6 +320,26 @@ if part blocks && deep "networks with an operation of each kind"; then
     same "sequence: matmul in bf16 and in f32" "$(grep -c '^    bf16_matmul' "$work/looped.c") $(grep -c '^    matmul' "$work/looped.c")" "3 0"
     equal geometry "$TENON_ROOT/tests/cuda/geometry.tn"
 fi
+# Filters of more than 1 MB over few positions: gradient and update are one kernel, also in groups of ranks.
+if part blocks && deep "filters that are updated with their gradient"; then
+    for norm in "" "|> batch_norm"; do
+        cat > "$work/filters.tn" <<END
+model filters(image: f32[20, 4, 4]) {
+    h = conv2d(image, 64, kernel = 3, pad = 1) $norm |> relu
+    h = conv2d(h, 560, kernel = 3, stride = 2, pad = 1) $norm |> relu
+    h = conv2d(h, 520, kernel = 1, bias = false)
+    return flatten(relu(h)) |> dense(3)
+}
+$(trained filters)
+END
+        [ -z "$norm" ] || sed -i 's/shards    = 4/shards    = 1/' "$work/filters.tn"
+        equal "filters $norm" "$work/filters.tn"
+        by_tiles "filters $norm" "$work/filters.tn"
+        [ -n "$norm" ] || same "filters, groups" "$(bits "$work/p-${forms%% *}" --groups 4 --threads 2)" "$want"
+        "$TENON" emit "$work/filters.tn" --dtype bf16 --cpu x86-64-v4 > "$work/filters.c"
+        same "filters $norm: kernels with the update" "$(grep -c '^    bf16_conv2d_dw_update(' "$work/filters.c")" 2
+    done
+fi
 
 # planned MODEL OPTIONS...: kilobytes of the plan
 planned() {
