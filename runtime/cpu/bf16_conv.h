@@ -569,13 +569,14 @@ RT_INLINE void bf16_conv_phase(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g
 }
 
 /* Weights of more bytes than BF16_FAR leave the L2 cache before the next tile reads them.  If the
- * image fits there, all its tiles are computed for one pair of panels and then for the next. */
+ * image fits there, all its tiles are computed for one pair of panels and then for the next.  (For
+ * vectors, the weights arrive in time.) */
 enum { BF16_FAR = 1 << 20 };
 
 RT_INLINE void bf16_conv_phases(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g)
 {
     const int pairs = BF16_COUNT(g.results / g.groups, BF16_PAIR);
-    const bool far = g.groups == 1 &&
+    const bool far = bf16_has_tiles() && g.groups == 1 &&
                      pairs * 2 * bf16_conv_panel(g) * (int64_t)sizeof *p > BF16_FAR &&
                      (int64_t)g.n * g.down.inputs * g.across.inputs * g.channels <=
                          BF16_FAR / (int64_t)sizeof *p;

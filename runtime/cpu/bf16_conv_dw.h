@@ -69,7 +69,7 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
     const int inputs = BF16_CONV_COLUMNS(c), outputs = c.o / c.groups,
               across = bf16_conv_rows_whole(c) ? 1 : c.s, taps = c.r * across,
               tiles = BF16_COUNT(outputs, BF16_ROWS), pairs = BF16_COUNT(inputs, BF16_PAIR),
-              kept = tiles < BF16_TURNED ? tiles : BF16_TURNED;
+              kept = bf16_turned_most(tiles);
     const int64_t filter = (int64_t)taps * inputs;
     const RtGrid part = team_grid(tiles, taps);
     const TeamRange mine = team_rows(part, tiles), own = team_columns(part, taps);

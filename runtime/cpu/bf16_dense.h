@@ -170,7 +170,14 @@ RT_INLINE void dense_fetch_rows(const real *p, int count)
         v_fetch_to_write(p + i);
 }
 
-enum { BF16_TURNED = 16 }; /* pairs of panels whose copies are kept: 512 KB */
+/* Pairs of panels whose copies are kept: 512 KB.  Products by vectors take so long that they gain
+ * nothing from more than 256 KB. */
+enum { BF16_TURNED = 16 };
+RT_INLINE int bf16_turned_most(int64_t all)
+{
+    const int most = bf16_has_tiles() ? BF16_TURNED : BF16_TURNED / 2;
+    return all < most ? (int)all : most;
+}
 
 /* dw += the sum over one block of `count` samples, whose rows are x and dy; begin: dw = this sum.
  * mine: tiles of inputs; own: pairs of panels. */
@@ -178,7 +185,7 @@ RT_INLINE void bf16_dense_dw_block(real *dw, const bf16 *const *x, const bf16 *c
                                    Dense d, TeamRange mine, TeamRange own, bool begin)
 {
     const int64_t all = own.end - own.first;
-    const int kept = all < BF16_TURNED ? (int)all : BF16_TURNED;
+    const int kept = bf16_turned_most(all);
     bf16 turned[BF16_ROWS * BF16_POSITIONS] __attribute__((aligned(64)));
     bf16 packed[BF16_TURNED * BF16_PAIR * BF16_POSITIONS] __attribute__((aligned(64)));
     float sum[BF16_TILE] __attribute__((aligned(64)));
