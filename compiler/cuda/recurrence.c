@@ -15,8 +15,7 @@
 #include <string.h>
 
 enum {
-    HELD = 160,         /* words of weights in the registers of a thread, of 255 */
-    HELD_MOST = 168,    /* the same where shared memory is small */
+    HELD = 176,         /* words of weights in the registers of a thread, of 255 */
     MEMORY = 160 << 10, /* bytes of shared memory of a block, at most */
     SAMPLES = 4,        /* samples of a block, at most */
     SUMS = 16,          /* sums of a thread in a product, at most */
@@ -210,8 +209,7 @@ static int64_t memory_of_block(const Search *s)
 /* Divides the registers among the products, in order. */
 static void hold_weights(Search *s)
 {
-    const int64_t words = memory_of_block(s) < MEMORY ? HELD_MOST : HELD;
-    int64_t left = words * 4 / cuda_real_bytes(s->w);
+    int64_t left = HELD * 4 / cuda_real_bytes(s->w);
     for (int i = 0; i < s->r->nproduct; i++) {
         RecurrenceProduct *p = &s->r->product[i];
         const int64_t length = length_of(p), most = left / p->chains;
