@@ -21,6 +21,7 @@ gpu_programs() {
     for op in geometry norm sequence loops recurrence elements edges places sync products parts few narrow lanes scaled last tokens packs \
         layers inputs outputs target own; do network $op tests/cuda/$op.tn -; form $op own; form $op cudnn --kernels=cudnn; done
     network moves tests/cuda/moves.tn cifar; form moves own
+    network up bench/day/up.tn -; form up own; form up cudnn --kernels=cudnn; form up bf16 --dtype bf16
     form norm persistent --kernels=persistent
     for op in layers inputs outputs target; do form $op persistent --kernels=persistent; done
     for op in inputs outputs target; do form $op bf16 --dtype bf16; done
