@@ -74,19 +74,21 @@ static void learn_categories(const Sheet *s, int64_t k, Column *c)
 }
 
 /* In double and in the order of the rows, so each rank gets the same bits.  A column of equal
- * numbers becomes zeros. */
+ * numbers becomes zeros: its mean is not computed, because ten times 0.1 is not 1. */
 static void learn_numbers(const Sheet *s, int64_t k, Column *c)
 {
-    double sum = 0, far = 0, v;
+    double sum = 0, far = 0, lowest = INFINITY, highest = -INFINITY, v;
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++)
         if (columns_number(sheet_cell(s, i, k), &v)) {
             sum += v;
+            lowest = fmin(lowest, v);
+            highest = fmax(highest, v);
             n++;
         }
     if (n == 0)
         return; /* the error in the first row is reported when it is read */
-    c->mean = sum / (double)n;
+    c->mean = lowest == highest ? lowest : sum / (double)n;
     for (int64_t i = 0; i < s->n; i++)
         if (columns_number(sheet_cell(s, i, k), &v))
             far += (v - c->mean) * (v - c->mean);

@@ -124,6 +124,21 @@ START_TEST(gaps_and_unknown_categories)
 }
 END_TEST
 
+START_TEST(equal_numbers_become_zeros)
+{
+    begin(1);
+    const Data *d = open_split("a,kind\n0.1,x\n0.1,y\n0.1,x\n0.1,y\n0.1,x\n0.1,y\n0.1,x\n0.1,y\n0.1,x\n0.1,y\n");
+    for (int i = 0; i < 10; i++)
+        is_near(number(d, i, 0), 0);
+    split = "test";
+    write_file("test.csv", "a,kind\n0.3,x\n");
+    program.recipe.test = 0;
+    is_near(number(data_open(&program, directory, "test", 0), 0, 0), 0.2); /* the difference from their mean */
+    snprintf(file, sizeof file, "%s/train.csv", directory);
+    end();
+}
+END_TEST
+
 START_TEST(tokens_number_the_categories_of_all_columns)
 {
     static const char *const category[] = {"zip"};
@@ -252,6 +267,7 @@ int main(void)
     tcase_add_test(t, columns_become_numbers_categories_and_classes);
     tcase_add_test(t, quotes_hold_quotes_and_lines);
     tcase_add_test(t, gaps_and_unknown_categories);
+    tcase_add_test(t, equal_numbers_become_zeros);
     tcase_add_test(t, tokens_number_the_categories_of_all_columns);
     tcase_add_test(t, columns_are_saved_and_read);
     tcase_add_test(t, no_sample_moves_when_samples_are_added);
