@@ -29,10 +29,41 @@ static void use_other_columns(Sheet *s, const RtTable *r)
     }
 }
 
+/* "'price', 'rent'": the columns of the targets. */
+static const char *targets_text(const Columns *c)
+{
+    const char *all = "";
+    for (int64_t k = c->ninput; k < c->n; k++)
+        all = rt_format("%s%s'%s'%s", all, k > c->ninput ? ", " : "", csv_shown(c->at[k].name),
+                        c->at[k].category ? " (classes)" : "");
+    return *all ? all : "no target";
+}
+
+/* Dies if the weights have learned other columns than the targets of the recipe, or classes where
+ * the recipe has numbers. */
+static void check_known_targets(const RtProgram *p, const Columns *known)
+{
+    const RtNames *target = &p->recipe.table.target;
+    bool same = known->n - known->ninput == target->n;
+    int64_t column = 0;
+    for (int k = 0; k < target_number(p); k++)
+        for (int64_t i = columns_of_target(p, k); i > 0 && same; i--, column++) {
+            const Column *c = &known->at[known->ninput + column];
+            same =
+                strcmp(c->name, target->name[column]) == 0 && c->category == target_is_class(p, k);
+        }
+    if (!same)
+        rt_die("the weights have learned %s from a table, which are not the targets of %s: use "
+               "weights that this program has saved",
+               targets_text(known), p->model);
+}
+
 static void use_inputs(Tabular *t)
 {
     const Columns *known = columns_now();
     Sheet *s = &t->sheet;
+    if (known)
+        check_known_targets(t->p, known);
     for (int64_t k = 0; known && k < known->ninput; k++)
         sheet_use(s, known->at[k].name);
     if (!known && t->recipe->input.n == 0 && t->p->ninput == 0)
@@ -109,10 +140,6 @@ static void learn(Tabular *t, const char *split)
         columns_take(&t->columns);
     }
     t->columns = *columns_now();
-    if (t->columns.n != t->sheet.used)
-        rt_die("the weights hold %lld columns of a table, and %s reads %lld: use weights that this "
-               "program has saved",
-               (long long)t->columns.n, p->model, (long long)t->sheet.used);
 }
 
 /* DIRECTORY/NAME.csv or NAME.tsv; NULL: there is none. */

@@ -140,7 +140,11 @@ END_TN
     ./valid-cpu test --weights valid.safetensors --log tested.log > out
     grep -q '"validation_r2":' valid.log && ok || bad "validation: no r2 of it in the log"
     same "validation: the test split" "$(field valid.log epoch test_r2)" "$(field tested.log test test_r2)"
-    "$TENON" build homes.tn -o homes-cpu > out; ./homes-cpu train --epochs 1 --log homes.log > out
+    "$TENON" build homes.tn -o homes-cpu > out; ./homes-cpu train --epochs 1 --log homes.log --save homes.safetensors > out
+    # Weights of another target of the same table, with the same parameters.
+    refuses "predict: weights of another target" "the weights have learned 'price' from a table, which are not the targets of homes: use weights" \
+        ./high-cpu predict --weights homes.safetensors --input homes.csv
+    refuses "test: weights of another target" "the weights have learned 'high' [(]classes[)] from a table" ./homes-cpu test --weights high.safetensors
     awk -v all="$(field homes.log start samples)" -v some="$(field valid.log start samples)" 'BEGIN { exit !(all > 260 && all - some > 40 && all - some < 120) }' && ok ||
         bad "validation: $(field valid.log start samples) of $(field homes.log start samples) rows are left to train on"
     mkdir -p parts; table 100 4 > parts/train.csv; table 30 5 > parts/test.csv; table 20 6 > parts/validation.csv

@@ -260,6 +260,25 @@ START_TEST(the_test_split_uses_what_the_training_split_had)
 }
 END_TEST
 
+START_TEST(weights_of_other_targets)
+{
+    Column column[2] = {{.name = "a", .deviation = 1}, {.name = "kind"}};
+    const Columns number = {.at = column, .ninput = 1, .n = 2};
+    begin(1);
+    columns_take(&number);
+    refuses("a,kind\n1,x\n2,y\n", "the weights have learned 'kind' from a table, which are not the targets of test");
+    Column other[2] = {{.name = "a", .deviation = 1}, {.name = "sort", .category = true}};
+    table_add(&other[1].value, "x", 1);
+    const Columns name = {.at = other, .ninput = 1, .n = 2};
+    columns_take(&name);
+    refuses("a,kind\n1,x\n2,y\n", "the weights have learned 'sort' (classes) from a table, which are not the targets of test");
+    const Columns none = {.at = other, .ninput = 1, .n = 1};
+    columns_take(&none);
+    refuses("a,kind\n1,x\n2,y\n", "the weights have learned no target from a table");
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("tables");
@@ -273,6 +292,7 @@ int main(void)
     tcase_add_test(t, no_sample_moves_when_samples_are_added);
     tcase_add_test(t, each_fault_has_its_place);
     tcase_add_test(t, the_test_split_uses_what_the_training_split_had);
+    tcase_add_test(t, weights_of_other_targets);
     suite_add_tcase(s, t);
     return suite_run(s);
 }
