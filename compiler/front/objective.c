@@ -430,19 +430,29 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
     return true;
 }
 
-/* Reports augmentations that move the pixels of an image under its mask. */
+/* Whether the target has a class, a truth or another number for each pixel of the image. */
+static bool has_pixels(const Graph *g, const TargetSpec *t)
+{
+    const Shape *x = &g->input->shape;
+    if (t->kind == LEARN_INPUT || t->rank < 2)
+        return false;
+    return t->kind == LEARN_CLASS || t->truths ||
+           (x->rank == 3 && t->dim[t->rank - 2] == x->dim[1] && t->dim[t->rank - 1] == x->dim[2]);
+}
+
+/* Reports augmentations that move the pixels of an image, but not those of the target. */
 static void check_moved(const Unit *u, const Graph *g)
 {
     const Augment *a = &g->recipe.augment;
     for (int i = 0; i < g->recipe.ntarget && (a->shift > 0 || a->flip); i++) {
         const TargetSpec *t = &g->recipe.target[i];
-        if (!t->truths || t->rank < 2)
+        if (!has_pixels(g, t))
             continue;
         diag_error(u->diag, a->span, "augment moves the pixels of '%s', but not those of '%s'",
                    g->input->name, t->name);
-        diag_note(u->diag, "the mask '%s' is declared on line %d", t->name, t->span.line);
+        diag_note(u->diag, "'%s' is declared on line %d", t->name, t->span.line);
         diag_help(u->diag, "leave out random_crop, shift and flip_horizontal, or store moved "
-                           "copies of images and masks");
+                           "copies of images and targets");
         return;
     }
 }
