@@ -19,11 +19,15 @@ static const char fill_gap[] = "fill the gap, remove the row, or write csv(..., 
 static const char fill_target[] = "fill the gap, or remove the row: a target has no other value";
 static const char fill_token[] = "fill the gap, or remove the row: tokens have no mean";
 
+static bool fits_real(const Tabular *t, double v)
+{
+    return fabs(v) <= (t->p->real_bytes == 8 ? DBL_MAX : (double)FLT_MAX);
+}
+
 /* The number in a cell of a column of numbers. */
 static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
 {
     const char *text = sheet_cell(&t->sheet, row, k);
-    const double most = t->p->real_bytes == 8 ? DBL_MAX : FLT_MAX;
     double v;
     if (csv_is_missing(text)) {
         if (target || !t->recipe->mean)
@@ -35,11 +39,26 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
                csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
                strchr(text, ',') ? ": write it with a point, and without a comma between thousands"
                                  : "");
-    if (!(fabs(v) <= most))
+    if (!fits_real(t, v))
         rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row),
                csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
                isfinite(v) ? "too large for f32: build with --dtype f64" : "not a finite number");
     return v;
+}
+
+/* The number of an input in such a cell.  A number far from all others can be too large after the
+ * division by their deviation. */
+static double standardized_at(const Tabular *t, int64_t row, int64_t k)
+{
+    const Column *c = &t->columns.at[k];
+    const double v = number_at(t, row, k, false),
+                 z = c->deviation > 0 ? (v - c->mean) / c->deviation : v;
+    if (!fits_real(t, z))
+        rt_die("%s: column '%s' is '%s', %.3g standard deviations from the mean of the training "
+               "split, which is too large: correct it, or write csv(..., standardize = false)",
+               sheet_place(&t->sheet, row), csv_shown(sheet_name(&t->sheet, k)),
+               csv_shown(sheet_cell(&t->sheet, row, k)), fabs(z));
+    return z;
 }
 
 /* The category in a cell; -1: it is none of the training split, and the recipe allows it. */
@@ -107,14 +126,12 @@ void cells_put_inputs(const Tabular *t, int64_t row)
         const Column *c = &t->columns.at[k];
         const int i = t->place[k].input;
         char *at = t->d->x + row * t->d->stride + (t->p->ninput > 0 ? t->d->row_part[i].at : 0);
-        if (input_is_tokens(t->p, i)) {
+        if (input_is_tokens(t->p, i))
             put_token(t, row, k, at);
-        } else if (c->category) {
+        else if (c->category)
             put_categories(t, row, k, at);
-        } else {
-            const double v = number_at(t, row, k, false);
-            put_real(t, at, t->place[k].at, c->deviation > 0 ? (v - c->mean) / c->deviation : v);
-        }
+        else
+            put_real(t, at, t->place[k].at, standardized_at(t, row, k));
     }
 }
 

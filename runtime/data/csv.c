@@ -78,7 +78,10 @@ const char *csv_shown(const char *text)
 {
     enum { MOST = 60 };
     const size_t n = strlen(text);
-    char *shown = rt_format("%.*s%s", MOST, text, n > MOST ? "..." : "");
+    int kept = n > MOST ? MOST : (int)n;
+    while (n > MOST && kept > 0 && ((unsigned char)text[kept] & 0xC0) == 0x80)
+        kept--; /* the first byte of a character in UTF-8 */
+    char *shown = rt_format("%.*s%s", kept, text, n > MOST ? "..." : "");
     for (char *c = shown; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = '?';
@@ -95,11 +98,11 @@ static bool is_blank(const Csv *c, char at)
     return at == ' ' || at == '\r' || (at == '\t' && c->separator != '\t');
 }
 
-static char find_separator(const char *line, bool names)
+static char find_separator(const Csv *c, bool names)
 {
     int64_t semicolons = 0, commas = 0, tabs = 0;
     bool quoted = false;
-    for (const char *at = line; !is_end(*at); at++) {
+    for (const char *at = c->at; *at && (*at != '\n' || (quoted && c->lines)); at++) {
         quoted ^= *at == '"';
         semicolons += !quoted && *at == ';';
         commas += !quoted && *at == ',';
@@ -197,7 +200,7 @@ bool csv_next(Csv *c, bool names)
     c->line = c->next;
     c->n = 0;
     if (!c->separator)
-        c->separator = find_separator(c->at, names);
+        c->separator = find_separator(c, names);
     for (bool more = true; more; c->at++) {
         char *end;
         CsvField f = cut_field(c, &end);

@@ -1,6 +1,7 @@
 /* test_tables.c -- tables with a row of names: separators, quotes, numbers, categories, classes, splits that do not move, the saved
  * form of columns, and the faults that a file can have, each with its place. */
 #include "data/columns.h"
+#include "data/csv.h"
 #include "data/data.h"
 #include "data/split.h"
 #include "death.h"
@@ -103,6 +104,29 @@ START_TEST(quotes_hold_quotes_and_lines)
     ck_assert_int_eq(columns_find(kind, "say \"so\""), 0);
     ck_assert_int_eq(columns_find(kind, "x\ny"), 1);
     end();
+}
+END_TEST
+
+START_TEST(names_hold_lines_before_the_separator)
+{
+    begin(2);
+    program.recipe.table.standardize = false;
+    const Data *d = open_split("\"a, of\ntwo lines\";b;kind\n2;3;x\n4;5;y\n");
+    is_near(number(d, 1, 0), 4);
+    is_near(number(d, 1, 1), 5);
+    end();
+}
+END_TEST
+
+START_TEST(long_texts_are_cut_between_characters)
+{
+    char text[200] = "x";
+    for (int i = 0; i < 40; i++)
+        strcat(text, "\xC3\xA4");
+    const char *shown = csv_shown(text);
+    ck_assert_uint_eq(strlen(shown), 59 + 3);
+    ck_assert_msg(strncmp(shown, text, 59) == 0 && strcmp(shown + 59, "...") == 0, "%s", shown);
+    ck_assert_str_eq(csv_shown("a\tb"), "a?b");
 }
 END_TEST
 
@@ -260,6 +284,19 @@ START_TEST(the_test_split_uses_what_the_training_split_had)
 }
 END_TEST
 
+START_TEST(a_number_far_from_all_others)
+{
+    begin(1);
+    open_split("a,kind\n1,x\n1.000001,y\n");
+    split = "test";
+    program.recipe.test = 0;
+    write_file("test.csv", "a,kind\n-3e38,x\n");
+    refuses("a,kind\n1,x\n1.000001,y\n", "test.csv:2: column 'a' is '-3e38', 6e+44 standard deviations from the mean of the training split");
+    snprintf(file, sizeof file, "%s/train.csv", directory);
+    end();
+}
+END_TEST
+
 START_TEST(weights_of_other_targets)
 {
     Column column[2] = {{.name = "a", .deviation = 1}, {.name = "kind"}};
@@ -285,6 +322,8 @@ int main(void)
     TCase *t = tcase_create("tables");
     tcase_add_test(t, columns_become_numbers_categories_and_classes);
     tcase_add_test(t, quotes_hold_quotes_and_lines);
+    tcase_add_test(t, names_hold_lines_before_the_separator);
+    tcase_add_test(t, long_texts_are_cut_between_characters);
     tcase_add_test(t, gaps_and_unknown_categories);
     tcase_add_test(t, equal_numbers_become_zeros);
     tcase_add_test(t, tokens_number_the_categories_of_all_columns);
@@ -292,6 +331,7 @@ int main(void)
     tcase_add_test(t, no_sample_moves_when_samples_are_added);
     tcase_add_test(t, each_fault_has_its_place);
     tcase_add_test(t, the_test_split_uses_what_the_training_split_had);
+    tcase_add_test(t, a_number_far_from_all_others);
     tcase_add_test(t, weights_of_other_targets);
     suite_add_tcase(s, t);
     return suite_run(s);
