@@ -41,8 +41,8 @@ bool csv_is_missing(const char *text);
 
 void csv_close(Csv *c);
 
-/* A text of the file for a message: whole characters of its first 60 bytes, and a question mark for each control
- * character. */
+/* A text of the file for a message: whole characters of its first 60 bytes, and a question mark for
+ * each control character. */
 const char *csv_shown(const char *text);
 
 #endif

@@ -163,31 +163,35 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : name;
 }
 
-/* The file that holds the rows of a split, and which of them. */
+/* Whether both are one path, as in test/test.csv. */
+static bool is_path(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* The file that holds the rows of a split, and which of them.  `whole`: the rows of all splits that
+ * have no file of their own. */
 static const char *find_split(const RtProgram *p, const char *found, const char *name, Split *split)
 {
     const double usual = 0.2; /* the share of the test split, if the recipe gives none */
     double test = p->recipe.test, validation = p->recipe.validation;
-    if (!find_is_directory(found)) {
-        *split = split_of(p, name, test > 0 ? test : usual, validation);
-        return found;
+    const char *own = NULL, *tested = NULL, *validated = NULL, *whole = found;
+    if (find_is_directory(found)) {
+        const char *train = file_in(found, "train"), *named = file_in(found, last_name(found));
+        tested = file_in(found, "test");
+        validated = file_in(found, "validation");
+        whole = train ? train : is_path(named, tested) || is_path(named, validated) ? NULL : named;
+        own = strcmp(name, "test") == 0 ? tested : strcmp(name, "train") == 0 ? NULL : validated;
     }
-    const char *own = file_in(found, name), *train = file_in(found, "train"),
-               *whole = file_in(found, last_name(found));
-    if (train) {
-        const char *tested = file_in(found, "test"), *validated = file_in(found, "validation");
-        test = shares_given(p, found, "test", tested);
-        validation = shares_given(p, found, "validation", validated);
-        *split = split_of(p, name, tested || test > 0 ? test : usual, validation);
-        if (own && strcmp(name, "train") != 0)
-            *split = split_of(p, "train", 0, 0);
-        return own ? own : train;
-    }
-    *split =
-        own ? split_of(p, "train", 0, 0) : split_of(p, name, test > 0 ? test : usual, validation);
-    if (!own && !whole)
+    if (!whole && !own)
         rt_die("%s holds no table: neither train.csv and test.csv, nor %s.csv (or .tsv)", found,
                last_name(found));
+    if (whole) {
+        test = shares_given(p, found, "test", tested);
+        validation = shares_given(p, found, "validation", validated);
+    }
+    *split = own ? split_of(p, "train", 0, 0)
+                 : split_of(p, name, tested || test > 0 ? test : usual, validation);
     return own ? own : whole;
 }
 

@@ -219,6 +219,39 @@ START_TEST(no_sample_moves_when_samples_are_added)
 }
 END_TEST
 
+/* Rows of this split of the directory. */
+static int64_t rows(const char *name)
+{
+    const Columns none = {0};
+    columns_take(&none);
+    const Data *d = data_open(&program, directory, "train", 0);
+    return (strcmp(name, "train") == 0 ? d : data_open(&program, directory, name, 0))->n;
+}
+
+static void open_named(void)
+{
+    data_open(&program, directory, "train", 0);
+}
+
+START_TEST(a_table_with_the_name_of_its_directory)
+{
+    char name[64];
+    begin(1);
+    program.recipe.test = 0;
+    snprintf(name, sizeof name, "%s.csv", strrchr(directory, '/') + 1);
+    write_file(name, "a,kind\n1,x\n2,y\n3,x\n4,y\n5,x\n6,y\n7,x\n8,y\n9,x\n10,y\n11,x\n12,y\n13,x\n14,y\n15,x\n16,y\n");
+    const int64_t most = rows("train"); /* a fifth is the test split */
+    ck_assert_msg(most < 16 && most + rows("test") == 16, "%lld rows", (long long)most);
+    write_file("test.csv", "a,kind\n1,x\n2,y\n");
+    ck_assert_int_eq(rows("train"), 16); /* the test split has a file */
+    ck_assert_int_eq(rows("test"), 2);
+    program.recipe.test = 0.5;
+    ck_assert_ptr_nonnull(strstr(last_words(open_named), "holds a split 'test' of its own"));
+    snprintf(file, sizeof file, "%s/%s", directory, name);
+    end();
+}
+END_TEST
+
 static const char *faulty;
 
 static void open_faulty(void)
@@ -329,6 +362,7 @@ int main(void)
     tcase_add_test(t, tokens_number_the_categories_of_all_columns);
     tcase_add_test(t, columns_are_saved_and_read);
     tcase_add_test(t, no_sample_moves_when_samples_are_added);
+    tcase_add_test(t, a_table_with_the_name_of_its_directory);
     tcase_add_test(t, each_fault_has_its_place);
     tcase_add_test(t, the_test_split_uses_what_the_training_split_had);
     tcase_add_test(t, a_number_far_from_all_others);
