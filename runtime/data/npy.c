@@ -344,7 +344,7 @@ void npy_fill(Data *d)
     }
     for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
         int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
-        if (label + 1 == d->ignored)
+        if (d->ignored > 0 && label == d->ignored - 1)
             label = -1;
         if (d->labels == 1 || label != -1)
             data_check_label(d, d->y_path, i / d->labels, label);

@@ -74,6 +74,9 @@ static void sort(Score *s, int64_t n)
 double scores_area(Score *s, int64_t n)
 {
     uint64_t negative = 0, positive = 0, halves = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(s[i].score))
+            return NAN;
     sort(s, n);
     for (int64_t i = 0, end; i < n; i = end) {
         uint64_t zeros = 0, ones = 0; /* of this score */

@@ -18,7 +18,7 @@ typedef struct Scores {
     Score *all;    /* [ranks][count]; until scores_end, this rank's lie first */
     int64_t count; /* of a rank, with those that fill the last batch */
     char *output;  /* of a batch, for net_evaluate */
-    double auc;    /* after scores_end; NaN: the split has one class only */
+    double auc;    /* after scores_end; NaN: the split has one class only, or a score is NaN */
 } Scores;
 
 /* Whether p reports the area: its output is one number, the logit of class 1. */
@@ -32,7 +32,7 @@ void scores_begin(Scores *s);
 void scores_add(Scores *s, const RtProgram *p, const Batch *b);
 void scores_end(Scores *s);
 
-/* The area of these n scores, which are sorted. */
+/* The area of these n scores, which are sorted; NaN if one of them is NaN. */
 double scores_area(Score *s, int64_t n);
 
 #endif

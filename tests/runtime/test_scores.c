@@ -26,4 +26,13 @@ START_TEST(the_area_is_that_of_all_pairs)
 }
 END_TEST
 
-TEST_MAIN("scores", the_area_is_that_of_all_pairs)
+START_TEST(a_score_that_is_no_number)
+{
+    Score s[] = {{1, 0}, {NAN, 1}, {2, 1}};
+    ck_assert(isnan(scores_area(s, 3)));
+    Score infinite[] = {{-INFINITY, 0}, {INFINITY, 1}, {INFINITY, 0}};
+    ck_assert(scores_area(infinite, 3) == 0.75);
+}
+END_TEST
+
+TEST_MAIN("scores", the_area_is_that_of_all_pairs, a_score_that_is_no_number)
