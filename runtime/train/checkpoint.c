@@ -251,6 +251,12 @@ static const char *piece_words(const char *piece, const char *none)
     return strcmp(piece, "limit-samples 0") == 0 ? "all samples" : piece;
 }
 
+/* Whether weights of a file change what the samples are: their columns, or their vocabulary. */
+static bool weights_describe_data(const RtProgram *p)
+{
+    return p->recipe.table.given || p->recipe.text.unit;
+}
+
 /* Reports the first piece in which two lists of the form "a x, b y" differ. */
 static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *path, const char *was)
 {
@@ -260,8 +266,11 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     char *a = strtok_r(then, ",", &save_then), *b = strtok_r(now, ",", &save_now);
     while (a && b && strcmp(a, b) == 0)
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
-    rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s", path,
-           piece_words(a, "other settings"), piece_words(b, "others"));
+    rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s%s", path,
+           piece_words(a, "other settings"), piece_words(b, "others"),
+           weights_describe_data(c->p) && !c->o->weights
+               ? "; if the run began with --weights, name the same file again"
+               : "");
 }
 
 /* Whether a checkpoint is of a version of Tenon that did not hash samples, and agrees otherwise. */

@@ -67,7 +67,11 @@ static bool resume(Trainer *t)
 static void load_start(Trainer *t)
 {
     if (t->o->checkpoint && t->o->resume && resume(t)) {
-        if (t->o->weights)
+        if (t->o->weights && columns_now())
+            rt_note("the weights are those of the checkpoint: only the columns of --weights %s are "
+                    "used",
+                    t->o->weights);
+        else if (t->o->weights)
             rt_note("the weights are those of the checkpoint: --weights %s is only used when a run "
                     "begins",
                     t->o->weights);

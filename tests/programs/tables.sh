@@ -61,6 +61,13 @@ if part bits; then
     succeeds "columns of weights begin a training" ./homes-cpu train --weights one.safetensors --data ./other --epochs 1 --save again.safetensors
     same "columns of weights" "$(grep -ao 'tenon columns.*' one.safetensors | head -n 1)" "$(grep -ao 'tenon columns.*' again.safetensors | head -n 1)"
     grep -ac "^number 0x" again.safetensors > number; same "columns of numbers" 2 "$(cat number)"
+    ./homes-cpu train --weights one.safetensors --data ./other --epochs 2 --log from.log > out
+    ./homes-cpu train --weights one.safetensors --data ./other --epochs 1 --checkpoint from --log part.log > out
+    refuses "resumed without the columns" "samples whose bytes have the hash .*; if the run began with --weights, name the same file again" \
+        ./homes-cpu train --data ./other --epochs 2 --checkpoint from --resume
+    succeeds "resumed with the columns" ./homes-cpu train --weights one.safetensors --data ./other --epochs 2 --checkpoint from --resume --log part.log
+    grep -q "the weights are those of the checkpoint: only the columns of --weights one.safetensors are used" out && ok || bad "resumed with the columns: $(cat out)"
+    same "resumed with the columns: bits" "$(hashes from.log)" "$(hashes part.log)"
     ./homes-cpu train --data ./other --epochs 1 --save others.safetensors > out
     cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" others.safetensors) && bad "another table has the same means" || ok
     cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" again.safetensors) && ok || bad "a training from weights has other means"
