@@ -1,7 +1,7 @@
 /* objective.c -- adds label, loss and metrics to a graph. */
 #include "base/round.h"
-#include "front/lower.h"
 #include "front/terms.h"
+#include "front/train.h"
 #include <string.h>
 
 /* The label has its declared shape.  Else it is a class for each sample, or a class for each
@@ -196,60 +196,6 @@ static bool check_source(const Unit *u, const Graph *g)
     return false;
 }
 
-/* The columns of target k of a table: one for a class, and one for each number. */
-static int64_t columns_of(const TargetSpec *t)
-{
-    int64_t n = t->kind == LEARN_INPUT ? 0 : 1;
-    for (int i = 0; t->kind == LEARN_NUMBERS && i < t->rank; i++)
-        n *= t->dim[i];
-    return n;
-}
-
-/* Names the columns of a table's targets where the recipe does not: a target of one column has its
- * own name. */
-static bool name_columns(const Unit *u, Graph *g)
-{
-    DataSpec *data = &g->recipe.data;
-    int64_t want = 0;
-    bool ok = true;
-    for (int k = 0; k < g->recipe.ntarget; k++) {
-        const TargetSpec *t = &g->recipe.target[k];
-        const int64_t n = columns_of(t);
-        want += n;
-        if (t->kind == LEARN_CLASS && g->targets[k]->shape.rank > 0) {
-            diag_error(u->diag, data->span, "a table has one class a row, and '%s' is %s",
-                       target_name(t), shape_text(g->arena, &g->targets[k]->shape));
-            return false;
-        }
-        if (data->target.n > 0 || n == 0)
-            continue;
-        if (!t->name || n > 1) {
-            diag_error(u->diag, data->span,
-                       n > 1
-                           ? "the target '%s' is %lld numbers, and csv does not name their columns"
-                           : "csv does not name the column of the %s",
-                       target_name(t), (long long)n);
-            diag_help(u->diag, n > 1 ? "write csv(..., target = [\"x\", \"y\"])"
-                                     : "write csv(..., target = \"NAME\")");
-            ok = false;
-        }
-    }
-    if (data->target.n > 0 && data->target.n != want) {
-        diag_error(u->diag, data->span,
-                   "csv names %d column%s of targets, and the targets are %lld", data->target.n,
-                   data->target.n == 1 ? "" : "s", (long long)want);
-        diag_help(u->diag, "a class takes one column, f32[3] three");
-        return false;
-    }
-    if (!ok || data->target.n > 0 || want == 0)
-        return ok;
-    data->target.v = arena_alloc(g->arena, sizeof *data->target.v * (size_t)want);
-    for (int k = 0; k < g->recipe.ntarget; k++)
-        if (columns_of(&g->recipe.target[k]) == 1)
-            data->target.v[data->target.n++] = target_name(&g->recipe.target[k]);
-    return true;
-}
-
 static const char *output_name(const Graph *g, const Node *output)
 {
     int i = 0;
@@ -316,33 +262,6 @@ static bool check_answers(const Unit *u, const Graph *g)
         diag_help(u->diag, "end it with dense(vocab)");
     }
     return false;
-}
-
-/* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
- * loss is that of the next token. */
-static void check_expect(const Unit *u, const Graph *g)
-{
-    const Expect *e = &g->recipe.expect;
-    const char *name = e->metric ? strchr(e->metric, '_') + 1 : "loss", *all = "test_loss";
-    const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
-                        shape_count(&g->output->shape) == 1;
-    bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||
-                 (strcmp(name, "auc") == 0 && binary);
-    for (int i = 0; i < g->nmetric; i++) {
-        found |= strcmp(g->metric[i].name, name) == 0;
-        if (i > 0)
-            all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
-    }
-    if (found)
-        return;
-    diag_error(u->diag, e->span, "'%s' has no %s to compare with", g->name, name);
-    if (strcmp(name, "auc") == 0)
-        diag_help(u->diag, "auc is reported for one output with sigmoid_cross_entropy");
-    else if (strcmp(name, "perplexity") == 0)
-        diag_help(u->diag, "perplexity is reported for data = text(...) with the plain "
-                           "softmax_cross_entropy");
-    else
-        diag_help(u->diag, "it reports %s", all);
 }
 
 /* Evaluates a loss or a term; NULL after reporting. */
@@ -483,7 +402,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
         g->outputs[g->noutput++] =
             (Output){"output", g->output, g->output->shape, .span = g->output->span};
     if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g) ||
-        (g->recipe.data.columns && !name_columns(u, g)))
+        (g->recipe.data.columns && !data_name_columns(u, g)))
         return false;
     for (int i = 0; i < lower_output_count(g); i++)
         lower_declare(&l, lower_output_name(g, i), value_node(lower_output(g, i)));
@@ -506,6 +425,6 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     check_moved(u, g);
     check_normalized(u, g);
     lower_metrics(g, loss->span);
-    check_expect(u, g);
+    expect_check(u, g);
     return diag_errors(u->diag) == before;
 }

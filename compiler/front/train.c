@@ -10,19 +10,6 @@
 
 static const char *const resize_words[] = {"none", "bilinear", NULL};
 static const char *const dtype_words[] = {"f32", "f64", "bf16", NULL};
-static const char *const metric_words[] = {"test_accuracy",    "test_loss",
-                                           "test_mae",         "test_rmse",
-                                           "test_r2",          "test_iou",
-                                           "test_dice",        "validation_accuracy",
-                                           "validation_loss",  "validation_mae",
-                                           "validation_rmse",  "validation_r2",
-                                           "validation_iou",   "validation_dice",
-                                           "test_auc",         "validation_auc",
-                                           "train_accuracy",   "train_loss",
-                                           "train_mae",        "train_rmse",
-                                           "train_r2",         "train_iou",
-                                           "train_dice",       "test_perplexity",
-                                           "train_perplexity", NULL};
 static const char *const loss_names[] =
     {"softmax_cross_entropy", "sigmoid_cross_entropy", "mse", "l1", "huber", NULL};
 
@@ -34,89 +21,9 @@ struct Train {
     bool target_read;
 };
 
-/* Whether the data are cifar10, or a directory of this name: only programs for these data need
- * liblzma. */
-static bool is_cifar10(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return strcmp(slash ? slash + 1 : name, "cifar10") == 0;
-}
-
-/* Reads text(...) or tsv(...).  The words of `unit` are those of TextUnit without the first one.
- * The vocabulary of bytes has at least 256 tokens. */
-static void read_text_data(Train *t, Expr *e, bool table)
-{
-    DataSpec *d = &t->r->data;
-    form_fields(t->u, e, &data_forms[table ? DATA_TABLE : DATA_TEXT], d);
-    d->unit++;
-    d->table = table;
-    d->span = e->span;
-    d->name = d->name ? d->name : "";
-    d->scale = 1;
-    const int64_t least = d->unit == TEXT_WORD ? 4 : d->unit == TEXT_CHAR ? 1 : 256;
-    if (d->vocab == 0 && d->unit == TEXT_BYTE)
-        d->vocab = 256;
-    if (d->vocab && d->vocab < least)
-        diag_error(t->u->diag, e->span,
-                   "a vocabulary of this unit has at least %lld tokens, not %lld", (long long)least,
-                   (long long)d->vocab);
-}
-
-static void check_shares(Train *t, Span at)
-{
-    const DataSpec *d = &t->r->data;
-    if (d->test + d->validation >= 1)
-        diag_error(t->u->diag, at, "test = %g and validation = %g leave no sample to train on",
-                   d->test, d->validation);
-}
-
-/* Reads csv(...). */
-static void read_columns(Train *t, Expr *e)
-{
-    DataSpec *d = &t->r->data;
-    form_fields(t->u, e, &data_forms[DATA_COLUMNS], d);
-    d->columns = true;
-    d->span = e->span;
-    d->name = d->name ? d->name : "";
-    d->scale = 1;
-    check_shares(t, e->span);
-}
-
 static void read_data(Train *t, Expr *e)
 {
-    const Expr *head = e->kind == EX_CALL ? e->a : e; /* mnist, "dir", mnist(...), "dir"(...) */
-    const char *name = head->kind == EX_STRING || head->kind == EX_NAME ? head->s : NULL;
-    DataSpec *d = &t->r->data;
-    if (e->bad)
-        return;
-    if (!name || !*name) {
-        diag_error(t->u->diag, e->span, "data must be a name or a directory");
-        diag_help(t->u->diag, "write mnist, \"path/to/directory\" or synthetic(samples = 10000)");
-        return;
-    }
-    if (head->kind == EX_NAME && (strcmp(name, "text") == 0 || strcmp(name, "tsv") == 0)) {
-        read_text_data(t, e, strcmp(name, "tsv") == 0);
-        return;
-    }
-    if (head->kind == EX_NAME && strcmp(name, "csv") == 0) {
-        read_columns(t, e);
-        return;
-    }
-    d->images = strcmp(name, "imagefolder") == 0 && head->kind == EX_NAME;
-    d->span = e->span;
-    if (d->images) {
-        form_fields(t->u, e, &data_forms[DATA_IMAGES], d);
-        d->name = d->name ? d->name : "";
-        check_shares(t, e->span);
-        return;
-    }
-    Form form = data_forms[strcmp(name, "synthetic") == 0 && head->kind == EX_NAME ? DATA_SYNTHETIC
-                                                                                   : DATA_NAMED];
-    form.name = name;
-    form_fields(t->u, e, &form, d);
-    d->name = name;
-    d->xz = is_cifar10(name);
-    check_shares(t, e->span);
+    data_read(t->u, &t->r->data, e);
 }
 
 static void read_targets(Train *t, Expr *e)
@@ -278,76 +185,9 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
-/* Whether the result is this metric of a split; `form` can have a `*`. */
-static bool is_metric(Unit *u, const char *result, const char *form)
-{
-    static const char *const split[] = {"test", "validation", "train"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof split / sizeof *split; i++)
-        any |= text_glob(arena_printf(u->arena, "%s_%s", split[i], form), result);
-    return any;
-}
-
-/* Reports a comparison that is always false: the metric is never below low or above high. */
-static void check_possible(Unit *u, const Expect *x, Span at)
-{
-    static const struct {
-        const char *metric;
-        double low, high;
-        const char *range;
-    } known[] = {{"accuracy*", 0, 1, "from 0 to 1"},  {"auc", 0, 1, "from 0 to 1"},
-                 {"iou*", 0, 1, "from 0 to 1"},       {"dice*", 0, 1, "from 0 to 1"},
-                 {"r2*", -INFINITY, 1, "at most 1"},  {"mae*", 0, INFINITY, "at least 0"},
-                 {"rmse*", 0, INFINITY, "at least 0"}};
-    const double v = x->value;
-    const bool above = x->op[0] == '>', equal = x->op[1] == '=';
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_metric(u, x->metric, known[i].metric) &&
-            (above ? v > known[i].high || (v == known[i].high && !equal)
-                   : v < known[i].low || (v == known[i].low && !equal)))
-            diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known[i].range, x->op,
-                       v);
-}
-
-/* test_loss_NAME: a term of the loss; test_accuracy_NAME: a metric of one of several targets.
- * lower_loss checks that it exists. */
-static bool is_named(Unit *u, const char *result)
-{
-    static const char *const form[] = {"loss_*", "accuracy_*", "mae_*", "rmse_*",
-                                       "r2_*",   "iou_*",      "dice_*"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        any |= is_metric(u, result, form[i]);
-    return any;
-}
-
 static void read_expect(Train *t, Expr *e)
 {
-    const char *const *const metric = t->key->field.words;
-    static const Field any = {.name = "expect", .low = -INFINITY, .high = INFINITY};
-    int known = 0;
-    int i = 0;
-    if (e->bad)
-        return;
-    if (e->kind != EX_BINARY || e->op < DO_LT || e->op > DO_GE || e->a->kind != EX_NAME) {
-        diag_error(t->u->diag, e->span, "'expect' compares a result with a number");
-        diag_help(t->u->diag, "write test_accuracy >= 0.99");
-        return;
-    }
-    while (metric[known])
-        known++;
-    while (i < known && strcmp(metric[i], e->a->s) != 0)
-        i++;
-    const char *name = is_named(t->u, e->a->s) ? e->a->s : metric[i];
-    if (!name) {
-        diag_error(t->u->diag, e->a->span, "there is no result '%s'", e->a->s);
-        suggest(t->u->diag, e->a->s, metric, known, "the results");
-    } else if (form_number(t->u, e->b, "expect", &any, &t->r->expect.value)) {
-        t->r->expect.metric = name;
-        t->r->expect.span = e->a->span;
-        t->r->expect.op = operator_text(e->op);
-        check_possible(t->u, &t->r->expect, e->span);
-    }
+    expect_read(t->u, t->r, e);
 }
 
 static void read_dtype(Train *t, Expr *e)
@@ -459,7 +299,7 @@ const TrainKey train_key_table[] = {
      .fallback = "`f32`",
      .about = "The number type of the computation. bf16: factors of products and values between "
               "products have two bytes. --dtype of tenon build has further types for GPUs."},
-    {.name = "expect", .read = read_expect, .field = WORDS(expect, metric_words),
+    {.name = "expect", .read = read_expect, .field = WORDS(expect, expect_results),
      .fallback = "no expectation",
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "
               "It is compared at the end of a run without --epochs and --limit-samples; "

@@ -31,6 +31,21 @@ Recipe train_defaults(const char *model);
 /* The names of the keys of a train block. */
 const char *const *train_keys(int *n);
 
+/* ---- data.c: the key `data` */
+
+void data_read(Unit *u, DataSpec *d, Expr *e);
+/* Names the columns of a table's targets where the recipe does not: a target of one column has its
+ * own name.  False after reporting. */
+bool data_name_columns(const Unit *u, Graph *g);
+
+/* ---- expect.c: the key `expect` */
+
+extern const char *const expect_results[]; /* "test_accuracy", ..., NULL */
+void expect_read(Unit *u, Recipe *r, Expr *e);
+/* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
+ * loss is that of the next token. */
+void expect_check(const Unit *u, const Graph *g);
+
 /* ---- targets.c */
 
 void targets_read(Unit *u, Recipe *r, Expr *e); /* the key `target` */
