@@ -1,5 +1,5 @@
-/* tables.c -- writes the end of a generated file: tables of parameters, sums and buckets, the
- * recipe, RtProgram, main. */
+/* tables.c -- writes the end of a generated file: tables of parameters, sums and buckets,
+ * RtProgram, main. */
 #include "emit/writer.h"
 #include "ops/price.h"
 #include "runtime/constants.h"
@@ -65,95 +65,6 @@ static void scaling(const Step *s, Text *t)
                     "    .name = RT_SCALING, .rank = 1, .dim = {4}, .naxis = 1, .axis = {{4, 1, 1, "
                     "0}}, .count_memory = 4,\n    .offset = %lld, .state = {-1, -1}};\n\n",
                     (long long)s->offset_scaling);
-}
-
-/* Writes a list of names of columns. */
-static void name_table(Writer *w, Text *t, const char *list, const Texts *names)
-{
-    if (names->n == 0)
-        return;
-    text_printf(t, "static const char *const table_%s[] = {", list);
-    for (int i = 0; i < names->n; i++)
-        text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, names->v[i]));
-    text_add(t, "};\n");
-}
-
-static void column_tables(Writer *w, Text *t, const DataSpec *d)
-{
-    name_table(w, t, "inputs", &d->input);
-    name_table(w, t, "targets", &d->target);
-    name_table(w, t, "categories", &d->category);
-    text_add(t, "\n");
-}
-
-static void columns(Text *t, const DataSpec *d)
-{
-    text_add(t, "        .table = {.given = true");
-    if (d->input.n > 0)
-        text_printf(t, ", .input = {%d, table_inputs}", d->input.n);
-    if (d->target.n > 0)
-        text_printf(t, ", .target = {%d, table_targets}", d->target.n);
-    if (d->category.n > 0)
-        text_printf(t, ", .category = {%d, table_categories}", d->category.n);
-    text_printf(t, "%s%s%s},\n", d->standardize ? ", .standardize = true" : "",
-                d->missing ? ", .mean = true" : "", d->unknown ? ", .other = true" : "");
-}
-
-static void recipe(Writer *w, Text *t, const Recipe *r)
-{
-    static const char *const opt[] = {"RT_SGD",   "RT_RMSPROP", "RT_ADAM",
-                                      "RT_ADAMW", "RT_ADAGRAD", "RT_LION"};
-    static const char *const sched[] = {"RT_SCHED_CONSTANT",  "RT_SCHED_STEP",
-                                        "RT_SCHED_COSINE",    "RT_SCHED_POLYNOMIAL",
-                                        "RT_SCHED_ONE_CYCLE", "RT_SCHED_RESTARTS"};
-    static const char *const unit[] = {"RT_TEXT_NONE", "RT_TEXT_CHAR", "RT_TEXT_BYTE",
-                                       "RT_TEXT_WORD", "RT_TEXT_BPE"};
-    const Optimizer *o = &r->optimizer;
-    const Schedule *c = &r->schedule;
-
-    text_printf(t,
-                "    .recipe = {\n        .data = %s, .samples = %lld, .test_samples = %lld, "
-                ".x_scale = %.17g,\n",
-                quote_c(w->arena, r->data.name), (long long)r->data.samples,
-                (long long)r->data.test_samples, r->data.scale);
-    if (r->data.unit)
-        text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n",
-                    unit[r->data.unit], r->data.table ? "true" : "false", (long long)r->data.step);
-    if (r->data.columns)
-        columns(t, &r->data);
-    if (r->data.test > 0 || r->data.validation > 0)
-        text_printf(t, "        .test = %.17g, .validation = %.17g,\n", r->data.test,
-                    r->data.validation);
-    if (r->resize)
-        text_add(t, "        .resize = true,\n");
-    if (r->data.images && r->data.fit)
-        text_add(t, "        .stretch = true,\n");
-    text_printf(t,
-                "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, "
-                ".rho = %.17g,\n",
-                opt[o->kind], o->lr, o->momentum, o->weight_decay, o->rho);
-    text_printf(t,
-                "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .clip_norm = %.17g, "
-                ".clip_value = %.17g, .nesterov = %s,\n",
-                o->beta1, o->beta2, o->eps, r->clip_norm, r->clip_value,
-                o->nesterov ? "true" : "false");
-    text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
-    for (int i = 0; i < c->nat; i++)
-        text_printf(t, "%s%.17g", i ? ", " : "", c->at[i]);
-    text_printf(t, "%s}, .factor = %.17g, .power = %.17g, .end = %.17g, .warmup = %.17g,\n",
-                c->nat ? "" : "0", c->factor, c->power, c->end, c->warmup);
-    if (c->kind == SCHED_ONE_CYCLE)
-        text_printf(t, "        .start = %.17g, .rise = %.17g,\n", c->start, c->rise);
-    if (c->kind == SCHED_RESTARTS)
-        text_printf(t, "        .first = %.17g,\n", c->first);
-    text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
-                (long long)r->seed);
-    if (r->expect.metric)
-        text_printf(t,
-                    "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = "
-                    "%.17g,\n",
-                    r->expect.metric, r->expect.op, r->expect.value);
-    text_add(t, "    },\n");
 }
 
 static const char *or_none(const char *units)
@@ -544,7 +455,7 @@ static void program(Writer *w, Text *t)
     size_fields(w, t);
     sample_fields(w, t);
     table_fields(w, t);
-    recipe(w, t, &g->recipe);
+    recipe_write(w, t);
     text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
                 "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
     if (w->calls.len)
@@ -570,8 +481,7 @@ void tables_write(Writer *w, Text *t)
     buckets(w, t);
     ranges(w, t);
     input_table(w, t);
-    if (g->recipe.data.columns)
-        column_tables(w, t, &g->recipe.data);
+    recipe_columns(w, t);
     if (g->recipe.ntarget > 1)
         target_table(w, t);
     if (graph_several(g))

@@ -169,4 +169,9 @@ void program_end(Writer *w, Text *out); /* writes the tables after the phases, a
 const char *emit_flop_text(Arena *a, double flops); /* "13.18 MFLOP", "576.0 kFLOP" */
 void tables_write(Writer *w, Text *out);
 
+/* ---- recipe.c */
+
+void recipe_columns(Writer *w, Text *out); /* lists of columns, which the recipe names */
+void recipe_write(Writer *w, Text *out);
+
 #endif

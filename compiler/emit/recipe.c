@@ -1,0 +1,113 @@
+/* recipe.c -- writes the recipe as a field of RtProgram (RtRecipe), and the names of columns. */
+#include "emit/writer.h"
+
+/* Writes a list of names of columns. */
+static void name_table(Writer *w, Text *t, const char *list, const Texts *names)
+{
+    if (names->n == 0)
+        return;
+    text_printf(t, "static const char *const table_%s[] = {", list);
+    for (int i = 0; i < names->n; i++)
+        text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, names->v[i]));
+    text_add(t, "};\n");
+}
+
+void recipe_columns(Writer *w, Text *t)
+{
+    const DataSpec *d = &w->in->train->recipe.data;
+
+    if (!d->columns)
+        return;
+    name_table(w, t, "inputs", &d->input);
+    name_table(w, t, "targets", &d->target);
+    name_table(w, t, "categories", &d->category);
+    text_add(t, "\n");
+}
+
+static void columns(Text *t, const DataSpec *d)
+{
+    text_add(t, "        .table = {.given = true");
+    if (d->input.n > 0)
+        text_printf(t, ", .input = {%d, table_inputs}", d->input.n);
+    if (d->target.n > 0)
+        text_printf(t, ", .target = {%d, table_targets}", d->target.n);
+    if (d->category.n > 0)
+        text_printf(t, ", .category = {%d, table_categories}", d->category.n);
+    text_printf(t, "%s%s%s},\n", d->standardize ? ", .standardize = true" : "",
+                d->missing ? ", .mean = true" : "", d->unknown ? ", .other = true" : "");
+}
+
+/* What a sample is, and which samples a split has. */
+static void data_fields(Writer *w, Text *t, const Recipe *r)
+{
+    static const char *const unit[] = {"RT_TEXT_NONE", "RT_TEXT_CHAR", "RT_TEXT_BYTE",
+                                       "RT_TEXT_WORD", "RT_TEXT_BPE"};
+    const DataSpec *d = &r->data;
+
+    text_printf(t, "        .data = %s, .samples = %lld, .test_samples = %lld, .x_scale = %.17g,\n",
+                quote_c(w->arena, d->name), (long long)d->samples, (long long)d->test_samples,
+                d->scale);
+    if (d->unit)
+        text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n", unit[d->unit],
+                    d->table ? "true" : "false", (long long)d->step);
+    if (d->columns)
+        columns(t, d);
+    if (d->test > 0 || d->validation > 0)
+        text_printf(t, "        .test = %.17g, .validation = %.17g,\n", d->test, d->validation);
+    if (r->resize)
+        text_add(t, "        .resize = true,\n");
+    if (d->images && d->fit)
+        text_add(t, "        .stretch = true,\n");
+}
+
+static void optimizer_fields(Text *t, const Recipe *r)
+{
+    static const char *const opt[] = {"RT_SGD",   "RT_RMSPROP", "RT_ADAM",
+                                      "RT_ADAMW", "RT_ADAGRAD", "RT_LION"};
+    const Optimizer *o = &r->optimizer;
+
+    text_printf(t,
+                "        .optimizer = %s, .lr = %.17g, .momentum = %.17g, .weight_decay = %.17g, "
+                ".rho = %.17g,\n",
+                opt[o->kind], o->lr, o->momentum, o->weight_decay, o->rho);
+    text_printf(t,
+                "        .beta1 = %.17g, .beta2 = %.17g, .eps = %.17g, .clip_norm = %.17g, "
+                ".clip_value = %.17g, .nesterov = %s,\n",
+                o->beta1, o->beta2, o->eps, r->clip_norm, r->clip_value,
+                o->nesterov ? "true" : "false");
+}
+
+static void schedule_fields(Text *t, const Schedule *c)
+{
+    static const char *const sched[] = {"RT_SCHED_CONSTANT",  "RT_SCHED_STEP",
+                                        "RT_SCHED_COSINE",    "RT_SCHED_POLYNOMIAL",
+                                        "RT_SCHED_ONE_CYCLE", "RT_SCHED_RESTARTS"};
+
+    text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
+    for (int i = 0; i < c->nat; i++)
+        text_printf(t, "%s%.17g", i ? ", " : "", c->at[i]);
+    text_printf(t, "%s}, .factor = %.17g, .power = %.17g, .end = %.17g, .warmup = %.17g,\n",
+                c->nat ? "" : "0", c->factor, c->power, c->end, c->warmup);
+    if (c->kind == SCHED_ONE_CYCLE)
+        text_printf(t, "        .start = %.17g, .rise = %.17g,\n", c->start, c->rise);
+    if (c->kind == SCHED_RESTARTS)
+        text_printf(t, "        .first = %.17g,\n", c->first);
+}
+
+void recipe_write(Writer *w, Text *t)
+{
+    const Recipe *r = &w->in->train->recipe;
+
+    text_add(t, "    .recipe = {\n");
+    data_fields(w, t, r);
+    optimizer_fields(t, r);
+    schedule_fields(t, &r->schedule);
+    text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
+                (long long)r->seed);
+    if (r->expect.metric)
+        text_printf(t,
+                    "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = "
+                    "%.17g,\n",
+                    r->expect.metric, r->expect.op, r->expect.value);
+    text_add(t, "    },\n");
+}
