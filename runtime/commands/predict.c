@@ -311,6 +311,26 @@ static Data *open_input(const RtProgram *p, const Options *o)
     return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input);
 }
 
+/* Writes sample i, whose outputs are `row`: as a class with its name, as the likeliest class of an
+ * image or a text on the screen, or as numbers. */
+static void emit_sample(Sink *s, const RtProgram *p, const Data *d, int64_t i, double *row)
+{
+    const Column *column = class_column(p);
+    const bool class = p->noutput == 0 && p->target_kind == RT_TARGET_CLASS;
+    if (p->noutput > 0)
+        make_each_share(p, row);
+    else
+        make_shares(p, row);
+    if (column && !s->npy)
+        emit_named_class(s, p, column, row);
+    else if (class && !s->to_file && d->images && p->pixels == 0)
+        emit_image(s, p, images_path(d, i), row);
+    else if (class && !s->to_file && vocab_now())
+        emit_class(s, p, row);
+    else
+        emit_row(s, p, row);
+}
+
 int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
@@ -343,20 +363,7 @@ int predict_run(const RtProgram *p, const Options *o)
         for (int i = 0; i < valid; i++) {
             for (int64_t k = 0; k < p->outputs; k++)
                 row[k] = params_real(output, p->real_bytes, i * p->outputs + k);
-            if (p->noutput > 0)
-                make_each_share(p, row);
-            else
-                make_shares(p, row);
-            if (class_column(p) && !sink.npy)
-                emit_named_class(&sink, p, class_column(p), row);
-            else if (p->noutput > 0 || p->target_kind != RT_TARGET_CLASS)
-                emit_row(&sink, p, row);
-            else if (d->images && !sink.to_file && p->pixels == 0)
-                emit_image(&sink, p, images_path(d, first + i), row);
-            else if (vocab_now() && !sink.to_file)
-                emit_class(&sink, p, row);
-            else
-                emit_row(&sink, p, row);
+            emit_sample(&sink, p, d, first + i, row);
         }
     }
     for (int k = 0; sink.to_file && k < sink.nfile; k++)
