@@ -153,8 +153,7 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
 /* Whether the directory holds the validation split of its format. */
 static bool holds_validation(const RtProgram *p, const char *directory)
 {
-    return access(rt_format("%s/validation_%s.npy", directory, p->ninput ? p->input[0].name : "x"),
-                  F_OK) == 0 ||
+    return shares_array(p, directory, "validation_") ||
            (p->decode && find_is_directory(rt_format("%s/validation", directory)));
 }
 

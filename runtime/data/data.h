@@ -214,6 +214,8 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);
 void shares_keep(Data *d);
+/* The path of the first array of a split, such as "validation_"; NULL: it is not there. */
+const char *shares_array(const RtProgram *p, const char *directory, const char *prefix);
 /* The share of a split that the recipe gives; dies if the data have this split: `own` is its file.
  */
 double shares_given(const RtProgram *p, const char *place, const char *split, const char *own);

@@ -21,8 +21,7 @@ double shares_given(const RtProgram *p, const char *place, const char *split, co
     return own ? 0 : given;
 }
 
-/* The first array of a split; NULL: it is not there. */
-static const char *array_of(const RtProgram *p, const char *directory, const char *prefix)
+const char *shares_array(const RtProgram *p, const char *directory, const char *prefix)
 {
     const char *path =
         rt_format("%s/%s%s.npy", directory, prefix, p->ninput > 0 ? p->input[0].name : "x");
@@ -31,13 +30,14 @@ static const char *array_of(const RtProgram *p, const char *directory, const cha
 
 const char *shares_find(const RtProgram *p, const char *directory, const char *split, Split *share)
 {
-    const char *train = array_of(p, directory, "train_"), *whole = array_of(p, directory, "");
+    const char *train = shares_array(p, directory, "train_"),
+               *whole = shares_array(p, directory, "");
     const bool arrays = train || whole, folders = !arrays && p->decode;
     *share = (Split){0};
     if (folders)
         return split;
-    const char *test = arrays ? array_of(p, directory, "test_") : "its test files",
-               *validation = array_of(p, directory, "validation_");
+    const char *test = arrays ? shares_array(p, directory, "test_") : "its test files",
+               *validation = shares_array(p, directory, "validation_");
     const double tested = shares_given(p, directory, "test", test),
                  validated = shares_given(p, directory, "validation", validation);
     if (!train && whole && !test && tested <= 0)

@@ -81,6 +81,7 @@ static void use_targets(Tabular *t)
     for (int k = 0; k < t->recipe->target.n; k++)
         sheet_use(&t->sheet, t->recipe->target.name[k]);
 }
+
 /* ---- the data */
 
 /* Types and memory of the samples. */
