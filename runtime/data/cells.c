@@ -37,8 +37,7 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
     if (!csv_number(text, &v))
         rt_die("%s: column '%s' is '%s', not a number%s", sheet_place(&t->sheet, row),
                csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
-               strchr(text, ',') ? ": write it with a point, and without a comma between thousands"
-                                 : "");
+               strchr(text, ',') ? ": " CSV_WRITE_POINT : "");
     if (!fits_real(t, v))
         rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row),
                csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),

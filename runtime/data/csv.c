@@ -64,6 +64,8 @@ void csv_open(Csv *c, const char *path)
     if (n >= 2 && (memcmp(c->at, "\xFF\xFE", 2) == 0 || memcmp(c->at, "\xFE\xFF", 2) == 0))
         rt_die("%s is in UTF-16: save it as UTF-8", path);
     check_zeros(c, n);
+    if (strchr(c->at, '\r') && !strchr(c->at, '\n'))
+        rt_die("%s has lines that end in CR alone: save it with ends of lines LF or CR LF", path);
     if (n >= 3 && memcmp(c->at, "\xEF\xBB\xBF", 3) == 0)
         c->at += 3;
 }
@@ -168,6 +170,14 @@ bool csv_number(const char *text, double *value)
     char *stop;
     *value = strtod(text, &stop);
     return stop != text && !*stop;
+}
+
+bool csv_has_comma(const char *text)
+{
+    static const char digit[] = "0123456789";
+    const size_t n = strlen(text), sign = strspn(text, "+-");
+    return n > sign && strchr(text, ',') && strchr(digit, text[sign]) &&
+           strchr(digit, text[n - 1]) && sign + strspn(text + sign, "0123456789.,") == n;
 }
 
 static void add_field(Csv *c, CsvField f)

@@ -36,6 +36,12 @@ bool csv_next(Csv *c, bool names);
 /* Whether the whole text is a number as strtod reads it: it can be hexadecimal or not finite. */
 bool csv_number(const char *text, double *value);
 
+/* Whether the text is a number with a decimal comma, or with commas between thousands. */
+bool csv_has_comma(const char *text);
+
+/* What to do about such a number, for a message. */
+#define CSV_WRITE_POINT "write it with a point, and without a comma between thousands"
+
 /* Whether the text is empty or says that a value is missing: NA, N/A, NaN, null, ? */
 bool csv_is_missing(const char *text);
 

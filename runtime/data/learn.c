@@ -2,7 +2,8 @@
  * these are; means and deviations of numbers.
  *
  * A column of an input is categories if none of its texts is a number, or if the recipe says so.  A
- * column with both is an error, because a slip in one row must not make categories of numbers.
+ * column with both is an error, because a slip in one row must not make categories of numbers.  So
+ * is a column of numbers with decimal commas.
  */
 #include "base/error.h"
 #include "data/columns.h"
@@ -30,9 +31,25 @@ static int64_t first_row(const Sheet *s, int64_t k, bool number)
     return i;
 }
 
+/* Dies if the text is a number, but one that no table can hold. */
+static void refuse_faulty_number(const Sheet *s, int64_t k, int64_t row)
+{
+    const char *text = sheet_cell(s, row, k);
+    double v;
+    if (csv_has_comma(text))
+        rt_die("%s: column '%s' is '%s', not a number: " CSV_WRITE_POINT
+               ", or name the column in categories = [\"%s\"]",
+               sheet_place(s, row), csv_shown(sheet_name(s, k)), csv_shown(text),
+               csv_shown(sheet_name(s, k)));
+    if (csv_number(text, &v))
+        rt_die("%s: column '%s' is '%s', not a finite number: correct it, or remove the row",
+               sheet_place(s, row), csv_shown(sheet_name(s, k)), csv_shown(text));
+}
+
 static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, bool number)
 {
     const int64_t one = first_row(s, k, number), other = first_row(s, k, !number);
+    refuse_faulty_number(s, k, number ? other : one);
     rt_die("%s: column '%s' is '%s', and '%s' in line %lld: a column holds numbers or categories: "
            "correct it, or name the column in categories = [\"%s\"]",
            sheet_place(s, one), csv_shown(sheet_name(s, k)), csv_shown(sheet_cell(s, one, k)),
@@ -42,7 +59,7 @@ static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, 
 
 static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)
 {
-    int64_t numbers = 0, texts = 0;
+    int64_t numbers = 0, texts = 0, commas = 0;
     if (columns_list_holds(&r->category, sheet_name(s, k)))
         return true;
     for (int64_t i = 0; i < s->n; i++)
@@ -50,12 +67,15 @@ static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)
             const bool number = is_number(sheet_cell(s, i, k));
             numbers += number;
             texts += !number;
+            commas += !number && csv_has_comma(sheet_cell(s, i, k));
         }
     if (numbers > 0 && texts > 0)
         refuse_mixture(s, k, numbers < texts); /* the kind of fewer rows is likely the mistake */
     if (numbers == 0 && texts == 0)
         rt_die("the column '%s' of %s has no value in the training split: leave it out",
                sheet_name(s, k), s->path);
+    if (commas > 0 && commas == texts)
+        refuse_faulty_number(s, k, first_row(s, k, false));
     return texts > 0;
 }
 
@@ -98,6 +118,20 @@ static void learn_numbers(const Sheet *s, int64_t k, Column *c)
                s->path);
 }
 
+/* Dies if the recipe calls a column categories that no input uses. */
+static void check_category(const Sheet *s, int64_t ninput, const char *name)
+{
+    const int64_t column = sheet_find(s, name);
+    if (column < 0)
+        rt_die("%s has no column '%s', which categories = [...] names", s->path, csv_shown(name));
+    for (int64_t k = 0; k < ninput; k++)
+        if (s->use[k] == column)
+            return;
+    rt_die("the column '%s' of %s is no input, and categories = [...] names columns of inputs: "
+           "remove it there",
+           csv_shown(name), s->path);
+}
+
 void columns_learn(const RtTable *r, const Sheet *s, int64_t ninput, const bool *class,
                    Columns *out)
 {
@@ -116,7 +150,5 @@ void columns_learn(const RtTable *r, const Sheet *s, int64_t ninput, const bool 
             c->deviation = 0;
     }
     for (int i = 0; i < r->category.n; i++)
-        if (sheet_find(s, r->category.name[i]) < 0)
-            rt_die("%s has no column '%s', which categories = [...] names", s->path,
-                   r->category.name[i]);
+        check_category(s, ninput, r->category.name[i]);
 }

@@ -85,6 +85,10 @@ static void check_classes(const Tabular *t, int k, const Column *c)
 {
     const RtProgram *p = t->p;
     const int64_t classes = p->ntarget > 0 ? p->targets[k].classes : p->classes;
+    if (c->value.n == 1)
+        rt_die("the column '%s' of %s has the class %s in each row of the training split: there is "
+               "nothing to learn",
+               c->name, t->sheet.path, places_values_text(c));
     if (classes == 0 || c->value.n == classes || (c->value.n < classes && !p->softmax_output))
         return;
     rt_die("the column '%s' of %s has %d class%s (%s), but %s has %lld: give its last layer "

@@ -36,9 +36,7 @@ static void __attribute__((noreturn)) no_number(const Csv *c, int64_t k)
         rt_die("%s:%lld: column %lld is empty, not a number", c->path, (long long)c->line,
                (long long)k + 1);
     rt_die("%s:%lld: column %lld is '%s', not a number%s", c->path, (long long)c->line,
-           (long long)k + 1, csv_shown(f->text),
-           strchr(f->text, ',') ? ": write it with a point, and without a comma between thousands"
-                                : "");
+           (long long)k + 1, csv_shown(f->text), strchr(f->text, ',') ? ": " CSV_WRITE_POINT : "");
 }
 
 static void grow_rows(Data *d, int64_t *room)

@@ -32,6 +32,10 @@ static void check_names(const Sheet *s)
         double v;
         numbers += csv_number(s->name[k], &v);
     }
+    if (s->columns <= 2 && strncmp(s->name[0], "sep=", 4) == 0)
+        rt_die("%s:%lld: the line '%s' is for a spreadsheet: remove it, so that the first row "
+               "holds the names of the columns",
+               s->path, (long long)s->csv.line, csv_shown(s->name[0]));
     if (numbers == s->columns)
         rt_die("%s:%lld: the first row must hold the names of the columns, and it holds numbers: "
                "%s",
@@ -86,10 +90,11 @@ static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name
         if (d < best)
             best = d, nearest = (int)k;
     }
-    if (nearest >= 0)
+    if (nearest >= 0 && s->columns > 1)
         rt_die("%s has no column '%s', did you mean '%s'?", s->path, csv_shown(name),
                csv_shown(s->name[nearest]));
-    rt_die("%s has no column '%s': its first row has %s", s->path, csv_shown(name), list_names(s));
+    rt_die("%s has no column '%s': its first row has %s%s", s->path, csv_shown(name), list_names(s),
+           s->columns == 1 ? ", without a comma, semicolon or tab between columns" : "");
 }
 
 void sheet_use(Sheet *s, const char *name)

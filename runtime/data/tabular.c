@@ -15,6 +15,15 @@
 
 /* ---- the names of the columns */
 
+/* "\"age\", ": the first column with a name that is no target, for a message. */
+static const char *first_input(const Sheet *s, const RtTable *r)
+{
+    for (int64_t k = 0; k < s->columns; k++)
+        if (*s->name[k] && !columns_list_holds(&r->target, s->name[k]))
+            return rt_format("\"%s\", ", csv_shown(s->name[k]));
+    return "";
+}
+
 /* Every column that is no target. */
 static void use_other_columns(Sheet *s, const RtTable *r)
 {
@@ -23,8 +32,8 @@ static void use_other_columns(Sheet *s, const RtTable *r)
             continue;
         if (!*s->name[k])
             rt_die("%s: column %lld has no name, and would be an input: give it a name, or list "
-                   "the inputs: csv(..., input = [\"%s\", ...])",
-                   s->path, (long long)k + 1, s->name[s->columns - 1]);
+                   "the inputs: csv(..., input = [%s...])",
+                   s->path, (long long)k + 1, first_input(s, r));
         sheet_use(s, s->name[k]);
     }
 }
@@ -213,8 +222,11 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
     use_targets(&t);
     sheet_read(&t.sheet, &share);
     if (t.sheet.n == 0)
-        rt_die("the split '%s' of %s has no row: the file has %lld", split, path,
-               (long long)t.sheet.all);
+        rt_die("the split '%s' of %s has no row: %s", split, path,
+               t.sheet.all
+                   ? rt_format("the %lld of the file are too few for %s", (long long)t.sheet.all,
+                               strcmp(split, "train") == 0 ? "these shares" : "this share")
+                   : "the file has only the names of the columns");
     learn(&t, split);
     fill(&t, limit > 0 && limit < t.sheet.n ? limit : t.sheet.n);
     sheet_close(&t.sheet);

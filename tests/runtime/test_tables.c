@@ -130,6 +130,24 @@ START_TEST(long_texts_are_cut_between_characters)
 }
 END_TEST
 
+START_TEST(numbers_with_commas_can_be_categories)
+{
+    static const char *const category[] = {"a"};
+    begin(2);
+    program.recipe.table.category = (RtNames){1, category};
+    const Data *d = open_split("a;kind\n1,5;x\n2,5;y\n");
+    is_near(number(d, 0, 0), 1);
+    is_near(number(d, 1, 1), 1);
+    end();
+    const Columns none = {0};
+    columns_take(&none);
+    begin(2);
+    d = open_split("a;kind\n1,5;x\n2,5 to 3;y\n"); /* a comma beside other characters */
+    is_near(number(d, 0, 0), 1);
+    end();
+}
+END_TEST
+
 START_TEST(gaps_and_unknown_categories)
 {
     begin(3);
@@ -276,13 +294,27 @@ START_TEST(each_fault_has_its_place)
     refuses("a,kid\n1,x\n", "train.csv has no column 'kind', did you mean 'kid'?");
     refuses("a,other\n1,x\n", "train.csv has no column 'kind': its first row has a, other");
     refuses("kind\nx\n", "train.csv has no column for the input of test: all are targets");
-    refuses(",a,kind\n1,2,x\n", "train.csv: column 1 has no name, and would be an input");
-    refuses("a,kind\n", "the split 'train' of ");
+    refuses(",a,kind\n1,2,x\n", "train.csv: column 1 has no name, and would be an input: give it a name, or list the inputs: "
+                               "csv(..., input = [\"a\", ...])");
+    refuses("kind,\nx,1\n", "or list the inputs: csv(..., input = [...])");
+    refuses("a,kind\n", "has no row: the file has only the names of the columns");
+    program.recipe.test = 0.999;
+    refuses("a,kind\n1,x\n2,y\n", "has no row: the 2 of the file are too few for these shares");
+    program.recipe.test = 1e-300;
     refuses("a,kind\n1,x\n2\n", "train.csv:3: 1 field where the first row has 2 names");
     refuses("a,kind\n1,x\n2,y,z\n", "train.csv:3: 3 fields where the first row has 2 names: put texts that hold a separator in quotes");
     refuses("a,kind\n1,x\n,y\n", "train.csv:3: column 'a' is empty: fill the gap, remove the row, or write csv(..., missing = mean)");
     refuses("a,kind\n1,x\nNaN,y\n", "train.csv:3: column 'a' is 'NaN', a missing value: fill the gap");
-    refuses("a,kind\n1,x\ninf,y\n3,y\n", "train.csv:3: column 'a' is 'inf', and '1' in line 2");
+    refuses("a,kind\n1,x\ninf,y\n3,y\n", "train.csv:3: column 'a' is 'inf', not a finite number: correct it, or remove the row");
+    refuses("a,kind\n-infinity,x\n1,y\ninf,y\n", "train.csv:2: column 'a' is '-infinity', not a finite number");
+    refuses("a;kind\n1;x\n2,5;y\n", "train.csv:3: column 'a' is '2,5', not a number: write it with a point, and without a comma between thousands");
+    refuses("a;kind\n1,5;x\n2,5;y\n7;x\n", "train.csv:2: column 'a' is '1,5', not a number: write it with a point");
+    refuses("a;kind\n-1.234,5;x\n2,5;y\n", "train.csv:2: column 'a' is '-1.234,5', not a number: write it with a point, and without a comma "
+                                            "between thousands, or name the column in categories = [\"a\"]");
+    refuses("a,kind\r1,x\r2,y\r", "train.csv has lines that end in CR alone: save it with ends of lines LF or CR LF");
+    refuses("sep=;\na;kind\n1;x\n2;y\n", "train.csv:1: the line 'sep=' is for a spreadsheet: remove it");
+    refuses("a|kind\n1|x\n", "train.csv has no column 'kind': its first row has a|kind, without a comma, semicolon or tab between columns");
+    refuses("a,kind\n1,x\n2,x\n", "has the class x in each row of the training split: there is nothing to learn");
     refuses("a,kind\n1,x\n1e39,y\n", "train.csv:3: column 'a' is '1e39', too large for f32");
     refuses("a,kind\n1,x\n2,y\nbig,y\n", "train.csv:4: column 'a' is 'big', and '1' in line 2: a column holds numbers or categories: correct "
                                          "it, or name the column in categories = [\"a\"]");
@@ -292,6 +324,10 @@ START_TEST(each_fault_has_its_place)
     refuses("a,kind\n1,x\n2,\n3,y\n", "train.csv:3: column 'kind' is empty: fill the gap, or remove the row: a target has no other value");
     refuses("a,kind\n1,x\n2,y\n3,z\n", "the column 'kind' of ");
     refuses("a,b,kind\nred,1,x\nblue,2,y\n", "give 3 numbers (a 2, b 1), but the input of test takes 1: declare it with 3");
+    static const char *const no_input[] = {"kind"};
+    program.recipe.table.category = (RtNames){1, no_input};
+    refuses("a,kind\n1,x\n2,y\n", "is no input, and categories = [...] names columns of inputs: remove it there");
+    program.recipe.table.category = (RtNames){0};
     refuses("\xFF\xFE" "a,kind\n", "train.csv is in UTF-16: save it as UTF-8");
     end();
 }
@@ -357,6 +393,7 @@ int main(void)
     tcase_add_test(t, quotes_hold_quotes_and_lines);
     tcase_add_test(t, names_hold_lines_before_the_separator);
     tcase_add_test(t, long_texts_are_cut_between_characters);
+    tcase_add_test(t, numbers_with_commas_can_be_categories);
     tcase_add_test(t, gaps_and_unknown_categories);
     tcase_add_test(t, equal_numbers_become_zeros);
     tcase_add_test(t, tokens_number_the_categories_of_all_columns);
