@@ -73,7 +73,7 @@ declare -A reads=(
     # names and paths of files
     [compiler/base/source.c]=4 [compiler/front/load.c]=1 [compiler/tool/file.c]=4 [compiler/tool/paths.c]=4 [compiler/scripts/recipe.c]=1
     # heads of arrays, labelled texts, tables, paths of data
-    [compiler/tool/sample.c]=9 [compiler/tool/table.c]=8
+    [compiler/tool/sample.c]=9 [compiler/tool/table.c]=5 [compiler/tool/csv.c]=9
     # output of the C compiler, of tenon-plan and of trials; files of the cache and of the runtime
     [compiler/tool/objects.c]=9 [compiler/tool/process.c]=1 [compiler/tool/plans.c]=8 [compiler/tool/tune.c]=8 [compiler/tool/cache.c]=6
     # parts of a name: conv1.weight, block.2, the prefix of a kernel, a reserved word, a letter

@@ -37,8 +37,8 @@ static const char *samples_text(Arena *a, const Sample *s)
     case SAMPLE_ROW:
         return arena_printf(a, "rows of %d numbers, %s", s->dim[0], answer_text(a, s));
     case SAMPLE_TABLE:
-        return arena_printf(a, "a table with %d numbers in a row, %s", s->dim[0],
-                            answer_text(a, s));
+        return arena_printf(a, "a table with %d number%s in a row, %s", s->dim[0],
+                            s->dim[0] == 1 ? "" : "s", answer_text(a, s));
     case SAMPLE_TEXTS:
         return arena_printf(a, "texts of %d classes", s->classes);
     case SAMPLE_TEXT:

@@ -138,6 +138,12 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
     }
     const bool numbers =
         strcmp(x.type, "f4") == 0 || strcmp(x.type, "f8") == 0 || strcmp(x.type, "u1") == 0;
+    if (x.rank == 4 && y.rank >= 3 && y.dim[0] == x.dim[0]) {
+        diag_error(d, nowhere, "%s holds masks: tenon new writes no models for them",
+                   path_join(a, data, "train_y.npy"));
+        diag_help(d, "docs/how-to/masks.md has models to begin with");
+        return false;
+    }
     const bool targets = take_targets(&y, out);
     out->classes = targets ? 0 : count_classes(&y);
     if (!numbers || x.rank < 2 || (out->classes < 2 && !targets)) {
@@ -265,7 +271,8 @@ static const char *string_of(Arena *a, const char *path)
 
 static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
 {
-    const char *path = string_of(a, data), *table = path_join(a, data, "train.tsv");
+    const char *path = string_of(a, data), *table = path_join(a, data, "train.tsv"),
+               *columns = path_join(a, data, "train.csv");
     const int classes = count_directories(a, path_join(a, data, "train"));
     if (file_exists(path_join(a, data, "train_x.npy"))) {
         out->data = path;
@@ -275,6 +282,11 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
         out->data = arena_printf(a, "tsv(%s, unit = \"word\", vocab = 10000)", path);
         return find_labelled(a, table, out, d);
     }
+    if (file_exists(columns))
+        return sample_table(a, columns, path,
+                            file_exists(path_join(a, data, "test.csv")) ||
+                                file_exists(path_join(a, data, "test.tsv")),
+                            out, d);
     if (classes >= 2) {
         *out = (Sample){.kind = SAMPLE_IMAGE,
                         .data = arena_printf(a, "imagefolder(%s)", path),
@@ -283,7 +295,7 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
         return true;
     }
     diag_error(d, nowhere,
-               "%s holds neither train_x.npy, nor train.tsv, nor train/CLASS/ of at "
+               "%s holds neither train_x.npy, nor train.csv, nor train.tsv, nor train/CLASS/ of at "
                "least two classes",
                data);
     diag_help(d, "docs/how-to/own-data.md describes these files");
@@ -314,7 +326,7 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
     if (dir_exists(data))
         return find_directory(a, data, out, d);
     if (file_exists(data) && (text_glob("*.csv", data) || text_glob("*.tsv", data)))
-        return sample_table(a, data, string_of(a, data), out, d);
+        return sample_table(a, data, string_of(a, data), false, out, d);
     if (file_exists(data)) {
         if (!find_text(a, data, out, d))
             return false;

@@ -5,9 +5,8 @@
  */
 #include "base/text.h"
 #include "front/map.h"
-#include "tool/file.h"
+#include "tool/csv.h"
 #include "tool/sample.h"
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,95 +16,20 @@ static const Span nowhere;
 
 typedef struct TableColumn {
     const char *name;
-    Map values;    /* the different texts */
-    int different; /* their number */
-    int64_t numbers, texts, gaps;
+    Map values;                           /* the different texts */
+    int different;                        /* their number */
+    int64_t numbers, texts, gaps, commas; /* commas: texts that are numbers with commas */
+    const char *odd; /* the first text that is a number with commas, or one that is not finite */
+    int odd_line;
     double sum, squares; /* of its numbers */
     bool whole;          /* all numbers are integers */
 } TableColumn;
 
 typedef struct Table {
-    Arena *arena;
-    const char *at;
-    char separator;
-    Text *field; /* of the current row; the next row uses their memory again */
-    int n, room;
+    Csv csv;
     TableColumn *column;
     int columns;
 } Table;
-
-/* What the row has most, outside of quotes: semicolons, tabs or commas. */
-static char find_separator(const char *row)
-{
-    int count[3] = {0};
-    static const char separator[] = ";\t,";
-    bool quoted = false;
-    for (; *row && (quoted || *row != '\n'); row++) {
-        quoted ^= *row == '"';
-        const char *found = quoted ? NULL : strchr(separator, *row);
-        if (found)
-            count[found - separator]++;
-    }
-    if (count[0] && count[0] >= count[1] && count[0] >= count[2])
-        return ';';
-    return count[1] && count[1] >= count[2] ? '\t' : ',';
-}
-
-/* The empty text of the next field of a row. */
-static Text *new_field(Table *t)
-{
-    if (t->n == t->room) {
-        const Text empty = text_new(t->arena);
-        ARENA_PUSH(t->arena, t->field, t->room, empty);
-    }
-    Text *field = &t->field[t->n++];
-    field->len = 0;
-    field->s[0] = 0;
-    return field;
-}
-
-/* Takes a field from t->at; stops at the separator or the end of the row. */
-static void take_field(Table *t)
-{
-    Text *field = new_field(t);
-    const char blanks[] = {' ', '\r', t->separator == '\t' ? ' ' : '\t', 0};
-    t->at += strspn(t->at, blanks);
-    if (*t->at == '"') {
-        for (t->at++; *t->at && (*t->at != '"' || t->at[1] == '"'); t->at++) {
-            t->at += *t->at == '"';
-            text_addn(field, t->at, 1);
-        }
-        t->at += *t->at == '"';
-        while (*t->at && *t->at != '\n' && *t->at != t->separator)
-            t->at++;
-        return;
-    }
-    size_t n = 0;
-    while (t->at[n] && t->at[n] != '\n' && t->at[n] != t->separator)
-        n++;
-    size_t kept = n;
-    while (kept > 0 && strchr(blanks, t->at[kept - 1]))
-        kept--;
-    text_addn(field, t->at, kept);
-    t->at += n;
-}
-
-/* Splits the next row that is not blank into t->field; false at the end. */
-static bool next_row(Table *t)
-{
-    for (size_t n; n = strspn(t->at, " \t\r"), t->at[n] == '\n';)
-        t->at += n + 1;
-    if (!t->at[strspn(t->at, " \t\r")])
-        return false;
-    if (!t->separator)
-        t->separator = find_separator(t->at);
-    t->n = 0;
-    for (bool more = true; more; t->at += *t->at != 0) {
-        take_field(t);
-        more = *t->at == t->separator;
-    }
-    return true;
-}
 
 /* The words of runtime/data/csv.c for a missing value. */
 static bool is_gap(const char *text)
@@ -123,20 +47,36 @@ static void keep_value(Table *t, TableColumn *c, const char *text, bool number)
     enum { ENOUGH = 3 };
     if (map_get(&c->values, text) || (number && c->different >= ENOUGH))
         return;
-    map_set(&c->values, arena_strdup(t->arena, text), c);
+    map_set(&c->values, arena_strdup(t->csv.arena, text), c);
     c->different++;
+}
+
+/* A number with a decimal comma, or with commas between thousands: as csv_has_comma of
+ * runtime/data/csv.c. */
+static bool has_comma(const char *text)
+{
+    static const char digit[] = "0123456789";
+    const size_t n = strlen(text), sign = strspn(text, "+-");
+    return n > sign && strchr(text, ',') && strchr(digit, text[sign]) &&
+           strchr(digit, text[n - 1]) && sign + strspn(text + sign, "0123456789.,") == n;
 }
 
 static void count_value(Table *t, TableColumn *c, const char *text)
 {
     char *end;
     const double v = strtod(text, &end);
-    const bool number = end != text && !*end && isfinite(v);
+    const bool whole = end != text && !*end, number = whole && isfinite(v),
+               comma = !whole && has_comma(text);
     if (is_gap(text)) {
         c->gaps++;
         return;
     }
+    if (!c->odd && (comma || whole > number)) {
+        c->odd = arena_strdup(t->csv.arena, text);
+        c->odd_line = t->csv.line;
+    }
     keep_value(t, c, text, number);
+    c->commas += comma;
     c->numbers += number;
     c->texts += !number;
     c->sum += number ? v : 0;
@@ -156,48 +96,104 @@ static bool is_writable(const char *name)
     return true;
 }
 
-static bool read_names(Table *t, const char *path, Diag *d)
+/* Reports a first row that holds no names; returns false. */
+static bool check_names(const Table *t)
 {
-    if (!next_row(t)) {
-        diag_error(d, nowhere, "%s is empty", path);
-        diag_help(d, "its first row must hold the names of the columns");
+    Map seen = map_new(t->csv.arena);
+    int numbers = 0;
+    for (int k = 0; k < t->columns; k++) {
+        char *end;
+        const char *name = t->column[k].name;
+        strtod(name, &end);
+        numbers += end != name && !*end;
+        if (!is_writable(name))
+            return csv_fails(&t->csv,
+                             arena_printf(t->csv.arena,
+                                          "the name of column %d cannot be written in a model file",
+                                          k + 1),
+                             "rename it: a name has no control characters and is in UTF-8");
+        if (*name && map_get(&seen, name))
+            return csv_fails(&t->csv,
+                             arena_printf(t->csv.arena, "two columns are called '%s'", name),
+                             "rename one of them");
+        map_set(&seen, name, t->column);
+    }
+    return numbers < t->columns ||
+           csv_fails(&t->csv,
+                     "the first row must hold the names of the columns, and it holds numbers",
+                     "add a first row with names");
+}
+
+static bool read_names(Table *t)
+{
+    const CsvRow row = csv_next(&t->csv);
+    if (row == CSV_END) {
+        diag_error(t->csv.d, nowhere, "%s is empty", t->csv.path);
+        diag_help(t->csv.d, "its first row must hold the names of the columns");
+    }
+    if (row != CSV_TAKEN)
+        return false;
+    t->columns = t->csv.n;
+    t->column = arena_alloc(t->csv.arena, sizeof *t->column * (size_t)t->csv.n);
+    for (int k = 0; k < t->csv.n; k++)
+        t->column[k] = (TableColumn){.name = arena_strdup(t->csv.arena, t->csv.field[k].s),
+                                     .values = map_new(t->csv.arena),
+                                     .whole = true};
+    if (t->csv.n < 2 || !*t->column[t->csv.n - 1].name) {
+        diag_error(t->csv.d, nowhere,
+                   "%s needs two columns with names: an input, and at last the target",
+                   t->csv.path);
+        if (t->csv.n == 1)
+            diag_help(t->csv.d, "commas, semicolons or tabs separate columns");
         return false;
     }
-    t->columns = t->n;
-    t->column = arena_alloc(t->arena, sizeof *t->column * (size_t)t->n);
-    for (int k = 0; k < t->n; k++) {
-        t->column[k] = (TableColumn){.name = arena_strdup(t->arena, t->field[k].s),
-                                     .values = map_new(t->arena),
-                                     .whole = true};
-        if (!is_writable(t->column[k].name)) {
-            diag_error(d, nowhere, "%s: the name of column %d cannot be written in a model file",
-                       path, k + 1);
-            diag_help(d, "rename it: a name has no control characters and is in UTF-8");
-            return false;
-        }
+    return check_names(t);
+}
+
+/* Reports numbers that a program cannot read.  They would be categories, or mix with numbers. */
+static bool check_numbers(const Table *t)
+{
+    for (int k = 0; k < t->columns; k++) {
+        const TableColumn *c = &t->column[k];
+        if (!c->odd || (c->numbers == 0 && c->commas < c->texts) || !*c->name)
+            continue;
+        const bool comma = has_comma(c->odd);
+        diag_error(t->csv.d, nowhere, "%s:%d: column '%s' is '%s', %s", t->csv.path, c->odd_line,
+                   c->name, c->odd, comma ? "not a number" : "not a finite number");
+        diag_help(t->csv.d, comma ? "write it with a point, and without a comma between thousands"
+                                  : "correct it, or remove the row");
+        return false;
     }
-    if (t->n >= 2 && *t->column[t->n - 1].name)
-        return true;
-    diag_error(d, nowhere, "%s needs two columns with names: an input, and at last the target",
-               path);
+    return true;
+}
+
+static bool read_rows(Table *t)
+{
+    CsvRow row;
+    int64_t rows = 0;
+    for (; (row = csv_next(&t->csv)) == CSV_TAKEN; rows++) {
+        if (t->csv.n != t->columns)
+            return csv_fails(&t->csv,
+                             arena_printf(t->csv.arena,
+                                          "%d field%s where the first row has %d names", t->csv.n,
+                                          t->csv.n == 1 ? "" : "s", t->columns),
+                             t->csv.n > t->columns ? "put texts that hold a separator in quotes"
+                                                   : NULL);
+        for (int k = 0; k < t->csv.n; k++)
+            count_value(t, &t->column[k], t->csv.field[k].s);
+    }
+    if (row == CSV_FAULTY)
+        return false;
+    if (rows > 0)
+        return check_numbers(t);
+    diag_error(t->csv.d, nowhere, "%s has no row below its names", t->csv.path);
     return false;
 }
 
-static bool read_rows(Table *t, const char *path, Diag *d)
+/* Whether the column can be an input: it has a name and a value. */
+static bool is_input(const TableColumn *c)
 {
-    while (next_row(t)) {
-        if (t->n != t->columns) {
-            diag_error(d, nowhere, "%s: a row has %d fields, and the first row has %d names", path,
-                       t->n, t->columns);
-            return false;
-        }
-        for (int k = 0; k < t->n; k++)
-            count_value(t, &t->column[k], t->field[k].s);
-    }
-    if (t->column[0].numbers + t->column[0].texts + t->column[0].gaps > 0)
-        return true;
-    diag_error(d, nowhere, "%s has no row below its names", path);
-    return false;
+    return *c->name && c->numbers + c->texts > 0;
 }
 
 static void add_string(Text *t, const char *s)
@@ -209,45 +205,48 @@ static void add_string(Text *t, const char *s)
 }
 
 /* csv("homes.csv", input = [...], target = "price", missing = mean, test = 0.2).  The inputs are
- * listed if a column has no name: programs write row numbers so. */
-static const char *write_data(const Table *t, const char *path)
+ * listed if a column has no name, as programs write row numbers, or no value.  divided: a test
+ * split has a file of its own. */
+static const char *write_data(const Table *t, const char *path, bool divided)
 {
-    Text s = text_new(t->arena);
-    bool unnamed = false, gaps = false;
+    Text s = text_new(t->csv.arena);
+    bool listed = false, gaps = false;
     for (int k = 0; k + 1 < t->columns; k++) {
-        unnamed |= !*t->column[k].name;
-        gaps |= *t->column[k].name && t->column[k].gaps > 0;
+        listed |= !is_input(&t->column[k]);
+        gaps |= is_input(&t->column[k]) && t->column[k].gaps > 0;
     }
     text_printf(&s, "csv(%s", path);
-    for (int k = 0, n = 0; unnamed && k + 1 < t->columns; k++)
-        if (*t->column[k].name) {
+    for (int k = 0, n = 0; listed && k + 1 < t->columns; k++)
+        if (is_input(&t->column[k])) {
             text_add(&s, n++ ? ", " : ", input = [");
             add_string(&s, t->column[k].name);
         }
-    text_add(&s, unnamed ? "], target = " : ", target = ");
+    text_add(&s, listed ? "], target = " : ", target = ");
     add_string(&s, t->column[t->columns - 1].name);
-    text_printf(&s, "%s, test = 0.2)", gaps ? ", missing = mean" : "");
+    text_printf(&s, "%s%s)", gaps ? ", missing = mean" : "", divided ? "" : ", test = 0.2");
     return s.s;
 }
 
-bool sample_table(Arena *a, const char *file, const char *path, Sample *out, Diag *d)
+bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sample *out, Diag *d)
 {
-    size_t len = 0;
-    Table t = {.arena = a, .at = file_read(a, file, &len)};
-    if (!t.at) {
-        diag_error(d, nowhere, "cannot read %s: %s", file, strerror(errno));
-        return false;
-    }
-    t.at += strncmp(t.at, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    if (!read_names(&t, file, d) || !read_rows(&t, file, d))
+    Table t = {0};
+    if (!csv_open(&t.csv, a, file, d) || !read_names(&t) || !read_rows(&t))
         return false;
     const TableColumn *last = &t.column[t.columns - 1];
     const double n = (double)last->numbers, mean = n > 0 ? last->sum / n : 0;
     const int values = last->different;
     const bool class = last->texts > 0 || (last->whole && values == 2);
-    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(&t, path)};
+    int inputs = 0;
     for (int k = 0; k + 1 < t.columns; k++)
-        if (*t.column[k].name)
+        inputs += is_input(&t.column[k]);
+    if (inputs == 0) {
+        diag_error(d, nowhere, "%s has no value in a column before the last one", file);
+        diag_help(d, "the last column is the target, and the other ones are the input");
+        return false;
+    }
+    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(&t, path, divided)};
+    for (int k = 0; k + 1 < t.columns; k++)
+        if (is_input(&t.column[k]))
             out->dim[0] += t.column[k].numbers > 0 ? 1 : t.column[k].different;
     if (class && values < 2) {
         diag_error(d, nowhere,

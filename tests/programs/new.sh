@@ -79,6 +79,12 @@ made gallery pictures 'data      = imagefolder\("./pictures"\)'
 made story 'a "tale".txt' 'text\("./a \\"tale\\".txt", unit = "char", vocab = '
 made dwellings flats.csv 'csv\("./flats.csv", input = \["living area", "town; part"\], target = "price",$'
 grep -q 'missing = mean' dwellings.tn && grep -q 'row: f32\[3\], mean: float = 1' dwellings.tn && ok || bad "the model of a table: $(cat dwellings.tn)"
+sed '1s/^;/empty;/; 2,$s/^[0-9]*;/;/' flats.csv > hollow.csv      # a column without a value
+made hollows hollow.csv 'csv\("./hollow.csv", input = \["living area", "town; part"\], target = "price",$'
+mkdir lots; cp kinds.tsv lots/train.csv
+made divided lots 'csv\("./lots", target = "kind", test = 0.2\)'
+cp kinds.tsv lots/test.csv
+made tested lots 'csv\("./lots", target = "kind"\)'
 made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
 made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
@@ -90,7 +96,7 @@ succeeds "build" "$TENON" build mine.tn -o mine
 succeeds "training" ./mine --data "$work/digits" --log log --epochs 12
 awk '{ exit !($NF > 0.5) }' <<< "$(field log epoch test_accuracy)" && ok || bad "test accuracies $(field log epoch test_accuracy)"
 if deep "training of all models of tenon new"; then
-    for name in play rows paths homes spots tiny opinions themes gallery story dwellings sorts truths; do
+    for name in play rows paths homes spots tiny opinions themes gallery story dwellings sorts truths hollows tested; do
         rm -f log
         succeeds "build $name" "$TENON" build $name.tn -o $name
         succeeds "train $name" ./$name --log log --limit-samples 640
@@ -105,13 +111,30 @@ cmp -s mine.tn first.tn && ok || bad "tenon new has changed a file"
 ln -s nowhere link.tn
 refuses "a link" "link.tn exists" "$TENON" new link
 [ ! -e nowhere ] && ok || bad "tenon new follows a link"
-printf 'a,b\n1,2,3\n' > bad.csv; refuses "a long row" "bad.csv: a row has 3 fields, and the first row has 2 names" "$TENON" new net --data bad.csv
+printf 'a,b\n1,2,3\n' > bad.csv; refuses "a long row" "bad.csv:2: 3 fields where the first row has 2 names" "$TENON" new net --data bad.csv
 printf 'a,b\n' > bad.csv; refuses "no rows" "bad.csv has no row below its names" "$TENON" new net --data bad.csv
 : > bad.csv; refuses "an empty table" "bad.csv is empty" "$TENON" new net --data bad.csv
 printf 'a\n1\n' > bad.csv; refuses "one column" "bad.csv needs two columns with names" "$TENON" new net --data bad.csv
 printf 'a,b\n1,x\n2,x\n' > bad.csv; refuses "one class" "the last column of bad.csv, 'b', has one value" "$TENON" new net --data bad.csv
 printf 'a\001,b\n1,x\n2,y\n' > bad.csv; refuses "a name that cannot be written" "the name of column 1 cannot be written in a model file" "$TENON" new net --data bad.csv
+# faulty TEXT PATTERN: tenon new refuses this table, as the program would
+faulty() { printf "$1" > bad.csv; refuses "a faulty table: $2" "$2" "$TENON" new net --data bad.csv; }
+faulty 'a,b\n1,2\n\n"3\n4",5,6\n' "bad.csv:4: 3 fields where the first row has 2 names"
+faulty 'a;b\n1;x\n2;"y\n' "bad.csv:3: the quote in column 2 is not closed"
+faulty 'a,b\n"1"2,x\n' "bad.csv:2: column 1 has text after its closing quote"
+faulty 'a,b,a\n1,2,3\n' "bad.csv:1: two columns are called 'a'"
+faulty '1,2,3\n4,5,6\n' "bad.csv:1: the first row must hold the names of the columns"
+faulty 'a;b\n1,5;x\n2,5;y\n' "bad.csv:2: column 'a' is '1,5', not a number"
+faulty 'a;b\n1;x\n\n2;1.234,5\n3;7\n' "bad.csv:4: column 'b' is '1.234,5', not a number"
+faulty 'a,b\n1,2\ninf,3\n' "bad.csv:3: column 'a' is 'inf', not a finite number"
+faulty 'a,b\r1,2\r' "bad.csv has lines that end in CR alone"
+faulty 'a,b\n1,\000\n' "bad.csv:2: the row holds a byte of 0"
+faulty '\377\376a\000,\000' "bad.csv is in UTF-16"
+faulty 'a,b\n,2\n,3\n' "bad.csv has no value in a column before the last one"
+faulty 'a|b\n1|2\n' "commas, semicolons or tabs separate columns"
 rm bad.csv
+mkdir masks && npy masks/train_x.npy '|u1' '(4, 3, 8, 8)' 768 && npy masks/train_y.npy '|u1' '(4, 8, 8)' 256
+refuses "masks" "masks/train_y.npy holds masks: tenon new writes no models for them" "$TENON" new net --data masks
 ls > before
 refuses "no name" "needs the name of a model" "$TENON" new
 refuses "two names" "takes one name; 'b' is a second one" "$TENON" new a b
@@ -123,7 +146,7 @@ refuses "a function" "'int' is a function of Tenon" "$TENON" new int
 refuses "another ending" "ends in .tn, not in '.py'" "$TENON" new net.py
 refuses "a directory that is not there" "cannot write no/net.tn: No such file" "$TENON" new no/net
 refuses "an unknown data set" "did you mean 'mnist'" "$TENON" new net --data mnits
-refuses "an empty directory" "holds neither train_x.npy, nor train.tsv, nor train/CLASS/" "$TENON" new net --data sub
+refuses "an empty directory" "holds neither train_x.npy, nor train.csv, nor train.tsv, nor train/CLASS/" "$TENON" new net --data sub
 mkdir wrong floats
 echo "no array" > wrong/train_x.npy
 mkdir uneven; cp prices/*.npy uneven; npy uneven/train_y.npy '<f4' '(59,)' $((59 * 4))
