@@ -23,6 +23,12 @@ const Form *form_find(const Form *form, const char *name)
     return form && form->name ? form : NULL;
 }
 
+const Form *form_called(const Form *form, const char *name)
+{
+    const Form *named = name ? form_find(form, name) : NULL;
+    return named ? named : form_find(form, "NAME");
+}
+
 static int field_count(const Form *f)
 {
     int n = 0;

@@ -115,6 +115,9 @@ extern const TrainKey train_key_table[];
 const TrainKey *train_key_find(const char *name); /* NULL: there is no such key */
 const Form *form_find(const Form *form,
                       const char *name); /* form may be NULL; NULL: no such form */
+/* The form of a call in the value of a key: that of this name, else the form NAME, which stands for
+ * any name, or for a string if name is NULL.  NULL: there is none. */
+const Form *form_called(const Form *form, const char *name);
 
 /* ---- form.c: reading the forms */
 

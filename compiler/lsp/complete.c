@@ -242,7 +242,10 @@ static void add_key_values(Choices *m, const TrainKey *k)
 static void add_form_call(Choices *m, const TrainKey *k, const Frame *f)
 {
     static const char *const flags[] = {"true", "false", NULL};
-    const Form *form = f->callee ? form_find(k->forms, f->callee) : NULL;
+    const Form *form = form_called(k->forms, f->callee);
+    Callee c;
+    if (!form && k->losses && !f->key && f->callee && document_callee(m->d, f->callee, &c))
+        add_arguments(m, f, &c);
     for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
          x++) {
         if (!f->key)
@@ -265,7 +268,7 @@ static void add_train(Choices *m)
         add_keys(m);
     else if (k && inner->mark == '(')
         add_form_call(m, k, inner);
-    else if (k && !m->c->string)
+    else if (k && !m->c->string && !context_call(m->c)) /* no list as an argument */
         add_key_values(m, k);
 }
 

@@ -31,7 +31,7 @@ static bool find_signature(Arena *a, const Document *d, const Context *at, const
     const Frame *body = &at->frame[0];
     const bool train = body->word && strcmp(body->word, "train") == 0;
     const TrainKey *key = train && body->key ? train_key_find(body->key) : NULL;
-    const Form *form = key ? form_find(key->forms, f->callee) : NULL;
+    const Form *form = key ? form_called(key->forms, f->callee) : NULL;
     if (!form && !document_callee(d, f->callee, &c))
         return false;
     if (!form && !c.decl && !c.op)

@@ -218,7 +218,9 @@ static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
 {
     Span at;
     const char *name = form_name(e, &at);
-    const Form *form = name ? form_find(key->forms, name) : NULL;
+    const Form *form = e->kind == EX_CALL ? form_called(key->forms, name)
+                       : name             ? form_find(key->forms, name)
+                                          : NULL;
     if (e->kind == EX_LIST)
         for (int i = 0; i < e->list.n; i++)
             walk_value(w, key, e->list.v[i]);
@@ -227,9 +229,12 @@ static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
             walk_expr(w, e);
         return;
     }
-    Symbol *s = add(w, SYMBOL_FORM, at, name);
-    s->key = key;
-    s->form = form;
+    Symbol *s;
+    if (name && strcmp(name, form->name) == 0) {
+        s = add(w, SYMBOL_FORM, at, name);
+        s->key = key;
+        s->form = form;
+    }
     for (int i = 0; e->kind == EX_CALL && i < e->args.n; i++) {
         const Arg *g = &e->args.v[i];
         for (const Field *f = form->field; g->name && f < form->field + FORM_FIELDS && f->name; f++)

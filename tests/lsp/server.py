@@ -264,6 +264,10 @@ def answers():
     check("hover of a key", "The update of a parameter" in d.hover(d.find("optimizer")))
     check("hover of a form", "stochastic gradient descent" in d.hover(d.find("sgd")))
     check("hover of an argument", "rows and columns of a filter" in d.hover(d.find("kernel")))
+    for name in "mnist", '"digits"':
+        n = Document(c, work + "/split.tn", NET.replace("mnist", name + "(validation = 0.1)"))
+        check("hover of an argument of " + name, "share of the samples for a validation split" in (n.hover(n.find("validation")) or ""))
+        n.close()
 
     # While a statement is broken, shapes come from the last good text.
     d.edit("fc = dense(64)", "fc = dense(64 +")
@@ -342,6 +346,8 @@ def answers():
             ("train m {\n    augment = [", "flip_horizontal", "relu"), ("train m {\n    loss = ", "mse", "adam"),
             ("train m { batch = 8; dtype = ", "f64", "batch"), ("op f(x) = x * ", "tanh", "return"),
             ("model m(rows: f32[4]) { return rows }\ntrain m {\n    target = ", "rows", "mse"), ("train m {\n    target = price: ", "f32", "int"),
+            ("train m {\n    data = \"masks\"(", "validation", "csv"), ("train m {\n    data = mnist(test = 0.1, ", "validation", "test"),
+            ("train m {\n    loss = softmax_cross_entropy(", "ignore", "mse"), ("train m {\n    loss = softmax_cross_entropy(ignore = 3, ", "smoothing", "ignore"),
             ("block near(x, k: int) { return x }\nblock b(x) {\n    y = near(x, ", "k", "return")]:
         d.set(before)
         labels = d.labels(d.position(len(before)))
@@ -357,7 +363,7 @@ def answers():
     d.set("block b(x) { h = max_pool(x, pad = \"va\") }")
     items = d.answer("completion", d.find("va"))["items"]
     same("a closed string is replaced", d.text.replace("va", "same"), d.apply([items[0]["textEdit"]]))
-    for before in ["# mo", 'h = "mo', "model "]:
+    for before in ["# mo", 'h = "mo', "model ", 'train m {\n    data = csv("a.csv", input = [']:
         d.set(before)
         same("no completion after %r" % before, [], d.labels(d.position(len(before))))
     # Formatting: the text of tenon fmt.
