@@ -118,8 +118,9 @@ static void read_text(Unit *u, Expr *e, const Field *f, const char **out)
 {
     if (e->kind == EX_STRING)
         *out = e->s;
-    else if (!e->bad)
-        diag_error(u->diag, e->span, "'%s' is a string", f->name);
+    if (e->kind == EX_STRING ? !*e->s : !e->bad)
+        diag_error(u->diag, e->span, "'%s' is a string%s", f->name,
+                   e->kind == EX_STRING ? ", and this one is empty" : "");
 }
 
 /* One string, or a list of different ones; names need no quotes. */
@@ -132,6 +133,8 @@ static void read_texts(Unit *u, Expr *e, const Field *f, Texts *out)
         text[i] = one->kind == EX_STRING || one->kind == EX_NAME ? one->s : NULL;
         if (!text[i] && !one->bad)
             diag_error(u->diag, one->span, "'%s' is a string, or a list of strings", f->name);
+        if (text[i] && !*text[i])
+            diag_error(u->diag, one->span, "'%s' has a name that is empty", f->name);
         for (int k = 0; k < i && text[i]; k++)
             if (text[k] && strcmp(text[k], text[i]) == 0)
                 diag_error(u->diag, one->span, "'%s' has \"%s\" twice", f->name, text[i]);

@@ -182,6 +182,8 @@ END_TN
     check "two targets for one" "csv names 2 columns of targets, and the targets are 1" 'data=csv("homes.csv", target = [price, high])'
     check "three numbers without names" "the target 'place' is 3 numbers, and csv does not name their columns" "target=place: f32[3]"
     check "a column twice" "'input' has \"town\" twice" 'data=csv("homes.csv", input = [town, town])'
+    check "an empty name" "'target' has a name that is empty" 'data=csv("homes.csv", target = "")'
+    check "an empty file" "'file' is a string, and this one is empty" 'data=csv("", target = price)'
     check "a number as a column" "'input' is a string, or a list of strings" 'data=csv("homes.csv", input = 3)'
     check "all for the test" "'test' is at least 1e-06 and below 1, this is 1" 'data=csv("homes.csv", test = 1)'
     check "a vocabulary of numbers" "vocab is for inputs of tokens, and 'row' is f32" 'data=csv("homes.csv", vocab = 3)'
