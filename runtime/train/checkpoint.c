@@ -266,11 +266,18 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     char *a = strtok_r(then, ",", &save_then), *b = strtok_r(now, ",", &save_now);
     while (a && b && strcmp(a, b) == 0)
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
-    rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s%s", path,
-           piece_words(a, "other settings"), piece_words(b, "others"),
-           weights_describe_data(c->p) && !c->o->weights
-               ? "; if the run began with --weights, name the same file again"
-               : "");
+    const char *made_with = piece_words(a, "other settings");
+    const bool data = strncmp(made_with, "data ", 5) == 0 || strncmp(made_with, "samples ", 8) == 0;
+    const char *again = data && weights_describe_data(c->p) && !c->o->weights
+                            ? "; if the run began with --weights, name the same file again"
+                            : "";
+    rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s%s%s", path,
+           made_with, piece_words(b, "others"),
+           data ? rt_format(": the training samples have changed; give the earlier ones, or begin "
+                            "a new run with --weights %s",
+                            path)
+                : "",
+           again);
 }
 
 /* Whether a checkpoint is of a version of Tenon that did not hash samples, and agrees otherwise. */

@@ -45,7 +45,7 @@ done
 cp -r "$work/d" "$work/e"
 succeeds "resumed with a copy of the data, by another number of threads" "$work/p" --data "$work/e" --threads 2 --checkpoint "$work/c1" --resume --epochs 5
 poke "$work/e/train_x.npy" $((128 + 25599)) '\0'; poke "$work/d/train_x.npy" $((128 + 25599)) '\1'
-refuses "a byte of the last sample differs" "made with samples whose bytes have the hash [0-9a-f]{16}, this run has samples whose bytes" \
+refuses "a byte of the last sample differs" "made with samples whose bytes have the hash [0-9a-f]{16}, this run has samples whose bytes have the hash [0-9a-f]{16}: the training samples have changed" \
     "$work/p" --data "$work/e" --checkpoint "$work/c1" --resume --epochs 6
 "$work/p" --data "$work/d" --checkpoint "$work/l" --limit-samples 100 > /dev/null
 succeeds "what is beyond --limit-samples may differ" "$work/p" --data "$work/e" --checkpoint "$work/l" --limit-samples 100 --resume --epochs 5
