@@ -12,7 +12,7 @@
 #include <string.h>
 
 static char directory[] = "/tmp/tenon-test-XXXXXX";
-static char file[64];
+static char file[128];
 static RtProgram program;
 static const char *split = "train";
 
