@@ -25,7 +25,8 @@ typedef struct Letter {
 static struct Mailbox { pthread_mutex_t lock; Letter letter[MAILBOX_ROOM]; int64_t sent; unsigned seed; } mailbox_of[MAILBOX_RANKS][MAILBOX_RANKS];   /* [to][from] */
 static _Thread_local int mailbox_here = -1;
 static int (*mailbox_who)(void);                      /* of a thread that has not said: which rank it belongs to */
-static _Thread_local struct { int from, tag, n; void *to; bool used; } mailbox_wanted[MAILBOX_WANTED];
+static _Thread_local struct { int from, tag, n; void *to; bool used; int64_t number; } mailbox_wanted[MAILBOX_WANTED];
+static _Thread_local int64_t mailbox_asked;           /* receives so far */
 static struct { int room, under_way; } mailbox_requests[MAILBOX_RANKS];
 static double mailbox_slow;                           /* seconds that a letter takes at most */
 
@@ -90,8 +91,18 @@ static int mailbox_receive(int from, int tag, void *to, int n)
     while (mailbox_wanted[i].used)
         ck_assert_int_lt(++i, MAILBOX_WANTED);
     mailbox_wanted[i].from = from, mailbox_wanted[i].tag = tag, mailbox_wanted[i].to = to, mailbox_wanted[i].n = n;
-    mailbox_wanted[i].used = true;
+    mailbox_wanted[i].used = true, mailbox_wanted[i].number = mailbox_asked++;
     return i;
+}
+
+/* Whether no earlier receive waits for the same letters. */
+static bool mailbox_next(int i)
+{
+    for (int k = 0; k < MAILBOX_WANTED; k++)
+        if (mailbox_wanted[k].used && mailbox_wanted[k].from == mailbox_wanted[i].from && mailbox_wanted[k].tag == mailbox_wanted[i].tag &&
+            mailbox_wanted[k].number < mailbox_wanted[i].number)
+            return false;
+    return true;
 }
 
 static bool mailbox_done(int i)
@@ -100,6 +111,8 @@ static bool mailbox_done(int i)
         mailbox_requests[mailbox_rank()].under_way--;
         return true;
     }
+    if (!mailbox_next(i))
+        return false;
     struct Mailbox *b = &mailbox_of[mailbox_rank()][mailbox_wanted[i].from];
     Letter *first = NULL;
     pthread_mutex_lock(&b->lock);

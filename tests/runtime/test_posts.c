@@ -173,6 +173,31 @@ START_TEST(in_order_over_slow_links)
 }
 END_TEST
 
+/* ---- long messages */
+
+/* A message of several pieces, of which the last is short, from a rank to itself. */
+START_TEST(a_long_message_goes_in_pieces)
+{
+    const int64_t n = 2 * (int64_t)MESSAGE + 77;
+    char *from = malloc((size_t)n), *to = malloc((size_t)n);
+    CommState state = {.t = &mailbox, .limit = 60, .at_start = 60, .started = true};
+    Comm comm = {.size = 1, .state = &state};
+    Exchange e = {.n = 0};
+    mailbox_here = 0;
+    mailbox_open(1, 0);
+    for (int64_t i = 0; i < n; i++)
+        from[i] = (char)(i * 31 + (i >> 20));
+    memset(to, 0, (size_t)n);
+    comm_receive(&comm, &e, 0, to, n);
+    comm_send(&comm, &e, 0, from, n);
+    comm_wait(&comm, &e);
+    ck_assert(memcmp(from, to, (size_t)n) == 0);
+    mailbox_empty(1);
+    free(from);
+    free(to);
+}
+END_TEST
+
 /* ---- the time of communication */
 
 static atomic_bool both, counted;                     /* rank 0 has posted both sums, and has looked at its time */
@@ -261,6 +286,7 @@ int main(void)
     tcase_add_loop_test(t, the_last_first, 0, MANY);
     tcase_add_loop_test(t, the_last_first_over_slow_links, 0, MANY);
     tcase_add_loop_test(t, in_order_over_slow_links, 0, MANY);
+    tcase_add_test(t, a_long_message_goes_in_pieces);
     tcase_add_loop_test(t, a_sum_counts_when_it_is_done, 0, 2);
     tcase_add_test(t, a_rank_that_computes_answers);
     suite_add_tcase(s, t);
