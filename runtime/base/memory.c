@@ -27,6 +27,14 @@ void *memory_map(int64_t bytes, bool touch, const char *what)
     return p;
 }
 
+void memory_forget(const void *at, int64_t bytes)
+{
+    const uintptr_t page = 4096, first = ((uintptr_t)at + page - 1) / page * page,
+                    end = ((uintptr_t)at + (uintptr_t)bytes) / page * page;
+    if (end > first)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 /* The file is mapped over the front of a larger mapping, so that kernels may read past its end. */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what)
 {

@@ -24,6 +24,10 @@ void *memory_map(int64_t bytes, bool touch, const char *what);
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what);
 void memory_sync_file(void *at, int64_t bytes, const char *what);
 
+/* Gives the pages inside these bytes back to the system.  Pages of a file are read again when they
+ * are needed; others become zero. */
+void memory_forget(const void *at, int64_t bytes);
+
 int64_t memory_peak(void); /* largest resident set so far, in bytes; 0: unknown */
 
 #endif

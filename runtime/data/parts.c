@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { PART_ALIGN = 8, FILL_BYTES = 1 << 20 }; /* FILL_BYTES: of a unit of work, about */
@@ -128,15 +127,6 @@ static void pack_rows(void *arg, int thread, int unit)
         memcpy(to, from, (size_t)bytes);
 }
 
-/* Tells the system that the pages of an array are not needed any more.  Their file is unchanged. */
-static void forget_array(const Npy *a, int64_t bytes)
-{
-    const uintptr_t page = 4096, first = ((uintptr_t)a->data + page - 1) / page * page,
-                    end = ((uintptr_t)a->data + (uintptr_t)bytes) / page * page;
-    if (end > first)
-        madvise((void *)first, end - first, MADV_DONTNEED);
-}
-
 void parts_fill(Data *d, Pool *pool)
 {
     for (int k = 0; k < d->ninput; k++) {
@@ -151,7 +141,7 @@ void parts_fill(Data *d, Pool *pool)
             pool_run(pool, pack_rows, &g, units);
         for (int i = 0; !pool && i < units; i++)
             pack_rows(&g, 0, i);
-        forget_array(a, d->n * bytes);
+        memory_forget(a->data, d->n * bytes);
     }
 }
 

@@ -78,9 +78,15 @@ static void move_rows(const Data *d, char *to, const char *from, int64_t stride,
 void shares_keep(Data *d)
 {
     char *const from = d->x;
-    if (d->x_path && !d->parts) /* the samples are a mapped file */
-        d->x = memory_map(d->n * d->stride, false, "the samples of a split");
+    const bool mapped = d->x_path && !d->parts; /* the samples are a file */
+    const int64_t all = d->all * d->stride, kept = d->n * d->stride;
+    if (mapped)
+        d->x = memory_map(kept, false, "the samples of a split");
     move_rows(d, d->x, from, d->stride, data_bytes(d->features, d->type));
+    if (mapped)
+        memory_forget(from, all);
+    else
+        memory_forget(from + kept, all - kept);
     if (data_label(d, 0))
         move_rows(d, data_label(d, 0), data_label(d, 0), data_label_stride(d),
                   data_label_stride(d));
