@@ -137,7 +137,7 @@ void cells_put_inputs(const Tabular *t, int64_t row)
 void cells_put_targets(const Tabular *t, int64_t row)
 {
     int64_t column = t->columns.ninput;
-    for (int k = 0; k < target_number(t->p); k++) {
+    for (int k = 0; k < number_of_targets(t->p); k++) {
         const int64_t n = columns_of_target(t->p, k);
         char *at = data_label(t->d, row);
         at += at && t->p->ntarget > 0 ? t->p->targets[k].at : 0;

@@ -1,5 +1,5 @@
-/* columns.h -- what a program knows of the columns of a table: their order, means and deviations,
- * and their categories.
+/* columns.h -- what a program knows of the columns of a table: their order, their means and
+ * standard deviations, and their categories.
  *
  * The training split determines them, and the file of weights keeps them.  `test`, `predict` and a
  * training that begins with such weights use the same numbers.
@@ -12,8 +12,8 @@
 typedef struct Column {
     const char *name;
     bool category;
-    double mean, deviation; /* numbers: the input is (v - mean) / deviation; v if it is 0 */
-    Table value;            /* categories, in order, with their numbers of training rows */
+    double mean, deviation; /* numbers: the input is (v - mean) / deviation; deviation 0: v */
+    Table value;            /* categories in order; count: training rows with the category */
 } Column;
 
 typedef struct Columns {
@@ -25,28 +25,26 @@ typedef struct Columns {
 
 struct Sheet;
 
-/* learn.c: the columns of a training split, whose first `ninput` used columns are inputs.  class:
- * for each other one, whether it holds classes.  columns_number: whether the text is a finite
- * number. */
+/* learn.c: determines the columns from a training split.  The first `ninput` kept columns are
+ * inputs, the others are targets.  class: whether target k holds classes. */
 void columns_learn(const RtTable *r, const struct Sheet *s, int64_t ninput, const bool *class,
                    Columns *out);
-bool columns_number(const char *text, double *value);
 
-const Columns *columns_now(void); /* those of this run; NULL: none */
+const Columns *columns_now(void); /* the columns of this run; NULL: none */
 
-/* Makes these the columns of the run. */
+/* Makes these columns those of the run. */
 void columns_take(const Columns *c);
 
-/* Takes the columns of this saved form; false if it is damaged. */
+/* Makes the columns of a saved form those of the run; false if the form is damaged. */
 bool columns_read(const char *text, int64_t bytes);
 
-/* Takes the columns that a file of weights holds; false if it holds none. */
+/* Makes the columns in a file of weights those of the run; false if the file has none. */
 bool columns_of_weights(const RtProgram *p, const char *path);
 
 /* Whether a list of the recipe has this name. */
 bool columns_list_holds(const RtNames *list, const char *name);
 
-/* The category of this text; -1: it is not one. */
+/* The index of the category with this text; -1: there is none. */
 int32_t columns_find(const Column *c, const char *text);
 
 #endif

@@ -28,9 +28,9 @@ typedef struct Csv {
 void csv_open(Csv *c, const char *path);
 
 /* Splits the next row into fields; false at the end of the file.  Skips rows that hold blanks only.
- * A name row decides the separator by the largest number, another first row by its first
- * semicolon, then comma, then tab: names can hold the separators that are not used, and numbers can
- * have decimal commas. */
+ * The first row decides the separator.  names: the row holds names, which can contain other
+ * separators; the most frequent one counts.  Else numbers can have decimal commas: a semicolon
+ * counts before a comma, and a comma before a tab. */
 bool csv_next(Csv *c, bool names);
 
 /* Whether the whole text is a number as strtod reads it: it can be hexadecimal or not finite. */

@@ -206,10 +206,10 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
 void tabular_open_input(const RtProgram *p, const char *path, Data *d);
 bool tabular_has_validation(const RtProgram *p, const char *name);
 
-/* shares.c: splits that the data do not have.  shares_find: the split of arrays, of MNIST's or of
- * CIFAR-10's files that holds these samples, "" for arrays without a split in their names.  *share:
- * which of its samples; its name is NULL if they are all.  shares_take: chooses these samples,
- * before data_fill; shares_keep: keeps them, after it. */
+/* shares.c: splits that the data do not have.  shares_find: the stored split that holds the samples
+ * of a split; "" for arrays without a split in their names.  *share: which of its samples belong to
+ * the split; share->name NULL: all.  shares_take chooses these samples before data_fill, and
+ * shares_keep drops the others after it. */
 const char *shares_find(const RtProgram *p, const char *directory, const char *split,
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);

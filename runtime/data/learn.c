@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-bool columns_number(const char *text, double *value)
+static bool read_number(const char *text, double *value)
 {
     return csv_number(text, value) && isfinite(*value);
 }
@@ -19,7 +19,7 @@ bool columns_number(const char *text, double *value)
 static bool is_number(const char *text)
 {
     double v;
-    return columns_number(text, &v);
+    return read_number(text, &v);
 }
 
 /* The first row whose text in column k is a number, or is none. */
@@ -100,7 +100,7 @@ static void learn_numbers(const Sheet *s, int64_t k, Column *c)
     double sum = 0, far = 0, lowest = INFINITY, highest = -INFINITY, v;
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++)
-        if (columns_number(sheet_cell(s, i, k), &v)) {
+        if (read_number(sheet_cell(s, i, k), &v)) {
             sum += v;
             lowest = fmin(lowest, v);
             highest = fmax(highest, v);
@@ -110,7 +110,7 @@ static void learn_numbers(const Sheet *s, int64_t k, Column *c)
         return; /* the error in the first row is reported when it is read */
     c->mean = lowest == highest ? lowest : sum / (double)n;
     for (int64_t i = 0; i < s->n; i++)
-        if (columns_number(sheet_cell(s, i, k), &v))
+        if (read_number(sheet_cell(s, i, k), &v))
             far += (v - c->mean) * (v - c->mean);
     c->deviation = far > 0 ? sqrt(far / (double)n) : 1;
     if (!isfinite(c->mean) || !isfinite(c->deviation))

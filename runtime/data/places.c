@@ -56,7 +56,7 @@ void places_find(Tabular *t)
     t->place = rt_alloc(sizeof *t->place * (size_t)t->columns.ninput);
     for (int64_t k = 0; k < t->columns.ninput; k++) {
         const Column *c = &t->columns.at[k];
-        if (used >= numbers_of_input(p, i) && i + 1 < input_count(p))
+        if (used >= numbers_of_input(p, i) && i + 1 < number_of_inputs(p))
             i++, used = tokens = 0;
         const bool token = input_is_tokens(p, i);
         t->place[k] = (Place){i, used, token || !c->category ? 1 : c->value.n, tokens};
@@ -66,7 +66,7 @@ void places_find(Tabular *t)
             check_tokens(t, c, &t->place[k]);
         tokens += token ? c->value.n : 0;
     }
-    if (!fits || i + 1 < input_count(p) || used < numbers_of_input(p, i))
+    if (!fits || i + 1 < number_of_inputs(p) || used < numbers_of_input(p, i))
         wrong_size(t);
 }
 
@@ -100,7 +100,7 @@ static void check_classes(const Tabular *t, int k, const Column *c)
 void places_check_targets(const Tabular *t)
 {
     int64_t column = t->columns.ninput;
-    for (int k = 0; k < target_number(t->p); k++) {
+    for (int k = 0; k < number_of_targets(t->p); k++) {
         if (target_is_class(t->p, k))
             check_classes(t, k, &t->columns.at[column]);
         column += columns_of_target(t->p, k);

@@ -1,5 +1,4 @@
-/* sheet.c -- see sheet.h.  Only the used columns of the split's rows are kept: a pointer for each
- * text, beside the file. */
+/* sheet.c -- see sheet.h.  The file stays in memory; a kept text is a pointer into it. */
 #include "data/sheet.h"
 #include "base/error.h"
 #include "base/near.h"
@@ -24,7 +23,7 @@ static const char *list_names(const Sheet *s)
     return s->columns > SHOWN ? rt_format("%s, ...", all) : all;
 }
 
-/* A table without names begins with its first numbers. */
+/* Dies if all names are numbers: then the first row is likely a row of values. */
 static void check_names(const Sheet *s)
 {
     int64_t numbers = 0;

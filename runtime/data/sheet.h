@@ -1,4 +1,8 @@
-/* sheet.h -- the columns of a table by name, and the texts in its rows. */
+/* sheet.h -- a table with a row of names: its columns by name, and the texts of its rows.
+ *
+ * Open the table, keep the columns that are needed, then read the rows.  A kept column has an index
+ * k among the kept ones, in the order of sheet_use.
+ */
 #ifndef SHEET_H
 #define SHEET_H
 #include "data/csv.h"
@@ -8,37 +12,36 @@
 typedef struct Sheet {
     Csv csv;
     const char *path;
-    const char **name; /* [columns] of the first row */
+    const char **name; /* [columns] texts of the first row */
     int64_t columns;
-    Table index;     /* the names, and ... */
-    int64_t *column; /* ... their columns, by their numbers in it */
-    int64_t *use;    /* [used] indices of the columns that are kept */
+    Table index;     /* finds the number of a name */
+    int64_t *column; /* index of the column, by the number of its name */
+    int64_t *use;    /* [used] indices of the kept columns */
     int64_t used;
-    bool *taken;       /* [columns] it is kept */
-    const char **cell; /* [n][used] the texts of rows */
-    int64_t *line;     /* [n] */
-    int64_t n, room;
-    int64_t all; /* rows of the file, also those of other splits */
+    bool *taken;       /* [columns] whether the column is kept */
+    const char **cell; /* [n][used] texts of the kept rows and columns */
+    int64_t *line;     /* [n] lines of the kept rows */
+    int64_t n, room;   /* number of kept rows; rows that `cell` and `line` have room for */
+    int64_t all;       /* number of rows in the file */
 } Sheet;
 
-/* Reads the names.  Dies if there are none, or if two columns have one name. */
+/* Reads the names.  Dies if there are none, or if two columns have the same name. */
 void sheet_open(Sheet *s, const char *path);
 
-/* The index of a column; -1: there is none. */
+/* The index of the column with this name; -1: there is none. */
 int64_t sheet_find(const Sheet *s, const char *name);
 
-/* Keeps this column, too; dies with the nearest name if there is none. */
+/* Keeps the column with this name.  Dies if there is none; the message has the nearest name. */
 void sheet_use(Sheet *s, const char *name);
 
-/* Reads the rows of a split, or all rows if it is NULL.  Dies if a row has another number of fields
- * than the first one. */
+/* Reads the file, and keeps the rows of a split; split NULL: all rows.  Dies if a row and the row
+ * of names differ in their number of fields. */
 void sheet_read(Sheet *s, const Split *split);
 
 void sheet_close(Sheet *s);
 
-/* The text in column k of the used ones; the name of this column; "homes.csv:17" for messages. */
-const char *sheet_cell(const Sheet *s, int64_t row, int64_t k);
-const char *sheet_name(const Sheet *s, int64_t k);
-const char *sheet_place(const Sheet *s, int64_t row);
+const char *sheet_cell(const Sheet *s, int64_t row, int64_t k); /* the text of kept column k */
+const char *sheet_name(const Sheet *s, int64_t k);              /* the name of kept column k */
+const char *sheet_place(const Sheet *s, int64_t row);           /* "homes.csv:17" */
 
 #endif

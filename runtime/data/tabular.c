@@ -55,7 +55,7 @@ static void check_known_targets(const RtProgram *p, const Columns *known)
     const RtNames *target = &p->recipe.table.target;
     bool same = known->n - known->ninput == target->n;
     int64_t column = 0;
-    for (int k = 0; k < target_number(p); k++)
+    for (int k = 0; k < number_of_targets(p); k++)
         for (int64_t i = columns_of_target(p, k); i > 0 && same; i--, column++) {
             const Column *c = &known->at[known->ninput + column];
             same =
@@ -142,7 +142,7 @@ static void learn(Tabular *t, const char *split)
             rt_die("the weights hold no columns of a table, which %s needs: use weights that this "
                    "program has saved",
                    p->model);
-        for (int k = 0; k < target_number(p); k++)
+        for (int k = 0; k < number_of_targets(p); k++)
             for (int64_t i = columns_of_target(p, k); i > 0; i--)
                 class[column++] = target_is_class(p, k);
         columns_learn(t->recipe, &t->sheet, t->sheet.used - t->recipe->target.n, class,

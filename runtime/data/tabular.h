@@ -26,7 +26,7 @@ typedef struct Tabular {
 
 /* ---- the inputs and targets of the program */
 
-static inline int input_count(const RtProgram *p)
+static inline int number_of_inputs(const RtProgram *p)
 {
     return p->ninput > 0 ? p->ninput : 1;
 }
@@ -51,7 +51,7 @@ static inline int64_t columns_of_target(const RtProgram *p, int k)
                                      : data_targets(p);
 }
 
-static inline int target_number(const RtProgram *p)
+static inline int number_of_targets(const RtProgram *p)
 {
     return p->ntarget > 0 ? p->ntarget : 1;
 }

@@ -27,10 +27,10 @@ bool scores_reported(const RtProgram *p);
 /* Room for splits of up to `samples` samples; NULL: p does not report the area. */
 Scores *scores_new(const RtProgram *p, Comm *c, int64_t samples);
 
-/* Before a split; after each of its batches, whose outputs are in s->output; after it. */
-void scores_begin(Scores *s);
+void scores_begin(Scores *s); /* before the first batch of a split */
+/* Adds the scores of a batch, whose outputs are in s->output. */
 void scores_add(Scores *s, const RtProgram *p, const Batch *b);
-void scores_end(Scores *s);
+void scores_end(Scores *s); /* after the last batch: gathers the scores of all ranks; sets s->auc */
 
 /* The area of these n scores, which are sorted; NaN if one of them is NaN. */
 double scores_area(Score *s, int64_t n);
