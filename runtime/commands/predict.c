@@ -75,16 +75,20 @@ static void emit_text(Sink *s, const char *text)
 }
 
 /* A field of a .csv file, in quotes if its text needs them. */
-static void emit_field(Sink *s, const char *text)
+static void emit_field(Sink *s, const char *text, int64_t n)
 {
-    if (!strpbrk(text, ",;\t\"\r\n")) {
-        emit_text(s, text);
+    static const char special[] = ",;\t\"\r\n";
+    bool quoted = false;
+    for (int64_t i = 0; i < n; i++)
+        quoted |= strchr(special, text[i]) != NULL;
+    if (!quoted) {
+        emit(s, text, n);
         return;
     }
-    emit_text(s, "\"");
-    for (; *text; text++)
-        emit_text(s, *text == '"' ? "\"\"" : (char[]){*text, 0});
-    emit_text(s, "\"");
+    emit(s, "\"", 1);
+    for (int64_t i = 0; i < n; i++)
+        emit(s, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
+    emit(s, "\"", 1);
 }
 
 /* ---- tables: columns have the names of the targets */
@@ -98,11 +102,6 @@ static const Column *class_column(const RtProgram *p)
     return c && one ? &c->at[c->ninput] : NULL;
 }
 
-static const char *class_name(const Column *c, int64_t i)
-{
-    return rt_format("%.*s", (int)c->value.piece[i].length, c->value.piece[i].bytes);
-}
-
 /* "diagnosis,diagnosis_benign,diagnosis_malignant": the class, and its probabilities; or the names
  * of the numbers. */
 static void emit_column_names(Sink *s, const RtProgram *p)
@@ -111,11 +110,13 @@ static void emit_column_names(Sink *s, const RtProgram *p)
     const Column *class = class_column(p);
     for (int64_t k = c->ninput; k < c->n; k++) {
         emit_text(s, k > c->ninput ? "," : "");
-        emit_field(s, c->at[k].name);
+        emit_field(s, c->at[k].name, (int64_t)strlen(c->at[k].name));
     }
     for (int64_t i = 0; class && i < class->value.n; i++) {
         emit_text(s, ",");
-        emit_field(s, rt_format("%s_%s", class->name, class_name(class, i)));
+        const Piece *name = &class->value.piece[i];
+        const char *text = rt_format("%s_%.*s", class->name, (int)name->length, name->bytes);
+        emit_field(s, text, (int64_t)strlen(text));
     }
     emit_text(s, "\n");
 }
@@ -245,7 +246,7 @@ static void emit_named_class(Sink *s, const RtProgram *p, const Column *c, const
     for (int64_t i = 1; i < c->value.n; i++)
         if (share[i] > share[best])
             best = i;
-    emit_field(s, class_name(c, best));
+    emit_field(s, c->value.piece[best].bytes, c->value.piece[best].length);
     emit_text(s, ",");
     emit_numbers(s, p, share, c->value.n);
 }
