@@ -366,6 +366,52 @@ START_TEST(a_number_far_from_all_others)
 }
 END_TEST
 
+/* Changes a table in a few places, as wrong files differ from right ones. */
+static void mutate(char *text, size_t room)
+{
+    static const char *const piece[] = {"\"", "\"\"", ",", ";", "\t", "\n", "\r\n", "1e999", "nan", "-inf", "0x1p-1070", " ", "?", "\xC3", "\xFF\xFE"};
+    for (int times = rand() % 4; times > 0; times--) {
+        const size_t n = strlen(text), at = (size_t)rand() % (n + 1);
+        const char *more = piece[(size_t)rand() % (sizeof piece / sizeof *piece)];
+        if (rand() % 3 == 0 && at < n)
+            memmove(text + at, text + at + 1, n - at);
+        else if (n + strlen(more) < room) {
+            memmove(text + at + strlen(more), text + at, n - at + 1);
+            memcpy(text + at, more, strlen(more));
+        }
+    }
+}
+
+START_TEST(any_file_gives_samples_or_a_message)
+{
+    enum { FILES = 400, FINITE = 1 << 20 };
+    int opened = 0;
+    begin(4);
+    program.recipe.table.mean = program.recipe.table.other = true;
+    srand(1);
+    for (int i = 0; i < FILES; i++) {
+        char text[512] = "age,town,kind\n1,Ulm,b\n3,Bonn,a\n5,\"Bad, Ems\",a\n,Ulm,b\n7,,a\n";
+        int status;
+        mutate(text, sizeof text);
+        write_file("train.csv", text);
+        const pid_t child = fork();
+        if (child == 0) {
+            fclose(stderr);
+            const Data *d = data_open(&program, directory, "train", 0);
+            for (int64_t k = 0; k < d->n * 4; k++)
+                if (!(fabs((double)number(d, k / 4, k % 4)) < FINITE))
+                    _exit(2);
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) < 2, "status %d for\n%s", status, text);
+        opened += WEXITSTATUS(status) == 0;
+    }
+    ck_assert_msg(opened > FILES / 10 && opened < FILES, "%d of %d files were opened", opened, FILES);
+    end();
+}
+END_TEST
+
 START_TEST(weights_of_other_targets)
 {
     Column column[2] = {{.name = "a", .deviation = 1}, {.name = "kind"}};
@@ -403,6 +449,7 @@ int main(void)
     tcase_add_test(t, each_fault_has_its_place);
     tcase_add_test(t, the_test_split_uses_what_the_training_split_had);
     tcase_add_test(t, a_number_far_from_all_others);
+    tcase_add_test(t, any_file_gives_samples_or_a_message);
     tcase_add_test(t, weights_of_other_targets);
     suite_add_tcase(s, t);
     return suite_run(s);
