@@ -101,13 +101,17 @@ static const char *find_share(const RtProgram *p, const char *directory, const c
     char *own = rt_format("%s/%s", directory, split), *train = rt_format("%s/train", directory),
          *test = rt_format("%s/test", directory),
          *validation = rt_format("%s/validation", directory);
+    *share = (Split){0};
+    if (!is_directory(train) && is_directory(own))
+        return own; /* the directory has this split alone */
     const double tested = shares_given(p, directory, "test", is_directory(test) ? test : NULL),
                  validated = shares_given(p, directory, "validation",
                                           is_directory(validation) ? validation : NULL);
     const bool divided = strcmp(split, "train") == 0  ? tested + validated > 0
                          : strcmp(split, "test") == 0 ? tested > 0
                                                       : validated > 0;
-    *share = divided ? split_of(p, split, tested, validated) : (Split){0};
+    if (divided)
+        *share = split_of(p, split, tested, validated);
     return !divided ? own : is_directory(train) ? train : directory;
 }
 

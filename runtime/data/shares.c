@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "data/npy.h"
 #include "data/split.h"
 #include <string.h>
 #include <unistd.h>
@@ -34,8 +35,8 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
                *whole = shares_array(p, directory, "");
     const bool arrays = train || whole, folders = !arrays && p->decode;
     *share = (Split){0};
-    if (folders)
-        return split;
+    if (folders || (!arrays && shares_array(p, directory, npy_prefix(split))))
+        return split; /* folders.c; or a directory with this split alone */
     const char *test = arrays ? shares_array(p, directory, "test_") : "its test files",
                *validation = shares_array(p, directory, "validation_");
     const double tested = shares_given(p, directory, "test", test),

@@ -84,6 +84,10 @@ if part arrays; then
     model two "a: f32[1], b: f32[1]" "    h = concat(a, b) |> dense(16) |> tanh
     return p = dense(h, 1), q = dense(h, 2)" "(sum: f32[1], sign: class)" "terms(u = mse(p, sum), v = softmax_cross_entropy(q, sign))" > two.tn
     divided one r2
+    # A directory that holds a test split alone is tested as it is.
+    mkdir final; cp one-split/test_*.npy final
+    succeeds "a test split alone" ./one-cpu test --weights own.safetensors --data ./final --log final.log
+    same "a test split alone" "$(field test.log test test_r2)" "$(field final.log test test_r2)"
     divided two accuracy_sign
     # The weights of the labels of a split are added over the split.
     arrays 'x = rows(300, 2, 3); data("three", 300, [("x", "<f4", x), ("y", "<i4", [(a > b) + (a > 0.8) for a, b in x])])'
@@ -175,6 +179,9 @@ END_TN
         [ "$more" -gt "$few" ] && ok || bad "folders: $more images to train on after new ones came, and $few before"
         mkdir -p pets/test; cp -r pets/cat pets/dog pets/test
         refuses "folders: a test split of its own" "pets holds a split 'test' of its own, ./pets/test" ./pets-cpu train
+        mkdir strays; mv pets/test strays/
+        succeeds "folders: a test split alone" ./pets-cpu test --weights pets.safetensors --data ./strays
+        grep -q "^120 samples in" out && ok || bad "folders: a test split alone: $(cat out)"
     else
         skip "folders: $(tail -n 1 out)"
     fi
