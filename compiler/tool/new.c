@@ -83,16 +83,14 @@ static void write_image(Text *t, const char *name, const Sample *s)
 /* The columns are standardised.  Two classes need one output. */
 static void write_table(Text *t, const char *name, const Sample *s)
 {
-    text_printf(t, "model %s(row: f32[%d]", name, s->dim[0]);
-    if (s->classes == 2)
-        text_add(t, ") {\n");
-    else
-        text_add(t, ", ");
-    if (s->classes != 2)
+    const bool yes_no = s->classes == 2;
+    text_printf(t, yes_no ? "model %s(row: f32[%d]) {\n" : "model %s(row: f32[%d], ", name,
+                s->dim[0]);
+    if (!yes_no)
         write_params(t, s);
     text_add(t, "h = dense(row, 64) |> relu\n"
                 "h = dense(h, 32) |> relu\n");
-    if (s->classes == 2)
+    if (yes_no)
         text_add(t, "return dense(h, 1)\n}\n\n");
     else
         write_answer(t, s);
