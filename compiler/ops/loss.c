@@ -103,7 +103,7 @@ void loss_call_weighted(const Node *n, Call *c, const char *fn, const char *weig
     call_given(c, CALL_WEIGHTED);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)(x->rank < 2 ? 1 : x->dim[0]),
               (long long)x->dim[x->rank - 1]);
-    call_text(c, "CLASS_WEIGHTS(%s)", weights);
+    call_text(c, "RT_WEIGHTS(%s)", weights);
 }
 
 void loss_call(const Node *n, Call *c, const char *fn)

@@ -29,7 +29,7 @@ void loss_call(const Node *n, Call *c, const char *fn);
  * position. */
 void loss_call_labelled(const Node *n, Call *c, const char *fn);
 /* fn_each with weights of classes, also for a class per sample: t is 1 then.  The last argument is
- * CLASS_WEIGHTS(weights). */
+ * RT_WEIGHTS(weights). */
 void loss_call_weighted(const Node *n, Call *c, const char *fn, const char *weights);
 
 #endif

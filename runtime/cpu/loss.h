@@ -253,7 +253,7 @@ EACH_DX(softmax_cross_entropy_dx_smooth_plain, SMOOTHING, COMMA s)
 typedef struct ClassWeights {
     double of[RT_CLASS_WEIGHTS];
 } ClassWeights;
-#define CLASS_WEIGHTS(...) ((ClassWeights){{__VA_ARGS__}})
+#define RT_WEIGHTS(...) ((ClassWeights){{__VA_ARGS__}})
 #define WEIGHTED(suffix)                                                                           \
     RT_INLINE void softmax_cross_entropy_weighted##suffix##_each(real *y, const real *x,           \
                                                                  const int32_t *label,             \
