@@ -7,6 +7,7 @@
 #include "front/map.h"
 #include "tool/csv.h"
 #include "tool/sample.h"
+#include "tool/share.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,14 @@ static const Span nowhere;
 
 typedef struct TableColumn {
     const char *name;
-    Map values;                           /* the different texts */
+    Map values;                           /* the different texts of training rows */
     int different;                        /* their number */
+    Map tested;                           /* texts of test rows that are no numbers; their lines */
     int64_t numbers, texts, gaps, commas; /* commas: texts that are numbers with commas */
+    int64_t trained;                      /* values in training rows */
     const char *odd; /* the first text that is a number with commas, or one that is not finite */
     int odd_line;
-    double sum, squares; /* of its numbers */
+    double sum, squares; /* of its numbers in training rows */
     bool whole;          /* all numbers are integers */
 } TableColumn;
 
@@ -29,6 +32,7 @@ typedef struct Table {
     Csv csv;
     TableColumn *column;
     int columns;
+    double test; /* share of the test split; 0: it has a file of its own */
 } Table;
 
 /* The words of runtime/data/csv.c for a missing value. */
@@ -61,7 +65,7 @@ static bool has_comma(const char *text)
            strchr(digit, text[n - 1]) && sign + strspn(text + sign, "0123456789.,") == n;
 }
 
-static void count_value(Table *t, TableColumn *c, const char *text)
+static void count_value(Table *t, TableColumn *c, const char *text, bool trains)
 {
     char *end;
     const double v = strtod(text, &end);
@@ -75,13 +79,35 @@ static void count_value(Table *t, TableColumn *c, const char *text)
         c->odd = arena_strdup(t->csv.arena, text);
         c->odd_line = t->csv.line;
     }
-    keep_value(t, c, text, number);
     c->commas += comma;
     c->numbers += number;
     c->texts += !number;
-    c->sum += number ? v : 0;
-    c->squares += number ? v * v : 0;
     c->whole &= number && v == floor(v);
+    if (trains) {
+        keep_value(t, c, text, number);
+        c->trained++;
+        c->sum += number ? v : 0;
+        c->squares += number ? v * v : 0;
+    } else if (!number && !map_get(&c->tested, text)) {
+        int *line = arena_alloc(t->csv.arena, sizeof *line);
+        *line = t->csv.line;
+        map_set(&c->tested, arena_strdup(t->csv.arena, text), line);
+    }
+}
+
+/* The line of a category that only test rows have; 0: there is none.  *name: this category. */
+static int unknown_line(const TableColumn *c, const char **name)
+{
+    int n, first = 0;
+    const char **key = map_keys(&c->tested, &n);
+    for (int i = 0; i < n; i++) {
+        const int line = *(const int *)map_get(&c->tested, key[i]);
+        if (!map_get(&c->values, key[i]) && (!first || line < first)) {
+            first = line;
+            *name = key[i];
+        }
+    }
+    return first;
 }
 
 /* Whether a model file can hold this name in a string. */
@@ -138,6 +164,7 @@ static bool read_names(Table *t)
     for (int k = 0; k < t->csv.n; k++)
         t->column[k] = (TableColumn){.name = arena_strdup(t->csv.arena, t->csv.field[k].s),
                                      .values = map_new(t->csv.arena),
+                                     .tested = map_new(t->csv.arena),
                                      .whole = true};
     if (t->csv.n < 2 || !*t->column[t->csv.n - 1].name) {
         diag_error(t->csv.d, nowhere,
@@ -170,7 +197,7 @@ static bool check_numbers(const Table *t)
 static bool read_rows(Table *t)
 {
     CsvRow row;
-    int64_t rows = 0;
+    int64_t rows = 0, trained = 0;
     for (; (row = csv_next(&t->csv)) == CSV_TAKEN; rows++) {
         if (t->csv.n != t->columns)
             return csv_fails(&t->csv,
@@ -179,21 +206,27 @@ static bool read_rows(Table *t)
                                           t->csv.n == 1 ? "" : "s", t->columns),
                              t->csv.n > t->columns ? "put texts that hold a separator in quotes"
                                                    : NULL);
+        const bool trains = share_trains(rows, t->test);
+        trained += trains;
         for (int k = 0; k < t->csv.n; k++)
-            count_value(t, &t->column[k], t->csv.field[k].s);
+            count_value(t, &t->column[k], t->csv.field[k].s, trains);
     }
     if (row == CSV_FAULTY)
         return false;
-    if (rows > 0)
+    if (trained > 0)
         return check_numbers(t);
-    diag_error(t->csv.d, nowhere, "%s has no row below its names", t->csv.path);
+    if (rows == 0)
+        diag_error(t->csv.d, nowhere, "%s has no row below its names", t->csv.path);
+    else
+        diag_error(t->csv.d, nowhere, "%s has %lld row%s, too few for a training and a test split",
+                   t->csv.path, (long long)rows, rows == 1 ? "" : "s");
     return false;
 }
 
-/* Whether the column can be an input: it has a name and a value. */
+/* Whether the column can be an input: it has a name, and a value to train on. */
 static bool is_input(const TableColumn *c)
 {
-    return *c->name && c->numbers + c->texts > 0;
+    return *c->name && c->trained > 0;
 }
 
 static void add_string(Text *t, const char *s)
@@ -205,15 +238,17 @@ static void add_string(Text *t, const char *s)
 }
 
 /* csv("homes.csv", input = [...], target = "price", missing = mean, test = 0.2).  The inputs are
- * listed if a column has no name, as programs write row numbers, or no value.  divided: a test
- * split has a file of its own. */
-static const char *write_data(const Table *t, const char *path, bool divided)
+ * listed if a column has no name, as programs write row numbers, or no value. */
+static const char *write_data(const Table *t, const char *path)
 {
     Text s = text_new(t->csv.arena);
-    bool listed = false, gaps = false;
+    const char *name;
+    bool listed = false, gaps = false, unknown = false;
     for (int k = 0; k + 1 < t->columns; k++) {
-        listed |= !is_input(&t->column[k]);
-        gaps |= is_input(&t->column[k]) && t->column[k].gaps > 0;
+        const TableColumn *c = &t->column[k];
+        listed |= !is_input(c);
+        gaps |= is_input(c) && c->gaps > 0;
+        unknown |= is_input(c) && c->numbers == 0 && unknown_line(c, &name) > 0;
     }
     text_printf(&s, "csv(%s", path);
     for (int k = 0, n = 0; listed && k + 1 < t->columns; k++)
@@ -223,17 +258,20 @@ static const char *write_data(const Table *t, const char *path, bool divided)
         }
     text_add(&s, listed ? "], target = " : ", target = ");
     add_string(&s, t->column[t->columns - 1].name);
-    text_printf(&s, "%s%s)", gaps ? ", missing = mean" : "", divided ? "" : ", test = 0.2");
+    text_printf(&s, "%s%s%s)", gaps ? ", missing = mean" : "", unknown ? ", unknown = other" : "",
+                t->test > 0 ? ", test = 0.2" : "");
     return s.s;
 }
 
 bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sample *out, Diag *d)
 {
-    Table t = {0};
+    const char *name;
+    Table t = {.test = divided ? 0 : 0.2};
     if (!csv_open(&t.csv, a, file, d) || !read_names(&t) || !read_rows(&t))
         return false;
     const TableColumn *last = &t.column[t.columns - 1];
-    const double n = (double)last->numbers, mean = n > 0 ? last->sum / n : 0;
+    const double n = (double)(last->numbers > 0 ? last->trained : 0),
+                 mean = n > 0 ? last->sum / n : 0;
     const int values = last->different;
     const bool class = last->texts > 0 || (last->whole && values == 2);
     int inputs = 0;
@@ -244,7 +282,7 @@ bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sa
         diag_help(d, "the last column is the target, and the other ones are the input");
         return false;
     }
-    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(&t, path, divided)};
+    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(&t, path)};
     for (int k = 0; k + 1 < t.columns; k++)
         if (is_input(&t.column[k]))
             out->dim[0] += t.column[k].numbers > 0 ? 1 : t.column[k].different;
@@ -253,6 +291,12 @@ bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sa
                    "the last column of %s, '%s', has one value: there is nothing to "
                    "learn",
                    file, last->name);
+        return false;
+    }
+    if (class && unknown_line(last, &name)) {
+        diag_error(d, nowhere, "%s:%d: column '%s' is '%s', which no row of the training split has",
+                   file, unknown_line(last, &name), last->name, name);
+        diag_help(d, "add rows of this class, or remove the row");
         return false;
     }
     out->classes = class ? values : 0;

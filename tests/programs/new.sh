@@ -85,6 +85,11 @@ mkdir lots; cp kinds.tsv lots/train.csv
 made divided lots 'csv\("./lots", target = "kind", test = 0.2\)'
 cp kinds.tsv lots/test.csv
 made tested lots 'csv\("./lots", target = "kind"\)'
+# Towns that occur once: each town of a test row is unknown, and only those of training rows are inputs.
+awk 'BEGIN { print "town,age,sold"; for (i = 0; i < 200; i++) printf "%s,%d,%s\n", (i % 9 == 5 ? "village " i : "Ulm"), i % 50, (i % 2 ? "yes" : "no") }' > rare.csv
+made villages rare.csv 'csv\("./rare.csv", target = "sold", unknown = other, test = 0.2\)'
+succeeds "a table with rare categories: build" "$TENON" build villages.tn -o villages
+succeeds "a table with rare categories: train" ./villages --epochs 1
 made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
 made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
@@ -131,6 +136,9 @@ faulty 'a,b\r1,2\r' "bad.csv has lines that end in CR alone"
 faulty 'a,b\n1,\000\n' "bad.csv:2: the row holds a byte of 0"
 faulty '\377\376a\000,\000' "bad.csv is in UTF-16"
 faulty 'a,b\n,2\n,3\n' "bad.csv has no value in a column before the last one"
+faulty "a,b\n$(for i in $(seq 60); do printf '%d,%s\\n' "$i" "$((i % 2))"; done)$(for i in $(seq 61 99); do printf '%d,n%d\\n' "$i" "$i"; done)" \
+    "bad.csv:[0-9]+: column 'b' is 'n[0-9]+', which no row of the training split has"
+faulty 'a,b\n1,2\n' "bad.csv has 1 row, too few for a training and a test split"
 faulty 'a|b\n1|2\n' "commas, semicolons or tabs separate columns"
 rm bad.csv
 mkdir masks && npy masks/train_x.npy '|u1' '(4, 3, 8, 8)' 768 && npy masks/train_y.npy '|u1' '(4, 8, 8)' 256
