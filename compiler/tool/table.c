@@ -263,6 +263,22 @@ static const char *write_data(const Table *t, const char *path)
     return s.s;
 }
 
+/* Warns of columns whose texts almost all differ, such as names of persons, dates and "12 %". */
+static void warn_of_texts(const Table *t)
+{
+    enum { FEW = 20 };
+    for (int k = 0; k + 1 < t->columns; k++) {
+        const TableColumn *c = &t->column[k];
+        if (!is_input(c) || c->numbers > 0 || c->different <= FEW || 2 * c->different < c->trained)
+            continue;
+        diag_warn(t->csv.d, nowhere,
+                  "column '%s' of %s has %d different texts, and each one is a number of the input",
+                  c->name, t->csv.path, c->different);
+        diag_help(t->csv.d,
+                  "make numbers of the texts, or leave the column out with input = [...]");
+    }
+}
+
 bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sample *out, Diag *d)
 {
     const char *name;
@@ -299,6 +315,7 @@ bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sa
         diag_help(d, "add rows of this class, or remove the row");
         return false;
     }
+    warn_of_texts(&t);
     out->classes = class ? values : 0;
     out->targets = class ? 0 : 1;
     out->mean = mean;

@@ -90,6 +90,10 @@ awk 'BEGIN { print "town,age,sold"; for (i = 0; i < 200; i++) printf "%s,%d,%s\n
 made villages rare.csv 'csv\("./rare.csv", target = "sold", unknown = other, test = 0.2\)'
 succeeds "a table with rare categories: build" "$TENON" build villages.tn -o villages
 succeeds "a table with rare categories: train" ./villages --epochs 1
+awk 'BEGIN { print "share,age,sold"; for (i = 0; i < 100; i++) printf "%d %%,%d,%s\n", i, i % 50, (i % 2 ? "yes" : "no") }' > percents.csv
+succeeds "a column of different texts" "$TENON" new percents --data percents.csv
+grep -q "warning: column 'share' of percents.csv has [0-9]* different texts" out && ok || bad "of a column of different texts: $(cat out)"
+"$TENON" new percents2 --data rare.csv > out 2>&1; grep -q warning out && bad "a warning of 23 towns in 200 rows: $(cat out)" || ok
 made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
 made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
