@@ -118,6 +118,16 @@ static bool check_bytes(Csv *c, size_t len)
         diag_help(c->d, "save it with ends of lines LF or CR LF");
         return false;
     }
+    for (size_t i = 0, n; i < len; i += n) {
+        n = (size_t)text_character(c->at + i, len - i);
+        if (n == 0)
+            return csv_fails(c,
+                             arena_printf(c->arena, "the byte 0x%02X is not UTF-8",
+                                          (unsigned char)c->at[i]),
+                             "save the table as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8");
+        c->line += c->at[i] == '\n';
+    }
+    c->line = 1;
     c->at += strncmp(c->at, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     return true;
 }

@@ -115,9 +115,10 @@ static bool is_writable(const char *name)
 {
     const size_t len = strlen(name);
     for (size_t i = 0, bytes; i < len; i += bytes) {
+        const unsigned char c = (unsigned char)name[i];
         bytes = (size_t)text_character(name + i, len - i);
-        if (bytes == 0 || name[i] < ' ' || name[i] == 127)
-            return (unsigned char)name[i] >= 128 && bytes > 0;
+        if (bytes == 0 || c < ' ' || c == 127)
+            return false;
     }
     return true;
 }

@@ -200,8 +200,7 @@ bool json_end(Json *j)
     return peek(j) < 0 && !j->wrong ? true : json_fail(j, "there is more after its end");
 }
 
-/* Number of bytes of the UTF-8 character at s; 0: the bytes are no UTF-8. */
-static int character(const char *s)
+int json_character(const char *s)
 {
     const unsigned char c = (unsigned char)*s, d = (unsigned char)(c ? s[1] : 0);
     const int n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
@@ -225,7 +224,7 @@ int json_quote(char *to, int64_t room, const char *s)
     int n = 0, bytes;
     to[n++] = '"';
     for (; *s && n < room - 8; s += bytes ? bytes : 1) {
-        bytes = character(s);
+        bytes = json_character(s);
         if (*s == '"' || *s == '\\')
             to[n++] = '\\';
         /* names of files can be any bytes; JSON is UTF-8 */

@@ -23,8 +23,8 @@ typedef struct Csv {
     int64_t n, room;
 } Csv;
 
-/* Reads the file into memory, and skips a byte order mark.  Dies if it cannot be read or is no text
- * in UTF-8. */
+/* Reads the file into memory, and skips a byte order mark.  Dies if it cannot be read, is in UTF-16
+ * or holds a byte of 0. */
 void csv_open(Csv *c, const char *path);
 
 /* Splits the next row into fields; false at the end of the file.  Skips rows that hold blanks only.

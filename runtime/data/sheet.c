@@ -1,6 +1,7 @@
 /* sheet.c -- see sheet.h.  The file stays in memory; a kept text is a pointer into it. */
 #include "data/sheet.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/near.h"
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,26 @@ static void index_names(Sheet *s)
     s->column = column;
 }
 
+/* Dies if the file is no UTF-8: categories and names are compared by their bytes. */
+static void check_text(const Csv *c)
+{
+    int64_t line = c->next;
+    for (const char *at = c->at; *at;) {
+        const int n = (unsigned char)*at < 0x80 ? 1 : json_character(at);
+        if (n == 0)
+            rt_die("%s:%lld: the byte 0x%02X is not UTF-8: save the table as UTF-8, or convert it: "
+                   "iconv -f LATIN1 -t UTF-8",
+                   c->path, (long long)line, (unsigned char)*at);
+        line += *at == '\n';
+        at += n;
+    }
+}
+
 void sheet_open(Sheet *s, const char *path)
 {
     *s = (Sheet){.path = path};
     csv_open(&s->csv, path);
+    check_text(&s->csv);
     s->csv.lines = true;
     if (!csv_next(&s->csv, true))
         rt_die("%s is empty: its first row must hold the names of the columns", path);

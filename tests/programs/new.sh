@@ -126,6 +126,7 @@ printf 'a,b\n' > bad.csv; refuses "no rows" "bad.csv has no row below its names"
 printf 'a\n1\n' > bad.csv; refuses "one column" "bad.csv needs two columns with names" "$TENON" new net --data bad.csv
 printf 'a,b\n1,x\n2,x\n' > bad.csv; refuses "one class" "the last column of bad.csv, 'b', has one value" "$TENON" new net --data bad.csv
 printf 'a\001,b\n1,x\n2,y\n' > bad.csv; refuses "a name that cannot be written" "the name of column 1 cannot be written in a model file" "$TENON" new net --data bad.csv
+printf 'a,\303\266\001,b\n1,2,x\n2,3,y\n' > bad.csv; refuses "a control character after a letter that is not ASCII" "the name of column 2 cannot be written" "$TENON" new net --data bad.csv
 # faulty TEXT PATTERN: tenon new refuses this table, as the program would
 faulty() { printf "$1" > bad.csv; refuses "a faulty table: $2" "$2" "$TENON" new net --data bad.csv; }
 faulty 'a,b\n1,2\n\n"3\n4",5,6\n' "bad.csv:4: 3 fields where the first row has 2 names"
@@ -143,6 +144,7 @@ faulty 'a,b\n,2\n,3\n' "bad.csv has no value in a column before the last one"
 faulty "a,b\n$(for i in $(seq 60); do printf '%d,%s\\n' "$i" "$((i % 2))"; done)$(for i in $(seq 61 99); do printf '%d,n%d\\n' "$i" "$i"; done)" \
     "bad.csv:[0-9]+: column 'b' is 'n[0-9]+', which no row of the training split has"
 faulty 'a,b\n1,2\n' "bad.csv has 1 row, too few for a training and a test split"
+faulty 'a,b\n1,2\n3,K\366ln\n' "bad.csv:3: the byte 0xF6 is not UTF-8"
 faulty 'a|b\n1|2\n' "commas, semicolons or tabs separate columns"
 rm bad.csv
 mkdir masks && npy masks/train_x.npy '|u1' '(4, 3, 8, 8)' 768 && npy masks/train_y.npy '|u1' '(4, 8, 8)' 256

@@ -328,6 +328,8 @@ START_TEST(each_fault_has_its_place)
     program.recipe.table.category = (RtNames){1, no_input};
     refuses("a,kind\n1,x\n2,y\n", "is no input, and categories = [...] names columns of inputs: remove it there");
     program.recipe.table.category = (RtNames){0};
+    refuses("a,kind\n1,x\n2,Gr\xF6\xDF\x65\n", "train.csv:3: the byte 0xF6 is not UTF-8: save the table as UTF-8");
+    refuses("Gr\xC3\xB6\xC3,kind\n1,x\n2,y\n", "train.csv:1: the byte 0xC3 is not UTF-8");
     refuses("\xFF\xFE" "a,kind\n", "train.csv is in UTF-16: save it as UTF-8");
     end();
 }
