@@ -129,10 +129,13 @@ static bool take_targets(const Array *y, Sample *out)
 static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
 {
     Array x = {0}, y = {0};
-    const char *images = path_join(a, data, "train_x.npy"),
-               *labels = path_join(a, data, "train_y.npy");
-    if (!read_array(a, images, HEAD, &x) || !read_array(a, labels, SIZE_MAX, &y)) {
-        diag_error(d, nowhere, "%s and train_y.npy are not two arrays of numbers", images);
+    const char *images = path_join(a, data, "train_x.npy"), *own = "train_y.npy";
+    if (!file_exists(images)) {
+        images = path_join(a, data, "x.npy");
+        own = "y.npy";
+    }
+    if (!read_array(a, images, HEAD, &x) || !read_array(a, path_join(a, data, own), SIZE_MAX, &y)) {
+        diag_error(d, nowhere, "%s and %s are not two arrays of numbers", images, own);
         diag_help(d, "save them with numpy.save");
         return false;
     }
@@ -140,7 +143,7 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
         strcmp(x.type, "f4") == 0 || strcmp(x.type, "f8") == 0 || strcmp(x.type, "u1") == 0;
     if (x.rank == 4 && y.rank >= 3 && y.dim[0] == x.dim[0]) {
         diag_error(d, nowhere, "%s holds masks: tenon new writes no models for them",
-                   path_join(a, data, "train_y.npy"));
+                   path_join(a, data, own));
         diag_help(d, "docs/how-to/masks.md has models to begin with");
         return false;
     }
@@ -157,14 +160,14 @@ static bool find_arrays(Arena *a, const char *data, Sample *out, Diag *d)
         return false;
     }
     if (targets && y.dim[0] != x.dim[0]) {
-        diag_error(d, nowhere, "%s has %lld samples, but train_y.npy %lld targets", images,
-                   (long long)x.dim[0], (long long)y.dim[0]);
+        diag_error(d, nowhere, "%s has %lld samples, but %s %lld targets", images,
+                   (long long)x.dim[0], own, (long long)y.dim[0]);
         diag_help(d, "save one row of numbers for each sample");
         return false;
     }
     if (!targets && (y.dim[0] != x.dim[0] || y.rank > 2 || (y.rank == 2 && y.dim[1] != 1))) {
-        diag_error(d, nowhere, "%s has %lld samples, but train_y.npy is no list of %lld classes",
-                   images, (long long)x.dim[0], (long long)x.dim[0]);
+        diag_error(d, nowhere, "%s has %lld samples, but %s is no list of %lld classes", images,
+                   (long long)x.dim[0], own, (long long)x.dim[0]);
         if (y.rank > 2 && y.dim[0] == x.dim[0])
             diag_help(d,
                       "masks are declared in the recipe, as target = mask: class[64, 64] or mask: "
@@ -274,8 +277,10 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
     const char *path = string_of(a, data), *table = path_join(a, data, "train.tsv"),
                *columns = path_join(a, data, "train.csv");
     const int classes = count_directories(a, path_join(a, data, "train"));
-    if (file_exists(path_join(a, data, "train_x.npy"))) {
-        out->data = path;
+    if (file_exists(path_join(a, data, "train_x.npy")) ||
+        file_exists(path_join(a, data, "x.npy"))) {
+        const bool divided = file_exists(path_join(a, data, "test_x.npy"));
+        out->data = divided ? path : arena_printf(a, "%s(test = 0.2)", path);
         return find_arrays(a, data, out, d);
     }
     if (file_exists(table)) {

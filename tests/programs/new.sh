@@ -64,6 +64,9 @@ made small cifar10 'image: f32\[3, 32, 32\], classes: int = 10'
 made play tinyshakespeare 'vocab = 65'
 made rows numbers 'columns: int = 7, classes: int = 3'
 made paths ./steps 'steps: int = 5, features: int = 3, classes: int = 3'
+mkdir whole half; cp numbers/train_x.npy whole/x.npy; cp numbers/train_y.npy whole/y.npy; cp numbers/train_?.npy half/
+made shared whole 'data      = "./whole"\(test = 0.2\)'
+made halved half 'data      = "./half"\(test = 0.2\)'
 mkdir large                                               # 48 GB, of which the disk has a block
 npy large/train_x.npy '<f4' '(60, 1000, 200000)' 0
 truncate -s $((128 + 60 * 1000 * 200000 * 4)) large/train_x.npy
@@ -105,7 +108,7 @@ succeeds "build" "$TENON" build mine.tn -o mine
 succeeds "training" ./mine --data "$work/digits" --log log --epochs 12
 awk '{ exit !($NF > 0.5) }' <<< "$(field log epoch test_accuracy)" && ok || bad "test accuracies $(field log epoch test_accuracy)"
 if deep "training of all models of tenon new"; then
-    for name in play rows paths homes spots tiny opinions themes gallery story dwellings sorts truths hollows tested; do
+    for name in play rows paths homes spots tiny opinions themes gallery story dwellings sorts truths hollows tested shared halved; do
         rm -f log
         succeeds "build $name" "$TENON" build $name.tn -o $name
         succeeds "train $name" ./$name --log log --limit-samples 640
