@@ -198,8 +198,13 @@ static void add_call(Calls *c, const Node *head)
                        : c->shown[head->id] ? c->shown[head->id]
                                             : head;
     const bool leaf = head->op->leaf == LEAF_INPUT || head->op->leaf == LEAF_LABEL;
+    /* a transposed convolution is a hidden operation and its bias */
+    const bool hidden = head->op->flags & OP_HIDDEN && head->op->cost;
+    const char *op = hidden ? op_written(a, head) : call->op->name;
     Text label = text_new(a);
-    text_printf(&label, "%s%s%s%s\n%s", call->op->name, call->name ? " " : "",
+    if (hidden)
+        call = head;
+    text_printf(&label, "%s%s%s%s\n%s", op, call->name ? " " : "",
                 call->name ? call->name : "", arguments(a, call),
                 shape_text(a, &c->last[head->id]->shape));
     if (c->parameters[head->id])
