@@ -101,8 +101,10 @@ for command in $commands; do
     [ $bench = 1 ] || [[ $command != sweep && $command != results ]] || continue
     help=$("$TENON" "$command" --help | sed -n 's/^  \(-[a-z-]*\).*/\1/p' | sort -u | tr '\n' ' ')
     same "options of $command" "$(completes tenon "$command" - | sed 's/--help //')" "${help/--help /}"
+    # grep -q ends before sed has written all: not in a pipe, which would fail then
+    zsh=$(sed -n "/^    $command)\$/,/;;\$/p" complete.zsh)
     for option in $help; do
-        sed -n "/^    $command)\$/,/;;\$/p" complete.zsh | grep -q "'\*\{0,1\}$option=\{0,1\}\[" && ok || bad "zsh does not complete tenon $command $option"
+        grep -q "'\*\{0,1\}$option=\{0,1\}\[" <<< "$zsh" && ok || bad "zsh does not complete tenon $command $option"
     done
     ! command -v fish > /dev/null ||
         same "options of $command in fish" "$(fish -N -c "source complete.fish; complete -C 'tenon $command -'; complete -C 'tenon $command --'" | cut -f1 | sort -u | tr '\n' ' ' | sed 's/--help //')" "${help/--help /}"
