@@ -287,11 +287,11 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
         out->data = arena_printf(a, "tsv(%s, unit = \"word\", vocab = 10000)", path);
         return find_labelled(a, table, out, d);
     }
-    if (file_exists(columns))
-        return sample_table(a, columns, path,
-                            file_exists(path_join(a, data, "test.csv")) ||
-                                file_exists(path_join(a, data, "test.tsv")),
-                            out, d);
+    if (file_exists(columns)) {
+        const char *csv = path_join(a, data, "test.csv"), *tsv = path_join(a, data, "test.tsv");
+        const char *tested = file_exists(csv) ? csv : file_exists(tsv) ? tsv : NULL;
+        return sample_table(a, columns, tested, path, out, d);
+    }
     if (classes >= 2) {
         *out = (Sample){.kind = SAMPLE_IMAGE,
                         .data = arena_printf(a, "imagefolder(%s)", path),
@@ -331,7 +331,7 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
     if (dir_exists(data))
         return find_directory(a, data, out, d);
     if (file_exists(data) && (text_glob("*.csv", data) || text_glob("*.tsv", data)))
-        return sample_table(a, data, string_of(a, data), false, out, d);
+        return sample_table(a, data, NULL, string_of(a, data), out, d);
     if (file_exists(data)) {
         if (!find_text(a, data, out, d))
             return false;

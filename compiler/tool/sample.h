@@ -24,9 +24,10 @@ typedef struct Sample {
 /* Finds out what `data` holds: the name of a data set that a model can be written for, a directory,
  * or a text file.  false after an error. */
 bool sample_find(Arena *a, const char *data, Sample *out, Diag *d);
-/* The same for a table: `file`, which the recipe calls `path`.  divided: its test split is another
- * file. */
-bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sample *out, Diag *d);
+/* The same for a table: `file`, which the recipe calls `path`.  tested: the file of its test split;
+ * NULL: its rows are divided. */
+bool sample_table(Arena *a, const char *file, const char *tested, const char *path, Sample *out,
+                  Diag *d);
 /* Adds the names of these data sets to a list. */
 void sample_names(Arena *a, const char ***name, int *n);
 

@@ -195,18 +195,24 @@ static bool check_numbers(const Table *t)
     return true;
 }
 
+/* The next row; reports one with another number of fields than there are names. */
+static CsvRow next_row(Table *t)
+{
+    const CsvRow row = csv_next(&t->csv);
+    if (row != CSV_TAKEN || t->csv.n == t->columns)
+        return row;
+    csv_fails(&t->csv,
+              arena_printf(t->csv.arena, "%d field%s where the first row has %d names", t->csv.n,
+                           t->csv.n == 1 ? "" : "s", t->columns),
+              t->csv.n > t->columns ? "put texts that hold a separator in quotes" : NULL);
+    return CSV_FAULTY;
+}
+
 static bool read_rows(Table *t)
 {
     CsvRow row;
     int64_t rows = 0, trained = 0;
-    for (; (row = csv_next(&t->csv)) == CSV_TAKEN; rows++) {
-        if (t->csv.n != t->columns)
-            return csv_fails(&t->csv,
-                             arena_printf(t->csv.arena,
-                                          "%d field%s where the first row has %d names", t->csv.n,
-                                          t->csv.n == 1 ? "" : "s", t->columns),
-                             t->csv.n > t->columns ? "put texts that hold a separator in quotes"
-                                                   : NULL);
+    for (; (row = next_row(t)) == CSV_TAKEN; rows++) {
         const bool trains = share_trains(rows, t->test);
         trained += trains;
         for (int k = 0; k < t->csv.n; k++)
@@ -222,6 +228,27 @@ static bool read_rows(Table *t)
         diag_error(t->csv.d, nowhere, "%s has %lld row%s, too few for a training and a test split",
                    t->csv.path, (long long)rows, rows == 1 ? "" : "s");
     return false;
+}
+
+/* Counts the values of a test split that has a file of its own.  Its columns can have another
+ * order.  The program reports a column that is not there. */
+static bool read_test(Table *t, const char *path)
+{
+    CsvRow row;
+    Table own = {.test = 0};
+    if (!csv_open(&own.csv, t->csv.arena, path, t->csv.d) || !read_names(&own))
+        return false;
+    Map named = map_new(t->csv.arena);
+    for (int k = 0; k < t->columns; k++)
+        map_set(&named, t->column[k].name, &t->column[k]);
+    while ((row = next_row(&own)) == CSV_TAKEN)
+        for (int k = 0; k < own.columns; k++) {
+            TableColumn *c = map_get(&named, own.column[k].name);
+            if (c && *c->name)
+                count_value(&own, c, own.csv.field[k].s, false);
+        }
+    t->csv = own.csv; /* the file of later messages */
+    return row == CSV_END && check_numbers(t);
 }
 
 /* Whether the column can be an input: it has a name, and a value to train on. */
@@ -265,7 +292,7 @@ static const char *write_data(const Table *t, const char *path)
 }
 
 /* Warns of columns whose texts almost all differ, such as names of persons, dates and "12 %". */
-static void warn_of_texts(const Table *t)
+static void warn_of_texts(const Table *t, const char *file)
 {
     enum { FEW = 20 };
     for (int k = 0; k + 1 < t->columns; k++) {
@@ -274,17 +301,19 @@ static void warn_of_texts(const Table *t)
             continue;
         diag_warn(t->csv.d, nowhere,
                   "column '%s' of %s has %d different texts, and each one is a number of the input",
-                  c->name, t->csv.path, c->different);
+                  c->name, file, c->different);
         diag_help(t->csv.d,
                   "make numbers of the texts, or leave the column out with input = [...]");
     }
 }
 
-bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sample *out, Diag *d)
+bool sample_table(Arena *a, const char *file, const char *tested, const char *path, Sample *out,
+                  Diag *d)
 {
     const char *name;
-    Table t = {.test = divided ? 0 : 0.2};
-    if (!csv_open(&t.csv, a, file, d) || !read_names(&t) || !read_rows(&t))
+    Table t = {.test = tested ? 0 : 0.2};
+    if (!csv_open(&t.csv, a, file, d) || !read_names(&t) || !read_rows(&t) ||
+        (tested && !read_test(&t, tested)))
         return false;
     const TableColumn *last = &t.column[t.columns - 1];
     const double n = (double)(last->numbers > 0 ? last->trained : 0),
@@ -312,11 +341,11 @@ bool sample_table(Arena *a, const char *file, const char *path, bool divided, Sa
     }
     if (class && unknown_line(last, &name)) {
         diag_error(d, nowhere, "%s:%d: column '%s' is '%s', which no row of the training split has",
-                   file, unknown_line(last, &name), last->name, name);
+                   t.csv.path, unknown_line(last, &name), last->name, name);
         diag_help(d, "add rows of this class, or remove the row");
         return false;
     }
-    warn_of_texts(&t);
+    warn_of_texts(&t, file);
     out->classes = class ? values : 0;
     out->targets = class ? 0 : 1;
     out->mean = mean;

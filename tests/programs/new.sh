@@ -97,6 +97,14 @@ awk 'BEGIN { print "share,age,sold"; for (i = 0; i < 100; i++) printf "%d %%,%d,
 succeeds "a column of different texts" "$TENON" new percents --data percents.csv
 grep -q "warning: column 'share' of percents.csv has [0-9]* different texts" out && ok || bad "of a column of different texts: $(cat out)"
 "$TENON" new percents2 --data rare.csv > out 2>&1; grep -q warning out && bad "a warning of 23 towns in 200 rows: $(cat out)" || ok
+mkdir towns; cp rare.csv towns/train.csv; printf 'sold,town,age\nyes,Rom,3\nno,Ulm,\n' > towns/test.csv
+made strange towns 'csv\("./towns", target = "sold", missing = mean, unknown = other\)'
+succeeds "a test file with a new town: build" "$TENON" build strange.tn -o strange
+succeeds "a test file with a new town: train" ./strange --epochs 1
+printf 'sold,town,age\nyes,Ulm,3\n\nperhaps,Ulm,4\n' > towns/test.csv
+refuses "a test file with a new class" "towns/test.csv:4: column 'sold' is 'perhaps', which no row of the training split has" "$TENON" new strange2 --data towns
+printf 'town,age,sold\nUlm,"1,5",yes\n' > towns/test.csv
+refuses "a test file with a comma" "towns/test.csv:2: column 'age' is '1,5', not a number" "$TENON" new strange2 --data towns
 made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
 made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
