@@ -204,9 +204,8 @@ static void add_call(Calls *c, const Node *head)
     Text label = text_new(a);
     if (hidden)
         call = head;
-    text_printf(&label, "%s%s%s%s\n%s", op, call->name ? " " : "",
-                call->name ? call->name : "", arguments(a, call),
-                shape_text(a, &c->last[head->id]->shape));
+    text_printf(&label, "%s%s%s%s\n%s", op, call->name ? " " : "", call->name ? call->name : "",
+                arguments(a, call), shape_text(a, &c->last[head->id]->shape));
     if (c->parameters[head->id])
         text_printf(&label, "\n%s parameters", text_commas(a, c->parameters[head->id]));
     Text quoted = text_new(a);

@@ -327,7 +327,7 @@ DEVICE void softmax_cross_entropy_dx_smooth_each(real *dx, const real *x, const 
 struct ClassWeights {
     double of[RT_CLASS_WEIGHTS];
 };
-#define RT_WEIGHTS(...)                                                                         \
+#define RT_WEIGHTS(...)                                                                            \
     ClassWeights                                                                                   \
     {                                                                                              \
         {                                                                                          \
