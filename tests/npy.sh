@@ -7,12 +7,37 @@
 #                                          each epoch with 1, 2 and 16 threads, in two groups, after a resume and as two MPI ranks; a
 #                                          resume refuses the arrays of directory OTHER.  The run of one thread leaves one.log,
 #                                          one.safetensors and its output one.out
+#   make NAME PROGRAM OPTIONS...           builds NAME.tn; the test ends if that fails
+#   equal_bf16_bits NAME                   the network in bf16 has the same weights with 1 and 2 threads
+#   like_plain NAME METRIC...              in f64, the network has the same values in epochs without any optional pass: train_loss.  Leaves
+#                                          ./double, and its log double.log
+#   same_values TEXT RECORD A B METRIC...  the logs A and B have equal values in these records, but for the last digits
 #   wrong_arrays NAME TEXT PATTERN PYTHON  ./NAME-cpu refuses the arrays of directory NAME after a change of the copy d
 arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 wrong_arrays() {
     rm -rf d; cp -r "$1" d
     arrays "$4"
     refuses "$2" "$3" "./$1-cpu" train --data ./d --epochs 1
+}
+make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
+digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
+same_values() {
+    local text=$1 record=$2 a=$3 b=$4 name; shift 4
+    for name in "$@"; do same "$text: $name" "$(field "$a" "$record" "$name" | digits)" "$(field "$b" "$record" "$name" | digits)"; done
+}
+like_plain() {
+    local name=$1; shift
+    make "$name" double --dtype f64
+    succeeds "$name in f64" ./double train --log double.log
+    witness "$work/$name.tn" plain --dtype f64
+    succeeds "$name, plain" ./plain train --log plain.log
+    same_values "$name, plain" epoch double.log plain.log "$@"
+}
+equal_bf16_bits() {
+    make "$1" half --dtype bf16
+    succeeds "bf16" ./half train --log half.log --threads 1
+    succeeds "bf16, two threads" ./half train --log half2.log --threads 2
+    same "bf16: threads" "$(hashes half.log)" "$(hashes half2.log)"
 }
 equal_bits() {
     local program=./$1-cpu epochs=$2 metric=$3 other=$4 way

@@ -54,6 +54,14 @@ graphs() {
         bad "no graphs of one step and of two, of one launch and $((of + 1)) a step: $(tr '\n' ' ' < "$work/graphs")"
 }
 
+# same_metrics NAME METRIC...: the last run of the program for a GPU has the values of the processor's steps
+same_metrics() {
+    local name=$1 metric; shift
+    for metric in "$@"; do
+        near "$name: $metric" "$(field "$work/$name/cpu.jsonl" step "train_$metric")" "$(field "$work/$name/0.jsonl" step "train_$metric")"
+    done
+}
+
 # Shipped networks with small sizes.
 networks() {
     shim text_cnn models/text_cnn.tn --batch 4 --set model.width=6 --set model.time=9 --set model.filters=5 --set 'data=synthetic(samples=8,test_samples=4,vocab=11,classes=2)'
@@ -108,29 +116,21 @@ geometry() {
     fi
     shim target "$cuda/target.tn"
     steps target
-    for term in square linear both; do
-        near "target: the term $term" "$(field "$work/target/cpu.jsonl" step train_loss_$term)" "$(field "$work/target/0.jsonl" step train_loss_$term)"
-    done
+    same_metrics target loss_square loss_linear loss_both
     shim masks "$cuda/masks.tn"
     steps masks
-    for value in loss_soft accuracy iou dice; do
-        near "masks: $value" "$(field "$work/masks/cpu.jsonl" step train_$value)" "$(field "$work/masks/0.jsonl" step train_$value)"
-    done
+    same_metrics masks loss_soft accuracy iou dice
     if deep "a class for each pixel on a GPU"; then
         shim pixels "$cuda/pixels.tn"
         steps pixels
-        for value in accuracy loss_weighted; do
-            near "pixels: $value" "$(field "$work/pixels/cpu.jsonl" step train_$value)" "$(field "$work/pixels/0.jsonl" step train_$value)"
-        done
+        same_metrics pixels accuracy loss_weighted
     fi
     shim inputs "$cuda/inputs.tn"
     steps inputs
     deep "several outputs and targets on a GPU" || return 0
     shim outputs "$cuda/outputs.tn"
     steps outputs
-    for term in digit weights maybe image; do
-        near "outputs: the term $term" "$(field "$work/outputs/cpu.jsonl" step train_loss_$term)" "$(field "$work/outputs/0.jsonl" step train_loss_$term)"
-    done
+    same_metrics outputs loss_digit loss_weights loss_maybe loss_image
     if deep "an autoencoder on a GPU"; then
         shim own "$cuda/own.tn"
         steps own

@@ -70,8 +70,6 @@ END_TN
 sed 's/ apart/ joined/; s/^    return .*/    return h/; s#"./heads"#"./joined"#; s/= (sizes.*/= all: f32[3]/
      s/= 2 .*/= 2 * mse(slice(output, 0, 0, 2), slice(all, 0, 0, 2)) + mse(slice(output, 0, 2, 1), slice(all, 0, 2, 1))/' "$work/apart.tn" > "$work/joined.tn"
 cd "$work"
-make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
-digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
 
 if part bits; then
     make heads heads-cpu
@@ -99,16 +97,10 @@ if part bits; then
     make joined joined-cpu --dtype f64
     succeeds "two targets" ./apart-cpu train --log apart.log --log-steps 1
     succeeds "one target" ./joined-cpu train --log joined.log --log-steps 1
-    same "losses of two targets and of one" "$(field apart.log step train_loss | digits)" "$(field joined.log step train_loss | digits)"
+    same_values "two targets and one" step apart.log joined.log train_loss
     same "steps" $((4 * 13)) "$(field apart.log step train_loss | wc -w)"
-    make heads double --dtype f64
+    like_plain heads train_loss test_loss train_accuracy_digit test_mae_sizes
     succeeds "gradcheck" ./double gradcheck --data ./heads
-    succeeds "in f64" ./double train --log double.log
-    witness "$work/heads.tn" plain --dtype f64
-    succeeds "plain" ./plain train --log plain.log
-    for name in train_loss test_loss train_accuracy_digit test_mae_sizes; do
-        same "plain: $name" "$(field double.log epoch $name | digits)" "$(field plain.log epoch $name | digits)"
-    done
 
     # predict: columns with a header, or a .npy file for each output.
     ./heads-cpu predict --weights one.safetensors --input some.npy > some.csv
@@ -160,10 +152,7 @@ train one {
 END_TN
         make one one-cpu
         succeeds "one output, two targets" ./one-cpu train --save o.safetensors
-        make heads half --dtype bf16
-        succeeds "bf16" ./half train --log half.log --threads 1
-        succeeds "bf16, two threads" ./half train --log half2.log --threads 2
-        same "bf16: threads" "$(hashes half.log)" "$(hashes half2.log)"
+        equal_bf16_bits heads
     fi
 fi
 

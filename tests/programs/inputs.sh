@@ -64,7 +64,6 @@ sed '/embedding/d; s/ + c//; s/, words: i32\[5\], vocab: int//; s/(vocab = 7)//;
 sed 's/ three(.*/ one(row: f32[55]) {\n    left = slice(row, 0, 0, 36) |> reshape([1, 6, 6])\n    right = slice(row, 0, 36, 18) |> reshape([2, 3, 3])\n    age = slice(row, 0, 54, 1)/
     s/ three/ one/; s#"./four"#"./packed"#' "$work/three.tn" > "$work/one.tn"
 cd "$work"
-make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
 # learns NAME SYNTHETIC ACCURACY EPOCHS TEXT < MODEL: trains NAME-cpu on synthetic data to that test accuracy
 learns() {
     { cat; printf 'train %s {\n    data      = synthetic(%s)\n    loss      = softmax_cross_entropy\n    optimizer = adam(lr = 0.02)\n' "$1" "$2"
@@ -93,9 +92,7 @@ if part bits; then
     same "steps" $((4 * 13)) "$(field three.log step train_loss | wc -w)"
     witness "$work/three.tn" three-plain --dtype f64
     succeeds "plain" ./three-plain train --log plain.log
-    for name in train_loss test_loss; do
-        same "plain: $name" "$(field three.log epoch $name | tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }')" "$(field plain.log epoch $name | tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }')"
-    done
+    same_values "plain" epoch three.log plain.log train_loss test_loss
     succeeds "gradcheck" ./three-cpu gradcheck --data ./four
 
     # Predictions from a directory of arrays, an array of rows and a CSV file.
@@ -120,10 +117,7 @@ END_TN
     if deep "gradients with tokens, and bf16"; then
         make four double --dtype f64
         succeeds "gradcheck with tokens" ./double gradcheck
-        make four half --dtype bf16
-        succeeds "bf16" ./half train --log half.log --threads 1
-        succeeds "bf16, two threads" ./half train --log half2.log --threads 2
-        same "bf16: threads" "$(hashes half.log)" "$(hashes half2.log)"
+        equal_bf16_bits four
     fi
 fi
 

@@ -67,8 +67,6 @@ END_TN
 sed 's/rows(x: f32\[30, 1\])/rows(x: f32[1, 6, 5])/; s/dense(x, 4)/conv2d(x, 4, kernel = 1)/; s/dense(3)/conv2d(3, kernel = 1)/; s#"./rows"#"./pixels"#
      s/    loss .*/    target = mask: class[6, 5]; loss = softmax_cross_entropy(ignore = 255)/' "$work/rows.tn" > "$work/images.tn"
 cd "$work"
-make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
-digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
 
 # by_hand PREDICTIONS.npy MASKS.npy LOG [WEIGHTS]: loss and accuracy of the last epoch over the pixels other than 255, from probabilities
 # (N, 3, 6, 5); the loss with weights of the classes
@@ -129,24 +127,14 @@ if part bits; then
     make images images-cpu --dtype f64
     succeeds "positions" ./rows-cpu train --log rows.log --log-steps 1
     succeeds "pixels" ./images-cpu train --log images.log --log-steps 1
-    same "losses of positions and of pixels" "$(field rows.log step train_loss | digits)" "$(field images.log step train_loss | digits)"
+    same_values "positions and pixels" step rows.log images.log train_loss
     same "test accuracies of both" "$(field rows.log epoch test_accuracy)" "$(field images.log epoch test_accuracy)"
     same "steps" 26 "$(field images.log step train_loss | wc -w)"
     succeeds "gradcheck" ./images-cpu gradcheck --data ./pixels
     if deep "plain and bf16 pixels, two outputs with a class for each pixel"; then
-        make pixels double --dtype f64
-        succeeds "in f64" ./double train --log double.log
-        witness "$work/pixels.tn" plain --dtype f64
-        succeeds "plain" ./plain train --log plain.log
-        for name in train_loss test_loss test_accuracy; do
-            same "plain: $name" "$(field double.log epoch $name | digits)" "$(field plain.log epoch $name | digits)"
-        done
-        make weights weights-f64 --dtype f64
-        succeeds "gradcheck of weights" ./weights-f64 gradcheck --data ./pixels
-        witness "$work/weights.tn" plain --dtype f64
-        succeeds "weights in f64" ./weights-f64 train --log double.log
-        succeeds "weights, plain" ./plain train --log plain.log
-        same "weights, plain: the loss" "$(field double.log epoch test_loss | digits)" "$(field plain.log epoch test_loss | digits)"
+        like_plain pixels train_loss test_loss test_accuracy
+        like_plain weights test_loss
+        succeeds "gradcheck of weights" ./double gradcheck --data ./pixels
         # One class a sample, of synthetic data: equal weights change nothing but the last bits.
         cat > vector.tn <<'END_TN'
 model vector(x: f32[12]) { return dense(x, 8) |> tanh |> dense(4) }
@@ -163,13 +151,8 @@ END_TN
         sed -i 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [3, 3, 3, 3])/' vector.tn
         make vector vector-cpu --dtype f64
         succeeds "one class a sample, with weights" ./vector-cpu train --log equal.log
-        for name in train_loss test_loss test_accuracy; do
-            same "equal weights: $name" "$(field vector.log epoch $name | digits)" "$(field equal.log epoch $name | digits)"
-        done
-        make pixels half --dtype bf16
-        succeeds "bf16" ./half train --log half.log --threads 1
-        succeeds "bf16, two threads" ./half train --log half2.log --threads 2
-        same "bf16: threads" "$(hashes half.log)" "$(hashes half2.log)"
+        same_values "equal weights" epoch vector.log equal.log train_loss test_loss test_accuracy
+        equal_bf16_bits pixels
         sed 's/^    return .*/    h = conv2d(image, 6, kernel = 3, pad = 1) |> relu\n    return early = conv2d(h, 3, kernel = 1), late = conv2d(relu(conv2d(h, 6, kernel = 3, pad = 1)), 3, kernel = 1)/
              s/loss      = .*/loss = softmax_cross_entropy(late, mask, ignore = 255) + 0.3 * softmax_cross_entropy(early, mask, smoothing = 0.1)/' pixels.tn > two.tn
         make two two-cpu

@@ -65,8 +65,6 @@ train both {
 }
 END_TN
 cd "$work"
-make() { "$TENON" build "$work/$1.tn" -o "${@:2}" > "$work/out" 2>&1 || { bad "tenon build $*"; cat "$work/out"; finish; exit 1; }; }
-digits() { tr ' ' '\n' | awk 'NF { printf "%.9f ", $1 }'; }
 
 # by_hand PREDICTIONS.npy MASKS.npy LOG: accuracy, iou and dice of the last epoch, from probabilities (N, 1, 6, 6)
 by_hand() {
@@ -118,14 +116,8 @@ if part bits; then
     succeeds "masks of bool" ./masks-cpu train --data ./bools --log bools.log
     same "masks of bool" "$(hashes one.log)" "$(hashes bools.log)"
     # The same function without any optional pass; its gradient is that of differences.
-    make masks double --dtype f64
+    like_plain masks train_loss test_loss test_accuracy test_iou test_dice
     succeeds "gradcheck" ./double gradcheck --data ./masks
-    succeeds "in f64" ./double train --log double.log
-    witness "$work/masks.tn" plain --dtype f64
-    succeeds "plain" ./plain train --log plain.log
-    for name in train_loss test_loss test_accuracy test_iou test_dice; do
-        same "plain: $name" "$(field double.log epoch $name | digits)" "$(field plain.log epoch $name | digits)"
-    done
     if deep "masks and labels of one sample, bf16, a soft target"; then
         make both both-cpu
         cp -r masks more; printf '\1\0\0\1' | dd of=more/train_quadrants.npy bs=1 seek=128 conv=notrunc status=none
@@ -138,10 +130,7 @@ if part bits; then
         for shape in "pixels:60, 1, 6, 6" "parts:60, 4" "again:60, 1, 6, 6"; do
             grep -aqF "'shape': (${shape#*:}), }" "out_${shape%%:*}.npy" && ok || bad "the shape of ${shape%%:*}: $(head -c 120 "out_${shape%%:*}.npy")"
         done
-        make both half --dtype bf16
-        succeeds "bf16" ./half train --log half.log --threads 1
-        succeeds "bf16, two threads" ./half train --log half2.log --threads 2
-        same "bf16: threads" "$(hashes half.log)" "$(hashes half2.log)"
+        equal_bf16_bits both
         # A target that is a value of the network has a gradient.
         sed 's/loss      = .*/loss      = 0.5 * sigmoid_cross_entropy(mask, sigmoid(output), positive_weight = 3)/; /expect/d' masks.tn > soft.tn
         make soft soft --dtype f64
