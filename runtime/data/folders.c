@@ -111,7 +111,7 @@ static const char *find_share(const RtProgram *p, const char *directory, const c
                          : strcmp(split, "test") == 0 ? tested > 0
                                                       : validated > 0;
     if (divided)
-        *share = split_of(p, split, tested, validated);
+        *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
     return !divided ? own : is_directory(train) ? train : directory;
 }
 

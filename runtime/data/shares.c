@@ -50,7 +50,7 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
                                                         : tested + validated <= 0;
     if (own)
         return split;
-    *share = split_of(p, split, tested, validated);
+    *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
     return train || !whole ? "train" : "";
 }
 

@@ -4,12 +4,13 @@
  *   |    test     |   validation  |          train            |
  */
 #include "data/split.h"
+#include "rt.h"
 #include <string.h>
 
-Split split_of(const RtProgram *p, const char *name, double test, double validation)
+Split split_of(uint64_t seed, const char *name, double test, double validation)
 {
     const double most = 2; /* larger than each random number: nothing is lost by rounding */
-    Split s = {name, test + validation, most, (uint64_t)p->recipe.seed};
+    Split s = {name, test + validation, most, seed};
     if (strcmp(name, "test") == 0)
         s.from = 0, s.to = test;
     else if (strcmp(name, "validation") == 0)

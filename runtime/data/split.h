@@ -1,7 +1,8 @@
 /* split.h -- which samples are for training, test and validation, if the data do not say. */
 #ifndef SPLIT_H
 #define SPLIT_H
-#include "rt.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The samples whose random number lies between `from` and `to`. */
 typedef struct Split {
@@ -11,8 +12,8 @@ typedef struct Split {
 } Split;
 
 /* The split of this name, where the shares `test` and `validation` are taken away from the training
- * samples.  A share is 0 where the data have this split already. */
-Split split_of(const RtProgram *p, const char *name, double test, double validation);
+ * samples.  seed: that of the recipe.  A share is 0 where the data have this split already. */
+Split split_of(uint64_t seed, const char *name, double test, double validation);
 
 /* Whether the split has the sample with this key, such as its index.  The random number of a sample
  * depends on the recipe's seed and the key only.  So no sample moves when others are appended, and

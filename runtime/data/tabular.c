@@ -200,8 +200,9 @@ static const char *find_split(const RtProgram *p, const char *found, const char 
         test = shares_given(p, found, "test", tested);
         validation = shares_given(p, found, "validation", validated);
     }
-    *split = own ? split_of(p, "train", 0, 0)
-                 : split_of(p, name, tested || test > 0 ? test : usual, validation);
+    *split = own ? split_of((uint64_t)p->recipe.seed, "train", 0, 0)
+                 : split_of((uint64_t)p->recipe.seed, name, tested || test > 0 ? test : usual,
+                            validation);
     return own ? own : whole;
 }
 

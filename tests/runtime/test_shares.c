@@ -48,7 +48,7 @@ static void has_its_share(int inputs)
     const RtProgram p = {.model = "test", .batch = 1, .real_bytes = 4, .input_rank = 1, .input_dim = {NUMBERS}, .ninput = inputs,
                          .input = input, .labels = 1, .outputs = 1, .target_kind = RT_TARGET_NUMBERS, .target_name = "y",
                          .target_rank = 1, .target_dim = {1}, .recipe = {.test = 0.5, .seed = 3}};
-    const Split test = split_of(&p, "test", 0.5, 0);
+    const Split test = split_of(3, "test", 0.5, 0);
     strcpy(directory, "/tmp/tenon-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     write_array("x", NUMBERS);

@@ -223,9 +223,8 @@ END_TEST
 
 START_TEST(no_sample_moves_when_samples_are_added)
 {
-    const RtProgram p = {.recipe = {.seed = 1}};
-    const Split test = split_of(&p, "test", 0.2, 0.1), validation = split_of(&p, "validation", 0.2, 0.1),
-                train = split_of(&p, "train", 0.2, 0.1), fewer = split_of(&p, "train", 0.2, 0);
+    const Split test = split_of(1, "test", 0.2, 0.1), validation = split_of(1, "validation", 0.2, 0.1),
+                train = split_of(1, "train", 0.2, 0.1), fewer = split_of(1, "train", 0.2, 0);
     int n[3] = {0};
     for (uint64_t i = 0; i < 10000; i++) {
         const int one = split_takes(&test, i), two = split_takes(&validation, i), three = split_takes(&train, i);
