@@ -27,8 +27,15 @@ foreach(template ${templates})
     list(APPEND arrays ${array})
 endforeach()
 
-add_library(tenoncore STATIC ${sources} ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
-# The root of the sources is for "runtime/constants.h", the one header that the compiler shares with programs.
+# The reader of tables, which `tenon new` shares with programs: runtime/data/sheet.h and what it needs.
+set(reader base/clock base/error base/json base/near base/output data/csv data/sheet data/split data/table)
+list(TRANSFORM reader REPLACE "(.+)" "runtime/\\1.c")
+add_library(tenonreader OBJECT ${reader})
+target_include_directories(tenonreader PRIVATE runtime)
+set_source_files_properties(compiler/tool/table.c PROPERTIES INCLUDE_DIRECTORIES ${CMAKE_SOURCE_DIR}/runtime)
+
+add_library(tenoncore STATIC ${sources} $<TARGET_OBJECTS:tenonreader> ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
+# The root of the sources is for "runtime/constants.h" and "runtime/data/sheet.h", which the compiler shares with programs.
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar} ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 find_package(Threads REQUIRED)

@@ -2,8 +2,8 @@
  * share.
  *
  * The compiler plans and prices with these numbers; the runtime and generated code compute with
- * them.  This is the only header that both sides include: the compiler as "runtime/constants.h",
- * rt.h as "constants.h".  A constant that only one side uses does not belong here.
+ * them.  The compiler includes this header as "runtime/constants.h", and rt.h as "constants.h".  A
+ * constant that only one side uses does not belong here.
  */
 #ifndef RT_CONSTANTS_H
 #define RT_CONSTANTS_H

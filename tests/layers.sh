@@ -8,8 +8,8 @@
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- {lsp, main.c}   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
-# compiler/ and runtime/ share one header, runtime/constants.h; kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h
-# alone, which includes constants.h.
+# compiler/ and runtime/ share two headers: runtime/constants.h, and the reader of tables, runtime/data/sheet.h, which only tool
+# includes.  Kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone, which includes constants.h.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,7 @@ check_compiler() {
     while read -r header; do
         case $header in
         '' | runtime/constants.h) continue ;;
+        runtime/data/sheet.h) [ "$room" = tool ] || bad "$file" "includes \"$header\", which is for tool"; continue ;;
         parser.h | lexer.h | grammar/*) to=grammar ;;
         */*) to=${header%%/*} ;;
         *) [ -e "${file%/*}/$header" ] || bad "$file" "includes \"$header\" without its directory"; continue ;;
@@ -72,8 +73,8 @@ declare -A reads=(
     [compiler/tool/tool.c]=1 [compiler/tool/new.c]=3 [compiler/tool/completion.c]=5
     # names and paths of files
     [compiler/base/source.c]=4 [compiler/front/load.c]=1 [compiler/tool/file.c]=4 [compiler/tool/paths.c]=4 [compiler/scripts/recipe.c]=1
-    # heads of arrays, labelled texts, tables, paths of data
-    [compiler/tool/sample.c]=9 [compiler/tool/table.c]=5 [compiler/tool/csv.c]=9
+    # heads of arrays, labelled texts, paths of data
+    [compiler/tool/sample.c]=9
     # output of the C compiler, of tenon-plan and of trials; files of the cache and of the runtime
     [compiler/tool/objects.c]=9 [compiler/tool/process.c]=1 [compiler/tool/plans.c]=8 [compiler/tool/tune.c]=8 [compiler/tool/cache.c]=6
     # parts of a name: conv1.weight, block.2, the prefix of a kernel, a reserved word, a letter
@@ -220,6 +221,7 @@ printf '#include "emit/emit.h"\n' > "$self/side.c"
 printf '#include "cuda/cuda.h"\n' > "$self/other.c"
 for i in 0 1 2 3 4; do printf 'void f%d(void)\n{\n    f%d();\n}\n' $i $(((i + 1) % 5)) > "$self/circle$i.c"; done
 printf '#include "runtime/rt.h"\n' > "$self/shared.c"
+printf '#include "runtime/data/sheet.h"\n' > "$self/reader.c"
 printf '#include "train/train.h"\n' > "$self/runtime.c"
 printf '#include "data/data.h"\n' > "$self/beside.h"
 printf '#include "step/net.h"\n' > "$self/kernel.h"
@@ -247,6 +249,7 @@ fine=1; check_compiler "$self/side.c" passes > /dev/null; expect "an include of 
 fine=1; check_compiler "$self/other.c" cpu > /dev/null; expect "a target that looks into another one"
 fine=1; check_cycles "$self"/circle*.c > /dev/null; expect "five files that call each other in a circle"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
+fine=1; check_compiler "$self/reader.c" front > /dev/null; expect "the reader of tables outside of tool"
 fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher directory of the runtime"
 fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a directory of the same level in the runtime"
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"

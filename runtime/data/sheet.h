@@ -1,7 +1,7 @@
 /* sheet.h -- a table with a row of names: its columns by name, and the texts of its rows.
  *
  * Open the table, keep the columns that are needed, then read the rows.  A kept column has an index
- * k among the kept ones, in the order of sheet_use.
+ * k among the kept ones, in the order of sheet_use.  `tenon new` has these functions, too.
  */
 #ifndef SHEET_H
 #define SHEET_H

@@ -105,6 +105,10 @@ printf 'sold,town,age\nyes,Ulm,3\n\nperhaps,Ulm,4\n' > towns/test.csv
 refuses "a test file with a new class" "towns/test.csv:4: column 'sold' is 'perhaps', which no row of the training split has" "$TENON" new strange2 --data towns
 printf 'town,age,sold\nUlm,"1,5",yes\n' > towns/test.csv
 refuses "a test file with a comma" "towns/test.csv:2: column 'age' is '1,5', not a number" "$TENON" new strange2 --data towns
+printf 'town,sold\nyes,3\n' > towns/test.csv
+refuses "a test file without an input" "towns/test.csv has no column 'age'" "$TENON" new strange2 --data towns
+printf 'town,sold\ninf,yes\nUlm,no\nRom,yes\n' > towns/train.csv; printf 'town,sold\n3,yes\n' > towns/test.csv
+refuses "a number beside an endless one" "towns/train.csv:2: column 'town' is 'inf', not a finite number" "$TENON" new strange2 --data towns
 made sorts kinds.tsv 'row: f32\[2\], classes: int = 3'
 made truths facts.csv 'sigmoid_cross_entropy'
 mkdir sub
@@ -143,7 +147,7 @@ faulty() { printf "$1" > bad.csv; refuses "a faulty table: $2" "$2" "$TENON" new
 faulty 'a,b\n1,2\n\n"3\n4",5,6\n' "bad.csv:4: 3 fields where the first row has 2 names"
 faulty 'a;b\n1;x\n2;"y\n' "bad.csv:3: the quote in column 2 is not closed"
 faulty 'a,b\n"1"2,x\n' "bad.csv:2: column 1 has text after its closing quote"
-faulty 'a,b,a\n1,2,3\n' "bad.csv:1: two columns are called 'a'"
+faulty 'a,b,a\n1,2,3\n' "bad.csv:1: columns 1 and 3 are both called 'a'"
 faulty '1,2,3\n4,5,6\n' "bad.csv:1: the first row must hold the names of the columns"
 faulty 'a;b\n1,5;x\n2,5;y\n' "bad.csv:2: column 'a' is '1,5', not a number"
 faulty 'a;b\n1;x\n\n2;1.234,5\n3;7\n' "bad.csv:4: column 'b' is '1.234,5', not a number"
