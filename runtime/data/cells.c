@@ -105,7 +105,7 @@ static void put_categories(const Tabular *t, int64_t row, int64_t k, char *at)
     if (gap && !t->recipe->mean)
         refuse_gap(t, row, k, fill_gap);
     const int32_t v = gap ? -1 : category_at(t, row, k, false);
-    for (int32_t i = 0; i < c->value.n; i++)
+    for (int32_t i = 0; gap && i < c->value.n; i++)
         all += c->value.count[i];
     for (int32_t i = 0; i < c->value.n; i++)
         put_real(t, at, t->place[k].at + i, gap ? (double)c->value.count[i] / (double)all : i == v);

@@ -37,45 +37,38 @@ static void look_in(Search *s, const char *directory, const char *name)
         s->found = path;
 }
 
-static void look_everywhere(Search *s, const RtProgram *p, const char *name)
+/* The path of a name without '/' in the first directory that has it. */
+static char *look_everywhere(const RtProgram *p, const char *name, bool files)
 {
-    look_in(s, getenv(VARIABLE(TENON_DATA)), name);
+    Search s = {.tried = "", .files = files};
+    look_in(&s, getenv(VARIABLE(TENON_DATA)), name);
     for (int i = 0; p->data_dirs && p->data_dirs[i]; i++)
-        look_in(s, p->data_dirs[i], name);
-    look_in(s, "./models/data", name);
-    look_in(s, ".", name);
+        look_in(&s, p->data_dirs[i], name);
+    look_in(&s, "./models/data", name);
+    look_in(&s, ".", name);
+    if (!s.found)
+        rt_die("no %s %s; looked for%s\n  give %s, or set TENON_DATA", files ? "table" : "data set",
+               name, s.tried,
+               files ? "a file or a directory with --data" : "a directory with --data DIR");
+    return s.found;
 }
 
 char *find_data(const RtProgram *p, const char *name)
 {
-    if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        if (!find_is_directory(name))
-            rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
-                                           : "the data directory %s does not exist",
-                   name);
-        return rt_format("%s", name);
-    }
-    Search s = {.tried = ""};
-    look_everywhere(&s, p, name);
-    if (!s.found)
-        rt_die("no data set %s; looked for%s\n  give a directory with --data DIR, or set "
-               "TENON_DATA",
-               name, s.tried);
-    return s.found;
+    if (!strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        return look_everywhere(p, name, false);
+    if (!find_is_directory(name))
+        rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
+                                       : "the data directory %s does not exist",
+               name);
+    return rt_format("%s", name);
 }
 
 char *find_file(const RtProgram *p, const char *name)
 {
-    if (strchr(name, '/')) {
-        if (access(name, F_OK) != 0)
-            rt_die("the table %s does not exist", name);
-        return rt_format("%s", name);
-    }
-    Search s = {.tried = "", .files = true};
-    look_everywhere(&s, p, name);
-    if (!s.found)
-        rt_die("no table %s; looked for%s\n  give a file or a directory with --data, or set "
-               "TENON_DATA",
-               name, s.tried);
-    return s.found;
+    if (!strchr(name, '/'))
+        return look_everywhere(p, name, true);
+    if (access(name, F_OK) != 0)
+        rt_die("the table %s does not exist", name);
+    return rt_format("%s", name);
 }
