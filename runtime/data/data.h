@@ -216,9 +216,11 @@ void shares_take(Data *d, const struct Split *share, int64_t limit);
 void shares_keep(Data *d);
 /* The path of the first array of a split, such as "validation_"; NULL: it is not there. */
 const char *shares_array(const RtProgram *p, const char *directory, const char *prefix);
-/* The share of a split that the recipe gives; dies if the data have this split: `own` is its file.
- */
-double shares_given(const RtProgram *p, const char *place, const char *split, const char *own);
+/* Whether a split is a share of the training data, which it then describes; else share->name is
+ * NULL.  test, validation: files of these splits, or NULL; dies if the recipe gives a share, too.
+ * usual: the share of the test split if there is neither. */
+bool shares_divide(const RtProgram *p, const char *place, const char *split, const char *test,
+                   const char *validation, double usual, struct Split *share);
 
 /* npy_token_type, npy_number_type: the type of stored samples in this array; die if it has another
  * one.  npy_check_tokens: dies if one of n tokens, `each` in a sample, is not below vocab. */

@@ -87,12 +87,6 @@ static char *list_names(const Names *s)
     return s->n > 8 ? rt_format("%s, ...", text) : text;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* The folder with the classes of a split, and which of its images belong to the split: all, if
  * share->name is NULL.  Without folders train and test, it is the directory itself. */
 static const char *find_share(const RtProgram *p, const char *directory, const char *split,
@@ -102,17 +96,12 @@ static const char *find_share(const RtProgram *p, const char *directory, const c
          *test = rt_format("%s/test", directory),
          *validation = rt_format("%s/validation", directory);
     *share = (Split){0};
-    if (!is_directory(train) && is_directory(own))
+    if (!find_is_directory(train) && find_is_directory(own))
         return own; /* the directory has this split alone */
-    const double tested = shares_given(p, directory, "test", is_directory(test) ? test : NULL),
-                 validated = shares_given(p, directory, "validation",
-                                          is_directory(validation) ? validation : NULL);
-    const bool divided = strcmp(split, "train") == 0  ? tested + validated > 0
-                         : strcmp(split, "test") == 0 ? tested > 0
-                                                      : validated > 0;
-    if (divided)
-        *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
-    return !divided ? own : is_directory(train) ? train : directory;
+    if (!shares_divide(p, directory, split, find_is_directory(test) ? test : NULL,
+                       find_is_directory(validation) ? validation : NULL, 0, share))
+        return own;
+    return find_is_directory(train) ? train : directory;
 }
 
 /* The classes are the folders of the training split; without this split, those of the folder
@@ -207,7 +196,7 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
     int64_t others = 0;
     const char *path = find_share(p, directory, split, &share);
     *out = (Folders){0};
-    if (!is_directory(path) || !find_classes(p, directory, path, &class))
+    if (!find_is_directory(path) || !find_classes(p, directory, path, &class))
         return false;
     check_folders(&class, path);
     if (!classes_now() && p->target_kind == RT_TARGET_CLASS)

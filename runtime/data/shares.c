@@ -13,13 +13,30 @@
 #include <string.h>
 #include <unistd.h>
 
-double shares_given(const RtProgram *p, const char *place, const char *split, const char *own)
+/* The share of a split that the recipe gives; 0 if the data have this split: `own` is its file.
+ * Dies if there are both. */
+static double share_of(const RtProgram *p, const char *place, const char *split, const char *own)
 {
     const double given = strcmp(split, "test") == 0 ? p->recipe.test : p->recipe.validation;
     if (own && given > 0)
         rt_die("%s holds a split '%s' of its own, %s: remove %s = %g from the recipe", place, split,
                own, split, given);
     return own ? 0 : given;
+}
+
+bool shares_divide(const RtProgram *p, const char *place, const char *split, const char *test,
+                   const char *validation, double usual, Split *share)
+{
+    const double given = share_of(p, place, "test", test),
+                 validated = share_of(p, place, "validation", validation),
+                 tested = test || given > 0 ? given : usual;
+    const bool divided = strcmp(split, "train") == 0  ? tested + validated > 0
+                         : strcmp(split, "test") == 0 ? tested > 0
+                                                      : validated > 0;
+    *share = (Split){0};
+    if (divided)
+        *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
+    return divided;
 }
 
 const char *shares_array(const RtProgram *p, const char *directory, const char *prefix)
@@ -39,18 +56,12 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
         return split; /* folders.c; or a directory with this split alone */
     const char *test = arrays ? shares_array(p, directory, "test_") : "its test files",
                *validation = shares_array(p, directory, "validation_");
-    const double tested = shares_given(p, directory, "test", test),
-                 validated = shares_given(p, directory, "validation", validation);
-    if (!train && whole && !test && tested <= 0)
+    if (!train && whole && !test && p->recipe.test <= 0)
         rt_die("%s is not divided into training and test: write test = 0.2 in the parentheses of "
                "the data, as \"directory\"(test = 0.2)",
                whole);
-    const bool own = strcmp(split, "test") == 0         ? tested <= 0
-                     : strcmp(split, "validation") == 0 ? validation != NULL
-                                                        : tested + validated <= 0;
-    if (own)
+    if (!shares_divide(p, directory, split, test, validation, 0, share))
         return split;
-    *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
     return train || !whole ? "train" : "";
 }
 

@@ -179,30 +179,25 @@ static bool is_path(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* The file that holds the rows of a split, and which of them.  `whole`: the rows of all splits that
- * have no file of their own. */
-static const char *find_split(const RtProgram *p, const char *found, const char *name, Split *split)
+/* The file that holds the rows of a split.  *share: which of them; share->name NULL: all. */
+static const char *find_split(const RtProgram *p, const char *found, const char *split,
+                              Split *share)
 {
     const double usual = 0.2; /* the share of the test split, if the recipe gives none */
-    double test = p->recipe.test, validation = p->recipe.validation;
-    const char *own = NULL, *tested = NULL, *validated = NULL, *whole = found;
+    const char *own = NULL, *test = NULL, *validation = NULL, *whole = found;
     if (find_is_directory(found)) {
         const char *train = file_in(found, "train"), *named = file_in(found, last_name(found));
-        tested = file_in(found, "test");
-        validated = file_in(found, "validation");
-        whole = train ? train : is_path(named, tested) || is_path(named, validated) ? NULL : named;
-        own = strcmp(name, "test") == 0 ? tested : strcmp(name, "train") == 0 ? NULL : validated;
+        test = file_in(found, "test");
+        validation = file_in(found, "validation");
+        whole = train ? train : is_path(named, test) || is_path(named, validation) ? NULL : named;
+        own = strcmp(split, "test") == 0 ? test : strcmp(split, "train") == 0 ? NULL : validation;
     }
+    *share = (Split){0};
     if (!whole && !own)
         rt_die("%s holds no table: neither train.csv and test.csv, nor %s.csv (or .tsv)", found,
                last_name(found));
-    if (whole) {
-        test = shares_given(p, found, "test", tested);
-        validation = shares_given(p, found, "validation", validated);
-    }
-    *split = own ? split_of((uint64_t)p->recipe.seed, "train", 0, 0)
-                 : split_of((uint64_t)p->recipe.seed, name, tested || test > 0 ? test : usual,
-                            validation);
+    if (whole)
+        shares_divide(p, found, split, test, validation, usual, share);
     return own ? own : whole;
 }
 
@@ -221,7 +216,7 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
     sheet_open(&t.sheet, path);
     use_inputs(&t);
     use_targets(&t);
-    sheet_read(&t.sheet, &share);
+    sheet_read(&t.sheet, share.name ? &share : NULL);
     if (t.sheet.n == 0)
         rt_die("the split '%s' of %s has no row: %s", split, path,
                t.sheet.all
