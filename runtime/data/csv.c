@@ -2,7 +2,7 @@
  *
  * A field can have quotes and blanks around it, and two quotes together are one quote of the text.
  * A row can end in CR LF.  Fields are cut in place: no field is copied.  Debian's libcsv does not
- * say which line a row begins on or whether a field has quotes, and every program would need it.
+ * say which line a row begins on, and every program would need it.
  *
  * Source: RFC 4180, and files that spreadsheets write.
  */
@@ -117,15 +117,14 @@ static char find_separator(const Csv *c, bool names)
     return tabs > 0 && tabs >= commas ? '\t' : ',';
 }
 
-/* Moves the text of a quoted field to its place without doubled quotes.  Returns the position after
- * the closing quote. */
-static char *cut_quoted(Csv *c, char *at, CsvField *f)
+/* Moves the text of a quoted field, which begins at `at`, to its place without doubled quotes.
+ * *end: the end of the text.  Returns the position after the closing quote. */
+static char *cut_quoted(Csv *c, char *at, char **end)
 {
     char *to = at;
-    f->text = at;
     for (; *at && (c->lines || *at != '\n'); at++) {
         if (*at == '"' && *++at != '"') {
-            f->length = to - f->text;
+            *end = to;
             return at;
         }
         c->next += *at == '\n';
@@ -135,34 +134,31 @@ static char *cut_quoted(Csv *c, char *at, CsvField *f)
            (long long)c->n + 1, c->lines ? "" : " in its row");
 }
 
-/* Cuts the field at c->at, which it moves to the separator or the end of the row.  *end: where the
- * text of the field ends. */
-static CsvField cut_field(Csv *c, char **end)
+/* Returns the text of the field at c->at, and moves c->at to the separator or the end of the row.
+ * *end: where the text ends. */
+static char *cut_field(Csv *c, char **end)
 {
-    CsvField f = {.length = 0};
-    char *at = c->at;
+    char *at = c->at, *text;
     while (is_blank(c, *at))
         at++;
-    f.quoted = *at == '"';
-    if (f.quoted) {
-        at = cut_quoted(c, at + 1, &f);
-        *end = (char *)f.text + f.length;
+    if (*at == '"') {
+        text = at + 1;
+        at = cut_quoted(c, text, end);
         while (is_blank(c, *at))
             at++;
         if (!is_end(*at) && *at != c->separator)
             rt_die("%s:%lld: column %lld has text after its closing quote", c->path,
                    (long long)c->line, (long long)c->n + 1);
     } else {
-        f.text = at;
+        text = at;
         while (!is_end(*at) && *at != c->separator)
             at++;
-        f.length = at - f.text;
-        while (f.length > 0 && is_blank(c, f.text[f.length - 1]))
-            f.length--;
-        *end = (char *)f.text + f.length;
+        *end = at;
+        while (*end > text && is_blank(c, (*end)[-1]))
+            --*end;
     }
     c->at = at;
-    return f;
+    return text;
 }
 
 bool csv_number(const char *text, double *value)
@@ -180,13 +176,13 @@ bool csv_has_comma(const char *text)
            strchr(digit, text[n - 1]) && sign + strspn(text + sign, "0123456789.,") == n;
 }
 
-static void add_field(Csv *c, CsvField f)
+static void add_field(Csv *c, char *text)
 {
     if (c->n == c->room) {
         c->room = c->room ? 2 * c->room : 32;
         c->field = grown(c, c->field, c->room * (int64_t)sizeof *c->field);
     }
-    c->field[c->n++] = f;
+    c->field[c->n++] = text;
 }
 
 static void skip_blank_rows(Csv *c)
@@ -213,11 +209,9 @@ bool csv_next(Csv *c, bool names)
         c->separator = find_separator(c, names);
     for (bool more = true; more; c->at++) {
         char *end;
-        CsvField f = cut_field(c, &end);
+        add_field(c, cut_field(c, &end));
         const char after = *c->at;
         *end = 0;
-        f.number = csv_number(f.text, &f.value);
-        add_field(c, f);
         more = after == c->separator;
         if (after == 0)
             return true;
@@ -229,7 +223,8 @@ bool csv_next(Csv *c, bool names)
 bool csv_is_missing(const char *text)
 {
     static const char *const word[] = {"na", "n/a", "#n/a", "nan", "null", "?"};
-    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+    const bool possible = strchr("nN#?", *text) != NULL;
+    for (size_t i = 0; possible && i < sizeof word / sizeof *word; i++)
         if (strcasecmp(word[i], text) == 0)
             return true;
     return !*text;

@@ -4,22 +4,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The text between two separators, without quotes and surrounding blanks; a 0 follows it. */
-typedef struct CsvField {
-    const char *text;
-    int64_t length;
-    bool quoted, number; /* number: csv_number */
-    double value;
-} CsvField;
-
 typedef struct Csv {
     const char *path;
-    char *bytes, *at; /* the file, and its next row; fields point into it */
+    char *bytes, *at; /* the file, and its next row */
     int64_t line;     /* of the current row, from 1: its first line */
     int64_t next;     /* line of the next row */
     char separator;   /* 0: not yet known */
     bool lines;       /* quotes can hold the ends of lines (RFC 4180) */
-    CsvField *field;  /* the current row */
+    char **field;     /* texts of the current row, without quotes and surrounding blanks */
     int64_t n, room;
 } Csv;
 

@@ -13,10 +13,11 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_name(const CsvField *f)
+static bool is_name(const char *text)
 {
-    return f->length > 0 && !f->number && !strchr("0123456789+-.", *f->text) &&
-           !csv_is_missing(f->text) && strcasecmp(f->text, "none") != 0;
+    double v;
+    return *text && !csv_number(text, &v) && !strchr("0123456789+-.", *text) &&
+           !csv_is_missing(text) && strcasecmp(text, "none") != 0;
 }
 
 /* Whether the row is a first row of names.  The name of the first column can be empty: some
@@ -24,19 +25,19 @@ static bool is_name(const CsvField *f)
 static bool is_header(const Csv *c)
 {
     for (int64_t k = 0; k < c->n; k++)
-        if (!is_name(&c->field[k]) && !(k == 0 && c->field[k].length == 0 && c->n > 1))
+        if (!is_name(c->field[k]) && !(k == 0 && !*c->field[k] && c->n > 1))
             return false;
     return true;
 }
 
 static void __attribute__((noreturn)) no_number(const Csv *c, int64_t k)
 {
-    const CsvField *f = &c->field[k];
-    if (f->length == 0)
+    const char *text = c->field[k];
+    if (!*text)
         rt_die("%s:%lld: column %lld is empty, not a number", c->path, (long long)c->line,
                (long long)k + 1);
     rt_die("%s:%lld: column %lld is '%s', not a number%s", c->path, (long long)c->line,
-           (long long)k + 1, csv_shown(f->text), strchr(f->text, ',') ? ": " CSV_WRITE_POINT : "");
+           (long long)k + 1, csv_shown(text), strchr(text, ',') ? ": " CSV_WRITE_POINT : "");
 }
 
 static void grow_rows(Data *d, int64_t *room)
@@ -52,10 +53,11 @@ static void take_row(const RtProgram *p, const Csv *c, Data *d)
     const int64_t features = data_features(p);
     double *row = (double *)(void *)(d->x + d->n * d->stride);
     for (int64_t k = 0; k < c->n; k++) {
-        if (!c->field[k].number)
+        double v;
+        if (!csv_number(c->field[k], &v))
             no_number(c, k);
         if (k < features)
-            row[k] = c->field[k].value;
+            row[k] = v;
     }
     if (c->n != features)
         rt_die("%s:%lld: %lld number%s where a sample of %s has %lld", c->path, (long long)c->line,

@@ -87,7 +87,7 @@ void sheet_open(Sheet *s, const char *path)
     s->use = rt_alloc(sizeof *s->use * (size_t)s->columns);
     s->taken = rt_alloc(sizeof *s->taken * (size_t)s->columns);
     for (int64_t k = 0; k < s->columns; k++)
-        s->name[k] = s->csv.field[k].text;
+        s->name[k] = s->csv.field[k];
     check_names(s);
     index_names(s);
 }
@@ -134,7 +134,7 @@ static void keep_row(Sheet *s)
         s->line = grown(s, s->line, s->room * (int64_t)sizeof *s->line);
     }
     for (int64_t k = 0; k < s->used; k++)
-        s->cell[s->n * s->used + k] = c->field[s->use[k]].text;
+        s->cell[s->n * s->used + k] = c->field[s->use[k]];
     s->line[s->n++] = c->line;
 }
 
