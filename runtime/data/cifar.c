@@ -80,16 +80,28 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
     return true;
 }
 
-static void take_labels(Data *d, const char *path, int64_t first, int64_t n)
+/* Labels of samples from .. to - 1; `first` is the number of the file's first image. */
+static void take_labels(Data *d, const char *path, int64_t from, int64_t to, int64_t first)
 {
-    for (int64_t i = first; i < first + n; i++) {
+    for (int64_t i = from; i < to; i++) {
         const int label = (uint8_t)d->x[i * RECORD - 1];
         if (label >= CLASSES)
             rt_die("%s: label %d of image %lld: a class of CIFAR-10 is 0 to %d; is this its "
                    "binary version?",
-                   path, label, (long long)(i - first), CLASSES - 1);
+                   path, label, (long long)((d->row ? d->row[i] : i) - first), CLASSES - 1);
         d->label[i] = label;
     }
+}
+
+/* Number of samples of the split that lie before image `first`. */
+static int64_t samples_before(const Data *d, int64_t first)
+{
+    int64_t n = 0;
+    if (!d->row)
+        return first < d->n ? first : d->n;
+    while (n < d->n && d->row[n] < first)
+        n++;
+    return n;
 }
 
 static void fill_file(void *arg, int thread, int unit)
@@ -98,11 +110,13 @@ static void fill_file(void *arg, int thread, int unit)
     Data *d = arg;
     const Cifar *c = d->cifar;
     Stream *s = c->file[unit];
-    const int64_t first = c->first[unit], left = d->n - first;
-    const int64_t n = left < c->whole[unit] ? left : c->whole[unit];
-    int64_t bytes = stream_read(s, d->x - 1 + first * RECORD, n * RECORD);
-    if (bytes == n * RECORD)
-        take_labels(d, stream_path(s), first, n);
+    const int64_t first = c->first[unit], from = samples_before(d, first),
+                  to = samples_before(d, c->first[unit + 1]);
+    const int64_t wanted = to == from ? 0 : d->row ? d->row[to - 1] + 1 - first : to - from;
+    int64_t bytes = stream_rows(s, d->x - 1 + from * RECORD, RECORD, d->row ? d->row + from : NULL,
+                                to - from, first);
+    if (bytes == wanted * RECORD)
+        take_labels(d, stream_path(s), from, to, first);
     bytes += stream_end(s, c->whole[unit] * RECORD - bytes);
     if (bytes != c->whole[unit] * RECORD)
         rt_die("%s changed while it was read, or its size is wrong: it holds %lld bytes or more, "

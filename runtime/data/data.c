@@ -183,11 +183,12 @@ static void fill(Data *d, Pool *pool)
 void data_fill(Data *d, Pool *pool)
 {
     const int64_t n = d->n;
-    if (d->row)
+    const bool whole = d->row && !d->x_file && !d->cifar; /* stream_rows reads only the split */
+    if (whole)
         d->n = d->all;
     fill(d, pool);
     d->n = n;
-    if (d->row)
+    if (whole)
         shares_keep(d);
     data_weigh(d);
 }

@@ -208,8 +208,8 @@ bool tabular_has_validation(const RtProgram *p, const char *name);
 
 /* shares.c: splits that the data do not have.  shares_find: the stored split that holds the samples
  * of a split; "" for arrays without a split in their names.  *share: which of its samples belong to
- * the split; share->name NULL: all.  shares_take chooses these samples before data_fill, and
- * shares_keep drops the others after it. */
+ * the split; share->name NULL: all.  shares_take chooses these samples before data_fill, which
+ * drops those of arrays that are not chosen with shares_keep. */
 const char *shares_find(const RtProgram *p, const char *directory, const char *split,
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);

@@ -75,11 +75,12 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
     return true;
 }
 
-/* Reads the first n samples of `size` bytes each; checks that the file has as many samples as its
- * header says. */
-static void read_samples(Stream *s, void *to, int64_t n, int64_t size, int64_t whole)
+/* Reads the samples of the split, of `size` bytes each; checks that the file has as many samples as
+ * its header says. */
+static void read_samples(const Data *d, Stream *s, void *to, int64_t size)
 {
-    int64_t bytes = stream_read(s, to, n * size);
+    const int64_t whole = d->whole;
+    int64_t bytes = stream_rows(s, to, size, d->row, d->n, 0);
     bytes += stream_end(s, whole * size - bytes);
     if (bytes < whole * size)
         rt_die("%s is truncated: %lld of its %lld samples are there", stream_path(s),
@@ -95,12 +96,12 @@ void idx_fill(Data *d)
 {
     if (d->n == 0)
         rt_die("%s holds no sample", stream_path(d->x_file));
-    read_samples(d->x_file, d->x, d->n, d->stride, d->whole);
+    read_samples(d, d->x_file, d->x, d->stride);
     const uint8_t *byte = (uint8_t *)d->label + 3 * d->n;
-    read_samples(d->y_file, (uint8_t *)d->label + 3 * d->n, d->n, 1, d->whole);
+    read_samples(d, d->y_file, (uint8_t *)d->label + 3 * d->n, 1);
     for (int64_t i = 0; i < d->n; i++) {
         const int32_t label = byte[i];
-        data_check_label(d, stream_path(d->y_file), i, label);
+        data_check_label(d, stream_path(d->y_file), d->row ? d->row[i] : i, label);
         d->label[i] = label;
     }
 }

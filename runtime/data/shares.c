@@ -1,9 +1,10 @@
 /* shares.c -- splits that the data do not have: a share of the training samples becomes the test or
  * the validation split (split.h).
  *
- * Arrays and the files of MNIST and CIFAR-10 are read as if all their samples were needed.  Then
- * the samples of the split move together.  Folders of images choose files by their names
- * (folders.c), and tables choose rows (tabular.c).
+ * Of the files of MNIST and CIFAR-10, only the samples of the split are kept while they are read
+ * (stream_rows).  Arrays are opened as if all their samples were needed.  Then the samples of the
+ * split move together.  Folders of images choose files by their names (folders.c), and tables
+ * choose rows (tabular.c).
  */
 #include "base/error.h"
 #include "base/memory.h"

@@ -266,13 +266,34 @@ int64_t stream_read(Stream *s, void *to, int64_t bytes)
     return out - (uint8_t *)to;
 }
 
+static int64_t skip(Stream *s, int64_t bytes)
+{
+    int64_t passed = 0, n = 1;
+    for (; passed < bytes && n > 0; passed += n)
+        n = stream_read(s, s->rest, bytes - passed < PIECE ? bytes - passed : PIECE);
+    return passed;
+}
+
+int64_t stream_rows(Stream *s, void *to, int64_t size, const uint32_t *row, int64_t n,
+                    int64_t first)
+{
+    int64_t bytes = 0, next = first; /* the next row of the file */
+    if (!row)
+        return stream_read(s, to, n * size);
+    for (int64_t i = 0, run; i < n; i += run, next = row[i - 1] + 1) {
+        for (run = 1; i + run < n && row[i + run] == row[i] + run;)
+            run++;
+        bytes += skip(s, (row[i] - next) * size);
+        bytes += stream_read(s, (char *)to + i * size, run * size);
+    }
+    return bytes;
+}
+
 /* Reads to the end of the content, where zlib and liblzma compare their own checksums. */
 int64_t stream_end(Stream *s, int64_t most)
 {
     char found[65];
-    int64_t passed = 0, n;
-    while (passed <= most && (n = stream_read(s, s->rest, PIECE)) > 0)
-        passed += n;
+    const int64_t passed = skip(s, most + 1);
     while (passed <= most && s->have)
         refill(s);
     close(s->fd);

@@ -26,6 +26,11 @@ int64_t stream_room(const Stream *s);
 /* Bytes of the content, as the file states them; dies if it does not. */
 int64_t stream_content(const Stream *s);
 int64_t stream_read(Stream *s, void *to, int64_t bytes); /* fewer than asked only at the end */
+/* Reads rows of `size` bytes one after the other to `to`, and skips the rows between them.  row: n
+ * ascending indices, of which `first` is the next row of the file; NULL: the next n rows.  Returns
+ * the number of bytes that it read and skipped. */
+int64_t stream_rows(Stream *s, void *to, int64_t size, const uint32_t *row, int64_t n,
+                    int64_t first);
 
 /* Reads to the end, compares the checksums, and closes the file; returns the number of bytes that
  * it skipped. If this number exceeds `most`, it returns at once: the caller reports an error. */
