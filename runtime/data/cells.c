@@ -9,10 +9,8 @@
 static void __attribute__((noreturn))
 refuse_gap(const Tabular *t, int64_t row, int64_t k, const char *way_out)
 {
-    const char *text = sheet_cell(&t->sheet, row, k);
-    rt_die("%s: column '%s' is %s: %s", sheet_place(&t->sheet, row),
-           csv_shown(sheet_name(&t->sheet, k)),
-           *text ? rt_format("'%s', a missing value", csv_shown(text)) : "empty", way_out);
+    rt_die("%s%s: %s", sheet_shown(&t->sheet, row, k),
+           *sheet_cell(&t->sheet, row, k) ? ", a missing value" : "", way_out);
 }
 
 static const char fill_gap[] = "fill the gap, remove the row, or write csv(..., missing = mean)";
@@ -35,12 +33,10 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
         return t->columns.at[k].mean;
     }
     if (!csv_number(text, &v))
-        rt_die("%s: column '%s' is '%s', not a number%s", sheet_place(&t->sheet, row),
-               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
+        rt_die("%s, not a number%s", sheet_shown(&t->sheet, row, k),
                strchr(text, ',') ? ": " CSV_WRITE_POINT : "");
     if (!fits_real(t, v))
-        rt_die("%s: column '%s' is '%s', %s", sheet_place(&t->sheet, row),
-               csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
+        rt_die("%s, %s", sheet_shown(&t->sheet, row, k),
                isfinite(v) ? "too large for f32: build with --dtype f64" : "not a finite number");
     return v;
 }
@@ -53,10 +49,9 @@ static double standardized_at(const Tabular *t, int64_t row, int64_t k)
     const double v = number_at(t, row, k, false),
                  z = c->deviation > 0 ? (v - c->mean) / c->deviation : v;
     if (!fits_real(t, z))
-        rt_die("%s: column '%s' is '%s', %.3g standard deviations from the mean of the training "
-               "split, which is too large: correct it, or write csv(..., standardize = false)",
-               sheet_place(&t->sheet, row), csv_shown(sheet_name(&t->sheet, k)),
-               csv_shown(sheet_cell(&t->sheet, row, k)), fabs(z));
+        rt_die("%s, %.3g standard deviations from the mean of the training split, which is too "
+               "large: correct it, or write csv(..., standardize = false)",
+               sheet_shown(&t->sheet, row, k), fabs(z));
     return z;
 }
 
@@ -77,10 +72,8 @@ static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target
         if (d < best)
             best = d, nearest = i;
     }
-    rt_die("%s: column '%s' is '%s', which no row of the training split has%s%s: correct it, or "
-           "%s",
-           sheet_place(&t->sheet, row), csv_shown(sheet_name(&t->sheet, k)), csv_shown(text),
-           nearest >= 0 ? ", did you mean " : ", whose values are ",
+    rt_die("%s, which no row of the training split has%s%s: correct it, or %s",
+           sheet_shown(&t->sheet, row, k), nearest >= 0 ? ", did you mean " : ", whose values are ",
            nearest >= 0 ? rt_format("'%.*s'?", (int)c->value.piece[nearest].length,
                                     c->value.piece[nearest].bytes)
                         : places_values_text(c),

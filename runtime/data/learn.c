@@ -37,23 +37,19 @@ static void refuse_faulty_number(const Sheet *s, int64_t k, int64_t row)
     const char *text = sheet_cell(s, row, k);
     double v;
     if (csv_has_comma(text))
-        rt_die("%s: column '%s' is '%s', not a number: " CSV_WRITE_POINT
-               ", or name the column in categories = [\"%s\"]",
-               sheet_place(s, row), csv_shown(sheet_name(s, k)), csv_shown(text),
-               csv_shown(sheet_name(s, k)));
+        rt_die("%s, not a number: " CSV_WRITE_POINT ", or name the column in categories = [\"%s\"]",
+               sheet_shown(s, row, k), csv_shown(sheet_name(s, k)));
     if (csv_number(text, &v))
-        rt_die("%s: column '%s' is '%s', not a finite number: correct it, or remove the row",
-               sheet_place(s, row), csv_shown(sheet_name(s, k)), csv_shown(text));
+        rt_die("%s, not a finite number: correct it, or remove the row", sheet_shown(s, row, k));
 }
 
 static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, bool number)
 {
     const int64_t one = first_row(s, k, number), other = first_row(s, k, !number);
     refuse_faulty_number(s, k, number ? other : one);
-    rt_die("%s: column '%s' is '%s', and '%s' in line %lld: a column holds numbers or categories: "
-           "correct it, or name the column in categories = [\"%s\"]",
-           sheet_place(s, one), csv_shown(sheet_name(s, k)), csv_shown(sheet_cell(s, one, k)),
-           csv_shown(sheet_cell(s, other, k)), (long long)s->line[other],
+    rt_die("%s, and '%s' in line %lld: a column holds numbers or categories: correct it, or name "
+           "the column in categories = [\"%s\"]",
+           sheet_shown(s, one, k), csv_shown(sheet_cell(s, other, k)), (long long)s->line[other],
            csv_shown(sheet_name(s, k)));
 }
 

@@ -174,7 +174,10 @@ const char *sheet_name(const Sheet *s, int64_t k)
     return s->name[s->use[k]];
 }
 
-const char *sheet_place(const Sheet *s, int64_t row)
+const char *sheet_shown(const Sheet *s, int64_t row, int64_t k)
 {
-    return rt_format("%s:%lld", s->path, (long long)s->line[row]);
+    const char *text = sheet_cell(s, row, k);
+    return rt_format("%s:%lld: column '%s' is %s", s->path, (long long)s->line[row],
+                     csv_shown(sheet_name(s, k)),
+                     *text ? rt_format("'%s'", csv_shown(text)) : "empty");
 }

@@ -42,6 +42,7 @@ void sheet_close(Sheet *s);
 
 const char *sheet_cell(const Sheet *s, int64_t row, int64_t k); /* the text of kept column k */
 const char *sheet_name(const Sheet *s, int64_t k);              /* the name of kept column k */
-const char *sheet_place(const Sheet *s, int64_t row);           /* "homes.csv:17" */
+/* For a message: "homes.csv:17: column 'age' is 'x'", or "... is empty". */
+const char *sheet_shown(const Sheet *s, int64_t row, int64_t k);
 
 #endif

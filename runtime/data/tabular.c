@@ -70,17 +70,21 @@ static void check_known_targets(const RtProgram *p, const Columns *known)
 static void use_inputs(Tabular *t)
 {
     const Columns *known = columns_now();
+    const RtNames *listed = &t->recipe->input;
     Sheet *s = &t->sheet;
-    if (known)
+    if (known) {
         check_known_targets(t->p, known);
-    for (int64_t k = 0; known && k < known->ninput; k++)
-        sheet_use(s, known->at[k].name);
-    if (!known && t->recipe->input.n == 0 && t->p->ninput == 0)
+        for (int64_t k = 0; k < known->ninput; k++)
+            sheet_use(s, known->at[k].name);
+    } else if (listed->n > 0) {
+        for (int k = 0; k < listed->n; k++)
+            sheet_use(s, listed->name[k]);
+    } else if (t->p->ninput > 0) {
+        for (int k = 0; k < t->p->ninput; k++)
+            sheet_use(s, t->p->input[k].name);
+    } else {
         use_other_columns(s, t->recipe);
-    for (int k = 0; !known && t->recipe->input.n == 0 && k < t->p->ninput; k++)
-        sheet_use(s, t->p->input[k].name);
-    for (int k = 0; !known && k < t->recipe->input.n; k++)
-        sheet_use(s, t->recipe->input.name[k]);
+    }
     if (s->used == 0)
         rt_die("%s has no column for the input of %s: all are targets", s->path, t->p->model);
 }
