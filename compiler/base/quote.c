@@ -38,6 +38,17 @@ static const char *within(Arena *a, const char *open, const char *s, Escape *esc
     return t.s;
 }
 
+static const char *in_model(Arena *a, unsigned char c, const char *before)
+{
+    (void)before;
+    return c == '"' || c == '\\' ? arena_printf(a, "\\%c", c) : NULL;
+}
+
+const char *quote_model(Arena *a, const char *s)
+{
+    return within(a, "\"", s, in_model, "\"");
+}
+
 /* Uses three octal digits, because a hexadecimal escape in C has no fixed length and would take
  * the digits that follow.  Escapes the second of two '?', because a trigraph begins with "??". */
 static const char *in_c(Arena *a, unsigned char c, const char *before)

@@ -10,6 +10,8 @@
 #define QUOTE_H
 #include "base/text.h"
 
+/* a string of a model file, with its quotes; s has no control bytes */
+const char *quote_model(Arena *a, const char *s);
 /* a string literal of C and CUDA, with its quotes */
 const char *quote_c(Arena *a, const char *s);
 const char *quote_c_comment(Arena *a, const char *s); /* inside a block comment, on one line */

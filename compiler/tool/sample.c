@@ -4,7 +4,7 @@
  * same files completely and checks them; this file reads what a model depends on.
  */
 #include "tool/sample.h"
-#include "base/text.h"
+#include "base/quote.h"
 #include "tool/file.h"
 #include <dirent.h>
 #include <errno.h>
@@ -264,12 +264,7 @@ static bool find_text(Arena *a, const char *path, Sample *out, Diag *d)
 /* A path as the language writes a string.  A path without '/' would be looked up as a name. */
 static const char *string_of(Arena *a, const char *path)
 {
-    Text t = text_new(a);
-    text_printf(&t, "\"%s", strchr(path, '/') ? "" : "./");
-    for (const char *s = path; *s; s++)
-        text_printf(&t, "%s%c", *s == '"' || *s == '\\' ? "\\" : "", *s);
-    text_add(&t, "\"");
-    return t.s;
+    return quote_model(a, strchr(path, '/') ? path : arena_printf(a, "./%s", path));
 }
 
 static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)

@@ -4,7 +4,7 @@
  * of the file, as a program does.  This file finds what a model depends on: names, kinds of
  * columns, categories.
  */
-#include "base/text.h"
+#include "base/quote.h"
 #include "front/map.h"
 #include "runtime/data/sheet.h"
 #include "tool/sample.h"
@@ -199,14 +199,6 @@ static bool read_test(Contents *t, const char *path)
     return check_numbers(t);
 }
 
-static void add_string(Text *t, const char *s)
-{
-    text_add(t, "\"");
-    for (; *s; s++)
-        text_printf(t, "%s%c", *s == '"' || *s == '\\' ? "\\" : "", *s);
-    text_add(t, "\"");
-}
-
 /* csv("homes.csv", input = [...], target = "price", missing = mean, test = 0.2).  The inputs are
  * listed if a column has no name, as programs write row numbers, or no value. */
 static const char *write_data(const Contents *t, const char *path)
@@ -222,13 +214,12 @@ static const char *write_data(const Contents *t, const char *path)
     }
     text_printf(&s, "csv(%s", path);
     for (int k = 0, n = 0; listed && k + 1 < t->columns; k++)
-        if (is_input(&t->column[k])) {
-            text_add(&s, n++ ? ", " : ", input = [");
-            add_string(&s, t->column[k].name);
-        }
-    text_add(&s, listed ? "], target = " : ", target = ");
-    add_string(&s, t->column[t->columns - 1].name);
-    text_printf(&s, "%s%s%s)", gaps ? ", missing = mean" : "", unknown ? ", unknown = other" : "",
+        if (is_input(&t->column[k]))
+            text_printf(&s, "%s%s", n++ ? ", " : ", input = [",
+                        quote_model(t->arena, t->column[k].name));
+    text_printf(&s, "%starget = %s%s%s%s)", listed ? "], " : ", ",
+                quote_model(t->arena, t->column[t->columns - 1].name),
+                gaps ? ", missing = mean" : "", unknown ? ", unknown = other" : "",
                 t->test > 0 ? ", test = 0.2" : "");
     return s.s;
 }

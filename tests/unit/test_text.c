@@ -59,6 +59,7 @@ START_TEST(quoted)
         const char *(*quote)(Arena *a, const char *s);
         const char *s, *want;
     } t[] = {
+        {quote_model, "a\"b\\c \xc3\xa9", "\"a\\\"b\\\\c \xc3\xa9\""},
         {quote_c, "a\"b\\c\n\x7f", "\"a\\\"b\\\\c\\012\\177\""},
         {quote_c,
          "?\?/\xc3\xa9\xff"
