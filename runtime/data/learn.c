@@ -9,6 +9,7 @@
 #include "data/columns.h"
 #include "data/sheet.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_number(const char *text, double *value)
@@ -16,17 +17,20 @@ static bool read_number(const char *text, double *value)
     return csv_number(text, value) && isfinite(*value);
 }
 
-static bool is_number(const char *text)
+/* The numbers of column k, so that each text is parsed once; NAN: the row has none. */
+static void read_numbers(const Sheet *s, int64_t k, double *number)
 {
-    double v;
-    return read_number(text, &v);
+    for (int64_t i = 0; i < s->n; i++)
+        if (!read_number(sheet_cell(s, i, k), &number[i]))
+            number[i] = NAN;
 }
 
 /* The first row whose text in column k is a number, or is none. */
 static int64_t first_row(const Sheet *s, int64_t k, bool number)
 {
+    double v;
     int64_t i = 0;
-    while (csv_is_missing(sheet_cell(s, i, k)) || is_number(sheet_cell(s, i, k)) != number)
+    while (csv_is_missing(sheet_cell(s, i, k)) || read_number(sheet_cell(s, i, k), &v) != number)
         i++;
     return i;
 }
@@ -53,17 +57,17 @@ static void __attribute__((noreturn)) refuse_mixture(const Sheet *s, int64_t k, 
            csv_shown(sheet_name(s, k)));
 }
 
-static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k)
+static bool holds_categories(const RtTable *r, const Sheet *s, int64_t k, const double *number)
 {
     int64_t numbers = 0, texts = 0, commas = 0;
     if (columns_list_holds(&r->category, sheet_name(s, k)))
         return true;
     for (int64_t i = 0; i < s->n; i++)
-        if (!csv_is_missing(sheet_cell(s, i, k))) {
-            const bool number = is_number(sheet_cell(s, i, k));
-            numbers += number;
-            texts += !number;
-            commas += !number && csv_has_comma(sheet_cell(s, i, k));
+        if (!isnan(number[i])) {
+            numbers++;
+        } else if (!csv_is_missing(sheet_cell(s, i, k))) {
+            texts++;
+            commas += csv_has_comma(sheet_cell(s, i, k));
         }
     if (numbers > 0 && texts > 0)
         refuse_mixture(s, k, numbers < texts); /* the kind of fewer rows is likely the mistake */
@@ -91,23 +95,23 @@ static void learn_categories(const Sheet *s, int64_t k, Column *c)
 
 /* In double and in the order of the rows, so each rank gets the same bits.  A column of equal
  * numbers becomes zeros: its mean is not computed, because ten times 0.1 is not 1. */
-static void learn_numbers(const Sheet *s, int64_t k, Column *c)
+static void learn_numbers(const Sheet *s, const double *number, Column *c)
 {
-    double sum = 0, far = 0, lowest = INFINITY, highest = -INFINITY, v;
+    double sum = 0, far = 0, lowest = INFINITY, highest = -INFINITY;
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++)
-        if (read_number(sheet_cell(s, i, k), &v)) {
-            sum += v;
-            lowest = fmin(lowest, v);
-            highest = fmax(highest, v);
+        if (!isnan(number[i])) {
+            sum += number[i];
+            lowest = fmin(lowest, number[i]);
+            highest = fmax(highest, number[i]);
             n++;
         }
     if (n == 0)
         return; /* the error in the first row is reported when it is read */
     c->mean = lowest == highest ? lowest : sum / (double)n;
     for (int64_t i = 0; i < s->n; i++)
-        if (read_number(sheet_cell(s, i, k), &v))
-            far += (v - c->mean) * (v - c->mean);
+        if (!isnan(number[i]))
+            far += (number[i] - c->mean) * (number[i] - c->mean);
     c->deviation = far > 0 ? sqrt(far / (double)n) : 1;
     if (!isfinite(c->mean) || !isfinite(c->deviation))
         rt_die("the column '%s' of %s holds numbers that are too large to have a mean", c->name,
@@ -134,17 +138,20 @@ void columns_learn(const RtTable *r, const Sheet *s, int64_t ninput, const bool 
     *out = (Columns){.at = rt_alloc(sizeof *out->at * (size_t)s->used),
                      .ninput = ninput,
                      .n = s->used};
+    double *number = rt_alloc(sizeof *number * (size_t)s->n);
     for (int64_t k = 0; k < s->used; k++) {
         Column *c = &out->at[k];
         c->name = rt_format("%s", sheet_name(s, k));
-        c->category = k < ninput ? holds_categories(r, s, k) : class[k - ninput];
+        read_numbers(s, k, number);
+        c->category = k < ninput ? holds_categories(r, s, k, number) : class[k - ninput];
         if (c->category)
             learn_categories(s, k, c);
         else
-            learn_numbers(s, k, c);
+            learn_numbers(s, number, c);
         if (!r->standardize || k >= ninput)
             c->deviation = 0;
     }
+    free(number);
     for (int i = 0; i < r->category.n; i++)
         check_category(s, ninput, r->category.name[i]);
 }
