@@ -4,68 +4,80 @@
 #include <math.h>
 #include <string.h>
 
-const char *const expect_results[] = {"test_accuracy",    "test_loss",
-                                      "test_mae",         "test_rmse",
-                                      "test_r2",          "test_iou",
-                                      "test_dice",        "validation_accuracy",
-                                      "validation_loss",  "validation_mae",
-                                      "validation_rmse",  "validation_r2",
-                                      "validation_iou",   "validation_dice",
-                                      "test_auc",         "validation_auc",
-                                      "train_accuracy",   "train_loss",
-                                      "train_mae",        "train_rmse",
-                                      "train_r2",         "train_iou",
-                                      "train_dice",       "test_perplexity",
-                                      "train_perplexity", NULL};
-/* Whether the result is this metric of a split; `form` can have a `*`. */
-static bool is_metric(Unit *u, const char *result, const char *form)
+/* clang-format off */
+#define RESULTS_OF(split)                                                                          \
+    split "_accuracy", split "_loss", split "_mae", split "_rmse", split "_r2", split "_iou",      \
+    split "_dice"
+/* clang-format on */
+
+const char *const expect_results[] = {RESULTS_OF("test"),  RESULTS_OF("validation"),
+                                      "test_auc",          "validation_auc",
+                                      RESULTS_OF("train"), "test_perplexity",
+                                      "train_perplexity",  NULL};
+
+typedef struct Known {
+    const char *metric;
+    const char *named; /* test_loss_NAME: of several terms or targets; NULL: there is none */
+    bool larger;       /* a larger value is better */
+    double low, high;
+    const char *range; /* of its values, in words; NULL: any number */
+} Known;
+
+static const Known known_metrics[] = {
+    {"accuracy", "accuracy_*", true, 0, 1, "from 0 to 1"},
+    {"auc", NULL, true, 0, 1, "from 0 to 1"},
+    {"dice", "dice_*", true, 0, 1, "from 0 to 1"},
+    {"iou", "iou_*", true, 0, 1, "from 0 to 1"},
+    {"loss", "loss_*", false, -INFINITY, INFINITY, NULL},
+    {"mae", "mae_*", false, 0, INFINITY, "at least 0"},
+    {"perplexity", NULL, false, -INFINITY, INFINITY, NULL},
+    {"r2", "r2_*", true, -INFINITY, 1, "at most 1"},
+    {"rmse", "rmse_*", false, 0, INFINITY, "at least 0"},
+};
+
+/* "mae_price" of "test_mae_price". */
+static const char *without_split(const char *result)
 {
-    static const char *const split[] = {"test", "validation", "train"};
-    bool any = false;
+    return strchr(result, '_') + 1;
+}
+
+/* The metric of a result such as "test_mae" or "test_mae_NAME"; NULL: there is no such result.
+ * expect_check reports a NAME that does not exist. */
+static const Known *metric_of(const char *result)
+{
+    static const char *const split[] = {"test_*", "validation_*", "train_*"};
     for (size_t i = 0; i < sizeof split / sizeof *split; i++)
-        any |= text_glob(arena_printf(u->arena, "%s_%s", split[i], form), result);
-    return any;
+        for (size_t k = 0; k < sizeof known_metrics / sizeof *known_metrics; k++) {
+            const Known *known = &known_metrics[k];
+            if (text_glob(split[i], result) &&
+                (strcmp(known->metric, without_split(result)) == 0 ||
+                 (known->named && text_glob(known->named, without_split(result)))))
+                return known;
+        }
+    return NULL;
+}
+
+bool expect_larger(const char *result)
+{
+    return metric_of(result)->larger;
 }
 
 /* Reports a comparison that is always false: the metric is never below low or above high. */
 static void check_possible(Unit *u, const Expect *x, Span at)
 {
-    static const struct {
-        const char *metric;
-        double low, high;
-        const char *range;
-    } known[] = {{"accuracy*", 0, 1, "from 0 to 1"},  {"auc", 0, 1, "from 0 to 1"},
-                 {"iou*", 0, 1, "from 0 to 1"},       {"dice*", 0, 1, "from 0 to 1"},
-                 {"r2*", -INFINITY, 1, "at most 1"},  {"mae*", 0, INFINITY, "at least 0"},
-                 {"rmse*", 0, INFINITY, "at least 0"}};
+    const Known *known = metric_of(x->metric);
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_metric(u, x->metric, known[i].metric) &&
-            (above ? v > known[i].high || (v == known[i].high && !equal)
-                   : v < known[i].low || (v == known[i].low && !equal)))
-            diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known[i].range, x->op,
-                       v);
-}
-
-/* test_loss_NAME: a term of the loss; test_accuracy_NAME: a metric of one of several targets.
- * lower_loss checks that it exists. */
-static bool is_named(Unit *u, const char *result)
-{
-    static const char *const form[] = {"loss_*", "accuracy_*", "mae_*", "rmse_*",
-                                       "r2_*",   "iou_*",      "dice_*"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        any |= is_metric(u, result, form[i]);
-    return any;
+    if (known->range && (above ? v > known->high || (v == known->high && !equal)
+                               : v < known->low || (v == known->low && !equal)))
+        diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known->range, x->op, v);
 }
 
 void expect_read(Unit *u, Recipe *r, Expr *e)
 {
     const char *const *const metric = expect_results;
     static const Field any = {.name = "expect", .low = -INFINITY, .high = INFINITY};
-    int known = 0;
-    int i = 0;
+    int known = 0, i = 0;
     if (e->bad)
         return;
     if (e->kind != EX_BINARY || e->op < DO_LT || e->op > DO_GE || e->a->kind != EX_NAME) {
@@ -77,7 +89,8 @@ void expect_read(Unit *u, Recipe *r, Expr *e)
         known++;
     while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
-    const char *name = is_named(u, e->a->s) ? e->a->s : metric[i];
+    const Known *named = metric_of(e->a->s);
+    const char *name = named && named->named ? e->a->s : metric[i];
     if (!name) {
         diag_error(u->diag, e->a->span, "there is no result '%s'", e->a->s);
         suggest(u->diag, e->a->s, metric, known, "the results");
@@ -92,7 +105,7 @@ void expect_read(Unit *u, Recipe *r, Expr *e)
 void expect_check(const Unit *u, const Graph *g)
 {
     const Expect *e = &g->recipe.expect;
-    const char *name = e->metric ? strchr(e->metric, '_') + 1 : "loss", *all = "test_loss";
+    const char *name = e->metric ? without_split(e->metric) : "loss", *all = "test_loss";
     const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
                         shape_count(&g->output->shape) == 1;
     bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||

@@ -41,6 +41,8 @@ bool data_name_columns(const Unit *u, Graph *g);
 /* ---- expect.c: the key `expect` */
 
 extern const char *const expect_results[]; /* "test_accuracy", ..., NULL */
+/* Whether a larger value of the result is better, as of an accuracy. */
+bool expect_larger(const char *result);
 void expect_read(Unit *u, Recipe *r, Expr *e);
 /* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
  * loss is that of the next token. */

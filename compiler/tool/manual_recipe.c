@@ -41,14 +41,9 @@ static bool expects(const TrainKey *k) /* its words are results, not values */
     return strcmp(k->name, "expect") == 0;
 }
 
-/* A larger accuracy, iou, dice or r2 is better, and a smaller loss or error. */
 static const char *better(const char *result)
 {
-    static const char *const larger[] = {"_accuracy", "_r2", "_iou", "_dice"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof larger / sizeof *larger; i++)
-        any |= strstr(result, larger[i]) != NULL;
-    return any ? ">=" : "<=";
+    return expect_larger(result) ? ">=" : "<=";
 }
 
 static const char *default_of(Arena *a, const TrainKey *k)

@@ -35,7 +35,7 @@ while read -r mark word; do
     grep -q "^  $key =" "$work/ops" && ok || bad "tenon ops does not list the key $key"
     succeeds "tenon ops $key" "$TENON" ops "$key"
 done < "$TENON_ROOT/docs/reference/recipe.md"
-for word in "loss = mse" "expect = test_accuracy >= ..." "expect = train_perplexity <= ..."; do grep -q "^  $word" "$work/ops" && ok || bad "tenon ops does not list $word"; done
+for word in "loss = mse" "expect = test_accuracy >= ..." "expect = test_auc >= ..." "expect = train_perplexity <= ..."; do grep -q "^  $word" "$work/ops" && ok || bad "tenon ops does not list $word"; done
 "$TENON" ops step > "$work/out"
 grep -q '^step(x)$' "$work/out" && grep -q '^schedule = step(at, factor = 0.1' "$work/out" && ok || bad "tenon ops step is not both: $(cat "$work/out")"
 refuses "an example of a form" "only operations have an example" "$TENON" ops adam --example
