@@ -40,12 +40,6 @@ Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step)
     return batch_at(n, d, order, step);
 }
 
-/* 1 - error / variance.  Without variance, as scikit-learn: 1 without error, else 0. */
-static double explained(double error, double variance)
-{
-    return variance > 0 ? 1 - error / variance : error > 0 ? 0 : 1;
-}
-
 /* The target of a metric such as "r2" or, with several targets, "r2_price"; -1: the name is that of
  * another metric. */
 static int target_of(const RtProgram *p, const char *metric, const char *kind)
@@ -61,30 +55,63 @@ static int target_of(const RtProgram *p, const char *metric, const char *kind)
     return -1;
 }
 
-/* iou = overlap / union, and dice = 2 overlap / (overlap + union).  Both sums are whole numbers, so
- * they are exact.  If no mask has a pixel and none is predicted, both are 1. */
-static void mask_means(const RtProgram *p, const double sum[RT_METRICS], double mean[RT_METRICS])
+/* A mean over a split from *sum, the sum over its n samples.  Variance: of the target. */
+typedef double Finish(const double *sum, double n, double variance);
+
+static double finish_rmse(const double *sum, double n, double variance)
 {
-    for (int m = 0; m + 1 < p->nmetric; m++) {
-        if (target_of(p, p->metric[m], "iou") < 0)
-            continue;
-        const double overlap = sum[m], either = sum[m + 1];
-        mean[m] = either > 0 ? overlap / either : 1;
-        mean[m + 1] = either > 0 ? 2 * overlap / (overlap + either) : 1;
+    (void)variance;
+    return sqrt(*sum / n);
+}
+
+/* 1 - error / variance.  Without variance, as scikit-learn: 1 without error, else 0. */
+static double finish_r2(const double *sum, double n, double variance)
+{
+    const double error = *sum / n;
+    return variance > 0 ? 1 - error / variance : error > 0 ? 0 : 1;
+}
+
+/* iou = overlap / union, and dice = 2 overlap / (overlap + union).  The metric dice, whose sum is
+ * the union, follows iou.  Both sums are whole numbers, so they are exact.  If no mask has a pixel
+ * and none is predicted, both are 1. */
+static double finish_iou(const double *sum, double n, double variance)
+{
+    const double overlap = sum[0], either = sum[1];
+    (void)n, (void)variance;
+    return either > 0 ? overlap / either : 1;
+}
+
+static double finish_dice(const double *sum, double n, double variance)
+{
+    const double overlap = sum[-1], either = sum[0];
+    (void)n, (void)variance;
+    return either > 0 ? 2 * overlap / (overlap + either) : 1;
+}
+
+/* The metrics that are more than the mean over the samples. */
+static const struct {
+    const char *kind;
+    Finish *finish;
+} finished[] = {{"rmse", finish_rmse},
+                {"r2", finish_r2},
+                {"iou", finish_iou},
+                {"dice", finish_dice}};
+
+static double finish_metric(const RtProgram *p, const Data *d, int m, const double *sum, double n)
+{
+    for (size_t i = 0; i < sizeof finished / sizeof *finished; i++) {
+        const int target = target_of(p, p->metric[m], finished[i].kind);
+        if (target >= 0)
+            return finished[i].finish(sum, n, d->variance[target]);
     }
+    return *sum / n;
 }
 
 void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
                     double mean[RT_METRICS])
 {
     for (int m = 0; m < RT_METRICS; m++)
-        mean[m] = sum[m] / n;
-    for (int m = 0; m < p->nmetric && p->target_kind != RT_TARGET_CLASS; m++)
-        if (target_of(p, p->metric[m], "rmse") >= 0)
-            mean[m] = sqrt(mean[m]);
-        else if (target_of(p, p->metric[m], "r2") >= 0)
-            mean[m] = explained(mean[m], d->variance[target_of(p, p->metric[m], "r2")]);
-    mask_means(p, sum, mean);
+        mean[m] = m < p->nmetric ? finish_metric(p, d, m, sum + m, n) : 0;
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
