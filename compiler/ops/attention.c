@@ -126,11 +126,6 @@ static void attention_gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "attention_dx", n, 2, n->in[0], dy));
 }
 
-static bool attention_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 /* Number of pairs of steps in a head that the mask allows. */
 static double pairs(const Node *n)
 {
@@ -326,7 +321,7 @@ const Op op_attention[] =
       .flags = OP_HIDDEN | OP_FLOPS,
       .product = PRODUCT_ATTENTION,
       .role = ROLE_DX,
-      .shape = attention_shape_dx,
+      .shape = check_like_first,
       .cost = attention_cost_dx,
       .price = attention_price_dx,
       .kernel = attention_kernel_dx,

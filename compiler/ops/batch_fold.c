@@ -12,11 +12,6 @@
  */
 #include "ops/check.h"
 
-static bool batch_fold_shape_same_as_first(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 /* The emitter adds the last two arguments, unit and units, by which threads divide the filters. */
 static void batch_fold_kernel_fold(const Node *n, Call *c)
 {
@@ -51,7 +46,7 @@ const Op op_batch_fold[] = {{.name = "batch_fold",
                                      {"var", ARG_TENSOR, NULL, "running variance"}},
                              .flags = OP_HIDDEN | OP_PACK | OP_CAST,
                              .half = HALF_USE_WEIGHTS,
-                             .shape = batch_fold_shape_same_as_first,
+                             .shape = check_like_first,
                              .kernel = batch_fold_kernel_fold},
                             {.name = "batch_fold_bias",
                              .brief = "what batch_norm adds to a convolution with such filters",
@@ -62,6 +57,6 @@ const Op op_batch_fold[] = {{.name = "batch_fold",
                                      {"bias", ARG_TENSOR, "none", "of the convolution"}},
                              .flags = OP_HIDDEN,
                              .half = HALF_USE_WEIGHTS,
-                             .shape = batch_fold_shape_same_as_first,
+                             .shape = check_like_first,
                              .kernel = batch_fold_kernel_bias},
                             {0}};

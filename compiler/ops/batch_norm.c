@@ -146,11 +146,6 @@ static bool batch_norm_shape_pair(Node *n, Diag *d)
     return check_result(n, shape_make(false, NULL, dim, 2), d);
 }
 
-static bool batch_norm_shape_same_as_first(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static bool batch_norm_shape_channels(Node *n, Diag *d)
 {
     return check_result(n, shape_make(false, "C", n->in[0]->shape.dim, 1), d);
@@ -397,7 +392,7 @@ const Op op_batch_norm[] =
       .half = HALF_USE_IN_OUT,
       .half_cpu = HALF_USE_IN_OUT,
       .strided = 1 << 0 | STRIDED_OUT,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_test},
      {.name = "batch_moments",
       .brief = "mean, and sum of squared distances from it, of each channel",
@@ -412,25 +407,25 @@ const Op op_batch_norm[] =
       .brief = "moments of every shard of the batch, known to all ranks",
       .arg = {{"moments", ARG_TENSOR, NULL, "of a shard's slices"}},
       .flags = OP_HIDDEN | OP_KNOWN,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_known},
      {.name = "batch_known_sum",
       .brief = "a sum of every shard of the batch, known to all ranks",
       .arg = {{"sum", ARG_TENSOR, NULL, "of a shard's slices"}},
       .flags = OP_HIDDEN | OP_KNOWN,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_known_sum},
      {.name = "batch_statistics",
       .brief = "mean and 1 / sqrt(variance + epsilon) of a shard",
       .arg = {{"moments", ARG_TENSOR, NULL, "of its slices"}},
       .flags = OP_HIDDEN | OP_TOTAL,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_statistics},
      {.name = "batch_total",
       .brief = "a shard's sum, for what the shard does next",
       .arg = {{"sum", ARG_TENSOR, NULL, "of its slices"}},
       .flags = OP_HIDDEN | OP_TOTAL,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_total},
      {.name = "batch_record",
       .brief = "the running averages follow the shards' statistics",
@@ -438,7 +433,7 @@ const Op op_batch_norm[] =
               {"moments", ARG_TENSOR, NULL, "of the batch"},
               {"var", ARG_TENSOR, NULL, "running variance"}},
       .flags = OP_HIDDEN | OP_UPDATE | OP_ROOT,
-      .shape = batch_norm_shape_same_as_first},
+      .shape = check_like_first},
      {.name = "batch_norm_dw",
       .brief = "gradient of batch_norm for its scale",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"},
@@ -462,6 +457,6 @@ const Op op_batch_norm[] =
       .half = HALF_USE_IN_OUT,
       .half_cpu = HALF_USE_IN_OUT,
       .strided = 1 << 1,
-      .shape = batch_norm_shape_same_as_first,
+      .shape = check_like_first,
       .kernel = batch_norm_kernel_dx},
      {0}};

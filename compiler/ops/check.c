@@ -299,6 +299,11 @@ bool check_result(Node *n, Shape s, Diag *d)
     return true;
 }
 
+bool check_like_first(Node *n, Diag *d)
+{
+    return check_result(n, n->in[0]->shape, d);
+}
+
 /* ---- a node and the arguments of its op */
 
 static bool kind_fits(ArgType type, AttrKind kind)

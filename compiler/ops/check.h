@@ -37,5 +37,7 @@ bool check_axes(const Node *n, const char *key, int rank, int *axis, Diag *d);
 /* Sets n->shape to s and n->dtype to DT_REAL.  Reports a dimension or a size of a sample above
  * the limits. */
 bool check_result(Node *n, Shape s, Diag *d);
+/* The shape rule of an op whose result has the shape of in[0], such as a gradient NAME_dx. */
+bool check_like_first(Node *n, Diag *d);
 
 #endif

@@ -4,11 +4,6 @@
  */
 #include "ops/check.h"
 
-static bool convert_shape(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static void convert_kernel(const Node *n, Call *c)
 {
     const int64_t count = shape_count(&n->shape) * (n->shape.batched ? c->n : 1),
@@ -26,6 +21,6 @@ const Op op_convert[] = {{.name = "convert",
                           .brief = "the same numbers, stored in another type",
                           .arg = {{"x", ARG_TENSOR, NULL, "any value"}},
                           .flags = OP_HIDDEN | OP_CAST | OP_KEEPS_LAYOUT,
-                          .shape = convert_shape,
+                          .shape = check_like_first,
                           .kernel = convert_kernel},
                          {0}};

@@ -16,11 +16,6 @@ static bool global_max_pool_shape(Node *n, Diag *d)
     return check_result(n, shape_make(x->batched, "C", x->dim, 1), d);
 }
 
-static bool global_max_pool_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static void global_max_pool_gradient(Grad *gr, Node *n, Node *dy)
 {
     Graph *g = grad_graph(gr);
@@ -79,7 +74,7 @@ const Op op_global_max_pool[] =
               {"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
-      .shape = global_max_pool_shape_dx,
+      .shape = check_like_first,
       .price = global_max_pool_price,
       .kernel = global_max_pool_kernel_dx},
      {0}};

@@ -133,11 +133,6 @@ static void group_norm_gradient(Grad *gr, Node *n, Node *dy)
     add_sum(gr, n, w, op_make(g, "mul", n->span, 2, dy, xhat));
 }
 
-static bool group_norm_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 /* Three passes over the sample, or five of dx, which also reads dy. */
 static void group_norm_price(const Node *n, const Market *m, Price *p)
 {
@@ -248,7 +243,7 @@ const Op op_group_norm[] =
               {"x", ARG_TENSOR, NULL, "the input"},
               {"w", ARG_TENSOR, NULL, "scale"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
-      .shape = group_norm_shape_dx,
+      .shape = check_like_first,
       .price = group_norm_price,
       .kernel = group_norm_kernel_dx,
       .scratch = group_norm_scratch},

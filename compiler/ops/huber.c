@@ -5,6 +5,7 @@
  *
  * Source: Huber 1964, "Robust estimation of a location parameter".
  */
+#include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
@@ -51,6 +52,6 @@ const Op op_huber[] =
       .brief = "gradient of huber for its first operand",
       .arg = {LOSS_NUMBERS_DX, {"delta", ARG_FLOAT, "1.0", "as above"}},
       .flags = OP_HIDDEN,
-      .shape = loss_shape_dx,
+      .shape = check_like_first,
       .kernel = huber_kernel},
      {0}};

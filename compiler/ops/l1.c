@@ -2,6 +2,7 @@
  *
  *   y = 1/K sum over i of |x[i] - t[i]|;   dx[i] = 1/K sign(x[i] - t[i]) dy,  dt = -dx
  */
+#include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
@@ -25,6 +26,6 @@ const Op op_l1[] =
       .brief = "gradient of l1 for its first operand",
       .arg = {LOSS_NUMBERS_DX},
       .flags = OP_HIDDEN,
-      .shape = loss_shape_dx,
+      .shape = check_like_first,
       .kernel = loss_kernel},
      {0}};

@@ -36,6 +36,6 @@ const Op op_l2[] =
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"},
               {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"}},
       .flags = OP_HIDDEN,
-      .shape = loss_shape_dx,
+      .shape = check_like_first,
       .kernel = loss_kernel},
      {0}};

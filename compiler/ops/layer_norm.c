@@ -87,11 +87,6 @@ static void layer_norm_gradient(Grad *gr, Node *n, Node *dy)
     grad_add(gr, b, op_make_like(g, "sum_to", &sum, 1, dy));
 }
 
-static bool layer_norm_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static bool layer_norm_shape_dw(Node *n, Diag *d)
 {
     const int64_t count = width(&n->in[0]->shape);
@@ -194,7 +189,7 @@ const Op op_layer_norm[] =
               {"x", ARG_TENSOR, NULL, "the input"},
               {"w", ARG_TENSOR, NULL, "scale"}},
       .flags = OP_HIDDEN,
-      .shape = layer_norm_shape_dx,
+      .shape = check_like_first,
       .price = layer_norm_price,
       .kernel = layer_norm_kernel_dx},
      {.name = "layer_norm_dw",

@@ -66,11 +66,6 @@ void loss_numbers_gradient(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[1], op_make(g, "neg", n->span, 1, dx));
 }
 
-bool loss_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 void loss_price(const Node *n, const Market *m, Price *p)
 {
     const Shape *x = &n->in[0]->shape;

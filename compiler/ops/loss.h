@@ -18,7 +18,6 @@ bool loss_of_numbers(Node *n, Diag *d);
 /* clang-format on */
 /* Adds the result of the op NAME_dx as gradient of x, and the negative result as gradient of t. */
 void loss_numbers_gradient(Grad *gr, Node *n, Node *dy);
-bool loss_shape_dx(Node *n, Diag *d); /* the shape of in[0] */
 /* The call of the kernel that is named like the op. */
 void loss_kernel(const Node *n, Call *c);
 /* Price: an exponential for each number; the largest number, a sum and a logarithm for each row. */

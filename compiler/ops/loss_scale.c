@@ -10,11 +10,6 @@
  */
 #include "ops/check.h"
 
-static bool loss_scale_shape(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 static void loss_scale_kernel(const Node *n, Call *c)
 {
     call_fn(c, "loss_scale");
@@ -28,6 +23,6 @@ const Op op_loss_scale[] = {{.name = "loss_scale",
                              .brief = "the loss's gradient, times the scale of a step in f16",
                              .arg = {{"x", ARG_TENSOR, NULL, "the gradient of the loss"}},
                              .flags = OP_HIDDEN,
-                             .shape = loss_scale_shape,
+                             .shape = check_like_first,
                              .kernel = loss_scale_kernel},
                             {0}};

@@ -2,6 +2,7 @@
  *
  *   y = 1/K sum over i of (x[i] - t[i])^2;   dx[i] = 2/K (x[i] - t[i]) dy,  dt = -dx
  */
+#include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 
@@ -27,6 +28,6 @@ const Op op_mse[] =
       .brief = "gradient of mse for its first operand",
       .arg = {LOSS_NUMBERS_DX},
       .flags = OP_HIDDEN,
-      .shape = loss_shape_dx,
+      .shape = check_like_first,
       .kernel = loss_kernel},
      {0}};

@@ -97,11 +97,6 @@ static void sigmoid_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
                  op_make_like(g, "sigmoid_cross_entropy_dt", n, 3, n->in[0], n->in[1], dy));
 }
 
-static bool sigmoid_cross_entropy_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 /* The kernel of a label: of one number for each sample. */
 static void one_kernel(const Node *n, Call *c)
 {
@@ -157,13 +152,17 @@ static void sigmoid_cross_entropy_price(const Node *n, const Market *m, Price *p
               node_is(n, "sigmoid_cross_entropy_dx") ? "sigmoid" : "softplus");
 }
 
-/* clang-format off */
-#define GRADIENT_ARGS                                                                              \
-    {"x", ARG_TENSOR, NULL, "what the network says"},                                              \
-    {"label", ARG_TENSOR, NULL, "the classes, or numbers"},                                        \
-    {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},                                    \
-    {"positive_weight", ARG_FLOAT, "none", "as above"}
-/* clang-format on */
+/* The gradient for x or for t. */
+#define GRADIENT(word, text, call)                                                                 \
+    {                                                                                              \
+        .name = word, .brief = text,                                                               \
+        .arg = {{"x", ARG_TENSOR, NULL, "what the network says"},                                  \
+                {"label", ARG_TENSOR, NULL, "the classes, or numbers"},                            \
+                {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},                        \
+                {"positive_weight", ARG_FLOAT, "none", "as above"}},                               \
+        .flags = OP_HIDDEN, .shape = check_like_first, .price = sigmoid_cross_entropy_price,       \
+        .kernel = call                                                                             \
+    }
 
 const Op op_sigmoid_cross_entropy[] =
     {{.name = "sigmoid_cross_entropy",
@@ -194,20 +193,11 @@ const Op op_sigmoid_cross_entropy[] =
       .example = "model example(x: f32[6]) {\n"
                  "    return dense(x, 1)\n"
                  "}\n" EXAMPLE_RECIPE("sigmoid_cross_entropy")},
-     {.name = "sigmoid_cross_entropy_dx",
-      .brief = "gradient of sigmoid_cross_entropy for its first operand",
-      .arg = {GRADIENT_ARGS},
-      .flags = OP_HIDDEN,
-      .shape = sigmoid_cross_entropy_shape_dx,
-      .price = sigmoid_cross_entropy_price,
-      .kernel = sigmoid_cross_entropy_kernel_dx},
-     {.name = "sigmoid_cross_entropy_dt",
-      .brief = "gradient of sigmoid_cross_entropy for a target that is numbers",
-      .arg = {GRADIENT_ARGS},
-      .flags = OP_HIDDEN,
-      .shape = sigmoid_cross_entropy_shape_dx,
-      .price = sigmoid_cross_entropy_price,
-      .kernel = sigmoid_cross_entropy_kernel_dt},
+     GRADIENT("sigmoid_cross_entropy_dx", "gradient of sigmoid_cross_entropy for its first operand",
+              sigmoid_cross_entropy_kernel_dx),
+     GRADIENT("sigmoid_cross_entropy_dt",
+              "gradient of sigmoid_cross_entropy for a target that is numbers",
+              sigmoid_cross_entropy_kernel_dt),
      {.name = "binary_accuracy",
       .brief =
           "1 for each sample whose number is above 0 exactly when its label is 1, else 0; a metric",

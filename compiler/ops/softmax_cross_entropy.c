@@ -167,11 +167,6 @@ static void softmax_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
                           dy));
 }
 
-static bool softmax_cross_entropy_shape_dx(Node *n, Diag *d)
-{
-    return check_result(n, n->in[0]->shape, d);
-}
-
 /* Calls fn; with smoothing, calls fn_smooth, whose last argument is the smoothing. */
 static void softmax_cross_entropy_call(const Node *n, Call *c, const char *fn)
 {
@@ -248,7 +243,7 @@ const Op op_softmax_cross_entropy[] = {
              {"dy", ARG_TENSOR, NULL, "gradient of each sample's loss"},
              {"smoothing", ARG_FLOAT, "none", "as above"}},
      .flags = OP_HIDDEN,
-     .shape = softmax_cross_entropy_shape_dx,
+     .shape = check_like_first,
      .price = loss_price,
      .kernel = softmax_cross_entropy_kernel_dx},
     {0}};
