@@ -170,6 +170,18 @@ RT_INLINE void bf16_half_ahead(const Bf16Half *h, int64_t at)
         if (low && right)                                                                          \
             MOVE(3, sum + lower + BF16_LANES, bytes);                                              \
     } while (0)
+/* Sets the sums to 0 if they begin, else loads them. */
+#define BF16_SUMS_BEGIN()                                                                          \
+    do {                                                                                           \
+        if (begin) {                                                                               \
+            BF16_TILE_ZERO(0);                                                                     \
+            BF16_TILE_ZERO(1);                                                                     \
+            BF16_TILE_ZERO(2);                                                                     \
+            BF16_TILE_ZERO(3);                                                                     \
+        } else {                                                                                   \
+            BF16_EACH_SUM(BF16_TILE_LOAD);                                                         \
+        }                                                                                          \
+    } while (0)
 
 /* sum (rows, panels) += the product; `line` floats from a row of sums to the next.  begin: the sums
  * begin with 0.  16 or 32 whole rows of sums are written. */
@@ -183,14 +195,7 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_tiles(float *sum, int64_t li
     const bool low = r->rows > BF16_LANES, right = panels == 2;
     bf16 copy[2][BF16_HALF] __attribute__((aligned(64)));
     const bf16 *kept = r->kept;
-    if (begin) {
-        BF16_TILE_ZERO(0);
-        BF16_TILE_ZERO(1);
-        BF16_TILE_ZERO(2);
-        BF16_TILE_ZERO(3);
-    } else {
-        BF16_EACH_SUM(BF16_TILE_LOAD);
-    }
+    BF16_SUMS_BEGIN();
     for (int t = 0; t < runs->count; t++) {
         const bf16 *from = b + runs->b[t];
         for (int k = 0; k < runs->length; k += BF16_BLOCK, from += BF16_HALF) {
@@ -234,14 +239,7 @@ static RT_SEPARATE BF16_TILE_CODE void bf16_product_even(float *sum, int64_t lin
     const int64_t bytes = line * (int64_t)sizeof *sum, lower = line * BF16_LANES,
                   row = step * (int64_t)sizeof *a, half = BF16_LANES * step;
     const bool right = panels == 2;
-    if (begin) {
-        BF16_TILE_ZERO(0);
-        BF16_TILE_ZERO(1);
-        BF16_TILE_ZERO(2);
-        BF16_TILE_ZERO(3);
-    } else {
-        BF16_EACH_SUM(BF16_TILE_LOAD);
-    }
+    BF16_SUMS_BEGIN();
     for (int t = 0; t < runs->count; t++) {
         const bf16 *x = a + runs->a[t], *w = b + runs->b[t];
         for (int k = 0; k < runs->length; k += BF16_BLOCK, x += BF16_BLOCK, w += BF16_HALF) {

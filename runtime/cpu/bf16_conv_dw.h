@@ -12,7 +12,7 @@
  */
 #ifndef CPU_BF16_CONV_DW_H
 #define CPU_BF16_CONV_DW_H
-#include "cpu/bf16_conv.h"
+#include "cpu/bf16_conv_frame.h"
 
 #ifndef RT_DOUBLE
 /* The positions of a block: first .. first + count - 1 of all samples. */
