@@ -38,10 +38,7 @@ RT_INLINE void bf16_conv_lines(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
                                const Bf16Runs *runs)
 {
     const int inputs = g.channels / g.groups, outputs = g.results / g.groups;
-    const int64_t step = bf16_conv_unit(g), panel = bf16_conv_panel(g),
-                  line = bf16_axis_step(g.down) * w.m.row;
-    const Bf16Results r = bf16_conv_results(w.m, g, w.box);
-    const bf16 *const first = w.m.x + (w.box.y - w.m.first) * line + w.box.x * step;
+    const int64_t step = bf16_conv_unit(g), panel = bf16_conv_panel(g);
     int64_t reach = 0;
     for (int t = 0; t < runs->count; t++)
         reach = runs->a[t] > reach ? runs->a[t] : reach;
@@ -50,18 +47,14 @@ RT_INLINE void bf16_conv_lines(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
     if (runs->count == 1)
         ahead.ahead = w.first ? BF16_ROWS * step : 0;
     for (int64_t t = w.tiles.first; t < w.tiles.end; t++) {
-        const int64_t at = t % w.walk.group * BF16_ROWS, far = t / w.walk.group;
-        const int count = w.walk.all - at < BF16_ROWS ? (int)(w.walk.all - at) : BF16_ROWS,
-                  read = count <= BF16_LANES ? BF16_LANES : BF16_ROWS;
-        const bf16 *const from = first + far * w.walk.far.image + at * step;
+        int64_t to[BF16_ROWS];
+        int count;
+        const bf16 *const from = bf16_conv_line(to, &count, w.m, g, w.box, &w.walk, t);
+        if (!from)
+            continue;
+        const int read = count <= BF16_LANES ? BF16_LANES : BF16_ROWS;
         const bool direct =
             (read - 1) * step + reach + runs->length + (g.groups - 1) * inputs <= w.m.end - from;
-        int64_t to[BF16_ROWS];
-        if (!bf16_conv_targets(to, &w.walk, r.column,
-                               r.first + w.box.y * r.row + w.box.x * r.column +
-                                   far * w.walk.far.result,
-                               at, count))
-            continue;
         for (int group = 0; group < g.groups; group++) {
             const bf16 *const own = p + (int64_t)group * BF16_PANELS(outputs) * panel,
                               *const a = from + group * inputs;

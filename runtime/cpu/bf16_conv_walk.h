@@ -143,6 +143,21 @@ static RT_SEPARATE bool bf16_conv_targets(int64_t *restrict to, const Bf16Walk *
     return some;
 }
 
+/* Tile t of LINES: its number of rows, and where their results go.  Returns its first row; NULL: no
+ * row has a result. */
+RT_INLINE const bf16 *bf16_conv_line(int64_t *to, int *count, Bf16Image m, Bf16Conv g, Bf16Box box,
+                                     const Bf16Walk *w, int64_t t)
+{
+    const int64_t at = t % w->group * BF16_ROWS, far = t / w->group, step = bf16_conv_unit(g),
+                  line = bf16_axis_step(g.down) * m.row;
+    const Bf16Results r = bf16_conv_results(m, g, box);
+    const int64_t first = r.first + box.y * r.row + box.x * r.column + far * w->far.result;
+    *count = w->all - at < BF16_ROWS ? (int)(w->all - at) : BF16_ROWS;
+    if (!bf16_conv_targets(to, w, r.column, first, at, *count))
+        return NULL;
+    return m.x + (box.y - m.first) * line + (box.x + at) * step + far * w->far.image;
+}
+
 /* The rows of tile t of a box: pointers, and where their results go.  Returns their number. */
 static RT_SEPARATE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Conv g,
                                       Bf16Box box, Bf16Walk w, int64_t t)
@@ -151,16 +166,10 @@ static RT_SEPARATE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m
     const Bf16Results r = bf16_conv_results(m, g, box);
     int count = 0;
     if (w.order == BF16_LINES) {
-        const int64_t at = t % w.group * BF16_ROWS, far = t / w.group;
-        const bf16 *first = m.x + (box.y - m.first) * line + box.x * step + far * w.far.image;
-        count = w.all - at < BF16_ROWS ? (int)(w.all - at) : BF16_ROWS;
-        for (int i = 0; i < count; i++)
-            row[i] = first + (at + i) * step;
-        return bf16_conv_targets(to, &w, r.column,
-                                 r.first + box.y * r.row + box.x * r.column + far * w.far.result,
-                                 at, count)
-                   ? count
-                   : 0;
+        const bf16 *first = bf16_conv_line(to, &count, m, g, box, &w, t);
+        for (int i = 0; first && i < count; i++)
+            row[i] = first + i * step;
+        return first ? count : 0;
     }
     const bool halves = w.order == BF16_HALVES;
     const int64_t all = (int64_t)m.samples * w.outer * w.parts,
