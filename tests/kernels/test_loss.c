@@ -15,50 +15,33 @@ static void labels_of(int32_t *label, int n, int k)
 typedef void NumberLoss(real *loss, const real *x, const real *t, int n, int k);
 typedef void NumberLossDx(real *dx, const real *x, const real *t, const real *dloss, int n, int k);
 
-static void huber_15(real *loss, const real *x, const real *t, int n, int k)
-{
-    huber(loss, x, t, n, k, (real)1.5);
-}
-static void huber_15_plain(real *loss, const real *x, const real *t, int n, int k)
-{
-    huber_plain(loss, x, t, n, k, (real)1.5);
-}
-static void huber_15_dx(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
-{
-    huber_dx(dx, x, t, dloss, n, k, (real)1.5);
-}
-static void huber_15_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n,
-                              int k)
-{
-    huber_dx_plain(dx, x, t, dloss, n, k, (real)1.5);
-}
+/* The kernels of a loss that has a parameter, and of one of its gradients: name and name_plain. */
+#define WITH_PARAMETER(name, kernel, value)                                                        \
+    static void name(real *loss, const real *x, const real *t, int n, int k)                       \
+    {                                                                                              \
+        kernel(loss, x, t, n, k, (real)value);                                                     \
+    }                                                                                              \
+    static void name##_plain(real *loss, const real *x, const real *t, int n, int k)               \
+    {                                                                                              \
+        kernel##_plain(loss, x, t, n, k, (real)value);                                             \
+    }
+#define WITH_PARAMETER_DX(name, kernel, value)                                                     \
+    static void name(real *dx, const real *x, const real *t, const real *dloss, int n, int k)      \
+    {                                                                                              \
+        kernel(dx, x, t, dloss, n, k, (real)value);                                                \
+    }                                                                                              \
+    static void name##_plain(real *dx, const real *x, const real *t, const real *dloss, int n,     \
+                             int k)                                                                \
+    {                                                                                              \
+        kernel##_plain(dx, x, t, dloss, n, k, (real)value);                                        \
+    }
+WITH_PARAMETER(huber_15, huber, 1.5)
+WITH_PARAMETER_DX(huber_15_dx, huber_dx, 1.5)
 /* Masks of truths from 0 to 1: the gradient for the target is tested as that for the output. */
-static void mask_25(real *loss, const real *x, const real *t, int n, int k)
-{
-    sigmoid_cross_entropy_numbers(loss, x, t, n, k, (real)2.5);
-}
-static void mask_25_plain(real *loss, const real *x, const real *t, int n, int k)
-{
-    sigmoid_cross_entropy_numbers_plain(loss, x, t, n, k, (real)2.5);
-}
-static void mask_25_dx(real *dx, const real *x, const real *t, const real *dloss, int n, int k)
-{
-    sigmoid_cross_entropy_numbers_dx(dx, x, t, dloss, n, k, (real)2.5);
-}
-static void mask_25_dx_plain(real *dx, const real *x, const real *t, const real *dloss, int n,
-                             int k)
-{
-    sigmoid_cross_entropy_numbers_dx_plain(dx, x, t, dloss, n, k, (real)2.5);
-}
-static void mask_25_dt(real *dt, const real *x, const real *t, const real *dloss, int n, int k)
-{
-    sigmoid_cross_entropy_numbers_dt(dt, x, t, dloss, n, k, (real)2.5);
-}
-static void mask_25_dt_plain(real *dt, const real *x, const real *t, const real *dloss, int n,
-                             int k)
-{
-    sigmoid_cross_entropy_numbers_dt_plain(dt, x, t, dloss, n, k, (real)2.5);
-}
+WITH_PARAMETER(mask_25, sigmoid_cross_entropy_numbers, 2.5)
+WITH_PARAMETER_DX(mask_25_dx, sigmoid_cross_entropy_numbers_dx, 2.5)
+WITH_PARAMETER_DX(mask_25_dt, sigmoid_cross_entropy_numbers_dt, 2.5)
+
 static const struct {
     const char *name;
     NumberLoss *loss, *plain;

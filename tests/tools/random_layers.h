@@ -72,7 +72,7 @@ static bool norm(Pool *p, Value *y)
             chance(30) ? ", scale = false" : "");
         return true;
     }
-    say(y, form[below(8)], x->text);
+    say(y, ONE_OF(form), x->text);
     return true;
 }
 
@@ -233,7 +233,7 @@ static bool reduce(Pool *p, Value *y)
     y->rank = rank;
     if (n == 0)
         return false;
-    const char *f = word[below(3)];
+    const char *f = ONE_OF(word);
     say(y, f[0] == 's' ? "0.5 * %s(%s, axes = %s, keep = %s)" : "%s(%s, axes = %s, keep = %s)", f,
         x->text, list(axes, n), truth(keep));
     return true;

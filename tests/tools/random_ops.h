@@ -54,7 +54,7 @@ static bool unary(Pool *p, Value *y)
     };
     const Value *x = any(p);
     *y = *x;
-    say(y, form[below((int)(sizeof form / sizeof *form))], x->text);
+    say(y, ONE_OF(form), x->text);
     return true;
 }
 
@@ -94,7 +94,7 @@ static bool binary(Pool *p, Value *y)
     }
     if (!b)
         return false;
-    say(y, form[below((int)(sizeof form / sizeof *form))], a->text, b->text);
+    say(y, ONE_OF(form), a->text, b->text);
     return true;
 }
 

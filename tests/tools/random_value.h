@@ -49,6 +49,9 @@ static int from(int low, int high)
     return low + below(high - low + 1);
 }
 
+/* An item of an array. */
+#define ONE_OF(array) (array)[below((int)(sizeof(array) / sizeof *(array)))]
+
 static int size_of(const Value *v)
 {
     int n = 1;
