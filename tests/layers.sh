@@ -69,7 +69,7 @@ check_memory() { [ -z "${hits[memory $1]:-}" ] || bad "$1" "takes memory outside
 declare -A reads=(
     # model files, settings and words of the command line
     [grammar/lexer.l]=7 [compiler/front/piece.c]=3 [grammar/parser.y]=5 [compiler/front/parse.c]=1 [compiler/front/node.c]=2 [compiler/front/expect.c]=1 [compiler/front/settings.c]=2
-    [compiler/front/data.c]=1 [compiler/ops/table.c]=1 [compiler/tool/command.c]=8 [compiler/tool/option.c]=4 [compiler/tool/manual.c]=2 [compiler/tool/manual_recipe.c]=2
+    [compiler/front/data.c]=1 [compiler/ops/table.c]=2 [compiler/tool/command.c]=8 [compiler/tool/option.c]=4 [compiler/tool/manual.c]=2 [compiler/tool/manual_recipe.c]=2
     [compiler/tool/tool.c]=1 [compiler/tool/new.c]=3 [compiler/tool/completion.c]=5
     # names and paths of files
     [compiler/base/source.c]=4 [compiler/front/load.c]=1 [compiler/tool/file.c]=4 [compiler/tool/paths.c]=4 [compiler/scripts/recipe.c]=1
@@ -79,7 +79,7 @@ declare -A reads=(
     [compiler/tool/objects.c]=9 [compiler/tool/process.c]=1 [compiler/tool/plans.c]=8 [compiler/tool/tune.c]=8 [compiler/tool/cache.c]=6
     # parts of a name: conv1.weight, block.2, the prefix of a kernel, a reserved word, a letter
     [compiler/ir/graph.c]=1 [compiler/front/factors.c]=2 [compiler/pictures/graph.c]=2 [compiler/pictures/calls.c]=4 [compiler/cpu/unit.c]=3 [compiler/emit/names.c]=3
-    [compiler/ops/check.c]=1 [compiler/tool/show.c]=1
+    [compiler/tool/show.c]=1
     # rules and templates: rows of elementwise.def, templates of Python, *.py.in
     [compiler/ops/rule.c]=2 [compiler/ops/elementwise.c]=5 [compiler/scripts/template.c]=6 [compiler/scripts/words.c]=6
     # any text: quotes, sizes, indents; Text itself

@@ -4,27 +4,16 @@
 #include "ir/vocabulary.h"
 #include <string.h>
 
-/* The name in the language of n's op, which the front end can have replaced by a hidden one. */
-static const char *in_the_language(const Node *n)
-{
-    static const char *const of[][2] = {{"scan_", "scan"},     {"attention", "causal_attention"},
-                                        {"gather_", "gather"}, {"dense_dx", "matmul"},
-                                        {"sum_to", "sum"},     {"amax_to", "amax"}};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (!strncmp(n->op->name, of[i][0], strlen(of[i][0])))
-            return of[i][1];
-    return n->op->name;
-}
-
 /* The name of the op that the model calls.  The bias of a layer is a separate node after the layer,
  * with the same span; it gets the name of the layer. */
 static const char *written(const Node *n)
 {
     const Node *x = n->nin ? n->in[0] : NULL;
-    const bool inner = node_is(n, "bias") && x->op->layer && x->span.source == n->span.source &&
-                       x->span.line == n->span.line && x->span.col == n->span.col &&
-                       x->span.end_line == n->span.end_line && x->span.end_col == n->span.end_col;
-    return inner ? x->op->name : in_the_language(n);
+    const bool inner = node_is(n, "bias") && (x->op->layer || op_transposed(x)) &&
+                       x->span.source == n->span.source && x->span.line == n->span.line &&
+                       x->span.col == n->span.col && x->span.end_line == n->span.end_line &&
+                       x->span.end_col == n->span.end_col;
+    return op_in_language(inner ? x : n);
 }
 
 /* Adds the place: a line of the file, or the option whose text made the node. */

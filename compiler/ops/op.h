@@ -226,11 +226,16 @@ struct Op {
 };
 
 const Op *op_find(const char *name); /* NULL if there is none */
+/* The name in the language of n's op, which the front end can have replaced by a hidden one. */
+const char *op_in_language(const Node *n);
 /* The name of the op in the model file for which n was made: gather for the slices of a gather,
  * batch_norm for the sums of a batch_norm. */
 const char *op_written(Arena *a, const Node *n);
 /* Whether n is this product, in this role. */
 bool op_computes(const Node *n, ProductKind product, Role role);
+/* Whether n multiplies by the transposed weights of a layer, in the model itself: it is a
+ * conv_transpose2d, or a matmul(h, fc.weight), and its op is the gradient of a layer. */
+bool op_transposed(const Node *n);
 /* Index of the input with the weights of a product; -1: n reads no weights. */
 int op_weights(const Node *n);
 /* Whether the kernels for processors can compute the product n from two-byte factors.  The model

@@ -23,6 +23,18 @@ const Op *op_find(const char *name)
     return NULL;
 }
 
+const char *op_in_language(const Node *n)
+{
+    static const char *const of[][2] = {{"scan_", "scan"},      {"attention", "causal_attention"},
+                                        {"gather_", "gather"},  {"conv2d_dx", "conv_transpose2d"},
+                                        {"dense_dx", "matmul"}, {"sum_to", "sum"},
+                                        {"amax_to", "amax"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strncmp(n->op->name, of[i][0], strlen(of[i][0])))
+            return of[i][1];
+    return n->op->name;
+}
+
 const char *op_written(Arena *a, const Node *n)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -39,6 +51,11 @@ const char *op_written(Arena *a, const Node *n)
 bool op_computes(const Node *n, ProductKind product, Role role)
 {
     return n->op->product == product && n->op->role == role;
+}
+
+bool op_transposed(const Node *n)
+{
+    return n->op->role == ROLE_DX && !n->backward && n->in[0]->op->leaf == LEAF_PARAM;
 }
 
 /* A tile adds 32 products of neighbouring channels, or of a row of a matrix, for 32 outputs.  With

@@ -194,18 +194,17 @@ static const char *arguments(Arena *a, const Node *n)
 static void add_call(Calls *c, const Node *head)
 {
     Arena *a = c->out->arena;
-    const Node *call = c->call[head->id]    ? c->call[head->id]
-                       : c->shown[head->id] ? c->shown[head->id]
-                                            : head;
+    const Node *call = c->call[head->id]     ? c->call[head->id]
+                       : op_transposed(head) ? head /* not its bias */
+                       : c->shown[head->id]  ? c->shown[head->id]
+                                             : head;
     const bool leaf = head->op->leaf == LEAF_INPUT || head->op->leaf == LEAF_LABEL;
-    /* a transposed convolution is a hidden operation and its bias */
-    const bool hidden = head->op->flags & OP_HIDDEN && head->op->cost;
-    const char *op = hidden ? op_written(a, head) : call->op->name;
+    /* a conv_transpose2d or causal_attention makes a product with a name of its own */
+    const bool made = call->op->flags & OP_HIDDEN && call->op->product != PRODUCT_NONE;
     Text label = text_new(a);
-    if (hidden)
-        call = head;
-    text_printf(&label, "%s%s%s%s\n%s", op, call->name ? " " : "", call->name ? call->name : "",
-                arguments(a, call), shape_text(a, &c->last[head->id]->shape));
+    text_printf(&label, "%s%s%s%s\n%s", made ? op_in_language(call) : call->op->name,
+                call->name ? " " : "", call->name ? call->name : "", arguments(a, call),
+                shape_text(a, &c->last[head->id]->shape));
     if (c->parameters[head->id])
         text_printf(&label, "\n%s parameters", text_commas(a, c->parameters[head->id]));
     Text quoted = text_new(a);

@@ -5,7 +5,7 @@
 #include "scripts/recipe.h"
 #include "base/quote.h"
 #include "ops/op.h"
-#include "scripts/python.h"
+#include "scripts/network.h"
 #include <string.h>
 
 static void places_number(PlaceList *l, const char *name, double v)
@@ -60,7 +60,7 @@ static bool is_position_table(const Node *n)
 
 static bool is_lone_bias(const Node *n)
 {
-    return node_is(n, "bias") && !n->in[0]->op->layer && !node_is(n->in[0], "conv2d_dx");
+    return node_is(n, "bias") && !network_is_layer(n->in[0]);
 }
 
 static bool is_prelu(const Node *n)

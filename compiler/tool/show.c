@@ -24,16 +24,9 @@ static bool is_bias(const Node *n)
     return n->op->epilogue == EPILOGUE_BIAS;
 }
 
-/* A product with transposed weights: a hidden operation with multiply-adds that reads a parameter,
- * because it is the gradient of a convolution or of a dense layer. */
-static bool is_transposed(const Node *n)
-{
-    return n->op->flags & OP_HIDDEN && n->op->cost && n->in[0]->op->leaf == LEAF_PARAM;
-}
-
 static bool multiplies(const Node *n)
 {
-    return (n->op->layer || is_transposed(n)) && !is_bias(n);
+    return (n->op->layer || op_transposed(n)) && !is_bias(n);
 }
 
 /* The bias that the layer n adds: conv2d and dense make a bias node after themselves, under the
@@ -136,11 +129,7 @@ static const char *place_of(Arena *a, const Node *n)
 /* The operation as the model file calls it. */
 static const char *row_op(const Node *n)
 {
-    if (is_prelu(n))
-        return "prelu";
-    if (!is_transposed(n))
-        return n->op->name;
-    return n->in[0]->shape.rank == 4 ? "conv_transpose2d" : "matmul";
+    return is_prelu(n) ? "prelu" : op_transposed(n) ? op_in_language(n) : n->op->name;
 }
 
 static Row layer_row(Arena *a, Graph *g, const Node *n)
@@ -247,7 +236,7 @@ static void fill_table(Table *t)
         g->node[i]->mark = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n) && !is_transposed(n);
+        const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n) && !op_transposed(n);
         if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && hidden))
             continue;
         const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;

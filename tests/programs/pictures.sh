@@ -35,6 +35,9 @@ same "a recurrent layer" "$(grep -c '\[label="gru gru1' "$work/gru_imdb.dot")" 1
 printf 'model m(x: f32[8]) { for i in 0..3 { x = dense(x, 4) |> relu }\nreturn x }\n' > "$work/loop.tn"
 succeeds "a loop" "$TENON" emit "$work/loop.tn" --to dot --as-written
 same "calls of a loop" "$(grep -c '\[label="dense dense' "$work/out")" 3
+printf 'model m(x: f32[3, 4, 4]) {\n    up = conv_transpose2d(3, kernel = 2)\n    return up(x) |> conv_transpose2d(2, kernel = 1, bias = false)\n}\n' > "$work/up.tn"
+"$TENON" emit "$work/up.tn" --to dot --as-written > "$work/up.dot"
+same "transposed convolutions, one by the name of its layer" "$(grep -c '\[label="conv_transpose2d \(up\|conv1\)' "$work/up.dot")" 2
 "$TENON" emit "$TENON_ROOT/models/lenet.tn" --to dot > "$work/planned.dot"
 ! cmp -s "$work/planned.dot" "$work/lenet.dot" && ok || bad "the picture of the plan is the model as written"
 refuses "--as-written of C" "--as-written is for pictures of the graph, not for --to c" "$TENON" emit "$TENON_ROOT/models/lenet.tn" --as-written
