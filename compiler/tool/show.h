@@ -9,8 +9,11 @@
  * or for each block instance if the table would be longer than a screen; `all`: a row for each
  * node. */
 void show_layers(Arena *a, const Graph *g, bool all, bool cost);
-/* Prints the price of each call of the training step, after all passes, on the nominal core of
- * --cpu. */
+/* "13", or "13a" for a line of the first imported file; show_layers explains the letters below its
+ * table. */
+const char *show_place(Arena *a, const Node *n);
+/* show_price.c: prints the price of each call of the training step, after all passes, on the
+ * nominal core of --cpu. */
 void show_price(Arena *a, const Graph *train, const Options *o);
 /* Prints the memory plan of the training step, after all passes, for one of `ranks` processes
  * with `threads` threads.  phase: the predicted times of the n slice phases. */
