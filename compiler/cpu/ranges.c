@@ -19,7 +19,7 @@ static const char *state_pointer(Writer *w, const Param *p, int k)
 
 static const char *update_name(const Graph *g)
 {
-    return arena_printf(g->arena, "update_%s", optimizer_name(&g->recipe.optimizer));
+    return optimizer_update(g->arena, &g->recipe.optimizer);
 }
 
 /* Number of units of a range kernel: one for each 4096 reals, at most 64. */
@@ -233,9 +233,8 @@ static void conv_call(Writer *w, const Sum *s)
                            : "";
     const char *fn =
         kernel_define(w, kernel,
-                      "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, const "
-                      "char *x, "
-                      "const char *dy",
+                      "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, "
+                      "const char *x, const char *dy",
                       arena_printf(a, "    %s(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s%s);\n",
                                    kernel, factors(w, s->param), update_name(w->g),
                                    sizes_of(w, s->root, st->shard), cut));

@@ -61,7 +61,7 @@ int update_loss(const Graph *g)
 
 const char *update_rule(const Graph *g)
 {
-    return arena_printf(g->arena, "update_%s", optimizer_name(&g->recipe.optimizer));
+    return optimizer_update(g->arena, &g->recipe.optimizer);
 }
 
 /* ---------------------------------------- parts of the table */

@@ -9,6 +9,11 @@ const char *optimizer_name(const Optimizer *o)
     return name[o->kind];
 }
 
+const char *optimizer_update(Arena *a, const Optimizer *o)
+{
+    return arena_printf(a, "update_%s", optimizer_name(o));
+}
+
 int optimizer_states(const Optimizer *o)
 {
     switch (o->kind) {

@@ -43,7 +43,9 @@ typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
     bool nesterov;
 } Optimizer;
 const char *optimizer_name(const Optimizer *o); /* "sgd", as in the language */
-int optimizer_states(const Optimizer *o);       /* states that it keeps of each parameter */
+/* "update_sgd": the function of runtime/cpu/update.h, and of a GPU, that updates weights. */
+const char *optimizer_update(Arena *a, const Optimizer *o);
+int optimizer_states(const Optimizer *o); /* states that it keeps of each parameter */
 
 /* Factor of the learning rate.  The epoch is the number of finished epochs.  All but step use
  * fractions of epochs; cosine, polynomial and one_cycle run over the epochs of the recipe.  Linear
