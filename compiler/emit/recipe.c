@@ -62,8 +62,9 @@ static void data_fields(Writer *w, Text *t, const Recipe *r)
 
 static void optimizer_fields(Text *t, const Recipe *r)
 {
-    static const char *const opt[] = {"RT_SGD",   "RT_RMSPROP", "RT_ADAM",
-                                      "RT_ADAMW", "RT_ADAGRAD", "RT_LION"};
+    static const char *const opt[] =
+        {[OPT_SGD] = "RT_SGD",     [OPT_RMSPROP] = "RT_RMSPROP", [OPT_ADAM] = "RT_ADAM",
+         [OPT_ADAMW] = "RT_ADAMW", [OPT_ADAGRAD] = "RT_ADAGRAD", [OPT_LION] = "RT_LION"};
     const Optimizer *o = &r->optimizer;
 
     text_printf(t,
@@ -79,9 +80,10 @@ static void optimizer_fields(Text *t, const Recipe *r)
 
 static void schedule_fields(Text *t, const Schedule *c)
 {
-    static const char *const sched[] = {"RT_SCHED_CONSTANT",  "RT_SCHED_STEP",
-                                        "RT_SCHED_COSINE",    "RT_SCHED_POLYNOMIAL",
-                                        "RT_SCHED_ONE_CYCLE", "RT_SCHED_RESTARTS"};
+    static const char *const sched[] =
+        {[SCHED_CONSTANT] = "RT_SCHED_CONSTANT",   [SCHED_STEP] = "RT_SCHED_STEP",
+         [SCHED_COSINE] = "RT_SCHED_COSINE",       [SCHED_POLYNOMIAL] = "RT_SCHED_POLYNOMIAL",
+         [SCHED_ONE_CYCLE] = "RT_SCHED_ONE_CYCLE", [SCHED_RESTARTS] = "RT_SCHED_RESTARTS"};
 
     text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
     for (int i = 0; i < c->nat; i++)

@@ -225,7 +225,7 @@ static const char *const target_kinds[] = {[LEARN_CLASS] = "RT_TARGET_CLASS",
                                            [LEARN_INPUT] = "RT_TARGET_INPUT"};
 
 /* A target that is no class. */
-static void target_fields(Writer *w, Text *t)
+static void number_fields(Writer *w, Text *t)
 {
     const TargetSpec *target = w->in->train->recipe.target;
 
@@ -255,6 +255,15 @@ static void label_fields(Writer *w, Text *t)
         text_add(t, "    .class_weight = class_weights,\n");
     if (target->ignored)
         text_printf(t, "    .ignored = %lld,\n", (long long)target->ignored);
+}
+
+/* The only target of a program. */
+static void target_fields(Writer *w, Text *t)
+{
+    if (w->in->train->recipe.target->kind == LEARN_CLASS)
+        label_fields(w, t);
+    else
+        number_fields(w, t);
 }
 
 static bool has_tokens(const Graph *g)
@@ -347,10 +356,8 @@ static void several_fields(Writer *w, Text *t)
                     "    .target_kind = RT_TARGET_SEVERAL, .targets = targets, .ntarget = %d, "
                     ".target_bytes = %lld,\n",
                     r->ntarget, (long long)r->target_bytes);
-    else if (r->target->kind != LEARN_CLASS)
-        target_fields(w, t);
     else
-        label_fields(w, t);
+        target_fields(w, t);
     text_printf(t, "    .output = outputs, .noutput = %d,\n", g->noutput);
 }
 
@@ -379,10 +386,7 @@ static void one_fields(Writer *w, Text *t)
         dimensions(y->rank, y->dim, t);
         text_add(t, ",\n");
     }
-    if (target->kind == LEARN_CLASS)
-        label_fields(w, t);
-    else
-        target_fields(w, t);
+    target_fields(w, t);
 }
 
 /* Shapes of samples and outputs, and the metrics. */
