@@ -66,8 +66,8 @@ template <class T, class D> DEVICE void mse_dx(real *dx, const real *x, T t, D d
         dx[at] = dloss[at / k] * 2 * (x[at] - t[at]) / (real)k;
 }
 
-/* The absolute error, and Huber's loss: a warp for each row. */
-template <class Of> DEVICE void mean_of_row(real *loss, int n, int k, Of of)
+/* A sum for each row, divided by `divisor`: a warp for each row. */
+template <class Of> DEVICE void sum_of_row(real *y, int n, int k, real divisor, Of of)
 {
     FOR_ROWS(row, n) {
         real sum = 0;
@@ -75,10 +75,15 @@ template <class Of> DEVICE void mean_of_row(real *loss, int n, int k, Of of)
             sum += of(row * k + j);
         sum = warp_sum(sum);
         if (threadIdx.x % WARP == 0)
-            loss[row] = sum / (real)k;
+            y[row] = sum / divisor;
     }
 }
+template <class Of> DEVICE void mean_of_row(real *y, int n, int k, Of of)
+{
+    sum_of_row(y, n, k, (real)k, of);
+}
 
+/* The absolute error, and Huber's loss. */
 SIZE int l1_blocks(int n, int)
 {
     return ceil_div(n, WARPS);
@@ -182,14 +187,7 @@ template <class T> DEVICE void numbers_accuracy(real *y, const real *x, T t, int
 /* A number for each sample: how many of its numbers `of` counts. */
 template <class Of> DEVICE void count_of_row(real *y, int n, int k, Of of)
 {
-    FOR_ROWS(row, n) {
-        real sum = 0;
-        for (int j = threadIdx.x % WARP; j < k; j += WARP)
-            sum += of((int64_t)row * k + j) ? 1 : 0;
-        sum = warp_sum(sum);
-        if (threadIdx.x % WARP == 0)
-            y[row] = sum;
-    }
+    sum_of_row(y, n, k, (real)1, [=](int64_t at) { return (real)of(at); });
 }
 
 SIZE int mask_overlap_blocks(int n, int)
