@@ -69,8 +69,7 @@ RT_INLINE void bf16_filters_turn(bf16 *restrict to, const bf16 *dy, Conv c, Bf16
 
 RT_INLINE void bf16_filters_add(float *restrict to, const float *restrict from)
 {
-    for (int i = 0; i < BF16_TILE; i += V)
-        v_store(to + i, v_load(to + i) + v_load(from + i));
+    RT_MAP(BF16_TILE, STORE(to, LOAD(to) + LOAD(from)));
 }
 
 /* Adds the newest sum of a stack to those before it, as item `at` of a tree; all: to all. */

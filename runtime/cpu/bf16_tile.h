@@ -360,7 +360,7 @@ RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows
 {
 #ifdef RT_AMX
     if ((int)V == (int)BF16_LANES && !e.wide && bf16_has_tiles()) {
-        if (outputs == 2 * BF16_LANES)
+        if (outputs == 2 * BF16_LANES) /* a constant, for which the compiler leaves out the masks */
             bf16_end_two(sum, e, to, rows, first, 2 * BF16_LANES);
         else
             bf16_end_two(sum, e, to, rows, first, outputs);
