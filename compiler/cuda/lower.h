@@ -27,7 +27,6 @@ void update_lower(Writer *w, bool from_grad);
 void update_rows(Writer *w, Text *t, bool rest);
 /* number of parameters among the first `sums` sums: rows of the table */
 int update_parameters(const Writer *w, int sums);
-int update_loss(const Graph *g);         /* index of the metric that is the loss; -1: none */
 const char *update_rule(const Graph *g); /* device function of the optimizer: "update_sgd" */
 /* Adds the accesses of the update of a parameter: its sum over the shards, the parameter and its
  * states. */

@@ -153,7 +153,7 @@ static CudaCall *lower_own(Writer *w, int sum, const char *what)
                             RT_READS(MEMORY_METRIC, 0, INT64_MAX));
 
     give_row(w, c, sum);
-    cuda_give(w, c, NUMBER(step->shards), NUMBER(update_loss(w->g)),
+    cuda_give(w, c, NUMBER(step->shards), NUMBER(graph_metric(w->g, "loss")),
               SIZES(own_sizes(w, w->cuda->owned[sum])), TEXT(update_rule(w->g)));
     update_access(w, c, sum, false);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
@@ -199,7 +199,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
     CudaCall *u = cuda_call(w, "dense_dw_own", n, RT_READS(MEMORY_METRIC, 0, INT64_MAX));
     w->cuda->list->n--; /* u is not in the list, because it can only replace c */
     give_row(w, u, sum);
-    cuda_give(w, u, NUMBER(update_loss(w->g)), IN("a", n->in[0]), IN("b", n->in[1]),
+    cuda_give(w, u, NUMBER(graph_metric(w->g, "loss")), IN("a", n->in[0]), IN("b", n->in[1]),
               SIZES(own_sizes(w, c->natural)), TEXT(update_rule(w->g)),
               ACCESS(MEMORY_FIXED, p->offset, p->offset + step->sum[sum].count * cuda_real_bytes(w),
                      true));
@@ -212,7 +212,7 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
 /* Whether the loss is known and all readers of the weights have run. */
 bool own_can_update(Writer *w, const Stages *s, CudaCall *c)
 {
-    const int loss = update_loss(w->g);
+    const int loss = graph_metric(w->g, "loss");
     return (loss < 0 || s->written >> loss & 1) &&
            all_have_read(w, s, c->operand[c->noperand - 1].param, c->node) &&
            !pending_conflict(&s->pending, c);

@@ -337,7 +337,7 @@ void steps_write(Writer *w)
                 "2, arrived, chip);\n"
                 "        if (!update_allowed(r, %d))\n            break;\n    }\n    "
                 "owned(OWN_PUT, first, chip);\n}\n\n",
-                update_loss(w->g));
+                graph_metric(w->g, "loss"));
     text_printf(&t,
                 "static void train_launch(const Rt *first, int64_t stride, int n, unsigned "
                 "*arrived)\n{\n"

@@ -5,7 +5,6 @@
  * gradients first: then there are three launches. */
 #include "cuda/lower.h"
 #include "runtime/constants.h"
-#include <string.h>
 
 /* Number of blocks that update the parameter of a sum. */
 static int64_t update_blocks(const Sum *s)
@@ -49,14 +48,6 @@ int update_parameters(const Writer *w, int sums)
     for (int i = 0; i < sums; i++)
         n += w->in->train->step->sum[i].param != NULL;
     return n;
-}
-
-int update_loss(const Graph *g)
-{
-    int loss = -1;
-    for (int i = 0; i < g->nmetric; i++)
-        loss = !strcmp(g->metric[i].name, "loss") ? i : loss;
-    return loss;
 }
 
 const char *update_rule(const Graph *g)
@@ -159,7 +150,7 @@ static void access_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
  * not finite. */
 static Given rt_loss(const Writer *w)
 {
-    const int loss = update_loss(w->g);
+    const int loss = graph_metric(w->g, "loss");
     return loss >= 0 ? RT_READS(MEMORY_METRIC, loss, loss + 1) : RT_HOST;
 }
 
@@ -211,7 +202,7 @@ static void lower_average(Writer *w, const Sum *s, bool from_grad)
     if (!s->known && !from_grad)
         give_gradient(w, c, s, true);
     if (!added)
-        cuda_give(w, c, NUMBER(update_loss(w->g)), NUMBER(rows));
+        cuda_give(w, c, NUMBER(graph_metric(w->g, "loss")), NUMBER(rows));
     cuda_give(w, c, NUMBER(step->shards),
               TEXT(arena_printf(w->arena, "%.17g", node_float(n, "momentum"))), NUMBER(channels));
 }
@@ -277,7 +268,7 @@ static CudaCall *lower_update(Writer *w, bool from_grad, const Part *p)
     CudaCall *c = cuda_give(w, open_update(w, "update"), rt_loss(w));
     give_rows(w, c, p);
     cuda_give(w, c, PARAM("bool ", "from_grad", from_grad ? "true" : "false"),
-              NUMBER(update_loss(w->g)), TEXT(update_rule(w->g)));
+              NUMBER(graph_metric(w->g, "loss")), TEXT(update_rule(w->g)));
     access_part(w, c, p, from_grad);
     return c;
 }
@@ -321,7 +312,7 @@ static void lower_clipped(Writer *w)
     give_rows(w, c, &p);
     cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
               TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
-              NUMBER(update_loss(g)), TEXT(update_rule(g)));
+              NUMBER(graph_metric(g, "loss")), TEXT(update_rule(g)));
     access_part(w, c, &p, true);
     update_access_scaling(w, c, true);
     squares->inner_barrier = c->inner_barrier = true;

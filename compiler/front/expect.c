@@ -108,13 +108,10 @@ void expect_check(const Unit *u, const Graph *g)
     const char *name = e->metric ? without_split(e->metric) : "loss", *all = "test_loss";
     const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
                         shape_count(&g->output->shape) == 1;
-    bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||
-                 (strcmp(name, "auc") == 0 && binary);
-    for (int i = 0; i < g->nmetric; i++) {
-        found |= strcmp(g->metric[i].name, name) == 0;
-        if (i > 0)
-            all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
-    }
+    const bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||
+                       (strcmp(name, "auc") == 0 && binary) || graph_metric(g, name) >= 0;
+    for (int i = 1; i < g->nmetric; i++)
+        all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
     if (found)
         return;
     diag_error(u->diag, e->span, "'%s' has no %s to compare with", g->name, name);

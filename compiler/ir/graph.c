@@ -301,6 +301,14 @@ bool *graph_needed(const Graph *g, const Node *root)
     return needed;
 }
 
+int graph_metric(const Graph *g, const char *name)
+{
+    for (int i = 0; i < g->nmetric; i++)
+        if (strcmp(g->metric[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
 bool graph_next_token(const Graph *g)
 {
     const Attr *s = g->loss ? node_attr(g->loss, "smoothing") : NULL;

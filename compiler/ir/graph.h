@@ -218,6 +218,8 @@ Node *graph_const(Graph *g, double v, Shape s, Span at);
 /* Whether the loss predicts the next token of a text, so that exp(loss) is the perplexity.  The
  * only such loss is softmax_cross_entropy without smoothing. */
 bool graph_next_token(const Graph *g);
+/* Index of the metric with this name; -1: there is none. */
+int graph_metric(const Graph *g, const char *name);
 /* For each id, whether `root` depends on the node, also through the steps of a loop. */
 bool *graph_needed(const Graph *g, const Node *root);
 bool graph_several(const Graph *g);    /* several outputs or targets, which have tables (rt.h) */

@@ -354,10 +354,7 @@ static int64_t add_rows(const Graph *g, int64_t *count, PlaceList *l)
 
 static bool has_metric(const Graph *g, const char *name)
 {
-    bool found = false;
-    for (int i = 0; i < g->nmetric; i++)
-        found |= strcmp(g->metric[i].name, name) == 0;
-    return found;
+    return graph_metric(g, name) >= 0;
 }
 
 /* numbers: a sample's target is numbers; arrays: they are stored in arrays of their own; own: the
@@ -470,6 +467,7 @@ static void add_init(const Init *i, PlaceList *l)
 static void add_optimizer(const Optimizer *o, PlaceList *l)
 {
     const bool sgd = o->kind == OPT_SGD, rmsprop = o->kind == OPT_RMSPROP, moves = o->momentum > 0;
+    const int states = optimizer_states(o);
     places_flag(l, "sgd", sgd);
     places_flag(l, "rmsprop", rmsprop);
     places_flag(l, "adam", o->kind == OPT_ADAM);
@@ -480,10 +478,10 @@ static void add_optimizer(const Optimizer *o, PlaceList *l)
     places_flag(l, "with_momentum", moves);
     places_flag(l, "with_decay", o->weight_decay != 0);
     places_add(l, "optimizer_states",
-               sgd                        ? moves ? "v" : NULL
-               : rmsprop                  ? moves ? "v m" : "v"
-               : optimizer_states(o) == 1 ? "v"
-                                          : "m v");
+               states == 0   ? NULL
+               : states == 1 ? "v"
+               : rmsprop     ? "v m"
+                             : "m v");
     places_number(l, "lr", o->lr);
     places_number(l, "momentum", o->momentum);
     places_number(l, "weight_decay", o->weight_decay);
