@@ -16,18 +16,14 @@ static void avg_pool_gradient(Grad *gr, Node *n, Node *dy)
 static void avg_pool_kernel(const Node *n, Call *c)
 {
     call_kernel(c, "avg_pool");
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     pooling_literal(n, n, c);
 }
 
 static void avg_pool_kernel_dx(const Node *n, Call *c)
 {
     call_kernel(c, "avg_pool_dx");
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     pooling_literal(n, n->in[0], c);
 }
 

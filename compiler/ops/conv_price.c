@@ -329,7 +329,7 @@ bool conv_half_in_blocks(const Node *n, int64_t shards, int64_t samples, int64_t
                          int64_t chunk)
 {
     const ConvSizes c = conv_sizes(n);
-    const int64_t block = 32, positions = ceil_div(chunk * c.oh * c.ow, block) * block;
+    const int64_t positions = round_up(chunk * c.oh * c.ow, 32);
 
     return conv_in_blocks(n, shards, samples, sizeof(float)) && shards <= RT_BF16_FILTER_SHARDS &&
            slices <= RT_BF16_FILTER_SLICES &&

@@ -10,7 +10,7 @@ static const double UPDATE_CYCLES = 6;      /* update of a vector of weights and
 static double weights(const Market *m, int64_t k, int64_t o)
 {
     const int64_t panel = 2 * m->lanes;
-    return (double)m->real * (double)k * (double)(ceil_div(o, panel) * panel);
+    return (double)m->real * (double)k * (double)round_up(o, panel);
 }
 
 int64_t dense_rows(const Node *n)
@@ -21,7 +21,7 @@ int64_t dense_rows(const Node *n)
 int64_t dense_half_count(int64_t factors, int64_t outputs)
 {
     enum { BLOCK = 32, LANES = 16 };
-    return ceil_div(factors, BLOCK) * BLOCK * ceil_div(outputs, LANES) * LANES;
+    return round_up(factors, BLOCK) * round_up(outputs, LANES);
 }
 
 /* runtime/cpu/dense_sparse.h is not faster with fewer outputs */

@@ -30,9 +30,7 @@ static void global_avg_pool_call(const Node *n, Call *c, const char *fn)
 {
     const int64_t *x = node_attr(n, "x_shape")->list;
     call_fn(c, node_attr(n, "last") ? arena_printf(c->arena, "%s_last", fn) : fn);
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)x[0], (long long)(x[1] * x[2]));
 }
 

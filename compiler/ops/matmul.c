@@ -171,10 +171,7 @@ static void matmul_kernel(const Node *n, Call *c)
         call_fn(c, n->half ? "bf16_matmul" : "bf16_matmul_f32");
     else
         call_product(c, "matmul");
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
-    call_in(c, n->in[1]);
+    call_in_parts(c, n);
     Sizes *z = sizes_new(c->arena, "Gemm");
     sizes_int(z, "count", c->n * matrices(n));
     sizes_int(z, "m", s->dim[s->rank - 2]);

@@ -26,9 +26,7 @@ static bool one_hot_shape(Node *n, Diag *d)
 static void one_hot_kernel(const Node *n, Call *c)
 {
     call_fn(c, "one_hot");
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     call_text(c, "%lld, %lld", (long long)(c->n * shape_count(&n->in[0]->shape)),
               (long long)node_int(n, "classes"));
 }

@@ -20,9 +20,7 @@ static void relayout_kernel(const Node *n, Call *c)
     const Shape *x = &n->in[0]->shape;
     if (n->layout == LAYOUT_TIME) {
         call_fn(c, n->half ? "time_from_row_bf16" : "time_from_row");
-        c->parts = true;
-        call_out(c, n);
-        call_in(c, n->in[0]);
+        call_in_parts(c, n);
         call_sizes(c, scan_sizes(c->arena, c->n, x->dim[0], x->dim[1]));
         return;
     }
@@ -32,9 +30,7 @@ static void relayout_kernel(const Node *n, Call *c)
     call_fn(c, row ? "chw_from_hwc" : "hwc_from_chw");
     if (c->target.few_half && n->half)
         call_fn(c, row ? "chw_from_hwc_bf16" : "hwc_from_chw_bf16");
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     call_text(c, "%lld, %lld, %lld", (long long)c->n, (long long)chw[0],
               (long long)(chw[1] * chw[2]));
 }

@@ -95,9 +95,7 @@ static void resize_call(const Node *n, const Node *y, Call *c, const char *fn)
 {
     const int64_t *from = node_attr(n, "x_shape")->list, *to = node_attr(n, "y_shape")->list;
     call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     Sizes *s = sizes_new(c->arena, "Resize");
     sizes_int(s, "n", c->n);
     sizes_int(s, "c", from[0]);

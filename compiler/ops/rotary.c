@@ -68,9 +68,7 @@ static void rotary_call(const Node *n, Call *c, const char *fn, int64_t heads, b
 {
     const Shape *x = &n->shape;
     call_kernel(c, fn);
-    c->parts = true;
-    call_out(c, n);
-    call_in(c, n->in[0]);
+    call_in_parts(c, n);
     Sizes *s = sizes_new(c->arena, "Rotary");
     sizes_int(s, "n", c->n);
     sizes_int(s, "t", x->dim[0]);

@@ -27,32 +27,21 @@ static double weight_of(const Node *n)
     return node_attr(n, "positive_weight") ? node_float(n, "positive_weight") : 1;
 }
 
-/* Whether x has numbers for each position: reports this as an error. */
-static bool is_sequence(const Node *n, Diag *d)
+static bool one_number(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;
-    if (x->rank != 2 || n->in[0]->dtype != DT_REAL)
+    const bool sequence = x->rank == 2 && n->in[0]->dtype == DT_REAL;
+    if (!sequence && (!check_vector(n, 0, d) || !check_label(n, 1, d)))
         return false;
+    if (!sequence && x->dim[0] == 1)
+        return true;
     diag_error(d, n->span, "%s needs one number for each sample, got %s", n->op->name,
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
-    diag_help(d, "for every position, use softmax_cross_entropy, with two outputs for a yes or no: "
-                 "dense(2)");
-    return true;
-}
-
-static bool one_number(Node *n, Diag *d)
-{
-    if (is_sequence(n, d))
-        return false;
-    if (!check_vector(n, 0, d) || !check_label(n, 1, d))
-        return false;
-    if (n->in[0]->shape.dim[0] == 1)
-        return true;
-    diag_error(d, n->span, "%s needs one number for each sample, got %s", n->op->name,
-               shape_text(diag_arena(d), &n->in[0]->shape));
-    check_note(n, 0, d);
-    diag_help(d, "end the model with dense(1), or take softmax_cross_entropy");
+    diag_help(d, "%s",
+              sequence ? "for every position, use softmax_cross_entropy, with two outputs for a "
+                         "yes or no: dense(2)"
+                       : "end the model with dense(1), or take softmax_cross_entropy");
     return false;
 }
 

@@ -58,9 +58,10 @@ static bool check_ignored(const Node *n, Diag *d)
     if (!node_attr(n, "ignore"))
         return true;
     const int64_t ignored = node_int(n, "ignore");
-    if (t->op->leaf == LEAF_LABEL && t->shape.rank > 0 && ignored >= 0 && ignored < INT32_MAX)
+    const bool outside = ignored < 0 || ignored >= INT32_MAX;
+    if (t->op->leaf == LEAF_LABEL && t->shape.rank > 0 && !outside)
         return true;
-    if (ignored < 0 || ignored >= INT32_MAX) {
+    if (outside) {
         diag_error(d, node_span(n, "ignore"), "softmax_cross_entropy ignore is %lld, below 0%s",
                    (long long)ignored, ignored < 0 ? "" : " or above 2147483646");
         diag_help(d, "name the class that is not scored: ignore = 255; -1 is never scored");

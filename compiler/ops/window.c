@@ -1,5 +1,6 @@
 /* window.c -- positions of a window that slides over an image. */
 #include "ops/window.h"
+#include "base/round.h"
 #include "ops/check.h"
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void read_pair(const Node *n, const char *key, int64_t fallback, int64_t 
 /* "same": the padding for ceil(in / stride) outputs, with the smaller half before. */
 static void pad_same(Window *v, int i)
 {
-    const int64_t out = (v->in[i] + v->stride[i] - 1) / v->stride[i];
+    const int64_t out = ceil_div(v->in[i], v->stride[i]);
     const int64_t all = (out - 1) * v->stride[i] + window_span(v, i) - v->in[i];
     v->before[i] = all > 0 ? all / 2 : 0;
     v->after[i] = all > 0 ? all - all / 2 : 0;

@@ -1,5 +1,6 @@
 /* places.c -- computes the values of places in the template of a node: shapes, axes, windows,
  * conditions. */
+#include "base/round.h"
 #include "ops/op.h"
 #include "ops/window.h"
 #include "scripts/words.h"
@@ -98,7 +99,7 @@ static bool is_padded(const Window *v)
 static bool is_same(const Window *v)
 {
     for (int i = 0; i < 2; i++) {
-        const int64_t out = (v->in[i] + v->stride[i] - 1) / v->stride[i];
+        const int64_t out = ceil_div(v->in[i], v->stride[i]);
         const int64_t reach = (out - 1) * v->stride[i] + window_span(v, i) - v->in[i];
         if (v->out[i] != out || v->before[i] != (reach > 0 ? reach / 2 : 0))
             return false;
