@@ -32,15 +32,17 @@ const char *kernel_define_using(Writer *w, unsigned uses, const char *base, cons
                                 const char *body)
 {
     const char *key = arena_printf(w->arena, "%s(%s) %s", base, params, body);
+    const uint64_t hash = text_hash(key, strlen(key), 0);
     int same = 1;
 
-    for (int i = 0; i < w->nkernel; i++) {
-        if (!strcmp(w->kernel[i].key, key))
+    for (int i = 0; i < w->nkernel; i++)
+        if (w->kernel[i].hash == hash && !strcmp(w->kernel[i].key, key))
             return w->kernel[i].name;
+    for (int i = 0; i < w->nkernel; i++)
         same += !strcmp(w->kernel[i].base, base);
-    }
     Kernel k = {.name = arena_printf(w->arena, "%s_%d", base, same),
                 .key = key,
+                .hash = hash,
                 .base = arena_strdup(w->arena, base),
                 .params = arena_strdup(w->arena, params),
                 .uses = uses,

@@ -13,6 +13,7 @@ enum { USES_SLICES = 1, USES_SHARD = 2 };
 typedef struct Kernel {
     const char *name;                 /* "dense_2": the second kernel of its base */
     const char *key;                  /* a text that is equal for equal kernels */
+    uint64_t hash;                    /* of the key */
     const char *base, *params, *body; /* "dense", "real *y, const real *a", the statements */
     unsigned uses;                    /* USES_SLICES, USES_SHARD: constants in the body */
     const char *variants;             /* RT_VARIANTS for a file with only this kernel, or NULL */

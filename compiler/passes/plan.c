@@ -243,18 +243,15 @@ static bool live_together(const Buffer *a, const Buffer *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset for b that overlaps no placed buffer with an overlapping lifetime. */
+/* The lowest offset for b that overlaps no placed buffer with an overlapping lifetime.  The placed
+ * buffers are in the order of their offsets. */
 static int64_t lowest(Buffer *const *placed, int n, const Buffer *b)
 {
     int64_t at = 0;
 
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < n; i++)
-            if (live_together(placed[i], b) && at < placed[i]->offset + placed[i]->bytes &&
-                placed[i]->offset < at + b->bytes)
-                at = placed[i]->offset + placed[i]->bytes, moved = true;
-    }
+    for (int i = 0; i < n && placed[i]->offset < at + b->bytes; i++)
+        if (live_together(placed[i], b) && at < placed[i]->offset + placed[i]->bytes)
+            at = placed[i]->offset + placed[i]->bytes;
     return at;
 }
 
@@ -279,16 +276,23 @@ static int by_life(const void *x, const void *y)
     return la != lb ? lb - la : by_size(x, y);
 }
 
-/* Places the buffers in this order, each at its lowest offset; returns the bytes of all. */
-static int64_t pack(Buffer **list, int n, int (*order)(const void *, const void *))
+/* Places the buffers in this order, each at its lowest offset; returns the bytes of all.  Leaves
+ * them in placed, in the order of their offsets. */
+static int64_t pack(Buffer **list, Buffer **placed, int n,
+                    int (*order)(const void *, const void *))
 {
     int64_t end = 0;
 
     qsort(list, (size_t)n, sizeof *list, order);
     for (int i = 0; i < n; i++) {
-        list[i]->offset = lowest(list, i, list[i]);
-        if (end < list[i]->offset + list[i]->bytes)
-            end = list[i]->offset + list[i]->bytes;
+        Buffer *b = list[i];
+        int at = i;
+        b->offset = lowest(placed, i, b);
+        for (; at > 0 && placed[at - 1]->offset > b->offset; at--)
+            placed[at] = placed[at - 1];
+        placed[at] = b;
+        if (end < b->offset + b->bytes)
+            end = b->offset + b->bytes;
     }
     return end;
 }
@@ -299,6 +303,7 @@ static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer
 {
     int (*const order[3])(const void *, const void *) = {by_size, by_start, by_life};
     Buffer **list = arena_alloc(a, (size_t)(nall + 1) * sizeof *list);
+    Buffer **placed = arena_alloc(a, (size_t)(nall + 1) * sizeof *placed);
     int n = 0, best = 0;
     int64_t size[3];
 
@@ -306,7 +311,7 @@ static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer
         if (mine(&all[i]))
             list[n++] = &all[i];
     for (int i = 0; i < 3; i++) {
-        size[i] = pack(list, n, order[i]);
+        size[i] = pack(list, placed, n, order[i]);
         if (size[i] < size[best])
             best = i;
     }
@@ -319,7 +324,7 @@ static int64_t region(Arena *a, Buffer *all, int nall, bool (*mine)(const Buffer
         if (*bound < live)
             *bound = live;
     }
-    return pack(list, n, order[best]);
+    return best == 2 ? size[best] : pack(list, placed, n, order[best]);
 }
 
 static bool in_thread(const Buffer *b)

@@ -262,7 +262,7 @@ static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, 
         Node *n = g->node[i];
         bool read = false;
         for (int k = 0; n->mark == TOTAL && k < readers_count(r, n); k++)
-            read |= levels_in_slice(readers_at(r, n, k)) && level[readers_at(r, n, k)->id] == l;
+            read |= level[readers_at(r, n, k)->id] == l && levels_in_slice(readers_at(r, n, k));
         if (read)
             push(g, p, n);
     }
@@ -289,7 +289,7 @@ static int last_level(const Graph *g, bool (*kind)(const Node *), const int *lev
 {
     int last = 0;
     for (int i = 0; i < g->nnode; i++)
-        if (kind(g->node[i]) && last < level[g->node[i]->id])
+        if (last < level[g->node[i]->id] && kind(g->node[i]))
             last = level[g->node[i]->id];
     return last;
 }
@@ -297,7 +297,7 @@ static int last_level(const Graph *g, bool (*kind)(const Node *), const int *lev
 static void push_level(Graph *g, Phase *p, bool (*kind)(const Node *), const int *level, int l)
 {
     for (int i = 0; i < g->nnode; i++)
-        if (kind(g->node[i]) && level[g->node[i]->id] == l)
+        if (level[g->node[i]->id] == l && kind(g->node[i]))
             push(g, p, g->node[i]);
 }
 
