@@ -121,16 +121,18 @@ witness() {
     "$TENON" emit "$model" --to c -o "$program.emitted" --plain --cpu generic "$@" || return
     if grep -q rt_unpack_xz "$program.emitted"/*.c && echo 'int main(void) { return 0; }' | cc -x c - -o "$program.has" -llzma 2> /dev/null; then xz=-llzma; fi
     # shellcheck disable=SC2046,SC2086
-    cc ${witness_level:-${TENON_CFLAGS:--O1}} $(one_file "$program.emitted"/*.c "$@") -o "$program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz $xz -lm -lpthread
+    cc ${witness_level:-${TENON_CFLAGS:--O1}} $(one_file "$program.emitted"/*.c "$@") ${CHECK_LINKER:-} -o "$program" "$(dirname "$TENON")/lib/libtenonrt.a" -lz $xz -lm -lpthread
 }
 
-# running TEXT: prints the processes whose command line begins with TEXT, without zombies
+# running TEXT: prints the processes whose command line begins with TEXT, a regular expression, without zombies.  It starts no process:
+# with three for each process of the machine, a wait for one took seconds of a processor.
 running() {
-    local p
+    local p stat words
     for p in /proc/[0-9]*; do
-        { tr '\0' ' ' < "$p/cmdline"; } 2> /dev/null | grep -q "^$1" && [ "$(awk '{ print $3 }' "$p/stat" 2> /dev/null)" != Z ] && echo "${p#/proc/}"
+        { mapfile -d '' -t words < "$p/cmdline" && read -r stat < "$p/stat"; } 2> /dev/null || continue
+        stat=${stat##*) }
+        ! [[ "${words[*]} " =~ ^$1 && $stat != Z* ]] || echo "${p#/proc/}"
     done
-    true
 }
 
 # recipe MODEL SAMPLES EPOCHS: prints a short train block for a model of three classes

@@ -91,12 +91,12 @@ shim_gpu() {
     done
     shim_compile "$dir"/*.cu $f64 -o "$dir/program.o" || return
     ! grep -q '^#include "cuda/cudnn_run.h"' "$dir"/*.cu || cp "$work"/cudnn/*.o "$dir"
-    g++ -rdynamic -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    g++ -rdynamic ${CHECK_LINKER:-} -o "$dir/gpu" "$dir"/*.o "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }
 
 shim_test() {
     shim_compile "$2" "${@:3}" -o "$work/$1.o"
-    g++ -rdynamic -o "$work/$1" "$work/$1.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
+    g++ -rdynamic ${CHECK_LINKER:-} -o "$work/$1" "$work/$1.o" "$work"/{gpu,fiber,fake}.o "$(dirname "$TENON")/lib/libtenonrt.a" $shim_libraries
 }
 
 # near TEXT A B: equally many numbers, equal to 1e-5

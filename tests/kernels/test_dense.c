@@ -471,7 +471,7 @@ int main(void)
     tcase_add_loop_test(t, teams, 0, SHAPES);
     tcase_add_test(t, literal_sizes);
     tcase_add_loop_test(t, update, 0, 4);
-    tcase_add_loop_test(t, stored, 0, 2 * ZEROS);
+    add_rounds(t, stored, 0, 2 * ZEROS);
     tcase_add_loop_test(t, sparse, 0, ZEROS);
     tcase_add_loop_test(t, wide, 0, 8);
     return run_suite(t, "dense kernels");

@@ -25,6 +25,14 @@ static const Conv shapes[] = {
 /* clang-format on */
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
+/* Without --deep, doubles leave out shapes of more than eight million products: these need four
+ * fifths of the time of plain loops, and vectors in f32 test them. */
+static bool left_out(Conv c)
+{
+    const int64_t products = (int64_t)c.n * c.c * c.o * c.oh * c.ow * c.r * c.s;
+    return sizeof(real) == sizeof(double) && rounds_step() > 1 && products > 8000000;
+}
+
 static int64_t count_of(Conv c, char what)
 {
     return what == 'x'   ? (int64_t)c.n * c.c * c.h * c.w
@@ -192,7 +200,7 @@ START_TEST(teams)
     const int64_t nw = count_of(c, 'w'), nx = count_of(c, 'x'), ny = count_of(c, 'y');
     real *w = random_buffer(nw, 2);
     Shared s[2];
-    if (c.r == 5 && m == 4) {
+    if ((c.r == 5 && m == 4) || left_out(c)) {
         release(1, w);
         return;
     }
@@ -221,7 +229,7 @@ START_TEST(all)
 {
     const Conv c = shapes[_i / 2];
     const int m = _i % 2 ? 4 : 2;
-    if (c.r == 5 && m == 4)
+    if ((c.r == 5 && m == 4) || left_out(c))
         return;
     Conv transposed = c;
     transposed.c = c.o;

@@ -409,19 +409,26 @@ against() {
     same "$name for $to ${5:-}: the losses of ten steps, apart by at most $most" "$apart" close
 }
 
+# imports PYTHON MODULES: whether the interpreter has them; each interpreter is asked once
+declare -A imported=()
+imports() {
+    [ -n "${imported[$*]:-}" ] || imported[$*]=$("$1" -c "import $2" 2> /dev/null && echo yes || echo no)
+    [ "${imported[$*]}" = yes ]
+}
+
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
 for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn; do
-    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"
+    if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
 for model in "${models[@]}" "$work"/{odd,signs,squares,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
-    if "$torch" -c 'import torch, numpy' 2> /dev/null; then against pytorch "$torch" 72 "$model"      # the last batch is not full
+    if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
     for backend in tensorflow jax torch; do
-        if "$keras" -c "import keras, $backend" 2> /dev/null; then against keras "$keras" 80 "$model" $backend
+        if imports "$keras" "keras, $backend"; then against keras "$keras" 80 "$model" $backend
         else skip "$(basename "$model") for keras: $keras has no $backend or no keras (TENON_KERAS names an interpreter that has)"; fi
     done
     if [ "$name" = letters ]; then
@@ -429,7 +436,7 @@ for model in "${models[@]}" "$work"/{odd,signs,squares,picky,layers,recurrent,le
             "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
     elif [ "$name" = layers ]; then
         refuses "resize in MXNet" "layers.tn:3:[0-9]+: error: --to mxnet cannot write resize" "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
-    elif "$mxnet" -c 'import mxnet' 2> /dev/null; then against mxnet "$mxnet" 72 "$model"
+    elif imports "$mxnet" mxnet; then against mxnet "$mxnet" 72 "$model"
     else skip "$(basename "$model") for mxnet: $mxnet has no mxnet (TENON_MXNET names an interpreter that has)"; fi
 done
 finish
