@@ -278,8 +278,7 @@ static int by_life(const void *x, const void *y)
 
 /* Places the buffers in this order, each at its lowest offset; returns the bytes of all.  Leaves
  * them in placed, in the order of their offsets. */
-static int64_t pack(Buffer **list, Buffer **placed, int n,
-                    int (*order)(const void *, const void *))
+static int64_t pack(Buffer **list, Buffer **placed, int n, int (*order)(const void *, const void *))
 {
     int64_t end = 0;
 
