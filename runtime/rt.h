@@ -282,8 +282,9 @@ void rt_tick(int call);
 
 /* A team: the threads that compute one unit of a slice phase together, where there are more
  * threads than units.  Each member runs the whole function of the phase, on the thread region of
- * the team.  A kernel computes the part of its result that belongs to the member (cpu/team.h); a
- * barrier follows each call.  A thread that computes a unit alone is a team of one. */
+ * the team.  A kernel computes the part of its result that belongs to the member (cpu/team.h).  A
+ * barrier follows where a later call needs parts of other members.  A thread that computes a unit
+ * alone is a team of one. */
 typedef struct RtTeam {
     int at, of;              /* index of this thread in the team, from 0; number of members */
     struct Barrier *barrier; /* base/team.h */

@@ -121,6 +121,7 @@ static Statement call_of_kernel(Writer *w, const Node *n)
               .target = target_of(w->in->options)};
     const bool own = !c.target.textbook; /* neither reference kernels nor those of a library */
     Arguments s = {0};
+    Accesses all = {0};
     Text body = text_new(w->arena);
     unsigned uses = 0;
     int letters = 0; /* names of the inputs: a, b, c ... */
@@ -132,6 +133,9 @@ static Statement call_of_kernel(Writer *w, const Node *n)
         const CallArg *a = &c.arg[i];
         const Node *node = a->kind == CALL_SIDE ? side_of(w, n) : a->node;
         uses |= a->sizes && sizes_use_shard(a->sizes) ? USES_SHARD : 0;
+        if (node)
+            joint_access(w, &all,
+                         (Access){node, .written = a->kind == CALL_OUT || a->kind == CALL_SIDE});
         const char *literal = call_literal(w->arena, a, false);
         if (a->kind == CALL_OFFSET)
             push(w, &s, (Argument){.type = "int64_t ", .name = "at", .value = a->text});
@@ -165,7 +169,15 @@ static Statement call_of_kernel(Writer *w, const Node *n)
     const char *name = kernel_define_using(w, uses, c.fn, sign.params.s, body.s);
     if (w->nkernel > before && own)
         w->kernel[before].variants = c.variants;
-    return (Statement){name, sign.values.s, c.parts && own, NULL, 0};
+    return (Statement){name, sign.values.s, c.parts && own, all};
+}
+
+/* The operands of a call that reads only the data set and constants. */
+static Accesses written_only(Writer *w, const Node *n)
+{
+    Accesses all = {0};
+    joint_access(w, &all, (Access){n, .written = true});
+    return all;
 }
 
 /* The call that loads images: normalises them and, in training, augments them, with the numbers of
@@ -189,7 +201,7 @@ static Statement load_of_images(Writer *w, const Node *n, bool augmented)
                                      body.s),
                        arena_printf(w->arena, "%s, r, first%s%s", pointer_to(w, n),
                                     mean ? ", " : "", mean ? pointer_to(w, n->in[0]) : ""),
-                       true, NULL, 0};
+                       true, written_only(w, n)};
 }
 
 /* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */
@@ -220,7 +232,7 @@ static Statement load_of_input(Writer *w, const Node *n)
         text_printf(&t, ", %lld", (long long)node_int(n, "part"));
     if (row)
         text_printf(&t, ", %lld", (long long)node_int(n, "at"));
-    return (Statement){fn, t.s, true, NULL, 0};
+    return (Statement){fn, t.s, true, written_only(w, n)};
 }
 
 Statement kernel_statement(Writer *w, const Node *n)

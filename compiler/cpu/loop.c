@@ -35,14 +35,14 @@ static bool by_samples(const Writer *w, const Nest *t, const Node *n, bool vecto
     return t->n > 1 && t->count[0] == chunk && t->out[0] == nest_sample(n);
 }
 
-static Statement with_operands(Writer *w, Statement s, const Nest *t, const Node *n)
+/* The operands of the loops of t over n.  samples: members of a team take whole samples. */
+static Accesses accesses_of(Writer *w, const Nest *t, const Node *n, bool samples)
 {
-    s.noperand = 1 + t->nleaf;
-    s.operand = arena_alloc(w->arena, sizeof *s.operand * (size_t)s.noperand);
-    s.operand[0] = n;
+    Accesses all = {0};
+    joint_access(w, &all, (Access){n, true, samples});
     for (int k = 0; k < t->nleaf; k++)
-        s.operand[k + 1] = t->leaf[k].node;
-    return s;
+        joint_access(w, &all, (Access){t->leaf[k].node, false, samples});
+    return all;
 }
 
 Statement loop_statement(Writer *w, const Node *n)
@@ -66,9 +66,8 @@ Statement loop_statement(Writer *w, const Node *n)
         text_printf(&b, n->half ? "        y[%s] = bf16_narrow(%s);\n" : "        y[%s] = %s;\n",
                     nest_index(w, "", &t, t.out), value);
     const Signature sign = signature_of(w, &t, n);
-    const Statement s = {kernel_define(w, n->op->name, sign.params.s, b.s), sign.values.s, parts,
-                         NULL, 0};
-    return samples ? with_operands(w, s, &t, n) : s;
+    return (Statement){kernel_define(w, n->op->name, sign.params.s, b.s), sign.values.s, parts,
+                       accesses_of(w, &t, n, samples)};
 }
 
 /* ---------------------------------------- sums over broadcast dimensions */
@@ -174,5 +173,5 @@ Statement loop_sum(Writer *w, const Node *n)
     }
     const Signature s = signature_of(w, &t, n);
     return (Statement){kernel_define(w, n->op->name, s.params.s, b.s), s.values.s,
-                       channels || shared >= 0, NULL, 0};
+                       channels || shared >= 0, accesses_of(w, &t, n, false)};
 }

@@ -88,16 +88,19 @@ Statement move_statement(Writer *w, const Node *n)
 {
     Text body = text_new(w->arena);
     Arguments s = {0};
+    Accesses all = {0};
 
     arguments_pointer(w, &s, "y", n, true);
+    joint_access(w, &all, (Access){n, .written = true});
     bool parts = !w->in->options->plain && !fills(n);
     for (int i = 0; i < n->nin; i++) {
         if (n->in[i]->within == n)
             continue;
         arguments_pointer(w, &s, nest_input(w, n, i), n->in[i], false);
+        joint_access(w, &all, (Access){.node = n->in[i]});
         parts = write_input(w, &body, n, i, parts);
     }
     const Signature sign = kernel_signature(w->arena, s.arg, s.n, false);
     return (Statement){kernel_define(w, n->op->name, sign.params.s, body.s), sign.values.s, parts,
-                       NULL, 0};
+                       all};
 }

@@ -12,24 +12,34 @@ typedef struct CpuState {
     double slice_us, alone_us, barriers;
     EmitPhase *phase; /* [nphase]: phases of the training step that are written */
     int nphase;
-    const Phase *slice; /* this phase */
-    /* operands of the calls since the last barrier of a team, and whether each is written */
-    const struct JointOperand *joint;
-    int njoint;
+    const Phase *slice;     /* this phase */
+    struct Accesses *joint; /* of the calls since the last barrier of a team */
+    struct Accesses *head;  /* of the calls of a chunk before its first barrier */
+    bool in_head;           /* no barrier has followed a call of the chunk yet */
 } CpuState;
 
 /* Number of units of the prepare phase: more for more bytes of packed weights, so that
  * many threads get equal shares.  Kernels that cannot be divided run in the first unit. */
 int kernel_prepare_units(const Writer *w);
 
+/* A value that a call reads or writes. */
+typedef struct Access {
+    const Node *node;
+    bool written;
+    bool samples; /* each member of a team reads and writes only its samples: member i of n those of
+                   * part i of n equal parts of the chunk */
+} Access;
+
+typedef struct Accesses {
+    Access *access;
+    int count;
+} Accesses;
+
 /* A call in generated C: "dense_2", "LOCAL(real, H1), r, first". */
 typedef struct Statement {
     const char *fn, *args; /* fn NULL: no call */
     bool parts;            /* each thread of a team computes a part of the result (Call.parts) */
-    /* If each member of a team computes whole samples: the result operand[0], and the operands from
-     * which it is computed.  noperand 0: members divide the result in another way. */
-    const Node **operand;
-    int noperand;
+    Accesses all;          /* all values that the call reads and writes */
 } Statement;
 
 /* The arguments of a kernel's function. */
@@ -45,9 +55,13 @@ Statement kernel_statement(Writer *w, const Node *n);
 
 /* ---- joint.c: calls of a team that follow each other without a barrier */
 
+void joint_access(Writer *w, Accesses *to, Access o);
+/* A slice phase begins; then, its chunks. */
+void joint_begin(Writer *w);
+void joint_begin_chunk(Writer *w);
 /* Whether the call s of n, in phase p, needs no barrier after it.  w keeps the group of calls since
- * the last barrier. */
-bool joint_goes_on(Writer *w, const Phase *p, const Node *n, const Statement *s);
+ * the last barrier.  results: after the last call of a chunk, the first member reads metrics. */
+bool joint_goes_on(Writer *w, const Phase *p, const Node *n, const Statement *s, bool results);
 
 /* ---- loop.c: elementwise trees and sums as loops with literal bounds */
 

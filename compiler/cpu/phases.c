@@ -30,6 +30,16 @@ static void count_call(Writer *w, const Node *n, const Price *cost, bool alone, 
             (n->op->scan == SCAN_STATE ? 1 : (double)node_steps(n));
 }
 
+/* Whether metrics or the output are reported after a chunk of the phase. */
+static bool has_results(const Writer *w, const Phase *p)
+{
+    const int phase = (int)(p - w->g->step->phase);
+    for (int i = 0; i < w->g->nmetric; i++)
+        if (w->g->metric[i].node->phase == phase)
+            return true;
+    return !w->g->training && w->g->output->phase == phase;
+}
+
 void phase_call(Writer *w, const Node *n, int *line, const char *indent)
 {
     Text *t = &w->body;
@@ -40,7 +50,8 @@ void phase_call(Writer *w, const Node *n, int *line, const char *indent)
     const Price cost = step_price(w->g, n, w->in->options);
     const char *serves = node_serves(w->arena, n);
     const bool alone = w->cpu->teams && !s.parts,
-               barrier = w->cpu->teams && !joint_goes_on(w, w->cpu->slice, n, &s);
+               barrier = w->cpu->teams &&
+                         !joint_goes_on(w, w->cpu->slice, n, &s, has_results(w, w->cpu->slice));
     if (w->cpu->teams)
         count_call(w, n, &cost, alone, barrier);
     text_add(t, statement_about(w, n, line, indent));
@@ -77,7 +88,16 @@ void phase_prepare(Writer *w, const Phase *p, const char *fn)
     text_add(t, "}\n\n");
 }
 
-/* Clears the sums that begin in this phase; without `backward`, those of the forward pass only. */
+static bool has_totals(const Phase *p)
+{
+    for (int i = 0; i < p->nnode; i++)
+        if (before_chunks(p->node[i]) && kernel_needed(p->node[i]))
+            return true;
+    return false;
+}
+
+/* Clears the sums that begin in this phase; without `backward`, those of the forward pass only.
+ * Totals read sums of earlier phases, and a barrier follows them. */
 static void zero_partials(Writer *w, Text *t, int phase, bool backward)
 {
     const Step *s = w->g->step;
@@ -86,14 +106,15 @@ static void zero_partials(Writer *w, Text *t, int phase, bool backward)
     for (int i = 0; i < s->nbuffer; i++) {
         const Buffer *b = &s->buffer[i];
         if (b->place == PLACE_PARTIAL && b->first == phase && (backward || !b->node->backward) &&
-            !step_writes_sum(w->g, b->node, w->in->options))
+            !step_writes_sum(w->g, b->node, w->in->options)) {
             text_printf(t,
                         w->cpu->teams ? "    rt_team_clear(%s, %lld);\n"
                                       : "    memset(%s, 0, %lld);\n",
-                        pointer_to(w, b->node), (long long)(b->bytes / s->slices)),
-                any = true;
+                        pointer_to(w, b->node), (long long)(b->bytes / s->slices));
+            any = true;
+        }
     }
-    if (any && w->cpu->teams)
+    if (any && w->cpu->teams && !has_totals(&s->phase[phase]))
         text_add(t, "    TEAM_BARRIER;\n");
     const Price p = step_price_zero(w->g, phase, w->in->options);
     if (p.cycles > 0 && w->g->training && backward)
@@ -170,13 +191,15 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
 
     w->cpu->teams = true;
     w->cpu->slice_us = w->cpu->alone_us = w->cpu->barriers = 0;
-    w->cpu->slice = p, w->cpu->njoint = 0;
+    w->cpu->slice = p;
+    joint_begin(w);
     open_slice(w, "void", fn, about);
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))
             phase_call(w, p->node[i], &line, "    ");
     open_chunks(w);
+    joint_begin_chunk(w);
     phase_calls(w, p, call_in_chunk, &line, false, "        ");
     write_results(w, phase);
     text_add(t, "    }\n}\n\n");

@@ -73,7 +73,9 @@ typedef struct Call {
     int64_t slice;  /* samples of a slice */
     bool writes;    /* the kernel writes its sum; else it adds to the sum: step_writes_sum */
     Target target;  /* its versions of the kernels, and which arguments they take */
-    bool parts;     /* the kernel computes a part for each member of a team (runtime/cpu/team.h) */
+    /* The kernel computes a part for each member of a team (runtime/cpu/team.h).  Barriers follow
+     * from the nodes of its arguments, so it reads and writes no other values. */
+    bool parts;
     const char *fn; /* name of the function; NULL: no call */
     /* value of the macro RT_VARIANTS in the file of this kernel; NULL: the file does not define
      * it */

@@ -277,7 +277,7 @@ static void train_slice_1(const Rt *r, char *t, int unit)
          *   Winograd F(2x2, 5x5), pooled before tanh   3.20 MFLOP a sample, 145 % of peak expected */
         conv2d_winograd_pool_1(BATCH(real, CONV2, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
             BATCH(real, CONV1, 11520), FIXED(real, CONV2_WEIGHT_PACKED),
-            FIXED(real, CONV2_BIAS)); TEAM_BARRIER; TICK(6);
+            FIXED(real, CONV2_BIAS)); TICK(6);
     }
 }
 
@@ -338,25 +338,23 @@ static void train_slice_2(const Rt *r, char *t, int unit)
         /* lenet.tn:11  return dense(h, classes) */
         /* (N, 500) -> (N, 10)   10.0 kFLOP a sample, 62 % of peak expected */
         dense_1(LOCAL(real, DENSE2), BATCH(real, DENSE1, 2000), FIXED(real, DENSE2_WEIGHT),
-            FIXED(real, DENSE2_BIAS)); TEAM_BARRIER; TICK(9);
+            FIXED(real, DENSE2_BIAS)); TICK(9);
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
         rt_labels(LOCAL(int32_t, LABEL), r, first, CHUNK, 1); TEAM_BARRIER; TICK(10);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, SOFTMAX_CROSS_ENTROPY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TEAM_BARRIER; TICK(11);
+            LOCAL(int32_t, LABEL)); TICK(11);
         /* (N, 10) -> (N) */
-        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2),
-            LOCAL(int32_t, LABEL)); TEAM_BARRIER; TICK(12);
+        accuracy_1(LOCAL(real, ACCURACY), LOCAL(real, DENSE2), LOCAL(int32_t, LABEL)); TICK(12);
         /* (N, 10) -> (N, 10) */
         softmax_cross_entropy_dx_1(BATCH(real, DDENSE2, 40), LOCAL(real, DENSE2),
             LOCAL(int32_t, LABEL)); TEAM_BARRIER; TICK(13);
 
         /* backward of lenet.tn:11  return dense(h, classes) */
         /* ddense2.bias: (N, 10) -> (10) */
-        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128),
-            BATCH(real, DDENSE2, 40)); TEAM_BARRIER; TICK(14);
+        sum_to_1(PARTIAL(real, DDENSE2_BIAS, 128), BATCH(real, DDENSE2, 40)); TICK(14);
         /* (N, 10) -> (N, 500)   10.0 kFLOP a sample, 60 % of peak expected */
         dense_dx_transposed_1(BATCH(real, DH, 2000), FIXED(real, DENSE2_WEIGHT_TRANSPOSED),
             BATCH(real, DDENSE2, 40), BATCH(real, DENSE1, 2000)); TEAM_BARRIER; TICK(15);
@@ -432,13 +430,12 @@ static void train_slice_3(const Rt *r, char *t, int unit)
 
         /* backward of lenet.tn:9  h = conv2d(h, 50, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv2.bias: (N, 50, 4, 4) -> (50) */
-        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320),
-            BATCH(real, D_DENSE_DX, 3200)); TEAM_BARRIER; TICK(19);
+        sum_to_3(PARTIAL(real, DCONV2_BIAS, 320), BATCH(real, D_DENSE_DX, 3200)); TICK(19);
         /* (N, 50, 4, 4) -> (N, 20, 12, 12)
          *   sparse after the pool   3.20 MFLOP a sample, 172 % of peak expected */
         conv2d_pool_dx_1(LOCAL(real, DH_2), FIXED(real, CONV2_WEIGHT_PACKED_DX),
             BATCH(real, D_DENSE_DX, 3200), BATCH(uint8_t, CONV2_INDEX, 800),
-            BATCH(real, CONV1, 11520)); TEAM_BARRIER; TICK(20);
+            BATCH(real, CONV1, 11520)); TICK(20);
         /* dconv2.weight: (N, 20, 12, 12) -> (50, 20, 5, 5)
          *   sparse after the pool   3.20 MFLOP a sample, 185 % of peak expected */
         conv2d_pool_dw_1(PARTIAL(real, DCONV2_WEIGHT, 100096), BATCH(real, CONV1, 11520),
@@ -447,7 +444,7 @@ static void train_slice_3(const Rt *r, char *t, int unit)
 
         /* backward of lenet.tn:8  h = conv2d(image, 20, kernel = 5) |> tanh |> max_pool(2) */
         /* dconv1.bias: (N, 20, 12, 12) -> (20) */
-        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TEAM_BARRIER; TICK(22);
+        sum_to_4(PARTIAL(real, DCONV1_BIAS, 192), LOCAL(real, DH_2)); TICK(22);
         /* dconv1.weight: (N, 1, 28, 28) -> (20, 1, 5, 5)
          *   sparse after the pool, patch by patch   576.0 kFLOP a sample, 134 % of peak expected */
         conv2d_pool_dw_2(PARTIAL(real, DCONV1_WEIGHT, 2112), BATCH(real, IMAGE, 3136),
@@ -619,10 +616,10 @@ static void test_slice(const Rt *r, char *t, int unit)
 
         /* lenet.tn:16  loss      = softmax_cross_entropy */
         /* (N) */
-        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK, 1); TEAM_BARRIER;
+        rt_labels(LOCAL(int32_t, TEST_LABEL), r, first, CHUNK, 1);
         /* (N, 10) -> (N) */
         softmax_cross_entropy_1(LOCAL(real, TEST_SOFTMAX_CROSS_ENTROPY), LOCAL(real, TEST_DENSE2),
-            LOCAL(int32_t, TEST_LABEL)); TEAM_BARRIER;
+            LOCAL(int32_t, TEST_LABEL));
         /* (N, 10) -> (N) */
         accuracy_1(LOCAL(real, TEST_ACCURACY), LOCAL(real, TEST_DENSE2),
             LOCAL(int32_t, TEST_LABEL)); TEAM_BARRIER;
@@ -637,15 +634,15 @@ static void test_slice(const Rt *r, char *t, int unit)
 static const RtPhase train[] = {
     {.run = train_prepare, .per_slice = false, .count = 64, .from_grad = false, .what = "pack weights",
      .bytes = 4.34e+05, .local_bytes = 0},
-    {.run = train_slice_1, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 513.7, .alone_us = 0, .barriers = 3,
+    {.run = train_slice_1, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 513.7, .alone_us = 0, .barriers = 2,
      .bytes = 2.944e+06, .local_bytes = 0},
     {.run = train_wide_1, .per_slice = false, .count = DENSE_WIDE_UNITS(500), .from_grad = false, .what = "a dense layer for all samples",
      .bytes = 2.268e+06, .local_bytes = 0},
-    {.run = train_slice_2, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 7.574, .alone_us = 0, .barriers = 8,
+    {.run = train_slice_2, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 7.574, .alone_us = 0, .barriers = 4,
      .bytes = 5.74e+05, .local_bytes = 1.331e+04},
     {.run = train_wide_2, .per_slice = false, .count = DENSE_WIDE_UNITS_DX(800), .from_grad = false, .what = "a dense layer for all samples",
      .bytes = 2.675e+06, .local_bytes = 0},
-    {.run = train_slice_3, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 671.3, .alone_us = 0, .barriers = 5,
+    {.run = train_slice_3, .per_slice = true, .count = 0, .from_grad = false, .what = "forward and backward of a slice", .unit_us = 671.3, .alone_us = 0, .barriers = 2,
      .bytes = 3.679e+06, .local_bytes = 2.949e+06},
     {.run = train_gradient, .per_slice = false, .count = 1 + DENSE_UNITS(500, 10) + 1 + DENSE_UNITS(800, 500) + 1 + 7 + 1 + 1, .from_grad = false, .what = "sum gradients, update", .to_grad = true,
      .bytes = 8.86e+06, .local_bytes = 0},
@@ -655,7 +652,7 @@ static const RtPhase train[] = {
 
 static const RtPhase test[] = {
     {.run = test_prepare, .per_slice = false, .count = 64, .from_grad = false, .what = "pack weights"},
-    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice", .unit_us = 668.6, .alone_us = 0, .barriers = 8},
+    {.run = test_slice, .per_slice = true, .count = 0, .from_grad = false, .what = "forward of a slice", .unit_us = 668.6, .alone_us = 0, .barriers = 6},
 };
 
 static const char *const layers[] = {

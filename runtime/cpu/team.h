@@ -82,8 +82,9 @@ RT_INLINE TeamRange team_range_if(bool shared, int64_t items)
     return team_bounds(r, items);
 }
 
-/* The scratch of a kernel: its own array or, if members share it, that of the first member.  Then a
- * barrier must follow the last use, because the array is on that member's stack. */
+/* The scratch of a kernel: its own array or, if members share it, that of the first member.  Then
+ * the kernel itself needs a barrier after the last use, because the array is on that member's
+ * stack. */
 RT_INLINE real *team_scratch(real *own, bool shared)
 {
     return __builtin_expect(shared, 0) ? rt_team_share(own) : own;

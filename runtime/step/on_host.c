@@ -174,9 +174,13 @@ static int team_first(int items, int teams, int team)
 static void run_range(const TeamRun *t, int team)
 {
     const Net *n = t->run.n;
-    for (int u = team_first(t->units, t->teams, team); u < team_first(t->units, t->teams, team + 1);
-         u++)
+    const int first = team_first(t->units, t->teams, team),
+              end = team_first(t->units, t->teams, team + 1);
+    for (int u = first; u < end; u++) {
+        if (u > first)
+            TEAM_BARRIER; /* a unit may overwrite what another member still reads */
         t->run.phase->run(t->run.r, n->thread + team * n->thread_bytes, t->run.first + u);
+    }
 }
 
 static void run_member(void *arg, int thread, int unit)

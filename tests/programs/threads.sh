@@ -61,6 +61,14 @@ train filters { data = synthetic(samples = 16, test_samples = 5, classes = 5); l
 END
     "$TENON" show "$work/filters.tn" --cost > "$work/out"
     grep -q 'conv2d_dw .*Winograd' "$work/out" && ok || bad "no gradient of filters by Winograd's algorithm: $(grep conv2d_dw "$work/out")"
+    # Members of a team wait for each other only where one needs what another has computed.
+    "$TENON" emit "$work/filters.tn" -o "$work/emitted"
+    tr -d '\n' < "$work/emitted/filters.c" > "$work/line"
+    grep -q 'conv2d_winograd_dx_1([^;]*); TICK([^;]*;[^;]*conv2d_winograd_dw_1(' "$work/line" && ok ||
+        bad "a barrier between two gradients of a convolution, which read the same values"
+    grep -q 'batch_norm_dx_2([^;]*); TEAM_BARRIER; TICK([^;]*;[^;]*conv2d_winograd_dx_1(' "$work/line" && ok ||
+        bad "no barrier between a value and its reader"
+    grep -q 'batch_moments_2([^;]*); TICK([^;]*; *} *}' "$work/line" && ok || bad "a barrier between chunks that share no value"
     "$TENON" build "$work/filters.tn" -o "$work/filters"
     data=() want=$(run filters --threads 1)
     some="3 7 16"
