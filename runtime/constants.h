@@ -53,6 +53,8 @@ enum {
     RT_BF16_UNIT_INPUTS = 64,       /* inputs of a unit of bf16_dense_dw_update, and panels: */
     RT_BF16_UNIT_PANELS = 4,        /* dense_update.h */
     RT_DENSE_INPUT_TILES = 4,       /* the same, of stored samples: dense_input.h */
+    RT_DENSE_INPUT_MANY = 256,      /* samples of a shard from which units of half the outputs */
+    RT_DENSE_INPUT_THREADS = 24,    /* are possible, and threads from which they are used */
     RT_DENSE_WIDE_PANELS = 2, /* panels of a unit of dense_wide, in the L2 cache: dense_wide.h */
     RT_SPARSE_WORD = 64,      /* inputs of a block: dense_sparse.h */
     RT_ATTENTION_ROWS = 32,   /* positions of a sequence at a time: attention.h */

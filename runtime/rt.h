@@ -108,7 +108,8 @@ typedef struct Rt {
      * move fields that each call reads to other cache lines, which costs 7 % of a step of 16,384
      * tokens. */
     int64_t vocab;
-    int *wrong; /* 1: a token was out of this range, because a file changed; NULL on a device */
+    int *wrong;  /* 1: a token was out of this range, because a file changed; NULL on a device */
+    int threads; /* that share the units of a phase */
     RtPart part[RT_INPUTS]; /* several inputs: where each of them lies in a stored row */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;

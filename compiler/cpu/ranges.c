@@ -55,7 +55,9 @@ static const char *sum_units(Writer *w, const Sum *s)
                             op_reads_half(s->root) ? "BF16_FILTER" : "CONV_DW", (long long)dim[0],
                             (long long)dim[1], (long long)(dim[2] * dim[3]));
     default:
-        return s->stored ? arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld)", (long long)dim[1])
+        return s->stored ? arena_printf(w->arena, "DENSE_INPUT_UNITS(%lld, %lld, %lld)",
+                                        (long long)w->g->step->shard, (long long)dim[1],
+                                        (long long)dim[0])
                          : arena_printf(w->arena, "%sDENSE_UNITS(%lld, %lld)",
                                         op_reads_half(s->root) ? "BF16_" : "", (long long)dim[1],
                                         (long long)dim[0]);
@@ -353,7 +355,7 @@ static int64_t count_units(Writer *w, const Sum *s)
         return ceil_div(dim[0], outputs) * ceil_div(dim[1], RT_DW_BLOCK_CHANNELS) * dim[2] * dim[3];
     }
     default:
-        return s->stored ? dense_units_input(&m, dim[1])
+        return s->stored ? dense_units_input(&m, w->g->step->shard, dim[1], dim[0])
                          : dense_units_update(&m, dim[1], dim[0], op_reads_half(s->root));
     }
 }

@@ -140,9 +140,10 @@ int64_t dense_units_update(const Market *m, int64_t k, int64_t o, bool half)
     return ceil_div(panels_of(m, o), all >= 128 ? 4 : all >= 64 ? 2 : 1) * blocks;
 }
 
-int64_t dense_units_input(const Market *m, int64_t k)
+int64_t dense_units_input(const Market *m, int64_t samples, int64_t k, int64_t o)
 {
-    return ceil_div(ceil_div(k, m->core->rows), RT_DENSE_INPUT_TILES);
+    const int64_t parts = samples >= RT_DENSE_INPUT_MANY && panels_of(m, o) >= 4 ? 2 : 1;
+    return parts * ceil_div(ceil_div(k, m->core->rows), RT_DENSE_INPUT_TILES);
 }
 
 int64_t dense_units_wide(const Market *m, int64_t o)

@@ -25,9 +25,9 @@ Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, 
                          int states);
 
 /* Units of a layer of o outputs and k inputs, as in runtime/cpu: of dense_dw_update, of the same
- * with stored samples as x, of dense_wide and of dense_wide_dx. */
+ * with stored samples as x, `samples` in a shard, of dense_wide and of dense_wide_dx. */
 int64_t dense_units_update(const Market *m, int64_t k, int64_t o, bool half);
-int64_t dense_units_input(const Market *m, int64_t k);
+int64_t dense_units_input(const Market *m, int64_t samples, int64_t k, int64_t o);
 int64_t dense_units_wide(const Market *m, int64_t o);
 int64_t dense_units_wide_dx(const Market *m, int64_t k);
 

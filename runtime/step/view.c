@@ -39,6 +39,7 @@ View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .x_type = b->x_type,
                 .vocab = p->vocab > 0 ? p->vocab : INT64_MAX,
                 .wrong = p->device ? NULL : n->wrong,
+                .threads = pool_threads(n->pool),
                 .x_scale = b->x_scale,
                 .x_height = b->x_height,
                 .x_width = b->x_width,

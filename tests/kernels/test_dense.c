@@ -431,24 +431,29 @@ static void check_stored(Dense d, int shards, bool bytes, int zeros)
     uint32_t index[16 * 100];
     Layer l = layer_of(d, shards);
     char *data = data_set(&l, index, bytes, zeros);
-    State want = state_of(l.d), got = state_of(l.d);
-    const Rt r = {.shard = l.memory,
-                  .shard_bytes = l.shard_bytes,
-                  .shards = l.shards,
-                  .x = data,
-                  .x_type = bytes               ? RT_U8
-                            : sizeof(real) == 4 ? RT_F32
-                                                : RT_F64,
-                  .x_stride = l.d.k * (bytes ? 1 : (int64_t)sizeof(real)),
-                  .x_scale = 0.25,
-                  .index = index,
-                  .opt = opt};
+    State want = state_of(l.d);
     run_fused(&l, want, 2);
-    for (int unit = DENSE_INPUT_UNITS(l.d.k); unit-- > 0;)
-        dense_dw_update_input(&r, unit, 0, got.w, got.s0, got.s1, l.memory + l.dy, l.samples, same,
-                              update_adam, l.d);
-    check_state(got, want, l.d, "dense_dw_update_input");
-    release(8, want.w, want.s0, want.s1, got.w, got.s0, got.s1, l.memory, data);
+    for (int threads = 1; threads <= 64; threads += 63) {
+        State got = state_of(l.d);
+        const Rt r = {.shard = l.memory,
+                      .shard_bytes = l.shard_bytes,
+                      .shards = l.shards,
+                      .x = data,
+                      .x_type = bytes               ? RT_U8
+                                : sizeof(real) == 4 ? RT_F32
+                                                    : RT_F64,
+                      .x_stride = l.d.k * (bytes ? 1 : (int64_t)sizeof(real)),
+                      .x_scale = 0.25,
+                      .index = index,
+                      .threads = threads,
+                      .opt = opt};
+        for (int unit = DENSE_INPUT_UNITS(l.samples, l.d.k, l.d.o); unit-- > 0;)
+            dense_dw_update_input(&r, unit, 0, got.w, got.s0, got.s1, l.memory + l.dy, l.samples,
+                                  same, update_adam, l.d);
+        check_state(got, want, l.d, "dense_dw_update_input");
+        release(3, got.w, got.s0, got.s1);
+    }
+    release(5, want.w, want.s0, want.s1, l.memory, data);
 }
 
 START_TEST(stored)
@@ -461,6 +466,7 @@ START_TEST(stored)
             check_stored(sizes[z], shards[i], _i % 2, _i / 2);
     check_stored((Dense){300, 70, 130}, 3, _i % 2, _i / 2); /* shards of several blocks */
     check_stored((Dense){400, 40, 70}, 4, _i % 2, _i / 2);
+    check_stored((Dense){260, 20, 128}, 2, _i % 2, _i / 2); /* units of half the outputs */
 }
 END_TEST
 
