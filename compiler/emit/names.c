@@ -117,11 +117,9 @@ const char *name_of(Writer *w, const Node *n)
         stem =
             arena_printf(w->arena, n->in[0]->op->product == PRODUCT_DENSE ? "%s_open" : "%s_index",
                          n->in[0]->name ? n->in[0]->name : "pool");
-    else if (node_is(n, "conv2d_pack") || node_is(n, "dense_pack"))
-        stem = arena_printf(w->arena, "%s_%s", n->in[0]->name,
-                            node_int(n, "dx") ? "packed_dx" : "packed");
-    else if (node_is(n, "dense_transpose"))
-        stem = arena_printf(w->arena, "%s_transposed", n->in[0]->name);
+    else if (n->op->copy)
+        stem = arena_printf(w->arena, "%s_%s%s", n->in[0]->name, n->op->copy,
+                            node_attr(n, "dx") && node_int(n, "dx") ? "_dx" : "");
     else if (n->backward && !n->name)
         stem = arena_printf(w->arena, "d_%s", stem);
     return *slot = unique(w, arena_printf(w->arena, "%s%s", w->prefix, upper(w->arena, stem)));

@@ -108,8 +108,7 @@ int64_t pointer_align(const Writer *w, const Node *n)
 
 bool pointer_is_sum(const Writer *w, const Node *n)
 {
-    return node_is(n, "batch_total") && !node_bool(n, "sync") &&
-           target_of(w->in->options).whole_shards;
+    return op_is_sum(n) && target_of(w->in->options).whole_shards;
 }
 
 const char *pointer_to(Writer *w, const Node *n)

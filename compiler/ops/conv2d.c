@@ -388,6 +388,7 @@ const Op op_conv2d[] =
       .brief = "filters in the order in which the fast kernels read them",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"}},
       .flags = OP_HIDDEN | OP_PACK,
+      .copy = "packed",
       .shape = conv2d_shape_pack,
       .price = conv_price_pack,
       .kernel = conv2d_kernel_pack},

@@ -77,7 +77,8 @@ enum {
     OP_ROOT = 1 << 19,
     OP_TRAINING = 1 << 20, /* only training computes it; otherwise the result is in[0] */
     /* the textbook count of FLOPs of a network includes its cost: products and attention */
-    OP_FLOPS = 1 << 21
+    OP_FLOPS = 1 << 21,
+    OP_ADDS = 1 << 22 /* an OP_TOTAL that only adds the sums in[0] */
 };
 
 /* What a node of ops/leaf.c stands for. */
@@ -188,6 +189,9 @@ struct Op {
     HalfUse half_cpu;
     unsigned strided;
     Outputs outputs;
+    /* for a copy of the parameter in[0], the end of its name in generated code: "packed", as in
+     * FC_WEIGHT_PACKED; else NULL */
+    const char *copy;
     /* the op that computes the value of one token from the input at its position and from stored
      * values of earlier positions (passes/token.c); NULL: no such op */
     const char *token;
@@ -236,6 +240,8 @@ bool op_computes(const Node *n, ProductKind product, Role role);
 /* Whether n multiplies by the transposed weights of a layer, in the model itself: it is a
  * conv_transpose2d, or a matmul(h, fc.weight), and its op is the gradient of a layer. */
 bool op_transposed(const Node *n);
+/* Whether the total n is equal to the sum in[0] if a shard is one slice. */
+bool op_is_sum(const Node *n);
 /* Index of the input with the weights of a product; -1: n reads no weights. */
 int op_weights(const Node *n);
 /* Whether the kernels for processors can compute the product n from two-byte factors.  The model

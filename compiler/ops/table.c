@@ -96,6 +96,11 @@ bool op_reads_half(const Node *n)
     return n->op->product != PRODUCT_NONE && n->in[n->op->role == ROLE_DX]->half != HALF_NONE;
 }
 
+bool op_is_sum(const Node *n)
+{
+    return n->op->flags & OP_ADDS && !node_bool(n, "sync");
+}
+
 int op_weights(const Node *n)
 {
     static const int input[] = {[ROLE_Y] = 1, [ROLE_DX] = 0, [ROLE_DW] = -1};

@@ -74,14 +74,13 @@ static int64_t largest(const Graph *g)
     return half ? (most + 1) / 2 : most;
 }
 
-/* Steps of the longest sequence under attention; 0: no attention.  The test is by name, because
- * only attention has scores. */
+/* Steps of the longest sequence under attention; 0: no attention. */
 static int64_t attention_steps(const Graph *g)
 {
     int64_t most = 0;
     for (int i = 0; i < g->nnode; i++) {
         const Shape *x = &g->node[i]->shape;
-        if (node_is(g->node[i], "attention") && x->dim[0] > most)
+        if (op_computes(g->node[i], PRODUCT_ATTENTION, ROLE_Y) && x->dim[0] > most)
             most = x->dim[0];
     }
     return most;

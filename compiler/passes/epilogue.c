@@ -92,10 +92,18 @@ static void join_product(Graph *g, Readers *r, Node *n)
     join_relu(g, r, n);
 }
 
-static void join_dx(Graph *g, Readers *r, Node *n)
+/* The only reader of n, if it is the gradient of a relu for which n is the gradient of its result;
+ * else NULL. */
+static Node *mask_of(const Readers *r, const Node *n)
 {
     Node *next = next_of(r, n);
-    if (!next || !node_is(next, "relu_d") || next->in[0] != n || next->in[1] == n)
+    return next && node_is(next, "relu_d") && next->in[0] == n ? next : NULL;
+}
+
+static void join_dx(Graph *g, Readers *r, Node *n)
+{
+    Node *next = mask_of(r, n);
+    if (!next || next->in[1] == n)
         return;
     n = join_reader(g, r, n, next, (Node *[]){n->in[0], n->in[1], next->in[1]}, 3);
     node_set_string(g, n, "mask", "relu");
@@ -103,8 +111,8 @@ static void join_dx(Graph *g, Readers *r, Node *n)
 
 static void join_dense_dx(Graph *g, Readers *r, Node *n)
 {
-    Node *next = next_of(r, n);
-    if (!next || !node_is(next, "relu_d") || next->in[0] != n)
+    Node *next = mask_of(r, n);
+    if (!next)
         return;
     Node *y = next->in[1];
     if (n->loop || y->loop || !op_computes(y, PRODUCT_DENSE, ROLE_Y) || !node_attr(y, "act"))

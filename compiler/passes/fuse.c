@@ -74,6 +74,12 @@ static bool pool_is_2x2(const Node *p)
     return is;
 }
 
+/* Whether u is the gradient of a max_pool of x. */
+static bool is_unpool(const Node *u, const Node *x)
+{
+    return node_is(u, "max_pool_dx") && u->in[0] == x;
+}
+
 /* ---- max_pool(act(z)) */
 
 /* Replaces max_pool(act(z)) by act(max_pool(z)), also in the gradients: the activation then has
@@ -87,7 +93,7 @@ static bool swap_pool(Fuse *f, Node *p)
         return false;
     const int n = users(f, a, u, 4);
     for (int i = 0; i < n && i < 4; i++) {
-        if (node_is(u[i], "max_pool_dx") && u[i]->in[0] == a)
+        if (is_unpool(u[i], a))
             unpool = u[i];
         else if (elementwise_mask(u[i]->op) && u[i]->in[1] == a)
             mask = u[i];
@@ -155,7 +161,7 @@ static bool absorb_pool(Fuse *f, Node *p)
         return false;
     const int n = users(f, c, u, 4);
     for (int i = 0; i < n && i < 4; i++)
-        if (node_is(u[i], "max_pool_dx") && u[i]->in[0] == c)
+        if (is_unpool(u[i], c))
             unpool = u[i];
         else if (u[i] != p)
             return false;

@@ -168,11 +168,10 @@ static void read_param(Replay *v, const Node *by, const Node *x)
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 
-/* Whether the total x has the bytes of the sum of the slice, so that no call computes x.  This is
- * so if a shard is one slice.  The test is by name, because only this total is equal to the sum. */
+/* Whether the total x has the bytes of the sum of the slice, so that no call computes x. */
 static bool is_its_sum(const Replay *v, const Node *x)
 {
-    return target_of(v->options).whole_shards && node_is(x, "batch_total") && !node_bool(x, "sync");
+    return op_is_sum(x) && target_of(v->options).whole_shards;
 }
 
 void replay_read(Replay *v, const Node *by, const Node *x)

@@ -64,6 +64,12 @@ static Node *fold(Graph *g, Node *n)
 
 /* ---- the rules: each returns the value to use instead of n, or NULL */
 
+/* x if n is -x; else NULL. */
+static Node *negated(const Node *n)
+{
+    return node_is(n, "neg") ? n->in[0] : NULL;
+}
+
 enum { PARTS = 16 };
 
 /* Collects the terms of a sum of gradients of slices; false: there are other terms, or too many. */
@@ -131,9 +137,9 @@ static Node *simplify_add(Graph *g, Node *n)
         return a;
     if (is_const(a, 0))
         return b;
-    if (node_is(b, "neg"))
-        return op_make(g, "sub", n->span, 2, a, b->in[0]);
-    return node_is(a, "neg") ? op_make(g, "sub", n->span, 2, b, a->in[0]) : NULL;
+    if (negated(b))
+        return op_make(g, "sub", n->span, 2, a, negated(b));
+    return negated(a) ? op_make(g, "sub", n->span, 2, b, negated(a)) : NULL;
 }
 
 static Node *simplify_sub(Graph *g, Node *n)
@@ -143,7 +149,7 @@ static Node *simplify_sub(Graph *g, Node *n)
         return a;
     if (is_const(a, 0))
         return op_make(g, "neg", n->span, 1, b);
-    return node_is(b, "neg") ? op_make(g, "add", n->span, 2, a, b->in[0]) : NULL;
+    return negated(b) ? op_make(g, "add", n->span, 2, a, negated(b)) : NULL;
 }
 
 /* Replaces (x * a) * b with constants a and b by x * (a b), unless the type of the program cannot
@@ -174,8 +180,8 @@ static Node *simplify_mul(Graph *g, Node *n)
         return op_make(g, "neg", n->span, 1, a);
     if (is_const(a, -1))
         return op_make(g, "neg", n->span, 1, b);
-    if (node_is(a, "neg") && node_is(b, "neg"))
-        return op_make(g, "mul", n->span, 2, a->in[0], b->in[0]);
+    if (negated(a) && negated(b))
+        return op_make(g, "mul", n->span, 2, negated(a), negated(b));
     Node *joined = join_factors(g, n, a, b);
     return joined ? joined : join_factors(g, n, b, a);
 }
@@ -189,7 +195,7 @@ static Node *simplify_div(Graph *g, Node *n)
 static Node *simplify_neg(Graph *g, Node *n)
 {
     (void)g;
-    return node_is(n->in[0], "neg") ? n->in[0]->in[0] : NULL;
+    return negated(n->in[0]);
 }
 
 static Node *simplify_pow(Graph *g, Node *n)
@@ -223,7 +229,8 @@ static Node *simplify_sum_to(Graph *g, Node *n)
 /* abs(-x) = abs(x), square likewise. */
 static Node *simplify_even(Graph *g, Node *n)
 {
-    return node_is(n->in[0], "neg") ? op_make(g, n->op->name, n->span, 1, n->in[0]->in[0]) : NULL;
+    Node *x = negated(n->in[0]);
+    return x ? op_make(g, n->op->name, n->span, 1, x) : NULL;
 }
 
 /* relu(relu(x)) = relu(x), abs likewise. */
