@@ -2,8 +2,8 @@
 # layers.sh -- fails on an include against the order of the directories, on memory that does not come from the arena, on code
 # that scans or cuts printed text, on a pass that calls another pass, on a pass, operation or shared
 # emitter that asks which target it is for, on too many tests of an operation's name outside of ops and targets, on a kernel without a
-# row in the table of headers (compiler/cpu/unit.c), on an elementwise operation that two tests do not have, and on a pass without a word
-# in the page about passes (docs/explain/compiler.md).
+# row in the table of headers (compiler/cpu/unit.c), on an elementwise operation that two tests do not have, on a function of a header
+# that no other file uses, and on a pass without a word in the page about passes (docs/explain/compiler.md).
 #
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- {lsp, main.c}   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
@@ -134,6 +134,13 @@ check_cycles() {
     [ -z "$found" ] || bad "$1" "these files call each other in a circle: $found"
 }
 
+# check_exports FILE...: another file uses each function that a header declares.
+check_exports() {
+    local found
+    found=$(awk -f tests/exports.awk "$@")
+    [ -z "$found" ] || bad "$1 and others" "no other file uses these functions: make them static, or remove them: $found"
+}
+
 # check_homes TABLE HEADER...: the C file of a kernel includes the header that compiler/cpu/unit.c names for this kernel.
 check_homes() {
     local found
@@ -199,6 +206,7 @@ done
 fine=1; check_names "${by_name[@]}"; close
 fine=1; check_cycles compiler/main.c compiler/*/*.c; close
 fine=1; check_cycles runtime/main.c runtime/*/*.c runtime/cuda/*/*.c; close
+fine=1; check_exports compiler/*.c compiler/*/* runtime/*.[ch] runtime/*/*.* runtime/cuda/*/*.c bench/*/*.[ch] grammar/*.[ly] tests/*/*.[ch] tests/cuda/*.cpp; close
 fine=1; check_homes compiler/cpu/unit.c runtime/cpu/*.h; close
 fine=1; check_elementwise compiler/ops/elementwise.def tests/kernels/test_math.c tests/tools/random_ops.h; close
 fine=1; check_passes compiler/passes/pipeline.c docs/explain/compiler.md; close
@@ -234,6 +242,10 @@ printf 'void f(Call *c) { call_fn(c, "mse_plain"); }\n' > "$self/version.c"
 printf 'bool f(const Call *c) { return c->blas; }\n' > "$self/library.c"
 printf 'bool f(const Options *o) { return o->half == HALF_F16; }\n' > "$self/type.c"
 printf 'void f(Graph *g)\n{\n    pass_dce(g, 0, 0);\n}\n' > "$self/pass.c"
+mkdir -p "$self/compiler"
+printf 'int net_used(int n);\nint net_unused(int n); /* net_unused */\n' > "$self/compiler/net.h"
+printf 'int net_used(int n)\n{\n    return n; /* not net_unused */\n}\nint net_unused(int n)\n{\n    return net_used(n);\n}\n' > "$self/compiler/net.c"
+printf 'int f(void)\n{\n    return net_used(1);\n}\n' > "$self/compiler/user.c"
 printf 'static const Home home[] = {{"l2", "cpu/loss.h", false}};\n' > "$self/unit.c"
 printf 'RT_INLINE void l2_norm_plain(real *y)\n' > "$self/l2_norm.h"
 printf 'ROW(cbrt, 1, MONOTONE, "v_cbrt", "v_cbrt(a)",\n' > "$self/rows.def"
@@ -256,6 +268,7 @@ fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that se
 fine=1; check_memory "$self/memory.c" > /dev/null; expect "malloc outside the arena"
 fine=1; check_scans "$self/scan.c" > /dev/null; expect "printed text that is scanned"
 fine=1; check_scans "$self/slice.c" > /dev/null; expect "a printed body that is cut"
+fine=1; said=$(cd "$self" && awk -f "$OLDPWD/tests/exports.awk" compiler/*); [ "$said" = "compiler/net.h declares net_unused" ] && fine=0; expect "a function that no other file uses"
 fine=1; check_homes "$self/unit.c" "$self/l2_norm.h" > /dev/null; expect "a kernel whose file gets another header"
 fine=1; check_elementwise "$self/rows.def" "$self/random.c" "$self/random.c" > /dev/null; expect "a function without a test"
 fine=1; check_elementwise "$self/rows.def" "$self/rows.def" /dev/null > /dev/null; expect "an operation that no random model has"

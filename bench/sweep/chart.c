@@ -20,7 +20,8 @@ void html_add(Text *t, const char *s)
     text_add(t, quote_xml(t->arena, s));
 }
 
-const char *chart_number(Arena *a, double v)
+/* 15000 -> "15k" */
+static const char *chart_number(Arena *a, double v)
 {
     const double m = fabs(v);
     return m >= 1e9           ? arena_printf(a, "%.3gG", v / 1e9)

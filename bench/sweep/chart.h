@@ -35,7 +35,6 @@ typedef struct Chart {
 } Chart;
 
 void chart_draw(Text *t, const Chart *c);
-void html_add(Text *t, const char *s);        /* with <, >, & and quotes escaped */
-const char *chart_number(Arena *a, double v); /* 15000 -> "15k" */
+void html_add(Text *t, const char *s); /* with <, >, & and quotes escaped */
 
 #endif

@@ -32,7 +32,8 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-const char *sweep_name(Arena *a, const Config *c)
+/* "lenet, batch 128, 2 threads" */
+static const char *sweep_name(Arena *a, const Config *c)
 {
     Text t = text_new(a);
     text_add(&t, path_stem(a, c->file));
@@ -48,7 +49,8 @@ const char *sweep_name(Arena *a, const Config *c)
     return t.s;
 }
 
-const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat)
+/* The key of a run: runs with equal keys measure the same program with the same settings. */
+static const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat)
 {
     const Matrix *m = c->matrix;
     const char *what =

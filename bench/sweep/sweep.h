@@ -48,7 +48,8 @@ typedef struct Sweep {
 
 /* Runs `tenon sweep`; returns the exit code. */
 int sweep_main(Arena *a, Diag *d, const char *tenon, int argc, char **argv);
-bool sweep_options(Sweep *s, int argc, char **argv); /* false: done (--help), or errors in s->diag */
+bool sweep_options(Sweep *s, int argc,
+                   char **argv); /* false: done (--help), or errors in s->diag */
 
 /* begin.c */
 bool sweep_open_work(Sweep *s);                     /* makes and locks the working directory */
@@ -70,11 +71,6 @@ int sweep_slurm(Sweep *s);
 
 /* Makes one run; *r gets the results.  false: stopped by a signal. */
 bool sweep_measure(Sweep *s, Arena *a, const Config *c, Run *r);
-
-/* The key of a run: runs with equal keys measure the same program with the same settings. */
-const char *sweep_key(const Sweep *s, Arena *a, const Config *c, int64_t repeat);
-
-const char *sweep_name(Arena *a, const Config *c); /* "lenet, batch 128, 2 threads" */
 
 /* The last line that a program has written to the file `path`; if there is none, its exit status in words. */
 const char *sweep_last_words(Arena *a, const char *path, int status);

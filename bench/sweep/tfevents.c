@@ -20,7 +20,8 @@
 
 static const Span nowhere;
 
-uint32_t events_crc(const void *bytes, size_t n)
+/* CRC-32C, of Castagnoli, with TensorFlow's mask. */
+static uint32_t events_crc(const void *bytes, size_t n)
 {
     const unsigned char *u = bytes;
     uint32_t crc = 0xffffffff;

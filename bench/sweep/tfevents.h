@@ -24,7 +24,4 @@ Events events_new(Arena *a, const char *directory, const char *run);
  * error. */
 bool events_write(Events *e, const RunLog *l, Diag *d);
 
-uint32_t events_crc(const void *bytes,
-                    size_t n); /* CRC-32C, of Castagnoli, with TensorFlow's mask */
-
 #endif

@@ -148,10 +148,10 @@ static void check_node(Writer *w, const Node *n, int *line, const char *indent)
         return;
     if (n->within || n->dtype != DT_REAL || !n->shape.batched)
         return;
-    text_printf(t, "%sif (!rt_cuda_finite%s(%s, %lld))\n%s    return %d;\n", indent,
-                n->half == HALF_F16 ? "_f16"
-                : n->half           ? "_bf16"
-                                    : "",
+    text_printf(t, "%sif (!%s(%s, %lld))\n%s    return %d;\n", indent,
+                n->half == HALF_F16 ? "rt_cuda_finite_f16"
+                : n->half           ? "rt_cuda_finite_bf16"
+                                    : "rt_cuda_finite",
                 pointer_to(w, n), (long long)(node_reals(n) * w->g->step->chunk), indent,
                 w->nlayer);
     phase_layer_name(w, n);

@@ -214,7 +214,6 @@ static const char *const unit_words[] = {"char", "byte", "word", "bpe", NULL};
 #define UNIT(fallback)                                                                             \
     {"unit", WANT_WORD, O(unit), fallback, 0, 0, false, unit_words, 0,                             \
      "what a token is: a code point, a byte, a word, or a byte pair"}
-#define PATH_TO(name, about) {name, WANT_TEXT, O(name), REQUIRED, 0, 0, false, NULL, 0, about}
 #define SHARE(member, about)                                                                       \
     {#member, WANT_REAL, O(member), 0, 1e-6, 1, true, NULL, 0, about}
 #define NAMES(name, member, about)                                                                 \

@@ -1,7 +1,8 @@
 /* recipe.c -- facts about optimizers that several parts of the compiler need. */
 #include "ir/recipe.h"
 
-const char *optimizer_name(const Optimizer *o)
+/* "sgd", as in the language. */
+static const char *optimizer_name(const Optimizer *o)
 {
     static const char *const name[] =
         {[OPT_SGD] = "sgd",     [OPT_RMSPROP] = "rmsprop", [OPT_ADAM] = "adam",

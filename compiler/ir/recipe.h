@@ -42,7 +42,6 @@ typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
     double lr, momentum, weight_decay, rho, beta1, beta2, eps;
     bool nesterov;
 } Optimizer;
-const char *optimizer_name(const Optimizer *o); /* "sgd", as in the language */
 /* "update_sgd": the function of runtime/cpu/update.h, and of a GPU, that updates weights. */
 const char *optimizer_update(Arena *a, const Optimizer *o);
 int optimizer_states(const Optimizer *o); /* states that it keeps of each parameter */

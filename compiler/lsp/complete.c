@@ -17,8 +17,7 @@ enum {
     ITEM_PROPERTY = 10,
     ITEM_VALUE = 12,
     ITEM_KEYWORD = 14,
-    ITEM_FILE = 17,
-    ITEM_OPERATOR = 24
+    ITEM_FILE = 17
 };
 
 typedef struct Choices {

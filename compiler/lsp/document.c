@@ -3,7 +3,8 @@
 #include "lsp/prices.h"
 #include <string.h>
 
-Document *document_find(const Server *s, const char *uri)
+/* An open document, or NULL. */
+static Document *document_find(const Server *s, const char *uri)
 {
     for (int i = 0; i < s->ndocument; i++)
         if (s->document[i]->open && strcmp(s->document[i]->uri, uri) == 0)

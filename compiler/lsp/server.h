@@ -70,7 +70,6 @@ enum { REJECT_PARAMS = -32602, REJECT_FAILED = -32803 };
 
 /* ---- document.c */
 
-Document *document_find(const Server *s, const char *uri); /* an open one, or NULL */
 /* The document of the request's parameter textDocument; rejects the request if there is none. */
 Document *document_of(Server *s, const cJSON *params);
 /* The analysis of the text; made now if necessary. */

@@ -54,8 +54,9 @@ void price_half(Price *p)
     p->values /= 2;
 }
 
-void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
-                 double count)
+/* price_tiles for n rows, divided into tiles of at most `most` rows as tile_split divides them. */
+static void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most,
+                        double vectors, double count)
 {
     const int64_t tiles = ceil_div(n, most), small = tiles ? n / tiles : 0,
                   bigs = n - tiles * small;

@@ -42,9 +42,6 @@ Price price_of(const Node *n, const Market *m);
  * steps. */
 void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors,
                  double count);
-/* The same for n rows, divided into tiles of at most `most` rows as tile_split divides them. */
-void price_split(Price *p, const Market *m, double times, int64_t n, int64_t most, double vectors,
-                 double count);
 /* All panels of `outputs` columns with n rows; a panel is two vectors wide, the last one can be
  * narrower. */
 void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs,

@@ -137,7 +137,8 @@ const char *scan_place(Arena *a, const Node *x)
     return l ? arena_printf(a, "step %% %lld", (long long)l->every) : "step";
 }
 
-const char *scan_stretch(Arena *a, const Loop *l)
+/* An expression for generated code: the index of the stretch with the current step of l. */
+static const char *scan_stretch(Arena *a, const Loop *l)
 {
     return l->reversed ? arena_printf(a, "(%lld - step) / %lld", (long long)(l->steps - 1),
                                       (long long)l->every)

@@ -25,10 +25,8 @@ bool scan_carries(const Node *n);  /* scan_state, scan_resume or scan_next */
 bool scan_begins(const Node *n);   /* scan_state or scan_resume: lives as long as its loop runs */
 /* Number of stretches of `every` steps; the last one can be shorter. */
 int64_t scan_stretches(const Loop *l);
-/* Expressions for generated code: scan_place is the index of the current step in the sequence x,
- * and scan_stretch is the index of the stretch with the current step of l. */
+/* An expression for generated code: the index of the current step in the sequence x. */
 const char *scan_place(Arena *a, const Node *x);
-const char *scan_stretch(Arena *a, const Loop *l);
 Sizes *scan_sizes(Arena *a, int64_t n, int64_t steps, int64_t size); /* of a sequence */
 
 #endif

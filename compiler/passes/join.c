@@ -15,8 +15,9 @@ Node *join_stand_in(Graph *g, Readers *r, Node *old, const Op *op, Node *const *
     return n;
 }
 
-Node *join_add(Graph *g, Readers *r, const char *op, Node *const *in, int nin, const Node *like,
-               const Shape *s)
+/* Adds a node of `op` with the attributes, type and name of `like`. */
+static Node *join_add(Graph *g, Readers *r, const char *op, Node *const *in, int nin,
+                      const Node *like, const Shape *s)
 {
     Node *n = graph_add(g, op_find(op), in, nin, like->span);
 

@@ -9,9 +9,6 @@
  * of `old` still read `old`. */
 Node *join_stand_in(Graph *g, Readers *r, Node *old, const Op *op, Node *const *in, int nin,
                     const Shape *s);
-/* Adds a node of `op` with the attributes, type and name of `like`. */
-Node *join_add(Graph *g, Readers *r, const char *op, Node *const *in, int nin, const Node *like,
-               const Shape *s);
 /* Replaces `old` by a node with these inputs that also computes `last`, a reader of `old`.  The new
  * node has the shape of `last`, and the readers of `last` read the new node. */
 Node *join_reader(Graph *g, Readers *r, Node *old, Node *last, Node *const *in, int nin);

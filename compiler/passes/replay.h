@@ -49,7 +49,6 @@ Extent replay_extent(const Replay *v, const Node *n);
 void replay_read(Replay *v, const Node *by, const Node *x);
 /* The call of n: it reads the inputs of n, and writes its value or adds to it. */
 void replay_call(Replay *v, const Node *n);
-void replay_write(Replay *v, const Node *n); /* only the write of the call of n */
 /* Whether n and x lie in one frame (Node.within) without a common channel. */
 bool replay_beside(const Node *n, const Node *x);
 /* Checks that all bytes of e hold x before `by` reads or changes them; false, with a fault, if

@@ -299,7 +299,7 @@ static void put_part(Replay *v, const Node *n, const Node *whole, Extent e)
     replay_put(v, whole, e);
 }
 
-void replay_write(Replay *v, const Node *n)
+static void replay_write(Replay *v, const Node *n)
 {
     const Node *whole = holder(n);
     const Extent e = replay_extent(v, n);

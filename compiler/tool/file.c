@@ -87,7 +87,8 @@ static void remove_on_signal(int sig)
     raise(sig);
 }
 
-void file_volatile(const char *path)
+/* Sets the file that is removed if a signal ends the compiler; NULL: none.  Keeps the pointer. */
+static void file_volatile(const char *path)
 {
     static bool armed;
     doomed = path;
@@ -254,13 +255,6 @@ int file_append(const char *path, const void *bytes, size_t len)
     if (close(fd) != 0 && !error)
         error = errno;
     return error;
-}
-
-int file_copy(Arena *a, const char *from, const char *to, mode_t mode)
-{
-    size_t len = 0;
-    const char *bytes = file_read(a, from, &len);
-    return bytes ? file_write(a, to, bytes, len, mode) : errno;
 }
 
 int dir_make(Arena *a, const char *path)

@@ -27,7 +27,6 @@ int file_append(const char *path, const void *bytes, size_t len);
 int file_put(int fd, const void *bytes, size_t len);
 /* Reports that WHAT cannot be written to path, for that errno; returns false. */
 bool file_failed(Diag *d, const char *what, const char *path, int error);
-int file_copy(Arena *a, const char *from, const char *to, mode_t mode);
 
 int dir_make(Arena *a, const char *path); /* also its parents; 0, or an errno */
 /* A new directory NAME-xxxxxx under $TMPDIR or /tmp.  If it cannot be made, *made is false, errno
@@ -38,8 +37,5 @@ bool dir_exists(const char *path);
 
 const char *path_join(Arena *a, const char *dir, const char *name);
 const char *path_stem(Arena *a, const char *path); /* "models/lenet.tn" -> "lenet" */
-
-/* Sets the file that is removed if a signal ends the compiler; NULL: none.  Keeps the pointer. */
-void file_volatile(const char *path);
 
 #endif

@@ -207,7 +207,7 @@ void key_headers(Arena *a, const Paths *p, const EmitHeaders *h, Key *k)
     add_headers(&c, h);
 }
 
-Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u)
+static Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u)
 {
     Key k = {0, 0};
     key_text(&k, TENON_NAME);

@@ -14,7 +14,6 @@ bool toolchain_find(Arena *a, const BuildInput *in, Toolchain *t, Diag *d);
 
 /* Adds headers of the runtime, and those that they include. */
 void key_headers(Arena *a, const Paths *p, const EmitHeaders *h, Key *k);
-Key object_key(Arena *a, const BuildInput *in, const Toolchain *t, const EmitUnit *u);
 Key program_key(Arena *a, const BuildInput *in, const Toolchain *t);
 
 /* Compiles the units that are not in the cache, and links; all files are in `dir`.  Returns the

@@ -32,7 +32,23 @@ static Process run_planner(Arena *a, const char *path, const char *const *word, 
     return p;
 }
 
-const char *plans_version(Arena *a, const char **why)
+typedef struct GraphPlan {
+    /* variants of the graph, in order of preference, separated by " | " */
+    const char *variants;
+    bool planned;                /* false: `why` has the reason */
+    int variant;                 /* the variant with a plan */
+    long long engine, workspace; /* number of the engine, for tables; workspace in bytes */
+    const char *notes;           /* "tensor-cores,compiled" or "-" */
+    double ms;                   /* milliseconds of planning, if it was not in the cache */
+    const char *why;
+    const char *text; /* the plan, which the program embeds */
+    size_t bytes;
+    bool kept; /* found in the cache */
+} GraphPlan;
+
+/* The version of tenon-plan, "cudnn 91900 rules 1"; NULL, with the reason in *why, if tenon-plan is
+ * missing or does not find cuDNN. */
+static const char *plans_version(Arena *a, const char **why)
 {
     const char *path = paths_program(a, "tenon-plan");
     if (!path) {
@@ -173,7 +189,10 @@ static bool plan_missing(Arena *a, const char *version, const PlanWish *w, Cache
     return ok;
 }
 
-bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n, Diag *d)
+/* Plans all graphs; equal graphs are planned once.  Returns false after an error; a graph without
+ * an engine is no error. */
+static bool plans_make(Arena *a, const char *version, const PlanWish *w, GraphPlan *p, int n,
+                       Diag *d)
 {
     Cache cache;
     GraphPlan **missing = NULL;
@@ -205,7 +224,7 @@ static bool no_engine(const EmitPlan *e, const GraphPlan *p, const char *arch, D
 
 bool plans_embed(Arena *a, const PlanWish *w, EmitInput *in, EmitPlan *plan, int n, Diag *d)
 {
-    const char *why;
+    const char *why = NULL;
     const char *version = plans_version(a, &why);
     GraphPlan *p = arena_alloc(a, (size_t)(n + 1) * sizeof *p);
     if (!version) {

@@ -225,7 +225,8 @@ bool tool_plan(Front *f, const Options *o, Diag *d)
 
 /* ---- after the passes */
 
-bool tool_makes_program(const Command *c)
+/* build, run, and emit of C or CUDA */
+static bool tool_makes_program(const Command *c)
 {
     return c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
            (c->kind == COMMAND_EMIT && (!strcmp(c->to, "c") || !strcmp(c->to, "cuda")));
@@ -269,7 +270,7 @@ static void compare_half(const Command *c, const EmitInput *in, Diag *d)
 
 /* The input of the emitter.  The text of `emit` contains no path of this machine; a program of
  * `build` contains the directory of data. */
-EmitInput tool_emit_input(const Command *c, const Front *f)
+static EmitInput tool_emit_input(const Command *c, const Front *f)
 {
     EmitInput in = {.train = f->train,
                     .test = f->test,

@@ -19,8 +19,6 @@ bool tool_show(const Command *c, const Front *f, Diag *d);  /* tables of the pla
 bool tool_emit(const Command *c, const Front *f, Diag *d);  /* text to a file or to stdout */
 bool tool_build(const Command *c, const Front *f, Diag *d); /* text to a program; `run` starts it */
 
-bool tool_makes_program(const Command *c); /* build, run, and emit of C or CUDA */
-EmitInput tool_emit_input(const Command *c, const Front *f);
 bool tool_flush(Diag *d); /* flushes stdout; false, with an error, if stdout is full or closed */
 
 #endif

@@ -96,17 +96,3 @@ void fanout_free(Fanout *f)
     free(f->nchild);
     free(f->child);
 }
-
-int fanout_rounds(const Fanout *f, int n)
-{
-    int last = 0, *round = rt_alloc(sizeof *round * (size_t)n);
-    for (int t = 0; t < n; t++)
-        for (int i = 0, sent = 0; i < f->nchild[t]; i++)
-            if (f->child[t][i] < n) {
-                const int at = round[t] + ++sent;
-                round[f->child[t][i]] = at;
-                last = at > last ? at : last;
-            }
-    free(round);
-    return last;
-}

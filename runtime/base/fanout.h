@@ -33,7 +33,4 @@ typedef struct Fanout {
 void fanout_plan(Fanout *f, const Processor *p, int threads);
 void fanout_free(Fanout *f);
 
-/* Number of consecutive messages after which each of threads 0 .. n - 1 has received one. */
-int fanout_rounds(const Fanout *f, int n);
-
 #endif

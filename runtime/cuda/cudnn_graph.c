@@ -132,7 +132,8 @@ static void read_graph_tensor(CudnnGraph *g, const char *name, const char **s)
     t->descriptor = cudnn_finish(g, d);
 }
 
-int64_t cudnn_graph_id(const CudnnGraph *g, const char *name)
+/* The id of a tensor, from 1 on; 0: no tensor has this name. */
+static int64_t cudnn_graph_id(const CudnnGraph *g, const char *name)
 {
     for (int i = 0; i < g->ntensor; i++)
         if (strcmp(g->tensor[i].name, name) == 0)

@@ -38,7 +38,5 @@ typedef struct CudnnGraph {
  * it.  In both cases cudnn_graph_free frees it. */
 bool cudnn_graph_read(CudnnGraph *g, const CudnnApi *api, const char *text);
 void cudnn_graph_free(CudnnGraph *g);
-/* The id of a tensor, from 1 on; 0: no tensor has this name. */
-int64_t cudnn_graph_id(const CudnnGraph *g, const char *name);
 
 #endif

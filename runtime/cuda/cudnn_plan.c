@@ -191,7 +191,7 @@ CudnnKey cudnn_key(const CudnnDevice *d)
                       .driver = d->driver};
 }
 
-bool cudnn_key_same(const CudnnKey *a, const CudnnKey *b)
+static bool cudnn_key_same(const CudnnKey *a, const CudnnKey *b)
 {
     return a->cudnn == b->cudnn && a->arch == b->arch && a->sms == b->sms && a->driver == b->driver;
 }

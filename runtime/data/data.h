@@ -304,8 +304,6 @@ void data_take_shape(Data *d, const RtProgram *p, const char *path, int rank, co
 bool data_shape_fits(int rank, const int64_t *dim, int want_rank, const int64_t *want);
 /* "28 x 28" */
 const char *data_shape_text(char text[128], int rank, const int64_t *dim);
-/* Copies the dimensions other than 1; returns their number. */
-int data_squeezed(int rank, const int64_t *dim, int64_t *to);
 void data_check_class(int64_t classes, const char *path, int64_t sample, int64_t label);
 void data_check_label(const Data *d, const char *path, int64_t sample, int64_t label);
 

@@ -59,7 +59,8 @@ const char *data_shape_text(char text[128], int rank, const int64_t *dim)
     return text;
 }
 
-int data_squeezed(int rank, const int64_t *dim, int64_t *to)
+/* Copies the dimensions other than 1; returns their number. */
+static int data_squeezed(int rank, const int64_t *dim, int64_t *to)
 {
     int n = 0;
     for (int i = 0; i < rank; i++)

@@ -12,7 +12,8 @@
 #include "train/evaluate.h"
 #include <math.h>
 
-bool scores_reported(const RtProgram *p)
+/* Whether p reports the area: its output is one number, the logit of class 1. */
+static bool scores_reported(const RtProgram *p)
 {
     return p->target_kind == RT_TARGET_CLASS && p->ntarget == 0 && p->noutput == 0 &&
            p->classes == 2 && p->outputs == 1;

@@ -21,9 +21,6 @@ typedef struct Scores {
     double auc;    /* after scores_end; NaN: the split has one class only, or a score is NaN */
 } Scores;
 
-/* Whether p reports the area: its output is one number, the logit of class 1. */
-bool scores_reported(const RtProgram *p);
-
 /* Room for splits of up to `samples` samples; NULL: p does not report the area. */
 Scores *scores_new(const RtProgram *p, Comm *c, int64_t samples);
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/cgroup.h"
 #include "base/cores.h"
+#include "base/error.h"
 #include "base/fanout.h"
 #include "base/threads.h"
 #include "leaks.h"
@@ -136,6 +137,21 @@ static int log_of(int n)
     while (1 << r < n)
         r++;
     return r;
+}
+
+/* Number of consecutive messages after which each of threads 0 .. n - 1 has received one. */
+static int fanout_rounds(const Fanout *f, int n)
+{
+    int last = 0, *round = rt_alloc(sizeof *round * (size_t)n);
+    for (int t = 0; t < n; t++)
+        for (int i = 0, sent = 0; i < f->nchild[t]; i++)
+            if (f->child[t][i] < n) {
+                const int at = round[t] + ++sent;
+                round[f->child[t][i]] = at;
+                last = at > last ? at : last;
+            }
+    free(round);
+    return last;
 }
 
 static const struct {
