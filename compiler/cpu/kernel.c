@@ -93,8 +93,8 @@ static const char *passed_on(Writer *w, const Arguments *s)
     return t.s;
 }
 
-/* The number is the same in the whole program, because kernels are compiled for this number.  A
- * call without work takes about 10 ns, so small networks have few units. */
+/* Number of units of a prepare phase.  It is the same in the whole program, because kernels are
+ * compiled for it.  A call without work takes about 10 ns, so small networks have few units. */
 int kernel_prepare_units(const Writer *w)
 {
     const Step *s = w->in->train->step;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    HELD = 176,         /* words of weights in the registers of a thread, of 255 */
+    HELD = 176,         /* registers of a thread for weights, of the 255 that it has */
     MEMORY = 160 << 10, /* bytes of shared memory of a block, at most */
     SAMPLES = 4,        /* samples of a block, at most */
     SUMS = 16,          /* sums of a thread in a product, at most */
@@ -242,7 +242,8 @@ static bool place(Search *s, int64_t each)
     return r->numbers * cuda_real_bytes(s->w) <= memory_of_block(s);
 }
 
-/* As few samples in a block as give all blocks a multiprocessor. */
+/* Takes the smallest number of samples of a block with which each block has a multiprocessor of its
+ * own; fewer if the shared memory does not suffice.  At most SAMPLES. */
 static bool place_all(Search *s)
 {
     const int64_t processors = gpu_of(s->w->in->options->arch)->processors,

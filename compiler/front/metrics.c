@@ -8,8 +8,8 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* The operand of a loss as the model made it: a class for each pixel is compared with the pixels of
- * the image one after another, which the rule build of the loss makes of it. */
+/* The operand of a loss as the model made it.  For a class for each pixel, the rule `build` of the
+ * loss has put two nodes after this operand, which make a sequence of its pixels. */
 static const Node *compared_by(const Node *n)
 {
     return node_attr(n, "pixels") ? n->in[0]->in[0]->in[0] : n->in[0];

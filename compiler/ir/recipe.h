@@ -26,7 +26,7 @@ typedef enum {
     INIT_UNIFORM,
     INIT_NORMAL,
     INIT_CONSTANT,
-    INIT_SECOND /* a for the numbers b to 2 b - 1, else 0: sets the forget gate of lstm */
+    INIT_SECOND /* a for elements b to 2 b - 1, 0 for all others: the bias of lstm */
 } InitKind;
 typedef enum { FAN_IN, FAN_OUT, FAN_AVG } Fan;
 typedef struct Init {
@@ -62,7 +62,7 @@ typedef struct Schedule {
     int nat;
     double at[REALS_MAX]; /* step: epochs, ascending */
     double factor;        /* step: each epoch in at[] multiplies the rate by it; restarts: growth */
-    double power, end;    /* polynomial; end = last rate / lr, but of step */
+    double power, end;    /* polynomial; last rate / lr, of all kinds but step */
     double start, rise;   /* one_cycle: first rate / lr; share of the epochs in which it grows */
     double first;         /* restarts: epochs of the first cycle */
     double warmup;        /* epochs; 0 = none; combines with any kind */

@@ -267,7 +267,8 @@ static void add_train(Choices *m)
         add_keys(m);
     else if (k && inner->mark == '(')
         add_form_call(m, k, inner);
-    else if (k && !m->c->string && !context_call(m->c)) /* no list as an argument */
+    else if (k && !m->c->string &&
+             !context_call(m->c)) /* a call within the value has no such words */
         add_key_values(m, k);
 }
 

@@ -311,7 +311,7 @@ static void spatial(Graph *g, Node *n, const Options *o)
         if (packs)
             n->in[1] = packed(g, n->in[1], false, n, o);
     } else if (packs && op_weights(n) == 0) { /* conv2d_dx, also through a fused pool */
-        Node *w = weights(n->in[0]); /* of a conv_transpose2d, no conv2d may read it before */
+        Node *w = weights(n->in[0]); /* of a conv_transpose2d: no conv2d has set its layout */
         if (w->param && op_computes(n, PRODUCT_CONV, ROLE_DX) && !w->mark++ && !from_peer(g, w))
             conv_weight(w->param);
         n->in[0] = packed(g, n->in[0], true, n, o);

@@ -144,7 +144,7 @@ static bool differs(const int64_t v[2], int64_t usual)
     return v[0] != usual || v[1] != usual;
 }
 
-/* Of a conv_transpose2d, whose window slides over its result: rows and columns beyond the last
+/* Sets `more` to the rows and columns of the result of a conv_transpose2d that lie beyond the last
  * window. */
 static void beyond_windows(const Node *n, const Window *v, int64_t more[2])
 {

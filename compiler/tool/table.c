@@ -1,8 +1,8 @@
 /* table.c -- what a table holds: the numbers of a row, and what its last column is.
  *
- * Programs and this file read tables with the same code, runtime/data/sheet.h.  It dies at a fault
- * of the file, as a program does.  This file finds what a model depends on: names, kinds of
- * columns, categories.
+ * Programs and this file read tables with the same code, runtime/data/sheet.h.  A fault of the
+ * table ends `tenon new` with the same message as a program.  This file finds what a model depends
+ * on: names, kinds of columns, categories.
  */
 #include "base/quote.h"
 #include "front/map.h"
@@ -14,7 +14,7 @@
 static const Span nowhere;
 enum { SEED = 1 }; /* of a recipe that gives none */
 
-/* Its texts are those of a sheet. */
+/* A column; its texts belong to the sheet. */
 typedef struct TableColumn {
     const char *name;
     Map values;                           /* the different texts of training rows */

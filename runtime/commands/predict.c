@@ -179,8 +179,8 @@ static void softmax(double *v, int64_t n, int64_t apart)
         v[i * apart] /= sum;
 }
 
-/* The softmax of each vector of `classes` numbers: they stand one after another, or the classes of
- * `pixels` pixels are images. */
+/* The softmax of each vector of `classes` numbers.  The numbers of a vector are adjacent; or, if
+ * pixels > 0, each class is an image of so many pixels. */
 static void make_classes(double *v, int64_t n, int64_t classes, int64_t pixels)
 {
     for (int64_t i = 0; i < pixels; i++)

@@ -20,7 +20,7 @@
 
 /* The instructions.  A test defines them before this file is included. */
 #ifndef BF16_TILE_LOAD
-#ifdef __clang__ /* its assembler asks for the instructions; gcc calls that of the system */
+#ifdef __clang__ /* its own assembler needs this permission; that of the system does not */
 #define BF16_TILE_CODE __attribute__((target("amx-tile,amx-bf16")))
 #endif
 #define BF16_TILE_LOAD(tile, from, step)                                                           \

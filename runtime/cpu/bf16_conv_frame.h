@@ -5,9 +5,9 @@
  * whole samples, as many as fit BF16_FRAME, or a band of rows of one sample.  A row of all samples
  * comes before the next row.
  *
- * A unit of a direction is a row or column of the results; backward it is `stride` of them.  Those
- * of a unit are its phases.  Results of one phase use the same taps, and read the image one pixel
- * apart.
+ * A unit is a row or a column of the results.  In the gradient of the images, a unit is `stride`
+ * adjacent rows or columns, which are its phases.  Results of one phase use the same taps, and read
+ * the image one pixel apart.
  */
 #ifndef CPU_BF16_CONV_FRAME_H
 #define CPU_BF16_CONV_FRAME_H
@@ -35,7 +35,7 @@ RT_INLINE int bf16_axis_reach(ConvAxis a, int units)
     return a.back ? (units * a.stride - 1 + a.pad) / a.stride - bf16_axis_low(a) + 1
                   : (units - 1) * a.stride + (a.taps - 1) * a.dil + 1;
 }
-/* Pixels of the image from one unit to the next, and results. */
+/* Pixels of the image from one unit to the next, and results of a unit. */
 RT_INLINE int bf16_axis_step(ConvAxis a)
 {
     return a.back ? 1 : a.stride;
@@ -44,7 +44,7 @@ RT_INLINE int bf16_axis_phases(ConvAxis a)
 {
     return a.back ? a.stride : 1;
 }
-/* Units of units first .. end - 1 that have a result in this phase. */
+/* How many of the units first .. end - 1 have a result in this phase. */
 RT_INLINE int bf16_axis_count(ConvAxis a, int phase, int first, int end)
 {
     const int all = a.back ? BF16_COUNT(a.outputs - phase, a.stride) : a.outputs;
@@ -131,7 +131,7 @@ RT_INLINE int bf16_conv_length(Bf16Conv g) /* of a run */
 {
     return g.channels / g.groups * (g.whole ? g.across.taps : 1);
 }
-/* Columns of a frame, numbers of a column, and numbers from a unit across to the next. */
+/* Columns of a frame, numbers of a column, and numbers from a unit to the next one in its row. */
 RT_INLINE int bf16_conv_columns(Bf16Conv g)
 {
     const int units = bf16_axis_units(g.across);

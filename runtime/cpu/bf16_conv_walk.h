@@ -5,11 +5,12 @@
  *   HALVES  a half of a tile ends at the end of a line, because the rows of a tile of AMX are read
  *           in place only if they are equally far apart.
  *   LINES   all positions of the image from the first to the last of a group, which are equally far
- *           apart.  Those between two lines have no result.  A group has all lines of the box, or
- *           the lines that are near: of one sample, or in a frame those of one row.
+ *           apart.  Positions between two lines have no result.  A group has all lines of the box,
+ *           the lines of a sample, or in a frame the lines of a row.
  *
- * Vectors take the first one.  For tiles of AMX, a position that is copied counts 1.6 times, one
- * without a result is lost, and LINES save a quarter: rows have no addresses of their own.
+ * Vectors take DENSE.  For tiles of AMX, the cheapest order is chosen: a copied position costs 1.6
+ * times as much, a position without a result costs as much as another one, and LINES save a
+ * quarter, because rows have no addresses of their own.
  */
 #ifndef CPU_BF16_CONV_WALK_H
 #define CPU_BF16_CONV_WALK_H

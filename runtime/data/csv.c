@@ -2,7 +2,7 @@
  *
  * A field can have quotes and blanks around it, and two quotes together are one quote of the text.
  * A row can end in CR LF.  Fields are cut in place: no field is copied.  Debian's libcsv does not
- * say which line a row begins on, and every program would need it.
+ * say on which line a row begins, and every program would depend on it.
  *
  * Source: RFC 4180, and files that spreadsheets write.
  */

@@ -16,7 +16,8 @@ typedef struct Batch {
     int x_type;
     double x_scale;
     int x_height, x_width;
-    /* evaluation: mean number of labels of a sample that count (0: all), and of their weights */
+    /* evaluation, means over the split: labels of a sample that count (0: all), sum of their
+     * weights */
     double scored, weighted;
     const void *label;
     int64_t label_stride;

@@ -25,7 +25,7 @@ static void read_numbers(const Sheet *s, int64_t k, double *number)
             number[i] = NAN;
 }
 
-/* The first row whose text in column k is a number, or is none. */
+/* The first row whose text in column k is a number (`number`), or is not a number. */
 static int64_t first_row(const Sheet *s, int64_t k, bool number)
 {
     double v;

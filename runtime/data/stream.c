@@ -165,9 +165,8 @@ int64_t stream_room(const Stream *s)
 static void check_content(const Stream *s, int64_t content, const char *what)
 {
     if (content > stream_room(s))
-        rt_die("%s %s %lld bytes, more than %d times its own %lld, and %lld: it is taken for "
-               "damaged; "
-               "if it is right, unpack the file with %s -d",
+        rt_die("%s is damaged: it %s %lld bytes, more than %d times its own %lld bytes plus %lld; "
+               "if this is right, unpack the file with %s -d",
                s->path, what, (long long)content, STREAM_RATIO, (long long)s->bytes,
                (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
 }

@@ -260,9 +260,8 @@ const ProgramOption program_options[] = {
      "also measure the sum over ranks by size, and print the expected steps on more ranks", NULL,
      NULL},
     {"scale", "MS", OPTION_REAL, AT(scale), 1e-3, 1e9, B, NEED_RANKS,
-     "measure nothing: print what the scale model expects of a rank's own step of MS ms, on 1 to "
-     "1024 ranks and three "
-     "networks",
+     "measure nothing: print the step that the scale model expects on 1 to 1024 ranks and three "
+     "networks, if one rank's own step takes MS ms",
      NULL, NULL},
     {"simulate", "THREADS", OPTION_COUNT, AT(simulate), 1, MACHINE_CORES_MOST, B, NEED_CPU,
      "time each unit of a step alone, and print the step of so many threads on another machine",

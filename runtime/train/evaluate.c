@@ -10,9 +10,10 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
     return (samples + p->batch - 1) / p->batch;
 }
 
-/* The labels of a sample that count, on average over the split; 0: all.  The program divides a loss
- * of pixels by this number, so that the terms of its loss have one divisor, the samples.  For
- * texts, whose labels all count but those that fill the last window, evaluate_split divides. */
+/* The number of labels of a sample that count, on average over the split; 0: all.  The program
+ * divides a loss of pixels by this number, so that the terms of its loss have one divisor, the
+ * samples.  All labels of a text count, except those that fill the last window; evaluate_split
+ * divides by their number. */
 static double counted(const RtProgram *p, const Data *d)
 {
     const bool divided = p->label_rank > 0 || p->ignored > 0 || p->class_weight;
@@ -64,7 +65,7 @@ static double finish_rmse(const double *sum, double n, double variance)
     return sqrt(*sum / n);
 }
 
-/* 1 - error / variance.  Without variance, as scikit-learn: 1 without error, else 0. */
+/* 1 - error / variance.  If the variance is 0, as in scikit-learn: 1 if the error is 0, else 0. */
 static double finish_r2(const double *sum, double n, double variance)
 {
     const double error = *sum / n;
