@@ -67,7 +67,7 @@ static bool check_resize(Lower *l)
         return true;
     diag_error(l->diag, r->resize_span,
                "resize cannot be combined with normalize = per_pixel_mean");
-    diag_help(l->diag, "normalize = per_channel(mean = ..., std = ...) does");
+    diag_help(l->diag, "use normalize = per_channel(mean = ..., std = ...)");
     return false;
 }
 

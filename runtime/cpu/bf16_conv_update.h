@@ -72,15 +72,16 @@ RT_INLINE void bf16_filters_add(float *restrict to, const float *restrict from)
     RT_MAP(BF16_TILE, STORE(to, LOAD(to) + LOAD(from)));
 }
 
-/* Adds the newest sum of a stack to those before it, as item `at` of a tree; all: to all. */
+/* Adds the newest sum of a stack, item `at` of a tree, to the sums before it from `first` on: to
+ * those that it completes, or (all) to all of them. */
 RT_INLINE void bf16_filters_join(float (*stack)[BF16_TILE], int *depth, int first, int at, bool all)
 {
     for (; *depth - first > 1 && (all || at & 1); at >>= 1, --*depth)
         bf16_filters_add(stack[*depth - 2], stack[*depth - 1]);
 }
 
-/* The sum of a tile over all shards, to stack[0].  turned: of each shard; pairs: of each shard.
- * shards: numbers from a shard to the next. */
+/* The sum of a tile over all shards, to stack[0].  turned, pairs: the factors of the first shard;
+ * turned_shard, pairs_shard: numbers from the factors of a shard to those of the next one. */
 RT_INLINE void bf16_filters_sum(float (*stack)[BF16_TILE], const bf16 *turned, int64_t turned_shard,
                                 const bf16 *pairs, int64_t pairs_shard, int shards, int rows,
                                 int lanes, Conv c, Bf16Cut cut)

@@ -149,7 +149,7 @@ RT_INLINE void bf16_dense_rows(const bf16 **row, const bf16 *x, int64_t step, in
 }
 
 /* Copies a tile of dw between the panels of dense.h and sums: inputs k .. k + rows - 1, outputs
- * o .. o + outputs - 1.  (A whole tile of panels that are as wide has the layout of sums.) */
+ * o .. o + outputs - 1.  (If a panel is as wide as a tile, a whole tile has the layout of sums.) */
 RT_INLINE void bf16_dense_tile(float *sum, real *dw, Dense d, int k, int rows, int o, int outputs,
                                bool load)
 {

@@ -204,7 +204,7 @@ RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *
     const bool other = !channels && !few && !taps, flat = other && conv_dw_flat(c);
     RT_NEEDS(CHANNELS, channels);
     RT_NEEDS(FEW, few);
-    /* gcc counts the taps inside of the image only if there are few: up to 9 x 9 with -O2 */
+    /* gcc knows the number of taps inside of the image if there are few: 9 x 9 with -O2 */
     RT_NEEDS(TAPS, __builtin_constant_p(by_taps) && by_taps);
     RT_NEEDS(FLAT, flat);
     RT_NEEDS(BOXES, other && !flat && band);

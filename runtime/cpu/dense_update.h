@@ -201,7 +201,7 @@ enum {
     DENSE_PAGE = 4096 / sizeof(real),
     DENSE_DEPTH = 16, /* of the tree over the shards */
     DENSE_UNIT_SIZE = DENSE_UNIT_TILES * TILE_ROWS * P,
-    DENSE_X_TILE = DENSE_SAMPLES * TILE_ROWS + 64 / sizeof(real) /* a line more: no shared sets */
+    DENSE_X_TILE = DENSE_SAMPLES * TILE_ROWS + 64 / sizeof(real) /* and a cache line: other sets */
 };
 
 /* Tiles first .. end - 1 of one panel. */

@@ -86,7 +86,7 @@ RT_INLINE void input_fetch(const Rt *r, int64_t i)
 }
 
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
-enum { INPUT_POSITIONS = 256 }; /* of a member's part of a sample, about */
+enum { INPUT_POSITIONS = 256 }; /* about so many in a member's part of a sample */
 
 RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
 {

@@ -57,7 +57,7 @@ bool idx_open(const RtProgram *p, const char *directory, const char *split, int6
         return false;
     d->y_file = open_either(p, directory, split, "labels-idx1-ubyte", "labels.idx1-ubyte");
     if (!d->y_file)
-        rt_die("%s has no labels beside it: %s-labels-idx1-ubyte, or that with .gz",
+        rt_die("%s has no labels beside it: %s-labels-idx1-ubyte, or the same name with .gz",
                stream_path(d->x_file), strcmp(split, "test") == 0 ? "t10k" : split);
     const int rank = read_idx_header(d->x_file, 3, dim);
     if (read_idx_header(d->y_file, 1, labels) != 1)

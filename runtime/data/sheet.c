@@ -119,7 +119,7 @@ void sheet_use(Sheet *s, const char *name)
     if (k < 0)
         no_column(s, name);
     if (s->taken[k])
-        rt_die("the column '%s' of %s is used twice: as an input or as a target, once",
+        rt_die("the column '%s' of %s is used twice: use it once, as an input or as a target",
                csv_shown(name), s->path);
     s->taken[k] = true;
     s->use[s->used++] = k;
