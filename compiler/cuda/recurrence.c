@@ -34,14 +34,6 @@ int64_t recurrence_blocks(const Recurrence *r)
     return ceil_div(r->samples, r->each);
 }
 
-static int value_at(const Recurrence *r, const char *pointer)
-{
-    for (int i = 0; i < r->nvalue; i++)
-        if (!strcmp(r->value[i].pointer, pointer))
-            return i;
-    return -1;
-}
-
 static int value_of(const Recurrence *r, const Node *n)
 {
     for (int i = 0; i < r->nvalue && n; i++)
@@ -106,19 +98,17 @@ static int argument_of(const CudaCall *c, int operand)
 /* Adds the value of the operand; false: it is none. */
 static bool add_value(Search *s, const CudaCall *c, int operand)
 {
-    const Operand *o = &c->operand[operand];
-    const Node *root = node_root(o->node);
+    const Node *n = c->operand[operand].node, *root = node_root(n);
     const RecurrenceValue value = {.root = root,
                                    .pointer = pointer_to(s->w, root),
                                    .size = cuda_numbers(s->w, root) / s->r->samples};
 
     if (!root->shape.batched || root->dtype != DT_REAL || root->half || root->within ||
-        strcmp(value.pointer, c->arg[argument_of(c, operand)].value) != 0)
+        !pointer_is_whole(s->w, n))
         return false;
-    const int known = value_of(s->r, o->node);
-    if (known < 0)
+    if (value_of(s->r, n) < 0)
         ARENA_PUSH(s->w->arena, s->r->value, s->r->nvalue, value);
-    return known >= 0 || value_at(s->r, value.pointer) == s->r->nvalue - 1;
+    return true;
 }
 
 /* Whether the loop can keep the operand, or access it in memory. */

@@ -111,6 +111,13 @@ bool pointer_is_sum(const Writer *w, const Node *n)
     return op_is_sum(n) && target_of(w->in->options).whole_shards;
 }
 
+bool pointer_is_whole(const Writer *w, const Node *n)
+{
+    int64_t start = 0;
+    node_frame(shown(n), &start);
+    return !pointer_is_sum(w, n) && !step_reals(w, n) && start == 0;
+}
+
 const char *pointer_to(Writer *w, const Node *n)
 {
     int64_t start;

@@ -96,6 +96,9 @@ const char *pointer_half(Half h);        /* "Bf16", "F16" */
 /* Whether n is the total of a shard on a GPU.  A shard is one slice there, so the total lies in
  * the memory of the slice's sum. */
 bool pointer_is_sum(const Writer *w, const Node *n);
+/* Whether the address of n is that of its buffer: n is no part of another value, and no element of
+ * a sequence. */
+bool pointer_is_whole(const Writer *w, const Node *n);
 /* Bytes from the part of one slice to the next one, in a sum over samples. */
 int64_t pointer_slice_bytes(const Writer *w, const Node *n);
 /* The alignment in bytes of the address of n, in every step of a loop; at most 64. */
