@@ -22,7 +22,7 @@ sources() { find "$@" -name '*.[chly]' -o -name '*.cu' -o -name '*.cuh' | sort; 
 
 # are_narrow FILE..., are_formatted FILE...: 0 if all files are so; else one line for each file that is not
 are_narrow() {
-    awk 'length > 100 && !(FILENAME in wide) { wide[FILENAME]; bad = 1; print FILENAME ":" FNR ": " length " columns" }
+    awk 'length > 100 && !(FILENAME in wide) { wide[FILENAME]; bad = 1; print FILENAME ":" FNR ": " length " columns, more than 100" }
          END { exit bad }' "$@"
 }
 are_formatted() {
@@ -60,5 +60,6 @@ if [ $skipped = 0 ]; then
     are_formatted "$wrong" > /dev/null && bad "eight blanks pass as an indent" || passed=$((passed + 1))
 fi
 
+[ $failed = 0 ] || echo "clang-format -i FILE sets the layout; break long lines by hand in comments, strings, and below clang-format off"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
