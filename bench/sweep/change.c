@@ -6,7 +6,6 @@
 #include "sweep/compare.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double level = 0.99;
 

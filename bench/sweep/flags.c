@@ -7,7 +7,6 @@
 #include "base/environment.h"
 #include "tool/file.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

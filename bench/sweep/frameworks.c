@@ -3,7 +3,6 @@
 #include "sweep/framework.h"
 #include "sweep/report.h"
 #include <math.h>
-#include <string.h>
 
 static bool foreign(const Run *r)
 {

@@ -12,7 +12,6 @@
 #include "tool/file.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -1,6 +1,5 @@
 /* plan.c -- from matrices to configurations, and to the programs that they need. */
 #include "sweep/plan.h"
-#include "base/text.h"
 #include "sweep/axis.h"
 #include "sweep/framework.h"
 

@@ -4,7 +4,6 @@
  */
 #include "sweep/report.h"
 #include "sweep/stats.h"
-#include <math.h>
 #include <string.h>
 
 int group_layers(Arena *a, const Group *g, LayerTime **layer)

@@ -12,7 +12,6 @@
 #include "sweep/tfevents.h"
 #include "tool/file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
  * specialises it once.
  */
 #include "cpu/parts.h"
-#include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
 

@@ -5,7 +5,6 @@
  */
 #include "cpu/parts.h"
 #include "ops/dense_price.h"
-#include "ops/scan.h"
 #include "ops/step_price.h"
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "ops/dense_price.h"
 #include "ops/embedding.h"
 #include "ops/step_price.h"
-#include <string.h>
 
 static const char *state_pointer(Writer *w, const Param *p, int k)
 {

@@ -8,7 +8,6 @@
  */
 #include "cpu/cpu.h"
 #include "cpu/parts.h"
-#include "ops/elementwise.h"
 #include <string.h>
 
 /* The header of each kernel in runtime/, by the longest prefix of its name that has a row.  A row

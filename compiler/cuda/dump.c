@@ -7,7 +7,6 @@
  * an element that is copied ahead), form and sizes, order of the results, operands with their
  * bytes, node and line of the model. */
 #include "cuda/spell.h"
-#include <string.h>
 
 static const char *order_name(const Order *o)
 {

@@ -6,7 +6,6 @@
 #include "cuda/steps.h"
 #include "cuda/lower.h"
 #include "cuda/spell.h"
-#include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>
 

@@ -10,8 +10,6 @@
 #include "cuda/lower.h"
 #include "cuda/spell.h"
 #include "cuda/steps.h"
-#include "ops/step_price.h"
-#include <string.h>
 
 static void write_head(Writer *w, Text *t, EmitHeaders *h)
 {

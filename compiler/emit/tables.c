@@ -2,8 +2,6 @@
  * RtProgram, main. */
 #include "emit/writer.h"
 #include "ops/price.h"
-#include "runtime/constants.h"
-#include <string.h>
 
 static void parameter(Writer *w, Text *t, const Param *p)
 {

@@ -8,7 +8,6 @@
  */
 #include "base/text.h"
 #include "front/train.h"
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* form_manual.c -- keys of a train block and their forms as text, for manuals and completion. */
-#include "base/text.h"
 #include "front/train.h"
 #include <math.h>
 #include <string.h>

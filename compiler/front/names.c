@@ -1,6 +1,5 @@
 /* names.c -- checks that every name in a body is defined, and that every named argument exists. */
 #include "front/names.h"
-#include "front/parse.h"
 #include <string.h>
 
 bool names_too_many(const Unit *u)

@@ -1,6 +1,5 @@
 /* run.c -- statements at compile time: bindings, loops, conditions, and instances of blocks. */
 #include "front/lower.h"
-#include <string.h>
 
 /* If a condition is poison (value.h), all names that its bodies can bind become poison. */
 static void poison_body(Lower *l, const Body *body)

@@ -11,7 +11,6 @@
  */
 #include "ops/scan.h"
 #include "front/lower.h"
-#include "ops/grad.h"
 #include <limits.h>
 #include <string.h>
 

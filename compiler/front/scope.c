@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "front/lower.h"
 #include "front/trace.h"
-#include <string.h>
 
 Value lower_fail(Lower *l, Expr *e, Span at, const char *fmt, ...)
 {

@@ -7,7 +7,6 @@
  */
 #include "front/train.h"
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Whether the value is a directory without quotes: data=/scratch/mnist. */

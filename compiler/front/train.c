@@ -2,7 +2,6 @@
 #include "front/train.h"
 #include "base/text.h"
 #include "front/terms.h"
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -4,10 +4,8 @@
  *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3
  *   output %31, loss %33, accuracy %34
  */
-#include "base/text.h"
 #include "ir/step.h"
 #include "ir/vocabulary.h"
-#include <string.h>
 
 const char *const phase_kinds[] = {"prepare", "slice", "gradient", "update", "wide"};
 

@@ -1,6 +1,5 @@
 /* graph.c -- building and editing the graph: nodes, parameters, order. */
 #include "ir/graph.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "ir/vocabulary.h"
 #include <string.h>

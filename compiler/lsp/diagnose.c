@@ -2,7 +2,6 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "lsp/server.h"
-#include <ctype.h>
 #include <string.h>
 
 enum { SHOWN = 100 }; /* errors that are published, as `tenon check` prints them */

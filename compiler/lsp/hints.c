@@ -3,7 +3,6 @@
  * A line shows the value of the outermost expression that ends on it, and of it the last value: in
  * a block, of its last instance.  The number of other shapes follows.
  */
-#include "base/text.h"
 #include "lsp/server.h"
 #include <string.h>
 

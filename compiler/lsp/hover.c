@@ -1,7 +1,6 @@
 /* hover.c -- what stands under the cursor: shapes, parameters, FLOPs, memory, time, and the
  * manual. */
 #include "base/text.h"
-#include "front/lower.h"
 #include "lsp/prices.h"
 #include "lsp/words.h"
 #include "tool/manual.h"

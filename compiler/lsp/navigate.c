@@ -1,5 +1,4 @@
 /* navigate.c -- definition, references, rename, and the outline of a file. */
-#include "base/text.h"
 #include "front/lower.h"
 #include "lsp/server.h"
 #include <string.h>

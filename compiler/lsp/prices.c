@@ -1,7 +1,6 @@
 /* prices.c -- predicted time and planned memory of each call, computed by a process of its own. */
 #include "lsp/prices.h"
 #include "base/environment.h"
-#include "base/text.h"
 #include "emit/emit.h"
 #include "ops/step_price.h"
 #include "tool/file.h"

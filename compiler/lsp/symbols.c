@@ -4,7 +4,6 @@
  * language has no two variables of one name that are in scope together, and a new name for all of
  * them changes nothing.
  */
-#include "base/text.h"
 #include "lsp/analysis.h"
 #include <string.h>
 

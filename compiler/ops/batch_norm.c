@@ -17,7 +17,6 @@
  * Source: Ioffe & Szegedy 2015, "Batch normalization: accelerating deep network training by
  * reducing internal covariate shift".
  */
-#include "base/text.h"
 #include "ops/check.h"
 #include "ops/elementwise.h"
 #include "ops/example.h"

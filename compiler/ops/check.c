@@ -1,6 +1,5 @@
 /* check.c -- checks and messages that many shape rules share. */
 #include "ops/check.h"
-#include "base/text.h"
 #include "ir/vocabulary.h"
 #include <string.h>
 

@@ -16,7 +16,6 @@
  *
  * Source: Dumoulin & Visin 2016, "A guide to convolution arithmetic for deep learning".
  */
-#include "base/text.h"
 #include "ops/bias.h"
 #include "ops/check.h"
 #include "ops/conv_price.h"

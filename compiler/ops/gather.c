@@ -16,7 +16,6 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
-#include <string.h>
 
 /* ---- indices known at compile time */
 

@@ -4,7 +4,6 @@
  * their arrival, which pass gradient fixes: later consumers come first.
  */
 #include "ops/grad.h"
-#include "ops/check.h"
 #include "ops/scan.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
  * attention, as s + (m - 1) * 1e9.
  */
 #include "ops/check.h"
-#include "ops/example.h"
 
 static bool mask_shape(Node *n, Diag *d)
 {

@@ -19,7 +19,6 @@
  * the recipe says.  b begins with zeros, and its part for the forget gate with forget_bias.
  * Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000 (forget gate); Cho et al. 2014.
  */
-#include "base/text.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/scan.h"

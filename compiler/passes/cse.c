@@ -10,7 +10,6 @@
 #include "ops/scan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
-#include <string.h>
 
 static bool same_value(const Node *a, const Node *b)
 {

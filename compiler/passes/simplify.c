@@ -19,7 +19,6 @@
  * The rules test ops by name: each one is an identity of exactly these ops.
  */
 #include "ops/elementwise.h"
-#include "ops/scan.h"
 #include "ops/window1d.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"

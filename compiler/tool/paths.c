@@ -1,6 +1,5 @@
 /* paths.c -- finds the files of the compiler from the path of its executable. */
 #include "tool/paths.h"
-#include "base/text.h"
 #include "tool/file.h"
 #include <errno.h>
 #include <limits.h>

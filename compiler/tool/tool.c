@@ -24,7 +24,6 @@
 #include "tool/tune.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const Span nowhere;

@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <time.h>
 #include <unistd.h>
 

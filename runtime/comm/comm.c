@@ -2,7 +2,6 @@
  * messages. */
 #define _GNU_SOURCE
 #include "comm/comm.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/threads.h"

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "comm/transport.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

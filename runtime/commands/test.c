@@ -1,6 +1,5 @@
 /* test.c -- the command `test`: metrics of the weights of a file on the test set. */
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/mapped.h"
 #include "commands/commands.h"
 #include "data/columns.h"

@@ -11,8 +11,6 @@
 #include "data/data.h"
 #include "data/npy.h"
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

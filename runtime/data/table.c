@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "data/table.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include <stdlib.h>
 #include <string.h>
 
