@@ -222,6 +222,8 @@ enum {
      : (tile) == RT_TILE_16_16                             ? 16                                    \
                                                            : 32)
 #define RT_TILE_COLUMNS(tile) ((tile) <= RT_TILE_32_128 ? 128 : RT_TILE_ROWS(tile))
+/* terms of each sum in a strip, which shared memory holds */
+#define RT_TILE_DEPTH(tile) (1024 / RT_TILE_COLUMNS(tile))
 #define RT_TILE_PERCENT(tile)                                                                      \
     ((tile) == RT_TILE_128_128  ? 95                                                               \
      : (tile) == RT_TILE_64_128 ? 90                                                               \

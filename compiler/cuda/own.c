@@ -90,10 +90,11 @@ static OwnLayout layout_of(const Writer *w, int sum)
  * not NULL, sets fits[i] for each sum whose parameter fits. */
 static int64_t chip_bytes(const Writer *w, int cluster, bool *fits)
 {
+    enum { RESERVED = 1024 }; /* bytes of a block's shared memory that the driver keeps */
     const Gpu *g = gpu_of(w->in->options->arch);
     const Step *step = w->g->step;
     const int64_t blocks = cluster ? cluster : (int64_t)g->processors * RT_RESIDENT,
-                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - 1024 - RT_SHARED;
+                  limit = (cluster ? g->shared : g->shared / RT_RESIDENT) - RESERVED - RT_SHARED;
     int64_t all = 0;
 
     for (int i = 0; i < step->nsum; i++) {

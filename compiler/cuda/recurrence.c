@@ -173,7 +173,7 @@ static bool take_product(Search *s, const CudaCall *c)
         return false;
     if (parts == 1 && (y < 0 || s->r->value[y].size != outputs || x == y))
         return false;
-    const int64_t columns = RT_THREADS / parts, depth = 1024 / RT_TILE_COLUMNS(tile);
+    const int64_t columns = RT_THREADS / parts, depth = RT_TILE_DEPTH(tile);
     RecurrenceProduct p = {.call = c,
                            .outputs = outputs,
                            .k = k,

@@ -29,7 +29,7 @@ template <int tile> struct Tile {
                          lanes_across = WARP / lanes_down,
                          down = rows / warps_down / lanes_down, /* rows of a thread */
         across = columns / warps_across / lanes_across,         /* its columns */
-        depth = 1024 / columns,                                 /* steps of k of a strip */
+        depth = RT_TILE_DEPTH(tile),                            /* steps of k of a strip */
         stages = sizeof(real) == 8 ? 2 : 4;                     /* strips in shared memory */
     static constexpr bool along_k = down < 4;   /* steps of k are adjacent in shared memory */
     static constexpr int run = along_k ? 1 : 4; /* adjacent rows, and columns, of a thread */
