@@ -65,8 +65,8 @@ static void add_callee(Walk *w, const Expr *name, const Expr *call)
 }
 
 /* Whether a call of this name calls a variable.  If a function has the same name, it is called
- * unless the variable is a layer (invoke.c), which it is not yet in its own binding.  A variable
- * without a known value counts as a layer. */
+ * unless the variable is a layer (invoke.c).  In its own binding, a variable is no layer yet.  A
+ * variable without a known value counts as a layer. */
 static bool calls_local(const Walk *w, const Expr *name)
 {
     Callee c;

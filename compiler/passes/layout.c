@@ -142,7 +142,8 @@ static bool from_peer(const Graph *g, Node *w)
 
 /* ---- rules for kinds of ops */
 
-/* Sets mark and flat of a weight with a layout from from_peer, as dense_forward did in training. */
+/* Sets mark and flat of a weight whose layout from_peer has copied, as dense_forward did in
+ * training. */
 static void order_from_axes(Node *w)
 {
     const Param *p = w->param;

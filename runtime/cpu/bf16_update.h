@@ -16,7 +16,8 @@ typedef struct Bf16Part {
     int from, columns, o, outputs;
 } Bf16Part;
 
-/* sum (panels, columns, P) += the samples of one shard, by the product of a layer.  begin: =. */
+/* sum (panels, columns, P) += the samples of one shard, by the product of a layer.  begin: sum is
+ * set instead. */
 RT_INLINE void bf16_update_shard_tiles(real *restrict sum, bool begin, const bf16 *restrict x,
                                        const bf16 *restrict dy, int samples, Dense d, Bf16Part t)
 {
@@ -125,8 +126,8 @@ RT_INLINE void bf16_update_shard(real *restrict sum, const bf16 *restrict x,
     bf16_update_shard_tiles(sum, true, x, dy, samples, d, t);
 }
 
-/* Whether shard s is added to the sum of the shard before it, in the tiles.  The sum of a shard of
- * one block is this block, so the first addition of the tree is that of a block. */
+/* Whether the tiles add shard s to the sum of the shard before it.  If a shard is one block, this
+ * addition of a block is also the first addition of the tree over the shards. */
 RT_INLINE bool bf16_update_joins(int s, int samples)
 {
     return s % 2 == 1 && samples <= BF16_BLOCK && bf16_has_tiles();
