@@ -244,6 +244,11 @@ typedef struct RtTable { /* data = csv(...) */
     bool standardize; /* numbers have mean 0 and deviation 1 in the training split */
     bool mean, other; /* missing = mean, unknown = other; else both are errors */
 } RtTable;
+typedef struct RtWatch { /* keep = best(result), stop = patience(epochs, result) */
+    const char *result;  /* "validation_loss"; NULL: none is watched */
+    bool larger;         /* a larger value is better */
+    int64_t epochs;      /* stop: training ends after so many epochs without a new best value */
+} RtWatch;
 typedef struct RtRecipe {
     const char *data;              /* name of a data set, or "synthetic" */
     int64_t samples, test_samples; /* of synthetic data */
@@ -259,6 +264,7 @@ typedef struct RtRecipe {
     int schedule, nat;
     double at[RT_LIST], factor, power, end, warmup, start, rise, first;
     int64_t epochs, seed;
+    RtWatch keep, stop;
     const char *expect_metric, *expect_op; /* "test_accuracy", ">="; NULL: none */
     double expect_value;
 } RtRecipe;
@@ -398,6 +404,7 @@ typedef struct RtProgram {
     int64_t scratch_bytes; /* scratch of kernels, at the end of a thread region */
     int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
     bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
+    int64_t kept_bytes;    /* keep = best(...): the first bytes of `fixed`, all parameters; or 0 */
     int input_rank;
     /* (C, H, W) or (F); of several inputs: how many numbers they have */
     int64_t input_dim[RT_DIMS];

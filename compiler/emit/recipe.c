@@ -96,6 +96,13 @@ static void schedule_fields(Text *t, const Schedule *c)
         text_printf(t, "        .first = %.17g,\n", c->first);
 }
 
+static void watch_fields(Arena *a, Text *t, const char *key, const Watch *w)
+{
+    if (w->result)
+        text_printf(t, "        .%s = {.result = %s, .larger = %s, .epochs = %lld},\n", key,
+                    quote_c(a, w->result), w->larger ? "true" : "false", (long long)w->epochs);
+}
+
 void recipe_write(Writer *w, Text *t)
 {
     const Recipe *r = &w->in->train->recipe;
@@ -106,6 +113,8 @@ void recipe_write(Writer *w, Text *t)
     schedule_fields(t, &r->schedule);
     text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
                 (long long)r->seed);
+    watch_fields(w->arena, t, "keep", &r->keep);
+    watch_fields(w->arena, t, "stop", &r->stop);
     if (r->expect.metric)
         text_printf(t,
                     "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = "

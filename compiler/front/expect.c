@@ -57,6 +57,11 @@ static const Known *metric_of(const char *result)
     return NULL;
 }
 
+const char *expect_metric(const char *result)
+{
+    return metric_of(result) ? without_split(result) : NULL;
+}
+
 bool expect_larger(const char *result)
 {
     return metric_of(result)->larger;
@@ -102,14 +107,19 @@ void expect_read(Unit *u, Recipe *r, Expr *e)
     }
 }
 
+bool expect_reported(const Graph *g, const char *metric)
+{
+    const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
+                        shape_count(&g->output->shape) == 1;
+    return (strcmp(metric, "perplexity") == 0 && graph_next_token(g)) ||
+           (strcmp(metric, "auc") == 0 && binary) || graph_metric(g, metric) >= 0;
+}
+
 void expect_check(const Unit *u, const Graph *g)
 {
     const Expect *e = &g->recipe.expect;
     const char *name = e->metric ? without_split(e->metric) : "loss", *all = "test_loss";
-    const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
-                        shape_count(&g->output->shape) == 1;
-    const bool found = (strcmp(name, "perplexity") == 0 && graph_next_token(g)) ||
-                       (strcmp(name, "auc") == 0 && binary) || graph_metric(g, name) >= 0;
+    const bool found = expect_reported(g, name);
     for (int i = 1; i < g->nmetric; i++)
         all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
     if (found)

@@ -170,6 +170,9 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
     case WANT_TEXTS:
         read_texts(u, e, f, (Texts *)(void *)(target + f->at));
         break;
+    case WANT_RESULT:
+        watch_read(u, e, f, (const char **)(void *)(target + f->at));
+        break;
     }
 }
 
@@ -194,6 +197,7 @@ static void set_default(const Field *f, char *target)
         *(int *)(void *)(target + f->count_at) = 0;
         break;
     case WANT_TEXT:
+    case WANT_RESULT:
         *(const char **)(void *)(target + f->at) = NULL;
         break;
     case WANT_TEXTS:

@@ -27,7 +27,7 @@ const char *form_values(Arena *a, const Field *f, const char *mark)
          [WANT_REALS] = "numbers", [WANT_RISING] = "rising numbers",
          [WANT_TEXT] = "a string", [WANT_TEXTS] = "a string, or a list of strings"};
     const bool list = f->want == WANT_REALS || f->want == WANT_RISING;
-    if (f->want == WANT_WORD)
+    if (f->want == WANT_WORD || f->want == WANT_RESULT)
         return form_words(a, f->words, mark);
     if (f->want == WANT_FLAG)
         return arena_printf(a, "%strue%s or %sfalse%s", mark, mark, mark, mark);
@@ -41,6 +41,7 @@ const char *form_values(Arena *a, const Field *f, const char *mark)
 const char *form_fallback(Arena *a, const Field *f)
 {
     if (isnan(f->fallback) || f->want == WANT_TEXT || f->want == WANT_TEXTS ||
+        f->want == WANT_RESULT ||
         ((f->want == WANT_INT || f->want == WANT_REAL) && f->fallback < f->low))
         return NULL;
     return f->want == WANT_WORD   ? arena_printf(a, "\"%s\"", f->words[(int)f->fallback])

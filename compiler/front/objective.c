@@ -426,5 +426,6 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     check_normalized(u, g);
     lower_metrics(g, loss->span);
     expect_check(u, g);
+    watch_check(u, g);
     return diag_errors(u->diag) == before;
 }

@@ -291,6 +291,23 @@ const Form data_forms[] = {
 #undef TEST
 #undef VALIDATION
 
+#define RESULT(fallback, about)                                                                    \
+    {"result", WANT_RESULT, offsetof(Watch, result), fallback, 0, 0, false, watch_results, 0, about}
+#define WITH_TARGET ", with several targets also with the name of one: `validation_r2_brightness`"
+const Form keep_forms[] = {
+    {"best", 0, {RESULT(REQUIRED, "what is compared" WITH_TARGET)},
+     "the weights of the epoch with the best value; the first one of several equal epochs. A loss, "
+     "mae and rmse are better when they are smaller, all other results when they are larger", NULL},
+    {0}};
+const Form stop_forms[] = {
+    {"patience", 0, {{"epochs", WANT_INT, offsetof(Watch, epochs), REQUIRED, 1, 1e6, false, NULL, 0,
+                      "so many epochs in a row have no new best value"},
+                     RESULT(0, "what is compared; default: that of `keep`, else validation_loss")},
+     "end after so many epochs without a new best value", NULL},
+    {0}};
+#undef RESULT
+#undef WITH_TARGET
+
 #define PATTERN                                                                                    \
     {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \
      "names of parameters; `*` is any characters, `?` one"}

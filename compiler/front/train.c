@@ -184,6 +184,18 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
+static void read_keep(Train *t, Expr *e)
+{
+    form_read(t->u, e, "choice of weights", t->key->forms, &t->r->keep);
+    t->r->keep.span = e->span;
+}
+
+static void read_stop(Train *t, Expr *e)
+{
+    form_read(t->u, e, "end of training", t->key->forms, &t->r->stop);
+    t->r->stop.span = e->span;
+}
+
 static void read_expect(Train *t, Expr *e)
 {
     expect_read(t->u, t->r, e);
@@ -298,6 +310,16 @@ const TrainKey train_key_table[] = {
      .fallback = "`f32`",
      .about = "The number type of the computation. bf16: factors of products and values between "
               "products have two bytes. --dtype of tenon build has further types for GPUs."},
+    {.name = "keep", .read = read_keep, .forms = keep_forms,
+     .fallback = "the weights of the last epoch",
+     .about = "Which weights a run leaves. With `best`, the program keeps a copy of the weights of "
+              "the best epoch; `--save` writes them, and the last test evaluates them. The data "
+              "need a validation split: [choose the best "
+              "epoch](../how-to/own-data.md#choose-the-best-epoch)."},
+    {.name = "stop", .read = read_stop, .forms = stop_forms,
+     .fallback = "training ends after all epochs",
+     .about = "When training ends before its last epoch. The data need a validation split. A "
+              "resumed run counts on."},
     {.name = "expect", .read = read_expect, .field = WORDS(expect, expect_results),
      .fallback = "no expectation",
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "

@@ -47,6 +47,10 @@ void expect_read(Unit *u, Recipe *r, Expr *e);
 /* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
  * loss is that of the next token. */
 void expect_check(const Unit *u, const Graph *g);
+/* The metric of a result: "mae_price" of "test_mae_price".  NULL: there is no such result. */
+const char *expect_metric(const char *result);
+/* Whether the program reports this metric. */
+bool expect_reported(const Graph *g, const char *metric);
 
 /* ---- targets.c */
 
@@ -67,19 +71,22 @@ typedef enum {
     WANT_REALS,
     WANT_RISING,
     WANT_TEXT,
-    WANT_TEXTS
+    WANT_TEXTS,
+    WANT_RESULT
 } Want;
 typedef struct Field {
     const char *name;
     Want want;
-    /* offset in the target: double, int64_t, bool, int, double[], const char *, Texts */
+    /* offset in the target: double, int64_t, bool, int, double[], const char *, Texts; a RESULT is
+     * a const char *, too */
     size_t at;
-    double fallback;          /* NAN: required */
-    double low, high;         /* closed range; `open` excludes high */
-    bool open;                /* high itself is not allowed */
-    const char *const *words; /* WORD: ended by NULL; the value is the index */
-    size_t count_at;          /* REALS, RISING: offset of the int with their number */
-    const char *about;        /* a phrase for the manual */
+    double fallback;  /* NAN: required */
+    double low, high; /* closed range; `open` excludes high */
+    bool open;        /* high itself is not allowed */
+    /* WORD: ended by NULL; the value is the index.  RESULT: the results without names of targets */
+    const char *const *words;
+    size_t count_at;   /* REALS, RISING: offset of the int with their number */
+    const char *about; /* a phrase for the manual */
 } Field;
 enum { FORM_FIELDS = 10 };
 typedef struct Form {
@@ -88,6 +95,14 @@ typedef struct Form {
     Field field[FORM_FIELDS];
     const char *about, *formula; /* for the manual: a phrase, and lines of formulas; NULL: none */
 } Form;
+
+/* ---- watch.c: results of the validation split, in the keys `keep` and `stop` */
+
+extern const char *const watch_results[]; /* "validation_accuracy", ..., NULL */
+/* Reads the name of such a result; *out is unchanged after an error. */
+void watch_read(Unit *u, const Expr *e, const Field *f, const char **out);
+/* Completes keep and stop of the recipe, and reports a result that the program does not have. */
+void watch_check(const Unit *u, Graph *g);
 
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */
 
@@ -98,7 +113,7 @@ typedef struct InitForm {
     double a, b;
 } InitForm;
 extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[],
-    normalize_forms[], augment_forms[], data_forms[], factor_forms[];
+    normalize_forms[], augment_forms[], data_forms[], factor_forms[], keep_forms[], stop_forms[];
 
 /* The keys of a train block: train.c. */
 typedef struct Train Train;

@@ -147,6 +147,14 @@ typedef struct Expect {
     double value;
 } Expect;
 
+/* A result of the validation split that training watches after each epoch. */
+typedef struct Watch {
+    const char *result; /* "validation_loss"; NULL: none is watched */
+    bool larger;        /* a larger value is better */
+    int64_t epochs;     /* patience: training ends after so many epochs without a new best value */
+    Span span;
+} Watch;
+
 typedef struct Recipe {
     /* false: the file has no train block; check and show need none, build needs one */
     bool present;
@@ -167,6 +175,7 @@ typedef struct Recipe {
     double clip_norm, clip_value;        /* 0 = off */
     int64_t batch, shards, epochs, seed; /* shards 0 = the default of pass schedule */
     const char *dtype;                   /* "f32" or "f64" */
+    Watch keep, stop;                    /* keep = best(...), stop = patience(...) */
     Expect expect;
     Span span;
 } Recipe;

@@ -240,6 +240,14 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "remove %s from the recipe", r->data.test > 0 ? "test" : "validation");
         return false;
     }
+    if (r->keep.result || r->stop.result) {
+        diag_error(d, r->keep.result ? r->keep.span : r->stop.span,
+                   "--to %s writes scripts that train for all epochs and keep the last weights, "
+                   "without a validation split",
+                   to);
+        diag_help(d, "remove 'keep' and 'stop' from the recipe");
+        return false;
+    }
     if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
         diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");

@@ -214,7 +214,8 @@ static void files(Page *p)
          "of the optimizer."},
         {made("--checkpoint DIR: " FILE_CHECKPOINT, 12ll),
          "A checkpoint after so many steps, as safetensors: weights, states of the optimizer, position in the run. The last two "
-         "are kept. --resume takes the newest intact one. --weights reads it, too."},
+         "are kept, and with keep = best(...) in the recipe that of the best epoch. --resume takes the newest intact one. --weights "
+         "reads it, too."},
         {"--checkpoint DIR: " FILE_LEASE,
          made("The lease of the run that saves in DIR, on file systems without locks (`flock`). The run renews it every %d "
               "seconds and removes it at the end. Another run takes it over when it was not renewed for %d seconds.",

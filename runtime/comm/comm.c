@@ -130,12 +130,18 @@ static uint64_t program_hash(const RtProgram *p)
     const int64_t plan[] = {p->batch,       p->shards,      p->slices,       p->chunk,
                             p->fixed_bytes, p->shard_bytes, p->thread_bytes, p->grad_bytes,
                             p->ntrain,      p->nbucket};
+    const RtWatch *watch[] = {&p->recipe.keep, &p->recipe.stop};
     Hash h = hash_new();
     hash_add(&h, p->source_hash, strlen(p->source_hash));
     hash_add(&h, p->compiler, strlen(p->compiler));
     hash_add(&h, p->flags, strlen(p->flags));
     hash_add(&h, p->cpu, strlen(p->cpu));
     hash_add(&h, plan, sizeof plan);
+    for (int i = 0; i < 2; i++)
+        if (watch[i]->result) {
+            hash_add(&h, watch[i]->result, strlen(watch[i]->result));
+            hash_add(&h, &watch[i]->epochs, sizeof watch[i]->epochs);
+        }
     for (int b = 0; b < p->nbucket; b++) {
         const int64_t bucket[] = {p->bucket[b].bytes, p->bucket[b].ready, p->bucket[b].due};
         hash_add(&h, bucket, sizeof bucket);

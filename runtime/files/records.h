@@ -13,6 +13,7 @@
     ROW(start, "train", "Once, before the first step.")                                            \
     ROW(step, "train", "After every N-th step, with `--log-steps N`.")                             \
     ROW(epoch, "train", "After each epoch and its test.")                                          \
+    ROW(best, "train", "Once, with `keep` in the recipe: the epoch whose weights are kept.")       \
     ROW(end, "train", "Once, after the last epoch.")                                               \
     ROW(test, "test", "Once.")                                                                     \
     ROW(bench, "bench", "Once.")                                                                   \
@@ -105,13 +106,30 @@
     ROW(epoch, skipped_steps, "count", "steps", "`--dtype f16`",                                   \
         "steps that were left out so "                                                             \
         "far")                                                                                     \
+    ROW(epoch, best_epoch, "count", "epochs", "`keep` or `stop`",                                  \
+        "the best epoch so far, by the result of `keep`, else of `stop`")                          \
+    ROW(epoch, waited_epochs, "count", "epochs", "`stop`",                                         \
+        "epochs since the best value of the result of `stop`")                                     \
     ROW(epoch, peak_bytes, "count", "bytes", "", "largest memory of the process so far")           \
     ROW(epoch, weights_hash, "text", "", "",                                                       \
         "hash of all parameters and running statistics: "                                          \
         "16 hexadecimal digits")                                                                   \
+    ROW(best, epoch, "count", "epochs", "", "the best epoch")                                      \
+    ROW(best, result, "text", "", "", "the result of `keep`, such as `validation_loss`")           \
+    ROW(best, value, "real", "", "", "its best value")                                             \
+    ROW(best, validation_METRIC, "real", "", "",                                                   \
+        "of the kept weights: mean over the validation split, as `test_METRIC`")                   \
+    ROW(best, validation_auc, "real", "", "two classes, one output",                               \
+        "area under the ROC curve over the validation split")                                      \
+    ROW(best, test_METRIC, "real", "", "", "of the kept weights: mean over the test set")          \
+    ROW(best, test_auc, "real", "", "two classes, one output",                                     \
+        "area under the ROC curve over the test set")                                              \
     ROW(end, seconds, "real", "s", "", "time since the process began")                             \
     ROW(end, epochs, "count", "epochs", "", "epochs that are done")                                \
-    ROW(end, weights_hash, "text", "", "", "as in `epoch`")                                        \
+    ROW(end, stopped, "text", "", "runs that end before their last epoch",                         \
+        "`patience`, by `stop` of the recipe, or `stop-at`")                                       \
+    ROW(end, weights_hash, "text", "", "",                                                         \
+        "as in `epoch`, of the weights that the run leaves: with `keep`, of the best epoch")       \
     ROW(test, model, "text", "", "", "name of the model")                                          \
     ROW(test, samples, "count", "samples", "", "test samples")                                     \
     ROW(test, seconds, "real", "s", "", "time of the test, without loading")                       \

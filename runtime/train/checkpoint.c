@@ -20,6 +20,7 @@
 
 #define SAMPLES ", samples whose bytes have the hash "
 enum { FOUND = 1024, ROOM = 256 /* bytes of a name in the directory */ };
+enum { KEPT = 2, MARKS = 2, MARK_ROOM = 96 /* bytes of a mark after the name of its result */ };
 enum { SUMS_TEXT = 32 * RT_METRICS }; /* %a of a double has at most 24 characters, and a blank */
 
 struct Checkpoint {
@@ -30,10 +31,27 @@ struct Checkpoint {
     Lease *lease;
     char *same, *build; /* metadata of the run: `same` must agree; if `build` differs, a note */
     char position[128], sums[SUMS_TEXT], seconds[64];
-    int64_t found[FOUND + 1]; /* steps of the files in the directory, newest first */
+    Best *best;
+    char *mark[MARKS];               /* marks of `keep` and `stop` as text; NULL: not watched */
+    int64_t found[FOUND + 2 * KEPT]; /* steps of the files in the directory, newest first */
     int nfound;
-    int64_t kept[2]; /* steps of the last two files that are known to be good; -1: none */
+    /* steps of the last two files that are known to be good, and of the files with the best weights
+     * at those times; -1: none */
+    int64_t kept[KEPT], holds_best[KEPT];
 };
+
+/* The result that a mark is of, and the key of the mark in the metadata. */
+static const RtWatch *watch_of(const Checkpoint *c, int i)
+{
+    return i == 0 ? &c->p->recipe.keep : &c->p->recipe.stop;
+}
+
+static Mark *mark_of(const Checkpoint *c, int i)
+{
+    return i == 0 ? &c->best->keep : &c->best->stop;
+}
+
+static const char *const mark_key[MARKS] = {"keep", "stop"};
 
 static void checkpoint_path(const Checkpoint *c, int64_t step, char path[4096])
 {
@@ -65,10 +83,11 @@ static void scan(Checkpoint *c)
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
 }
 
-Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n)
+Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b)
 {
     Checkpoint *c = rt_alloc(sizeof *c);
-    *c = (Checkpoint){.p = p, .o = o, .net = n, .kept = {-1, -1}};
+    *c =
+        (Checkpoint){.p = p, .o = o, .net = n, .best = b, .kept = {-1, -1}, .holds_best = {-1, -1}};
     if (strlen(o->checkpoint) + ROOM > PATH_MAX)
         rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
@@ -113,6 +132,12 @@ static void open_writer(Checkpoint *c)
     st_writer_item(w, "metrics", metric_names(c->p), 0);
     st_writer_item(w, "sums", c->sums, sizeof c->sums);
     st_writer_item(w, "seconds", c->seconds, sizeof c->seconds);
+    for (int i = 0; i < MARKS; i++)
+        if (watch_of(c, i)->result) {
+            const size_t room = strlen(watch_of(c, i)->result) + MARK_ROOM;
+            c->mark[i] = rt_alloc(room);
+            st_writer_item(w, mark_key[i], c->mark[i], (int64_t)room);
+        }
     st_writer_ready(w, c->o->checkpoint);
 }
 
@@ -220,6 +245,41 @@ static void describe_state(Checkpoint *c, const Position *at)
              (long long)at->step, (long long)at->total, (long long)at->samples);
     sums_text(at, c->sums);
     snprintf(c->seconds, sizeof c->seconds, "%.3f", at->seconds);
+    for (int i = 0; i < MARKS; i++)
+        if (c->mark[i])
+            best_mark_text(watch_of(c, i), mark_of(c, i), c->mark[i],
+                           strlen(watch_of(c, i)->result) + MARK_ROOM);
+}
+
+static bool is_needed(const Checkpoint *c, int64_t step)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (step == c->kept[i] || step == c->holds_best[i])
+            return true;
+    return false;
+}
+
+/* Keeps the files of this step and of the one before, with those of their best weights, and removes
+ * all others. */
+static void keep_files(Checkpoint *c, int64_t step)
+{
+    for (int i = 0; i < KEPT; i++) {
+        c->found[c->nfound++] = c->kept[i];
+        c->found[c->nfound++] = c->holds_best[i];
+    }
+    if (c->kept[0] != step) {
+        c->kept[1] = c->kept[0];
+        c->holds_best[1] = c->holds_best[0];
+    }
+    c->kept[0] = step;
+    c->holds_best[0] = c->best->weights ? c->best->keep.total : -1;
+    for (int i = 0; i < c->nfound; i++)
+        if (c->found[i] >= 0 && !is_needed(c, c->found[i])) {
+            char path[4096];
+            checkpoint_path(c, c->found[i], path);
+            unlink(path);
+        }
+    c->nfound = 0;
 }
 
 void checkpoint_save(Checkpoint *c, const Position *at)
@@ -229,18 +289,7 @@ void checkpoint_save(Checkpoint *c, const Position *at)
     describe_state(c, at);
     lease_check(c->lease);
     st_write(c->writer, path); /* reads the file back, so an older one can be removed */
-    if (c->kept[0] == at->total)
-        return;
-    const int64_t old = c->kept[1];
-    c->kept[1] = c->kept[0];
-    c->kept[0] = at->total;
-    c->found[c->nfound++] = old; /* files that are not kept are removed */
-    for (int i = 0; i < c->nfound; i++)
-        if (c->found[i] >= 0 && c->found[i] != c->kept[0] && c->found[i] != c->kept[1]) {
-            checkpoint_path(c, c->found[i], path);
-            unlink(path);
-        }
-    c->nfound = 0;
+    keep_files(c, at->total);
 }
 
 /* A piece of a list "a x, b y", for a message. */
@@ -299,6 +348,45 @@ static bool read_position(const StFile *f, Position *at)
     return at->epoch >= 0 && at->step >= 0 && at->total >= 0 && at->samples >= 0;
 }
 
+/* Takes the mark of an earlier epoch, if the run watched this result then. */
+static void take_mark(const Checkpoint *c, int i, const StFile *f, const Position *at)
+{
+    const RtWatch *w = watch_of(c, i);
+    const char *text = st_meta(f, mark_key[i]);
+    if (!w->result || (text && best_mark_read(w, text, mark_of(c, i))))
+        return;
+    *mark_of(c, i) = (Mark){at->epoch, -1, __builtin_nan("")};
+    if (at->epoch > 0)
+        rt_note("%s has no best %s: '%s' counts from epoch %lld on", f->path, w->result,
+                mark_key[i], (long long)at->epoch + 1);
+}
+
+/* Loads the weights of the best epoch.  The network has those of the checkpoint. */
+static void load_best(Checkpoint *c, const char *path, const Position *at)
+{
+    const RtProgram *p = c->p;
+    const Mark *m = &c->best->keep;
+    char from[4096], why[256];
+    if (!c->best->weights || m->total < 0)
+        return;
+    if (m->total == at->total) {
+        memcpy(c->best->weights, c->net->fixed, (size_t)p->kept_bytes);
+        return;
+    }
+    checkpoint_path(c, m->total, from);
+    StFile *f = st_open(from, why);
+    const char *program = f ? st_meta(f, "program") : NULL;
+    if (!f || !st_intact(f, true) || !program || strcmp(program, p->source_hash) != 0)
+        rt_die("%s cannot be resumed: the best weights so far are those of epoch %lld in %s, and "
+               "this file %s; put it back, or begin a new run with --weights %s",
+               path, (long long)m->epoch, from,
+               !f ? rt_format("cannot be read: %s", why) : "is damaged, or of another program",
+               path);
+    if (!weights_load_kept(p, f, c->best->weights))
+        rt_die("%s does not hold the weights of %s", from, p->model);
+    st_close(f);
+}
+
 /* False when the file is damaged. */
 static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
 {
@@ -324,7 +412,10 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
     compare_builds(path, build, c->build);
     if (!weights_load_state(c->net, f))
         rt_die("%s does not hold the state of %s", path, c->p->model);
+    for (int i = 0; i < MARKS; i++)
+        take_mark(c, i, f, at);
     st_close(f);
+    load_best(c, path, at);
     return true;
 }
 
@@ -353,6 +444,7 @@ bool checkpoint_resume(Checkpoint *c, Position *at)
         if (!load_checkpoint(c, path, at))
             continue;
         c->kept[0] = c->found[i];
+        c->holds_best[0] = c->best->weights ? c->best->keep.total : -1;
         say_where(c, path, at);
         return true;
     }

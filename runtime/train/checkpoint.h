@@ -3,6 +3,7 @@
 #define CHECKPOINT_H
 #include "options/options.h"
 #include "step/net.h"
+#include "train/best.h"
 
 /* The position of a run.  Random numbers have no state: they are functions of these counters. */
 typedef struct Position {
@@ -17,8 +18,8 @@ typedef struct Position {
 typedef struct Checkpoint Checkpoint;
 
 /* Makes the directory if it is missing; dies if it has the state of a run, and this run does not
- * --resume it. */
-Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n);
+ * --resume it.  The marks of `b` are part of the state. */
+Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b);
 
 /* Sets the hashes of the data, which a resumed run must have, too; call it before resume and
  * save. */
@@ -28,7 +29,9 @@ void checkpoint_bind(Checkpoint *c, uint64_t data_hash, uint64_t samples_hash);
  * difference in the message, if it belongs to another program, seed, order or data. */
 bool checkpoint_resume(Checkpoint *c, Position *at);
 
-/* Writes DIR/step-00001234.safetensors; the last two checkpoints are kept. */
+/* Writes DIR/step-00001234.safetensors.  The last two checkpoints are kept.  The best weights are
+ * those of the checkpoint at the end of the best epoch, so this file is kept, too, and nothing is
+ * written twice. */
 void checkpoint_save(Checkpoint *c, const Position *at);
 
 /* Frees the directory for another run; c may be NULL. */

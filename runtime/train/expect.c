@@ -5,18 +5,18 @@
 #include "train/evaluate.h"
 #include <string.h>
 
-static double reached_value(const RtProgram *p, const Result *r, const char *metric)
+double expect_value(const RtProgram *p, const Result *r, const char *result)
 {
-    const double *mean = strncmp(metric, "test_", 5) == 0          ? r->test
-                         : strncmp(metric, "validation_", 11) == 0 ? r->validation
+    const double *mean = strncmp(result, "test_", 5) == 0          ? r->test
+                         : strncmp(result, "validation_", 11) == 0 ? r->validation
                                                                    : r->train;
-    if (strcmp(metric, "test_auc") == 0)
+    if (strcmp(result, "test_auc") == 0)
         return r->test_auc;
-    if (strcmp(metric, "validation_auc") == 0)
+    if (strcmp(result, "validation_auc") == 0)
         return r->validation_auc;
-    if (strstr(metric, "_perplexity"))
+    if (strstr(result, "_perplexity"))
         return evaluate_perplexity(p, mean);
-    const int m = net_metric_index(p, strchr(metric, '_') + 1);
+    const int m = net_metric_index(p, strchr(result, '_') + 1);
     return m < 0 ? __builtin_nan("") : mean[m];
 }
 
@@ -50,11 +50,19 @@ bool expect_reached(const RtProgram *p, const Options *o, const Result *r)
     return o->stop_at > 0 && m >= 0 && (r->validated ? r->validation : r->test)[m] >= o->stop_at;
 }
 
+void expect_say_reached(const RtProgram *p, const Options *o, const Result *r, int64_t epoch)
+{
+    const int m = watched(p);
+    rt_print("stopped after epoch %lld of %lld: the %s %s is %.4f, at least %g (--stop-at)\n",
+             (long long)epoch, (long long)o->epochs, r->validated ? "validation" : "test",
+             p->metric[m], (r->validated ? r->validation : r->test)[m], o->stop_at);
+}
+
 /* Prints the expectation; returns 1 if a --strict run has missed it. */
 static int compare_expected(const RtProgram *p, const Options *o, const Result *r)
 {
     const RtRecipe *q = &p->recipe;
-    const double v = reached_value(p, r, q->expect_metric);
+    const double v = expect_value(p, r, q->expect_metric);
     const bool met = relation_holds(v, q->expect_op, q->expect_value);
     rt_print("expected %s %s %.6g: %.4f, %s\n", q->expect_metric, q->expect_op, q->expect_value, v,
              met ? "met" : "missed");
@@ -62,10 +70,11 @@ static int compare_expected(const RtProgram *p, const Options *o, const Result *
 }
 
 int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t epochs,
-                  double seconds)
+                  bool patience, double seconds)
 {
     char text[EVALUATE_TEXT], area[64];
-    const bool full = !o->epochs_given && !o->limit && r->known && epochs >= p->recipe.epochs;
+    const bool full =
+        !o->epochs_given && !o->limit && r->known && (epochs >= p->recipe.epochs || patience);
     const int accuracy = net_metric_index(p, "accuracy"), loss = net_metric_index(p, "loss"),
               rmse = net_metric_index(p, "rmse"), r2 = net_metric_index(p, "r2"),
               iou = net_metric_index(p, "iou");
@@ -88,7 +97,7 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     else if (loss >= 0)
         rt_print("test loss %.6f, %lld epoch%s, %.1f s\n", r->test[loss], (long long)epochs, s,
                  seconds);
-    if (o->stop_at > 0 && !expect_reached(p, o, r)) {
+    if (o->stop_at > 0 && !r->reached && !expect_reached(p, o, r)) {
         rt_note("the %s %s stayed below %g", r->validated ? "validation" : "test",
                 p->metric[watched(p)], o->stop_at);
         code = 1;

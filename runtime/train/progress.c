@@ -48,7 +48,7 @@ void progress_start(Trainer *t)
     log_text(l, FIELD(start, pin), place_pin(t->o));
     log_count(l, FIELD(start, parameters), p->parameters);
     log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
-    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net));
+    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net) + p->kept_bytes);
     log_count(l, FIELD(start, samples), t->data->n);
     log_unsigned(l, FIELD(start, seed), t->o->seed);
     log_count(l, FIELD(start, epochs), t->o->epochs);
@@ -121,25 +121,57 @@ static const char *scale_text(const Trainer *t, char text[128])
     return text;
 }
 
+/* The metrics of the validation and of the test split, in a record `epoch` or `best`. */
+static void log_splits(Trainer *t, bool best)
+{
+    const Result *r = &t->result;
+    if (t->validation)
+        log_metrics(t, "validation", r->validation);
+    if (t->validation && !isnan(r->validation_auc))
+        log_real(&t->log, best ? FIELD(best, validation_auc) : FIELD(epoch, validation_auc),
+                 r->validation_auc);
+    log_metrics(t, "test", r->test);
+    if (!isnan(r->test_auc))
+        log_real(&t->log, best ? FIELD(best, test_auc) : FIELD(epoch, test_auc), r->test_auc);
+}
+
+/* "validation loss 0.0913, validation accuracy 0.9720, test loss ..." */
+static const char *splits_text(const Trainer *t, char text[2 * EVALUATE_TEXT + 160])
+{
+    char one[EVALUATE_TEXT], area[64];
+    const Result *r = &t->result;
+    int n = 0;
+    if (t->validation)
+        n = snprintf(text, EVALUATE_TEXT + 80, "%s%s, ",
+                     evaluate_brief(t->p, r->validation, "validation ", one),
+                     evaluate_auc_text(r->validation_auc, "validation ", area));
+    snprintf(text + n, EVALUATE_TEXT + 80, "%s%s", evaluate_brief(t->p, r->test, "test ", one),
+             evaluate_auc_text(r->test_auc, "test ", area));
+    return text;
+}
+
+/* The mark that the screen and the log report: that of `keep`, else of `stop`; NULL: the recipe has
+ * neither, or no epoch had a value. */
+static const Mark *best_mark(const Trainer *t)
+{
+    const RtRecipe *q = &t->p->recipe;
+    const Mark *m = q->keep.result ? &t->best.keep : q->stop.result ? &t->best.stop : NULL;
+    return m && !isnan(m->value) ? m : NULL;
+}
+
 void progress_epoch(Trainer *t)
 {
     const Result *r = &t->result;
     const Position *a = &t->at;
-    char hash[17], train[EVALUATE_TEXT], test[EVALUATE_TEXT], hidden[128], scale[128];
-    char validation[EVALUATE_TEXT + 66] = "", area[64];
+    const Mark *best = best_mark(t);
+    char hash[17], train[EVALUATE_TEXT], hidden[128], scale[128], splits[2 * EVALUATE_TEXT + 160];
     const double rate = (double)a->samples / a->seconds;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)params_hash(t->p, t->net->fixed));
     bar_clear(&t->bar);
-    if (t->validation)
-        snprintf(validation, sizeof validation, "%s%s, ",
-                 evaluate_brief(t->p, r->validation, "validation ", test),
-                 evaluate_auc_text(r->validation_auc, "validation ", area));
-    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s%s%s\n",
-             (long long)a->epoch + 1, (long long)t->o->epochs, a->seconds, rate,
-             evaluate_brief(t->p, r->train, "", train), validation,
-             evaluate_brief(t->p, r->test, "test ", test),
-             evaluate_auc_text(r->test_auc, "test ", area), scale_text(t, scale),
-             hidden_text(t, hidden));
+    rt_print("epoch %2lld/%lld  %6.2f s  %7.0f samples/s  %s, %s%s%s%s\n", (long long)a->epoch + 1,
+             (long long)t->o->epochs, a->seconds, rate, evaluate_brief(t->p, r->train, "", train),
+             splits_text(t, splits), best && best->epoch == a->epoch + 1 ? ", the best so far" : "",
+             scale_text(t, scale), hidden_text(t, hidden));
     log_begin(&t->log, RECORD(epoch));
     log_count(&t->log, FIELD(epoch, epoch), a->epoch + 1);
     log_count(&t->log, FIELD(epoch, samples), a->samples);
@@ -151,15 +183,35 @@ void progress_epoch(Trainer *t)
     }
     log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
-    if (t->validation)
-        log_metrics(t, "validation", r->validation);
-    if (t->validation && !isnan(r->validation_auc))
-        log_real(&t->log, FIELD(epoch, validation_auc), r->validation_auc);
-    log_metrics(t, "test", r->test);
-    if (!isnan(r->test_auc))
-        log_real(&t->log, FIELD(epoch, test_auc), r->test_auc);
+    log_splits(t, false);
+    if (best)
+        log_count(&t->log, FIELD(epoch, best_epoch), best->epoch);
+    if (t->p->recipe.stop.result)
+        log_count(&t->log, FIELD(epoch, waited_epochs), best_waited(&t->best, a->epoch + 1));
     log_scale(t);
     log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
     log_text(&t->log, FIELD(epoch, weights_hash), hash);
+    log_end(&t->log);
+}
+
+/* The results are those of the kept weights, which train_run has evaluated. */
+void progress_best(Trainer *t)
+{
+    const RtWatch *w = &t->p->recipe.keep;
+    const Mark *m = &t->best.keep;
+    char splits[2 * EVALUATE_TEXT + 160];
+    if (!w->result)
+        return;
+    if (isnan(m->value)) {
+        rt_note("no epoch had a %s: the weights are those of the last epoch", w->result);
+        return;
+    }
+    rt_print("the weights are those of epoch %lld, with the best %s, %.6g: %s\n",
+             (long long)m->epoch, w->result, m->value, splits_text(t, splits));
+    log_begin(&t->log, RECORD(best));
+    log_count(&t->log, FIELD(best, epoch), m->epoch);
+    log_text(&t->log, FIELD(best, result), w->result);
+    log_real(&t->log, FIELD(best, value), m->value);
+    log_splits(t, true);
     log_end(&t->log);
 }

@@ -51,14 +51,20 @@ static bool resume(Trainer *t)
     struct {
         bool found;
         Position at;
-    } r = {false, t->at};
+        Mark keep, stop;
+    } r = {.at = t->at};
+    Best *best = &t->best;
     if (t->checkpoint)
         r.found = checkpoint_resume(t->checkpoint, &r.at);
+    r.keep = best->keep, r.stop = best->stop;
     comm_broadcast(t->o->comm, &r, sizeof r, "the checkpoint's position");
     if (!r.found)
         return false;
     comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
+    if (best->weights)
+        comm_broadcast(t->o->comm, best->weights, t->p->kept_bytes, "the best weights");
     t->at = r.at;
+    best->keep = r.keep, best->stop = r.stop;
     net_scale_resumed(t->net);
     return true;
 }
@@ -146,7 +152,8 @@ static void open_net(Trainer *t)
     t->ahead = rt_alloc(sizeof *t->ahead * steps);
     t->hyper = rt_alloc(sizeof *t->hyper * steps);
     t->ticks = o->trace && root ? ticks_new(p, pool_threads(t->pool), TRACE_STEPS) : NULL;
-    t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net) : NULL;
+    best_open(&t->best, p);
+    t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net, &t->best) : NULL;
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
 }
 
@@ -192,6 +199,7 @@ void start_training(Trainer *t)
     t->test = data_open(t->p, name, "test", 0);
     t->result.validated = data_has_validation(t->p, name);
     expect_check(t->p, name, t->result.validated);
+    best_check(t->p, name, t->result.validated);
     if (t->result.validated)
         t->validation = data_open(t->p, name, "validation", 0);
     open_net(t);

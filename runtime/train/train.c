@@ -12,6 +12,7 @@
 #include "files/params.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
+#include <math.h>
 #include <stdio.h>
 
 /* Makes the remaining steps of the current epoch; false if a signal came. */
@@ -65,6 +66,7 @@ static void finish_epoch(Trainer *t)
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
+    best_compare(&t->best, &t->result, t->net->fixed, a->epoch + 1, a->total);
     progress_epoch(t);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};
     if (t->checkpoint)
@@ -82,8 +84,28 @@ static void finish_run(Trainer *t)
     log_begin(&t->log, RECORD(end));
     log_real(&t->log, FIELD(end, seconds), clock_now() - clock_start());
     log_count(&t->log, FIELD(end, epochs), t->at.epoch);
+    if (t->stopped)
+        log_text(&t->log, FIELD(end, stopped), t->stopped);
     log_text(&t->log, FIELD(end, weights_hash), hash);
     log_end(&t->log);
+}
+
+/* Says why the run ends before its last epoch. */
+static void say_end(const Trainer *t)
+{
+    const RtWatch *w = &t->p->recipe.stop;
+    const Mark *m = &t->best.stop;
+    const long long waited = best_waited(&t->best, t->at.epoch);
+    if (t->result.reached)
+        expect_say_reached(t->p, t->o, &t->result, t->at.epoch);
+    else if (t->stopped && isnan(m->value))
+        rt_print("stopped after epoch %lld of %lld: no epoch had a %s (patience %lld)\n",
+                 (long long)t->at.epoch, (long long)t->o->epochs, w->result, (long long)w->epochs);
+    else if (t->stopped)
+        rt_print("stopped after epoch %lld of %lld: no better %s than %.6g of epoch %lld in %lld "
+                 "epoch%s (patience %lld)\n",
+                 (long long)t->at.epoch, (long long)t->o->epochs, w->result, m->value,
+                 (long long)m->epoch, waited, waited == 1 ? "" : "s", (long long)w->epochs);
 }
 
 int train_run(const RtProgram *p, const Options *o)
@@ -93,17 +115,25 @@ int train_run(const RtProgram *p, const Options *o)
     *t = (Trainer){.p = p, .o = o};
     stop_watch();
     start_training(t);
-    while (t->at.epoch < o->epochs) {
+    while (t->at.epoch < o->epochs && !t->stopped) {
+        if (best_ends(&t->best, t->at.epoch)) {
+            t->stopped = "patience";
+            break;
+        }
         if (stop_wanted(t) || !train_epoch(t))
             return stop_run(t);
         finish_epoch(t);
-        if (expect_reached(p, o, &t->result))
-            break;
+        t->result.reached = expect_reached(p, o, &t->result);
+        t->stopped = t->result.reached ? "stop-at" : NULL;
     }
     loader_wait(t->loader);
     steps_end_trace(t);
-    if (!t->result.known) /* nothing was left to train */
+    say_end(t);
+    /* Without a `known` result, nothing was left to train. */
+    if (best_restore(&t->best, t->net, t->at.epoch) || !t->result.known)
         test(t);
+    progress_best(t);
     finish_run(t);
-    return expect_report(p, o, &t->result, t->at.epoch, clock_now() - clock_start());
+    return expect_report(p, o, &t->result, t->at.epoch, best_ends(&t->best, t->at.epoch),
+                         clock_now() - clock_start());
 }

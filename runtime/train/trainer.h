@@ -12,6 +12,7 @@
 #include "measure/ticks.h"
 #include "options/options.h"
 #include "step/net.h"
+#include "train/best.h"
 #include "train/checkpoint.h"
 #include "train/expect.h"
 #include "train/scores.h"
@@ -50,7 +51,9 @@ struct Trainer {
     double began, rate_from; /* start of the epoch's part in this process: time, finished samples */
     double waited, busy;     /* seconds of Comm.waited and Comm.busy in this part */
     Result result;
-    Ticks *ticks; /* --trace: of the first steps */
+    Best best;
+    const char *stopped; /* "patience", "stop-at"; NULL: all epochs were trained */
+    Ticks *ticks;        /* --trace: of the first steps */
 };
 
 /* start.c: opens data, network, checkpoint and log, and loads or makes the weights. After
@@ -67,6 +70,7 @@ void progress_start(Trainer *t);
 void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);
 void progress_epoch(Trainer *t);
+void progress_best(Trainer *t); /* after the last epoch: the epoch whose weights are kept */
 
 /* trainer.c: checkpoints of the run, and its time. */
 double trainer_seconds(const Trainer *t); /* of the epoch, in all runs */

@@ -161,13 +161,27 @@ StWriter *weights_state_writer(const Net *n)
     return w;
 }
 
-static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, int64_t offset)
+static bool load_to(const RtProgram *p, const StFile *f, const char *name, const RtParam *q,
+                    char *to)
 {
     const StEntry *e = st_find(f, name);
     if (!e || !st_same_shape(e, q) || !st_is_float(e))
         return false;
-    st_load(f, e, q, n->p->real_bytes, n->fixed + offset);
+    st_load(f, e, q, p->real_bytes, to);
     return true;
+}
+
+static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, int64_t offset)
+{
+    return load_to(n->p, f, name, q, n->fixed + offset);
+}
+
+bool weights_load_kept(const RtProgram *p, const StFile *f, char *to)
+{
+    bool ok = true;
+    for (int i = 0; i < p->nparam && ok; i++)
+        ok = load_to(p, f, p->param[i].name, &p->param[i], to + p->param[i].offset);
+    return ok;
 }
 
 bool weights_load_state(Net *n, const StFile *f)

@@ -15,5 +15,7 @@ StWriter *weights_writer(const Net *n, const char *path);
  * missing or does not fit. */
 StWriter *weights_state_writer(const Net *n);
 bool weights_load_state(Net *n, const StFile *f);
+/* Loads the parameters alone, of the file of a state, to memory with the layout of `fixed`. */
+bool weights_load_kept(const RtProgram *p, const StFile *f, char *to);
 
 #endif

@@ -1,0 +1,72 @@
+/* watch.c -- the keys `keep` and `stop`: what training does by a result of the validation split. */
+#include "base/text.h"
+#include "front/train.h"
+#include <string.h>
+
+#define SPLIT "validation_"
+
+const char *const watch_results[] = {SPLIT "loss", SPLIT "accuracy", SPLIT "auc",
+                                     SPLIT "mae",  SPLIT "rmse",     SPLIT "r2",
+                                     SPLIT "iou",  SPLIT "dice",     NULL};
+
+static bool of_validation(const char *result)
+{
+    return text_glob(SPLIT "*", result) && expect_metric(result);
+}
+
+/* The result of the validation split that another name means: accuracy, test_accuracy.  NULL:
+ * there is none. */
+static const char *meant(Arena *a, const char *name)
+{
+    const char *metric = expect_metric(name),
+               *result = arena_printf(a, SPLIT "%s", metric ? metric : name);
+    return of_validation(result) ? result : NULL;
+}
+
+void watch_read(Unit *u, const Expr *e, const Field *f, const char **out)
+{
+    const char *name = e->kind == EX_NAME || e->kind == EX_STRING ? e->s : NULL;
+    int n = 0;
+    if (name && of_validation(name))
+        *out = name;
+    if (e->bad || (name && of_validation(name)))
+        return;
+    while (watch_results[n])
+        n++;
+    const char *better = name ? meant(u->arena, name) : NULL;
+    if (!name)
+        diag_error(u->diag, e->span, "'%s' is a result of the validation split", f->name);
+    else if (expect_metric(name))
+        diag_error(u->diag, e->span, "'%s' is a result of the validation split, this is %s",
+                   f->name, name);
+    else
+        diag_error(u->diag, e->span, "the validation split has no result '%s'", name);
+    if (better)
+        diag_help(u->diag, "write %s", better);
+    else
+        suggest(u->diag, name ? name : "", watch_results, n, "its results");
+}
+
+static void check_result(const Unit *u, const Graph *g, const Watch *w, const char *key)
+{
+    const char *metric = expect_metric(w->result), *all = SPLIT "loss";
+    if (expect_reported(g, metric))
+        return;
+    for (int i = 1; i < g->nmetric; i++)
+        all = arena_printf(u->arena, "%s, " SPLIT "%s", all, g->metric[i].name);
+    diag_error(u->diag, w->span, "'%s' has no %s that '%s' could watch", g->name, metric, key);
+    diag_help(u->diag, "it reports %s", all);
+}
+
+void watch_check(const Unit *u, Graph *g)
+{
+    Watch *keep = &g->recipe.keep, *stop = &g->recipe.stop;
+    if (stop->epochs > 0 && !stop->result)
+        stop->result = keep->result ? keep->result : SPLIT "loss";
+    if (keep->result)
+        check_result(u, g, keep, "keep");
+    if (stop->result && (!keep->result || strcmp(stop->result, keep->result) != 0))
+        check_result(u, g, stop, "stop");
+    keep->larger = keep->result && expect_larger(keep->result);
+    stop->larger = stop->result && expect_larger(stop->result);
+}

@@ -1,0 +1,109 @@
+/* best.c -- see best.h. */
+#include "train/best.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether the recipe can give these data a validation split. */
+static bool can_be_divided(const RtProgram *p, const char *data)
+{
+    return !p->recipe.text.unit && strcmp(data, "synthetic") != 0;
+}
+
+static void check_one(const RtProgram *p, const RtWatch *w, const char *key, const char *data)
+{
+    if (!w->result)
+        return;
+    if (can_be_divided(p, data))
+        rt_die("'%s' of the recipe watches %s, and the data %s have no validation split: write "
+               "validation = 0.1 in the parentheses of the data, or build with --set and another "
+               "data set",
+               key, w->result, data);
+    rt_die("'%s' of the recipe watches %s, and %s data have no validation split: build without "
+           "'%s', and end the training with --epochs",
+           key, w->result, p->recipe.text.unit ? "text" : "synthetic", key);
+}
+
+void best_check(const RtProgram *p, const char *data, bool validated)
+{
+    if (validated)
+        return;
+    check_one(p, &p->recipe.keep, "keep", data);
+    check_one(p, &p->recipe.stop, "stop", data);
+}
+
+void best_open(Best *b, const RtProgram *p)
+{
+    const Mark none = {0, -1, NAN};
+    *b = (Best){.p = p, .keep = none, .stop = none};
+    if (p->kept_bytes > 0)
+        b->weights = memory_map(p->kept_bytes, true, "the best weights");
+}
+
+/* Whether v is better than all values before. */
+static bool is_new_best(const RtWatch *w, const Mark *m, double v)
+{
+    return !isnan(v) && (isnan(m->value) || (w->larger ? v > m->value : v < m->value));
+}
+
+static bool compare(const RtProgram *p, const RtWatch *w, Mark *m, const Result *r, int64_t epoch,
+                    int64_t total)
+{
+    const double v = w->result ? expect_value(p, r, w->result) : NAN;
+    const bool better = is_new_best(w, m, v);
+    if (better)
+        *m = (Mark){epoch, total, v};
+    return better;
+}
+
+void best_compare(Best *b, const Result *r, const char *fixed, int64_t epoch, int64_t total)
+{
+    const RtRecipe *q = &b->p->recipe;
+    compare(b->p, &q->stop, &b->stop, r, epoch, total);
+    if (compare(b->p, &q->keep, &b->keep, r, epoch, total))
+        memcpy(b->weights, fixed, (size_t)b->p->kept_bytes);
+}
+
+int64_t best_waited(const Best *b, int64_t epoch)
+{
+    return epoch - b->stop.epoch;
+}
+
+bool best_ends(const Best *b, int64_t epoch)
+{
+    const RtWatch *stop = &b->p->recipe.stop;
+    return stop->result && best_waited(b, epoch) >= stop->epochs;
+}
+
+bool best_restore(const Best *b, Net *n, int64_t epoch)
+{
+    if (!b->weights || isnan(b->keep.value) || b->keep.epoch == epoch)
+        return false;
+    net_settle(n);
+    memcpy(n->fixed, b->weights, (size_t)b->p->kept_bytes);
+    net_changed(n);
+    return true;
+}
+
+void best_mark_text(const RtWatch *w, const Mark *m, char *text, size_t room)
+{
+    snprintf(text, room, "%s %lld %lld %a", w->result, (long long)m->epoch, (long long)m->total,
+             m->value);
+}
+
+bool best_mark_read(const RtWatch *w, const char *text, Mark *m)
+{
+    const size_t n = strlen(w->result);
+    long long epoch, total;
+    int at = 0;
+    char *end;
+    if (strncmp(text, w->result, n) != 0 ||
+        sscanf(text + n, " %lld %lld %n", &epoch, &total, &at) != 2 || at == 0)
+        return false;
+    const double value = strtod(text + n + at, &end);
+    *m = (Mark){epoch, total, value};
+    return end != text + n + at && !*end && epoch >= 0 && (total >= 0 || isnan(value));
+}
