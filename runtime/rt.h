@@ -249,6 +249,7 @@ typedef struct RtWatch { /* keep = best(result), stop = patience(epochs, result)
     bool larger;         /* a larger value is better */
     int64_t epochs;      /* stop: training ends after so many epochs without a new best value */
 } RtWatch;
+enum { RT_AVERAGE_NONE, RT_AVERAGE_EMA, RT_AVERAGE_SWA };
 typedef struct RtRecipe {
     const char *data;              /* name of a data set, or "synthetic" */
     int64_t samples, test_samples; /* of synthetic data */
@@ -264,6 +265,9 @@ typedef struct RtRecipe {
     int schedule, nat;
     double at[RT_LIST], factor, power, end, warmup, start, rise, first;
     int64_t epochs, seed;
+    int average; /* RT_AVERAGE_*: step/average.h has the formulas */
+    double average_decay;
+    int64_t average_from;
     RtWatch keep, stop;
     const char *expect_metric, *expect_op; /* "test_accuracy", ">="; NULL: none */
     double expect_value;
@@ -404,6 +408,7 @@ typedef struct RtProgram {
     int64_t scratch_bytes; /* scratch of kernels, at the end of a thread region */
     int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
     bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
+    int64_t average_bytes; /* average = ...: the same bytes; or 0 */
     int64_t kept_bytes;    /* keep = best(...): the first bytes of `fixed`, all parameters; or 0 */
     int input_rank;
     /* (C, H, W) or (F); of several inputs: how many numbers they have */

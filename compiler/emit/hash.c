@@ -90,5 +90,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     if (r->resize)
         text_add(&t, "resize\n");
     add_columns(&t, &r->data);
+    if (r->average.kind)
+        text_printf(&t, "average %d %.17g %lld\n", r->average.kind, r->average.decay,
+                    (long long)r->average.from);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

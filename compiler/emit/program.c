@@ -117,6 +117,9 @@ void program_head(Writer *w, Text *t)
     text_printf(t, "\n *   memory: parameters %s, optimizer states %s, packed weights %s,\n",
                 text_bytes(a, s->parameter_bytes), text_bytes(a, s->state_bytes),
                 text_bytes(a, s->fixed_bytes - s->parameter_bytes - s->state_bytes));
+    if (s->average_bytes > 0)
+        text_printf(t, " *           averages of the weights %s,\n",
+                    text_bytes(a, s->average_bytes));
     if (s->kept_bytes > 0)
         text_printf(t, " *           the best weights %s,\n", text_bytes(a, s->kept_bytes));
     text_printf(t, " *           %s a shard (lower bound %s), %s %s (lower bound %s)%s%s\n",

@@ -113,6 +113,12 @@ void recipe_write(Writer *w, Text *t)
     schedule_fields(t, &r->schedule);
     text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
                 (long long)r->seed);
+    if (r->average.kind == AVERAGE_EMA)
+        text_printf(t, "        .average = RT_AVERAGE_EMA, .average_decay = %.17g,\n",
+                    r->average.decay);
+    if (r->average.kind == AVERAGE_SWA)
+        text_printf(t, "        .average = RT_AVERAGE_SWA, .average_from = %lld,\n",
+                    (long long)r->average.from);
     watch_fields(w->arena, t, "keep", &r->keep);
     watch_fields(w->arena, t, "stop", &r->stop);
     if (r->expect.metric)

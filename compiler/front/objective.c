@@ -427,5 +427,6 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     lower_metrics(g, loss->span);
     expect_check(u, g);
     watch_check(u, g);
+    average_check(u, g);
     return diag_errors(u->diag) == before;
 }

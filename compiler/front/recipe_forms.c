@@ -291,6 +291,15 @@ const Form data_forms[] = {
 #undef TEST
 #undef VALIDATION
 
+const Form average_forms[] = {
+    {"ema", AVERAGE_EMA, {{"decay", WANT_REAL, offsetof(AverageSpec, decay), REQUIRED, 0, 1, true,
+                           NULL, 0, "share of the average that a step keeps"}},
+     "an exponential moving average, after each step",
+     "a = w after the first step\na += (1 - decay) (w - a) after each later step"},
+    {"swa", AVERAGE_SWA, {{"from", WANT_INT, offsetof(AverageSpec, from), REQUIRED, 1, 1e6, false,
+                           NULL, 0, "the first epoch whose weights are in the average"}},
+     "the mean of the weights at the ends of epochs", "a += (w - a) / (n + 1)   n = epochs in a"},
+    {0}};
 #define RESULT(fallback, about)                                                                    \
     {"result", WANT_RESULT, offsetof(Watch, result), fallback, 0, 0, false, watch_results, 0, about}
 #define WITH_TARGET ", with several targets also with the name of one: `validation_r2_brightness`"

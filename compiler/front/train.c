@@ -184,6 +184,14 @@ static void read_augment(Train *t, Expr *e)
     a->span = e->span;
 }
 
+static void read_average(Train *t, Expr *e)
+{
+    const Form *f = form_read(t->u, e, "average", t->key->forms, &t->r->average);
+    if (f)
+        t->r->average.kind = (AverageKind)f->tag;
+    t->r->average.span = e->span;
+}
+
 static void read_keep(Train *t, Expr *e)
 {
     form_read(t->u, e, "choice of weights", t->key->forms, &t->r->keep);
@@ -310,6 +318,11 @@ const TrainKey train_key_table[] = {
      .fallback = "`f32`",
      .about = "The number type of the computation. bf16: factors of products and values between "
               "products have two bytes. --dtype of tenon build has further types for GPUs."},
+    {.name = "average", .read = read_average, .forms = average_forms, .bound = true,
+     .fallback = "no average: the trained weights themselves",
+     .about = "Averages of the trained weights, beside the weights. Evaluations, `--save` and "
+              "`predict` use the averages, and training goes on with the weights: [averaged "
+              "weights](../how-to/own-data.md#averaged-weights)."},
     {.name = "keep", .read = read_keep, .forms = keep_forms,
      .fallback = "the weights of the last epoch",
      .about = "Which weights a run leaves. With `best`, the program keeps a copy of the weights of "

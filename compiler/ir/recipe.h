@@ -147,6 +147,15 @@ typedef struct Expect {
     double value;
 } Expect;
 
+/* Averages of the trained weights, which evaluations use: runtime/step/average.h. */
+typedef enum { AVERAGE_NONE, AVERAGE_EMA, AVERAGE_SWA } AverageKind;
+typedef struct AverageSpec {
+    AverageKind kind;
+    double decay; /* EMA */
+    int64_t from; /* SWA: the first epoch of the average, from 1 */
+    Span span;
+} AverageSpec;
+
 /* A result of the validation split that training watches after each epoch. */
 typedef struct Watch {
     const char *result; /* "validation_loss"; NULL: none is watched */
@@ -175,7 +184,8 @@ typedef struct Recipe {
     double clip_norm, clip_value;        /* 0 = off */
     int64_t batch, shards, epochs, seed; /* shards 0 = the default of pass schedule */
     const char *dtype;                   /* "f32" or "f64" */
-    Watch keep, stop;                    /* keep = best(...), stop = patience(...) */
+    AverageSpec average;
+    Watch keep, stop; /* keep = best(...), stop = patience(...) */
     Expect expect;
     Span span;
 } Recipe;

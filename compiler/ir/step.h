@@ -87,7 +87,8 @@ typedef struct Step {
     /* scratch of kernels (Op.scratch): its offset in the thread region (0: none), and its bytes */
     int64_t scratch_at, scratch_bytes;
     int64_t parameter_bytes, state_bytes; /* parts of fixed_bytes */
-    int64_t kept_bytes; /* keep = best(...): a copy of the parameters, in the host's memory */
+    int64_t average_bytes; /* average = ...: averages of the parameters, in the host's memory */
+    int64_t kept_bytes;    /* keep = best(...): a copy of the parameters, in the host's memory */
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
     int64_t offset_scaling;
     int again; /* number of values that the backward pass recomputes (pass recompute) */
@@ -102,8 +103,8 @@ int step_regions_of(const Step *s, int threads, const RtTeamCost *phase, int n);
 /* Bytes of the thread regions.  With more threads than regions, threads share slices in teams, and
  * each thread has its own scratch. */
 int64_t step_thread_bytes(const Step *s, int threads, int regions);
-/* Bytes of the whole program: fixed + shards * shard + thread regions + kept (+ grad when the
- * update is not fused); with step_regions regions, or with this number of regions. */
+/* Bytes of the whole program: fixed + shards * shard + thread regions + averages + kept (+ grad
+ * when the update is not fused); with step_regions regions, or with this number of regions. */
 int64_t step_bytes(const Step *s, int threads);
 int64_t step_bytes_of(const Step *s, int threads, int regions);
 

@@ -35,7 +35,7 @@ int64_t step_thread_bytes(const Step *s, int threads, int regions)
 
 static int64_t other_bytes(const Step *s)
 {
-    return s->fixed_bytes + s->kept_bytes + s->shards * s->shard_bytes +
+    return s->fixed_bytes + s->average_bytes + s->kept_bytes + s->shards * s->shard_bytes +
            (s->fused_update ? 0 : s->grad_bytes);
 }
 
@@ -349,6 +349,7 @@ static void parameters(Graph *g, const Options *o)
         s->fixed_bytes += align(p->count_memory * size + SLACK);
     }
     s->parameter_bytes = s->fixed_bytes;
+    s->average_bytes = g->recipe.average.kind ? s->parameter_bytes : 0;
     s->kept_bytes = g->recipe.keep.result ? s->parameter_bytes : 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < g->nparam; i++) {

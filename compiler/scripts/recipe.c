@@ -248,6 +248,12 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "remove 'keep' and 'stop' from the recipe");
         return false;
     }
+    if (r->average.kind && strcmp(to, "pytorch") != 0) {
+        diag_error(d, r->average.span, "--to %s writes scripts without averages of the weights",
+                   to);
+        diag_help(d, "--to pytorch writes scripts with them");
+        return false;
+    }
     if (strcmp(r->data.name, "synthetic") == 0 && r->data.samples <= 0) {
         diag_error(d, r->data.span, "--to %s needs the number of synthetic samples", to);
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
@@ -574,6 +580,10 @@ static void add_run(const Recipe *r, PlaceList *l)
     places_int(l, "seed", r->seed);
     places_add(l, "clip_norm", r->clip_norm > 0 ? python_number(l->arena, r->clip_norm) : NULL);
     places_add(l, "clip_value", r->clip_value > 0 ? python_number(l->arena, r->clip_value) : NULL);
+    places_flag(l, "averages_steps", r->average.kind == AVERAGE_EMA);
+    places_flag(l, "averages_epochs", r->average.kind == AVERAGE_SWA);
+    places_number(l, "average_decay", r->average.decay);
+    places_int(l, "average_from", r->average.from);
 }
 
 void recipe_places(const Graph *g, const char *source, PlaceList *l)

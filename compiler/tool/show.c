@@ -347,6 +347,8 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, const RtTea
                      g->nstate ? arena_printf(a, "%d of each parameter", g->nstate) : "none");
     print_memory_row(a, "packed weights", s->fixed_bytes - s->parameter_bytes - s->state_bytes,
                      "packed again in every step");
+    if (s->average_bytes > 0)
+        print_memory_row(a, "averages", s->average_bytes, "of the parameters, for 'average'");
     if (s->kept_bytes > 0)
         print_memory_row(a, "best weights", s->kept_bytes, "a copy of the parameters, for 'keep'");
     print_memory_row(a, "shards", mine.shards * s->shard_bytes,

@@ -151,6 +151,7 @@ static void show_memory(Arena *a, const EmitInput *in, const EmitStep *e)
     all += print_bytes(a, "workspace", e->workspace, "of libraries; partial sums");
     all += print_bytes(a, "CUDA", CONTEXT, "context and libraries, an estimate");
     print_bytes(a, "all", all, "plus the data set as it is stored, if it fits");
+    print_bytes(a, "averages", s->average_bytes, "of the parameters, in the host's memory");
     print_bytes(a, "best weights", s->kept_bytes, "a copy for 'keep', in the host's memory");
     for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
         printf("  %s %s\n", (double)all < .95 * cards[i].bytes ? "fits" : "does not fit",

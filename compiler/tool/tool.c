@@ -181,6 +181,15 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
                      "none");
         return false;
     }
+    if (c->options.cuda && f->train && f->train->recipe.average.kind == AVERAGE_EMA) {
+        diag_error(d, f->train->recipe.average.span,
+                   "--target cuda has no ema: a GPU does not average weights after each step");
+        diag_help(d,
+                  "write average = swa(from = %lld), which averages after epochs, or leave out "
+                  "--target cuda",
+                  (long long)(f->train->recipe.epochs - f->train->recipe.epochs / 4));
+        return false;
+    }
     if (c->memory && !f->train) {
         diag_error(d, nowhere, "%s has no train block, and a memory plan needs one", c->file);
         return false;

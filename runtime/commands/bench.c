@@ -219,6 +219,7 @@ Bench bench_open(const RtProgram *p, const Options *o, Pool *pool)
 {
     Bench b = {.p = p, .o = o, .pool = pool};
     b.net = net_new(p, b.pool, o->comm, 1, false);
+    net_average_open(b.net);
     net_scale(b.net, o->loss_scale, o->loss_scale_steps);
     net_samples(b.net, o->samples_in, o->launch_steps);
     open_bench_samples(&b);

@@ -173,12 +173,15 @@ int info_run(const RtProgram *p, const Options *o)
            o->cores.machine, o->cores.processors, o->cores.caches, o->cores.sockets);
     printf("threads: %s\n", place_text(o));
     const int regions = net_regions(p, o->threads, p->shards);
-    printf("planned bytes: %lld (%d threads%s: %lld fixed, %lld a shard, %lld a thread%s)\n",
-           (long long)(net_bytes_alone(p, o->threads) + p->kept_bytes), o->threads,
+    printf("planned bytes: %lld (%d threads%s: %lld fixed, %lld a shard, %lld a thread%s%s)\n",
+           (long long)(net_bytes_alone(p, o->threads) + p->average_bytes + p->kept_bytes),
+           o->threads,
            p->device || regions == o->threads
                ? ""
                : rt_format(" share %d thread region%s", regions, regions == 1 ? "" : "s"),
            (long long)p->fixed_bytes, (long long)p->shard_bytes, (long long)p->thread_bytes,
+           p->average_bytes > 0 ? rt_format(", %lld for averages", (long long)p->average_bytes)
+                                : "",
            p->kept_bytes > 0 ? rt_format(", %lld for the best weights", (long long)p->kept_bytes)
                              : "");
     printf("algorithms: %016llx\n", (unsigned long long)hash_algorithms(p));

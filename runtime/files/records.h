@@ -57,6 +57,8 @@
         "backward, two a multiply-add")                                                            \
     ROW(start, planned_bytes, "count", "bytes", "", "planned memory of this process")              \
     ROW(start, samples, "count", "samples", "", "training samples")                                \
+    ROW(start, average, "text", "", "`average` in the recipe",                                     \
+        "`ema` or `swa`: evaluations and `weights_hash` are of the averaged weights")              \
     ROW(start, seed, "count", "", "", "seed of the run")                                           \
     ROW(start, epochs, "count", "epochs", "", "epochs of the run")                                 \
     ROW(start, epoch, "count", "epochs", "",                                                       \

@@ -8,6 +8,7 @@
 #include "step/net.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "step/average.h"
 #include "step/step.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,29 @@ void net_fetch(Net *n)
     net_settle(n);
     if (n->ops->fetch)
         n->ops->fetch(n);
+}
+
+void net_average_open(Net *n)
+{
+    n->average = average_new(n->p, n->pool);
+}
+
+void net_average_epoch(Net *n, int64_t epochs)
+{
+    if (!n->average)
+        return;
+    net_fetch(n);
+    average_epoch(n->average, n->fixed, epochs);
+}
+
+void net_show_average(Net *n, bool shown)
+{
+    Average *a = n->average;
+    if (!a || !a->begun || a->shown == shown)
+        return;
+    net_fetch(n);
+    average_exchange(a, n->fixed);
+    net_changed(n);
 }
 
 bool net_step(Net *n, const Batch *b, Hyper h)

@@ -39,6 +39,7 @@ typedef struct Net {
     struct NetHost *host;     /* on_host.c, or NULL */
     struct NetDevice *device; /* on_device.c, or NULL */
     struct Reports *reports;  /* report.c */
+    struct Average *average;  /* net_average_open; NULL: there are no averages of the weights */
 } Net;
 
 /* The hyper-parameters of one step. */
@@ -108,6 +109,15 @@ void net_scale_resumed(Net *n);
  * has a copy of its own. */
 void net_changed(Net *n);
 void net_fetch(Net *n);
+
+/* average = ...: from now on, steps also average the weights.  To be called once, before the first
+ * step of a training. */
+void net_average_open(Net *n);
+/* After an epoch; epochs: finished ones, with this one. */
+void net_average_epoch(Net *n, int64_t epochs);
+/* Puts the averages in the place of the weights, for evaluations, or the weights back, for the next
+ * step.  Nothing happens if there are no averages, or if they are there. */
+void net_show_average(Net *n, bool shown);
 
 /* The first value of this batch's forward pass that is not finite: an index into p->layer, or
  * -1. */

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "measure/ticks.h"
+#include "step/average.h"
 #include "step/grad.h"
 #include "step/step.h"
 #include <stdio.h>
@@ -27,8 +28,9 @@ struct NetHost {
     int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
     bool *late;      /* [buckets]: the bucket's update of the step `before` is pending */
     View before;
-    int regions;   /* thread regions at n->thread */
-    char *scratch; /* [threads][scratch_bytes], if there are more threads than regions */
+    int64_t before_step; /* finished steps before it */
+    int regions;         /* thread regions at n->thread */
+    char *scratch;       /* [threads][scratch_bytes], if there are more threads than regions */
     int64_t scratch_bytes;
     double *until;    /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
     int *end;         /* [threads]: end of a thread's range of units */
@@ -326,20 +328,22 @@ static void await_bucket(const Net *n, int bucket)
     comm_await(n->comm, n->host->posted[bucket]);
 }
 
-/* Updates from the sum of this bucket alone. */
-static void update_bucket(Net *n, const Rt *r, int bucket)
+/* Updates from the sum of this bucket alone.  step: finished steps before this one. */
+static void update_bucket(Net *n, const Rt *r, int bucket, int64_t step)
 {
     const RtPhase *phase = phase_of_updates(n->p);
     await_bucket(n, bucket);
     if (phase)
         host_run(n, r, phase, phase_first_update(n->p, bucket), n->p->bucket[bucket].updates);
+    if (n->average)
+        average_step(n->average, n->fixed, bucket, step);
 }
 
 /* Updates from all sums: clipping by norm needs the sums of all buckets. */
-static void update_all(Net *n, const Rt *r)
+static void update_all(Net *n, const Rt *r, int64_t step)
 {
     const RtProgram *p = n->p;
-    if (!n->reduced)
+    if (!n->reduced) /* the phases of gradients have updated the weights */
         return;
     if (p->recipe.clip_norm > 0) {
         for (int b = 0; b < p->nbucket; b++)
@@ -347,13 +351,14 @@ static void update_all(Net *n, const Rt *r)
         grad_clip(p, n->pool, n->grad, n->host->partial, p->recipe.clip_norm);
     }
     for (int b = 0; b < p->nbucket; b++)
-        update_bucket(n, r, b);
+        update_bucket(n, r, b, step);
 }
 
 /* Leaves all updates pending for the next step. */
-static void defer_updates(Net *n, const View *v)
+static void defer_updates(Net *n, const View *v, int64_t step)
 {
     memcpy(&n->host->before, v, sizeof *v);
+    n->host->before_step = step;
     for (int b = 0; b < n->p->nbucket; b++)
         n->host->late[b] = true;
 }
@@ -365,7 +370,7 @@ static void catch_up(Net *n, int phase)
     struct NetHost *h = n->host;
     for (int b = n->p->nbucket - 1; b >= 0; b--)
         if (h->late[b] && n->p->bucket[b].due <= phase) {
-            update_bucket(n, &h->before.rt, b);
+            update_bucket(n, &h->before.rt, b, h->before_step);
             h->late[b] = false;
         }
 }
@@ -428,9 +433,11 @@ static bool host_step(Net *n, const Batch *b, Hyper h)
     if (!run_sums(n, &v, b))
         return false;
     if (n->comm->size > 1 && n->p->recipe.clip_norm == 0)
-        defer_updates(n, &v);
+        defer_updates(n, &v, h.step);
     else
-        update_all(n, &v.rt);
+        update_all(n, &v.rt, h.step);
+    if (!n->reduced && n->average)
+        average_step(n->average, n->fixed, -1, h.step);
     report_wait(n);
     return true;
 }

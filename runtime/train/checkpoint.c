@@ -361,18 +361,14 @@ static void take_mark(const Checkpoint *c, int i, const StFile *f, const Positio
                 mark_key[i], (long long)at->epoch + 1);
 }
 
-/* Loads the weights of the best epoch.  The network has those of the checkpoint. */
-static void load_best(Checkpoint *c, const char *path, const Position *at)
+/* Loads the weights of the best epoch. */
+static void load_best(Checkpoint *c, const char *path)
 {
     const RtProgram *p = c->p;
     const Mark *m = &c->best->keep;
     char from[4096], why[256];
     if (!c->best->weights || m->total < 0)
         return;
-    if (m->total == at->total) {
-        memcpy(c->best->weights, c->net->fixed, (size_t)p->kept_bytes);
-        return;
-    }
     checkpoint_path(c, m->total, from);
     StFile *f = st_open(from, why);
     const char *program = f ? st_meta(f, "program") : NULL;
@@ -382,7 +378,7 @@ static void load_best(Checkpoint *c, const char *path, const Position *at)
                path, (long long)m->epoch, from,
                !f ? rt_format("cannot be read: %s", why) : "is damaged, or of another program",
                path);
-    if (!weights_load_kept(p, f, c->best->weights))
+    if (!weights_load_evaluated(c->net, f, c->best->weights))
         rt_die("%s does not hold the weights of %s", from, p->model);
     st_close(f);
 }
@@ -415,7 +411,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
     for (int i = 0; i < MARKS; i++)
         take_mark(c, i, f, at);
     st_close(f);
-    load_best(c, path, at);
+    load_best(c, path);
     return true;
 }
 

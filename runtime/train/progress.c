@@ -48,8 +48,10 @@ void progress_start(Trainer *t)
     log_text(l, FIELD(start, pin), place_pin(t->o));
     log_count(l, FIELD(start, parameters), p->parameters);
     log_real(l, FIELD(start, flops_per_sample), p->flops_per_sample);
-    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net) + p->kept_bytes);
+    log_count(l, FIELD(start, planned_bytes), net_bytes(t->net) + p->average_bytes + p->kept_bytes);
     log_count(l, FIELD(start, samples), t->data->n);
+    if (p->recipe.average)
+        log_text(l, FIELD(start, average), p->recipe.average == RT_AVERAGE_EMA ? "ema" : "swa");
     log_unsigned(l, FIELD(start, seed), t->o->seed);
     log_count(l, FIELD(start, epochs), t->o->epochs);
     log_count(l, FIELD(start, epoch), t->at.epoch);

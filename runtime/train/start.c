@@ -9,6 +9,7 @@
 #include "data/vocab.h"
 #include "files/file.h"
 #include "files/params.h"
+#include "step/average.h"
 #include "train/evaluate.h"
 #include "train/init.h"
 #include "train/trainer.h"
@@ -61,6 +62,11 @@ static bool resume(Trainer *t)
     if (!r.found)
         return false;
     comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
+    Average *average = t->net->average;
+    if (average) {
+        comm_broadcast(t->o->comm, average->memory, t->p->average_bytes, "the averaged weights");
+        average_resumed(average, r.at.epoch, r.at.total);
+    }
     if (best->weights)
         comm_broadcast(t->o->comm, best->weights, t->p->kept_bytes, "the best weights");
     t->at = r.at;
@@ -127,6 +133,19 @@ static void note_steps(const Trainer *t)
         rt_note("up to %d steps are one launch, by %s", t->p->steps_most, t->p->steps_how);
 }
 
+static void note_average(const Trainer *t)
+{
+    const RtRecipe *r = &t->p->recipe;
+    if (r->average == RT_AVERAGE_EMA)
+        rt_note("evaluations and saved weights are moving averages of the weights, with a decay of "
+                "%.10g in each step",
+                r->average_decay);
+    if (r->average == RT_AVERAGE_SWA)
+        rt_note("from epoch %lld on, evaluations and saved weights are means of the weights after "
+                "these epochs",
+                (long long)r->average_from);
+}
+
 /* Dies if ranks have different data or weights. */
 static void compare_ranks(Trainer *t)
 {
@@ -152,6 +171,7 @@ static void open_net(Trainer *t)
     t->ahead = rt_alloc(sizeof *t->ahead * steps);
     t->hyper = rt_alloc(sizeof *t->hyper * steps);
     t->ticks = o->trace && root ? ticks_new(p, pool_threads(t->pool), TRACE_STEPS) : NULL;
+    net_average_open(t->net);
     best_open(&t->best, p);
     t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net, &t->best) : NULL;
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
@@ -215,6 +235,7 @@ void start_training(Trainer *t)
     note_schedule(t);
     note_scale(t);
     note_steps(t);
+    note_average(t);
     if (o->comm->size > 1) {
         loader_wait(t->loader);
         compare_ranks(t);

@@ -62,12 +62,15 @@ static void finish_epoch(Trainer *t)
     Position *a = &t->at;
     loader_wait(t->loader); /* for the test set and the order of the next epoch */
     evaluate_means(t->p, t->data, a->sum, (double)a->samples, t->result.train);
+    net_average_epoch(t->net, a->epoch + 1);
+    net_show_average(t->net, true);
     test(t);
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
     best_compare(&t->best, &t->result, t->net->fixed, a->epoch + 1, a->total);
     progress_epoch(t);
+    net_show_average(t->net, false);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};
     if (t->checkpoint)
         trainer_save(t);
@@ -129,8 +132,10 @@ int train_run(const RtProgram *p, const Options *o)
     loader_wait(t->loader);
     steps_end_trace(t);
     say_end(t);
-    /* Without a `known` result, nothing was left to train. */
-    if (best_restore(&t->best, t->net, t->at.epoch) || !t->result.known)
+    const bool best = best_restore(&t->best, t->net, t->at.epoch);
+    if (!best)
+        net_show_average(t->net, true);
+    if (best || !t->result.known) /* not known: nothing was left to train */
         test(t);
     progress_best(t);
     finish_run(t);

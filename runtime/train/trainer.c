@@ -1,6 +1,7 @@
 /* trainer.c -- see trainer.h: checkpoints of a run of `train`, and the time of an epoch. */
 #include "train/trainer.h"
 #include "base/clock.h"
+#include "step/average.h"
 
 double trainer_seconds(const Trainer *t)
 {
@@ -9,7 +10,10 @@ double trainer_seconds(const Trainer *t)
 
 void trainer_save(Trainer *t)
 {
+    net_show_average(t->net, false); /* a broken data file can end an evaluation */
     net_fetch(t->net);
+    if (t->net->average)
+        average_fill(t->net->average, t->net->fixed);
     checkpoint_save(t->checkpoint, &t->at);
     t->saved_total = t->at.total;
     t->saved_time = clock_now();

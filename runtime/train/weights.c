@@ -4,6 +4,7 @@
 #include "data/classes.h"
 #include "data/columns.h"
 #include "data/vocab.h"
+#include "step/average.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,8 @@ static bool known(const RtProgram *p, const char *name)
         const size_t n = strlen(p->param[i].name);
         if (strncmp(p->param[i].name, name, n) != 0)
             continue;
-        if (!name[n] || strcmp(name + n, ".state0") == 0 || strcmp(name + n, ".state1") == 0)
+        if (!name[n] || strcmp(name + n, ".state0") == 0 || strcmp(name + n, ".state1") == 0 ||
+            strcmp(name + n, ".average") == 0)
             return true; /* the file is a checkpoint: its states are not used */
     }
     return false;
@@ -70,6 +72,19 @@ refuse_weights(const StFile *f, const RtProgram *p, const Report *r)
            other ? ", but of " : "", other ? model : "", r->lines, r->lines == 1 ? "" : "s",
            r->lines == 1 ? "s" : "", r->text,
            r->lines > SHOWN ? rt_format("\n  and %d more", r->lines - SHOWN) : "");
+}
+
+static char *average_name(const RtParam *p)
+{
+    return rt_format("%s.average", p->name);
+}
+
+/* What evaluations have seen of a parameter: its average, if the file is a checkpoint with one. */
+static const StEntry *find_evaluated(const StFile *f, const RtParam *q)
+{
+    const StEntry *average = st_find(f, average_name(q));
+    return average && st_same_shape(average, q) && st_is_float(average) ? average
+                                                                        : st_find(f, q->name);
 }
 
 void weights_load(Net *n, const char *path)
@@ -90,7 +105,7 @@ void weights_load(Net *n, const char *path)
     if (!st_intact(f, false))
         rt_die("%s is damaged: its content does not match its checksum", path);
     for (int i = 0; i < p->nparam; i++)
-        st_load(f, st_find(f, p->param[i].name), &p->param[i], p->real_bytes,
+        st_load(f, find_evaluated(f, &p->param[i]), &p->param[i], p->real_bytes,
                 n->fixed + p->param[i].offset);
     st_close(f);
 }
@@ -140,12 +155,17 @@ static char *state_name(const RtParam *p, int k)
     return rt_format("%s.state%d", p->name, k);
 }
 
+static bool averaged(const Net *n, int param)
+{
+    return n->average && n->average->averaged[param];
+}
+
 StWriter *weights_state_writer(const Net *n)
 {
     const RtProgram *p = n->p;
     int count = p->nparam + (p->scaling != NULL);
     for (int i = 0; i < p->nparam; i++)
-        count += states(&p->param[i]);
+        count += states(&p->param[i]) + averaged(n, i);
     StWriter *w = st_writer_new(p, count);
     StTensor *t = w->tensor;
     add_words(w);
@@ -155,32 +175,30 @@ StWriter *weights_state_writer(const Net *n)
         for (int k = 0; k < 2; k++)
             if (q->state[k] >= 0)
                 *t++ = (StTensor){state_name(q, k), q, n->fixed + q->state[k]};
+        if (averaged(n, i))
+            *t++ = (StTensor){average_name(q), q, n->average->memory + q->offset};
     }
     if (p->scaling)
         *t = (StTensor){p->scaling->name, p->scaling, n->fixed + p->scaling->offset};
     return w;
 }
 
-static bool load_to(const RtProgram *p, const StFile *f, const char *name, const RtParam *q,
-                    char *to)
+static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, char *to)
 {
     const StEntry *e = st_find(f, name);
     if (!e || !st_same_shape(e, q) || !st_is_float(e))
         return false;
-    st_load(f, e, q, p->real_bytes, to);
+    st_load(f, e, q, n->p->real_bytes, to);
     return true;
 }
 
-static bool load_one(Net *n, const StFile *f, const char *name, const RtParam *q, int64_t offset)
-{
-    return load_to(n->p, f, name, q, n->fixed + offset);
-}
-
-bool weights_load_kept(const RtProgram *p, const StFile *f, char *to)
+bool weights_load_evaluated(Net *n, const StFile *f, char *to)
 {
     bool ok = true;
-    for (int i = 0; i < p->nparam && ok; i++)
-        ok = load_to(p, f, p->param[i].name, &p->param[i], to + p->param[i].offset);
+    for (int i = 0; i < n->p->nparam && ok; i++) {
+        const RtParam *q = &n->p->param[i];
+        ok = load_one(n, f, averaged(n, i) ? average_name(q) : q->name, q, to + q->offset);
+    }
     return ok;
 }
 
@@ -189,15 +207,17 @@ bool weights_load_state(Net *n, const StFile *f)
     bool ok = true;
     for (int i = 0; i < n->p->nparam; i++) {
         const RtParam *q = &n->p->param[i];
-        ok = ok && load_one(n, f, q->name, q, q->offset);
+        ok = ok && load_one(n, f, q->name, q, n->fixed + q->offset);
         for (int k = 0; k < 2; k++)
             if (q->state[k] >= 0)
-                ok = ok && load_one(n, f, state_name(q, k), q, q->state[k]);
+                ok = ok && load_one(n, f, state_name(q, k), q, n->fixed + q->state[k]);
+        if (averaged(n, i))
+            ok = ok && load_one(n, f, average_name(q), q, n->average->memory + q->offset);
     }
     const RtParam *s = n->p->scaling;
     if (s && !st_find(f, s->name)) /* the file is of a program in another type */
         rt_note("%s holds no loss scale: it begins at %.10g", f->path, n->scaling.scale);
     else if (s)
-        ok = ok && load_one(n, f, s->name, s, s->offset);
+        ok = ok && load_one(n, f, s->name, s, n->fixed + s->offset);
     return ok;
 }

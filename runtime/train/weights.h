@@ -4,18 +4,21 @@
 #include "files/safetensors.h"
 #include "step/net.h"
 
-/* Dies with a list of all tensors that are missing, unknown, or of another shape or type. */
+/* Takes the averages of a checkpoint, if it has some.  Dies with a list of all tensors that are
+ * missing, unknown, or of another shape or type. */
 void weights_load(Net *n, const char *path);
 
 /* A writer of the parameters alone, to be passed to st_write with `path`. */
 StWriter *weights_writer(const Net *n, const char *path);
 
-/* The same for parameters and optimizer states, NAME.state0 and NAME.state1 (checkpoints); the
+/* The same for parameters, optimizer states, NAME.state0 and NAME.state1, and averages,
+ * NAME.average (checkpoints); the
  * caller adds items of metadata and calls st_writer_ready. Loading returns false if a tensor is
  * missing or does not fit. */
 StWriter *weights_state_writer(const Net *n);
 bool weights_load_state(Net *n, const StFile *f);
-/* Loads the parameters alone, of the file of a state, to memory with the layout of `fixed`. */
-bool weights_load_kept(const RtProgram *p, const StFile *f, char *to);
+/* Loads the parameters alone, of the file of a state, as evaluations saw them: with averages in
+ * place of the weights.  `to` has the layout of `fixed`. */
+bool weights_load_evaluated(Net *n, const StFile *f, char *to);
 
 #endif

@@ -439,4 +439,27 @@ for model in "${models[@]}" "$work"/{odd,signs,squares,picky,layers,recurrent,le
     elif imports "$mxnet" mxnet; then against mxnet "$mxnet" 72 "$model"
     else skip "$(basename "$model") for mxnet: $mxnet has no mxnet (TENON_MXNET names an interpreter that has)"; fi
 done
+
+# Averages of the weights, and running averages of batch_norm beside them: the losses of the tests.
+cat > "$work/averaged.tn" <<'TN'
+model averaged(x: f32[12], norm: int = 0) { h = dense(x, 16) |> tanh; y = if norm == 1 { batch_norm(h) } else { h }; return dense(y, 3) }
+train averaged { data = synthetic(samples = 120, test_samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = adam(lr = 0.01); batch = 16; epochs = 5 }
+TN
+tests_of() { sed -n 's/.*"event": *"epoch".*"test_loss": *\([-0-9.e]*\).*/\1/p' "$1"; }
+while IFS='|' read -r average norm; do
+    options=(--dtype f64 --shards 1 --set "average=$average" --set "model.norm=$norm")
+    if ! "$torch" -c 'import torch, numpy' 2> /dev/null; then skip "$average for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; continue; fi
+    succeeds "$average: build" "$TENON" build "$work/averaged.tn" "${options[@]}" -o "$work/averaged"
+    "$work/averaged" --epochs 0 --save "$work/averaged.w" > /dev/null 2>&1
+    "$TENON" emit "$work/averaged.tn" "${options[@]}" --to pytorch > "$work/averaged.py"
+    rm -f "$work/ours" "$work/theirs"
+    succeeds "$average: train" "$work/averaged" --weights "$work/averaged.w" --shuffle off --log "$work/ours"
+    succeeds "$average: the script runs" "$torch" "$work/averaged.py" --weights "$work/averaged.w" --shuffle off --log "$work/theirs"
+    apart=$(paste <(tests_of "$work/ours") <(tests_of "$work/theirs") | awk '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 5 && m < 1e-8 ? "close" : NR " epochs, " m }')
+    same "$average for pytorch: the losses of five tests" "$apart" close
+done <<'AVERAGES'
+ema(0.9)|0
+ema(0.9)|1
+swa(from = 3)|0
+AVERAGES
 finish

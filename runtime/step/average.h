@@ -1,0 +1,40 @@
+/* average.h -- averages of the trained weights, beside the weights: the key `average` of the
+ * recipe.
+ *
+ *   ema(decay)   a += (1 - decay) (w - a)   after each step; a = w after the first one
+ *   swa(from)    a += (w - a) / (n + 1)     after each epoch from epoch `from` on; n = epochs that
+ *                                           the average has before
+ *
+ * The averages lie in the host's memory, in the layout of `fixed`.  Running averages of batch_norm
+ * and frozen parameters have no average of their own.  Evaluations see the averages: they exchange
+ * their places with the weights.  Source: torch.optim.swa_utils.
+ */
+#ifndef AVERAGE_H
+#define AVERAGE_H
+#include "base/threads.h"
+#include "rt.h"
+
+typedef struct Average {
+    const RtProgram *p;
+    Pool *pool;
+    char *memory;   /* [average_bytes] */
+    bool *averaged; /* [nparam]: the parameter has an average */
+    struct AveragePiece *piece;
+    int *first; /* [buckets + 1]: the first piece of a bucket's parameters */
+    bool begun; /* there is an average */
+    bool shown; /* the averages are in the place of the weights */
+} Average;
+
+Average *average_new(const RtProgram *p, Pool *pool); /* NULL: the recipe has no `average` */
+
+/* After the update of a bucket (-1: of all parameters), in the step after `step` finished ones. */
+void average_step(Average *a, const char *fixed, int bucket, int64_t step);
+/* After an epoch; epochs: finished ones, with this one. */
+void average_epoch(Average *a, const char *fixed, int64_t epochs);
+/* After a checkpoint: whether its averages have begun. */
+void average_resumed(Average *a, int64_t epochs, int64_t steps);
+/* Before a checkpoint: averages that have not begun are the weights. */
+void average_fill(Average *a, const char *fixed);
+void average_exchange(Average *a, char *fixed);
+
+#endif
