@@ -58,9 +58,23 @@ static void check_result(const Unit *u, const Graph *g, const Watch *w, const ch
     diag_help(u->diag, "it reports %s", all);
 }
 
+/* Reports data that never have a validation split.  For all others, the program looks for one. */
+static bool check_data(const Unit *u, const Recipe *r, const Watch *w, const char *key)
+{
+    if (!r->data.unit)
+        return true;
+    diag_error(u->diag, w->span, "'%s' watches the validation split, and texts have none", key);
+    diag_note(u->diag, "the data are declared on line %d", r->data.span.line);
+    diag_help(u->diag, "leave out '%s'; --stop-at and --epochs of the program end a training", key);
+    return false;
+}
+
 void watch_check(const Unit *u, Graph *g)
 {
     Watch *keep = &g->recipe.keep, *stop = &g->recipe.stop;
+    if ((keep->result && !check_data(u, &g->recipe, keep, "keep")) ||
+        (stop->epochs > 0 && !check_data(u, &g->recipe, stop, "stop")))
+        return;
     if (stop->epochs > 0 && !stop->result)
         stop->result = keep->result ? keep->result : SPLIT "loss";
     if (keep->result)

@@ -163,6 +163,15 @@ int info_run(const RtProgram *p, const Options *o)
     else if (p->ntoken > 0)
         printf("generate: a token at a time\n");
     printf("epochs: %lld\n", (long long)q->epochs);
+    if (q->average == RT_AVERAGE_EMA)
+        printf("average: ema, decay %.10g\n", q->average_decay);
+    if (q->average == RT_AVERAGE_SWA)
+        printf("average: swa from epoch %lld\n", (long long)q->average_from);
+    if (q->keep.result)
+        printf("keep: the best %s\n", q->keep.result);
+    if (q->stop.result)
+        printf("stop: after %lld epoch%s without a better %s\n", (long long)q->stop.epochs,
+               q->stop.epochs == 1 ? "" : "s", q->stop.result);
     printf("seed: %lld\n", (long long)q->seed);
     printf("parameters: %lld\n", (long long)p->parameters);
     printf("flops per sample: %.0f\n", p->flops_per_sample);

@@ -7,32 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the recipe can give these data a validation split. */
-static bool can_be_divided(const RtProgram *p, const char *data)
+static void check_one(const RtWatch *w, const char *key, const char *data)
 {
-    return !p->recipe.text.unit && strcmp(data, "synthetic") != 0;
-}
-
-static void check_one(const RtProgram *p, const RtWatch *w, const char *key, const char *data)
-{
-    if (!w->result)
-        return;
-    if (can_be_divided(p, data))
+    if (w->result && strcmp(data, "synthetic") == 0)
+        rt_die("'%s' of the recipe watches %s, and synthetic data have no validation split: build "
+               "without '%s', or name other data",
+               key, w->result, key);
+    if (w->result)
         rt_die("'%s' of the recipe watches %s, and the data %s have no validation split: write "
-               "validation = 0.1 in the parentheses of the data, or build with --set and another "
-               "data set",
-               key, w->result, data);
-    rt_die("'%s' of the recipe watches %s, and %s data have no validation split: build without "
-           "'%s', and end the training with --epochs",
-           key, w->result, p->recipe.text.unit ? "text" : "synthetic", key);
+               "validation = 0.1 in the parentheses of the data, or build without '%s'",
+               key, w->result, data, key);
 }
 
 void best_check(const RtProgram *p, const char *data, bool validated)
 {
     if (validated)
         return;
-    check_one(p, &p->recipe.keep, "keep", data);
-    check_one(p, &p->recipe.stop, "stop", data);
+    check_one(&p->recipe.keep, "keep", data);
+    check_one(&p->recipe.stop, "stop", data);
 }
 
 void best_open(Best *b, const RtProgram *p)

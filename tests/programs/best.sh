@@ -83,6 +83,11 @@ if part keep; then
     best=$(first_best all.log validation_accuracy 1)
     keeps "keep by accuracy" accurate.log "$best" all.log
     grep -q "^expected test_accuracy > 0.99: $(printf "%.4f" "$(epoch_value all.log test_accuracy "$best")"), missed" out && ok || bad "the expectation: $(tail -n 3 out)"
+    # Of equal epochs, the first one counts.
+    make noisy still "${kept[@]}" --set "stop=patience(2)" --set "optimizer=sgd(lr=0)"
+    succeeds "equal epochs" ./still train --log still.log
+    same "equal epochs: the first one" "1" "$(only still.log best epoch)"
+    same "equal epochs: the end" "3" "$(only still.log end epochs)"
     # The plan counts the copy.
     planned() { "$1" info --threads 2 | sed -n 's/^planned bytes: \([0-9]*\).*/\1/p'; }
     copy=$("$work/kept" info | sed -n 's/^planned bytes: .*, \([0-9]*\) for the best weights)$/\1/p')
@@ -134,6 +139,8 @@ if part keep; then
     refuses "no validation split" "'keep' of the recipe watches validation_loss, and the data ./noisy have no validation split: write validation = 0.1 in the parentheses" ./whole train
     make noisy made --set "stop=patience(3)" --set "data=synthetic(samples = 64, test_samples = 32)"
     refuses "synthetic data" "'stop' of the recipe watches validation_loss, and synthetic data have no validation split: build without 'stop'" ./made train
+    grep -qx "keep: the best validation_loss" <<< "$(./ended info)" && ok || bad "info: keep"
+    grep -qx "stop: after 5 epochs without a better validation_loss" <<< "$(./ended info)" && ok || bad "info: stop"
     refuses "a script" "to pytorch writes scripts that train for all epochs and keep the last weights" \
         "$TENON" emit noisy.tn --to pytorch -o script.py "${kept[@]}" --set "data=synthetic(samples = 64, test_samples = 32)"
 fi
