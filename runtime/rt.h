@@ -108,8 +108,9 @@ typedef struct Rt {
      * move fields that each call reads to other cache lines, which costs 7 % of a step of 16,384
      * tokens. */
     int64_t vocab;
-    int *wrong;  /* 1: a token was out of this range, because a file changed; NULL on a device */
-    int threads; /* that share the units of a phase */
+    int *wrong;   /* 1: a token was out of this range, because a file changed; NULL on a device */
+    int threads;  /* that share the units of a phase */
+    double share; /* average = ema(...): of the weights in their new average */
     RtPart part[RT_INPUTS]; /* several inputs: where each of them lies in a stored row */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;
@@ -405,11 +406,12 @@ typedef struct RtProgram {
     int64_t parameters; /* numbers in files */
     double flops_per_sample;
     int64_t fixed_bytes, shard_bytes, thread_bytes, grad_bytes;
-    int64_t scratch_bytes; /* scratch of kernels, at the end of a thread region */
-    int64_t more_stack;    /* bytes of stack that its kernels need beyond RT_STACK */
-    bool fused_update;     /* gradient phases update the weights if r->grad is NULL */
-    int64_t average_bytes; /* average = ...: the same bytes; or 0 */
-    int64_t kept_bytes;    /* keep = best(...): the first bytes of `fixed`, all parameters; or 0 */
+    int64_t scratch_bytes;  /* scratch of kernels, at the end of a thread region */
+    int64_t more_stack;     /* bytes of stack that its kernels need beyond RT_STACK */
+    bool fused_update;      /* gradient phases update the weights if r->grad is NULL */
+    int64_t average_bytes;  /* average = ...: bytes of the averages, in memory of the host; or 0 */
+    int64_t average_offset; /* of a device: their offset in `fixed`, after the states; or 0 */
+    int64_t kept_bytes;     /* keep = best(...): the first bytes of `fixed`, all parameters; or 0 */
     int input_rank;
     /* (C, H, W) or (F); of several inputs: how many numbers they have */
     int64_t input_dim[RT_DIMS];

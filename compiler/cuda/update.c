@@ -349,6 +349,33 @@ static void lower_buckets(Writer *w, bool from_grad)
     cuda_line(w, "    }\n");
 }
 
+/* Adds the averages of all parameters (average = ema), after their last update: behind the update
+ * of the last bucket, if ranks add gradients. */
+static void lower_moving_averages(Writer *w, bool from_grad)
+{
+    const Step *s = w->g->step;
+    const Part p = all_rows(w);
+    const int64_t at = s->average_offset;
+    if (at <= 0 || p.n == 0)
+        return;
+    const char *last = s->nbucket > 1 ? arena_printf(w->arena, "unit == %d", s->nbucket - 1) : "",
+               *condition = from_grad ? last : "!r->grad";
+    if (*condition)
+        cuda_line(w, arena_printf(w->arena, "    if (%s) {\n", condition));
+    CudaCall *c = cuda_give(w, cuda_add(w, "update_average", NULL), RT_HOST);
+    c->alone = true;
+    give_rows(w, c, &p);
+    cuda_give(w, c, NUMBER(at));
+    for (int i = 0; i < p.n; i++) {
+        const Param *q = s->sum[p.sum[i]].param;
+        const int64_t end = q->offset + q->count_memory * cuda_real_bytes(w);
+        cuda_give(w, c, ACCESS(MEMORY_FIXED, q->offset, end, false),
+                  ACCESS(MEMORY_FIXED, at + q->offset, at + end, true));
+    }
+    if (*condition)
+        cuda_line(w, "    }\n");
+}
+
 void update_lower(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
@@ -369,6 +396,7 @@ void update_lower(Writer *w, bool from_grad)
         cuda_line(w, "    if (r->grad)\n        return;\n");
     if (clips)
         lower_clipped(w);
+    lower_moving_averages(w, from_grad);
     for (int i = before; i < w->cuda->list->n; i++) /* all these calls share one barrier */
         w->cuda->list->call[i]->continues = w->cuda->list->persistent && i > before;
 }

@@ -207,6 +207,8 @@ static void size_fields(Writer *w, Text *t)
                 (long long)s->grad_bytes, s->fused_update ? "true" : "false");
     if (s->average_bytes > 0)
         text_printf(t, "    .average_bytes = %lld,\n", (long long)s->average_bytes);
+    if (s->average_offset > 0)
+        text_printf(t, "    .average_offset = %lld,\n", (long long)s->average_offset);
     if (s->kept_bytes > 0)
         text_printf(t, "    .kept_bytes = %lld,\n", (long long)s->kept_bytes);
     if (w->target->memory_fields)

@@ -88,7 +88,9 @@ typedef struct Step {
     int64_t scratch_at, scratch_bytes;
     int64_t parameter_bytes, state_bytes; /* parts of fixed_bytes */
     int64_t average_bytes; /* average = ...: averages of the parameters, in the host's memory */
-    int64_t kept_bytes;    /* keep = best(...): a copy of the parameters, in the host's memory */
+    /* ema on a device: the offset of the averages in `fixed`, among the states; 0: none there */
+    int64_t average_offset;
+    int64_t kept_bytes; /* keep = best(...): a copy of the parameters, in the host's memory */
     /* --dtype f16: offset of the loss scale, among the states; 0: none */
     int64_t offset_scaling;
     int again; /* number of values that the backward pass recomputes (pass recompute) */

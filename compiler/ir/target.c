@@ -30,7 +30,8 @@ static const Target gpu = {.kind = TARGET_GPU,
                            .kernels = "",
                            .products = "",
                            .message = 40e-6,
-                           .byte = 2 * 15.0 / 16 * 8 / 400e9};
+                           .byte = 2 * 15.0 / 16 * 8 / 400e9,
+                           .averages = true};
 
 static Target on_processor(const Options *o)
 {

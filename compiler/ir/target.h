@@ -44,6 +44,7 @@ typedef struct Target {
     /* the loss is multiplied by a factor, because the type of the gradients has too few small
      * numbers: f16 */
     bool scales_loss;
+    bool averages; /* the device averages weights after each step (ema); averages lie in `fixed` */
     /* engines of the library read few channels without padding, unless the windows are large */
     bool reads_few_channels;
     double message; /* seconds of a message between ranks, without its bytes */

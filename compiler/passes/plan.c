@@ -349,7 +349,6 @@ static void parameters(Graph *g, const Options *o)
         s->fixed_bytes += align(p->count_memory * size + SLACK);
     }
     s->parameter_bytes = s->fixed_bytes;
-    s->average_bytes = g->recipe.average.kind ? s->parameter_bytes : 0;
     s->kept_bytes = g->recipe.keep.result ? s->parameter_bytes : 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < g->nparam; i++) {
@@ -362,6 +361,11 @@ static void parameters(Graph *g, const Options *o)
         s->offset_scaling = s->fixed_bytes;
         s->fixed_bytes += RT_ALIGN; /* RtScaling */
     }
+    if (g->recipe.average.kind == AVERAGE_EMA && target_of(o).averages) {
+        s->average_offset = s->fixed_bytes;
+        s->fixed_bytes += s->parameter_bytes;
+    }
+    s->average_bytes = g->recipe.average.kind && !s->average_offset ? s->parameter_bytes : 0;
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 

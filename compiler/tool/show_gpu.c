@@ -138,8 +138,10 @@ static void show_memory(Arena *a, const EmitInput *in, const EmitStep *e)
 
     printf("memory\n");
     all += print_bytes(a, "parameters", s->parameter_bytes, "one copy");
-    all += print_bytes(a, "optimizer state", s->state_bytes,
+    const int64_t averages = s->average_offset > 0 ? s->parameter_bytes : 0;
+    all += print_bytes(a, "optimizer state", s->state_bytes - averages,
                        arena_printf(a, "%d of each parameter", in->train->nstate));
+    all += print_bytes(a, "averages", averages, "of the parameters");
     all += print_bytes(a, "copies of parameters", derived, "computed again in every step");
     all += print_bytes(a, "shards", s->shards * s->shard_bytes,
                        arena_printf(a, "%lld x %s; lower bound %s", (long long)s->shards,

@@ -181,12 +181,11 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
                      "none");
         return false;
     }
-    if (c->options.cuda && f->train && f->train->recipe.average.kind == AVERAGE_EMA) {
+    if (c->options.persistent && f->train && f->train->recipe.average.kind == AVERAGE_EMA) {
         diag_error(d, f->train->recipe.average.span,
-                   "--target cuda has no ema: a GPU does not average weights after each step");
-        diag_help(d,
-                  "write average = swa(from = %lld), which averages after epochs, or leave out "
-                  "--target cuda",
+                   "--kernels=persistent has no ema: weights can stay on the chip between two "
+                   "steps");
+        diag_help(d, "leave out --kernels=persistent, or write average = swa(from = %lld)",
                   (long long)(f->train->recipe.epochs - f->train->recipe.epochs / 4));
         return false;
     }

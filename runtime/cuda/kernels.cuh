@@ -44,6 +44,7 @@
 #include "cuda/image.cuh"   /* images in, normalised and augmented */
 #include "cuda/update.cuh"
 #include "cuda/clip.cuh" /* the update with clipped gradients */
+#include "cuda/average.cuh"
 #include "cuda/loss_scale.cuh" /* the update with scaled gradients, in f16 */
 #include "cuda/batch_norm.cuh"
 #include "cuda/results.cuh" /* the results of each thread */

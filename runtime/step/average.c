@@ -62,13 +62,15 @@ static void list_pieces(Average *a)
         rt_die("%d of %d pieces of the averaged weights lie in no bucket", all - n, all);
 }
 
-Average *average_new(const RtProgram *p, Pool *pool)
+Average *average_new(const RtProgram *p, Pool *pool, char *fixed)
 {
     if (p->recipe.average == RT_AVERAGE_NONE)
         return NULL;
     Average *a = rt_alloc(sizeof *a);
     *a = (Average){.p = p, .pool = pool};
-    a->memory = memory_map(p->average_bytes, true, "the averages of the weights");
+    a->memory = p->average_offset > 0
+                    ? fixed + p->average_offset
+                    : memory_map(p->average_bytes, true, "the averages of the weights");
     a->averaged = rt_alloc(sizeof *a->averaged * (size_t)(p->nparam + 1));
     list_pieces(a);
     return a;
@@ -145,10 +147,20 @@ static void add(Average *a, const char *fixed, int bucket, double share)
     a->begun = true;
 }
 
+double average_share(const RtProgram *p, int64_t step)
+{
+    return step == 0 ? 1 : 1 - p->recipe.average_decay;
+}
+
 void average_step(Average *a, const char *fixed, int bucket, int64_t step)
 {
     if (a->p->recipe.average == RT_AVERAGE_EMA)
-        add(a, fixed, bucket, step == 0 ? 1 : 1 - a->p->recipe.average_decay);
+        add(a, fixed, bucket, average_share(a->p, step));
+}
+
+void average_stepped(Average *a)
+{
+    a->begun |= a->p->recipe.average == RT_AVERAGE_EMA;
 }
 
 void average_epoch(Average *a, const char *fixed, int64_t epochs)

@@ -5,9 +5,10 @@
  *   swa(from)    a += (w - a) / (n + 1)     after each epoch from epoch `from` on; n = epochs that
  *                                           the average has before
  *
- * The averages lie in the host's memory, in the layout of `fixed`.  Running averages of batch_norm
- * and frozen parameters have no average of their own.  Evaluations see the averages: they exchange
- * their places with the weights.  Source: torch.optim.swa_utils.
+ * The averages have the layout of `fixed`.  They lie in the host's memory, or for ema on a device
+ * behind the states in `fixed`, of which the host has a copy (on_device.c).  Running averages of
+ * batch_norm and frozen parameters have no average of their own.  Evaluations see the averages:
+ * they exchange their places with the weights.  Source: torch.optim.swa_utils.
  */
 #ifndef AVERAGE_H
 #define AVERAGE_H
@@ -17,7 +18,7 @@
 typedef struct Average {
     const RtProgram *p;
     Pool *pool;
-    char *memory;   /* [average_bytes] */
+    char *memory;   /* the bytes of all parameters */
     bool *averaged; /* [nparam]: the parameter has an average */
     struct AveragePiece *piece;
     int *first; /* [buckets + 1]: the first piece of a bucket's parameters */
@@ -25,7 +26,13 @@ typedef struct Average {
     bool shown; /* the averages are in the place of the weights */
 } Average;
 
-Average *average_new(const RtProgram *p, Pool *pool); /* NULL: the recipe has no `average` */
+/* NULL: the recipe has no `average`. */
+Average *average_new(const RtProgram *p, Pool *pool, char *fixed);
+
+/* ema: the share of the weights in their new average, in the step after `step` finished ones. */
+double average_share(const RtProgram *p, int64_t step);
+/* The device has averaged the weights of a step. */
+void average_stepped(Average *a);
 
 /* After the update of a bucket (-1: of all parameters), in the step after `step` finished ones. */
 void average_step(Average *a, const char *fixed, int bucket, int64_t step);

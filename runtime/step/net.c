@@ -137,7 +137,7 @@ void net_fetch(Net *n)
 
 void net_average_open(Net *n)
 {
-    n->average = average_new(n->p, n->pool);
+    n->average = average_new(n->p, n->pool, n->fixed);
 }
 
 void net_average_epoch(Net *n, int64_t epochs)

@@ -10,6 +10,7 @@
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "device/remote.h"
+#include "step/average.h"
 #include "step/step.h"
 #include <stdlib.h>
 
@@ -209,7 +210,10 @@ int net_steps(Net *n, const Batch *b, const Hyper *h, int count)
         play_steps(n, v, count);
     prefetch(n);
     remote_wait(d->remote, count);
-    return finite_steps(n, v, count);
+    const int done = finite_steps(n, v, count);
+    if (n->average && done > 0)
+        average_stepped(n->average);
+    return done;
 }
 
 void net_step_metrics(Net *n, int i)

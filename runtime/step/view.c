@@ -1,4 +1,5 @@
 /* view.c -- a step as its phases see it: memory, batch and hyper-parameters in one struct. */
+#include "step/average.h"
 #include "step/step.h"
 #include <math.h>
 #include <stddef.h>
@@ -54,7 +55,8 @@ View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)
                 .epoch = b->epoch,
                 .metric = n->slot + RT_METRICS * (first - n->first) * p->slices,
                 .loss_scale = 1.0 / p->batch,
-                .skipped = n->scaling.skipped};
+                .skipped = n->scaling.skipped,
+                .share = average_share(p, h.step)};
     if (p->ninput > 0)
         memcpy(v.rt.part, b->part, sizeof v.rt.part);
     set_optimizer(p, &v.rt, h, (double)n->scaling.skipped);

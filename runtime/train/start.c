@@ -63,10 +63,10 @@ static bool resume(Trainer *t)
         return false;
     comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
     Average *average = t->net->average;
-    if (average) {
+    if (average && t->p->average_bytes > 0)
         comm_broadcast(t->o->comm, average->memory, t->p->average_bytes, "the averaged weights");
+    if (average)
         average_resumed(average, r.at.epoch, r.at.total);
-    }
     if (best->weights)
         comm_broadcast(t->o->comm, best->weights, t->p->kept_bytes, "the best weights");
     t->at = r.at;

@@ -145,8 +145,9 @@ refuses "swa and batch_norm" "swa averages the weights, and the running averages
 refuses "swa that never begins" "swa begins with epoch 9, and the recipe has 8" "$TENON" check made.tn --set "average=swa(from = 9)"
 refuses "a decay of 1" "'decay' is at least 0 and below 1, this is 1" "$TENON" check made.tn --set "average=ema(1)"
 refuses "another average" "there is no average 'mean'" "$TENON" check made.tn --set "average=mean"
-refuses "ema on a GPU" "--target cuda has no ema: a GPU does not average weights after each step" "$TENON" show made.tn --target cuda --set "average=ema(0.9)"
-refuses "ema on a GPU: the way out" "write average = swa\(from = 6\)" "$TENON" emit made.tn --to cuda -o gpu --set "average=ema(0.9)"
+refuses "ema of weights on the chip" "--kernels=persistent has no ema: weights can stay on the chip between two steps" "$TENON" show made.tn --target cuda --kernels=persistent --set "average=ema(0.9)"
+refuses "ema of weights on the chip: the way out" "or write average = swa\(from = 6\)" "$TENON" emit made.tn --to cuda --kernels=persistent -o gpu --set "average=ema(0.9)"
+grep -q "^  averages  *[0-9.]* [a-zA-Z]*   of the parameters" <<< "$("$TENON" show made.tn --target cuda --set "average=ema(0.9)")" && ok || bad "show has no row for the averages of a GPU"
 refuses "a script of Keras" "to keras writes scripts without averages of the weights" "$TENON" emit made.tn --to keras --set "average=ema(0.9)" --set "data=synthetic(samples = 64)"
 
 if deep "bf16, and a GPU"; then
@@ -156,15 +157,42 @@ if deep "bf16, and a GPU"; then
     same "bf16: test of the saved weights" "$(field half.log epoch test_loss | awk '{ print $NF }')" "$(only test.log test test_loss)"
     . "$TENON_ROOT/tests/cuda/shim.sh"
     shim_runtime
-    if shim_gpu gpu "$work/made.tn" --set "average=swa(from = 4)" && shim_gpu plain "$work/made.tn"; then
-        succeeds "a GPU" ./gpu/gpu --log gpu.log --save gpu.safetensors
-        succeeds "a GPU without averages" ./plain/gpu --log plain.log
-        same "a GPU: the same steps" "$(field plain.log epoch train_loss)" "$(field gpu.log epoch train_loss)"
-        succeeds "a GPU: test" ./gpu/gpu test --weights gpu.safetensors --log test.log
-        same "a GPU: test of the saved weights" "$(field gpu.log epoch test_loss | awk '{ print $NF }')" "$(only test.log test test_loss)"
-        rm -rf c; ./gpu/gpu --epochs 5 --checkpoint c > out 2>&1; resumed "a GPU, resumed" gpu.safetensors ./gpu/gpu
-    else
-        bad "no program over the stand-in"
-    fi
+    shim_nccl
+    # gpu NAME OPTIONS...: ./gpu.NAME/gpu
+    gpu() { shim_gpu "gpu.$1" "$work/made.tn" "${@:2}" || { bad "no program over the stand-in: $*"; finish; exit 1; }; }
+    gpu plain; gpu swa --set "average=swa(from = 4)"; gpu ema --set "average=ema(0.9)"
+    succeeds "a GPU without averages" ./gpu.plain/gpu --log plain.log
+    for kind in swa ema; do
+        succeeds "$kind on a GPU" ./gpu.$kind/gpu --log gpu.log --save gpu.safetensors
+        same "$kind on a GPU: the same steps" "$(field plain.log epoch train_loss)" "$(field gpu.log epoch train_loss)"
+        [ "$(field plain.log epoch test_loss)" != "$(field gpu.log epoch test_loss)" ] && ok || bad "$kind on a GPU: the test loss of the weights"
+        succeeds "$kind on a GPU: test" ./gpu.$kind/gpu test --weights gpu.safetensors --log test.log
+        same "$kind on a GPU: test of the saved weights" "$(field gpu.log epoch test_loss | awk '{ print $NF }')" "$(only test.log test test_loss)"
+        for stop in 3 5; do rm -rf c; ./gpu.$kind/gpu --epochs $stop --checkpoint c > out 2>&1; resumed "$kind on a GPU, resumed after epoch $stop" gpu.safetensors ./gpu.$kind/gpu; done
+        succeeds "$kind on a GPU, one step a launch" ./gpu.$kind/gpu --launch-steps 1 --save one.safetensors
+        cmp -s gpu.safetensors one.safetensors && ok || bad "$kind on a GPU, one step a launch: other averages"
+    done
+    # The numbers, in f64, with each form of the update.
+    for form in "" "clip=norm(0.1)"; do
+        options=("${whole[@]}"); [ -z "$form" ] || options+=(--set "$form")
+        gpu plain64 "${options[@]}"; gpu ema64 "${options[@]}" --set "average=ema(0.7)"
+        for epochs in 1 2 3 4 5 6; do ./gpu.plain64/gpu --limit-samples 170 --epochs $epochs --save raw$epochs > out; done
+        succeeds "ema on a GPU $form" ./gpu.ema64/gpu --limit-samples 170 --epochs 6 --save ema.f64
+        succeeds "ema on a GPU $form: the numbers" arrays 'average("ema.f64", ["raw%d" % i for i in range(1, 7)], lambda i: 1 - 0.7)'
+    done
+    # Two GPUs, whose gradients are added in several buckets.
+    two_gpus() {
+        local port=$((20000 + RANDOM % 20000)) r rc=0 pids=()
+        for r in 0 1; do
+            TENON_RANKS=2 TENON_RANK=$r TENON_MEET=127.0.0.1:$port timeout -k 2 100 ./gpu.two/gpu "$@" > "two.$r" 2>&1 < /dev/null & pids+=($!)
+        done
+        for r in "${pids[@]}"; do wait "$r" || rc=$?; done
+        return $rc
+    }
+    gpu two --comm nccl --bucket 256 --shards 2 --set "average=ema(0.9)"; gpu alone --shards 2 --set "average=ema(0.9)"
+    [ "$(grep -c "update_average" gpu.two/*.cu)" -ge 3 ] && grep -q "unit == [1-9]" gpu.two/*.cu && ok || bad "two GPUs: one bucket only"
+    succeeds "one GPU" ./gpu.alone/gpu --save alone.safetensors
+    succeeds "two GPUs" two_gpus --save two.safetensors
+    cmp -s alone.safetensors two.safetensors && ok || bad "two GPUs: other averages than one GPU"
 fi
 finish
