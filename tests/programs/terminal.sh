@@ -37,7 +37,7 @@ for line in said.decode().replace("\r\n", "\n").split("\n"):
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 END
 on_terminal() { python3 -B "$work/on_terminal.py" "$@"; }
-longest() { grep -E "$1" "$work/shown" | awk '{ if (length > n) n = length } END { print n + 0 }'; }
+longest() { awk -v pattern="$1" '$0 ~ pattern && length > n { n = length } END { print n + 0 }' "$work/shown"; }
 
 widths="40 200"
 ! deep "60 columns" || widths="40 60 200"
@@ -50,7 +50,7 @@ for columns in $widths; do
     same "a bar on $columns columns" $bar $((columns == 200))
     succeeds "bench on $columns columns" on_terminal $columns "$work/mlp" bench --seconds 0.5 --threads 1
     cp "$work/out" "$work/shown"
-    n=$(longest '^0 s of at most 0.5: ')
+    n=$(longest '^[0-9]+ s of at most 0.5: ')
     [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a line of $n of bench on $columns columns: $(head -n 3 "$work/shown")"
 done
 
