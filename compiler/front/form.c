@@ -286,7 +286,7 @@ const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void
         diag_help(u->diag, "write it without quotes: %s", bare);
         diag_replace(u->diag, arena_printf(u->arena, "\"%s\"", e->s), bare);
     } else {
-        suggest(u->diag, word ? word : "", name, n, "the choices");
+        suggest(u->diag, word ? word : "", name, n, form[1].name ? "the choices" : "the choice");
     }
     return NULL;
 }
