@@ -46,12 +46,14 @@ static int64_t local_bytes(const Graph *g, const Node *root)
     return INT64_MAX / 2; /* unknown size: overlaps all later offsets */
 }
 
-/* Whether a and b are different channels of one value (pass slices). */
+/* Whether a and b are different channels of one value (pass slices).  A value of one number, such as
+ * a label, has no channels. */
 static bool other_channels(const Node *a, const Node *b)
 {
     int64_t at, other;
     const Node *x = node_frame(a, &at), *y = node_frame(b, &other);
-    return x == y && (a->within || a == x) && (b->within || b == y) &&
+    return x == y && a->shape.rank > 0 && b->shape.rank > 0 && (a->within || a == x) &&
+           (b->within || b == y) &&
            (at + a->shape.dim[0] <= other || other + b->shape.dim[0] <= at);
 }
 
