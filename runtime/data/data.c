@@ -178,15 +178,21 @@ static void fill(Data *d, Pool *pool)
         npy_fill(d);
 }
 
+/* stream_rows reads only the samples of a split from the files of MNIST and CIFAR-10. */
+static bool reads_all(const Data *d)
+{
+    return d->row && !d->x_file && !d->cifar;
+}
+
+int64_t data_rows(const Data *d)
+{
+    return reads_all(d) ? d->all : d->n;
+}
+
 void data_fill(Data *d, Pool *pool)
 {
-    const int64_t n = d->n;
-    const bool whole = d->row && !d->x_file && !d->cifar; /* stream_rows reads only the split */
-    if (whole)
-        d->n = d->all;
     fill(d, pool);
-    d->n = n;
-    if (whole)
+    if (reads_all(d))
         shares_keep(d);
     data_weigh(d);
 }

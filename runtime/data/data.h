@@ -109,6 +109,10 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
  * another); allocates nothing. */
 void data_fill(Data *d, Pool *pool);
 
+/* Rows that data_fill reads: all of the files, or d->n.  The test split is filled while the training
+ * starts and reads d->n, so data_fill never changes it. */
+int64_t data_rows(const Data *d);
+
 /* Whether the data have a validation split, or the recipe takes one of the training samples. */
 bool data_has_validation(const RtProgram *p, const char *name);
 

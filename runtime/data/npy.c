@@ -302,7 +302,7 @@ void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n,
 
 static void check_tokens(const Data *d)
 {
-    npy_check_tokens(d->x_path, d->x, d->type, d->n * d->features, d->features, d->vocab);
+    npy_check_tokens(d->x_path, d->x, d->type, data_rows(d) * d->features, d->features, d->vocab);
 }
 
 int64_t npy_class_at(const Npy *a, int64_t i)
@@ -323,7 +323,7 @@ static void fill_numbers(Data *d)
                    .kind = d->y_real     ? 'f'
                            : d->y_signed ? 'i'
                                          : 'u'};
-    for (int64_t i = 0; i < d->n; i++)
+    for (int64_t i = 0; i < data_rows(d); i++)
         for (int64_t k = 0; k < d->targets; k++)
             target_put(d, d->y_path, d->truths, data_label(d, i), i, k,
                        npy_number_at(&y, i * d->targets + k));
@@ -342,7 +342,7 @@ void npy_fill(Data *d)
         targets_fill(d);
         return;
     }
-    for (int64_t i = 0; d->label && i < d->n * d->labels; i++) {
+    for (int64_t i = 0; d->label && i < data_rows(d) * d->labels; i++) {
         int64_t label = integer(d->y_numbers + i * d->y_size, d->y_size, d->y_signed);
         if (d->ignored > 0 && label == d->ignored - 1)
             label = -1;

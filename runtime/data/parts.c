@@ -109,6 +109,7 @@ int64_t parts_open(const RtProgram *p, const char *directory, const char *split,
 typedef struct Packing {
     const Data *d;
     int part, rows; /* rows: of a unit of work */
+    int64_t all;
 } Packing;
 
 static void pack_rows(void *arg, int thread, int unit)
@@ -118,7 +119,7 @@ static void pack_rows(void *arg, int thread, int unit)
     const Data *d = k->d;
     const int64_t bytes = part_bytes(&d->input[k->part], &d->row_part[k->part]),
                   first = (int64_t)unit * k->rows,
-                  end = first + k->rows < d->n ? first + k->rows : d->n;
+                  end = first + k->rows < k->all ? first + k->rows : k->all;
     const char *from = d->parts->array[k->part].data + first * bytes;
     char *to = d->x + first * d->stride + d->row_part[k->part].at;
     for (int64_t i = first; i < end; i++, from += bytes, to += d->stride)
@@ -127,19 +128,20 @@ static void pack_rows(void *arg, int thread, int unit)
 
 void parts_fill(Data *d, Pool *pool)
 {
+    const int64_t all = data_rows(d);
     for (int k = 0; k < d->ninput; k++) {
         const Npy *a = &d->parts->array[k];
         const int64_t count = data_count(&d->input[k]), bytes = count * a->size;
         const int64_t rows = FILL_BYTES / (bytes + PART_ALIGN) + 1;
         if (d->input[k].tokens)
-            npy_check_tokens(a->path, a->data, d->row_part[k].type, d->n * count, count, d->vocab);
-        Packing g = {d, k, (int)rows};
-        const int units = (int)((d->n + rows - 1) / rows);
+            npy_check_tokens(a->path, a->data, d->row_part[k].type, all * count, count, d->vocab);
+        Packing g = {d, k, (int)rows, all};
+        const int units = (int)((all + rows - 1) / rows);
         if (pool)
             pool_run(pool, pack_rows, &g, units);
         for (int i = 0; !pool && i < units; i++)
             pack_rows(&g, 0, i);
-        memory_forget(a->data, d->n * bytes);
+        memory_forget(a->data, all * bytes);
     }
 }
 

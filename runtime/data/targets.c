@@ -61,7 +61,7 @@ void targets_open(const RtProgram *p, const char *x_path, const char *directory,
 static void fill_one(Data *d, const RtTarget *t, const Npy *a)
 {
     const int64_t count = target_count(t);
-    for (int64_t i = 0; i < d->n; i++) {
+    for (int64_t i = 0; i < data_rows(d); i++) {
         void *at = data_label(d, i) + t->at;
         for (int64_t k = 0; k < count; k++)
             target_put(d, a->path, t->truths, at, i, k, npy_number_at(a, i * count + k));
