@@ -68,6 +68,7 @@ END
         bad "a barrier between two gradients of a convolution, which read the same values"
     grep -q 'batch_norm_dx_2([^;]*); TEAM_BARRIER; TICK([^;]*;[^;]*conv2d_winograd_dx_1(' "$work/line" && ok ||
         bad "no barrier between a value and its reader"
+    grep -q 'rt_labels(LOCAL(int32_t, TEST_LABEL)[^;]*); TEAM_BARRIER;' "$work/line" && ok || bad "no barrier between labels and the loss of a test batch"
     grep -q 'batch_moments_2([^;]*); TICK([^;]*; *} *}' "$work/line" && ok || bad "a barrier between chunks that share no value"
     "$TENON" build "$work/filters.tn" -o "$work/filters"
     data=() want=$(run filters --threads 1)
