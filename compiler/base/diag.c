@@ -9,7 +9,7 @@
 
 enum {
     SHOWN = 100,  /* errors printed */
-    KEPT = 20000, /* messages stored; of further messages, only errors are counted */
+    KEPT = 20000, /* messages stored; further errors are only counted */
     WIDTH = 120   /* columns of a source line that are printed */
 };
 
@@ -17,7 +17,7 @@ struct Diag {
     Arena *arena;
     DiagColor color;
     DiagMessage **message;
-    DiagMessage *last; /* to which notes and helps belong; NULL: it was not stored */
+    DiagMessage *last; /* gets notes and helps; NULL: the last message was not stored */
     int n, errors, dropped;
 };
 

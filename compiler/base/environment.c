@@ -14,7 +14,7 @@ const Environment environment_table[] =
           "the directory that keeps compiled objects, programs, plans and measurements", true},
      [ENV_TENON_DATA] =
          {"TENON_DATA", NULL,
-          "a directory with data sets, in which programs look up names such as mnist first", true},
+          "a directory of data sets, where programs first look up names such as mnist", true},
      [ENV_MPICC] = {"MPICC", "mpicc",
                     "with --comm mpi: the wrapper of the C compiler that adds MPI", true},
      [ENV_NVCC] = {"NVCC", "the nvcc that was found when tenon was configured",

@@ -85,7 +85,8 @@ static const Node *shown(const Node *n)
     return n;
 }
 
-/* Reals between two steps, if n is or lies in a step of a sequence in layout TIME; else 0. */
+/* Reals between two steps, if n is a step of a sequence in layout TIME or lies in such a step; else
+ * 0. */
 static int64_t step_reals(const Writer *w, const Node *n)
 {
     int64_t start;

@@ -1,6 +1,6 @@
 /* tiles.c -- permission to use the tiles of AMX, and their configuration; see rt.h.
  *
- * Linux saves the 8 KB of a thread's tiles only for processes that have asked for it.
+ * Linux saves the 8 KB of a thread's tiles only if the process has asked for permission.
  * Source: Linux, Documentation/arch/x86/xstate.rst.
  */
 #define _GNU_SOURCE
@@ -36,7 +36,8 @@ static bool exist(void)
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE && has_bf16();
 }
 
-/* VDPBF16PS has twice the speed of an FMA on AMD's processors, and half of it on Intel's. */
+/* Compared with an FMA, VDPBF16PS has twice the speed on AMD's processors and half the speed on
+ * Intel's. */
 static bool has_fast_chains(void)
 {
     __builtin_cpu_init();
@@ -121,8 +122,7 @@ void rt_tiles_choose(const char *isa, bool fast)
     if (is("avx512_bf16") && form != RT_TILES_CHAINS)
         rt_die("--isa avx512_bf16: %s",
                fast ? "this processor has no AVX512_BF16; choose --isa avx512"
-                    : "this program has only products with the bits of all processors; build it "
-                      "with --fast");
+                    : "no product of this program uses AVX512_BF16; build it with --fast");
 }
 
 int rt_tiles_form(void)

@@ -43,7 +43,8 @@ void comm_same(Comm *c, uint64_t hash, const char *what);
 /* Sends rank 0's n bytes to all ranks.  during: "the weights", for messages, here and below. */
 void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
 
-/* all: `each` bytes of each rank, in order of ranks.  The caller has filled in its own. */
+/* all: `each` bytes of each rank, in order of ranks.  The caller has filled in the bytes of
+ * its own rank. */
 void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 
 /* Several gathers that share their messages. */
@@ -72,8 +73,8 @@ typedef struct CommSum {
 void comm_sum_plan(Comm *c, CommSum *s);  /* on all ranks: measures the links */
 void comm_sum(Comm *c, const CommSum *s); /* each rank gets the sum in its first node */
 
-/* Asynchronous sums and gathers ("posts"), which a thread of their own runs.  All ranks post the
- * same in the same order, and wait in the same order.  Gathers, and sums in one piece, run in the
+/* Asynchronous sums and gathers ("posts").  A separate thread runs them.  All ranks make the same
+ * posts in the same order, and wait in the same order.  Gathers, and sums in one piece, run in the
  * order of posts.  Sums in halves are all pending at the same time, each with its own messages: the
  * sum that is waited for has priority, then the latest one, which holds gradients of the first
  * layers.  All other functions of this header wait for all posts first.  A post returns its number

@@ -1,4 +1,4 @@
-/* watch.c -- waits for other ranks, and which ranks to name when a wait is too long.
+/* watch.c -- waits for other ranks; if a wait is too long, names the ranks that it waits for.
  *
  * MPI has no time limit: if a rank is stopped or its link is cut, all others wait for ever.  So
  * every wait polls.  A wait that is longer than the limit asks all ranks what they are doing.  A
@@ -183,9 +183,9 @@ Wait comm_wait_from_now(void)
     return (Wait){.began = clock_now()};
 }
 
-/* The thread of posts can share its processor with a thread that computes, which its polls would
- * delay: with long polls, the first bucket of a step of 17 ms began 3 ms late.  So it sleeps soon,
- * and runs at once when it wakes up. */
+/* The thread of posts can share its processor with a thread that computes.  Its polls would delay
+ * the computation: with many polls, the first bucket of a step of 17 ms began 3 ms late.  So the
+ * thread of posts sleeps after few polls.  When it wakes up, Linux runs it at once. */
 void comm_rest(CommState *s, Wait *w)
 {
     const int polls = w->polls++;

@@ -1,8 +1,8 @@
 /* cudnn_api.h -- cuDNN's backend API through a table of symbols, so that a program starts without
  * the library.
  *
- * libcudnn.so.9 is opened at the first use: 1 ms, and a program that does not use it does not need
- * it.
+ * libcudnn.so.9 is opened at its first use, which takes 1 ms.  A program that does not use cuDNN
+ * does not need the library.
  */
 #ifndef CUDNN_API_H
 #define CUDNN_API_H
@@ -31,7 +31,7 @@ enum { CUDNN_WHY = 512 }; /* room for a message */
 
 /* Opens the library.  path NULL: $TENON_CUDNN, or libcudnn.so.9 where the loader finds it.  Returns
  * false on failure; `why` then says what is missing and what to do: no library, another major
- * version, or one without the backend API. */
+ * version, or a library without the backend API. */
 bool cudnn_open(CudnnApi *api, const char *path, char why[CUDNN_WHY]);
 void cudnn_close(CudnnApi *api);
 

@@ -1,8 +1,8 @@
 /* log.c -- see log.h. Records do not use stdio: one write has a whole line.
  *
  * An error of the log never ends a run, which can have trained for days. The first lost record is
- * reported. Each later record is tried, because a disk can have room again, and a pipe a new
- * reader.
+ * reported. Each later record is tried, because a disk can have room again, and a pipe can
+ * have a new reader.
  */
 #include "files/log.h"
 #include "base/clock.h"

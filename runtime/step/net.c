@@ -24,10 +24,9 @@ static void check_divides(const RtProgram *p, int ranks, const char *what)
             snprintf(fit + strlen(fit), sizeof fit - strlen(fit), "%s%d", *fit ? ", " : "", g);
     if (p->shards == 1)
         rt_die("%s %d does not fit a batch of one shard: build with --shards %d, or a multiple of "
-               "it "
-               "(batch_norm then takes its statistics of each shard)",
+               "it (batch_norm then computes its statistics for each shard)",
                what, ranks, ranks);
-    rt_die("%s %d does not fit %d shards: possible are %s; or build with another --shards", what,
+    rt_die("%s %d does not fit %d shards: use one of %s; or build with another --shards", what,
            ranks, p->shards, fit);
 }
 

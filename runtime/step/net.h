@@ -7,8 +7,9 @@
  * The memory is the host's or a device's.  With a device, the host has a copy of `fixed`
  * (on_device.c).
  *
- * This rank's shards form parts: the nodes of the tree (comm/tree.h) that lie inside them; with
- * --groups, those of each simulated rank. Usually there is one part.
+ * This rank's shards form parts.  A part is one of the largest nodes of the tree (comm/tree.h) that
+ * contain only shards of this rank; with --groups, only shards of one simulated rank.  Usually
+ * there is one part.
  */
 #ifndef NET_H
 #define NET_H
@@ -33,7 +34,7 @@ typedef struct Net {
     double metric[RT_METRICS];                     /* sums over the last batch's valid samples */
     RtScaling scaling;                             /* in f16: after the last step */
     int *wrong;               /* 1: a token was not in the vocabulary (rt_tokens) */
-    bool stop, all_stop;      /* this rank was asked to stop; some rank was */
+    bool stop, all_stop;      /* this rank was asked to stop; any rank was asked */
     struct Ticks *ticks;      /* bench --layers, --trace; NULL: not measured */
     const struct NetOps *ops; /* step.h */
     struct NetHost *host;     /* on_host.c, or NULL */
@@ -58,8 +59,8 @@ int64_t net_bytes_alone(const RtProgram *p, int threads); /* of one rank, withou
 
 /* One training step.  False when the loss is not finite: then nothing has been updated.  Sums of
  * gradients between ranks may be pending when it returns; the next step updates each bucket
- * before the first phase that needs it.  net_settle completes them; evaluation and net_fetch do
- * so first. */
+ * before the first phase that needs it.  net_settle completes them; evaluation and net_fetch
+ * call it first. */
 bool net_step(Net *n, const Batch *b, Hyper h);
 void net_settle(Net *n);
 /* Computes the sums of a step, as net_step does, without an update.  The sums stay in n->grad. */
@@ -68,9 +69,9 @@ bool net_gradients(Net *n, const Batch *b);
 /* Several steps as one launch of a device.  net_steps_most: the largest number of steps of a
  * launch.  net_steps_now: how many of the next `wanted` steps one launch makes; the host has
  * nothing to do between these steps.  (A graph has 1, 2, 4 ... steps, so that a few graphs serve
- * any number.)  net_steps returns the number of steps before the first whose loss is not finite;
- * that step and later ones have updated nothing.  Then net_step_metrics gives n->metric of each in
- * turn. */
+ * any number of steps.)  net_steps returns the number of steps before the first whose loss is not
+ * finite; that step and later ones have updated nothing.  After that, net_step_metrics sets
+ * n->metric to the metrics of step i of the launch, counted from 0. */
 int net_steps_most(const Net *n);
 int net_steps_now(const Net *n, int64_t wanted);
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count);
@@ -100,9 +101,10 @@ Trail net_trail(const RtProgram *p); /* of an empty text */
 void net_token(Net *n, Trail *t, int32_t token, void *output);
 
 /* In f16, before a step: the loss scale begins at `scale` and doubles after `every` good steps
- * (0: never); 0 and -1: the defaults. After a checkpoint: the scale continues from `fixed`; dies
- * when the run would change it in another way than the checkpoint's. */
+ * (0: never).  scale 0 and every -1 mean the defaults. */
 void net_scale(Net *n, double scale, int64_t every);
+/* After a checkpoint has been read: continues with the scale in `fixed`.  Dies if the checkpoint
+ * has another `every`, or another scale that never changes. */
 void net_scale_resumed(Net *n);
 
 /* Call net_changed after a write to `fixed`, and net_fetch before a read of it, because a device
@@ -113,10 +115,11 @@ void net_fetch(Net *n);
 /* average = ...: from now on, steps also average the weights.  To be called once, before the first
  * step of a training. */
 void net_average_open(Net *n);
-/* After an epoch; epochs: finished ones, with this one. */
+/* After an epoch.  epochs: number of finished epochs, including this one. */
 void net_average_epoch(Net *n, int64_t epochs);
-/* Puts the averages in the place of the weights, for evaluations, or the weights back, for the next
- * step.  Nothing happens if there are no averages, or if they are there. */
+/* shown: puts the averages in the place of the weights, for evaluations; not shown: puts the
+ * weights back, for the next step.  Does nothing if there are no averages, or if this has been
+ * done. */
 void net_show_average(Net *n, bool shown);
 
 /* The first value of this batch's forward pass that is not finite: an index into p->layer, or

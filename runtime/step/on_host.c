@@ -1,5 +1,5 @@
-/* on_host.c -- a step of a program in the host's memory: phases over the threads of the pool, sums
- * between ranks beside later phases.
+/* on_host.c -- a step of a program in the host's memory: phases over the threads of the pool, and
+ * sums between ranks that overlap with later phases.
  *
  * Ranks add gradients bucket by bucket.  The sum of a bucket starts as soon as its gradients are
  * complete.  It overlaps with later phases, and with the next step's forward pass up to the first
@@ -25,15 +25,15 @@ enum {
 
 struct NetHost {
     CommSum sum;
-    int64_t *posted; /* [buckets]: number of the sum (comm_post_sum) */
-    bool *late;      /* [buckets]: the bucket's update of the step `before` is pending */
-    View before;
-    int64_t before_step; /* finished steps before it */
+    int64_t *posted;     /* [buckets]: number of the sum (comm_post_sum) */
+    bool *late;          /* [buckets]: the bucket's update of the previous step is pending */
+    View before;         /* the previous step */
+    int64_t before_step; /* number of finished steps before the previous step */
     int regions;         /* thread regions at n->thread */
     char *scratch;       /* [threads][scratch_bytes], if there are more threads than regions */
     int64_t scratch_bytes;
-    double *until;    /* [units of sums + 1]: predicted ends, on one thread; NULL: equal units */
-    int *end;         /* [threads]: end of a thread's range of units */
+    double *until; /* [units of sums + 1]: predicted ends in us, on one thread; NULL: equal units */
+    int *end;      /* [threads]: end of a thread's range of units */
     Barrier *barrier; /* [threads] */
     uint64_t jobs;    /* jobs that teams have computed */
     double *partial;  /* clipping by norm: sum of squares of each block (grad_blocks) */
@@ -108,7 +108,7 @@ static void host_map(Net *n)
     h->scratch_bytes = threads > h->regions ? memory_round(p->scratch_bytes) : 0;
     n->grad = h->sum.buffer = h->scratch + threads * h->scratch_bytes;
     h->sum.scratch = n->grad + n->nparts * n->grad_bytes;
-    if (pool_crowded(n->pool)) /* now, so that a lack of memory is found here */
+    if (pool_crowded(n->pool)) /* touch the memory now, so that a lack of it is found here */
         pool_run(n->pool, touch_own, n, threads);
     else
         pool_each(n->pool, touch_own, n);
@@ -202,7 +202,7 @@ static void run_member(void *arg, int thread, int unit)
     rt_team = (RtTeam){.of = 1};
 }
 
-/* A team of the one thread that takes it as a unit. */
+/* Runs the units of team `team`, which has one thread. */
 static void run_alone(void *arg, int thread, int team)
 {
     const TeamRun *t = arg;
@@ -219,7 +219,8 @@ static RtTeamPlan plan_teams(const Net *n, const RtPhase *phase, int units)
 }
 
 /* Runs the units of a phase that is not divided in another way.  Members of a team wait for each
- * other, so each needs a processor: more threads than processors compute ranges of units alone. */
+ * other, so each needs a processor.  If there are more threads than processors, each thread
+ * computes a range of units alone. */
 static void run_units(Run run, int units)
 {
     const Net *n = run.n;
@@ -238,9 +239,9 @@ static void run_units(Run run, int units)
 }
 
 /* Units of sums differ in size, so each thread begins with a range of the same predicted time, not
- * of the same number of units.  With equal numbers, a thread with small units would take large
- * units of other threads, which have the weights in their caches, and would take different ones in
- * each step. */
+ * of the same number of units.  With equal numbers, a thread that has finished its small units
+ * would take large units of other threads, and different units in each step.  But the other threads
+ * have the weights of these units in their caches. */
 static void share_out(const Net *n, int first, int units)
 {
     const int threads = pool_threads(n->pool);
@@ -363,7 +364,7 @@ static void defer_updates(Net *n, const View *v, int64_t step)
         n->host->late[b] = true;
 }
 
-/* Makes the pending updates, of the previous step, that a phase needs.  The last bucket, which has
+/* Makes the pending updates of the previous step that a phase needs.  The last bucket, which has
  * the first layers, is due first. */
 static void catch_up(Net *n, int phase)
 {

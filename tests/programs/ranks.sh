@@ -197,7 +197,7 @@ some() { local text=$1 pattern=$2; shift 2; local rc=0; timeout -k 5 60 "$@" > "
     else ok; fi; }
 one() { echo -n "--bind-to none -n 1"; }
 quick=(--epochs 1 --data "$work/mnist" --threads 1)
-some "3 ranks, 8 shards" "number of ranks 3 does not fit 8 shards: possible are 1, 2, 4, 8" mpirun -n 3 "$work/mlp" "${quick[@]}"
+some "3 ranks, 8 shards" "number of ranks 3 does not fit 8 shards: use one of 1, 2, 4, 8" mpirun -n 3 "$work/mlp" "${quick[@]}"
 # shellcheck disable=SC2046
 {
 some "other seeds" "rank 1 \(.*\) has other options than rank 0" mpirun $(one) "$work/mlp" "${quick[@]}" : $(one) "$work/mlp" "${quick[@]}" --seed 7

@@ -13,7 +13,8 @@ int tenon_standin_driver = 13000, tenon_standin_sms = 132;
 
 static long handle; /* its address is the opaque handle that all functions return */
 
-/* Functions that succeed; arguments have names only if the function uses them. */
+/* Functions that the planner's libraries may call.  All except cuInit succeed.  Arguments have
+ * names only if the function uses them. */
 #define OK(name, ...) CUresult name(__VA_ARGS__)
 #define UNUSED        __attribute__((unused))
 
