@@ -15,7 +15,7 @@
  * kernels with a plain version, and names a missing or wrong row. */
 typedef struct Home {
     const char *prefix, *header;
-    bool large; /* as above; no test checks it */
+    bool large; /* the head of this file says when; no test checks this column */
 } Home;
 
 static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},

@@ -28,7 +28,7 @@ static Value to_int(Lower *l, Expr *e, Value x)
     if (x.kind == V_BOOL || x.kind == V_INT)
         return value_int(x.i);
     return lower_fail(l, e, e->span, "int cannot take %s",
-                      x.kind == V_FLOAT ? "a number so large" : value_kind(x));
+                      x.kind == V_FLOAT ? "such a large number" : value_kind(x));
 }
 
 static Value real_result(Lower *l, Expr *e, double x, double y)
@@ -50,7 +50,7 @@ Value number_compute(Lower *l, Expr *e, Function fn, const Value *v)
     if (fn == FN_LEN)
         return v[0].kind == V_LIST
                    ? value_int(v[0].n)
-                   : lower_fail(l, e, e->span, "only lists have a length, this is %s",
+                   : lower_fail(l, e, e->span, "only lists have a length, and this is %s",
                                 value_kind(v[0]));
     if (fn == FN_INT)
         return to_int(l, e, v[0]);

@@ -98,7 +98,8 @@ const Form schedule_forms[] = {
     {"restarts", SCHED_RESTARTS, {{"first", WANT_REAL, O(first), REQUIRED, 1, 1e6, false, NULL, 0,
                                    "epochs of the first cycle"},
                                   {"factor", WANT_REAL, O(factor), 1, 1, 1e6, false, NULL, 0,
-                                   "factor from the epochs of a cycle to those of the next"},
+                                   "number of epochs of a cycle, divided by that of the "
+                                   "cycle before"},
                                   END, EPOCHS("warmup", 0)},
      "a rate that falls along half a cosine in each cycle, and starts again at lr",
      "lr (end + (1 - end) (1 + cos(pi c)) / 2)   c = share of the cycle that is over"},
@@ -237,8 +238,8 @@ const Form data_forms[] = {
                         "random samples that the program generates; for measurements and tests",
                         NULL},
     [DATA_IMAGES] = {"imagefolder", 2, {{"directory", WANT_TEXT, O(name), REQUIRED, 0, 0, false,
-                                         NULL, 0, "holds train/CLASS/ and test/CLASS/; CLASS/ "
-                                         "alone with test = 0.2"},
+                                         NULL, 0, "holds train/CLASS/ and test/CLASS/, or only "
+                                         "CLASS/ with test = 0.2"},
                                         {"fit", WANT_WORD, O(fit), 0, 0, 0, false, fit_words, 0,
                                          "`crop` scales the image to cover the input and takes its "
                                          "middle; `stretch` scales each side by itself"}, SCALE,
@@ -248,7 +249,7 @@ const Form data_forms[] = {
                                 "a file, or a name to look up"}, UNIT(0), ENTRIES,
                                {"step", WANT_INT, O(step), 0, 1, 1 << 24, false, NULL, 0,
                                 "tokens from the start of a window to the start of the next; "
-                                "default: 1, or with a label for each position the length of a "
+                                "default: 1; with a label for each position: the length of a "
                                 "window"}},
                    "one text; the network learns the next token. The last tenth of the text is the "
                    "test set", NULL},
@@ -259,8 +260,8 @@ const Form data_forms[] = {
                                   "a file, or a name to look up; or a directory with train.csv and "
                                   "test.csv"},
                                  NAMES("input", input, "the columns of the inputs, in order; "
-                                       "default: all columns without a target, or with several "
-                                       "inputs the columns with their names"),
+                                       "default: all columns that are no target; with several "
+                                       "inputs, the columns with the names of the inputs"),
                                  NAMES("target", target, "the columns of the targets, in order; "
                                        "default: the names of the targets"),
                                  NAMES("categories", category, "columns of inputs that hold "
@@ -273,11 +274,11 @@ const Form data_forms[] = {
                                   "`mean` of its column"},
                                  {"unknown", WANT_WORD, O(unknown), 0, 0, 0, false, unknown_words,
                                   0, "a category that the training split does not have is an "
-                                  "`error`, or one of the `other` ones: zeros"},
+                                  "`error`, or counts as `other`: all its numbers are 0"},
                                  SHARE(test, "share of the rows for the test split, where the data "
                                        "have no such split; default: 0.2"), VALIDATION,
-                                 VOCAB("number of all categories of an input of tokens, i32[...], "
-                                       "at most")},
+                                 VOCAB("largest total number of categories of an input of tokens, "
+                                       "i32[...]")},
                       "a table with a row of names, separated by commas, semicolons or tabs; see "
                       "[tables](../how-to/tables.md)", NULL},
     {0}};
@@ -305,21 +306,23 @@ const Form average_forms[] = {
 #define WITH_TARGET ", with several targets also with the name of one: `validation_r2_brightness`"
 const Form keep_forms[] = {
     {"best", 0, {RESULT(REQUIRED, "what is compared" WITH_TARGET)},
-     "the weights of the epoch with the best value; the first one of several equal epochs. A loss, "
-     "mae and rmse are better when they are smaller, all other results when they are larger", NULL},
+     "the weights of the epoch with the best value; if several epochs are equal, those of the "
+     "first one. A loss, mae and rmse are better when they are smaller, all other results when "
+     "they are larger",
+     NULL},
     {0}};
 const Form stop_forms[] = {
     {"patience", 0, {{"epochs", WANT_INT, offsetof(Watch, epochs), REQUIRED, 1, 1e6, false, NULL, 0,
-                      "so many epochs in a row have no new best value"},
+                      "number of epochs in a row without a new best value"},
                      RESULT(0, "what is compared; default: that of `keep`, else validation_loss")},
-     "end after so many epochs without a new best value", NULL},
+     "end after this number of epochs without a new best value", NULL},
     {0}};
 #undef RESULT
 #undef WITH_TARGET
 
 #define PATTERN                                                                                    \
     {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \
-     "names of parameters; `*` is any characters, `?` one"}
+     "names of parameters; `*` matches any characters, `?` matches one character"}
 #define FACTOR                                                                                     \
     {"factor", WANT_REAL, offsetof(Factor, factor), REQUIRED, 0, INFINITY, false, NULL, 0,         \
      "the factor"}

@@ -35,8 +35,8 @@ static bool check_fit(const Node *n, int i, int axis, Diag *d)
                                      (long long)b->dim[at]));
     check_note(n, 0, d);
     check_note(n, i, d);
-    diag_help(d, "all dimensions but the one of axis must be equal; axis 0 is the first after the "
-                 "batch");
+    diag_help(d, "all dimensions except that of axis must be equal; axis 0 is the first one after "
+                 "the batch");
     return false;
 }
 

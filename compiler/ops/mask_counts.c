@@ -1,5 +1,5 @@
-/* mask_counts.c -- what is reported of a target that is numbers from 0 to 1: a mask, or several
- * labels of a sample.  x[i] > 0 is a predicted truth, t[i] > 1/2 a truth.
+/* mask_counts.c -- counts for the metrics of a target whose numbers are from 0 to 1: a mask, or
+ * several labels of a sample.  x[i] > 0 is a predicted truth; t[i] > 1/2 is a truth.
  *
  *   numbers_accuracy  y = share of the numbers whose prediction is right
  *   mask_overlap      y = I = number of truths that are predicted

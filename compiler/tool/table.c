@@ -17,9 +17,9 @@ enum { SEED = 1 }; /* of a recipe that gives none */
 /* A column; its texts belong to the sheet. */
 typedef struct TableColumn {
     const char *name;
-    Map values;                           /* the different texts of training rows */
-    int different;                        /* their number */
-    Map tested;                           /* texts of test rows that are no numbers; their lines */
+    Map values;    /* the different texts of training rows */
+    int different; /* their number */
+    Map tested;    /* texts of test rows that are no numbers, with their lines */
     int64_t numbers, texts, gaps, commas; /* commas: texts that are numbers with commas */
     int64_t trained;                      /* values in training rows */
     const char *odd; /* the first text that is a number with commas, or one that is not finite */
@@ -38,7 +38,8 @@ typedef struct Contents {
     double test; /* share of the test split; 0: it has a file of its own */
 } Contents;
 
-/* Keeps the different texts.  Of numbers, three are enough to see that they are not two classes. */
+/* Keeps the different texts.  Three different numbers are enough to see that the column does not
+ * hold two classes. */
 static void keep_value(TableColumn *c, const char *text, bool number)
 {
     enum { ENOUGH = 3 };
@@ -108,7 +109,8 @@ static bool open_table(Contents *t, Sheet *s, const char *path)
     sheet_open(s, path);
     if (s->columns < 2 || !*s->name[s->columns - 1]) {
         diag_error(t->d, nowhere,
-                   "%s needs two columns with names: an input, and at last the target", path);
+                   "%s needs two columns with names: an input, and the target as the last one",
+                   path);
         if (s->columns == 1)
             diag_help(t->d, "commas, semicolons or tabs separate columns");
         return false;
@@ -200,7 +202,7 @@ static bool read_test(Contents *t, const char *path)
 }
 
 /* csv("homes.csv", input = [...], target = "price", missing = mean, test = 0.2).  The inputs are
- * listed if a column has no name, as programs write row numbers, or no value. */
+ * listed if a column has no value, or has no name: some programs write row numbers without one. */
 static const char *write_data(const Contents *t, const char *path)
 {
     Text s = text_new(t->arena);
@@ -239,7 +241,7 @@ static void warn_of_texts(const Contents *t, const char *file)
     }
 }
 
-/* What a model for the columns that are read needs. */
+/* Finds what a model for these columns needs. */
 static bool describe(const Contents *t, const char *path, Sample *out)
 {
     const char *name, *file = t->sheet.path;

@@ -48,7 +48,8 @@ RT_INLINE void gemm_pack_rows(real *restrict to, const real *restrict b, int64_t
     }
 }
 
-/* The same for b (n, k), whose rows are `step` apart: column j is row j. */
+/* The same for the transpose of b (n, k): column j is row j of b.  The rows of b are `step`
+ * apart. */
 RT_INLINE void gemm_pack_transposed(real *restrict to, const real *restrict b, int64_t step, int k,
                                     int lanes)
 {

@@ -2,9 +2,9 @@
  * the last outputs of a product.
  *
  * A load of 64 bytes that does not start at a cache line always crosses a line, which takes two
- * cycles; of two loads of 32 bytes at most one crosses.  In products, two halves take the time of
- * one whole vector.  Without AVX-512 a half is a whole vector.  In a bf16 program, too: there, the
- * order of additions is the same on each processor.
+ * cycles; at most one of two loads of 32 bytes crosses a line.  In products, two halves take the
+ * time of one whole vector.  Without AVX-512, and in every bf16 program, a half is a whole vector:
+ * in a bf16 program, the order of additions is the same on each processor.
  */
 #ifndef CPU_HALF_H
 #define CPU_HALF_H

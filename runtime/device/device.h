@@ -19,8 +19,9 @@ struct RtDevice {
     void *(*memory)(int64_t bytes, const char *what); /* never freed; its content is undefined */
     void (*put)(void *there, const void *host, int64_t bytes); /* `host` may change afterwards */
     void (*get)(void *host, const void *there, int64_t bytes);
-    /* Begins a launch of n steps: writes the samples of their batches to index (`batch` numbers a
-     * step, whose places lie `stride` bytes apart), and clears `bytes` bytes, whole ints. */
+    /* Begins a launch of n steps: writes the samples of their batches to index, `batch` numbers
+     * for each step; the places of two steps lie `stride` bytes apart.  Also clears `bytes` bytes,
+     * whole ints. */
     void (*begin)(uint32_t *index, const RtPlaces *places, int64_t stride, int batch, int n,
                   int *clear, int64_t bytes);
     /* Copies that overlap with launches (feed.h).  `send` copies from pinned memory of the host,

@@ -15,9 +15,9 @@ enum { LINK_ID = 128 }; /* bytes */
 struct RtLink {
     const char *name;                   /* "nccl" */
     void (*identify)(char id[LINK_ID]); /* on rank 0 */
-    /* most: reals of the largest sum; sums: number of sums in a step.  c has the ranks, and whether
-     * the library may choose the order.  Then the caller polls `opened` until it is true.  A
-     * failure, now or later, ends the run. */
+    /* most: reals of the largest sum; sums: number of sums in a step.  c->any_order: the
+     * library may choose the order of additions.  The caller then polls `opened` until it is true.
+     * A failure, now or later, ends the run. */
     void (*open)(const char id[LINK_ID], const Comm *c, const RtDevice *d, int64_t most, int sums);
     bool (*opened)(void);
     void *(*memory)(int64_t bytes); /* the best memory for sums, once open; NULL: any memory */
