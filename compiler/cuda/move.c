@@ -6,8 +6,8 @@
 #include "cuda/lower.h"
 #include "emit/nest.h"
 
-/* Writes the statements of a loop over all of y: y gets x in the part of x, else the number of
- * m. */
+/* Writes the statements of a loop over all of y.  In the part of x, y gets the numbers of x;
+ * elsewhere, y gets m->fill. */
 static int64_t spread_filled(Writer *w, Text *b, const Node *n, const Move *m)
 {
     const Node *x = n->in[0];
@@ -58,8 +58,8 @@ static int64_t spread_input(Writer *w, Text *b, const Node *n, int i, bool *y_wh
     return nest_trips(&t, false);
 }
 
-/* A call whose inputs have equally many numbers has an order.  It is one loop, which other calls
- * can share. */
+/* A call whose inputs have equally many numbers has an order.  Such a call is one loop, which other
+ * calls can share. */
 void move_lower(Writer *w, const Node *n)
 {
     CudaCall *c = cuda_call(w, n->op->name, n, OUT("y", n));

@@ -18,7 +18,8 @@ CallPrice call_price(const Writer *w, const CudaCall *c);
 double price_seconds(const Gpu *g, const CallPrice *p, double most);
 /* Adds all runs of a call to its launch or stage; `seconds` is the time of one run. */
 void price_add(Arena *a, EmitLaunch *r, const CudaCall *c, const CallPrice *p, double seconds);
-/* Adds the launches of a training step to e, with their sums: from the functions of Writer. */
+/* Adds the launches of a training step, which are in the functions of Writer, and their sums to
+ * e. */
 void price_launches(const Writer *w, EmitStep *e);
 
 #endif

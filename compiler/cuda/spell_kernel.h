@@ -21,8 +21,8 @@ const char *spell_parameter(GroupKernel *k, const Argument *g);
 /* Writes the call of the function of a member: "tanh_1_body(a, b);".  function: "tanh_1_body(", or
  * "tanh_1_at(at, ". */
 void spell_member(GroupKernel *k, const char *function, const CudaCall *c);
-/* Defines the kernel, and returns its launch.  numbers: of its shared memory, if it computes a
- * loop; else 0. */
+/* Defines the kernel, and returns its launch.  numbers: how many numbers its shared memory
+ * holds, if the kernel computes a loop; else 0. */
 const char *spell_group(GroupKernel *k, const char *base, Blocks *blocks, int64_t numbers);
 
 /* spell_recurrence.c: the launch for these calls of a loop over time. */

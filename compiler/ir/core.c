@@ -3,8 +3,8 @@
  *
  *   x86-64-v4   Zen 4 server, 3.7 GHz: 118 GF/s, 512 bits wide in two halves; L1 32 K, L2 1 M,
  *               L3 32 M for two cores
- *   x86-64-v3   Zen 3 server, 3.1 GHz: 99 GF/s; L1 32 K 134 GB/s, L2 512 K 103, L3 32 M 55 (33 for
- *               an array of 32 MiB), memory 20
+ *   x86-64-v3   Zen 3 server, 3.1 GHz: 99 GF/s; L1 32 K: 134 GB/s, L2 512 K: 103 GB/s, L3 32 M:
+ *               55 GB/s (33 GB/s for an array of 32 MiB), memory: 20 GB/s
  *   armv8-a     Neoverse N1, 2.6 GHz, from its optimization guide: two 128-bit FMA, two loads a
  *               cycle
  *   generic     the x86-64-v3 core without vectors; a product and a sum replace an FMA

@@ -36,7 +36,8 @@ static cJSON *location(Server *s, const Analysis *a, Span at)
     return l;
 }
 
-/* The symbol at the place of a request.  *none: the request is right, but no name is there. */
+/* The symbol at the place of a request; NULL if no name is there, or if the request is wrong.  *d:
+ * the document; NULL if the request is wrong. */
 static const Symbol *symbol_of(Server *s, const cJSON *params, Document **d, Analysis **a)
 {
     int line, col;
@@ -184,7 +185,8 @@ static bool can_rename(Server *s, const Symbol *y)
         server_reject(s, REJECT_FAILED, "%s",
                       !y ? "there is no name here" : "this name belongs to the language");
     else if (broken)
-        server_reject(s, REJECT_FAILED, "a part of %s has a syntax error: it may use the name",
+        server_reject(s, REJECT_FAILED,
+                      "a part of %s has a syntax error, and this part may use the name",
                       broken->path);
     else if (vocab)
         server_reject(s, REJECT_FAILED,
@@ -213,13 +215,13 @@ static bool is_name(Server *s, const char *word)
     return n == 1 && t->kind == TOKEN_NAME && t->at.end_col == (int)source.len + 1;
 }
 
-/* Whether the new name means something else in the files of one analysis, where the old one is
- * used. */
+/* Whether the new name is free in the files of one analysis, where the old name is used.  If the
+ * new name has another meaning there, rejects the request. */
 static bool is_free_in(Server *s, const Analysis *a, const Symbol *y, const char *name)
 {
     Callee c;
     if (y->kind == SYMBOL_FUNCTION && callee_find(a->unit, name, &c)) {
-        server_reject(s, REJECT_FAILED, "'%s' is a function already", name);
+        server_reject(s, REJECT_FAILED, "'%s' is already a function", name);
         return false;
     }
     for (int i = 0; i < a->nsymbol; i++) {
@@ -237,7 +239,8 @@ static bool is_free_in(Server *s, const Analysis *a, const Symbol *y, const char
     return true;
 }
 
-/* Also in the other open documents that read the file of a declared function. */
+/* Whether the new name is free in this analysis and, for a declared function, in the other open
+ * documents that read its file. */
 static bool is_free(Server *s, const Analysis *a, const Symbol *y, const char *name)
 {
     if (!is_free_in(s, a, y, name))

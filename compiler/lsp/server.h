@@ -62,7 +62,7 @@ int server_run(int in, int out);
 /* Sends the result of a request, or the error of server_reject.  id NULL: the request's id is not
  * known. */
 void server_reply(Server *s, const cJSON *id, cJSON *result);
-/* Rejects the request that is handled with a code of the protocol.  Returns NULL. */
+/* Rejects the current request, with an error code of the protocol.  Returns NULL. */
 cJSON *server_reject(Server *s, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void server_notify(Server *s, const char *method, cJSON *params);

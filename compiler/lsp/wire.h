@@ -31,6 +31,6 @@ bool wire_write(Wire *w, const char *text);
 bool wire_wait(const Wire *w, int other, int milliseconds);
 
 bool wire_ready(int fd);  /* something can be read, or its writer has ended */
-int64_t wire_clock(void); /* milliseconds, from any beginning */
+int64_t wire_clock(void); /* milliseconds since a fixed moment in the past */
 
 #endif

@@ -110,8 +110,8 @@ void ticks_phase_begin(Ticks *t)
         t->lane[i].first = t->lane[i].end = 0;
 }
 
-/* A thread waits for its first unit, after its last unit for the slowest thread, and for the end of
- * the phase; a thread without a unit waits from the start. */
+/* A thread waits for its first unit.  After its last unit, the thread waits for the slowest thread,
+ * and then for the end of the phase.  A thread without a unit waits from the start. */
 void ticks_phase_end(Ticks *t)
 {
     if (!t)
@@ -241,7 +241,7 @@ void ticks_print(const Ticks *t, double peak)
            "kernel                     place          algorithm\n",
            t->threads, t->threads > 1 ? "s" : " ");
     for (int k = 0; k < entries; k++)
-        if (seconds(t, k) > 0) { /* 0: not run, as the update after a reduction */
+        if (seconds(t, k) > 0) { /* 0: not run, such as the update after a reduction */
             row(t, k, peak);
             all += predicted(t, k, peak);
         }

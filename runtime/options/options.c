@@ -258,8 +258,8 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--simulate takes medians of its own number of steps: leave out %s",
                o->steps ? "--steps" : "--seconds");
     if (o->simulate && (o->threads_given || o->pin || o->trace || o->scale > 0))
-        rt_die("--simulate times units on one thread, and says itself for how many threads: leave "
-               "out %s",
+        rt_die("--simulate times units on one thread, and its value is the number of threads: "
+               "leave out %s",
                o->threads_given ? "--threads"
                : o->pin         ? "--pin"
                : o->trace       ? "--trace"

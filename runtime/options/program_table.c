@@ -177,10 +177,11 @@ const ProgramOption program_options[] = {
      "mask of the process",
      "cores, if the threads use all cores and these have several caches; else none", NULL},
     {"isa", "amx|avx512|avx512_bf16", OPTION_CHOICE, AT(isa), 0, 0, RUNS | I, NEED_TILES,
-     "instructions of products: tiles of AMX or AVX-512, with the same bits, or in a program built "
-     "with --fast AVX512_BF16, with other bits",
-     "amx, if the processor has tiles and the system gives permission; else avx512, or with "
-     "--fast on AMD's processors avx512_bf16",
+     "instructions of products: AMX and AVX-512 give the same bits; AVX512_BF16 gives other bits, "
+     "and needs a program built with --fast",
+     "amx, if the processor has tiles and the system gives permission; else avx512_bf16 with "
+     "--fast "
+     "on AMD's processors; else avx512",
      NULL},
     {"groups", "N", OPTION_COUNT, AT(groups), 1, 65536, T | D, NEED_CPU,
      "compute the shards as N ranks would, in one process, for tests", "1", NULL},
@@ -207,7 +208,7 @@ const ProgramOption program_options[] = {
      "2000", NULL},
     {"log", "FILE", OPTION_TEXT, AT(log), 0, 0, T | E | B, 0,
      "write records of the run, one JSON object on each line", NULL,
-     "rank 0 writes it, or with %r in FILE each rank, whose number replaces %r"},
+     "rank 0 writes it; with %r in FILE, each rank writes a file, and its number replaces %r"},
     {"log-steps", "N", OPTION_COUNT, AT(log_steps), 1, 1e12, T, 0,
      "with --log: write a record with the loss of every N-th step", "a record for each epoch",
      NULL},
@@ -238,7 +239,8 @@ const ProgramOption program_options[] = {
     {"save", "FILE", OPTION_TEXT, AT(save), 0, 0, T, 0,
      "write the parameters at the end (safetensors)", NULL, NULL},
     {"stop-at", "ACC", OPTION_REAL, AT(stop_at), 0, 1, T, NEED_ACCURACY,
-     "stop after the epoch that reaches this accuracy, of masks this iou, on the validation split, "
+     "stop after the epoch that reaches this accuracy, or this iou of masks, on the validation "
+     "split, "
      "or on the test split if there is no validation split; exit code 1 when no epoch does",
      NULL, NULL},
     {"strict", NULL, OPTION_FLAG, AT(strict), 0, 0, T, 0,
@@ -264,7 +266,7 @@ const ProgramOption program_options[] = {
      "networks, if one rank's own step takes MS ms",
      NULL, NULL},
     {"simulate", "THREADS", OPTION_COUNT, AT(simulate), 1, MACHINE_CORES_MOST, B, NEED_CPU,
-     "time each unit of a step alone, and print the step of so many threads on another machine",
+     "time each unit of a step alone, and print the step of THREADS threads on another machine",
      NULL, NULL},
     {"machine", "NAME", OPTION_TEXT, AT(machine), 0, 0, B, NEED_CPU,
      "with --simulate: a machine of the table, such as 56-core",

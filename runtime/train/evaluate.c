@@ -12,8 +12,8 @@ int64_t evaluate_batches(const RtProgram *p, int64_t samples)
 
 /* The number of labels of a sample that count, on average over the split; 0: all.  The program
  * divides a loss of pixels by this number, so that the terms of its loss have one divisor, the
- * samples.  All labels of a text count, except those that fill the last window; evaluate_split
- * divides by their number. */
+ * number of samples.  All labels of a text count, except those that fill the last window;
+ * evaluate_split divides by their number. */
 static double counted(const RtProgram *p, const Data *d)
 {
     const bool divided = p->label_rank > 0 || p->ignored > 0 || p->class_weight;
@@ -56,7 +56,7 @@ static int target_of(const RtProgram *p, const char *metric, const char *kind)
     return -1;
 }
 
-/* A mean over a split from *sum, the sum over its n samples.  Variance: of the target. */
+/* A mean over a split from *sum, the sum over its n samples.  variance: that of the target. */
 typedef double Finish(const double *sum, double n, double variance);
 
 static double finish_rmse(const double *sum, double n, double variance)
@@ -159,7 +159,7 @@ const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], con
 }
 
 /* Whether evaluate_brief leaves metric m out: a term of the loss, the mean absolute error, an rmse
- * that an r2 follows, which says the same, or dice, which follows from iou. */
+ * before an r2, because r2 follows from rmse, or dice, because dice follows from iou. */
 static bool left_out(const RtProgram *p, int m)
 {
     return strncmp(p->metric[m], "loss_", 5) == 0 || strncmp(p->metric[m], "mae_", 4) == 0 ||
