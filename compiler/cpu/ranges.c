@@ -337,7 +337,7 @@ static int bucket_of(const Step *s, int sum)
     return b;
 }
 
-/* The same number, for predictions. */
+/* Number of units of a sum, for predictions. */
 static int64_t count_units(Writer *w, const Sum *s)
 {
     const Market m = market_of(w->g, w->in->options, w->g->step->chunk);

@@ -20,7 +20,7 @@ typedef struct Sem {
     Bound **live; /* stack of names in scope */
     int nlive;
     int loops, scans;
-    bool broken; /* a statement was lost to a syntax error: a missing name may be bound in it */
+    bool broken; /* a syntax error has removed a statement, which may bind a missing name */
     bool returns;
     const Stmt *first_return; /* NULL: none so far */
 } Sem;
@@ -30,7 +30,7 @@ void names_check(Sem *s, Expr *e); /* e may be NULL */
 void names_body(Sem *s, const Body *body);
 /* The number of calls in e that make a layer or a block instance. */
 int names_layers(const Sem *s, const Expr *e);
-/* With so many errors, a search for likely names would only take time. */
+/* Whether there are so many errors that a search for likely names would only take time. */
 bool names_too_many(const Unit *u);
 
 #endif

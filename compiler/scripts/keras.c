@@ -79,7 +79,7 @@ static const PyWord words[] = {
     {"avg_pool", "ops.average_pool" WINDOW},
     {"resize if bilinear", "ops.image.resize(@x, (@resized), interpolation=\"bilinear\", "
                            "data_format=\"channels_last\")"},
-    /* Keras's "nearest" takes the centre of a pixel, Tenon's and PyTorch's its corner. */
+    /* Keras's "nearest" takes the centre of a pixel; Tenon and PyTorch take its corner. */
     {"resize",
      "ops.take(ops.take(@x, np.arange(@resized_rows) * @rows_before // @resized_rows, 1), "
      "np.arange(@resized_columns) * @columns_before // @resized_columns, 2)"},

@@ -55,9 +55,9 @@ bool network_is_tied(const Node *n);
 const Node *network_meant(const Node *n);
 /* The number of inputs of n that are values; the others are parameters of the layer. */
 int network_inputs(const Node *n);
-/* Input i among them. */
+/* Input i of these inputs. */
 Node *network_input(const Node *n, int i);
-/* Counts a reader of n, and marks n and what it needs as wanted. */
+/* Counts a reader of n, and marks n and all nodes that n needs as wanted. */
 void network_want(Py *p, const Node *n);
 /* Whether n is written by an expression of its own. */
 bool network_writes(const Py *p, const Node *n);

@@ -144,7 +144,7 @@ static bool text_supported(const DataSpec *data, const char *to, Diag *d)
     return false;
 }
 
-/* Scripts read several inputs as rows of numbers, which hold all of them. */
+/* Scripts read several inputs as rows of numbers: a row holds all inputs of a sample. */
 static bool several_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -339,7 +339,7 @@ static void add_synthetic(const Graph *g, PlaceList *l)
 }
 
 /* Several targets: the names of their arrays, and the parts of a synthetic row.  Returns how many
- * random numbers the row has; *count gets all its numbers. */
+ * random numbers the row has; *count: the number of all numbers of the row. */
 static int64_t add_rows(const Graph *g, int64_t *count, PlaceList *l)
 {
     const char *names = "", *parts = "";
@@ -371,8 +371,9 @@ static bool has_metric(const Graph *g, const char *name)
     return graph_metric(g, name) >= 0;
 }
 
-/* numbers: a sample's target is numbers; arrays: they are stored in arrays of their own; own: the
- * sample is the target.  With several outputs or targets, a row of numbers holds the targets. */
+/* numbers: a sample's target is numbers; arrays: targets are stored in arrays of their own; own:
+ * the sample is the target.  With several outputs or targets, a row of numbers holds the
+ * targets. */
 static void add_target(const Graph *g, PlaceList *l)
 {
     const TargetSpec *t = g->recipe.target;

@@ -1,11 +1,11 @@
 /* loss_scale.cuh -- training in f16: the gradient of the loss is scaled, and a step whose gradients
  * are not finite is skipped.
  *
- * Gradients of values are small, and f16 ends at 2^-24.  So the first gradient is multiplied by a
- * scale; all later gradients are linear in the first one.  Sums over samples are divided by the
- * scale, in f32, before anything else reads them.  If a sum is not finite, the scale was too large:
- * no parameter changes, and the next step has half the scale.  The scale doubles after `every` good
- * steps in a row.
+ * Gradients of values are small, and the smallest positive number of f16 is 2^-24.  So the first
+ * gradient is multiplied by a scale; all later gradients are linear in the first one.  Sums over
+ * samples are divided by the scale, in f32, before anything else reads them.  If a sum is not
+ * finite, the scale was too large: no parameter changes, and the next step has half the scale.  The
+ * scale doubles after `every` good steps in a row.
  *
  * The sum of squares of the norm (clip.cuh) is in double.  It is finite if and only if all
  * gradients are finite, because the square of a float never overflows a double.  All ranks decide
@@ -65,8 +65,8 @@ DEVICE void loss_scale_report(const Rt *r, bool good)
 }
 
 /* The step whose corrections of Adam this step must use.  The host has counted all steps of the
- * launch, but skipped steps do not count.  So it is the n-th step before this one, if n steps of
- * the launch have been skipped. */
+ * launch, but skipped steps do not count.  So the step is the n-th step before this one, if n
+ * steps of the launch have been skipped. */
 DEVICE const Rt *loss_scale_counted(const Rt *r)
 {
     const int64_t left_out = (int64_t)(r->scaling->skipped - r->skipped);

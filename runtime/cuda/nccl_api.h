@@ -1,7 +1,7 @@
 /* nccl_api.h -- the functions of NCCL 2 that sums over GPUs need, through a table of symbols: a
  * program starts without the library.
  *
- * They are declared here as in nccl.h, so that programs are built without that header
+ * The functions are declared here as in nccl.h, so that programs are built without that header
  * (tests/cuda/nccl_abi.c compares the two if the header exists).
  * Source: NCCL's documentation, "NCCL API"; 2.18 is the first version with all functions, except
  * for NCCL_NEWER_SYMBOLS.
@@ -19,7 +19,8 @@ typedef struct NcclId {
 typedef enum NcclResult { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 } NcclResult;
 enum { NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8, NCCL_SUM = 0 };
 
-/* Of version 2.18: later libraries accept it, and choose the values of newer fields themselves. */
+/* The structure of version 2.18.  Later libraries accept this structure, and choose the values of
+ * newer fields themselves. */
 typedef struct NcclConfig {
     size_t size;
     unsigned magic, version;

@@ -9,7 +9,7 @@
  *   y[sample][output] = sum over step of x[sample][step] w(output, step)
  *
  * A sum, or a part of it, belongs to one thread, which adds its terms in the order of product.cuh:
- * the bits are those of one launch for each call.  Elements of sequences are copied ahead, while
+ * the bits are those of one launch for each call.  Elements of sequences are prefetched while
  * the block computes products.
  */
 #ifndef CUDA_RECURRENCE_CUH
@@ -95,7 +95,7 @@ DEVICE void in_register(double &x)
 #endif
 
 /* The weights of a product of a recurrence, as its threads keep them.
- *   parts: of a sum (parts.cuh)
+ *   parts: number of parts of a sum (parts.cuh)
  *   held: steps of a sum whose weights are in registers; a multiple of 4, or all
  *   pads: product.cuh adds zeros after the last step, which can change the sign of a zero
  * A thread has `chains` sums of one part: those of outputs column, column + columns ... */

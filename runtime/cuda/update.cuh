@@ -12,9 +12,10 @@
 #define CUDA_UPDATE_CUH
 #include "cuda/tree.cuh"
 
-/* A parameter.  sum, grad: bytes from the start of a shard, and of the gradients, to its sum;
- * weights, state0, state1: bytes in `fixed`, -1: none; count: numbers; before: blocks of all rows
- * before this one in the table; then the factors for the recipe's learning rate and decay. */
+/* A parameter.  sum: bytes from the start of a shard to the parameter's sum; grad: bytes from the
+ * start of the gradients to this sum; weights, state0, state1: bytes in `fixed`, -1: none; count:
+ * numbers; before: blocks of all rows before this one in the table; lr, decay: the factors for the
+ * recipe's learning rate and decay. */
 struct UpdateRow {
     int64_t sum, grad, weights, state0, state1, count, before;
     real lr, decay;
@@ -260,8 +261,9 @@ struct UpdateQuads {
     int states;
     Quad vw, vs0, vs1;
 };
-/* Loads them; if they are not used, loads from the address `instead`.  There are no branches, so
- * that no load waits for a condition: a missing state is loaded from the address before it. */
+/* Loads these quads; if they are not used, loads from the address `instead`.  There are no
+ * branches, so that no load waits for a condition: a missing state is loaded from the address
+ * before it. */
 DEVICE UpdateQuads update_load(const Rt *r, const UpdateShare &s, bool used, char *instead)
 {
     char *const at = r->fixed + s.bytes, *const w = at + s.q.weights, *const s0 = at + s.q.state0,
@@ -274,7 +276,7 @@ DEVICE UpdateQuads update_load(const Rt *r, const UpdateShare &s, bool used, cha
     u.vw = quad_at(u.w), u.vs0 = quad_at(u.s0), u.vs1 = quad_at(u.s1);
     return u;
 }
-/* Updates and stores them.  o: from update_options. */
+/* Updates and stores the quads u.  o: from update_options. */
 template <class Rule>
 DEVICE void update_quads(UpdateQuads &u, const Quad &g, int count, const RtOpt &o, Rule rule)
 {
@@ -291,8 +293,8 @@ DEVICE void update_quads(UpdateQuads &u, const Quad &g, int count, const RtOpt &
         quad_put(u.s1, u.vs1, count);
 }
 
-/* from_grad: the sums are in r->grad.  Else they are computed here, and stored there if it is
- * set. */
+/* from_grad: the sums are in r->grad.  Else the sums are computed here, and stored in r->grad if
+ * r->grad is set. */
 template <class Rule>
 DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad,
                         int loss, Rule rule)

@@ -21,8 +21,8 @@ void csv_open(Csv *c, const char *path);
 
 /* Splits the next row into fields; false at the end of the file.  Skips rows that hold blanks only.
  * The first row decides the separator.  names: the row holds names, which can contain other
- * separators; the most frequent one counts.  Else numbers can have decimal commas: a semicolon
- * counts before a comma, and a comma before a tab. */
+ * separators; the most frequent one counts.  If the row holds no names, its numbers can have
+ * decimal commas: a semicolon counts before a comma, and a comma before a tab. */
 bool csv_next(Csv *c, bool names);
 
 /* Whether the whole text is a number as strtod reads it: it can be hexadecimal or not finite. */
