@@ -355,7 +355,7 @@ static Value call_of(Lower *l, Expr *e, const Value *v)
     if (c.callee.decl && c.callee.decl->kind == DECL_MODEL)
         return lower_fail(l, e, e->a->span, "'%s' is a model and cannot be called", e->a->s);
     if (c.callee.decl && c.callee.decl->kind == DECL_OP && l->g == NULL)
-        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and there are only numbers here",
                           e->a->s);
     return call_named(l, &c);
 }

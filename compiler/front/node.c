@@ -133,11 +133,11 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
 {
     Node **x = NULL;
     if (!l->g)
-        return lower_fail(l, e, e->span, "'%s' works on tensors, and here are only numbers",
+        return lower_fail(l, e, e->span, "'%s' works on tensors, and there are only numbers here",
                           op->name);
     if (all_numbers(op, slot))
-        return lower_fail(l, e, e->span, "'%s' needs a tensor here, all its arguments are numbers",
-                          op->name);
+        return lower_fail(l, e, e->span,
+                          "'%s' needs a tensor here, but all its arguments are numbers", op->name);
     const int before = diag_errors(l->diag), nx = tensors_of_call(l, op, slot, &x, e->span);
     if (!l->g->training && op->flags & OP_TRAINING)
         return value_node(x[0]);

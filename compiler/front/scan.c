@@ -311,7 +311,7 @@ Value lower_zeros(Lower *l, Expr *e, const Value *v)
     const int n = list ? v[0].n : e->args.n;
 
     if (!l->g)
-        return lower_fail(l, e, e->span, "'zeros' makes a tensor, and here are only numbers");
+        return lower_fail(l, e, e->span, "'zeros' makes a tensor, and there are only numbers here");
     if (n < 1 || n > SHAPE_MAX)
         return lower_fail(l, e, e->span, "'zeros' takes the size of 1 to %d dimensions, not %d",
                           SHAPE_MAX, n);

@@ -14,8 +14,8 @@ static PyValue columns(Py *p, const char *matrix, int64_t at, const Shape *s, co
     return v;
 }
 
-/* The values that losses compare.  Several outputs are rows of all of them, and so are the targets
- * then. */
+/* Sets the values that losses compare.  With several outputs or targets, a row of the matrix holds
+ * all outputs or all targets of a sample. */
 static void give_compared(Py *p, Scope *s)
 {
     const Graph *g = p->g;

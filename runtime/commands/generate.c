@@ -84,8 +84,8 @@ static int64_t fill_window(Generator *g)
 /* The order of one sample, which fills all places of the batch. */
 static const RtOrder alone = {.n = 1};
 
-/* Computes the output of the network for the last tokens; returns the index in it at which the
- * prediction of the next token begins. */
+/* Computes the output of the network for the last tokens; returns the index in this output at
+ * which the prediction of the next token begins. */
 static int64_t look_at_window(Generator *g)
 {
     const RtProgram *p = g->p;

@@ -1,7 +1,7 @@
 /* barriers.cuh -- barriers of several blocks: of all blocks of a launch, and of one cluster.
  *
- * Whoever includes this file defines DEVICE and block_sync first: threads.cuh for programs, and
- * bench/day/constants.cu, which measures the barriers.
+ * A file that includes this one must have DEVICE and block_sync: threads.cuh defines both for
+ * programs, and bench/day/constants.cu, which measures the barriers, defines its own.
  */
 #ifndef CUDA_BARRIERS_CUH
 #define CUDA_BARRIERS_CUH

@@ -1,5 +1,5 @@
-/* losses.cuh -- the other losses, and losses with a class for each position (formulas:
- * runtime/cpu/loss.h). */
+/* losses.cuh -- losses that are not in loss.cuh, and losses with a class for each position
+ * (formulas: runtime/cpu/loss.h). */
 #ifndef CUDA_LOSSES_CUH
 #define CUDA_LOSSES_CUH
 

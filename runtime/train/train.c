@@ -3,7 +3,7 @@
  *
  * Everything that depends only on the order of samples is computed ahead: batch s of an epoch has
  * the indices s B .. s B + B - 1 of a permutation (data/order.h). The loader thread lists the
- * permutation during the epoch before. After the first step nothing is allocated.
+ * permutation during the previous epoch. After the first step nothing is allocated.
  */
 #include "train/train.h"
 #include "base/clock.h"
