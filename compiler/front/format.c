@@ -42,8 +42,8 @@ typedef struct Format {
     Line *line;
     int nline;
     int indent;                     /* of the line that is being written */
-    int column[DEPTH_BRACKETS + 1]; /* where a broken line continues, inside so many brackets */
-    int outer[DEPTH_BRACKETS + 1];  /* indentation of the line with the innermost of them */
+    int column[DEPTH_BRACKETS + 1]; /* by depth of brackets: where a broken line continues */
+    int outer[DEPTH_BRACKETS + 1];  /* by depth: indentation of the line of the innermost bracket */
 } Format;
 
 /* ---- lines */
@@ -259,8 +259,8 @@ static bool has_gap(const Pieces *p, int i)
 }
 
 /* Separates two declarations if one of them has several lines: `after` is the first line after the
- * first declaration, `begin` that of the second one.  Comments between them belong to the second
- * one. */
+ * first declaration, and `begin` is the first line of the second declaration.  Comments between the
+ * two belong to the second one. */
 static void separate(Format *f, int after, int begin)
 {
     bool gap = false;

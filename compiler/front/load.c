@@ -179,7 +179,7 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     for (int i = 0; i < set->ntrain; i++) {
         const Entry *e = &set->train[i];
         if (strcmp(e->key_span.source->name, "--set") == 0) {
-            diag_error(u->diag, e->key_span, "model '%s' has no train block to set '%s' of",
+            diag_error(u->diag, e->key_span, "model '%s' has no train block, so '%s' cannot be set",
                        job->model->name, e->key);
             return;
         }

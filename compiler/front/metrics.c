@@ -218,8 +218,8 @@ static void find_truths(Graph *g)
                 g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
 }
 
-/* The weights of the classes, by which the program divides: all losses name the same ones, or none.
- * They are those of labels that the data hold as classes. */
+/* The weights of the classes, by which the program divides.  All losses must give the same weights,
+ * or none.  Only labels that the data hold as classes can have weights. */
 static bool find_weights(Lower *l)
 {
     Recipe *r = &l->g->recipe;
@@ -256,7 +256,7 @@ static bool find_ignored(Lower *l, int k)
         const int64_t ignored = node_int(n, "ignore") + 1;
         if (t->ignored && t->ignored != ignored) {
             diag_error(l->diag, node_span(n, "ignore"),
-                       "another loss ignores the class %lld of '%s', and this one %lld",
+                       "another loss ignores the class %lld of '%s', and this one ignores %lld",
                        (long long)t->ignored - 1, target_name(t), (long long)ignored - 1);
             diag_help(l->diag, "name the same class in both");
             return false;

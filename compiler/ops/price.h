@@ -46,8 +46,8 @@ void price_tiles(Price *p, const Market *m, double tiles, double rows, double ve
  * narrower. */
 void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs,
                   double count);
-/* Says that the factors of the product have two bytes.  Its tiles take the time of f32's on a
- * processor without tiles of its own; values take half of the memory. */
+/* Says that the factors of the product have two bytes.  On a processor without tile instructions,
+ * its register tiles take the time of those in f32; values take half of the memory. */
 void price_half(Price *p);
 /* A function such as "tanh", or its derivative, of each number of a value. */
 void price_map(Price *p, const Market *m, double numbers, const char *function);

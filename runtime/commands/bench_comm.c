@@ -90,7 +90,8 @@ static void print_sizes(const Comm *c, Link l, const Sizes *z)
     printf("\nthe sum over %d ranks, %d of them on this machine (%s)\n", c->size, c->local_size,
            comm_library(c));
     if (c->local_size > sysconf(_SC_NPROCESSORS_ONLN))
-        printf("these ranks share its %ld processors: a message waits until its rank has one\n",
+        printf("the ranks of this machine share %ld processors: a message waits until its rank has "
+               "one\n",
                sysconf(_SC_NPROCESSORS_ONLN));
     printf("%12s %12s %10s %12s\n", "bytes", "measured", "GB/s", "the model");
     for (int i = 0; i < z->n; i++)

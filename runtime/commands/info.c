@@ -114,7 +114,7 @@ static void print_several(const RtProgram *p)
         putchar('\n');
 }
 
-/* By rt_tiles_form(). */
+/* Indexed by rt_tiles_form(). */
 static const char *const products_by[] = {
     [RT_TILES_READY] = "tiles of AMX",
     [RT_TILES_REFUSED] = "AVX-512",

@@ -21,7 +21,7 @@ enum { TILE_MAX = 32 };                         /* accumulators, for array sizes
 enum { TILE_FAR = 64 };                         /* steps by which b is prefetched if it is far */
 enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* weights of more reals are far */
 
-/* Whether so many weights do not fit the L2 cache. */
+/* Whether this number of weights is too large for the L2 cache. */
 RT_INLINE bool tile_far(int64_t weights)
 {
     return weights > TILE_FAR_REALS;

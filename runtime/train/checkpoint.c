@@ -40,7 +40,8 @@ struct Checkpoint {
     int64_t kept[KEPT], holds_best[KEPT];
 };
 
-/* The result that a mark is of, and the key of the mark in the metadata. */
+/* The recipe's row of mark i: `keep`, then `stop`.  mark_key[i] is the mark's key in the
+ * metadata. */
 static const RtWatch *watch_of(const Checkpoint *c, int i)
 {
     return i == 0 ? &c->p->recipe.keep : &c->p->recipe.stop;

@@ -5,7 +5,7 @@
 
 enum { EVALUATE_TEXT = 96 * RT_METRICS }; /* bytes of a line with all metrics of a split */
 
-/* Batches of so many samples; the last one may be partial. */
+/* Number of batches of `samples` samples; the last batch may be partial. */
 int64_t evaluate_batches(const RtProgram *p, int64_t samples);
 
 /* Means over the split, each sample once. order: the stored order of d->n samples.  scores: gets
@@ -15,8 +15,8 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
                     struct Scores *scores);
 /* ", test auc 0.9953", or nothing if the area is NaN. */
 const char *evaluate_auc_text(double auc, const char *prefix, char text[64]);
-/* The means of metrics from their sums over `n` samples of d, or labels: rmse and r2 are functions
- * of a mean. */
+/* The means of metrics from their sums over n samples of d, or over n labels: rmse and r2 are
+ * functions of a mean. */
 void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
                     double mean[RT_METRICS]);
 /* Batch `step` of the split.  A device prefetches the next batch while it evaluates this one. */
