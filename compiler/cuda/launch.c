@@ -71,7 +71,7 @@ typedef struct Launches {
     CudaCall *metric[RT_METRICS]; /* metrics without a launch so far */
     CudaCall **waiting;           /* calls that wait for one that needs them (CudaCall.waits) */
     int nwaiting;
-    Pending waited; /* their operands */
+    Pending waited; /* operands of the waiting calls */
 } Launches;
 
 static void close_launch(Launches *s)
@@ -105,8 +105,8 @@ static bool is_unknown(const CudaCall *c)
     return any;
 }
 
-/* Adds the pending metrics: to this launch, or to a new one if this launch computes a value of
- * them. */
+/* Adds the pending metrics: to this launch, or to a new one if this launch computes a value
+ * that they read. */
 static void launch_metrics(Launches *s, const char *indent)
 {
     for (int i = 0; i < RT_METRICS; i++) {

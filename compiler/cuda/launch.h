@@ -9,7 +9,8 @@ void launch_node(Writer *w, const Node *n, int *line, const char *indent);
  * launch.  Returns the list in its new order. */
 CudaCalls *launch_share(Writer *w);
 /* Lets threads read and write packs of adjacent numbers in loops over many numbers.  The order of
- * such a call becomes WALK_PACKS, and so does that of its operands of which a thread has packs. */
+ * such a call becomes WALK_PACKS.  The order of an operand becomes WALK_PACKS, too, if a thread can
+ * access the operand in packs. */
 void launch_pack(Writer *w, CudaCalls *l);
 int64_t launch_count(const CudaCalls *l); /* number of launches in a step */
 

@@ -51,8 +51,8 @@ static void make_stale(Server *s, Document *d)
     s->changed = wire_clock();
 }
 
-/* Other documents that read the file `path` need a new analysis.  A document with an error can miss
- * the file. */
+/* Other documents that read the file `path` need a new analysis, and so do documents with an error:
+ * their analysis may not know that they read this file. */
 static void touch_readers(Server *s, const char *path, const Document *except)
 {
     for (int i = 0; i < s->ndocument; i++) {

@@ -49,8 +49,8 @@ RT_INLINE void conv2d_pack_plain(real *p, const real *w, Conv c)
     }
 }
 
-/* Filters of 1 MB and more are written past the caches.  A network with such filters has more data
- * than a cache holds before it reads them, and a streaming store need not read the line first
+/* Filters of 1 MB and more are written past the caches.  Before a network reads such filters
+ * again, it uses more data than a cache holds.  A streaming store need not read the line first
  * (packing for resnet50_cifar10: 15 instead of 22 ms a step).  If a vector is half a line, the
  * other half must follow at once (`whole`). */
 RT_INLINE bool conv_pack_streams(const real *p, int64_t count, bool whole)

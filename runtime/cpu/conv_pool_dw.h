@@ -149,7 +149,8 @@ RT_INLINE int pool_patch_bands(Conv c)
     return conv_padded(c) && !conv_band(c, 2) ? 0 : (int)(PATCHES / row);
 }
 
-/* Bit k: row k of the rows that a row of windows reads is not 0, or is longer than a word. */
+/* Bit k: number k is not 0 in at least one of the rows that a row of windows reads.  All bits are
+ * set if a row has more than 64 numbers. */
 RT_INLINE uint64_t pool_seen(const real *x, int64_t row, Conv c)
 {
     const int rows = c.stride_h + (c.r - 1) * c.dil_h + 1,

@@ -7,7 +7,8 @@
  *
  * Arrays have no stored hashes: all threads read their bytes. On one core this takes 0.12 s for 1
  * GiB in memory, which is the rate of reading. From a disk the bytes are read once, and the first
- * epoch finds them in memory. Of arrays above MOST bytes, evenly spread samples are read.
+ * epoch finds them in memory. If an array has more than MOST bytes, only evenly spread samples are
+ * read.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -33,7 +34,7 @@ typedef struct Summing {
     const Data *d;
     int64_t pieces; /* of all samples */
     int64_t units;  /* pieces in a unit */
-    int64_t each;   /* of so many units, one is read */
+    int64_t each;   /* one unit of `each` units is read */
     _Atomic uint64_t sum;
 } Summing;
 

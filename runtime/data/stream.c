@@ -171,7 +171,7 @@ static void check_content(const Stream *s, int64_t content, const char *what)
                (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
 }
 
-/* A .gz ends in its content's size, 32 bits with the lowest first. */
+/* A .gz file ends with the size of its content: 32 bits, the lowest byte first. */
 static int64_t gzip_content(const Stream *s)
 {
     uint8_t b[4];
@@ -188,7 +188,7 @@ static int64_t gzip_content(const Stream *s)
 int64_t stream_content(const Stream *s)
 {
     const int64_t bytes = gzip_content(s);
-    check_content(s, bytes, "says to hold");
+    check_content(s, bytes, "says that it holds");
     return bytes;
 }
 

@@ -8,12 +8,13 @@
  *
  * Several inputs are parts of such a sample: byte or token e of the sample is element e of all
  * inputs one after another.  With a class for each position, an element has the class of its
- * position, also a token.
+ * position, even if the element is a token.
  *
  * A target that is numbers has a random value between -1 and 1 for each class and number; such
- * samples have 10 classes.  Of several targets, a class is that of the sample modulo the number of
- * its classes, and the numbers are those of one target, one after another.  A linear
- * model can learn these samples.  Each sample can be made without the others.
+ * samples have 10 classes.  With several targets, a target that is a class has the class of the
+ * sample, modulo its number of classes.  The targets that are numbers divide the numbers of one
+ * such target in order.  A linear model can learn these samples.  Each sample can be made without
+ * the others.
  */
 #include "data/data.h"
 
