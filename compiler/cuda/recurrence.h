@@ -48,7 +48,7 @@ typedef struct Recurrence {
  * around these calls. */
 void recurrence_find(Writer *w);
 int64_t recurrence_blocks(const Recurrence *r);
-/* The product of a call, -1: none; that whose parts a call joins. */
+/* The index of the product of a call, or of the product whose parts the call joins; -1: none. */
 int recurrence_product(const Recurrence *r, const CudaCall *c);
 /* Whether the operand stays in shared memory. */
 bool recurrence_keeps(const Recurrence *r, const Operand *o);

@@ -117,14 +117,14 @@ static bool has_name(const Unit *u, const DataSpec *data, const TargetSpec *t)
     return false;
 }
 
-/* Reports another number of named columns than the targets have. */
+/* Reports an error if the number of named columns differs from that of the targets. */
 static bool check_names(const Unit *u, const DataSpec *data, int64_t columns)
 {
     if (data->target.n == columns)
         return true;
     diag_error(u->diag, data->span, "csv names %d column%s of targets, and the targets are %lld",
                data->target.n, data->target.n == 1 ? "" : "s", (long long)columns);
-    diag_help(u->diag, "a class takes one column, f32[3] three");
+    diag_help(u->diag, "a class takes one column, and f32[3] takes three");
     return false;
 }
 

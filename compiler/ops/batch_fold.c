@@ -40,7 +40,7 @@ static void batch_fold_kernel_bias(const Node *n, Call *c)
 }
 
 const Op op_batch_fold[] = {{.name = "batch_fold",
-                             .brief = "filters times what batch_norm does to their results",
+                             .brief = "filters, multiplied by the factors of batch_norm",
                              .arg = {{"w", ARG_TENSOR, NULL, "filters"},
                                      {"scale", ARG_TENSOR, NULL, "of batch_norm"},
                                      {"var", ARG_TENSOR, NULL, "running variance"}},
@@ -49,7 +49,7 @@ const Op op_batch_fold[] = {{.name = "batch_fold",
                              .shape = check_like_first,
                              .kernel = batch_fold_kernel_fold},
                             {.name = "batch_fold_bias",
-                             .brief = "what batch_norm adds to a convolution with such filters",
+                             .brief = "bias of a convolution with filters from batch_fold",
                              .arg = {{"scale", ARG_TENSOR, NULL, "of batch_norm"},
                                      {"shift", ARG_TENSOR, NULL, "of batch_norm"},
                                      {"mean", ARG_TENSOR, NULL, "running mean"},

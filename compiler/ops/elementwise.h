@@ -30,7 +30,8 @@ const char *elementwise_mask(const Op *op); /* "d_tanh" for tanh_d, as Mask; els
 bool elementwise_value(const Op *op, double a, double b, double *y);
 
 /* Add the last arguments of fused kernels.  act: the function of attribute act, "v_tanh", or
- * v_identity.  mask: the function of attribute mask, "d_tanh", or d_identity; and y, input i. */
+ * v_identity.  mask: the function of attribute mask, "d_tanh", or d_identity; then y, which is
+ * input i. */
 void elementwise_call_act(const Node *n, Call *c);
 void elementwise_call_mask(const Node *n, int i, Call *c);
 

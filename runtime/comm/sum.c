@@ -26,7 +26,7 @@
  * LEAST: with halving, the most and the least if several sums can be pending. */
 enum { STRETCH = 1 << 18, HALVED = 1 << 15, LEAST = 1 << 12 };
 enum { PROBE = 48 << 10 }; /* bytes; MPI sends a message of this size at once */
-enum { GRAIN = 16 };       /* pieces are multiples of so many reals */
+enum { GRAIN = 16 };       /* pieces are multiples of this number of reals */
 enum { LEVELS = 20 };      /* log2 of the number of ranks, at most */
 
 /* Seconds.  SLOW: a message of HALVED / 2 reals on a slow link.  PREEMPTED: how long a more urgent

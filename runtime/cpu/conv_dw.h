@@ -185,9 +185,9 @@ RT_INLINE bool conv_dw_writes(Conv c)
            ((RT_VARIANT(TAPS) && conv_dw_by_taps(c)) || conv_dw_flat(c));
 }
 
-/* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write it is =: this saves a pass
- * of large weights through memory if there are few positions.  Kernels that cannot write clear dw
- * first. */
+/* dw (O, R, S, C/g) += over samples and positions of dy x.  With c.write, dw = the sum: this saves
+ * a pass of large weights through memory if there are few positions.  Kernels that cannot write
+ * clear dw first. */
 RT_INLINE void conv2d_dw(real *restrict dw, const real *restrict x, const real *restrict dy, Conv c)
 {
     const int band = conv_dw_rows(c);

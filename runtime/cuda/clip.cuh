@@ -39,8 +39,8 @@ DEVICE void update_sums(const Rt *r, const UpdateRow *rows, int n, int pieces, c
     });
 }
 
-/* parts (CLIP_PARTS): part b is the sum over pieces b, b + CLIP_PARTS ... of `pieces`.  Of a piece,
- * a thread adds numbers that are THREADS apart. */
+/* parts (CLIP_PARTS): part b is the sum over pieces b, b + CLIP_PARTS ... of `pieces`.  A thread
+ * adds numbers of a piece that are THREADS apart. */
 DEVICE void update_squares(double *parts, const char *grad, const UpdateRow *rows, int n,
                            int pieces)
 {
@@ -71,7 +71,7 @@ DEVICE double clip_norm(const double *parts)
         s.squares = sum;
     block_sync(); /* all threads need the result */
     const double squares = s.squares;
-    block_sync(); /* and have read it */
+    block_sync(); /* all threads have read the result */
     return sqrt(squares);
 }
 
