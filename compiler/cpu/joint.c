@@ -46,8 +46,8 @@ static int64_t local_bytes(const Graph *g, const Node *root)
     return INT64_MAX / 2; /* unknown size: overlaps all later offsets */
 }
 
-/* Whether a and b are different channels of one value (pass slices).  A value of one number, such as
- * a label, has no channels. */
+/* Whether a and b are different channels of one value (pass slices).  A value of one number, such
+ * as a label, has no channels. */
 static bool other_channels(const Node *a, const Node *b)
 {
     int64_t at, other;

@@ -178,21 +178,10 @@ static void fill(Data *d, Pool *pool)
         npy_fill(d);
 }
 
-/* stream_rows reads only the samples of a split from the files of MNIST and CIFAR-10. */
-static bool reads_all(const Data *d)
-{
-    return d->row && !d->x_file && !d->cifar;
-}
-
-int64_t data_rows(const Data *d)
-{
-    return reads_all(d) ? d->all : d->n;
-}
-
 void data_fill(Data *d, Pool *pool)
 {
     fill(d, pool);
-    if (reads_all(d))
+    if (data_reads_all(d))
         shares_keep(d);
     data_weigh(d);
 }

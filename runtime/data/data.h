@@ -109,9 +109,18 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
  * another); allocates nothing. */
 void data_fill(Data *d, Pool *pool);
 
-/* Rows that data_fill reads: all of the files, or d->n.  The test split is filled while the training
- * starts and reads d->n, so data_fill never changes it. */
-int64_t data_rows(const Data *d);
+/* Whether data_fill reads all rows of the files of a split, and then keeps its own.  It reads only
+ * the samples of the split from the files of MNIST and CIFAR-10. */
+static inline bool data_reads_all(const Data *d)
+{
+    return d->row && !d->x_file && !d->cifar;
+}
+/* The number of rows that data_fill reads.  The test split is filled while the start of a training
+ * reads d->n, so data_fill never changes d->n. */
+static inline int64_t data_rows(const Data *d)
+{
+    return data_reads_all(d) ? d->all : d->n;
+}
 
 /* Whether the data have a validation split, or the recipe takes one of the training samples. */
 bool data_has_validation(const RtProgram *p, const char *name);
