@@ -55,7 +55,7 @@ typedef struct Analysis {
     bool broken; /* a part of the text was lost to a syntax error */
 } Analysis;
 
-/* Reads the file `path`, and its imports, with unsaved texts; in an arena of its own. */
+/* Reads the file `path`, and its imports, with unsaved texts.  The analysis has its own arena. */
 Analysis *analysis_new(const char *path, const Unsaved *unsaved, int n, bool bytes);
 void analysis_free(Analysis *a); /* a may be NULL */
 bool analysis_reads(const Analysis *a, const char *path);
@@ -71,7 +71,8 @@ const Traced *traced_before(const Analysis *a, const Traced *t);
 /* "(N, 16, 5, 5)"; a number, a list, a layer; NULL: nothing worth showing. */
 const char *value_text(Arena *arena, Value v);
 bool value_tensors(Value v); /* a tensor, or a list of tensors */
-/* The values of e, which has one: "(N, 64, 35, 35)", or "(N, 64, 35, 35), 3 other shapes". */
+/* The shapes of the values of e, which has at least one value: "(N, 64, 35, 35)", or "(N, 64, 35,
+ * 35), 3 other shapes". */
 const char *shapes_text(Arena *arena, const Analysis *a, const Expr *e);
 
 #endif

@@ -24,8 +24,9 @@ void dense_price_dw(const Node *n, const Market *m, Price *p);
 Price dense_price_update(const Market *m, int64_t k, int64_t o, int64_t shards, int64_t samples,
                          int states);
 
-/* Units of a layer of o outputs and k inputs, as in runtime/cpu: of dense_dw_update, of the same
- * with stored samples as x, `samples` in a shard, of dense_wide and of dense_wide_dx. */
+/* Number of units of a layer of o outputs and k inputs in four kernels of runtime/cpu:
+ * dense_dw_update; dense_dw_update_input, with `samples` samples in a shard; dense_wide;
+ * dense_wide_dx. */
 int64_t dense_units_update(const Market *m, int64_t k, int64_t o, bool half);
 int64_t dense_units_input(const Market *m, int64_t samples, int64_t k, int64_t o);
 int64_t dense_units_wide(const Market *m, int64_t o);

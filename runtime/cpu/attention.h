@@ -15,7 +15,7 @@
  * Scores and packed copies lie in `room`, a part of the thread's scratch: ATTENTION_ROOM or
  * ATTENTION_DX_ROOM reals, aligned to 64 bytes, which compiler/ops/attention.c plans.
  * Source: Dao et al. 2022, "FlashAttention"; here rows of scores are kept whole, because T scores
- * of a few rows are little memory.
+ * of a few rows take little memory.
  */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H

@@ -17,7 +17,8 @@ RT_INLINE bool conv_flat(ConvGather g)
 }
 
 /* The product of `rows` rows that are read for the first time.  It goes through FLAT_LINE numbers
- * of a row at a time, and prefetches the rows of the next tile, which follow these.
+ * of a row at a time, and prefetches the rows of the next tile, which follow the rows of
+ * this tile.
  * 256->64 at 56 x 56: 126 instead of 109 GFLOP/s of a core. */
 enum { FLAT_LINE = 64 / sizeof(real) };
 RT_INLINE void conv_flat_first(vec *t, int rows, int vectors, int count, const real *x,
@@ -128,7 +129,7 @@ RT_INLINE void conv_gather_flat(real *y, const real *x, const real *p, const rea
                                           part));
 }
 
-/* Whether, backward, an output exists without taps. */
+/* Whether an output of the backward pass has no taps. */
 RT_INLINE bool conv_gaps(ConvAxis a)
 {
     bool gaps = false;

@@ -4,7 +4,7 @@
  * are scaled; other types are used as they are.  With `last`, images are stored as (H, W, C), which
  * the fast kernels need.
  *
- * The inputs of a model with several lie one after another in a row, each with its own type.
+ * If a model has several inputs, they lie one after another in a row, each with its own type.
  *
  * Tokens and labels are rows of integers.  Rows can overlap: windows of a text are rows of one
  * array, and their labels are rows of the same array, one token later.  Targets that are numbers
@@ -86,7 +86,7 @@ RT_INLINE void input_fetch(const Rt *r, int64_t i)
 }
 
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
-enum { INPUT_POSITIONS = 256 }; /* about so many in a member's part of a sample */
+enum { INPUT_POSITIONS = 256 }; /* approximate number in a member's part of a sample */
 
 RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
 {
@@ -124,7 +124,7 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
     y += samples.first * t;
     for (int64_t i = samples.first; i < samples.end; i++, y += t) {
         const char *row = (const char *)r->x + (int64_t)r->index[first + i] * r->x_stride;
-        uint32_t top = 0; /* largest token + 1; padding gives 0, other negative numbers the most */
+        uint32_t top = 0; /* largest token + 1; padding: 0; other negative numbers: very large */
         for (int j = 0; j < t; j++) {
             const int32_t token = rt_integer_at(row, r->x_type, j);
             top = (uint32_t)token + 1 > top ? (uint32_t)token + 1 : top;

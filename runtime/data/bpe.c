@@ -2,8 +2,8 @@
  * and so on.
  *
  * Pairs are counted inside pieces. A piece is a word with the blank before it, a run of digits, a
- * run of other signs, or a run of white space. A piece counts as often as it occurs. Of equally
- * frequent pairs, the one with the smaller numbers is first, so a text has one vocabulary. To
+ * run of other signs, or a run of white space. A piece counts as often as it occurs. If pairs are
+ * equally frequent, the pair with the smaller numbers is first, so a text has one vocabulary. To
  * encode a text, the earliest pair in the vocabulary is joined in each piece, until no pair is
  * left.
  *
