@@ -56,7 +56,7 @@ Statement kernel_statement(Writer *w, const Node *n);
 /* ---- joint.c: calls of a team that follow each other without a barrier */
 
 void joint_access(Writer *w, Accesses *to, Access o);
-/* A slice phase begins; then, its chunks. */
+/* joint_begin: a slice phase begins.  joint_begin_chunk: its chunks begin. */
 void joint_begin(Writer *w);
 void joint_begin_chunk(Writer *w);
 /* Whether the call s of n, in phase p, needs no barrier after it.  w keeps the group of calls since
@@ -106,13 +106,13 @@ void phase_nonfinite(Writer *w, int phase);
 /* Writes the function fn to w->body, and the number of units to *total as a C expression.
  * from_grad: the units update parameters from reduced sums; else they add the sums and update. */
 void ranges_write(Writer *w, const char *fn, const char *about, bool from_grad, Text *total);
-/* These units. */
+/* The units of this function. */
 const EmitRange *ranges_list(Writer *w, bool from_grad, int *n);
 
 /* ---- target.c */
 
 const char *isa_name(const char *cpu); /* "RT_ISA_X86_V4" */
-/* Writes all parts of the file, which defines its kernels. */
+/* Writes all parts of the file.  This defines the kernels of the file. */
 void program_open(Writer *w, const EmitInput *in, Arena *a);
 /* Puts the parts together: n headers follow rt.h, `kernels` is the section of kernels. */
 EmitUnit program_unit(Writer *w, const char *const *header, int n, const char *kernels);

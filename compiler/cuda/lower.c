@@ -365,8 +365,8 @@ void cuda_lower_node(Writer *w, const Node *n)
             lower_metric(w, i);
 }
 
-/* Adds calls that set those sums to 0 to which several calls add; without `backward`, only sums of
- * the forward pass. */
+/* Adds calls that set sums to 0, for the sums to which several calls add.  Without `backward`, only
+ * sums of the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward)
 {
     const Step *s = w->g->step;

@@ -12,7 +12,7 @@ typedef struct EmitPlan {
     const Node *node;        /* the first node with this graph */
     const char *graph[4];    /* the text of each variant (cuda/words.c) */
     int first;               /* the first variant that may be chosen */
-    const char *variants;    /* all variants from it on, separated by " | " */
+    const char *variants;    /* all variants from `first` on, separated by " | " */
     const char *epilogue[3]; /* operations that can be in the graph: "bias", "add", "relu" */
     int nepilogue;
     /* of the chosen variant, such as "bias + relu" or "": operations that the graph computes;

@@ -1,6 +1,6 @@
 /* terms.h -- a loss of named terms: terms(fit = mse, small = 0.001 * l2(output)).
  *
- * The loss is their sum, and each term is reported beside it as loss_NAME.
+ * The loss is the sum of the terms, and each term is reported beside the loss as loss_NAME.
  */
 #ifndef TERMS_H
 #define TERMS_H

@@ -24,7 +24,7 @@ int threads_start(pthread_t *id, void *(*run)(void *),
 /* Calls run(arg) on this thread, the program's first, if its stack is large enough; else on another
  * thread, while this thread waits and blocks signals. */
 int threads_run(int (*run)(void *), void *arg);
-/* A condition with time limits by threads_after.  They count on CLOCK_MONOTONIC: the default,
+/* A condition with time limits by threads_after.  The limits count on CLOCK_MONOTONIC: the default,
  * CLOCK_REALTIME, can be set, and a wait would last longer by the seconds that it is set back. */
 void threads_condition(pthread_cond_t *c);
 struct timespec threads_after(double seconds); /* from now */

@@ -247,9 +247,9 @@ RT_INLINE void bf16_conv_fill(bf16 *restrict to, const bf16 *restrict x, Bf16Con
 typedef struct Bf16Image {
     const bf16 *x;
     int64_t row, sample;
-    int n, samples;   /* the first sample, and how many */
-    int first, units; /* the first row of units, and how many */
-    const bf16 *end;  /* memory before it can be read */
+    int n, samples;   /* the first sample; number of samples */
+    int first, units; /* the first row of units; number of rows */
+    const bf16 *end;  /* memory before this address can be read */
 } Bf16Image;
 #endif
 

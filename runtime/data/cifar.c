@@ -50,8 +50,8 @@ static bool open_batches(Cifar *c, const RtProgram *p, const char *directory, co
         if (!s && i == 0)
             return false;
         if (!s)
-            rt_die("%s/%s is missing (plain, .gz or .xz): CIFAR-10 comes in five files to train "
-                   "on and test_batch.bin",
+            rt_die("%s/%s is missing (plain, .gz or .xz): CIFAR-10 has five training files and "
+                   "test_batch.bin",
                    directory, name);
         open_file(c, s);
     }
