@@ -542,10 +542,20 @@ static void *lines_new(int n, size_t bytes)
     return memset(at, 0, bytes * (size_t)n);
 }
 
+/* Simulated threads take no part in anything but simulation_run. */
+static Pool *simulated(int threads, bool backwards)
+{
+    Pool *p = lines_new(1, sizeof *p);
+    p->threads = p->most = threads;
+    atomic_init(&p->room, threads);
+    p->simulation = simulation_new(threads, backwards);
+    return p;
+}
+
 Pool *pool_on(const Placement *x)
 {
     if (x->turns)
-        return pool_simulated(x->threads);
+        return simulated(x->threads, x->turns < 0);
     const Cores *c = x->cores;
     const bool known = c && x->first + x->threads <= c->processors;
     const Processor *on = known ? c->processor + x->first : NULL;
@@ -576,14 +586,9 @@ Pool *pool_new(int threads)
     return pool_on(&(Placement){.threads = threads});
 }
 
-/* Simulated threads take no part in anything but simulation_run. */
 Pool *pool_simulated(int threads)
 {
-    Pool *p = lines_new(1, sizeof *p);
-    p->threads = p->most = threads;
-    atomic_init(&p->room, threads);
-    p->simulation = simulation_new(threads);
-    return p;
+    return simulated(threads, false);
 }
 
 Simulation *pool_simulation(const Pool *p)

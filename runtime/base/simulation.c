@@ -47,6 +47,7 @@ typedef struct Member {
 
 struct Simulation {
     int threads;
+    bool backwards;
     int njobs, room, at; /* at: index of the next job in the step */
     Job *job;
     int step; /* steps that have ended */
@@ -96,10 +97,11 @@ static Moment moment_after(void)
     return (Moment){wall, clock_ns(CLOCK_THREAD_CPUTIME_ID)};
 }
 
-Simulation *simulation_new(int threads)
+Simulation *simulation_new(int threads, bool backwards)
 {
     Simulation *s = rt_alloc(sizeof *s);
     *s = (Simulation){.threads = threads,
+                      .backwards = backwards,
                       .what = "",
                       .overhead = INT64_MAX,
                       .overhead_used = INT64_MAX};
@@ -279,6 +281,12 @@ static void start_member(Simulation *s, Member *m)
     m->arrived = m->parts = m->counted = 0;
 }
 
+/* The thread or unit at position i of n. */
+static int in_order(const Simulation *s, int i, int n)
+{
+    return s->backwards ? n - 1 - i : i;
+}
+
 /* Runs each member up to its next barrier, in turn, until all have ended. */
 static void run_members(Simulation *s)
 {
@@ -291,7 +299,8 @@ static void run_members(Simulation *s)
     team_wait_instead = pass_barrier;
     for (int left = s->threads; left > 0;) {
         left = 0;
-        for (int t = 0; t < s->threads; t++) {
+        for (int i = 0; i < s->threads; i++) {
+            const int t = in_order(s, i, s->threads);
             Member *m = &s->member[t];
             if (!m->ended && !m->waits) {
                 s->running = t;
@@ -314,8 +323,8 @@ void simulation_run(Simulation *s, PoolWork work, void *arg, int units, const in
         s->work = work, s->arg = arg;
         run_members(s);
     } else {
-        for (int u = 0; u < units; u++) {
-            const int thread = (int)((int64_t)u * s->threads / units);
+        for (int i = 0; i < units; i++) {
+            const int u = in_order(s, i, units), thread = (int)((int64_t)u * s->threads / units);
             const Moment began = moment_before();
             work(arg, thread, u);
             if (s->current)

@@ -22,7 +22,9 @@ typedef struct Simulation Simulation;
 
 enum { SIMULATION_STEPS = 9 }; /* steps of which medians are taken, at most */
 
-Simulation *simulation_new(int threads);
+/* backwards: the last unit or thread comes first, and the first one last.  Results are the same, if
+ * no barrier is missing. */
+Simulation *simulation_new(int threads, bool backwards);
 void simulation_free(Simulation *s); /* s can be NULL */
 
 /* Called by the pool: runs the units of a job.  end, each: as in pool.c. */

@@ -40,9 +40,10 @@ typedef struct Placement {
     int threads;
     const Cores *cores; /* thread t is on processor[first + t]; NULL: not known */
     int first;
-    int room;   /* processors of this process; 0: of its affinity mask */
-    bool pin;   /* pins each thread to its processor, if there are enough processors */
-    bool turns; /* all threads take turns on the processor of the caller (pool_simulated) */
+    int room;  /* processors of this process; 0: of its affinity mask */
+    bool pin;  /* pins each thread to its processor, if there are enough processors */
+    int turns; /* not 0: all threads take turns on the processor of the caller (pool_simulated),
+                * from first to last (1) or from last to first (-1) */
 } Placement;
 
 /* The caller is thread 0.  If there are more threads than processors (`room`), only as many threads

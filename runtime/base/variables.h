@@ -23,8 +23,8 @@
         "The directory that is read instead of `/` for the cores, caches and limits of the "      \
         "machine: a tree of files as in `/sys` and `/proc`, for tests. No thread is pinned then.")\
     ROW(TENON_TURNS, "1", ANY,                                                                    \
-        "All threads of a program take turns on one processor, with the same results: for tests " \
-        "of many threads.")                                                                       \
+        "All threads of a program take turns on one processor, from first to last (`1`) or from " \
+        "last to first (`-1`), with the same results: for tests of many threads.")                \
     ROW(TENON_RANKS, "N", RANKS,                                                                  \
         "The number of ranks of a run that no launcher has started. It takes precedence over "    \
         "the variables of launchers.")                                                            \

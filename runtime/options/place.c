@@ -85,6 +85,12 @@ static int at_least_1(int n)
     return n > 1 ? n : 1;
 }
 
+/* The order of turns that TENON_TURNS names. */
+static int turns_of(const char *text)
+{
+    return !text ? 0 : strcmp(text, "-1") == 0 ? -1 : 1;
+}
+
 void place_threads(Options *o, const RtProgram *p, Comm *c)
 {
     const Cores *k = &o->cores;
@@ -99,7 +105,7 @@ void place_threads(Options *o, const RtProgram *p, Comm *c)
     o->place = (Placement){.threads = o->threads,
                            .cores = k,
                            .first = s.index * cores + cores <= k->cores ? s.index * cores : 0,
-                           .turns = getenv(VARIABLE(TENON_TURNS)) != NULL,
+                           .turns = turns_of(getenv(VARIABLE(TENON_TURNS))),
                            .room = quota > 0 && quota < room ? at_least_1((int)ceil(quota)) : room};
     const bool all_cores = o->threads == cores && usual == cores && s.sharing <= k->cores;
     const bool pin = o->pin && strcmp(o->pin, "cores") == 0;

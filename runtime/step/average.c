@@ -166,13 +166,15 @@ void average_stepped(Average *a)
 void average_epoch(Average *a, const char *fixed, int64_t epochs)
 {
     const RtRecipe *r = &a->p->recipe;
-    if (r->average == RT_AVERAGE_SWA && epochs >= r->average_from)
+    if (r->average == RT_AVERAGE_SWA && epochs >= r->average_from && epochs > a->epochs)
         add(a, fixed, -1, 1.0 / (double)(epochs - r->average_from + 1));
+    a->epochs = epochs;
 }
 
 void average_resumed(Average *a, int64_t epochs, int64_t steps)
 {
     const RtRecipe *r = &a->p->recipe;
+    a->epochs = epochs;
     a->begun = r->average == RT_AVERAGE_EMA ? steps > 0 : epochs >= r->average_from;
 }
 

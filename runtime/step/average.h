@@ -21,9 +21,10 @@ typedef struct Average {
     char *memory;   /* the bytes of all parameters */
     bool *averaged; /* [nparam]: the parameter has an average */
     struct AveragePiece *piece;
-    int *first; /* [buckets + 1]: the first piece of a bucket's parameters */
-    bool begun; /* there is an average */
-    bool shown; /* the averages are in the place of the weights */
+    int *first;     /* [buckets + 1]: the first piece of a bucket's parameters */
+    bool begun;     /* there is an average */
+    int64_t epochs; /* swa: finished epochs when the weights were added last */
+    bool shown;     /* the averages are in the place of the weights */
 } Average;
 
 /* NULL: the recipe has no `average`. */
@@ -36,9 +37,11 @@ void average_stepped(Average *a);
 
 /* After the update of a bucket (-1: of all parameters), in the step after `step` finished ones. */
 void average_step(Average *a, const char *fixed, int bucket, int64_t step);
-/* After an epoch; epochs: finished ones, with this one. */
+/* After an epoch; epochs: finished ones, with this one.  An epoch is added once, also if its
+ * evaluation failed and a resumed run repeats it. */
 void average_epoch(Average *a, const char *fixed, int64_t epochs);
-/* After a checkpoint: whether its averages have begun. */
+/* After a checkpoint: whether its averages have begun.  epochs: as a->epochs; steps: finished
+ * ones. */
 void average_resumed(Average *a, int64_t epochs, int64_t steps);
 /* Before a checkpoint: averages that have not begun are the weights. */
 void average_fill(Average *a, const char *fixed);

@@ -8,6 +8,7 @@
 #include "data/vocab.h"
 #include "files/lease.h"
 #include "files/names.h"
+#include "step/average.h"
 #include "train/weights.h"
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +31,7 @@ struct Checkpoint {
     StWriter *writer;
     Lease *lease;
     char *same, *build; /* metadata of the run: `same` must agree; if `build` differs, a note */
-    char position[128], sums[SUMS_TEXT], seconds[64];
+    char position[128], sums[SUMS_TEXT], seconds[64], averaged[32];
     Best *best;
     char *mark[MARKS];               /* marks of `keep` and `stop` as text; NULL: not watched */
     int64_t found[FOUND + 2 * KEPT]; /* steps of the files in the directory, newest first */
@@ -133,6 +134,8 @@ static void open_writer(Checkpoint *c)
     st_writer_item(w, "metrics", metric_names(c->p), 0);
     st_writer_item(w, "sums", c->sums, sizeof c->sums);
     st_writer_item(w, "seconds", c->seconds, sizeof c->seconds);
+    if (c->net->average)
+        st_writer_item(w, "averaged", c->averaged, sizeof c->averaged);
     for (int i = 0; i < MARKS; i++)
         if (watch_of(c, i)->result) {
             const size_t room = strlen(watch_of(c, i)->result) + MARK_ROOM;
@@ -246,6 +249,8 @@ static void describe_state(Checkpoint *c, const Position *at)
              (long long)at->step, (long long)at->total, (long long)at->samples);
     sums_text(at, c->sums);
     snprintf(c->seconds, sizeof c->seconds, "%.3f", at->seconds);
+    if (c->net->average)
+        snprintf(c->averaged, sizeof c->averaged, "%lld", (long long)c->net->average->epochs);
     for (int i = 0; i < MARKS; i++)
         if (c->mark[i])
             best_mark_text(watch_of(c, i), mark_of(c, i), c->mark[i],
@@ -362,25 +367,42 @@ static void take_mark(const Checkpoint *c, int i, const StFile *f, const Positio
                 mark_key[i], (long long)at->epoch + 1);
 }
 
+/* The number of epochs when weights were last added to the average.  Older files do not have it. */
+static void take_averaged(const Checkpoint *c, const StFile *f, const Position *at)
+{
+    const char *text = st_meta(f, "averaged");
+    if (c->net->average)
+        c->net->average->epochs = text ? atoll(text) : at->epoch;
+}
+
+/* Whether a file holds the weights at the end of the epoch of a mark, in this run. */
+static bool is_best_file(const Checkpoint *c, const StFile *f, const Mark *m)
+{
+    const char *program = st_meta(f, "program"), *same = st_meta(f, "same");
+    Position at;
+    return program && strcmp(program, c->p->source_hash) == 0 && same &&
+           strcmp(same, c->same) == 0 && read_position(f, &at) && at.epoch == m->epoch &&
+           at.step == 0 && at.total == m->total;
+}
+
 /* Loads the weights of the best epoch. */
 static void load_best(Checkpoint *c, const char *path)
 {
-    const RtProgram *p = c->p;
     const Mark *m = &c->best->keep;
     char from[4096], why[256];
     if (!c->best->weights || m->total < 0)
         return;
     checkpoint_path(c, m->total, from);
     StFile *f = st_open(from, why);
-    const char *program = f ? st_meta(f, "program") : NULL;
-    if (!f || !st_intact(f, true) || !program || strcmp(program, p->source_hash) != 0)
+    if (!f || !st_intact(f, true) || !is_best_file(c, f, m))
         rt_die("%s cannot be resumed: the best weights so far are those of epoch %lld in %s, and "
                "this file %s; put it back, or begin a new run with --weights %s",
                path, (long long)m->epoch, from,
-               !f ? rt_format("cannot be read: %s", why) : "is damaged, or of another program",
+               !f ? rt_format("cannot be read: %s", why)
+                  : "is damaged, of another run, or not of the end of that epoch",
                path);
     if (!weights_load_evaluated(c->net, f, c->best->weights))
-        rt_die("%s does not hold the weights of %s", from, p->model);
+        rt_die("%s does not hold the weights of %s", from, c->p->model);
     st_close(f);
 }
 
@@ -411,6 +433,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
         rt_die("%s does not hold the state of %s", path, c->p->model);
     for (int i = 0; i < MARKS; i++)
         take_mark(c, i, f, at);
+    take_averaged(c, f, at);
     st_close(f);
     load_best(c, path);
     return true;

@@ -53,20 +53,22 @@ static bool resume(Trainer *t)
         bool found;
         Position at;
         Mark keep, stop;
+        int64_t averaged; /* Average.epochs */
     } r = {.at = t->at};
     Best *best = &t->best;
+    Average *average = t->net->average;
     if (t->checkpoint)
         r.found = checkpoint_resume(t->checkpoint, &r.at);
     r.keep = best->keep, r.stop = best->stop;
+    r.averaged = average ? average->epochs : 0;
     comm_broadcast(t->o->comm, &r, sizeof r, "the checkpoint's position");
     if (!r.found)
         return false;
     comm_broadcast(t->o->comm, t->net->fixed, t->p->fixed_bytes, "the checkpoint");
-    Average *average = t->net->average;
     if (average && t->p->average_bytes > 0)
         comm_broadcast(t->o->comm, average->memory, t->p->average_bytes, "the averaged weights");
     if (average)
-        average_resumed(average, r.at.epoch, r.at.total);
+        average_resumed(average, r.averaged, r.at.total);
     if (best->weights)
         comm_broadcast(t->o->comm, best->weights, t->p->kept_bytes, "the best weights");
     t->at = r.at;

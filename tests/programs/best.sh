@@ -171,7 +171,9 @@ if part kill; then
     refuses "no best weights" "cannot be resumed: the best weights so far are those of epoch $best in c/step-[0-9]*.safetensors, and this file cannot be read: .*; put it back, or begin a new run with --weights" \
         ./ended train --checkpoint c --resume
     rm -rf c; cp -r saved c; printf x | dd of="$(step "$best")" bs=1 seek=3000 conv=notrunc 2> /dev/null
-    refuses "damaged best weights" "this file is damaged, or of another program" ./ended train --checkpoint c --resume
+    refuses "damaged best weights" "this file is damaged, of another run, or not of the end of that epoch" ./ended train --checkpoint c --resume
+    rm -rf c; cp -r saved c; ./ended train --epochs "$best" --seed 5 --checkpoint seed > out; cp "seed/$(basename "$(step "$best")")" c
+    refuses "best weights of another run" "of another run, or not of the end of that epoch; put it back" ./ended train --checkpoint c --resume
     # Checkpoints in the middle of epochs: at each of them, the run is taken to be killed.
     rm -rf c; ./ended train --epochs $((best + 1)) --checkpoint c > out
     for more in 4 9 13; do

@@ -35,6 +35,7 @@ arrays() { # DIRECTORY
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; } # FILE AT BYTES
 
 "$TENON" build "$work/m.tn" -o "$work/p" || { bad "tenon build m.tn"; finish; exit 1; }
+"$TENON" build "$work/m.tn" -o "$work/mean" --set "average=swa(from = 2)" || bad "tenon build m.tn with swa"
 "$TENON" build "$work/t.tn" -o "$work/t" || { bad "tenon build t.tn"; finish; exit 1; }
 arrays "$work/d"
 
@@ -97,6 +98,8 @@ broken "one cut to nothing" "train_x.npy holds 0 bytes now" "$work/p" "$work/d" 
 as_if_whole "one cut to nothing" "$work/p" "$work/d"
 broken "test samples cut short" "test_x.npy holds 4096 bytes now" "$work/p" "$work/d" truncate -s 4096 "$work/d/test_x.npy"
 as_if_whole "test samples cut short" "$work/p" "$work/d"
+broken "test samples cut short, averaged weights" "test_x.npy holds 4096 bytes now" "$work/mean" "$work/d" truncate -s 4096 "$work/d/test_x.npy"
+as_if_whole "test samples cut short, averaged weights" "$work/mean" "$work/d" # the mean has the epoch once
 
 tokens() { # DESCR BYTES: the type and size of a token; its low byte is below 200
     mkdir -p "$work/w"

@@ -3,7 +3,7 @@
 # and of several sizes, and with slices that teams compute after whole rounds.
 #
 # The threads take turns on one processor (TENON_TURNS): each runs up to its next barrier.  So a missing barrier shows in the bits, and
-# 128 threads take as long as one.  threads.sh and tests/sanitize/threads.sh run real threads.
+# 128 threads take as long as one.  Some numbers of threads run from the last thread to the first.  threads.sh and tests/sanitize/threads.sh run real threads.
 #
 # Deep: compiles all shipped models, and runs each with ten numbers of threads: half an hour.
 # Parts: inception layers sequences others
@@ -39,7 +39,7 @@ for model in $(shipped_models); do
     esac
     build "$name" "$work/p" "${more[@]}" || continue
     for threads in 1 2 3 5 7 11 16 33 64 128; do
-        if ! TENON_TURNS=1 TENON_MACHINE=$work/large "$work/p" grads "${data[@]}" --threads $threads --output "$work/grads.$threads" > "$work/out" 2> "$work/err"; then
+        if ! TENON_TURNS=$(turns $threads) TENON_MACHINE=$work/large "$work/p" grads "${data[@]}" --threads $threads --output "$work/grads.$threads" > "$work/out" 2> "$work/err"; then
             if grep -q 'no data set' "$work/err"; then skip "$name: its data are not here"; else bad "$name, $threads threads: $(cat "$work/err")"; fi
             break
         fi

@@ -44,7 +44,7 @@ for model in lenet resnet56_cifar10 lstm_synthetic; do
     # Waiting members spin, so 13 of them on two processors take a hundred times as long: large teams take turns.
     same "$model, teams of 3 threads" "$(TENON_MACHINE=$work/small run $model --threads 3)" "$want"
     for threads in $large; do
-        same "$model, teams of $threads threads in turn" "$(TENON_TURNS=1 TENON_MACHINE=$work/small run $model --threads $threads)" "$want"
+        same "$model, teams of $threads threads in turn" "$(TENON_TURNS=$(turns $threads) TENON_MACHINE=$work/small run $model --threads $threads)" "$want"
     done
 done
 
@@ -120,7 +120,7 @@ END
     same "calls of one thread" "$(grep -oE 'ALONE\([a-z_]+' "$work/sums.c" | sort -u | tr '\n' ' ')" "ALONE(rt_metric ALONE(rt_output ALONE(sum_to_ "
     data=() want=$(run sums --threads 1) loss=$(field "$work/log" epoch test_loss)
     for threads in 2 3 5 7 13 33; do
-        same "sums, $threads threads in turn" "$(TENON_TURNS=1 TENON_MACHINE=$work/small run sums --threads $threads)" "$want"
+        same "sums, $threads threads in turn" "$(TENON_TURNS=$(turns $threads) TENON_MACHINE=$work/small run sums --threads $threads)" "$want"
         same "sums, test loss, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
     done
 fi
@@ -146,7 +146,7 @@ END
             "$("$work/rounds" info --threads $threads | sed -n 's/^planned bytes: \([0-9]*\) .*/\1/p')"
     done
     for threads in 16 19; do
-        same "rounds of teams, $threads threads in turn" "$(TENON_TURNS=1 TENON_MACHINE=$work/small run rounds --threads $threads)" "$want"
+        same "rounds of teams, $threads threads in turn" "$(TENON_TURNS=$(turns $threads) TENON_MACHINE=$work/small run rounds --threads $threads)" "$want"
     done
     same "rounds of two real teams" "$(TENON_MACHINE=$work/small run rounds --threads 16)" "$want"
 fi

@@ -2,6 +2,7 @@
 #
 #   machine DIR SOCKETS CACHES CORES [SIBLINGS]      numbers of sockets, caches of a socket, cores of a cache, processors of a core
 #   quota DIR PROCESSORS                             gives its control group a quota
+#   turns THREADS                                    a value of TENON_TURNS: 3, 7, 11 ... threads run from last to first
 machine() {
     local dir=$1 sockets=$2 caches=$3 cores=$4 siblings=${5:-1} i k core cache all at list
     all=$((sockets * caches * cores))
@@ -27,3 +28,5 @@ quota() {
     echo '35 25 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' > "$1/proc/self/mountinfo"
     echo "$(($2 * 100000)) 100000" > "$1/sys/fs/cgroup/cpu.max"
 }
+
+turns() { if [ $(($1 % 4)) = 3 ]; then echo -1; else echo 1; fi; }
