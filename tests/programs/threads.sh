@@ -137,8 +137,10 @@ END
     "$TENON" build "$work/rounds.tn" -o "$work/rounds" --shards 4
     data=() want=$(run rounds --threads 1) loss=$(field "$work/log" epoch test_loss)
     regions() { "$work/rounds" info --threads "$1" | sed -n 's/^planned bytes: .*share \([0-9]*\) thread regions.*/\1/p'; }
-    same "regions of 4 slices" "$(regions 5) $(regions 16) $(regions 64)" "2 2 4"
-    same "regions, as the compiler plans them" "$("$TENON" show "$work/rounds.tn" --shards 4 --threads 16 | awk '$1 == "threads" { print $4 }')" 2
+    same "regions of 4 slices" "$(regions 5) $(regions 16)" "2 2"
+    for threads in 16 64; do # with 64, the prices of the processor's kernels decide
+        same "regions of $threads threads, as the compiler plans them" "$("$TENON" show "$work/rounds.tn" --shards 4 --threads $threads | awk '$1 == "threads" { print $4 }')" "$(regions $threads)"
+    done
     for threads in 2 16; do # 16: more than processors, so two threads compute ranges of slices
         same "rounds, $threads threads" "$(run rounds --threads $threads)" "$want"
         same "rounds, test loss, with a batch that is not full, $threads threads" "$(field "$work/log" epoch test_loss)" "$loss"
