@@ -255,16 +255,61 @@ static void close_phase(Step *s)
     s->nphase -= p->nnode == 0;
 }
 
-/* Adds the totals that the phase reads: each thread computes them at the beginning of the phase. */
-static void push_totals(Graph *g, Phase *p, const Readers *r, const int *level, int l)
+/* The nodes by a number of each, such as its level; nodes of one number in the order of the graph.
+ * Without nodes whose number is negative. */
+typedef struct Listed {
+    Node **node;
+    int *first, numbers; /* first: [numbers + 1] */
+} Listed;
+
+static Listed list_nodes(const Graph *g, const int *number)
 {
-    for (int i = 0; i < g->nnode; i++) {
-        Node *n = g->node[i];
+    Listed x = {.node = arena_alloc(g->arena, (size_t)(g->nnode + 1) * sizeof *x.node)};
+    for (int i = 0; i < g->nnode; i++)
+        if (x.numbers <= number[g->node[i]->id])
+            x.numbers = number[g->node[i]->id] + 1;
+    x.first = arena_alloc(g->arena, (size_t)(x.numbers + 2) * sizeof *x.first);
+    for (int i = 0; i < g->nnode; i++)
+        if (number[g->node[i]->id] >= 0)
+            x.first[number[g->node[i]->id] + 2]++;
+    for (int k = 2; k <= x.numbers; k++)
+        x.first[k] += x.first[k - 1];
+    for (int i = 0; i < g->nnode; i++) /* first[k + 1] counts up from the first node of k */
+        if (number[g->node[i]->id] >= 0)
+            x.node[x.first[number[g->node[i]->id] + 1]++] = g->node[i];
+    return x;
+}
+
+static int listed_count(const Listed *x, int k)
+{
+    return k < x->numbers ? x->first[k + 1] - x->first[k] : 0;
+}
+
+static Node *listed_at(const Listed *x, int k, int i)
+{
+    return x->node[x->first[k] + i];
+}
+
+/* The nodes in the order in which phases take them. */
+typedef struct Levels {
+    const int *level;        /* of a node, by id: levels_find */
+    Listed by_level, by_due; /* by_due: by the level before which they are prepared (levels_due) */
+    Node **total;            /* [ntotal] */
+    int ntotal;
+    int last, last_prepared; /* the largest levels of slice phases and of prepare phases */
+} Levels;
+
+/* Adds the totals that the phase reads: each thread computes them at the beginning of the phase. */
+static void push_totals(Graph *g, Phase *p, const Readers *r, const Levels *x, int l)
+{
+    for (int i = 0; i < x->ntotal; i++) {
         bool read = false;
-        for (int k = 0; n->mark == TOTAL && k < readers_count(r, n); k++)
-            read |= level[readers_at(r, n, k)->id] == l && levels_in_slice(readers_at(r, n, k));
+        for (int k = 0; k < readers_count(r, x->total[i]); k++) {
+            const Node *reader = readers_at(r, x->total[i], k);
+            read |= x->level[reader->id] == l && levels_in_slice(reader);
+        }
         if (read)
-            push(g, p, n);
+            push(g, p, x->total[i]);
     }
 }
 
@@ -294,36 +339,52 @@ static int last_level(const Graph *g, bool (*kind)(const Node *), const int *lev
     return last;
 }
 
-static void push_level(Graph *g, Phase *p, bool (*kind)(const Node *), const int *level, int l)
+static void push_level(Graph *g, Phase *p, bool (*kind)(const Node *), const Listed *by_level,
+                       int l)
 {
-    for (int i = 0; i < g->nnode; i++)
-        if (level[g->node[i]->id] == l && kind(g->node[i]))
-            push(g, p, g->node[i]);
+    for (int i = 0; i < listed_count(by_level, l); i++)
+        if (kind(listed_at(by_level, l, i)))
+            push(g, p, listed_at(by_level, l, i));
 }
 
-static void prepare_phases(Graph *g, Step *s, const int *level, const int *due, int l)
+static void prepare_phases(Graph *g, Step *s, const Levels *x, int l)
 {
-    for (int k = 0; k <= last_level(g, in_prepare, level); k++) {
+    for (int k = 0; k <= x->last_prepared; k++) {
         Phase *p = add_phase(g, s, PHASE_PREPARE, l);
-        for (int i = 0; i < g->nnode; i++)
-            if (in_prepare(g->node[i]) && level[g->node[i]->id] == k && due[g->node[i]->id] == l)
-                push(g, p, g->node[i]);
+        for (int i = 0; i < listed_count(&x->by_due, l); i++) {
+            Node *n = listed_at(&x->by_due, l, i);
+            if (in_prepare(n) && x->level[n->id] == k)
+                push(g, p, n);
+        }
         close_phase(s);
     }
 }
 
-static void slice_phases(Graph *g, Step *s, const Readers *r, const int *level, int l)
+static void slice_phases(Graph *g, Step *s, const Readers *r, const Levels *x, int l)
 {
     Phase *p = add_phase(g, s, PHASE_WIDE, l);
-    push_level(g, p, in_wide, level, l);
+    push_level(g, p, in_wide, &x->by_level, l);
     close_phase(s);
     p = add_phase(g, s, PHASE_SLICE, l);
-    push_totals(g, p, r, level, l);
-    push_level(g, p, in_samples, level, l);
-    for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->mark == KNOWN && level[g->node[i]->id] == l)
-            ARENA_PUSH(g->arena, p->known, p->nknown, g->node[i]);
+    push_totals(g, p, r, x, l);
+    push_level(g, p, in_samples, &x->by_level, l);
+    for (int i = 0; i < listed_count(&x->by_level, l); i++)
+        if (listed_at(&x->by_level, l, i)->mark == KNOWN)
+            ARENA_PUSH(g->arena, p->known, p->nknown, listed_at(&x->by_level, l, i));
     close_phase(s);
+}
+
+static Levels list_levels(Graph *g, const int *level, const int *prepared)
+{
+    Levels x = {.level = level,
+                .by_level = list_nodes(g, level),
+                .by_due = list_nodes(g, prepared),
+                .last = last_level(g, levels_in_slice, level),
+                .last_prepared = last_level(g, in_prepare, level)};
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->mark == TOTAL)
+            ARENA_PUSH(g->arena, x.total, x.ntotal, g->node[i]);
+    return x;
 }
 
 /* Makes the phases of the step: for each level prepare, wide and slice phases, then gradient and
@@ -332,12 +393,13 @@ static void phases(Graph *g, Step *s, const Readers *r, const int *level)
 {
     int *due = arena_alloc(g->arena, (size_t)(s->nbucket + 1) * sizeof *due);
     const int *prepared = levels_due(g, s, r, level, due);
-    for (int l = 0; l <= last_level(g, levels_in_slice, level); l++) {
+    const Levels x = list_levels(g, level, prepared);
+    for (int l = 0; l <= x.last; l++) {
         for (int b = 0; b < s->nbucket; b++)
             if (due[b] == l)
                 s->bucket[b].due = s->nphase;
-        prepare_phases(g, s, level, prepared, l);
-        slice_phases(g, s, r, level, l);
+        prepare_phases(g, s, &x, l);
+        slice_phases(g, s, r, &x, l);
         for (int b = 0; b < s->nbucket; b++)
             if (buckets_level(g, s, b, level) >= l)
                 s->bucket[b].ready = s->nphase - 1;
