@@ -19,7 +19,7 @@ trap 'rm -rf "$tmp"' EXIT
 # The targets of a model.  --cpu names a processor, so that the text is the same on each machine.
 targets=("--to c --cpu x86-64-v3" "--to c --cpu x86-64-v3 --dtype bf16" "--to c --cpu generic --plain" "--to cuda --kernels=own" "--to cuda --kernels=persistent"
          "--to cuda --kernels=cudnn --dtype bf16" "--to cuda --kernels=cudnn --dtype f16" "--to cuda --comm nccl" "--to c --cpu x86-64-v4 --comm mpi --dtype f64"
-         "--to pytorch" "--to keras" "--to mxnet" "--to slurm --comm mpi" "--to dot")
+         "--to pytorch" "--to keras" "--to mxnet" "--to slurm --comm mpi" "--to dot --cpu x86-64-v4")
 
 # left_out NAME TARGET: whether this text of a large network is not compared; other models have the parts of these
 # networks
