@@ -267,7 +267,7 @@ static cudaError_t refusal(const void *kernel, long blocks, long threads, size_t
     return blocks_on_one(gpu_limits(), k, (int)threads, (int)dynamic) ? cudaSuccess : cudaErrorLaunchOutOfResources;
 }
 
-cudaError_t shim_enqueue(FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread, int bytes)
+cudaError_t shim_enqueue(FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, Task thread, int bytes)
 {
     const cudaError_t error = refusal(kernel, blocks, threads, (size_t)bytes);
     if (error != cudaSuccess)
@@ -323,7 +323,7 @@ static cudaError_t refusal_of_cluster(const cudaLaunchConfig_t &c, const void *k
     return error != cudaSuccess ? error : clusters ? cudaSuccess : cudaErrorLaunchOutOfResources;
 }
 
-cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread)
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, Task thread)
 {
     const int blocks = (int)config.gridDim.x, threads = (int)config.blockDim.x, bytes = (int)config.dynamicSmemBytes;
     const bool cooperative = config.numAttrs == 1 && config.attrs->id == cudaLaunchAttributeCooperative,
@@ -342,7 +342,7 @@ cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *
     return cudaSuccess;
 }
 
-void shim_work(FakeStream *stream, std::function<void()> work)
+void shim_work(FakeStream *stream, Task work)
 {
     stream->add(work);
     launches++;

@@ -27,7 +27,7 @@
 #include <vector>
 
 /* Weak: tenon-plan, which executes nothing, has no streams. */
-void shim_work(struct FakeStream *stream, std::function<void()> work) __attribute__((weak));
+void shim_work(struct FakeStream *stream, Task work) __attribute__((weak));
 
 namespace {
 

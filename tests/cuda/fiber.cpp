@@ -46,7 +46,7 @@ std::vector<Block> blocks_at_work;
 Block *block; /* the current one */
 std::vector<unsigned char> stacks;
 void *scheduler;
-const std::function<void()> *body;
+const Task *body;
 unsigned current;
 int grid_arrived, grid_live; /* threads of all blocks: at the common barrier; still running */
 unsigned grid_generation;
@@ -323,7 +323,7 @@ uint64_t shim_exchange(uint64_t mine, int from)
     return slot[from];
 }
 
-void fiber_run(const char *kernel, int blocks, int threads, const std::function<void()> &thread, int chip_bytes)
+void fiber_run(const char *kernel, int blocks, int threads, const Task &thread, int chip_bytes)
 {
     const int kind = read_order(threads, 1);
     body = &thread;
@@ -338,7 +338,7 @@ void fiber_run(const char *kernel, int blocks, int threads, const std::function<
     }
 }
 
-void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const std::function<void()> &thread)
+void fiber_run_together(const char *kernel, int blocks, int threads, int chip_bytes, const Task &thread)
 {
     const int kind = read_order(threads, blocks);
     body = &thread;

@@ -15,8 +15,8 @@
 #define SHIM_H
 #include <cstdint>
 #include <cstring>
+#include "task.h"
 #include <cuda_runtime_api.h>
-#include <functional>
 
 #define __global__
 #define __device__
@@ -70,9 +70,9 @@ inline unsigned __ballot_sync(unsigned, bool yes)
 #define __ffs __builtin_ffs
 
 /* Adds a launch to a stream, which calls `thread` once for every thread; or returns why the GPU refuses it.  bytes: dynamic shared memory of a block. */
-cudaError_t shim_enqueue(struct FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, std::function<void()> thread, int bytes = 0);
+cudaError_t shim_enqueue(struct FakeStream *stream, const void *kernel, const char *name, int blocks, int threads, Task thread, int bytes = 0);
 /* The same for a launch whose blocks run at the same time, with a common barrier, shim_grid_barrier. */
-cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread);
+cudaError_t shim_enqueue_together(const cudaLaunchConfig_t &config, const void *kernel, Task thread);
 template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), const A &...a)
 {
     return shim_enqueue_together(*config, (const void *)kernel, [=] { kernel(a...); });
@@ -83,6 +83,6 @@ void shim_grid_barrier(int site); /* barrier of all blocks; site: its index in t
 #define cluster_barrier(arrived) grid_barrier(arrived)
 
 /* Adds work of a library to a stream. */
-void shim_work(struct FakeStream *stream, std::function<void()> work);
+void shim_work(struct FakeStream *stream, Task work);
 
 #endif

@@ -20,13 +20,13 @@ for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c -
 shim_once() {
     local out=$1 key unknown stand_in; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
-    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$cuda"/{fake,fiber,limits,resources,rounded,shim}.h "$cuda"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
+    key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$cuda"/{fake,fiber,limits,resources,rounded,shim,task}.h "$cuda"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
     mkdir -p "$CHECK_STAND_INS"
     exec {stand_in}> "$CHECK_STAND_INS/$key.lock"         # tests that begin together compile it once; without flock, perhaps each of them
     ! command -v flock > /dev/null || flock "$stand_in"
     if [ ! -f "$CHECK_STAND_INS/$key" ]; then
         "$@" -MMD -MF "$work/stand-in.d" -o "$work/stand-in.new"
-        unknown=$(tr -s ' \\' '\n' < "$work/stand-in.d" | grep "^$TENON_ROOT/" | grep -vE '/tests/cuda/([a-z_]*\.cpp|(fake|fiber|limits|resources|rounded|shim)\.h|include/.*)$|/runtime/constants\.h$|/cuda/nccl_api\.h$' || true)
+        unknown=$(tr -s ' \\' '\n' < "$work/stand-in.d" | grep "^$TENON_ROOT/" | grep -vE '/tests/cuda/([a-z_]*\.cpp|(fake|fiber|limits|resources|rounded|shim|task)\.h|include/.*)$|/runtime/constants\.h$|/cuda/nccl_api\.h$' || true)
         [ -z "$unknown" ] || bad "shim_once must have $unknown in its key"
         mv "$work/stand-in.new" "$CHECK_STAND_INS/$key"
     fi
