@@ -1,4 +1,5 @@
-# npy.sh -- sourced after common.sh: arrays that $work/arrays.py makes, with tests/npy.py, and programs that learn from them.
+# npy.sh -- sourced after common.sh: arrays that $work/arrays.py makes, with tests/npy.py, and programs that learn from them.  Without
+# python3 the test ends, and counts as skipped.
 #
 # A network NAME has the model NAME.tn, the arrays of directory NAME and the program ./NAME-cpu, all in the current directory, $work.
 #
@@ -13,6 +14,7 @@
 #                                          ./double, and its log double.log
 #   same_values TEXT RECORD A B METRIC...  the logs A and B have equal values in these records, but for the last digits
 #   wrong_arrays NAME TEXT PATTERN PYTHON  ./NAME-cpu refuses the arrays of directory NAME after a change of the copy d
+command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 arrays() { (cd "$work" && PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py "$1"); }
 wrong_arrays() {
     rm -rf d; cp -r "$1" d

@@ -6,7 +6,6 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
-command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 
 # four: arrays of u8, f32, f64 and tokens; packed: the numbers of the first three in one array, as the network sees them
 cat > "$work/arrays.py" <<'END_PY'

@@ -6,7 +6,6 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
-command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 
 # 200 and 60 images of 6 x 5 pixels: noise, a bright square of class 1 or a grey one of class 2; the frame of a square is 255 where it is
 # ignored.  rows: the same pixels as sequences, and their classes with -1.

@@ -6,7 +6,6 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
-command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish; exit; }
 
 # make DIR TYPE: 200 and 60 images of noise with a bright square; the mask is 1 on the square.  labels: whether a quadrant has a part of it.
 cat > "$work/arrays.py" <<'END_PY'
