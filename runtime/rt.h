@@ -619,7 +619,8 @@ enum {
     RT_PURPOSE_AUGMENT = 4,
     RT_PURPOSE_GENERATE = 5,
     RT_PURPOSE_SPLIT = 6,
-    RT_PURPOSE_DROPOUT = 16 /* + index of the layer */
+    RT_PURPOSE_DROPOUT = 16,    /* + index of the layer */
+    RT_PURPOSE_NORMAL = 1 << 20 /* + index of the node */
 };
 
 #ifdef __cplusplus

@@ -88,6 +88,7 @@ static const Home home[] = {{"conv2d_winograd_dw", "cpu/winograd_dw.h", true},
                             {"bias", "cpu/math.h", false},
                             {"batch", "cpu/batch_norm.h", false},
                             {"dropout", "cpu/dropout.h", false},
+                            {"normal_like", "cpu/normal.h", false},
                             {"scan", "cpu/scan.h", false},
                             {"token", "cpu/token.h", false},
                             {"time", "cpu/scan.h", false}};

@@ -10,8 +10,8 @@ int lower_condition(Lower *l, Expr *e)
         return v.i != 0;
     if (v.kind == V_TENSOR) {
         lower_fail(l, e, e->span, "a condition cannot depend on a tensor");
-        diag_help(l->diag, "conditions are decided at compile time; use relu, max or a mask for "
-                           "choices by value");
+        diag_help(l->diag, "conditions are decided at compile time; where(h > 0, a, b) takes each "
+                           "number by its value");
     } else if (v.kind != V_POISON) {
         lower_fail(l, e, e->span, "a condition is true or false, this is %s", value_kind(v));
     }
@@ -30,14 +30,17 @@ static Value logic(Lower *l, Expr *e)
 static Value eval_binary(Lower *l, Expr *e)
 {
     static const char *const tensor_op[] =
-        {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul", [DO_DIV] = "div", [DO_POW] = "pow"};
+        {[DO_ADD] = "add", [DO_SUB] = "sub", [DO_MUL] = "mul", [DO_DIV] = "div",
+         [DO_POW] = "pow", [DO_EQ] = "eq",   [DO_NE] = "ne",   [DO_LT] = "lt",
+         [DO_GT] = "gt",   [DO_LE] = "le",   [DO_GE] = "ge"};
+    const bool on_tensors = e->op < (int)(sizeof tensor_op / sizeof *tensor_op) && tensor_op[e->op];
     const char *why = NULL, *help = NULL;
     int64_t steps = 0;
     const Value a = lower_eval(l, e->a), b = lower_eval(l, e->b);
     const bool tensor = a.kind == V_TENSOR || b.kind == V_TENSOR;
     const bool other =
         (a.kind == V_TENSOR || value_number(a)) && (b.kind == V_TENSOR || value_number(b));
-    if (tensor && other && e->op <= DO_POW && e->op != DO_FLOOR && e->op != DO_MOD)
+    if (tensor && other && on_tensors)
         return node_elementwise(l, tensor_op[e->op], a, b, e);
     const Value v = value_binary(l->arena, e->op, a, b, &why, &help, &steps);
     if (steps && !lower_step(l, e->span, steps))

@@ -60,6 +60,17 @@ static int broadcast(Shape *y, const Shape *x)
     return 0;
 }
 
+/* Reports a range of clamp that is empty. */
+static bool check_range(const Node *n, Diag *d)
+{
+    if (!node_attr(n, "low") || node_float(n, "low") <= node_float(n, "high"))
+        return true;
+    diag_error(d, node_span(n, "low"), "the range of %s is empty: low is %g, high is %g",
+               n->op->name, node_float(n, "low"), node_float(n, "high"));
+    diag_help(d, "use low <= high; min or max alone have one limit");
+    return false;
+}
+
 static bool elementwise_shape(Node *n, Diag *d)
 {
     Shape y = n->in[0]->shape;
@@ -67,6 +78,8 @@ static bool elementwise_shape(Node *n, Diag *d)
     for (int i = 0; i < n->nin; i++)
         if (!check_real(n, i, d))
             return false;
+    if (!check_range(n, d))
+        return false;
     if (n->nin == 2)
         misfit = broadcast(&y, &n->in[1]->shape);
     if (!misfit)

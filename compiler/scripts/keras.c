@@ -52,10 +52,23 @@ static const PyWord calls[] = {
 #define WINDOW                                                                                     \
     "(@x, (@kernel_rows, @kernel_columns), (@stride_rows, @stride_columns)@(same?, \"same\"))"
 
+#define COMPARED(sign) "ops.cast(@x " sign " @y, keras.config.floatx())"
+
 static const PyWord words[] = {
     {"min", "ops.minimum(@x, @y)"},
     {"max", "ops.maximum(@x, @y)"},
     {"step", "ops.cast(@x > 0, keras.config.floatx())"},
+    {"gt", COMPARED(">")},
+    {"ge", COMPARED(">=")},
+    {"lt", COMPARED("<")},
+    {"le", COMPARED("<=")},
+    {"eq", COMPARED("==")},
+    {"ne", COMPARED("!=")},
+    {"where_true", "ops.where(@y != 0, @x, 0.)"},
+    {"where_false", "ops.where(@y != 0, 0., @x)"},
+    {"clamp", "ops.clip(@x, @low, @high)"},
+    {"stop_gradient", "ops.stop_gradient(@x)"},
+    {"normal_like", "keras.random.normal(ops.shape(@x))"},
     {"relu6", "ops.relu6(@x)"},
     {"leaky_relu", "ops.leaky_relu(@x, @slope)"},
     {"softplus", "ops.softplus(@x)"},

@@ -52,6 +52,14 @@ static const PyWord calls[] = {
 static const PyWord words[] = {
     {"min", "F.minimum(@x, @y)"},
     {"max", "F.maximum(@x, @y)"},
+    {"gt", "@x > @y"},
+    {"ge", "@x >= @y"},
+    {"lt", "@x < @y"},
+    {"le", "@x <= @y"},
+    {"eq", "@x == @y"},
+    {"ne", "@x != @y"},
+    {"clamp", "F.clip(@x, @low, @high)"},
+    {"stop_gradient", "F.BlockGrad(@x)"},
     {"relu6", "F.clip(@x, 0, 6)"},
     {"leaky_relu", "F.LeakyReLU(@x, slope=@slope)"},
     {"softplus", "F.Activation(@x, act_type=\"softrelu\")"},
@@ -90,10 +98,13 @@ static const PyWord words[] = {
 };
 
 static const PyWord unlike[] = {
-    {"add", "F.broadcast_add(@x, @y)"},     {"sub", "F.broadcast_sub(@x, @y)"},
-    {"mul", "F.broadcast_mul(@x, @y)"},     {"div", "F.broadcast_div(@x, @y)"},
-    {"pow", "F.broadcast_power(@x, @y)"},   {"min", "F.broadcast_minimum(@x, @y)"},
-    {"max", "F.broadcast_maximum(@x, @y)"}, {NULL, NULL},
+    {"add", "F.broadcast_add(@x, @y)"},          {"sub", "F.broadcast_sub(@x, @y)"},
+    {"mul", "F.broadcast_mul(@x, @y)"},          {"div", "F.broadcast_div(@x, @y)"},
+    {"pow", "F.broadcast_power(@x, @y)"},        {"min", "F.broadcast_minimum(@x, @y)"},
+    {"max", "F.broadcast_maximum(@x, @y)"},      {"gt", "F.broadcast_greater(@x, @y)"},
+    {"ge", "F.broadcast_greater_equal(@x, @y)"}, {"lt", "F.broadcast_lesser(@x, @y)"},
+    {"le", "F.broadcast_lesser_equal(@x, @y)"},  {"eq", "F.broadcast_equal(@x, @y)"},
+    {"ne", "F.broadcast_not_equal(@x, @y)"},     {NULL, NULL},
 };
 
 static const PlaceText places[] = {

@@ -61,12 +61,24 @@ static const PyWord calls[] = {
     "F.cross_entropy(" x ", @y, reduction=\"none\"" more                                           \
     "@(smoothing?, label_smoothing=@smoothing))"
 
+#define COMPARED(sign) "(@x " sign " @y).to(torch.get_default_dtype())"
+
 #define WEIGHTS "torch.tensor([@class_weights], dtype=@x.dtype)"
 
 static const PyWord words[] = {
     {"min", BROADCAST("minimum")},
     {"max", BROADCAST("maximum")},
     {"step", "(@x > 0).to(@x.dtype)"},
+    {"gt", COMPARED(">")},
+    {"ge", COMPARED(">=")},
+    {"lt", COMPARED("<")},
+    {"le", COMPARED("<=")},
+    {"eq", COMPARED("==")},
+    {"ne", COMPARED("!=")},
+    {"where_true", "torch.where(@y != 0, @x, 0.)"},
+    {"where_false", "torch.where(@y != 0, 0., @x)"},
+    {"clamp", "@x.clamp(@low, @high)"},
+    {"stop_gradient", "@x.detach()"},
     {"relu6", "F.relu6(@x)"},
     {"leaky_relu", "F.leaky_relu(@x, @slope)"},
     {"softplus", "F.softplus(@x)"},
@@ -95,6 +107,7 @@ static const PyWord words[] = {
      "F.softmax(@bare + torch.full((@rows, @rows), -math.inf).triu(1), @axis)"},
     {"softmax", "F.softmax(@x, @axis)"},
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
+    {"normal_like", "torch.randn_like(@x)"},
     {"dropout", "F.dropout(@x, @rate, self.training)"},
     {"dropout2d", "F.dropout2d(@x, @rate, self.training)"},
     {"dense", "F.linear(@x, @y)"}, /* a product with the weights of another layer */

@@ -130,6 +130,8 @@ static const PyWord common[] = {
     {"exp", "@math.exp(@x)"},
     {"log", "@math.log(@x)"},
     {"sqrt", "@math.sqrt(@x)"},
+    {"sin", "@math.sin(@x)"},
+    {"cos", "@math.cos(@x)"},
     {"abs", "@math.abs(@x)"},
     {"square", "@math.square(@x)"},
     {"reciprocal", "@math.reciprocal(@x)"},

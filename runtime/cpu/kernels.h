@@ -33,6 +33,7 @@
 #include "cpu/robust_loss.h" /* l1, huber */
 #include "cpu/mask_loss.h" /* sigmoid_cross_entropy_numbers, counts of masks */
 #include "cpu/dropout.h"
+#include "cpu/normal.h"
 #include "cpu/scan.h"      /* loops over time */
 #include "cpu/token.h"     /* a token at a time */
 #include "cpu/output.h"    /* metrics, outputs, the check for non-finite values */

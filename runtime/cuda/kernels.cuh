@@ -39,6 +39,7 @@
 #include "cuda/scan.cuh" /* loops over time */
 #include "cuda/recurrence.cuh" /* a loop over time in one launch */
 #include "cuda/dropout.cuh"
+#include "cuda/normal.cuh"
 #include "cuda/begin.cuh"   /* which samples a batch has */
 #include "cuda/samples.cuh" /* samples in, labels in, metrics and outputs out */
 #include "cuda/image.cuh"   /* images in, normalised and augmented */

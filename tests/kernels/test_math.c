@@ -61,6 +61,8 @@ WRAP(erf) WRAP(silu) WRAP(sqrt) WRAP(sin) WRAP(cos)
         {"sqrt", call_sqrt, sqrtl, 0, 1e20, 0.5},
         {"sin", call_sin, sinl, -10, 10, 2},
         {"cos", call_cos, cosl, -10, 10, 2},
+        {"sin", call_sin, sinl, -8100, 8100, 2},
+        {"cos", call_cos, cosl, -1e6, 1e6, 2},
 };
 enum { CASES = sizeof cases / sizeof cases[0], POINTS = 1 << 18 };
 
@@ -123,6 +125,8 @@ START_TEST(special)
     ck_assert(isnan(at(v_log(none))) && isnan(at(v_log(v_set(-1)))));
     ck_assert(at(v_tanh(inf)) == 1 && at(v_tanh(minus)) == -1 && isnan(at(v_tanh(none))));
     ck_assert(at(v_erf(inf)) == 1 && at(v_erf(minus)) == -1 && isnan(at(v_erf(none))));
+    ck_assert(isnan(at(v_sin(inf))) && isnan(at(v_cos(minus))) && isnan(at(v_sin(none))));
+    ck_assert(at(v_sin(v_set(0))) == 0 && at(v_cos(v_set(0))) == 1);
     ck_assert(at(v_sigmoid(inf)) == 1 && at(v_sigmoid(minus)) == 0 && isnan(at(v_sigmoid(none))));
     ck_assert(at(v_softplus(inf)) == INFINITY && at(v_softplus(minus)) == 0 &&
               isnan(at(v_softplus(none))));

@@ -139,6 +139,27 @@ for to in pytorch keras mxnet; do
     grep -Eq 'self.one\(h2\) \+ self.dense1\(h3\)' "$work/script" && ok || bad "lines for $to: $(grep -E 'return.*dense1|h[0-9]* =' "$work/script")"
 done
 
+# Choices by value.
+cat > "$work/drawn_choices.tn" <<'TN'
+model drawn_choices(x: f32[6, 4]) {
+    h = dense(x, 4)
+    a = where(h > 0.1, sin(h), 0.5 * cos(h)) * (0.3 <= h) + clamp(h, -0.4, 0.6)
+    b = where(h < x, x, 0) * (h != 0) * stop_gradient(h) + (h >= x) * h - (h == x)
+    return dense(flatten(a + b), 3)
+}
+train drawn_choices { data = synthetic(samples = 80, test_samples = 40, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+
+# Random numbers: the script draws those of the program, by normal_numbers.py.
+cat > "$work/drawn_noise.tn" <<'TN'
+model drawn_noise(x: f32[11]) {
+    h = dense(x, 9) |> tanh
+    y = dense(normal_like(h) * h + 0.5 * h, 7)
+    return dense(y * (1 + 0.1 * normal_like(y)), 3)
+}
+train drawn_noise { data = synthetic(samples = 80, test_samples = 40, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+
 # A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
 model power(x: f32[6]) { return dense(x, 5) }
@@ -402,7 +423,9 @@ against() {
     "$TENON" emit "$model" "${options[@]}" --to "$to" -o "$work/$to" > /dev/null
     rm -f "$work/ours" "$work/theirs"
     "$work/$name" "${run[@]}" --log "$work/ours" > /dev/null
-    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout "${TENON_LIMIT:-300}" "$python" "$work/$to/$name.py" "${run[@]}" --log "$work/theirs"
+    local script=("$work/$to/$name.py")
+    [ $name != drawn_noise ] || script=("$TENON_ROOT/tests/peers/normal_numbers.py" 2 "${script[@]}")
+    KERAS_BACKEND=${5:-} succeeds "$name.py for $to ${5:-} runs" timeout "${TENON_LIMIT:-300}" "$python" "${script[@]}" "${run[@]}" --log "$work/theirs"
     # Keras keeps the mean of the losses, and parts of batch_norm, in f32; MXNet keeps learning rates in f32.
     local most=1e-8; [ "$to" = pytorch ] || most=1e-5
     apart=$(paste <(steps "$work/ours") <(steps "$work/theirs") | awk -v most=$most '{ d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > m) m = d } END { print NR == 10 && m < most ? "close" : NR " steps, " m }')
@@ -419,7 +442,7 @@ imports() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn; do
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done

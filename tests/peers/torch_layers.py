@@ -47,6 +47,17 @@ def resize(w, x):
         [F.interpolate(h, size, mode="bilinear", align_corners=False) for size in sizes]
 
 
+FORMULAS = ("sin(3 * h)", "cos(3 * h)", "clamp(h, -0.4, 0.3)", "where(h > 0.1, h * h, sin(h))", "where(pixel <= h, 0.5, h) * (h != 0)",
+            "h * stop_gradient(tanh(2 * h))", "h * ((h >= 0.2) + (h < -0.1) - (0.05 < h)) + (h == h) * h")
+
+
+def formulas(w, x):
+    h, pixel = pixels(w, x), F.conv2d(x, w["pixel.weight"], w["pixel.bias"])
+    return [torch.sin(3 * h), torch.cos(3 * h), h.clamp(-0.4, 0.3), torch.where(h > 0.1, h * h, torch.sin(h)),
+            torch.where(pixel <= h, torch.tensor(0.5, dtype=h.dtype), h), h * torch.tanh(2 * h).detach(),
+            h * ((h >= 0.2).double() + (h < -0.1).double() - (h > 0.05).double()) + h]
+
+
 STEPS = "step = dense(x, 6)\n    h = tanh(step)"
 
 
@@ -142,6 +153,7 @@ CONV_TRANSPOSE2D = """a = conv_transpose2d(x, 18, kernel = 3, stride = 2, pad = 
 CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
     Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
+    Case("formulas", (2, 4, 5), PIXELS, FORMULAS, formulas),
     Case("group_norm", (2, 4, 5), GROUP_NORM, GROUP_NORMS, group_norm),
     Case("prelu", (2, 4, 5), PRELU, ("a", "b", "c", "d"), prelu),
     Case("conv_transpose2d", (2, 4, 5), CONV_TRANSPOSE2D, ("a", "b", "c", "d", "e"), conv_transpose2d),

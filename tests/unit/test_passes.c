@@ -5,6 +5,7 @@
  */
 #include "build.h"
 #include "ir/target.h"
+#include "ops/elementwise.h"
 #include <math.h>
 
 static const Options options = {.vector = 8, .verify = true, .cpu = "x86-64-v3"};
@@ -65,6 +66,17 @@ static double f_silu_d(double a, double b)
 {
     return a * f_sigmoid(b, 0) * (1 + b * (1 - f_sigmoid(b, 0)));
 }
+static double f_sin(double a, double b) { return (void)b, sin(a); }
+static double f_cos(double a, double b) { return (void)b, cos(a); }
+static double f_same(double a, double b) { return (void)b, a; }
+static double f_clamp(double a, double b) { return (void)b, fmin(fmax(a, -0.5), 1); }
+static double f_clamp_d(double a, double b) { return b >= -0.5 && b <= 1 ? a : 0; }
+static double f_lt(double a, double b) { return a < b; }
+static double f_le(double a, double b) { return a <= b; }
+static double f_eq(double a, double b) { return a == b; }
+static double f_ne(double a, double b) { return a != b; }
+static double f_where_true(double a, double b) { return b != 0 ? a : 0; }
+static double f_where_false(double a, double b) { return b != 0 ? 0 : a; }
 static double f_gt(double a, double b) { return a > b; }
 static double f_ge(double a, double b) { return a >= b; }
 
@@ -80,8 +92,11 @@ static const Value table[] = {
     {"sigmoid", f_sigmoid}, {"tanh", f_tanh}, {"softplus", f_softplus}, {"gelu", f_gelu},
     {"silu", f_silu},
     {"erf", f_erf}, {"relu_d", f_relu_d}, {"sigmoid_d", f_sigmoid_d}, {"tanh_d", f_tanh_d},
-    {"leaky_relu_d", f_leaky_d}, {"gelu_d", f_gelu_d}, {"silu_d", f_silu_d}, {"gt", f_gt},
-    {"ge", f_ge}};
+    {"leaky_relu_d", f_leaky_d}, {"gelu_d", f_gelu_d}, {"silu_d", f_silu_d},
+    {"stop_gradient", f_same}, {"gt", f_gt},
+    {"ge", f_ge}, {"lt", f_lt}, {"le", f_le}, {"eq", f_eq}, {"ne", f_ne}, {"sin", f_sin},
+    {"cos", f_cos}, {"clamp", f_clamp}, {"clamp_d", f_clamp_d},
+    {"where_true", f_where_true}, {"where_false", f_where_false}};
 enum { ROWS = sizeof table / sizeof *table };
 /* clang-format on */
 
@@ -109,6 +124,10 @@ static void check_rule(const Op *op)
     Node *in[2] = {graph_param(b.g, b.d, "a", SCALAR(false), NULL, (Span){0}),
                    graph_param(b.g, b.d, "b", SCALAR(false), NULL, (Span){0})};
     Node *with = args(&b, op->name);
+    if (node_is(with, "clamp")) {
+        node_set_float(b.g, with, "low", -0.5);
+        node_set_float(b.g, with, "high", 1);
+    }
     b.g->loss =
         graph_add(b.g, op, in, op->arg[1].type == ARG_TENSOR && op->arg[1].name ? 2 : 1, (Span){0});
     node_copy_attrs(b.g, b.g->loss, with);
@@ -129,7 +148,7 @@ static void check_rule(const Op *op)
                           u->param->name, got, want);
         }
     }
-    const bool flat = !strcmp(op->name, "sign") || !strcmp(op->name, "step");
+    const bool flat = !elementwise_derivative(b.a, op); /* sign, step, comparisons */
     ck_assert_int_eq(count_op(b.g, "update"), flat ? 0 : b.g->loss->nin);
     arena_free(b.a);
 }
@@ -138,7 +157,8 @@ START_TEST(rules_agree_with_differences)
 {
     int checked = 0;
     for (int i = 0; i < op_count(); i++)
-        if ((op_at(i)->flags & OP_ELEMENTWISE) && !(op_at(i)->flags & OP_HIDDEN)) {
+        if ((op_at(i)->flags & OP_ELEMENTWISE) && !(op_at(i)->flags & OP_HIDDEN) &&
+            !op_at(i)->build) {
             check_rule(op_at(i));
             checked++;
         }
@@ -147,6 +167,28 @@ START_TEST(rules_agree_with_differences)
 END_TEST
 
 /* ---- gradient: structure */
+
+/* loss = a * stop_gradient(a * b): da = a b, as if the second factor was a constant; b is not trained. */
+START_TEST(no_gradient_passes_stop_gradient)
+{
+    Bench b = bench_new();
+    Node *p[2] = {graph_param(b.g, b.d, "a", SCALAR(false), NULL, (Span){0}),
+                  graph_param(b.g, b.d, "b", SCALAR(false), NULL, (Span){0})};
+    Node *product = graph_add(b.g, op_find("mul"), p, 2, (Span){0});
+    Node *factor[2] = {p[0], graph_add(b.g, op_find("stop_gradient"), &product, 1, (Span){0})};
+    b.g->loss = graph_add(b.g, op_find("mul"), factor, 2, (Span){0});
+    b.g->recipe.batch = 1;
+    run(&b, pass_infer);
+    run(&b, pass_gradient);
+    ck_assert_int_eq(count_op(b.g, "update"), 1);
+    for (int i = 0; i < b.g->nnode; i++)
+        if (node_is(b.g->node[i], "update")) {
+            ck_assert_str_eq(b.g->node[i]->param->name, "a");
+            ck_assert_double_eq(eval(b.g->node[i]->in[1], 3, 5), 15);
+        }
+    arena_free(b.a);
+}
+END_TEST
 
 START_TEST(gradient_of_two_layers)
 {
@@ -437,7 +479,8 @@ END_TEST
 START_TEST(forward_values_stay_forward)
 {
     Bench b = bench_new();
-    Node *x = input(&b, BATCHED(4)), *y = call2(&b, "pow", x, graph_const(b.g, 2, SINGLE(4), (Span){0}));
+    Node *x = input(&b, BATCHED(4)),
+         *y = call2(&b, "pow", x, graph_const(b.g, 2, SINGLE(4), (Span){0}));
     Node *z = call2(&b, "mul", y, graph_const(b.g, 1, SINGLE(4), (Span){0}));
     z->backward = true;
     b.g->output = call2(&b, "add", y, z);
@@ -520,9 +563,11 @@ START_TEST(each_target_has_its_passes)
     Bench b = bench_new();
 #define FIRST "infer hoist gradient simplify store cse dce "
     ck_assert_str_eq(passes_of(b.a, &(Options){0}),
-                     FIRST "stretch dce fuse dce chains choose wide layout steps slices schedule plan recompute");
+                     FIRST "stretch dce fuse dce chains choose wide layout steps slices schedule "
+                           "plan recompute");
     ck_assert_str_eq(passes_of(b.a, &(Options){.half = HALF_BF16}),
-                     FIRST "stretch dce fuse dce narrow dce chains layout steps slices schedule plan recompute");
+                     FIRST "stretch dce fuse dce narrow dce chains layout steps slices schedule "
+                           "plan recompute");
     ck_assert_str_eq(passes_of(b.a, &(Options){.blas = true}),
                      FIRST "stretch dce schedule plan recompute");
     ck_assert_str_eq(passes_of(b.a, &(Options){.cuda = true}),
@@ -549,9 +594,9 @@ START_TEST(a_wrong_order_is_named_with_its_reason)
     while (strcmp(table[at].name, "layout"))
         at++;
     table[at] = pass_table[at + 1], table[at + 1] = pass_table[at]; /* lanes, layout */
-    ck_assert_str_eq(pass_misplaced(b.a, table),
-                     "pass layout must run before pass lanes: lanes pads channels, which layout makes "
-                     "innermost");
+    ck_assert_str_eq(pass_misplaced(b.a, table), "pass layout must run before pass lanes: lanes "
+                                                 "pads channels, which layout makes "
+                                                 "innermost");
     arena_free(b.a);
 }
 END_TEST
@@ -569,8 +614,10 @@ START_TEST(an_error_stops_the_pipeline)
 }
 END_TEST
 
-TEST_MAIN("passes", rules_agree_with_differences, gradient_of_two_layers, shared_parameters_sum,
-          broadcasting_is_undone, unreached_parameters_are_reported, optimizers_have_states,
-          parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept, forward_values_stay_forward, equal_values_are_one,
-          different_values_stay, dead_values_go, each_pass_has_a_reason, each_target_has_its_passes, a_wrong_order_is_named_with_its_reason,
-          an_error_stops_the_pipeline)
+TEST_MAIN("passes", rules_agree_with_differences, no_gradient_passes_stop_gradient,
+          gradient_of_two_layers, shared_parameters_sum, broadcasting_is_undone,
+          unreached_parameters_are_reported, optimizers_have_states,
+          parameters_start_as_the_recipe_says, algebra, broadcasting_is_kept,
+          forward_values_stay_forward, equal_values_are_one, different_values_stay, dead_values_go,
+          each_pass_has_a_reason, each_target_has_its_passes,
+          a_wrong_order_is_named_with_its_reason, an_error_stops_the_pipeline)
