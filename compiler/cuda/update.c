@@ -20,7 +20,9 @@ void update_rows(Writer *w, Text *t, bool rest)
     int64_t before = 0; /* blocks */
 
     text_printf(t, "%sstatic RT_TABLE UpdateRow %s[] = {\n",
-                rest ? "/* The rows of parameters that a stage of their own updates. */\n"
+                rest ? "/* The rows of the parameters that cannot stay on the chip; one stage "
+                       "updates "
+                       "them all. */\n"
                      : "/* One row for each parameter: offsets of its sum in a shard and in the "
                        "gradients, of its weights "
                        "and its states; their number;\n"
@@ -325,8 +327,8 @@ static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)
     c->times = unit < 0 ? w->cuda->list->times : 0;
 }
 
-/* If r->grad is set, ranks add and update each bucket separately, so a unit is a bucket; else one
- * unit does everything. */
+/* Adds the sums and updates of all buckets.  If r->grad is set, ranks add and update each bucket
+ * separately, so a unit is a bucket; else one unit does everything. */
 static void lower_buckets(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
@@ -349,8 +351,8 @@ static void lower_buckets(Writer *w, bool from_grad)
     cuda_line(w, "    }\n");
 }
 
-/* Adds the averages of all parameters (average = ema), after their last update: behind the update
- * of the last bucket, if ranks add gradients. */
+/* Adds the averages of all parameters (average = ema), after their last update.  If ranks add
+ * gradients, this is the update of the last bucket. */
 static void lower_moving_averages(Writer *w, bool from_grad)
 {
     const Step *s = w->g->step;
