@@ -348,7 +348,7 @@ static double step_cycles(const Search *s)
     return cycles;
 }
 
-/* The rule "always" of the head of this file. */
+/* Applies the rule "always" of the head of this file. */
 static void save_cheaply(Search *s, Diag *d)
 {
     double left = SHARE * step_cycles(s), cycles = 0;
@@ -432,7 +432,7 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
                s->g->name, figure(s, least, limit), s->o->threads,
                text_bytes(s->g->arena, least - limit), figure(s, limit, least));
     if (least < first)
-        diag_note(d, "this is with all values computed again that can be; without that it is %s",
+        diag_note(d, "all values that can be recomputed are recomputed; without that, it needs %s",
                   figure(s, first, least));
     if (fixed > limit)
         diag_help(d,
@@ -440,7 +440,7 @@ static void refuse(const Search *s, int64_t first, int64_t least, Diag *d)
                   "--batch: use a smaller model",
                   figure(s, fixed, limit));
     else
-        diag_help(d, "a smaller --batch needs less; tenon show says what for");
+        diag_help(d, "use a smaller --batch; tenon show lists what needs the memory");
 }
 
 /* Runs for training first, then for evaluation, which uses the arena of training.  If evaluation
