@@ -23,7 +23,7 @@ Arena *diag_arena(Diag *d);
 
 void diag_error(Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warn(Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Attach to the last error or warning. */
+/* These functions attach a note or a help to the last error or warning. */
 void diag_note(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the help "did you mean 'kernel'?" with the nearest candidate; adds nothing when no

@@ -122,7 +122,8 @@ static const char *in_single_quotes(Arena *a, unsigned char c, const char *befor
     return c == '\'' ? "'\\''" : NULL;
 }
 
-/* For $'...', the only quotes of the shell in which a line end can be an escape. */
+/* Escapes a byte for $'...', the only quotes of the shell in which an escape can stand for a line
+ * end. */
 static const char *in_dollar_quotes(Arena *a, unsigned char c, const char *before)
 {
     (void)before;

@@ -31,7 +31,8 @@ typedef struct Unsaved {
     const char *path, *text;
     size_t len;
 } Unsaved;
-/* The same, but a text of the list `unsaved` counts instead of its file, which need not exist. */
+/* Like source_read, but reads the text of the list `unsaved` in place of its file, which need not
+ * exist. */
 const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,
                           const char **why);
 /* The absolute path without links, so that two paths to one file compare equal; `name` itself if

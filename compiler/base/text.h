@@ -16,8 +16,8 @@ void text_add(Text *t, const char *s);
 void text_addn(Text *t, const char *s, size_t n);
 void text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds lines, each with `columns` more blanks before it; if negative, with fewer characters at its
- * beginning.  Each added line ends with a newline. */
+/* Adds lines, each with `columns` more blanks before it.  If `columns` is negative, drops as many
+ * characters from the beginning of each line.  Each added line ends with a newline. */
 void text_shifted(Text *t, const char *lines, int columns);
 
 /* Nearest of n candidates by edit distance, for "did you mean"; NULL when none is near enough to

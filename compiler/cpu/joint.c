@@ -5,14 +5,14 @@
  * input, which read the same values, share one barrier.
  *
  * Two operands of different calls, one of them written, are independent if they share no byte.
- * They are in order if each member reads and writes only its own samples (Access.samples), and
- * both are the same numbers of a sample: the same buffer with the same distance from one sample to
- * the next.  Small elementwise calls are divided by samples.  So the elementwise part of a step of
- * an LSTM has one barrier instead of eight.  All other operands need the barrier.
+ * They are in order if each member reads and writes only its own samples (Access.samples), and both
+ * operands hold the same numbers of each sample: they lie in one buffer, and have the same distance
+ * from one sample to the next.  Small elementwise calls are divided by samples.  So the elementwise
+ * part of a step of an LSTM has one barrier instead of eight.  All other operands need the barrier.
  *
- * The last call of a chunk needs no barrier if the calls at the begin of the next chunk, up to the
- * first barrier there, are independent of it.  After the last chunk, the threads of the pool wait
- * for each other, or the team waits before its next slice (runtime/step/on_host.c).
+ * The last call of a chunk needs no barrier if the calls at the beginning of the next chunk, up to
+ * the first barrier there, are independent of it.  After the last chunk, the threads of the pool
+ * wait for each other, or the team waits before its next slice (runtime/step/on_host.c).
  */
 #include "cpu/parts.h"
 #include "emit/nest.h"
@@ -80,7 +80,7 @@ static bool other_rows(const Access *x, const Access *y)
     return node_root(x->node) == node_root(y->node) && node_root(x->node)->place == PLACE_BATCH;
 }
 
-/* chunks: b is of the next chunk. */
+/* chunks: b belongs to the chunk after that of a. */
 static bool conflicts(const Graph *g, const Accesses *a, const Accesses *b, bool chunks)
 {
     for (int i = 0; i < a->count; i++)
@@ -93,8 +93,9 @@ static bool conflicts(const Graph *g, const Accesses *a, const Accesses *b, bool
     return false;
 }
 
-/* The call after that of n: before the chunks, in the same loop over time, or outside of loops if n
- * is outside.  fn NULL: there is no such call, or a loop begins or ends before it. */
+/* The next call of the phase after that of n, if both are in the same loop over time or both
+ * outside of loops.  If n is computed before the chunks, so is the next call.  fn NULL: there is no
+ * such call, or a loop begins or ends before it. */
 static Statement next_call(Writer *w, const Phase *p, const Node *n)
 {
     const unsigned total = n->op->flags & OP_TOTAL;

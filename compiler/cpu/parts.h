@@ -3,14 +3,14 @@
 #define PARTS_H
 #include "emit/writer.h"
 
-/* What only programs for processors need while they are written (Writer.cpu). */
+/* The part of the writer's state that only programs for processors need (Writer.cpu). */
 typedef struct CpuState {
     int ncall;  /* number of rows of `calls`, the clocks of bench --layers */
-    bool teams; /* whether a slice phase is written, in which teams of threads can share units */
-    /* of the slice phase that is written: predicted microseconds of a step, and of its ALONE
+    bool teams; /* the writer is in a slice phase, where teams of threads can share units */
+    /* of the slice phase that is being written: predicted microseconds of a step, and of its ALONE
      * calls; number of team barriers of a step */
     double slice_us, alone_us, barriers;
-    EmitPhase *phase; /* [nphase]: phases of the training step that are written */
+    EmitPhase *phase; /* [nphase]: phases of the training step written so far */
     int nphase;
     const Phase *slice;     /* this phase */
     struct Accesses *joint; /* of the calls since the last barrier of a team */
@@ -26,8 +26,8 @@ int kernel_prepare_units(const Writer *w);
 typedef struct Access {
     const Node *node;
     bool written;
-    bool samples; /* each member of a team reads and writes only its samples: member i of n those of
-                   * part i of n equal parts of the chunk */
+    bool samples; /* each member of a team reads and writes only its own samples: if the chunk is
+                   * cut into n equal parts, member i of n has part i */
 } Access;
 
 typedef struct Accesses {
@@ -47,7 +47,7 @@ typedef struct Arguments {
     Argument *arg;
     int n;
 } Arguments;
-/* A pointer to n's value: parameter `name` of the kernel. */
+/* Adds a pointer to n's value, which is parameter `name` of the kernel. */
 void arguments_pointer(Writer *w, Arguments *s, const char *name, const Node *n, bool writes);
 
 /* The call that computes n; its kernel is defined once. */
@@ -56,7 +56,8 @@ Statement kernel_statement(Writer *w, const Node *n);
 /* ---- joint.c: calls of a team that follow each other without a barrier */
 
 void joint_access(Writer *w, Accesses *to, Access o);
-/* joint_begin: a slice phase begins.  joint_begin_chunk: its chunks begin. */
+/* To be called at the beginning of a slice phase (joint_begin), and before its first chunk
+ * (joint_begin_chunk). */
 void joint_begin(Writer *w);
 void joint_begin_chunk(Writer *w);
 /* Whether the call s of n, in phase p, needs no barrier after it.  w keeps the group of calls since

@@ -390,8 +390,8 @@ static void find_members(Sort *s, bool inside)
     }
 }
 
-/* A node keeps its position, unless an input stands after it.  Such an input moves to the
- * position directly before the node. */
+/* Sorts the list.  A node keeps its position, unless an input stands after it.  Such an input moves
+ * to the position directly before the node. */
 void graph_sort(Graph *g)
 {
     const size_t ids = (size_t)g->next_id + 1, nodes = (size_t)g->nnode + 1;

@@ -153,8 +153,8 @@ typedef struct Output {
     const char *name;
     Node *node;
     Shape shape;
-    int64_t classes; /* softmax over so many numbers gives probabilities; 0: it does not */
-    int64_t pixels;  /* of an image with a class for each pixel: H W; else 0 */
+    int64_t classes; /* softmax over this many numbers gives probabilities; 0: no softmax does */
+    int64_t pixels;  /* H W of an image with a class for each pixel; else 0 */
     bool binary;     /* sigmoid gives the probability of class 1 */
     Span span;
 } Output;
@@ -179,7 +179,7 @@ struct Graph {
      * is a row of all of them. */
     int noutput;    /* 0: one output without a name */
     bool probable;  /* one output: sigmoid gives the probability of class 1, or of truths */
-    int64_t pixels; /* one output: those of an image with a class for each pixel; else 0 */
+    int64_t pixels; /* one output: H W of an image with a class for each pixel; else 0 */
     Output outputs[RT_OUTPUTS];
     /* What losses compare outputs with: labels, numbers, or an input; `target` is the first one. */
     Node *target, *targets[RT_TARGETS];
@@ -250,7 +250,7 @@ void node_set_int(Graph *g, Node *n, const char *key, int64_t v);
 void node_set_float(Graph *g, Node *n, const char *key, double v);
 void node_set_string(Graph *g, Node *n, const char *key, const char *v);
 void node_set_ints(Graph *g, Node *n, const char *key, const int64_t *v, int count);
-/* For rules, which have no graph.  Keeps the old span when v has none. */
+/* Sets an attribute inside a rule, which has no graph.  Keeps the old span when v has none. */
 void node_set_attr(Arena *a, Node *n, Attr v);
 Attr attr_ints(Arena *a, const char *key, const int64_t *v, int count);
 void node_drop_attr(Arena *a, Node *n, const char *key);
@@ -274,7 +274,7 @@ int64_t node_reals(const Node *n);
 /* Reals from a row of channels to the next row: the channels of node_frame. */
 int64_t node_row(const Node *n);
 
-/* dump.c: one line per node, stable, for --dump and goldens:
+/* dump.c: prints one line per node, always in the same form, for --dump and goldens:
  *   %12 = conv2d(%3, %10) {stride=[1,1] pad=[0,0]} (N, 20, 24, 24)  conv1  lenet.tn:3 */
 void graph_dump(const Graph *g, FILE *f);
 /* verify.c: checks order, arity, attributes, shapes (by the rule of each op), layouts and

@@ -19,8 +19,8 @@ Node *readers_only(const Readers *r, const Node *n);
 int readers_uses(const Readers *r, const Node *n);
 bool graph_keeps(const Graph *g, const Node *n); /* n is output, loss or a metric */
 
-/* `by`, the last node of the list, takes the position and the id of `old`.  `old` leaves the list;
- * its readers still read it, until the caller calls readers_replace. */
+/* Gives the position and the id of `old` to `by`, the last node of the list.  `old` leaves the
+ * list.  The readers of `old` still read it, until the caller calls readers_replace. */
 void readers_stand_in(Readers *r, Node *old, Node *by);
 /* Adds n to the index; graph_add has just appended n to the list. */
 void readers_add(Readers *r, Node *n);

@@ -61,8 +61,8 @@ typedef struct Schedule {
     SchedKind kind;
     int nat;
     double at[REALS_MAX]; /* step: epochs, ascending */
-    double factor;        /* step: each epoch in at[] multiplies the rate by it; restarts: growth */
-    double power, end;    /* polynomial; last rate / lr, of all kinds but step */
+    double factor;        /* step: factor of the rate at each epoch of at[]; restarts: growth */
+    double power, end;    /* power: of polynomial; end: last rate / lr, for all kinds but step */
     double start, rise;   /* one_cycle: first rate / lr; share of the epochs in which it grows */
     double first;         /* restarts: epochs of the first cycle */
     double warmup;        /* epochs; 0 = none; combines with any kind */
@@ -85,7 +85,8 @@ typedef struct DataSpec {
     bool columns;                  /* csv: a table whose columns have names */
     Texts input, target, category; /* csv: names of columns */
     bool standardize;              /* csv: numbers of inputs get mean 0 and deviation 1 */
-    int missing, unknown;          /* csv: 0: an error; 1: mean, other */
+    int missing, unknown;          /* csv: 0: an error; 1: missing takes the mean, unknown takes
+                                    * `other` */
     double test, validation;       /* shares of samples, for data without these splits */
     int64_t step;  /* text: tokens between the starts of two windows; 0: the runtime decides */
     int64_t vocab; /* tokens are 0 .. vocab - 1; 0: samples are not tokens */
@@ -99,9 +100,10 @@ typedef enum { LEARN_CLASS, LEARN_NUMBERS, LEARN_INPUT } Learn;
 typedef struct TargetSpec {
     Learn kind;
     const char *name; /* in the loss; NULL: "label" */
-    int rank;         /* NUMBERS; a CLASS for each position or pixel */
+    int rank;         /* of NUMBERS; of a CLASS for each position or pixel */
     int64_t dim[SHAPE_MAX];
-    /* several targets, set by the front end: classes of a CLASS; the place in a row of targets */
+    /* several targets, set by the front end: number of classes of a CLASS; the place of the target
+     * in a row */
     int64_t classes, at;
     const char *weights; /* of the classes, in a loss: "1, 2, 0.5"; NULL: none */
     int64_t ignored;     /* the class ignored - 1 is not scored; 0: all are */
@@ -160,7 +162,8 @@ typedef struct AverageSpec {
 typedef struct Watch {
     const char *result; /* "validation_loss"; NULL: none is watched */
     bool larger;        /* a larger value is better */
-    int64_t epochs;     /* patience: training ends after so many epochs without a new best value */
+    int64_t epochs;     /* patience: training ends after this many epochs without a new best
+                         * value */
     Span span;
 } Watch;
 

@@ -98,7 +98,7 @@ typedef struct Step {
     int64_t bound_shard, bound_thread; /* the largest live set: a lower bound for any plan */
 } Step;
 
-/* Number of thread regions of a program, at most: only slices use thread regions. */
+/* The largest number of thread regions of a program.  Only slices use thread regions. */
 int step_regions(const Step *s, int threads);
 /* Number of thread regions of a program whose slice phases have these n predicted times. */
 int step_regions_of(const Step *s, int threads, const RtTeamCost *phase, int n);

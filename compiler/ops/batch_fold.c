@@ -12,7 +12,8 @@
  */
 #include "ops/check.h"
 
-/* The emitter adds the last two arguments, unit and units, by which threads divide the filters. */
+/* Describes the call without its last two arguments, unit and units: the emitter adds these, and
+ * threads divide the filters by them. */
 static void batch_fold_kernel_fold(const Node *n, Call *c)
 {
     const Shape *w = &n->shape;

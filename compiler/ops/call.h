@@ -111,7 +111,7 @@ void call_scratch(Call *c);
 /* Passes the number as a parameter `at` of the kernel, and not as a literal, so that calls that
  * differ only in this number share one kernel.  At most one per call. */
 void call_offset(Call *c, int64_t at);
-/* A literal as C writes it. */
+/* Adds a literal as C writes it. */
 void call_text(Call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_sizes(Call *c, const Sizes *s);
 void call_given(Call *c, CallArgKind kind); /* CALL_RT and the kinds after it, without CALL_STEP */

@@ -262,7 +262,8 @@ static void conv2d_kernel_pool_dw(const Node *n, Call *c)
     literal(n, c);
 }
 
-/* The emitter adds the last two arguments, unit and units, by which threads divide the packing. */
+/* Describes the call without its last two arguments, unit and units: the emitter adds these, and
+ * threads divide the packing by them. */
 static void conv2d_kernel_pack(const Node *n, Call *c)
 {
     const bool dx = node_int(n, "dx") != 0;
@@ -334,7 +335,8 @@ const Op op_conv2d[] =
       .brief = "gradient of conv2d for its images: the transposed convolution",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},
               {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+              {"y", ARG_TENSOR, "none",
+               "result of the activation whose gradient attribute mask applies"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
       .product = PRODUCT_CONV,
       .role = ROLE_DX,
@@ -361,8 +363,9 @@ const Op op_conv2d[] =
       .brief = "conv2d_dx through a fused 2x2 max-pool",
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},
               {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
-              {"index", ARG_TENSOR, NULL, "which of the four won"},
-              {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"}},
+              {"index", ARG_TENSOR, NULL, "which of the four numbers is the maximum"},
+              {"y", ARG_TENSOR, "none",
+               "result of the activation whose gradient attribute mask applies"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
       .product = PRODUCT_POOLED,
       .role = ROLE_DX,
@@ -375,7 +378,7 @@ const Op op_conv2d[] =
       .brief = "conv2d_dw through a fused 2x2 max-pool",
       .arg = {{"x", ARG_TENSOR, NULL, "images"},
               {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
-              {"index", ARG_TENSOR, NULL, "which of the four won"}},
+              {"index", ARG_TENSOR, NULL, "which of the four numbers is the maximum"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_SUM | OP_FLOPS,
       .product = PRODUCT_POOLED,
       .role = ROLE_DW,

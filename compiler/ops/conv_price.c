@@ -75,8 +75,8 @@ static double inside(int64_t out, int64_t in, int64_t taps, const Window *v, int
     return (double)met / (double)(out * taps);
 }
 
-/* The price of runtime/cpu/conv_gather.h.  The positions of a tile can come from all samples of a
- * chunk, and a tile omits taps in the padding.  `share` is the share of taps that a position
+/* Adds the price of runtime/cpu/conv_gather.h.  The positions of a tile can come from all samples
+ * of a chunk, and a tile omits taps in the padding.  `share` is the share of taps that a position
  * uses. */
 static void position_tiles(Price *p, const Market *m, const ConvSizes *c, int64_t positions,
                            int64_t made, int64_t summed, double share)

@@ -98,7 +98,7 @@ static void dense_gradient_dx(Grad *gr, Node *n, Node *dy)
         grad_add(gr, n->in[0], op_make_like(g, "dense_dw", n, 2, dy, n->in[1]));
 }
 
-/* shard: the number of rows is that of a shard; else that of the call. */
+/* Adds the sizes. shard: the number of rows is that of a shard; else that of the call. */
 static void literal(const Node *n, Call *c, bool shard)
 {
     Sizes *s = sizes_new(c->arena, "Dense");
@@ -252,7 +252,8 @@ const Op op_dense[] = {
      .brief = "gradient of dense for its vectors",
      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"},
              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
-             {"y", ARG_TENSOR, "none", "value whose activation is undone by attribute mask"},
+             {"y", ARG_TENSOR, "none",
+              "result of the activation whose gradient attribute mask applies"},
              {"side", ARG_TENSOR, "none", "bits of y: above 0 (pass epilogue)"}},
      .flags = OP_HIDDEN | OP_FLOPS,
      .product = PRODUCT_DENSE,

@@ -23,7 +23,7 @@ static bool check_one_hot(const Node *n, Diag *d)
     return false;
 }
 
-/* Help for an output and a target of different shapes. */
+/* Adds the help for an output and a target of different shapes. */
 static void suggest_shape(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;

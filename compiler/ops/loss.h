@@ -18,17 +18,17 @@ bool loss_of_numbers(Node *n, Diag *d);
 /* clang-format on */
 /* Adds the result of the op NAME_dx as gradient of x, and the negative result as gradient of t. */
 void loss_numbers_gradient(Grad *gr, Node *n, Node *dy);
-/* The call of the kernel that is named like the op. */
+/* Describes the call of the kernel that is named like the op. */
 void loss_kernel(const Node *n, Call *c);
 /* Price: an exponential for each number; the largest number, a sum and a logarithm for each row. */
 void loss_price(const Node *n, const Market *m, Price *p);
-/* The call fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
+/* Describes the call fn(out, all inputs, n, k): in[0] has k numbers for each sample. */
 void loss_call(const Node *n, Call *c, const char *fn);
 /* The same for labels: fn for a class per sample; fn_each(out, all inputs, n, t, k) for a class per
  * position. */
 void loss_call_labelled(const Node *n, Call *c, const char *fn);
-/* fn_each with weights of classes, also for a class per sample: t is 1 then.  The last argument is
- * RT_WEIGHTS(weights). */
+/* The same with weights of classes: fn_each, also for a class per sample, where t is 1.  The last
+ * argument is RT_WEIGHTS(weights). */
 void loss_call_weighted(const Node *n, Call *c, const char *fn, const char *weights);
 
 #endif

@@ -150,7 +150,8 @@ static void gather(Price *p, const Market *m, const Node *n)
     p->cycles = (double)(shape_count(&n->shape) * m->n) * (channels ? GATHER_CYCLES : 1);
 }
 
-/* A kernel that adds rows into one row: each addition waits for the store of the one before it. */
+/* Adds a kernel that adds rows into one row.  Each addition waits for the store of the one before
+ * it. */
 static void add_rows(Price *p, const Market *m, const Node *n)
 {
     const int64_t width = shape_count(&n->shape), all = shape_count(&n->in[0]->shape) * m->n;

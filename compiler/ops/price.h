@@ -42,8 +42,8 @@ Price price_of(const Node *n, const Market *m);
  * steps. */
 void price_tiles(Price *p, const Market *m, double tiles, double rows, double vectors,
                  double count);
-/* All panels of `outputs` columns with n rows; a panel is two vectors wide, the last one can be
- * narrower. */
+/* Adds all panels of `outputs` columns with n rows.  A panel is two vectors wide; the last one can
+ * be narrower. */
 void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t outputs,
                   double count);
 /* Says that the factors of the product have two bytes.  On a processor without tile instructions,
@@ -51,8 +51,8 @@ void price_panels(Price *p, const Market *m, double times, int64_t n, int64_t ou
 void price_half(Price *p);
 /* A function such as "tanh", or its derivative, of each number of a value. */
 void price_map(Price *p, const Market *m, double numbers, const char *function);
-/* A kernel with a fixed number of cycles for each number of the first input of n; it moves its
- * operands. */
+/* Adds a kernel with a fixed number of cycles for each number of the first input of n.  The kernel
+ * also moves its operands. */
 void price_each(Price *p, const Market *m, const Node *n, double cycles);
 /* Bytes read from the cache that holds `resident` bytes; computation hides half of this time. */
 void price_stream(Price *p, const Market *m, double bytes, double resident);

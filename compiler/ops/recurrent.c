@@ -194,7 +194,7 @@ static Node *loop_call(Layer *y)
     return n;
 }
 
-/* m new + (1 - m) old, for each state. */
+/* Makes m new + (1 - m) old, for each state. */
 static void masked(Layer *y, Loop *l, Node *const *old, Node **state, int states)
 {
     Node *one = graph_const(y->g, 1, shape_make(false, "", NULL, 0), y->attrs->span);

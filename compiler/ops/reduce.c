@@ -120,7 +120,7 @@ const Op op_reduce[] =
             "dx = dy / (number of equal maxima) where x = y, 0 elsewhere",
             "concat(amax(h, axes = [1, 2]), amax(h, axes = [-3, -1]))"),
      {.name = "amax_to",
-      .brief = "the largest of what a dimension of 1 stands for",
+      .brief = "maximum over each dimension that the result has as 1",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor"},
               {"shape", ARG_INTS, NULL, "of the result"},
               {"batched", ARG_INT, NULL, "the result has one value a sample"}},

@@ -21,7 +21,7 @@ static bool side_shape(Node *n, Diag *d)
 }
 
 const Op op_side[] = {{.name = "side",
-                       .brief = "what a node makes besides its value",
+                       .brief = "the second result of a node",
                        .arg = {{"maker", ARG_TENSOR, NULL, "the node"}},
                        .flags = OP_HIDDEN | OP_SIDE,
                        .shape = side_shape},

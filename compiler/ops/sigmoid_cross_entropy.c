@@ -86,7 +86,7 @@ static void sigmoid_cross_entropy_gradient(Grad *gr, Node *n, Node *dy)
                  op_make_like(g, "sigmoid_cross_entropy_dt", n, 3, n->in[0], n->in[1], dy));
 }
 
-/* The kernel of a label: of one number for each sample. */
+/* Describes the call of the kernel of a label, with one number for each sample. */
 static void one_kernel(const Node *n, Call *c)
 {
     call_fn(c, n->op->name);
@@ -94,7 +94,7 @@ static void one_kernel(const Node *n, Call *c)
     call_text(c, "%lld", (long long)c->n);
 }
 
-/* "sigmoid_cross_entropy_numbers_dx" */
+/* Describes the call of "sigmoid_cross_entropy_numbers_dx". */
 static void numbers_kernel(const Node *n, Call *c, const char *fn)
 {
     loss_call(n, c, fn);

@@ -94,7 +94,7 @@ const Op op_slice[] =
                  "    return concat(flatten(a), flatten(b)) |> dense(3)\n"
                  "}\n" EXAMPLE_TRAIN},
      {.name = "slice_dx",
-      .brief = "gradient of slice and what is like it: dy in its place, 0 around",
+      .brief = "gradient of slice, crop and gather: dy in its place, 0 elsewhere",
       .arg = {{"dy", ARG_TENSOR, NULL, "gradient of the result"}},
       .flags = OP_HIDDEN | OP_SPATIAL,
       .shape = slice_shape_dx,

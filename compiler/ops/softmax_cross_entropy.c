@@ -14,8 +14,8 @@
  * the mean number of such positions in a sample of the batch; a position with t = -1 does not
  * count.  The loss of the program is then the mean over all positions that count.
  *
- * For images, x (N, K, H, W) and t (N, H, W): op build makes of x the sequence of its H W pixels.
- * The data make -1 of the class `ignore`.
+ * For images, x (N, K, H, W) and t (N, H, W): the rule `build` turns x into the sequence of its H W
+ * pixels.  The program replaces the class `ignore` by -1 when it reads the data.
  *
  * With class_weights w, y is multiplied by w[t], and the mean is divided by the sum of w[t] over
  * the batch: runtime/cpu/loss.h.

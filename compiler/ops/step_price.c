@@ -161,7 +161,7 @@ static void move_inputs(Moved *m, const Node *n)
     }
 }
 
-/* The sums with their updates: each weight and each state is read and written. */
+/* Adds the sums with their updates: each weight and each state is read and written. */
 static void move_sums(Moved *m)
 {
     const Step *s = m->g->step;

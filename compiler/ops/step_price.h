@@ -19,8 +19,8 @@ bool step_writes_sum(const Graph *g, const Node *n, const Options *o);
 /* The price of clearing the sums of one phase. */
 Price step_price_zero(const Graph *g, int phase, const Options *o);
 
-/* Bytes that a phase moves in a step if no cache holds them.  *kept: values that lie outside of
- * the region of a thread, each once; *local: values inside of it, written and read. */
+/* Computes the bytes that a phase moves in a step if no cache holds them.  *kept: values that lie
+ * outside of the region of a thread, each once; *local: values inside of it, written and read. */
 void step_price_moved(const Graph *g, int phase, double *kept, double *local);
 
 /* The price of the calls of a phase prepare, wide or gradient in a step. */

@@ -1,4 +1,5 @@
-/* table.c -- finds operations, and answers what ir asks about them (ir/vocabulary.h). */
+/* table.c -- finds operations, and has the functions about operations that ir needs
+ * (ir/vocabulary.h). */
 #include "ir/vocabulary.h"
 #include "ops/op.h"
 #include <string.h>

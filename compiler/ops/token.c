@@ -101,7 +101,7 @@ static void token_kernel_attention(const Node *n, Call *c)
 
 #define AT                                                                                         \
     {                                                                                              \
-        "at", ARG_INT, NULL, "where it is kept"                                                    \
+        "at", ARG_INT, NULL, "offset in the memory of states"                                      \
     }
 #define HEADS                                                                                      \
     {                                                                                              \
@@ -109,7 +109,7 @@ static void token_kernel_attention(const Node *n, Call *c)
     }
 
 const Op op_token[] = {{.name = "token_state",
-                        .brief = "a state as the token before has left it",
+                        .brief = "the state after the previous token",
                         .arg = {{"first", ARG_TENSOR, NULL, "before the first token"}, AT},
                         .flags = OP_HIDDEN | OP_LITERAL,
                         .shape = token_shape_same_as,
@@ -121,7 +121,7 @@ const Op op_token[] = {{.name = "token_state",
                         .shape = token_shape_same_as,
                         .kernel = token_kernel_next},
                        {.name = "token_row",
-                        .brief = "what a table has for this token's position",
+                        .brief = "the row of a table for this token's position",
                         .arg = {{"w", ARG_TENSOR, NULL, "a row a position"}},
                         .flags = OP_HIDDEN,
                         .shape = token_shape_row,
@@ -146,7 +146,7 @@ const Op op_token[] = {{.name = "token_state",
                         .arg = {{"x", ARG_TENSOR, NULL, "q, k and v side by side"},
                                 HEADS,
                                 {"scale", ARG_FLOAT, NULL, "of the scores"},
-                                {"time", ARG_INT, NULL, "tokens that there is room for"},
+                                {"time", ARG_INT, NULL, "largest number of tokens in memory"},
                                 AT},
                         .flags = OP_HIDDEN,
                         .product = PRODUCT_ATTENTION,

@@ -13,7 +13,7 @@ static void read_pair(const Node *n, const char *key, int64_t fallback, int64_t 
                                                             : fallback;
 }
 
-/* "same": the padding for ceil(in / stride) outputs, with the smaller half before. */
+/* Sets the padding of "same": that for ceil(in / stride) outputs, with the smaller half before. */
 static void pad_same(Window *v, int i)
 {
     const int64_t out = ceil_div(v->in[i], v->stride[i]);
