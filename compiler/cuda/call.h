@@ -16,9 +16,9 @@
 #include "emit/writer.h"
 #include "runtime/constants.h"
 
-/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  HOST: what no
- * kernel writes, such as the data set and the seed.  GRADIENT: the buffer that ranks add.  APART:
- * parts of sums, and sorted tokens, after the scratch.  SAMPLES and NEXT: the two buffers of
+/* Regions of memory.  UNKNOWN: any address, so it conflicts with every other access.  HOST: data
+ * that no kernel writes, such as the data set and the seed.  GRADIENT: the buffer that ranks add.
+ * APART: parts of sums, and sorted tokens, after the scratch.  SAMPLES and NEXT: the two buffers of
  * samples of --kernels=persistent, of this step and of the next one. */
 typedef enum {
     MEMORY_UNKNOWN,
@@ -38,7 +38,8 @@ typedef enum {
  * number to the same thread.
  *   EACH       FOR_EACH: thread i has number i, then number i plus the number of threads ...
  *   PACKS      each_pack: the same for packs of RT_PACK adjacent numbers
- *   RESULTS    as the product `form` of these sizes computes its results (runtime/cuda/results.cuh)
+ *   RESULTS    the order in which the product `form` of these sizes computes its results
+ *              (runtime/cuda/results.cuh)
  *   SUMS       each block has one number
  *   CHANNELS   FOR_CHANNELS: each channel has one thread
  *   POOL       the thread that has number i in the order `through` has window i; `sizes`: those of
@@ -73,7 +74,7 @@ typedef struct Blocks {
 } Blocks;
 
 /* LIBRARY: a function that the host, or all blocks, call instead of a kernel.  LINE: code between
- * calls.  METRICS: the point where pending metrics are written at the latest. */
+ * calls.  METRICS: the latest point at which pending metrics are written. */
 typedef enum { KIND_KERNEL, KIND_LIBRARY, KIND_LINE, KIND_METRICS } CudaKind;
 
 /* The role of a call in a loop that one launch computes (recurrence.h).  ITEM: copies an element of
@@ -155,7 +156,7 @@ typedef struct PartsPlace {
     int64_t begin, end;
 } PartsPlace;
 
-/* What only programs for GPUs need while they are written (Writer.cuda). */
+/* The part of the writer's state that only programs for GPUs need (Writer.cuda). */
 typedef struct CudaState {
     int64_t apart_bytes;                /* GPU memory after the workspace of the libraries */
     PartsPlace parts[2];                /* of the last two products with parts */
@@ -175,7 +176,7 @@ typedef struct CudaState {
     const char *steps_said[4]; /* the prediction in words */
 } CudaState;
 
-/* What spell.c needs of a kernel (Kernel.cuda). */
+/* The facts about a kernel that spell.c needs (Kernel.cuda). */
 typedef struct CudaKernel {
     const char *names;  /* of the parameters: "y, a" */
     const Sizes *sizes; /* the first struct of literal sizes, or NULL */
@@ -273,7 +274,7 @@ CudaCall *cuda_give_list(Writer *w, CudaCall *c, const Given *g);
 int64_t cuda_numbers(const Writer *w, const Node *n);
 int64_t cuda_bytes(const Writer *w, const Node *n); /* bytes of these numbers */
 int cuda_real_bytes(const Writer *w);
-/* A call stores so many bytes in the region APART. */
+/* Records that a call stores this many bytes in the region APART. */
 void cuda_keep_apart(Writer *w, int64_t bytes);
 
 /* ---- orders and conflicts */

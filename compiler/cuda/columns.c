@@ -1,7 +1,7 @@
 /* columns.c -- sums over samples and pixels for channels in the innermost dimension, on a GPU: two
  * launches (runtime/cuda/columns.cuh).
  *
- *   sum_to (gradient of a bias), batch_moments, batch_norm_dw and the gradient of its shift
+ *   for sum_to (gradient of a bias), batch_moments, batch_norm_dw and the gradient of the shift
  *
  * The first launch computes the sums of each part of the rows, and stores them after the workspace
  * of the libraries.  The second launch adds these sums. */

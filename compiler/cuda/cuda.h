@@ -11,7 +11,7 @@ typedef struct EmitLaunch {
     const Node *node;         /* node of its first call; NULL: the update, a metric */
     const char *what;         /* "conv2d + tanh" */
     const char *last;         /* the part of `what` for its last call */
-    bool more;                /* `what` omits calls */
+    bool more;                /* `what` does not name all calls */
     const char *from_library; /* "cuDNN", "cuBLASLt"; NULL: kernels of Tenon */
     const EmitPlan *plan;     /* of a convolution by cuDNN */
     bool barrier;             /* a stage with a barrier before it */
@@ -25,7 +25,8 @@ typedef struct EmitStep {
     int n;
     int64_t launches, external_calls; /* launches and library calls of a step */
     int64_t stages, barriers;         /* of a step, with --kernels=persistent */
-    int steps_most;                   /* most steps of a launch, with --kernels=persistent */
+    int steps_most;                   /* largest number of steps of a launch, with
+                                       * --kernels=persistent */
     int64_t workspace, samples;       /* bytes after the scratch */
     double seconds;                   /* predicted by a roofline */
     const char *said; /* with --kernels=persistent: the prediction in words, as in the program */

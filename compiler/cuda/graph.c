@@ -6,21 +6,21 @@
  * A graph can contain the epilogue of the convolution (pass epilogue), the sums of its result for
  * batch_norm, and the mask of a relu after dx, if cuDNN has an engine for the graph.  `build` plans
  * the variants of each graph, chooses the first variant with an engine, and embeds its plan.  From
- * sm_90 on, sums and relu's gradient are no part of a graph (Gpu.slow_fused).  A
- * kernel of Tenon computes the other operations after the convolution, in place.  The output of
- * `emit` has no plans: each graph has the convolution only, for which cuDNN always has an engine,
- * and the program plans the graph at its first start.  If filters have two bytes, cuDNN computes
- * their gradient in two bytes, and a kernel of Tenon converts the gradient to f32. */
+ * sm_90 on, no graph contains sums or relu's gradient (Gpu.slow_fused).  A kernel of Tenon computes
+ * the other operations after the convolution, in place.  The output of `emit` has no plans: each
+ * graph has the convolution only, for which cuDNN always has an engine, and the program plans the
+ * graph at its first start.  If filters have two bytes, cuDNN computes their gradient in two bytes,
+ * and a kernel of Tenon converts the gradient to f32. */
 #include "cuda/lower.h"
 #include "ir/gpu.h"
 #include "ops/step_price.h"
 #include "runtime/constants.h"
 #include <string.h>
 
-/* The gradient of filters of 5 x 5 in exact f32.  cuDNN's engines 0 and 1 take it by Winograd's
- * algorithm with tiles of 9 x 9, and have no note that says so: on an H100 (9.14 and 9.19), LeNet's
- * gradients were 2.8e-4 of their norm away from those in f64, those of other engines 1e-6.  The
- * next engine of its list, 67, made LeNet's step ten times slower. */
+/* The gradient of filters of 5 x 5 in exact f32.  cuDNN's engines 0 and 1 compute it by Winograd's
+ * algorithm with tiles of 9 x 9, and no note of these engines says so: on an H100 (9.14 and 9.19),
+ * LeNet's gradients differed from those in f64 by 2.8e-4 of their norm, and those of other engines
+ * by 1e-6.  The next engine of its list, 67, made LeNet's step ten times slower. */
 static bool lacks_exact_engine(const Node *n, const Options *o)
 {
     return n->op->role == ROLE_DW && !o->tf32 && !o->half && n->shape.dim[2] == 5 &&
@@ -122,7 +122,7 @@ static const char *join_words(Arena *a, const char *between, const char *const *
     return t.s;
 }
 
-/* The graph of variant n contains all operations but the last n. */
+/* Takes variant n, whose graph contains all operations but the last n. */
 void emit_plan_take(Arena *a, EmitPlan *p, int variant)
 {
     p->variant = variant;

@@ -18,7 +18,8 @@
 #include "cuda/lower.h"
 #include "cuda/recurrence.h"
 
-/* The largest numbers of calls of one launch, and of parameters of all these calls but the last. */
+/* The largest number of calls in one launch, and the largest number of parameters of all these
+ * calls but the last. */
 enum { MEMBERS = 32, PARAMETERS = 104 };
 
 /* ---------------------------------------- order of the calls of a phase */
@@ -121,7 +122,7 @@ static void launch_metrics(Launches *s, const char *indent)
     }
 }
 
-/* Closes the launch.  c begins the next one, in its own order. */
+/* Closes the launch.  The call c begins the next launch, in its own order. */
 static void close_before(Launches *s, CudaCall *c)
 {
     close_launch(s);
@@ -155,8 +156,8 @@ static void launch_waiting(Launches *s)
         launch_call(s, s->waiting[i]);
 }
 
-/* Adds a kernel, or lets it wait.  So the sums of one product are added while the next product is
- * computed: those of dx beside the gradient of the weights. */
+/* Adds a kernel, or lets it wait.  Therefore the parts of one product are added while the next
+ * product is computed: the parts of dx beside the gradient of the weights. */
 static void launch_kernel(Launches *s, CudaCall *c)
 {
     if (pending_conflict(&s->waited, c))

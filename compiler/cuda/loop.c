@@ -12,8 +12,9 @@ static CudaCall *lower_operands(Writer *w, const Nest *t, const Node *n)
     return c;
 }
 
-/* A thread computes number i = its index, then i plus the number of threads, and so on; or it
- * computes the numbers of the order of another call. */
+/* Adds a call in which a thread computes number i, its index, then i plus the number of threads,
+ * and so on. If the call takes the order of another call, the thread computes the numbers of that
+ * order. */
 void loop_lower(Writer *w, const Node *n)
 {
     Nest t = {0};
@@ -49,7 +50,7 @@ static bool has_summed_loop(const Nest *t)
     return false;
 }
 
-/* A block computes one number of y: it adds all terms of this number. */
+/* Adds a call in which a block computes one number of y, by adding all terms of this number. */
 void loop_lower_sum(Writer *w, const Node *n)
 {
     const bool max = node_is(n, "amax_to");

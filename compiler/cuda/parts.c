@@ -68,7 +68,7 @@ static Given parts_address(Writer *w, int64_t after, int64_t count, bool writes)
     return g;
 }
 
-/* The second launch: adds the parts of n. */
+/* Adds the call of the second launch, which adds the parts of n. */
 static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, bool writes)
 {
     const int64_t count = cuda_numbers(w, n);

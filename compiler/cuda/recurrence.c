@@ -285,8 +285,8 @@ static const Order *value_order(const Search *s, int64_t numbers)
     return cuda_order(s->w->arena, (Order){.walk = WALK_EACH, .count = numbers});
 }
 
-/* A thread has the sums of outputs t, t + THREADS ... of each sample.  If that is the order of an
- * elementwise loop, the loop needs no barrier after the product. */
+/* Gives the product an order: a thread has the sums of outputs t, t + THREADS ... of each sample.
+ * If that is also the order of an elementwise loop, the loop needs no barrier after the product. */
 static void order_product(const Search *s, CudaCall *c)
 {
     const RecurrenceProduct *p = &s->r->product[recurrence_product(s->r, c)];
@@ -354,7 +354,8 @@ static void begin_with_copies(Search *s)
     s->r->regions++;
 }
 
-/* A copy starts after the last access of a step.  Other threads read it after a barrier. */
+/* Chooses the region in which the copy of an element starts: after the last access of a step.
+ * Other threads read the copy after a barrier. */
 static void place_item(Search *s, CudaCall *c)
 {
     int last = 0;

@@ -28,7 +28,7 @@ static void separate(Text *t, const char *next)
     text_add(t, *next == '\n' ? "," : ", ");
 }
 
-/* "    conv2d(y, a, b, Conv{ ... });": the device function of the call, with `suffix` after its
+/* Writes "  conv2d(y, a, b, Conv{ ... });": calls the device function of c, with `suffix` after its
  * name and `before` before its arguments.  If the call takes over the order of another call, the
  * results of that call are the last argument. */
 static void spell_device(Body *b, const CudaCall *c, const char *suffix, const char *before)

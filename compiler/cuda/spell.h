@@ -16,7 +16,7 @@ void spell_kernels(const Writer *w, Text *t); /* writes all kernels */
  * about n; false: there are none. */
 bool spell_alone(Writer *w, const Node *n, int *line, const char *indent);
 
-/* dump.c: the calls of a function as text, one per line. */
+/* dump.c: prints the calls of a function as text, one per line. */
 void calls_dump(const Graph *g, const CudaCalls *l, Text *t);
 
 #endif

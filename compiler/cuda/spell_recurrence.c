@@ -36,7 +36,7 @@ static const char *loop_argument(LoopKernel *k, const CudaCall *c, int i)
     return spell_argument(&k->kernel, &c->arg[i]);
 }
 
-/* What the body declares: the number of the step, and the values. */
+/* Declares the variables of the body: the number of the step, and the values. */
 static void loop_locals(LoopKernel *k)
 {
     const Argument step = {.name = "step", .value = "step"};

@@ -53,8 +53,9 @@ static void lower_slice(Writer *w, int phase)
     l->needs_barrier |= w->g->step->shards > 1;
 }
 
-/* If the batch is one shard, the samples of a step are gathered at the end of the previous step, at
- * the same time as the update, into the buffer that the previous step does not read. */
+/* Decides where samples are gathered.  If the batch is one shard, the samples of a step are
+ * gathered at the end of the previous step, at the same time as the update, into the buffer that
+ * the previous step does not read. */
 static void choose_samples(Writer *w)
 {
     const Node *x = w->g->input;

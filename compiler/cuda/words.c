@@ -55,7 +55,7 @@ static void say_channels(Words *w, const char *name, GpuType type)
                 (long long)w->n->shape.dim[0]);
 }
 
-/* "conv x w y pad 1 1 stride 2 2" */
+/* Writes "conv x w y pad 1 1 stride 2 2". */
 static void convolve(Words *w, const char *op, const char *operands)
 {
     const int64_t *x = node_attr(w->n, "x_shape")->list;
@@ -82,7 +82,7 @@ static bool ends_with(const char *op, const char *const *fused, int n)
     return n > 0 && !strcmp(fused[n - 1], op);
 }
 
-/* y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm needs. */
+/* Writes y = act(conv(x, w) + b + r), or y = conv(x, w) with the sums that batch_norm needs. */
 static void forward(Words *w, const char *const *fused, int nfused)
 {
     static const struct {

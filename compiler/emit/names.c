@@ -79,9 +79,9 @@ static const char *state_name(const Writer *w, const char *param, int k)
     return arena_printf(w->arena, "%s_STATE%d", param, k);
 }
 
-/* "a.b.weight", "a_b.weight" and "A_b.weight" get different constants, and so do their states.  The
- * table also has an entry with the name of the parameter.  This name contains a dot, so it differs
- * from all constants. */
+/* Makes the constants of parameters. "a.b.weight", "a_b.weight" and "A_b.weight" get different
+ * constants, and so do their states.  The table also has an entry with the name of the parameter.
+ * This name contains a dot, so it differs from all constants. */
 void name_params(Writer *w, const Graph *g)
 {
     for (int i = 0; i < g->nparam; i++) {

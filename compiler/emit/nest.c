@@ -6,7 +6,7 @@
  */
 #include "emit/nest.h"
 
-/* The strides in memory of the dimensions of a sample of v, indexed by logical dimension. */
+/* Stores the strides in memory of the dimensions of a sample of v, indexed by logical dimension. */
 static void strides_of(const Node *v, int64_t *stride)
 {
     int64_t start;
@@ -28,7 +28,7 @@ int64_t nest_sample(const Node *v)
     return v->shape.batched ? shape_count(&node_frame(v, &start)->shape) : 0;
 }
 
-/* The dimensions of a sample of v, in memory order. */
+/* Stores the dimensions of a sample of v, in memory order. */
 void nest_order(const Node *v, int *order)
 {
     for (int i = 0; i < v->shape.rank; i++)
@@ -197,7 +197,8 @@ const char *nest_start(Writer *w, const Node *v, const int64_t *start)
     return at ? arena_printf(w->arena, " + %lld", (long long)at) : "";
 }
 
-/* The strides of v in the loops over `over`: dimension d of `over` is dimension axis[d] of v. */
+/* Stores the strides of v in the loops over `over`: dimension d of `over` is dimension axis[d] of
+ * v. */
 void nest_follow(const Node *over, const Node *v, const int *axis, int64_t *stride)
 {
     int order[SHAPE_MAX];

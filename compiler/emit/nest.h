@@ -19,7 +19,7 @@ typedef struct Nest {
     Leaf leaf[LOOP_LEAVES];
 } Nest;
 
-/* The dimensions of a sample of v, in the order of memory. */
+/* Stores the dimensions of a sample of v, in the order of memory. */
 void nest_order(const Node *v, int *order);
 int64_t nest_sample(const Node *v); /* reals between two samples of v; 0: all samples share v */
 

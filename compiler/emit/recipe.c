@@ -37,7 +37,7 @@ static void columns(Text *t, const DataSpec *d)
                 d->missing ? ", .mean = true" : "", d->unknown ? ", .other = true" : "");
 }
 
-/* What a sample is, and which samples a split has. */
+/* Writes the fields that say what a sample is, and which samples a split has. */
 static void data_fields(Writer *w, Text *t, const Recipe *r)
 {
     static const char *const unit[] = {"RT_TEXT_NONE", "RT_TEXT_CHAR", "RT_TEXT_BYTE",

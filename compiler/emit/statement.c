@@ -14,8 +14,8 @@ static const Node *source_of(const Node *n)
     return NULL;
 }
 
-/* "(N, 1, 28, 28) -> (N, 20, 12, 12)   direct, pooled before tanh   576.0 kFLOP a sample, 58 % of
- * peak expected", on two lines if one would be too long.  The target writes the words before and
+/* Writes "(N, 1, 28, 28) -> (N, 20, 12, 12)  direct, pooled before tanh  576.0 kFLOP a sample, 58 %
+ * of peak expected", on two lines if one would be too long.  The target writes the words before and
  * after the shapes. */
 static void price_comment(Writer *w, Text *t, const Node *n, const char *indent)
 {

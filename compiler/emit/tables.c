@@ -53,7 +53,7 @@ static void sum_table(const Graph *g, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* RtScaling as a tensor, which checkpoints store. */
+/* Writes RtScaling as a tensor, which checkpoints store. */
 static void scaling(const Step *s, Text *t)
 {
     if (s->offset_scaling)
@@ -215,7 +215,7 @@ static void size_fields(Writer *w, Text *t)
         w->target->memory_fields(g, t);
 }
 
-/* "{1, 28, 28}" */
+/* Writes "{1, 28, 28}". */
 static void dimensions(int rank, const int64_t *dim, Text *t)
 {
     text_add(t, "{");
@@ -228,7 +228,7 @@ static const char *const target_kinds[] = {[LEARN_CLASS] = "RT_TARGET_CLASS",
                                            [LEARN_NUMBERS] = "RT_TARGET_NUMBERS",
                                            [LEARN_INPUT] = "RT_TARGET_INPUT"};
 
-/* A target that is no class. */
+/* Writes the fields of a target that is no class. */
 static void number_fields(Writer *w, Text *t)
 {
     const TargetSpec *target = w->in->train->recipe.target;
@@ -245,7 +245,8 @@ static void number_fields(Writer *w, Text *t)
     text_add(t, "\n");
 }
 
-/* A class for each pixel, weights of classes, and the class that is not scored. */
+/* Writes the fields for a class for each pixel, weights of classes, and the class that is not
+ * scored. */
 static void label_fields(Writer *w, Text *t)
 {
     const TargetSpec *target = w->in->train->recipe.target;
@@ -261,7 +262,7 @@ static void label_fields(Writer *w, Text *t)
         text_printf(t, "    .ignored = %lld,\n", (long long)target->ignored);
 }
 
-/* The only target of a program. */
+/* Writes the fields of the only target of a program. */
 static void target_fields(Writer *w, Text *t)
 {
     if (w->in->train->recipe.target->kind == LEARN_CLASS)
@@ -295,7 +296,7 @@ static void input_fields(const Graph *g, Text *t)
         text_printf(t, ".vocab = %lld, ", (long long)g->recipe.data.vocab);
 }
 
-/* The table of several inputs. */
+/* Writes the table of several inputs. */
 static void input_table(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
@@ -344,7 +345,8 @@ static void output_table(Writer *w, Text *t)
     text_add(t, "};\n\n");
 }
 
-/* The fields that name these tables; `classes`: the largest number of classes of a target. */
+/* Writes the fields that name these tables; `classes`: the largest number of classes of a
+ * target. */
 static void several_fields(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
@@ -432,7 +434,7 @@ static void table_fields(Writer *w, Text *t)
                     (long long)token->carried, (long long)token->cached, (long long)token->window);
 }
 
-/* What the program is linked with: readers of data, transport, device. */
+/* Writes the fields for what the program is linked with: readers of data, transport, device. */
 static void link_fields(Writer *w, Text *t)
 {
     const EmitInput *in = w->in;
