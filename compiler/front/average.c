@@ -10,8 +10,9 @@ static const Node *batch_norm_of(const Graph *g)
     return NULL;
 }
 
-/* The running averages of batch_norm are those of the trained weights.  A moving average of the
- * weights is near them; a mean of weights over many epochs is not. */
+/* Reports swa that begins after the last epoch, and swa with batch_norm, whose running averages are
+ * those of the trained weights.  A moving average of the weights is near them; a mean of weights
+ * over many epochs is not. */
 void average_check(const Unit *u, const Graph *g)
 {
     const Recipe *r = &g->recipe;

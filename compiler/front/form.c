@@ -123,7 +123,7 @@ static void read_text(Unit *u, Expr *e, const Field *f, const char **out)
                    e->kind == EX_STRING ? ", and this one is empty" : "");
 }
 
-/* One string, or a list of different ones; names need no quotes. */
+/* Reads one string, or a list of different ones; names need no quotes. */
 static void read_texts(Unit *u, Expr *e, const Field *f, Texts *out)
 {
     const int n = e->kind == EX_LIST ? e->list.n : 1;

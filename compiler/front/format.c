@@ -8,9 +8,9 @@
  *   comments     stay at their statements; comments at the ends of adjacent lines stand in one
  *                column
  *
- * Where a line is broken follows from its tokens and from four things of the source: a '{' that
- * ends a line, a |> that begins one, a comma before a closing bracket, and comments.  The result
- * keeps these four, so a second run changes nothing.
+ * The tokens of a line and four properties of the source decide where the line is broken: a '{'
+ * that ends a line, a |> that begins one, a comma before a closing bracket, and comments.  The
+ * result keeps these four properties, so a second run changes nothing.
  *
  * Breaks are chosen as in Oppen 1980, "Prettyprinting": each possible break has a level, and a line
  * is broken where the text up to the next break of the same or an outer level does not fit.

@@ -15,7 +15,7 @@ typedef struct FrontOptions {
     int nset;
     int64_t batch, shards;  /* 0 = the recipe's */
     const char *dtype;      /* NULL = the recipe's */
-    const Unsaved *unsaved; /* texts that count instead of their files */
+    const Unsaved *unsaved; /* texts that are read in place of their files */
     int nunsaved;
     struct Trace *trace; /* gets the values of expressions (trace.h); NULL: none */
 } FrontOptions;

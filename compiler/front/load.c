@@ -172,7 +172,8 @@ static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
     return job->model->bad ? NULL : lower(u, job, set, true);
 }
 
-/* Without a train block, --batch and --dtype still apply; other settings are errors. */
+/* Handles settings without a train block: --batch and --dtype still apply; other settings are
+ * errors. */
 static void settle_untrained(Unit *u, Job *job, const Settings *set)
 {
     Decl none = {.kind = DECL_TRAIN, .name = job->model->name, .entries = {.broken = true}};

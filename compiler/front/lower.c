@@ -128,7 +128,8 @@ static Expr *last_return(const Body *body)
     return NULL;
 }
 
-/* Only embedding may read a lazy table: a product, for example, would give every row a gradient. */
+/* Reports readers of a lazy table other than embedding: a product, for example, would give every
+ * row a gradient. */
 static void check_tables(Lower *l)
 {
     for (int i = 0; i < l->g->nnode; i++) {

@@ -77,7 +77,7 @@ static const char *accuracy_of(const Graph *g, const Node *output, const Node *t
     return is_binary(g, output) ? "binary_accuracy" : NULL;
 }
 
-/* Several targets: "accuracy_digit". */
+/* Adds a metric.  With several targets, its name has the target: "accuracy_digit". */
 static void add_metric(Graph *g, const char *name, const char *op, Span at, Node *output, int k)
 {
     if (g->recipe.ntarget > 1)
@@ -110,10 +110,11 @@ static Compared comparison_of(const Graph *g, const Node *output, const Node *ta
     return found;
 }
 
-/* For errors: the mean absolute error, and the mean squared error, from which the runtime makes
- * rmse and r2.  r2 compares with the mean of the targets, which is not useful for images.
- * For truths: the accuracy of each number; for masks also the overlap and the union, from which the
- * runtime makes iou and dice.  An input as a target has no truths. */
+/* Adds the metrics of a target that is numbers.  For errors: the mean absolute error, and the mean
+ * squared error, from which the runtime makes rmse and r2.  r2 compares with the mean of the
+ * targets, which is not useful for images. For truths: the accuracy of each number; for masks also
+ * the overlap and the union, from which the runtime makes iou and dice.  An input as a target has
+ * no truths. */
 static void add_number_metrics(Graph *g, Span at, int k)
 {
     const TargetSpec *spec = &g->recipe.target[k];

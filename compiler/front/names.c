@@ -48,7 +48,7 @@ static void suggest_name(Sem *s, const char *word, bool call)
         diag_suggest(u->diag, word, name, n);
 }
 
-/* "call it: relu(...)"; in the loss of a recipe "call it: mse(output, price)" */
+/* Adds the help "call it: relu(...)"; in the loss of a recipe "call it: mse(output, price)". */
 static void suggest_call(const Sem *s, const char *function, const Callee *c)
 {
     int n = 0;
@@ -116,7 +116,8 @@ static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
     }
 }
 
-/* A formula may call only elementwise ops, because its gradient follows from theirs. */
+/* Reports a call in a formula other than of an elementwise op: the gradient of the formula follows
+ * from those of its ops. */
 static void check_formula_call(Sem *s, Expr *call, const Callee *c)
 {
     const bool fits =
@@ -266,7 +267,7 @@ static void bind(Sem *s, Stmt *t)
     names_declare(s, t->name, t->name_span);
 }
 
-/* The variable of a loop must have a new name, so that it hides no other name. */
+/* Reports the variable of a loop if its name is in use: it must hide no other name. */
 static void loop_name(Sem *s, const char *name, Span at, const char *what)
 {
     if (map_get(&s->names, name)) {
@@ -276,7 +277,7 @@ static void loop_name(Sem *s, const char *name, Span at, const char *what)
     names_declare(s, name, at);
 }
 
-/* After a scan, the names of its yields are in scope: they are sequences. */
+/* Declares the names of yields after their scan.  They are sequences. */
 static void declare_yields(Sem *s, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
@@ -333,7 +334,7 @@ static bool same_outputs(const Body *a, const Body *b)
     return same;
 }
 
-/* The outputs of a return, each of which binds its name. */
+/* Checks the outputs of a return, each of which binds its name. */
 static void check_outputs(Sem *s, Stmt *t)
 {
     Diag *d = s->u->diag;

@@ -66,7 +66,8 @@ static Node *make_target(const Unit *u, Graph *g, const TargetSpec *t, Span loss
     return own;
 }
 
-/* Reports a target with the name of an output, or one of several with that of an input's array. */
+/* Reports a target that has the name of an output, and one of several targets that has the name of
+ * an input's array. */
 static bool check_target_name(const Unit *u, const Graph *g, const TargetSpec *t)
 {
     bool ok = true;
@@ -89,7 +90,7 @@ static bool check_target_name(const Unit *u, const Graph *g, const TargetSpec *t
     return ok && !array;
 }
 
-/* Makes the targets.  Rows of several targets hold each of them at a multiple of 8 bytes. */
+/* Makes the targets.  In a row of several targets, each target begins at a multiple of 8 bytes. */
 static bool make_targets(const Unit *u, Graph *g, Span loss)
 {
     Recipe *r = &g->recipe;
@@ -212,7 +213,7 @@ static bool operates_on(const Node *n, const Node *a, const Node *b)
 }
 
 /* Reports an operation of output and target that would broadcast one to the shape of the other: a
- * formula such as (output - price) ** 2 is then no comparison of each number with its own. */
+ * formula such as (output - price) ** 2 would then not compare each number with its own target. */
 static bool check_pair(const Unit *u, const Graph *g, const Node *output, const Node *target)
 {
     for (int i = 0; target->dtype == DT_REAL && i < g->nnode; i++) {

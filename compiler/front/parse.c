@@ -162,7 +162,7 @@ static int open_bracket(Parser *p, int token, Span at)
     return token;
 }
 
-/* A closing bracket removes its partner; '}' also removes unclosed ( and [ inside. */
+/* Removes the partner of a closing bracket; for '}', also the unclosed ( and [ inside. */
 static void close_bracket(Parser *p, int token)
 {
     const char partner = token == ')' ? '(' : token == ']' ? '[' : '{';
@@ -200,8 +200,8 @@ static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
     return '}';
 }
 
-/* Stores a lexeme at its place in the text: a token that was read ahead comes after later
- * comments. */
+/* Stores a lexeme at its place in the text.  The order of calls can differ from the text: a comment
+ * is stored at once, but a token that was read ahead only when the grammar gets it. */
 static void keep(Parser *p, int token, Span at)
 {
     Lexemes *l = &p->lexemes;

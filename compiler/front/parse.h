@@ -78,7 +78,8 @@ Stmt *stmt_output(Parser *p, Expr *value);
 /* `to` is NULL for a loop over the list `from`; messages underline `head` */
 Stmt *stmt_for(Parser *p, const char *name, Span at, Expr *from, Expr *to, Body body, Span head);
 Stmt *stmt_scan(Parser *p, Items items, Marks marks, Body body, Span head);
-/* Set the options of a scan, which follow its sequences; any other word is an error. */
+/* These functions set the options of a scan, which follow its sequences.  Any other word is an
+ * error. */
 void mark_reversed(Parser *p, Marks *m, const char *word, Span at);
 void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at,
                 Expr *steps);

@@ -82,8 +82,9 @@ static bool spaced(const Pieces *p, int i)
 
 /* ---- reading */
 
-/* Whether a separator has no meaning: several in a row, at the begin of a text or block, and before
- * its end or a declaration.  last: the index of the piece before it that is no comment, or -1. */
+/* Whether a separator has no meaning: it follows another separator or the beginning of a text or
+ * block, or it precedes their end or a declaration. last: the index of the last piece before it
+ * that is no comment, or -1. */
 static bool empty_separator(const Pieces *p, int last, int next)
 {
     return last < 0 || p->v[last].token == NEWLINE || p->v[last].token == '{' || next == 0 ||
@@ -98,7 +99,8 @@ static int characters(const char *text, int bytes)
     return n;
 }
 
-/* The text of a lexeme.  *line is the begin of line number *at, and moves on. */
+/* The text of a lexeme.  *line is the beginning of line number *at; both advance to the line of the
+ * lexeme. */
 static Piece piece_of(const Source *s, const Lexeme *x, const char **line, int *at)
 {
     const char *end = s->text + s->len;
@@ -160,7 +162,7 @@ static void break_around(Pieces *p, const Piece *x)
 }
 
 /* Finds partners and depths, and marks what the source breaks: braces, pipes, and lists that end
- * with a comma.  Such a break, and a comment, break all braces around, too. */
+ * with a comma.  Such a break or a comment also breaks all braces around it. */
 static void match(Pieces *p)
 {
     int open[DEPTH_BRACKETS], n = 0;
@@ -200,7 +202,7 @@ static int next_branch(const Pieces *p, int brace)
     return i;
 }
 
-/* All branches of an if are broken, or none is. */
+/* Breaks all branches of an if if one of them is broken. */
 static void join_branches(Pieces *p)
 {
     for (int i = 0; i < p->n; i++) {

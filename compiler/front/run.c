@@ -1,7 +1,8 @@
 /* run.c -- statements at compile time: bindings, loops, conditions, and instances of blocks. */
 #include "front/lower.h"
 
-/* If a condition is poison (value.h), all names that its bodies can bind become poison. */
+/* Makes all names poison that a body can bind, because the condition of the body is poison
+ * (value.h). */
 static void poison_body(Lower *l, const Body *body)
 {
     for (int i = 0; i < body->n; i++) {
@@ -111,7 +112,7 @@ static void run_bind(Lower *l, const Stmt *t)
     lower_assign(l, t->name, v);
 }
 
-/* Several outputs: their bindings.  lower_model reads the variables. */
+/* Runs a return. Several outputs are bindings, whose variables lower_model reads. */
 static void run_return(Lower *l, const Stmt *t)
 {
     Scope *s = l->scope;

@@ -65,7 +65,8 @@ bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: 
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
 
 void sem_check(Unit *u);
-/* What a model returns by name, each a BIND; n is 0 if it returns one tensor, or is NULL. */
+/* The outputs that a model returns by name, each a BIND. n is 0 if the model returns one tensor, or
+ * if it is NULL. */
 Body sem_outputs(const Decl *model);
 /* Checks an expression outside of a declaration (a loss, a number of a recipe); it may use
  * `names`. */

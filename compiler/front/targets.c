@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { TARGET_NAME = 32 }; /* letters of a name, which becomes a part of names in the log */
-static const char number_type[] = "f32"; /* whatever the type of the program */
+static const char number_type[] = "f32"; /* also in f64 programs */
 static const char class_type[] = "class";
 
 /* A dimension of a target; false after reporting. */
@@ -83,7 +83,8 @@ static bool read_class(Unit *u, const Typed *e, TargetSpec *out)
     return false;
 }
 
-/* Rows of several targets hold one class of each. */
+/* Reports a target with several classes in a row of several targets: a row has one class of
+ * each. */
 static bool check_single(Unit *u, const TargetSpec *t)
 {
     if (t->kind != LEARN_CLASS || t->rank == 0)
@@ -97,8 +98,8 @@ static bool check_single(Unit *u, const TargetSpec *t)
     return false;
 }
 
-/* NAME: f32[...], NAME: class, or the name of an input, which lower_loss checks.  Sets the name
- * also after an error, so that a loss that uses it causes no further message. */
+/* Reads NAME: f32[...], NAME: class, or the name of an input, which lower_loss checks.  Sets the
+ * name also after an error, so that a loss that uses it causes no further message. */
 static void read_target(Unit *u, Expr *e, TargetSpec *out)
 {
     const bool typed = e->kind == EX_TYPED;

@@ -6,8 +6,8 @@
 #define TERMS_H
 #include "front/sem.h"
 
-/* The terms of a value of the key loss; NULL: it is one expression.  An op or block of the model
- * file with the name `terms` is called as any other one. */
+/* The terms of a value of the key loss; NULL: the value is one expression.  If the model file
+ * declares an op or block `terms`, then terms(...) is an ordinary call of it. */
 const Args *terms_of(Unit *u, const Expr *loss);
 /* Reports terms without names, with the same name, or too many; false after that. */
 bool terms_check(Unit *u, const Expr *loss, const Args *terms);

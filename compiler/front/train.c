@@ -45,7 +45,7 @@ static int loss_names_of(const Train *t, const char *name[RT_OUTPUTS + RT_TARGET
     return n;
 }
 
-/* A loss, or a term of one: the name of an op, or an expression. */
+/* Checks a loss, or a term of one: the name of an op, or an expression. */
 static void check_loss(Train *t, Expr *e)
 {
     const char *names[RT_OUTPUTS + RT_TARGETS];
@@ -388,8 +388,8 @@ const TrainKey *train_key_find(const char *name)
     return i < 0 ? NULL : &train_key_table[i];
 }
 
-/* The index of a key; -1 after an error.  If another key was likely meant, sets meant[] of it, so
- * that it is not reported as missing. */
+/* The index of a key; -1 after an error.  If the word is probably a misspelt key, sets meant[] of
+ * that key, so that the key is not reported as missing. */
 static int find_key(Unit *u, const Entry *e, bool *meant)
 {
     const int i = key_index(e->key);

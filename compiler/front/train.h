@@ -41,7 +41,7 @@ bool data_name_columns(const Unit *u, Graph *g);
 /* ---- expect.c: the key `expect` */
 
 extern const char *const expect_results[]; /* "test_accuracy", ..., NULL */
-/* Whether a larger value of the result is better, as of an accuracy. */
+/* Whether a larger value of the result is better, as for an accuracy. */
 bool expect_larger(const char *result);
 void expect_read(Unit *u, Recipe *r, Expr *e);
 /* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
@@ -137,8 +137,8 @@ extern const TrainKey train_key_table[];
 const TrainKey *train_key_find(const char *name); /* NULL: there is no such key */
 const Form *form_find(const Form *form,
                       const char *name); /* form may be NULL; NULL: no such form */
-/* The form of a call in the value of a key: that of this name, else the form NAME, which stands for
- * any name, or for a string if name is NULL.  NULL: there is none. */
+/* The form for a call in the value of a key: the form with this name, else the form NAME, which
+ * stands for any name, and for a string if name is NULL. NULL: there is none. */
 const Form *form_called(const Form *form, const char *name);
 
 /* ---- form.c: reading the forms */

@@ -151,9 +151,9 @@ static bool items_equal(Value x, Value y)
     return x.node == y.node;
 }
 
-/* Whether two lists are equal, item by item.  Keeps its place in each list that is open: lists nest
- * as deep as a loop of the model makes them.  Adds the number of compared items to *steps, and
- * stops after STEPS_MAX: lists in lists can contain the same list many times. */
+/* Whether two lists are equal, item by item.  Uses its own stack of open lists and no recursion,
+ * because a loop of the model can nest lists to any depth.  Adds the number of compared items to
+ * *steps, and stops after STEPS_MAX: lists in lists can contain the same list many times. */
 static bool lists_equal(Arena *a, Value x, Value y, int64_t *steps)
 {
     struct Place {

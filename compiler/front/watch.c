@@ -1,4 +1,4 @@
-/* watch.c -- the keys `keep` and `stop`: what training does by a result of the validation split. */
+/* watch.c -- the keys `keep` and `stop`, which depend on a result of the validation split. */
 #include "base/text.h"
 #include "front/train.h"
 #include <string.h>

@@ -29,7 +29,7 @@ typedef struct Choices {
     const cJSON *range; /* of the word that a completion replaces */
 } Choices;
 
-/* insert NULL: the label. */
+/* Adds a completion. insert: the inserted text; NULL: the label. */
 static void add_item(Choices *m, const char *label, int kind, const char *detail, const char *about,
                      const char *insert)
 {
@@ -128,7 +128,7 @@ static void add_argument(Choices *m, const Frame *f, const char *name, const cha
         add_item(m, name, ITEM_PROPERTY, detail, about, arena_printf(m->s->arena, "%s = ", name));
 }
 
-/* The strings that an argument can have, such as "same". */
+/* Adds the strings that an argument can have, such as "same". */
 static void add_strings(Choices *m, const OpArg *g)
 {
     static const char *const pads[] = {"\"same\"", "\"valid\"", NULL};
@@ -147,7 +147,7 @@ static const OpArg *find_argument(const Op *op, const char *name)
     return NULL;
 }
 
-/* The arguments that are not given yet; tensors are given by position. */
+/* Adds the arguments that are not given yet. Tensors are given by position. */
 static void add_arguments(Choices *m, const Frame *f, const Callee *c)
 {
     for (const OpArg *g = c->op ? c->op->arg : NULL; g && g < c->op->arg + OP_ARGS && g->name; g++)
@@ -189,7 +189,7 @@ static void add_keys(Choices *m)
                  arena_printf(m->s->arena, "%-*s = ", width, k->name));
 }
 
-/* The inputs of the models of a unit, each name once. */
+/* Adds the inputs of the models of a unit, each name once. */
 static void add_inputs(Choices *m, const Unit *u, Map *seen)
 {
     for (int i = 0; i < u->decls.n; i++) {
@@ -202,7 +202,7 @@ static void add_inputs(Choices *m, const Unit *u, Map *seen)
     }
 }
 
-/* target = NAME: f32[1], or the input of a model. */
+/* Adds the values of the key target: NAME: f32[1], or the input of a model. */
 static void add_targets(Choices *m)
 {
     static const char *const types[] = {"f32", "class", NULL};

@@ -1,4 +1,5 @@
-/* context.c -- where a place of a text is, from its tokens. */
+/* context.c -- finds the declaration, call and argument around a place of a text, from its
+ * tokens. */
 #include "lsp/context.h"
 #include <string.h>
 
@@ -72,7 +73,7 @@ static void set_key(Arena *a, Frame *f, const Token *name)
         ARENA_PUSH(a, f->given, f->ngiven, name->text);
 }
 
-/* The effect of a token that lies before the place. */
+/* Updates c by a token that lies before the place. */
 static void pass_token(Arena *a, Context *c, const Token *first, const Token *t, const Token *end,
                        const char **head)
 {

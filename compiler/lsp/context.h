@@ -1,6 +1,6 @@
 /* context.h -- where a place of a text is: in which declaration, call and argument.
  *
- * Found from tokens, so that it works while a statement is being typed.
+ * The search uses tokens, not the tree, so that it works while a statement is being typed.
  */
 #ifndef LSP_CONTEXT_H
 #define LSP_CONTEXT_H

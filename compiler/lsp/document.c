@@ -42,7 +42,7 @@ static void forget_now(Document *d)
     d->now = NULL;
 }
 
-/* The text of d, or of a file that d imports, has changed. */
+/* To be called when the text of d, or of a file that d imports, has changed. */
 static void make_stale(Server *s, Document *d)
 {
     prices_stop(s, d);
@@ -51,8 +51,8 @@ static void make_stale(Server *s, Document *d)
     s->changed = wire_clock();
 }
 
-/* Other documents that read the file `path` need a new analysis, and so do documents with an error:
- * their analysis may not know that they read this file. */
+/* Requests a new analysis of the other documents that read the file `path`, and of documents with
+ * an error: their analysis may not know that they read this file. */
 static void touch_readers(Server *s, const char *path, const Document *except)
 {
     for (int i = 0; i < s->ndocument; i++) {
@@ -222,7 +222,7 @@ static void complain(Server *s, const Document *d)
     server_notify(s, "window/logMessage", params);
 }
 
-/* One change: a new text, or a new text for a range. */
+/* Applies one change: a new text, or a new text for a range. */
 static void change(Server *s, Document *d, const cJSON *item)
 {
     const char *text = json_text_at(item, "text");

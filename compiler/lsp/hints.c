@@ -1,7 +1,7 @@
 /* hints.c -- inlay hints: the shape at the end of each line.
  *
- * A line shows the value of the outermost expression that ends on it, and of it the last value: in
- * a block, of its last instance.  The number of other shapes follows.
+ * A line shows the last value of the outermost expression that ends on the line; in a block, this
+ * is the value in the last instance.  The number of other shapes follows.
  */
 #include "lsp/server.h"
 #include <string.h>

@@ -88,7 +88,7 @@ static void add_prices(Hover *h, const Expr *e)
         text_add(&h->t, "- predicted time: none of its own; a neighbouring call computes it\n");
 }
 
-/* "(N, 1, 28, 28) -> (N, 20, 24, 24)", and the sums. */
+/* Adds "(N, 1, 28, 28) -> (N, 20, 24, 24)", and the sums. */
 static void add_call(Hover *h, const Expr *e)
 {
     const Traced *t = e && e->kind == EX_CALL ? traced_of(h->a, e) : NULL;

@@ -55,8 +55,9 @@ static int escaped_unit(const char *text, size_t len)
     return unit;
 }
 
-/* Replaces escapes that are no characters of a C string by others of one UTF-16 unit: NUL, and half
- * of a surrogate pair, which an editor can send while a character is typed. */
+/* Replaces each escape that a C string cannot hold by another escape of one UTF-16 unit. Such
+ * escapes are NUL and half of a surrogate pair, which an editor can send while a character is
+ * typed. */
 static void replace_escapes(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

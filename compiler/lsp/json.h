@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* The memory of all later trees.  An arena lives as long as one message. */
+/* Sets the memory of all later trees.  An arena lives as long as one message. */
 void json_use(Arena *a);
 /* The text as a tree.  NULL if it is not JSON in UTF-8.  An escape \u0000, which would end a C
  * string, becomes \u0001.  Half of a surrogate pair becomes U+FFFD. */

@@ -47,7 +47,8 @@ static const Symbol *symbol_of(Server *s, const cJSON *params, Document **d, Ana
 
 /* ---- definition */
 
-/* The binding of a variable that is nearest above a use; at a binding itself, the first one. */
+/* For a use of a variable: the nearest binding above the use.  For a binding: the first binding of
+ * the variable. */
 static const Symbol *binding_of(const Analysis *a, const Symbol *use)
 {
     const Symbol *first = NULL, *above = NULL;

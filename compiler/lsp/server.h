@@ -23,7 +23,8 @@ typedef struct Document {
     size_t len;
     Analysis *now;            /* of this text; NULL: not made yet */
     Analysis *good;           /* the last one without errors; may be `now`, or NULL */
-    int same_head, same_tail; /* lines at the ends of the text that `good` has, too */
+    int same_head, same_tail; /* lines at the beginning and the end of the text that are equal in
+                               * `good` */
     bool unpublished;
     Prices *prices; /* of `good`; NULL: not known */
     bool priced;    /* the prices of `good` were asked for */

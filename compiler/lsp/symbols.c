@@ -1,8 +1,8 @@
 /* symbols.c -- where each name of a unit stands, and what it means.
  *
- * A name of a declaration, parameter or variable, means one thing in the whole declaration: the
- * language has no two variables of one name that are in scope together, and a new name for all of
- * them changes nothing.
+ * In a declaration, all parameters and variables of one name count as one symbol: the language has
+ * no two variables of one name that are in scope together, so a new name for all of them changes
+ * nothing.
  */
 #include "lsp/analysis.h"
 #include <string.h>
@@ -46,7 +46,8 @@ static void add_local(Walk *w, const Decl *decl, Span at, const char *name, bool
 
 static void walk_expr(Walk *w, const Expr *e);
 
-/* A name that is not local: a declaration, an operation or a function of numbers. */
+/* Adds the symbol of a name that is not local: a declaration, an operation or a function of
+ * numbers. */
 static void add_callee(Walk *w, const Expr *name, const Expr *call)
 {
     Callee c;
@@ -245,7 +246,8 @@ static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
     }
 }
 
-/* price: f32[1] binds a name of the recipe; image uses the input. */
+/* Walks the value of the key target: price: f32[1] binds a name of the recipe; image uses the
+ * input. */
 static void walk_target(Walk *w, const Decl *train, const Decl *model, const Expr *e)
 {
     if (e->kind == EX_TYPED) {
@@ -259,7 +261,7 @@ static void walk_target(Walk *w, const Decl *train, const Decl *model, const Exp
         walk_target(w, train, model, e->list.v[i]);
 }
 
-/* The names that a loss can use: the model's outputs, and the targets. */
+/* Binds the names that a loss can use: the model's outputs, and the targets. */
 static void bind_compared(Walk *w, const Decl *train, const Decl *model)
 {
     const Body outputs = sem_outputs(model);
