@@ -16,7 +16,7 @@ enum {
     CHUNK_NUMBERS = 1 << 19, /* numbers of the largest value of a chunk: 2 MB of f32 */
     CHUNK_LARGE = 1 << 21,   /* the same for large images, whose chunks can have one sample: 8 MB */
     CHUNK_ROWS = 512,        /* steps of all sequences of a chunk, if the graph has attention */
-    SMALL_NET = 4 << 20,     /* a network with at most so many parameters is small */
+    SMALL_NET = 4 << 20,     /* a network with at most this many parameters is small */
     SUM_NUMBERS = 1 << 26    /* numbers in the weight gradients of all slices: 256 MB of f32 */
 };
 

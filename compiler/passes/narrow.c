@@ -55,7 +55,7 @@ static bool is_convolution(const Node *n)
 }
 
 /* Whether a loop over time computes n, also where a token graph has only one of its steps: a text
- * that is generated token by token has the numbers of the whole window. */
+ * that is generated token by token must have the same numbers as with whole windows. */
 static bool in_loop(const Node *n)
 {
     return n->loop || n->looped;

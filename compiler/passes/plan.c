@@ -369,8 +369,8 @@ static void parameters(Graph *g, const Options *o)
     s->state_bytes = s->fixed_bytes - s->parameter_bytes;
 }
 
-/* Evaluation uses the parameters of training.  Its packed weights lie after the states, in the
- * bytes of the packed weights of training, which each step computes anew. */
+/* Gives evaluation the offsets of the parameters of training.  Its packed weights lie after the
+ * states, in the bytes of the packed weights of training, which each step computes anew. */
 static void parameters_of_peer(Graph *g)
 {
     const Graph *t = g->peer;
@@ -405,7 +405,7 @@ static void largest(int64_t *to, int64_t from)
     *to = *to > from ? *to : from;
 }
 
-/* Training and evaluation share one arena: makes it large enough for both.  The last bytes of a
+/* Makes the arena, which training and evaluation share, large enough for both.  The last bytes of a
  * thread region hold scratch and no value, neither of training nor of evaluation. */
 static void widen(Step *training, const Step *s)
 {

@@ -45,7 +45,7 @@ typedef struct Extent {
 void replay_barrier(Replay *v); /* all units see all earlier writes */
 Extent replay_extent(const Replay *v, const Node *n);
 
-/* The call of `by` reads x; if x is inlined, it reads the inputs of x. */
+/* Replays that the call of `by` reads x.  If x is inlined, the call reads the inputs of x. */
 void replay_read(Replay *v, const Node *by, const Node *x);
 /* The call of n: it reads the inputs of n, and writes its value or adds to it. */
 void replay_call(Replay *v, const Node *n);

@@ -22,7 +22,7 @@ typedef struct Rewrite {
 } Rewrite;
 
 Rewrite rewrite_begin(Graph *g);
-/* `by` gets the name of old if `by` has none. */
+/* Records that `by` replaces old. `by` gets the name of old if `by` has none. */
 void rewrite_replace(Rewrite *r, Node *old, Node *by);
 /* Replaces the inputs of n by the replacements so far. */
 void rewrite_inputs(const Rewrite *r, Node *n);

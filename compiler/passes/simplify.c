@@ -9,7 +9,7 @@
  *   transpose of the inverse transpose = none
  *   f(sequence(a)) = sequence(f(a)), image(f(a, sequence(b))) = f(image(a), b): elementwise f;
  *       sequence and image are the moves of conv1d.  So f stands beside the convolution, whose
- *       kernel can compute it, and the moves between two layers meet and go
+ *       kernel can compute it, and the moves between two layers meet and cancel
  *   slice_dx(a) + slice_dx(b) + .. = concat(a, b, ..) if they cover all: gradients of gates
  *
  * No rule changes a result by more than one rounding, and no rule drops a term that can be inf or

@@ -313,8 +313,8 @@ bool network_node(Py *p, Scope *s, const Node *n, bool result)
     return true;
 }
 
-/* Several inputs: the model gets rows that hold all of them, and takes each one from its columns.
- * The variable of the rows stands for the output, which is written last. */
+/* Writes how the model takes several inputs: it gets rows that hold all of them, and takes each one
+ * from its columns. The variable of the rows stands for the output, which is written last. */
 static void take_inputs(Py *p, Scope *s)
 {
     const Node *y = p->g->output;

@@ -210,7 +210,8 @@ static void sides(const Node *n, int64_t at[4])
     memcpy(at + 2, last, 2 * sizeof *at);
 }
 
-/* The window of a crop: the first row and column, and the row and column after the last ones. */
+/* Stores the window of a crop: the first row and column, and the row and column after the last
+ * ones. */
 static void crop_sides(const Node *n, int64_t at[4])
 {
     const int64_t *size = node_attr(n, "size")->list, *have = n->in[0]->shape.dim + 1;

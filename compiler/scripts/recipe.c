@@ -196,7 +196,8 @@ static bool compared_supported(const Graph *g, const char *to, Diag *d)
     return true;
 }
 
-/* What only scripts of PyTorch know: classes of pixels, and weights of the classes of samples. */
+/* Whether the script supports classes of pixels and weights of classes.  Only scripts of PyTorch
+ * do. */
 static bool pixels_supported(const Graph *g, const char *to, Diag *d)
 {
     const TargetSpec *t = g->recipe.target;
@@ -301,7 +302,7 @@ static int64_t synthetic_classes(const Graph *g, int64_t labels)
     return binary ? 2 : outputs / labels;
 }
 
-/* The names of several inputs, and the factors of their bytes; bytes of tokens are tokens. */
+/* Adds the names of several inputs, and the factors of their bytes; bytes of tokens are tokens. */
 static void add_inputs(const Graph *g, const char *scale, PlaceList *l)
 {
     const char *names = "", *scales = "";
@@ -317,8 +318,9 @@ static void add_inputs(const Graph *g, const char *scale, PlaceList *l)
     places_add(l, "input_scales", scales);
 }
 
-/* The synthetic samples of Tenon's programs (runtime/data/synthetic.c).  A block of four random
- * words gives 16 stored bytes or 4 tokens.  At most 4,000,000 numbers are made at a time. */
+/* Adds the places for the synthetic samples of Tenon's programs (runtime/data/synthetic.c).  A
+ * block of four random words gives 16 stored bytes or 4 tokens.  At most 4,000,000 numbers are made
+ * at a time. */
 static void add_synthetic(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
@@ -371,9 +373,9 @@ static bool has_metric(const Graph *g, const char *name)
     return graph_metric(g, name) >= 0;
 }
 
-/* numbers: a sample's target is numbers; arrays: targets are stored in arrays of their own; own:
- * the sample is the target.  With several outputs or targets, a row of numbers holds the
- * targets. */
+/* Adds the places of targets. numbers: a sample's target is numbers; arrays: targets are stored in
+ * arrays of their own; own: the sample is the target.  With several outputs or targets, a row of
+ * numbers holds the targets. */
 static void add_target(const Graph *g, PlaceList *l)
 {
     const TargetSpec *t = g->recipe.target;
@@ -558,8 +560,8 @@ static bool is_candidate_bias(const Param *p)
     return text_glob("*.candidate_bias", p->name);
 }
 
-/* "a", "b": the names of the parameters for which `is` is true; tuple: a comma also after the last
- * one. */
+/* Adds "a", "b": the names of the parameters for which `is` is true. tuple: a comma also after the
+ * last one. */
 static void add_names(const Graph *g, PlaceList *l, const char *place, bool (*is)(const Param *p),
                       bool tuple)
 {

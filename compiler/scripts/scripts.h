@@ -11,7 +11,8 @@ bool script_known(const char *to);
 /* A training script for this framework; reports operations that the framework cannot express. */
 bool script_python(const Graph *forward, const char *to, const char *source, Text *out, Diag *d);
 
-/* A job script for a planned step; gpus: one rank for each GPU (--comm nccl), else --comm mpi. */
+/* Writes a job script for a planned step; gpus: one rank for each GPU (--comm nccl), else --comm
+ * mpi. */
 void script_slurm(const Graph *g, const char *source, bool gpus, Text *out);
 
 #endif

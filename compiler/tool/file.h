@@ -17,11 +17,11 @@ char *file_read_head(Arena *a, const char *path, size_t most, size_t *len);
 int file_write(Arena *a, const char *path, const void *bytes, size_t len, mode_t mode);
 /* Writes a file that does not exist yet; EEXIST if there is one, or a link. */
 int file_create(Arena *a, const char *path, const void *bytes, size_t len);
-/* Replaces a file that exists and may be written by a complete new one with the same mode.  Returns
- * 0 or an errno. */
+/* Replaces an existing, writable file by a complete new file with the same mode.  Returns 0 or an
+ * errno. */
 int file_replace(Arena *a, const char *path, const void *bytes, size_t len);
-/* Adds bytes to the end of a file that exists: all of them, or after an error none.  Returns 0 or
- * an errno. */
+/* Adds bytes to the end of an existing file: all of them, or none after an error.  Returns 0 or an
+ * errno. */
 int file_append(const char *path, const void *bytes, size_t len);
 /* Writes all bytes to a descriptor.  Returns 0 or an errno. */
 int file_put(int fd, const void *bytes, size_t len);

@@ -88,7 +88,7 @@ static bool unknown(Arena *a, const char *name, Diag *d)
     return false;
 }
 
-/* A heading, and each line of the text indented. */
+/* Prints a heading, and each line of the text indented. */
 static void print_lines(const char *heading, const char *text)
 {
     if (!text)

@@ -47,7 +47,7 @@ static const char *samples_text(Arena *a, const Sample *s)
     return arena_printf(a, "a text of %d different characters", s->vocab);
 }
 
-/* The parameters of the last layer. */
+/* Writes the parameters of the last layer. */
 static void write_params(Text *t, const Sample *s)
 {
     if (s->targets)
@@ -56,8 +56,8 @@ static void write_params(Text *t, const Sample *s)
         text_printf(t, "classes: int = %d) {\n", s->classes);
 }
 
-/* The last layer.  A network with weights near 0 answers numbers near 0; so the answer gets the
- * mean and spread of the targets. */
+/* Writes the last layer.  The output of a network with weights near 0 is near 0, so the layer gives
+ * the output the mean and spread of the targets. */
 static void write_answer(Text *t, const Sample *s)
 {
     if (s->targets)
@@ -80,7 +80,7 @@ static void write_image(Text *t, const char *name, const Sample *s)
     write_answer(t, s);
 }
 
-/* The columns are standardised.  Two classes need one output. */
+/* Writes a network for a table, whose columns are standardised.  Two classes need one output. */
 static void write_table(Text *t, const char *name, const Sample *s)
 {
     const bool yes_no = s->classes == 2;

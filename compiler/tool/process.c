@@ -177,7 +177,8 @@ static Progress progress_begin(const char *what)
     return p;
 }
 
-/* "compiling: 34 of 120, 12 s", from the first second on; cut off at the width of the terminal. */
+/* Draws "compiling: 34 of 120, 12 s" from the first second on, cut off at the width of the
+ * terminal. */
 static void progress_draw(Progress *p, int done, int n)
 {
     struct timespec now;

@@ -1,9 +1,10 @@
 /* show_threads.c -- the step of many threads, as the prices predict it: `tenon show --threads T`.
  *
- * Slice phases: by the formula with which the program chooses teams (runtime/constants.h).  Units
- * of other phases go to the thread that is free first, as the pool does it.  Each phase begins and
- * ends along a tree of threads.  A phase takes at least the time in which the memory moves its
- * bytes, if these are larger than the caches.  `PROG bench --simulate` measures the units instead.
+ * The time of a slice phase follows from the formula with which the program chooses teams
+ * (runtime/constants.h).  Units of other phases go to the thread that is free first, as in the
+ * pool.  Each phase begins and ends along a tree of threads.  A phase takes at least the time in
+ * which the memory moves its bytes, if these are larger than the caches.  `PROG bench --simulate`
+ * measures the units instead.
  */
 #include "base/text.h"
 #include "ops/price.h"
@@ -12,16 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A core's share of a server, all cores busy: GB/s of the memory, bytes of the third-level cache.
- * Medians of the large machines in runtime/base/machine.c: 186 GB/s for 56 cores, 375 for 96; 32 MB
- * for 8 cores (EPYC), 105 MB for 56 (8480+). */
+/* One core's share of a server whose cores are all busy: GB/s of the memory, bytes of the
+ * third-level cache. Medians of the large machines in runtime/base/machine.c: 186 GB/s for 56
+ * cores, 375 for 96; 32 MB for 8 cores (EPYC), 105 MB for 56 (8480+). */
 static const double MEMORY_GBS = 4, SHARED_CACHE = 4 << 20;
 
-/* What one thread does between two phases, and once in a step: microseconds.  The column `alone` of
- * the simulated steps in bench/SCALING.md: 3.5 us with 6 phases, 93 us with 113. */
+/* Microseconds in which one thread works alone: between two phases, and once in a step.  The column
+ * `alone` of the simulated steps in bench/SCALING.md: 3.5 us with 6 phases, 93 us with 113. */
 static const double PHASE_ALONE_US = 0.8, STEP_ALONE_US = 2;
 
-/* Phases of one name; units: of the phase with the most of them; microseconds of a step. */
+/* The phases of one name, with microseconds of a step. units: those of the phase with the most
+ * units. */
 typedef struct PhaseRow {
     const char *what, *how;
     int count, units;
@@ -72,7 +74,8 @@ static double units_us(Arena *a, const EmitPhase *p, int threads)
     return sum > 0 ? last * p->us / sum : p->us / threads;
 }
 
-/* Begin and end of a phase: messages along the tree of threads (runtime/base/pool.c). */
+/* Microseconds to begin and end a phase: messages along the tree of threads
+ * (runtime/base/pool.c). */
 static double tree_us(int threads)
 {
     int levels = 0;

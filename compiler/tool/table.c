@@ -1,4 +1,4 @@
-/* table.c -- what a table holds: the numbers of a row, and what its last column is.
+/* table.c -- what a table holds: the numbers of a row, and the kind of its last column.
  *
  * Programs and this file read tables with the same code, runtime/data/sheet.h.  A fault of the
  * table ends `tenon new` with the same message as a program.  This file finds what a model depends

@@ -1,9 +1,9 @@
 /* tune.c -- --tune: chooses algorithms by measuring them on this machine, once for each shape.
  *
- * Pass choose passes the convolutions whose variants have similar prices.  Cases without an earlier
- * measurement are compiled into one small program, which runs on one thread.  The fastest variant
- * is written to the file `tuned` of the cache directory, a line for each case, with tabs between
- * the fields:
+ * Pass choose gives this file the convolutions whose variants have similar prices.  Cases without
+ * an earlier measurement are compiled into one small program, which runs on one thread.  The
+ * fastest variant is written to the file `tuned` of the cache directory, a line for each case, with
+ * tabs between the fields:
  *
  *     shape    processor    kernels    variant    measured and predicted microseconds, FMA peak
  *
