@@ -132,8 +132,8 @@ RT_INLINE bool norm_together(BatchNorm s)
            (s.c + V - 1) / V % rt_team.of != 0;
 }
 
-/* The blocks first .. first + count - 1, a group of at most `values` x C reals each; the member's
- * part of their table of blocks by vectors of channels. */
+/* A group of blocks, first .. first + count - 1, with at most `values` x C reals for each block;
+ * and the member's part of the table of these blocks by vectors of channels. */
 typedef struct NormGroup {
     int first, count;
     real *room; /* (count, values, C) */

@@ -54,7 +54,7 @@ RT_INLINE void *bf16_room(char **room, int64_t bytes)
 
 /* ------------------------------------------------------------------------------------- operands */
 
-/* Positions as outputs: the panels of `count` features of T rows. */
+/* Packs `count` features of T rows into panels whose outputs are positions. */
 static RT_SEPARATE void bf16_attention_pack_rows(bf16 *to, const bf16 *x, int64_t step, int t,
                                                  int count)
 {
@@ -64,7 +64,7 @@ static RT_SEPARATE void bf16_attention_pack_rows(bf16 *to, const bf16 *x, int64_
 /* The features c .. c + 31 of a head, or fewer. */
 #define BF16_FEATURES(c, d) ((d) - (c) < BF16_PAIR ? (d) - (c) : BF16_PAIR)
 
-/* Positions as factors: the panels of d features, `panel` numbers apart. */
+/* Packs d features into panels whose factors are positions.  Panels are `panel` numbers apart. */
 static RT_SEPARATE void bf16_attention_pack(bf16 *to, int64_t panel, const bf16 *x, int64_t step,
                                             int positions, int d)
 {

@@ -284,7 +284,7 @@ RT_INLINE void *bf16_result(void *y, bool wide, int64_t at)
     return wide ? (void *)((real *)y + at) : (void *)((bf16 *)y + at);
 }
 
-/* Stores the first `lanes` lanes of x from there on. */
+/* Stores the first `lanes` lanes of x, from number `at` of y on. */
 RT_INLINE void bf16_put(void *y, bool wide, int64_t at, vec x, int lanes)
 {
     if (wide)

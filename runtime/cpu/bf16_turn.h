@@ -1,7 +1,7 @@
 /* bf16_turn.h -- the operands of gradients of weights, and their product.
  *
- * There the factors of a sum are positions, which lie apart in memory.  Position p is at
- * row[p] + at, with `lanes` <= 32 adjacent numbers.  Positions are copied, a block of them at a
+ * In these gradients, the factors of a sum are positions, which lie apart in memory.  Position p is
+ * at row[p] + at, with `lanes` <= 32 adjacent numbers.  Positions are copied, a block of them at a
  * time: those of the first factor are turned to rows, those of the second factor become packed
  * panels (bf16_pack.h).  Blocks are filled with zeros.
  */
@@ -12,7 +12,7 @@
 #ifndef RT_DOUBLE
 enum { BF16_POSITIONS = 512 }; /* that are copied at a time: two operands of 32 KB */
 
-/* Positions of a block, as equal as whole blocks of 32 allow. */
+/* Number of positions of a block.  Blocks are as equal as multiples of 32 allow. */
 RT_INLINE int bf16_positions_most(int all)
 {
     const int blocks = BF16_BLOCKS(all),

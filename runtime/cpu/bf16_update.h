@@ -161,7 +161,8 @@ RT_INLINE void bf16_update_part(DenseUpdate q, Update u, Dense d, DenseTiles til
         }
 }
 
-/* Unit of BF16_DENSE_UNITS(k, o).  Parameters as of dense_dw_update, with x and dy in bf16. */
+/* Computes one of BF16_DENSE_UNITS(k, o) units.  The parameters are those of dense_dw_update, with
+ * x and dy in bf16. */
 RT_INLINE void bf16_dense_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                     real *restrict s0, real *restrict s1, const char *restrict x,
                                     const char *restrict dy, int samples, Factors f, Update u,

@@ -159,9 +159,9 @@ RT_INLINE void filters_join(real *restrict to, const real *restrict from)
     RT_MAP(CONV_DW_BLOCK, STORE(to, LOAD(to) + LOAD(from)));
 }
 
-/* Unit of CONV_DW_UNITS(o, c, r * s).  x, dy: of the first local shard, c.n samples; the next
- * shard's lie r->shard_bytes later.  grad: bytes, where the sum goes in r->grad if the update has
- * to wait for a reduction. */
+/* Computes one of CONV_DW_UNITS(o, c, r * s) units.  x, dy: of the first local shard, c.n samples;
+ * the next shard's lie r->shard_bytes later.  grad: bytes, where the sum goes in r->grad if the
+ * update has to wait for a reduction. */
 RT_INLINE void conv2d_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                 real *restrict s0, real *restrict s1, const char *restrict x,
                                 const char *restrict dy, Factors f, Update update, Conv c)

@@ -184,8 +184,9 @@ RT_INLINE int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
     return f.odd + conv_reach_h(c, rows) * f.row;
 }
 
-/* How row i of the frame from output row oy on lies on the image: the row itself, how many columns
- * of padding come first and how many of the image follow.  False: there is no such row. */
+/* Row i of the frame that begins at output row oy: the row of the image, the number of columns of
+ * padding before it, and the number of columns of the image after these.  False: there is no such
+ * row. */
 typedef struct FrameRow {
     int y, left, columns;
 } FrameRow;

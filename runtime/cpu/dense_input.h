@@ -358,8 +358,8 @@ RT_INLINE void dense_input_unit(const Rt *r, int block, int panel, int row, int6
         }
 }
 
-/* Unit of DENSE_INPUT_UNITS(samples, k, o): dense_dw_update, with the stored samples of the batch
- * as x.  samples: of a shard. */
+/* Computes one of DENSE_INPUT_UNITS(samples, k, o) units, as dense_dw_update does, with the stored
+ * samples of the batch as x.  samples: of a shard. */
 RT_INLINE void dense_dw_update_input(const Rt *r, int unit, int64_t grad, real *restrict w,
                                      real *restrict s0, real *restrict s1, const char *restrict dy,
                                      int samples, Factors f, Update u, Dense d)

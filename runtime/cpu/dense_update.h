@@ -368,7 +368,7 @@ RT_INLINE void dense_update_unit(DenseUpdate q, Update u, Dense d, DenseTiles t,
     }
 }
 
-/* Unit of DENSE_UNITS(k, o): a few tiles of some panels, over all local shards.
+/* Computes one of DENSE_UNITS(k, o) units: a few tiles of some panels, over all local shards.
  *   x, dy   of the first local shard, `samples` rows; the next shard's lie r->shard_bytes later
  *           (64 bytes after the last row of dy may be read)
  *   grad    bytes: where the sum goes in r->grad if the update has to wait for a reduction */

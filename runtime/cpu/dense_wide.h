@@ -43,7 +43,7 @@ RT_INLINE void dense_wide_panel(real *y, const real *x, const real *w, const rea
         dense_wide_tile(y, x, w, bias, act, mask, seen, d, t, i, o, d.o % P, far);
 }
 
-/* y = act(x W^T + bias); bias may be NULL.  Unit of DENSE_WIDE_UNITS(o). */
+/* y = act(x W^T + bias); bias may be NULL.  Computes one of DENSE_WIDE_UNITS(o) units. */
 RT_INLINE void dense_wide(real *y, const real *x, const real *restrict w, const real *restrict bias,
                           Act act, Dense d, const Rt *r, int unit)
 {
@@ -61,7 +61,8 @@ RT_INLINE void dense_wide(real *y, const real *x, const real *restrict w, const 
 }
 
 /* dx = mask(dy W, y).  y: the output of the activation whose derivative `mask` applies, or NULL.
- * Unit of DENSE_WIDE_UNITS_DX(k): transposes its panel of inputs once for all samples. */
+ * Computes one of DENSE_WIDE_UNITS_DX(k) units: transposes its panel of inputs once for all
+ * samples. */
 RT_INLINE void dense_wide_dx(real *dx, const real *restrict w, const real *dy, Mask mask,
                              const real *y, Dense d, const Rt *r, int unit)
 {

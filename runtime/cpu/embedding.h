@@ -144,7 +144,7 @@ typedef struct EmbeddingUpdate {
     bool lazy;        /* rows whose gradient is 0 are not updated */
 } EmbeddingUpdate;
 
-/* Levels of the tree; numbers of a unit, about. */
+/* Levels of the tree; approximate count of numbers in a unit. */
 enum { EMBEDDING_LEVELS = RT_EMBEDDING_LEVELS, EMBEDDING_SIZE = 8192 };
 #define EMBEDDING_ROWS(width)                                                                      \
     (EMBEDDING_SIZE / (width) < RT_EMBEDDING_ROWS                                                  \
@@ -216,7 +216,7 @@ RT_INLINE void embedding_sum(EmbeddingSum *level, const Rt *r, const char *token
         embedding_join(level[depth - 2], level[depth - 1], rows, e.width);
 }
 
-/* Unit: rows from `first` on, over all local shards; grad as in reduce_update. */
+/* Computes one unit: rows from `first` on, over all local shards; grad as in reduce_update. */
 RT_INLINE void embedding_dw_update(const Rt *r, int unit, int64_t grad, real *restrict w,
                                    real *restrict s0, real *restrict s1, const char *restrict token,
                                    const char *restrict dy, Factors f, Update u, EmbeddingUpdate e)

@@ -55,9 +55,9 @@ RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
     }
 }
 
-/* A sample in stored order.  The usual types go by whole vectors with opaque loads: GCC would make
- * a memmove of the copy, which is `rep movsb` for rows of this length and three times slower on Zen
- * 4. */
+/* A sample in stored order.  The usual types are copied by whole vectors with opaque loads.  GCC
+ * would replace a plain copy by a memmove, which is `rep movsb` for rows of this length and three
+ * times slower on Zen 4. */
 RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
 {
     const real scale = (real)r->x_scale;

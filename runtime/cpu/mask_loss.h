@@ -64,7 +64,7 @@ RT_INLINE void mask_union_plain(real *y, const real *x, const real *t, int n, in
     }
 }
 
-/* Fills the lanes behind the end of a row: with t = 0, such a logit has the loss 0. */
+/* Fills the lanes after the end of a row: with t = 0, such a logit has the loss 0. */
 #define MASK_LOGIT(x)                                                                              \
     (rt_lanes == V ? v_load((x) + AT) : v_load_fill((x) + AT, rt_lanes, (real)-1000))
 
@@ -115,7 +115,7 @@ RT_INLINE vec mask_above(vec x, real bound)
     return v_select_gt(x, v_set(bound), v_set(1), v_set(0));
 }
 
-/* The sum over a row of a term of p, what is predicted, and q, the truth: both 0 or 1, and 0 behind
+/* The sum over a row of a term of p, what is predicted, and q, the truth: both 0 or 1, and 0 after
  * the end of the row. */
 #define MASK_COUNT(i, x, t, k, term)                                                               \
     const real *xi = (x) + (int64_t)(i) * (k), *ti = (t) + (int64_t)(i) * (k);                     \

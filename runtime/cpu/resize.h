@@ -31,7 +31,7 @@ typedef struct Taps {
     real far;
 } Taps;
 
-/* `i` of `out` outputs over `in` pixels. */
+/* The taps of output i, of `out` outputs over `in` pixels. */
 RT_INLINE Taps resize_taps(int i, int in, int out, bool bilinear)
 {
     if (!bilinear) {
@@ -97,7 +97,7 @@ RT_INLINE void resize_dx_plain(real *dx, const real *dy, Resize p)
 
 /* ----------------------------------------------------------------------------------------- fast */
 
-/* Between four pixels of one image. */
+/* Interpolates between four pixels of one image. */
 RT_INLINE void resize_pixel(real *restrict y, const real *restrict x, Resize p, Taps r, Taps s)
 {
     const real *a = x + ((int64_t)r.at * p.w + s.at) * p.c,
