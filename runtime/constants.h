@@ -201,9 +201,10 @@ enum {
     RT_MERGED = 8,              /* sorted runs that a launch merges: embedding.cuh */
 };
 
-/* The results of a block of a product (runtime/cuda/product.cuh), and how near a block of such a
- * tile comes to the peak of multiply-adds, in percent: a thread of a larger tile does more of them
- * for each number that it loads. */
+/* Tiles: the rows and columns of the results that a block of a product computes
+ * (runtime/cuda/product.cuh).  RT_TILE_PERCENT is the share of the peak of multiply-adds that a
+ * block reaches: in a larger tile, a thread does more multiply-adds for each number that it
+ * loads. */
 enum {
     RT_TILE_128_128,
     RT_TILE_64_128,

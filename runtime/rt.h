@@ -110,13 +110,13 @@ typedef struct Rt {
     int64_t vocab;
     int *wrong;   /* 1: a token was out of this range, because a file changed; NULL on a device */
     int threads;  /* that share the units of a phase */
-    double share; /* average = ema(...): of the weights in their new average */
+    double share; /* average = ema(...): share of the weights in their new average */
     RtPart part[RT_INPUTS]; /* several inputs: where each of them lies in a stored row */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;
 } Rt;
-/* Types of stored samples and labels.  The largest U16 and each negative number mean: in tokens,
- * padding; in labels, -1, a position that does not count. */
+/* Types of stored samples and labels.  The largest U16 and each negative number are padding among
+ * tokens.  Among labels they count as -1, a position that is not scored. */
 enum { RT_U8, RT_F32, RT_F64, RT_U16, RT_I32, RT_I64 };
 
 /* Statistics of shards that all ranks exchange: rows in `fixed` from `offset` on, with `bytes`
@@ -248,7 +248,7 @@ typedef struct RtTable { /* data = csv(...) */
 typedef struct RtWatch { /* keep = best(result), stop = patience(epochs, result) */
     const char *result;  /* "validation_loss"; NULL: none is watched */
     bool larger;         /* a larger value is better */
-    int64_t epochs;      /* stop: training ends after so many epochs without a new best value */
+    int64_t epochs;      /* stop: training ends after this many epochs without a new best value */
 } RtWatch;
 enum { RT_AVERAGE_NONE, RT_AVERAGE_EMA, RT_AVERAGE_SWA };
 typedef struct RtRecipe {
@@ -382,7 +382,7 @@ typedef struct RtTarget {
 /* One of several outputs.  They lie one after another in a row of predict. */
 typedef struct RtOutput {
     const char *name;
-    int64_t classes; /* softmax over so many numbers gives probabilities; 0: it does not */
+    int64_t classes; /* softmax over this many numbers gives probabilities; 0: no softmax does */
     bool binary;     /* sigmoid gives the probability of class 1, or of truths */
     int rank;
     int64_t dim[RT_DIMS];

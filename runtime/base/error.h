@@ -43,7 +43,7 @@ void rt_unfinished_shared(const char *path, int fd);
 void rt_end_by_signal(int number);
 
 /* who: put before each message ("rank 2 (node3): ").  notes: whether this process prints notes, and
- * errors that all ranks make. */
+ * errors that occur on all ranks. */
 void rt_speaker(const char *who, bool notes);
 /* Called when this process dies, to end the other processes of the run.  It has 5 seconds. */
 void rt_at_death(void (*end)(int code));

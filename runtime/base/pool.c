@@ -61,16 +61,18 @@ typedef struct Seat {
     pthread_t id;
 } Seat;
 
-/* Number of the last job of which a thread has found no unit left, in a group or in all groups. */
+/* Number of the last job in which a thread has found no unit left: in one group, or in all
+ * groups. */
 typedef struct Dry {
     alignas(LINES) atomic_uint job;
 } Dry;
 
 struct Pool {
     int threads;
-    int most, whole; /* at the start: processors for the threads, and of their affinity masks */
-    int64_t look;    /* time of the next reading of the masks */
-    cpu_set_t *mask, *each_mask; /* what is read: of all threads, of one */
+    /* at the start: number of processors for the threads; of processors in their affinity masks */
+    int most, whole;
+    int64_t look;                /* time of the next reading of the masks */
+    cpu_set_t *mask, *each_mask; /* room to read masks: of all threads; of one */
     bool crowded;                /* more threads than processors */
     Simulation *simulation;      /* NULL: the threads are real */
     cpu_set_t *outside;          /* thread 0 is pinned: the mask of the process; else NULL */
@@ -413,8 +415,8 @@ static void swap_crowded(Pool *p)
 }
 
 /* Looks from time to time whether a cpuset has changed.  On too few processors, threads that spin
- * for each other are slow: on one, four threads of a small network took twice the time of one
- * thread, and teams of 16 threads seven times. */
+ * for each other are slow: on one processor, four threads of a small network took twice the time of
+ * one thread, and teams of 16 threads took seven times as long. */
 static void find_room(Pool *p)
 {
     const int64_t now = spin_clock();

@@ -71,7 +71,8 @@ static Simulation *active; /* runs members; NULL: none */
 
 void (*simulation_watch)(const char *what, int team, int thread, int part);
 
-enum { LONG_NS = 50000 }; /* longer parts count the thread's time: other programs may interrupt */
+/* Longer parts count the thread's time, because other programs may interrupt them. */
+enum { LONG_NS = 50000 };
 
 int64_t (*simulation_clock)(void);
 
@@ -84,7 +85,8 @@ static int64_t clock_ns(clockid_t clock)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* The clock of the machine is read next to what is measured. */
+/* The clock of the machine is read last here, and first in moment_after, so that only the measured
+ * work lies between the two readings. */
 static Moment moment_before(void)
 {
     const int64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -202,8 +204,8 @@ void simulation_step_end(Simulation *s)
 
 /* ---- members of teams */
 
-/* The parts since the last call were of this one: the last barrier has ended it, and a kernel can
- * have barriers inside. */
+/* Assigns all parts since the previous call to `call`. A call has several parts if its kernel has
+ * barriers inside. */
 bool simulation_tick(int call)
 {
     Simulation *s = active;
@@ -526,7 +528,7 @@ static void run_teams(Layout *l, const Job *j, int *barriers)
     }
 }
 
-/* Seconds from the begin of a job to its end on thread 0. */
+/* Seconds from the beginning of a job to its end on thread 0. */
 static double job_time(Layout *l, const Job *j, int *barriers)
 {
     const int threads = !j->each && !j->end && j->units < l->s->threads ? j->units : l->s->threads;
@@ -568,7 +570,8 @@ static int sockets_used(const Machine *m, int threads)
     return n < m->sockets ? n : m->sockets;
 }
 
-/* A job with free barriers shows what the barriers add. */
+/* Adds a job to the result.  The time of the barriers is the difference from the same job with
+ * barriers that take no time. */
 static void add_job(Layout *l, const Job *j, double moved, Simulated *r)
 {
     const int threads = l->s->threads;

@@ -35,8 +35,8 @@ typedef struct BenchSteps {
     Median median;
 } BenchSteps;
 
-/* Decimals of times of about `seconds` in ms: differences of a thousandth show, also of steps of a
- * few microseconds. */
+/* Number of decimals for times of about `seconds` that are printed in ms: differences of a
+ * thousandth are visible, also for steps of a few microseconds. */
 int bench_decimals(double seconds);
 
 /* Makes n steps, in few launches if the program can, and adds their times to `to`. */

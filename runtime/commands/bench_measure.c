@@ -35,7 +35,7 @@ static int64_t round_steps(const Bench *b, double step, double seconds)
     return (n + most - 1) / most * most;
 }
 
-/* Seconds of the shortest round: several rounds fit into few --seconds, too. */
+/* Seconds of the shortest round.  With few --seconds it is shorter, so that several rounds fit. */
 static double shortest_round(const Bench *b)
 {
     return fmin(ROUND, b->o->seconds / 8);

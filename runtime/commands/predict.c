@@ -180,7 +180,7 @@ static void softmax(double *v, int64_t n, int64_t apart)
 }
 
 /* The softmax of each vector of `classes` numbers.  The numbers of a vector are adjacent; or, if
- * pixels > 0, each class is an image of so many pixels. */
+ * pixels > 0, each class is an image of this many pixels. */
 static void make_classes(double *v, int64_t n, int64_t classes, int64_t pixels)
 {
     for (int64_t i = 0; i < pixels; i++)
@@ -195,7 +195,7 @@ static bool is_truth(const RtProgram *p)
     return p->classes == 2 && p->outputs == 1;
 }
 
-/* Makes probabilities of a row of outputs. */
+/* Turns a row of outputs into probabilities. */
 static void make_shares(const RtProgram *p, double *row)
 {
     if (p->softmax_output)

@@ -38,7 +38,7 @@ static double core_ratio(const RtProgram *p, const Machine *m, double here)
     return here / (m->ghz * flops * 4 / p->real_bytes);
 }
 
-/* Whether the caches of the sockets on which the threads run cannot hold so many bytes. */
+/* Whether this many bytes do not fit into the caches of the sockets on which the threads run. */
 static bool exceeds_cache(const Machine *m, int threads, double bytes)
 {
     const int socket = m->caches * m->cores, n = (threads + socket - 1) / socket;

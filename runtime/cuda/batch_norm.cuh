@@ -219,7 +219,7 @@ DEVICE real norm_then(real y, decltype(nullptr), int, bool relu)
     return relu ? s_relu(y) : y;
 }
 
-/* y = (x - mean) scale + shift, and what follows, for packs.  mean, scale, shift: those of the
+/* y = (x - mean) scale + shift, then norm_then, for packs. mean, scale, shift: those of the
  * thread's channels. */
 struct NormTerms {
     Pack<real> mean, scale, shift;
@@ -481,10 +481,10 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
  * is not finite.  If r->grad is set, the sums go there, at offset `grad`, and batch_record_grad
  * uses them after the reduction over ranks.
  *
- * A launch holds those of many layers.  Each layer begins with another block, which its place among
- * the moments chooses: else few blocks would work for all layers, one after another.  A block
- * without channels of a layer reads nothing for it: on an H100, a launch for 32 layers took 90 us
- * when all blocks looked at the loss. */
+ * A launch holds those of many layers.  Each layer begins at a different block, which the place of
+ * its moments chooses.  Otherwise a few blocks would do the work of all layers, one after another.
+ * A block without channels of a layer reads nothing for it: on an H100, a launch for 32 layers took
+ * 90 us when all blocks looked at the loss. */
 DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
                          int loss, int64_t count, int shards, double keep, int channels)
 {

@@ -35,7 +35,7 @@ typedef struct RtProduct {
     bool mask;       /* with relu: the mask is also written, for the relu's gradient */
     int undoes;      /* 1 + number of the row whose mask sets numbers of y to 0; 0: no mask */
     bool factors_half, half; /* stored in two bytes: a and b; y and the bias */
-    int align;               /* the address of each operand is a multiple of so many bytes */
+    int align;               /* the address of each operand is a multiple of this many bytes */
 } RtProduct;
 
 /* Opens cuBLASLt and selects an algorithm for each row.  Dies and names the layer if there is none.

@@ -86,8 +86,8 @@ static void keep_plan(CudnnPlan *p, const char *graph, const char *path)
     free(text);
 }
 
-/* Locks the file beside a plan; the lock ends with the process.  Returns the open file, or -1 and
- * in *busy whether another process has the lock; else the directory allows no locks. */
+/* Locks the file beside a plan; the lock ends with the process.  Returns the open file, or -1.
+ * Then *busy says whether another process has the lock; if not, the directory allows no locks. */
 static int lock_plan(const char *path, bool wait, bool *busy)
 {
     char beside[PATH_MAX + sizeof FILE_LOCK];

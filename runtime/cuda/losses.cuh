@@ -184,7 +184,7 @@ template <class T> DEVICE void numbers_accuracy(real *y, const real *x, T t, int
     mean_of_row(y, n, k, [=](int64_t at) { return (real)((x[at] > 0) == (t[at] > (real)0.5)); });
 }
 
-/* A number for each sample: how many of its numbers `of` counts. */
+/* For each sample, how many of its numbers the function `of` counts. */
 template <class Of> DEVICE void count_of_row(real *y, int n, int k, Of of)
 {
     sum_of_row(y, n, k, (real)1, [=](int64_t at) { return (real)of(at); });

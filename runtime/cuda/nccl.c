@@ -32,7 +32,7 @@
 #include <string.h>
 
 enum {
-    GRAIN = 32, /* pieces are multiples of so many reals */
+    GRAIN = 32, /* pieces are multiples of this many reals */
     EVENTS = 2  /* an event before a sum or a gather, and one after it */
 };
 

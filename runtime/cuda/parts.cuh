@@ -76,8 +76,8 @@ DEVICE void matrix_part(int block, real *part, int m, int n, int k, RtSplit spli
 
 /* ------------------------------------------------------------------------------- dense layers */
 
-/* Each function as its namesake in dense.cuh.  Gradients of weights take the last blocks of a
- * launch, and run beside dx. */
+/* Each function computes the same as its namesake in dense.cuh.  Gradients of weights take the last
+ * blocks of a launch, and run beside dx. */
 SIZE int dense_parts_blocks(Dense d, int tile, int parts)
 {
     return product_parts(d.n, d.o, tile, parts);
@@ -124,7 +124,7 @@ DEVICE void group_parts(real *part, int groups, int64_t stride, int m, int n, in
     }
 }
 
-/* Forward and dx: each function as its namesake in conv.cuh. */
+/* Forward and dx: each function computes the same as its namesake in conv.cuh. */
 SIZE int conv2d_parts_blocks(Conv c, int tile, int parts)
 {
     return c.groups * product_parts(conv_outputs(c), c.n * c.oh * c.ow, tile, parts);

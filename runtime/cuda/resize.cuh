@@ -20,7 +20,7 @@ struct Taps {
     int at, next;
     real far;
 };
-/* `i` of `out` outputs over `in` pixels. */
+/* The taps of output i, of `out` outputs over `in` pixels. */
 DEVICE Taps resize_taps(int i, int in, int out, bool bilinear)
 {
     if (!bilinear) {

@@ -175,8 +175,8 @@ static const RtOrder one_by_one = {.n = (int64_t)1 << 32};
 
 /* Makes the synthetic samples of this batch that this rank reads.  (data_scored also asks for
  * labels of other ranks' samples; all labels of synthetic samples count.)  A sample gets its place
- * in the epoch as its index, so that a mask keyed by the index differs from step to step.  x and
- * label begin so far before the samples that this index finds them. */
+ * in the epoch as its index, so that a mask keyed by the index differs from step to step.  The
+ * addresses x and label lie so far before the samples that this index finds the samples. */
 static void make_batch(const Data *d, Pool *pool, Batch *b)
 {
     synthetic_fill(d, pool, b->index, d->part_first, d->part);

@@ -28,7 +28,7 @@ void classes_take(char *const *name, int64_t n)
     now = c;
 }
 
-/* The lines of a text; as many as there are. */
+/* Returns the number of lines of a text. line: gets the lines, if it is not NULL. */
 static int64_t lines(const char *text, const char *end, char **line)
 {
     int64_t n = 0;

@@ -88,8 +88,8 @@ typedef struct Data {
     bool y_signed;              /* npy: whether a label there is signed */
     bool y_real;                /* npy: they are floating-point numbers */
     const char *y_path;         /* npy: file of the labels */
-    /* a split that the data do not have: its stored samples (NULL: all), and number of all stored
-     * samples */
+    /* a split that is a share of other samples: indices of its stored samples (NULL: all), and
+     * number of all stored samples */
     uint32_t *row;
     int64_t all;
     bool synthetic;
@@ -109,8 +109,8 @@ Data *data_open(const RtProgram *p, const char *name, const char *split, int64_t
  * another); allocates nothing. */
 void data_fill(Data *d, Pool *pool);
 
-/* Whether data_fill reads all rows of the files of a split, and then keeps its own.  It reads only
- * the samples of the split from the files of MNIST and CIFAR-10. */
+/* Whether data_fill reads all rows of the files, and then keeps those of the split.  From the files
+ * of MNIST and CIFAR-10, it reads only the samples of the split. */
 static inline bool data_reads_all(const Data *d)
 {
     return d->row && !d->x_file && !d->cifar;
@@ -251,12 +251,11 @@ double npy_number_at(const struct Npy *a, int64_t i);
 void npy_check_tokens(const char *path, const char *tokens, int type, int64_t n, int64_t each,
                       int64_t vocab);
 
-/* parts.c, for programs with several inputs.  parts_open: returns the samples that the arrays of
- * the split hold, also beyond the limit; dies if there is not an array for each input.
- * parts_place: lays the inputs out in a row, by the types of row_part.
- * parts_synthetic: the rows of synthetic samples.  parts_open_input: samples to predict, from a
- * directory with an array for each input, or from rows of numbers; parts_file: the file of input k
- * there. */
+/* parts.c, for programs with several inputs.  parts_open: returns the number of samples in the
+ * arrays of the split, also of those beyond the limit; dies if there is not an array for each
+ * input. parts_place: lays the inputs out in a row, by the types of row_part. parts_synthetic: the
+ * rows of synthetic samples.  parts_open_input: samples to predict, from a directory with an array
+ * for each input, or from rows of numbers; parts_file: the file of input k there. */
 int64_t parts_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
                    Data *d);
 void parts_place(const RtProgram *p, Data *d);

@@ -1,9 +1,9 @@
-/* learn.c -- what the training split of a table determines: which columns are categories and which
- * these are; means and deviations of numbers.
+/* learn.c -- what the training split of a table determines: which columns hold categories, and
+ * these categories; means and deviations of numbers.
  *
- * A column of an input is categories if none of its texts is a number, or if the recipe says so.  A
- * column with both is an error, because a slip in one row must not make categories of numbers.  So
- * is a column of numbers with decimal commas.
+ * A column of an input holds categories if none of its texts is a number, or if the recipe says so.
+ * A column with both is an error, because a slip in one row must not make categories of numbers.
+ * So is a column of numbers with decimal commas.
  */
 #include "base/error.h"
 #include "data/columns.h"
@@ -118,7 +118,7 @@ static void learn_numbers(const Sheet *s, const double *number, Column *c)
                s->path);
 }
 
-/* Dies if the recipe calls a column categories that no input uses. */
+/* Dies if `categories` of the recipe names a column that no input uses. */
 static void check_category(const Sheet *s, int64_t ninput, const char *name)
 {
     const int64_t column = sheet_find(s, name);

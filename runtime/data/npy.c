@@ -149,7 +149,7 @@ int npy_header(char head[NPY_HEAD], int real_bytes, int64_t rows, int rank, cons
     return NPY_HEAD;
 }
 
-/* Any usual integers. */
+/* Tokens can have any usual type of integers. */
 int npy_token_type(const RtProgram *p, const Npy *a)
 {
     if (a->kind == 'u' && a->size == 2 && p->vocab > UINT16_MAX)

@@ -13,7 +13,7 @@ typedef struct Order {
     uint32_t *sample; /* [places that order_fill has filled] */
 } Order;
 
-/* Of n samples, 1 .. 2^32: shuffled, or as they are stored. */
+/* The order of n samples, 1 .. 2^32: shuffled, or as they are stored. */
 RtOrder order_by(int64_t n, uint64_t seed, int64_t epoch, bool shuffle);
 
 /* Fills sample[0 .. count - 1]; the order repeats after its n samples. */

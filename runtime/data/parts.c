@@ -2,8 +2,8 @@
  *
  *   train_left.npy (N, 1, 28, 28) u8   train_age.npy (N) f32   ->   N rows of 784 u8, 1 f32
  *
- * Everything behind the data sees one row for each sample: batches, ranks, devices and hashes.
- * Only kernels that load an input read its part of the row (Rt.part).  A part keeps the type of its
+ * All code after this sees one row for each sample: batches, ranks, devices and hashes. Only
+ * kernels that load an input read its part of the row (Rt.part).  A part keeps the type of its
  * array and begins at a multiple of 8 bytes.
  */
 #include "base/error.h"

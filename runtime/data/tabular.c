@@ -4,8 +4,8 @@
  *   41,Ulm,250                   (41 - mean) / deviation, 0, 0, 1   and 250
  *
  * A column of an input gives one number, or one for each category; in an input of tokens, it gives
- * one token.  The columns of the recipe fill the inputs in order.  Everything behind the data sees
- * rows of samples, as with arrays.
+ * one token.  The columns of the recipe fill the inputs in order.  All code after this sees rows of
+ * samples, as with arrays.
  */
 #include "data/tabular.h"
 #include "base/error.h"
@@ -97,7 +97,7 @@ static void use_targets(Tabular *t)
 
 /* ---- the data */
 
-/* Types and memory of the samples. */
+/* Sets the types of the samples, and allocates their memory. */
 static void make_room(Tabular *t, int64_t n)
 {
     const RtProgram *p = t->p;

@@ -2,8 +2,8 @@
  *
  *   train_digit.npy (N) u8, train_brightness.npy (N) f32   ->   N rows of an int32 and a real
  *
- * Everything behind the data sees one row of labels for each sample.  Only kernels that load a
- * target read its place in the row, which the compiler has chosen (RtTarget.at).
+ * All code after this sees one row of labels for each sample.  Only kernels that load a target read
+ * its place in the row, which the compiler has chosen (RtTarget.at).
  */
 #include "base/error.h"
 #include "base/memory.h"

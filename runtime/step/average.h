@@ -5,10 +5,10 @@
  *   swa(from)    a += (w - a) / (n + 1)     after each epoch from epoch `from` on; n = epochs that
  *                                           the average has before
  *
- * The averages have the layout of `fixed`.  They lie in the host's memory, or for ema on a device
- * behind the states in `fixed`, of which the host has a copy (on_device.c).  Running averages of
- * batch_norm and frozen parameters have no average of their own.  Evaluations see the averages:
- * they exchange their places with the weights.  Source: torch.optim.swa_utils.
+ * The averages have the layout of `fixed`.  They lie in the host's memory.  For ema on a device,
+ * they lie after the states in `fixed`, of which the host has a copy (on_device.c).  Running
+ * averages of batch_norm and frozen parameters have no average of their own.  Evaluations see the
+ * averages: they exchange their places with the weights.  Source: torch.optim.swa_utils.
  */
 #ifndef AVERAGE_H
 #define AVERAGE_H
@@ -32,18 +32,20 @@ Average *average_new(const RtProgram *p, Pool *pool, char *fixed);
 
 /* ema: the share of the weights in their new average, in the step after `step` finished ones. */
 double average_share(const RtProgram *p, int64_t step);
-/* The device has averaged the weights of a step. */
+/* Records that the device has averaged the weights of a step. */
 void average_stepped(Average *a);
 
-/* After the update of a bucket (-1: of all parameters), in the step after `step` finished ones. */
+/* Updates the averages after the update of a bucket (-1: of all parameters), in the step after
+ * `step` finished ones. */
 void average_step(Average *a, const char *fixed, int bucket, int64_t step);
-/* After an epoch; epochs: finished ones, with this one.  An epoch is added once, also if its
- * evaluation failed and a resumed run repeats it. */
+/* Updates the averages after an epoch.  epochs: number of finished epochs, with this one.  An epoch
+ * is added once, also if its evaluation failed and a resumed run repeats it. */
 void average_epoch(Average *a, const char *fixed, int64_t epochs);
-/* After a checkpoint: whether its averages have begun.  epochs: as a->epochs; steps: finished
- * ones. */
+/* To be called after a checkpoint is loaded: finds out whether its averages have begun.  epochs: as
+ * a->epochs; steps: finished ones. */
 void average_resumed(Average *a, int64_t epochs, int64_t steps);
-/* Before a checkpoint: averages that have not begun are the weights. */
+/* To be called before a checkpoint is saved: averages that have not begun become equal to the
+ * weights. */
 void average_fill(Average *a, const char *fixed);
 void average_exchange(Average *a, char *fixed);
 

@@ -23,8 +23,9 @@ typedef union View {
 /* The step as shards first .. first + count - 1 see it. */
 View net_view(const Net *n, const Batch *b, Hyper h, int first, int count);
 
-/* As the functions net_... of the same name.  `map` makes room for fixed, shard, thread and grad;
- * `evaluate` leaves metrics in n->slot.  NULL: nothing is to be done. */
+/* Each operation does the work of the function net_... of the same name.  `map` makes room for
+ * fixed, shard, thread and grad; `evaluate` leaves metrics in n->slot.  NULL: nothing is to be
+ * done. */
 struct NetOps {
     void (*map)(Net *n);
     bool (*step)(Net *n, const Batch *b, Hyper h);

@@ -26,14 +26,15 @@ typedef struct Best {
 void best_check(const RtProgram *p, const char *data, bool validated);
 void best_open(Best *b, const RtProgram *p);
 
-/* After an epoch and its evaluation; `fixed` holds its weights. */
+/* To be called after an epoch and its evaluation.  `fixed` holds the weights of this epoch. */
 void best_compare(Best *b, const Result *r, const char *fixed, int64_t epoch, int64_t total);
-/* Epochs without a new best value, by `stop`; whether training ends because of them. */
+/* best_waited: number of epochs without a new best value of the result of `stop`. best_ends:
+ * whether training ends because of them. */
 int64_t best_waited(const Best *b, int64_t epoch);
 bool best_ends(const Best *b, int64_t epoch);
 
-/* After the last epoch: makes the kept weights those of the network.  False if the network has
- * them, or if there are none. */
+/* After the last epoch: puts the kept weights into the network.  False if the network has them
+ * already, or if none are kept. */
 bool best_restore(const Best *b, Net *n, int64_t epoch);
 
 /* A mark as text, for a checkpoint: "validation_loss 3 1407 0x1.8p-3". */

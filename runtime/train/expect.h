@@ -14,7 +14,7 @@ typedef struct Result {
 
 /* --stop-at: the accuracy of the validation split, or of the test split if there is none. */
 bool expect_reached(const RtProgram *p, const Options *o, const Result *r);
-/* Says that it ends the run after this epoch, and which split it watches. */
+/* Prints that --stop-at ends the run after this epoch, and which split it watches. */
 void expect_say_reached(const RtProgram *p, const Options *o, const Result *r, int64_t epoch);
 
 /* The value of a result such as "validation_mae"; NaN: the program does not report it. */

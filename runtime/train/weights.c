@@ -79,7 +79,8 @@ static char *average_name(const RtParam *p)
     return rt_format("%s.average", p->name);
 }
 
-/* What evaluations have seen of a parameter: its average, if the file is a checkpoint with one. */
+/* The values of a parameter that evaluations have used: its average, if the file is a checkpoint
+ * with averages. */
 static const StEntry *find_evaluated(const StFile *f, const RtParam *q)
 {
     const StEntry *average = st_find(f, average_name(q));

@@ -11,10 +11,9 @@ void weights_load(Net *n, const char *path);
 /* A writer of the parameters alone, to be passed to st_write with `path`. */
 StWriter *weights_writer(const Net *n, const char *path);
 
-/* The same for parameters, optimizer states, NAME.state0 and NAME.state1, and averages,
- * NAME.average (checkpoints); the
- * caller adds items of metadata and calls st_writer_ready. Loading returns false if a tensor is
- * missing or does not fit. */
+/* The same for a checkpoint: parameters, optimizer states (NAME.state0, NAME.state1) and averages
+ * (NAME.average).  The caller adds items of metadata and calls st_writer_ready. Loading returns
+ * false if a tensor is missing or does not fit. */
 StWriter *weights_state_writer(const Net *n);
 bool weights_load_state(Net *n, const StFile *f);
 /* Loads the parameters alone, of the file of a state, as evaluations saw them: with averages in
