@@ -116,8 +116,8 @@ const char *text_nearest(const char *word, const char *const *candidate, int n)
     return best;
 }
 
-/* After a mismatch, the last * takes one more character.  The time is linear except for patterns
- * with many stars. */
+/* Tries again after a mismatch: the last * then takes one more character.  The time is linear
+ * except for patterns with many stars. */
 bool text_glob(const char *pattern, const char *word)
 {
     const char *star = NULL, *from = word;

@@ -80,7 +80,7 @@ static bool other_rows(const Access *x, const Access *y)
     return node_root(x->node) == node_root(y->node) && node_root(x->node)->place == PLACE_BATCH;
 }
 
-/* chunks: b belongs to the chunk after that of a. */
+/* Whether b, which follows a, needs a barrier. chunks: b belongs to the chunk after that of a. */
 static bool conflicts(const Graph *g, const Accesses *a, const Accesses *b, bool chunks)
 {
     for (int i = 0; i < a->count; i++)

@@ -213,8 +213,8 @@ static const char *wide_units(Writer *w, const Node *n)
                               (long long)node_attr(n, "x_shape")->list[0]);
 }
 
-/* A wide phase usually has one layer, because layers that depend on each other have separate
- * phases. */
+/* Writes a wide phase.  It usually has one layer, because layers that depend on each other have
+ * separate phases. */
 const char *phase_wide(Writer *w, const Phase *p, const char *fn)
 {
     Text *t = &w->body, all = text_new(w->arena);

@@ -74,7 +74,8 @@ static const char *factors(Writer *w, const Param *p)
                         p ? p->decay : 0);
 }
 
-/* The update of a lazy table works on whole rows; the width of a row is an argument. */
+/* Whether the update works on whole rows, as for a lazy table; the width of a row is then an
+ * argument. */
 static bool by_rows(const Param *p)
 {
     return p && p->lazy;

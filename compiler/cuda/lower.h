@@ -82,7 +82,7 @@ typedef enum { ORDER_ROW, ORDER_LAST } ImageOrder;
 const char *graph_words(Arena *a, int64_t batch, ImageOrder order, const Node *n,
                         const char *const *fused, int nfused);
 
-/* columns.c: sums for channels in the innermost dimension. */
+/* columns.c: lowers sums for channels in the innermost dimension. */
 bool columns_lower(Writer *w, const Node *n); /* false: n is no such sum, and no call is added */
 Brings columns_shift; /* whether the nodes are the gradients of shift and scale of one layer */
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
@@ -92,13 +92,13 @@ void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, 
  * of products, and sorted tokens, after them: then a launch can compute both. */
 enum { SUMS_MOST = RT_FULL };
 
-/* parts.c: products with their sums in parts.  s: the sizes of n's call; false: n is no such
+/* parts.c: lowers products with their sums in parts.  s: the sizes of n's call; false: n is no such
  * product, and no call is added. */
 bool parts_lower(Writer *w, const Node *n, const Sizes *s);
 /* n: `kept` sums of `summed` numbers each; value: the C++ function of a number of a sum. */
 bool parts_lower_sum(Writer *w, const Node *n, int64_t kept, int64_t summed, const char *value);
 
-/* tokens.c: the gradient of an embedding with many tokens; false as for parts_lower */
+/* tokens.c: lowers the gradient of an embedding with many tokens; false as for parts_lower */
 bool tokens_lower(Writer *w, const Node *n, const Sizes *s);
 
 /* library.c: the index of a row; equal rows are stored once. */

@@ -88,8 +88,8 @@ static bool is_free(const Writer *w, int64_t begin, int64_t count)
     return true;
 }
 
-/* Where parts of `count` numbers begin.  The parts of the last two products lie elsewhere, because
- * these products may share a launch with this one. */
+/* Returns the number at which parts of `count` numbers begin.  The parts of the last two products
+ * lie elsewhere, because these products may share a launch with this one. */
 static int64_t parts_begin(Writer *w, int64_t count)
 {
     PartsPlace *last = w->cuda->parts;

@@ -225,7 +225,7 @@ static const char *fresh_name(const GroupKernel *k, const char *wish)
                    : arena_printf(k->w->arena, "%c%d", letters[n % all], n / all);
 }
 
-/* A parameter is without const if one of the calls writes to it. */
+/* Adds the argument as a parameter, without const if one of the calls writes to it. */
 const char *spell_parameter(GroupKernel *k, const Argument *g)
 {
     for (int i = 0; i < k->nparameter; i++) {
@@ -285,8 +285,8 @@ static const char *most_blocks(Writer *w, CudaCall *const *call, const int *memb
     return names > 1 ? arena_printf(w->arena, "most(%s)", t.s) : names ? t.s : NULL;
 }
 
-/* As many blocks as the largest member needs.  Members that take the last blocks of the launch run
- * at the same time as the others, so their blocks are added. */
+/* Returns as many blocks as the largest member needs.  Members that take the last blocks of the
+ * launch run at the same time as the others, so their blocks are added. */
 static Blocks *group_blocks(Writer *w, CudaCall *const *call, const int *member, int n)
 {
     Blocks *b = arena_alloc(w->arena, sizeof *b);

@@ -2,7 +2,7 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* A condition: 1, 0, or -1 for poison. */
+/* Evaluates a condition: 1, 0, or -1 for poison. */
 int lower_condition(Lower *l, Expr *e)
 {
     const Value v = lower_eval(l, e);

@@ -330,8 +330,8 @@ static Value not_callable(Lower *l, Expr *e, Value f)
     return lower_fail(l, e, e->a->span, "%s cannot be called", value_kind(f));
 }
 
-/* If a variable and an op have the same name, the call means the variable if it holds a layer, and
- * the op otherwise. */
+/* Evaluates a call.  If a variable and an op have the same name, the call means the variable if it
+ * holds a layer, and the op otherwise. */
 static Value call_of(Lower *l, Expr *e, const Value *v)
 {
     FrontCall c = {.e = e, .v = v};

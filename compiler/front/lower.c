@@ -54,8 +54,8 @@ bool lower_takes_vocab(const Decl *model, const ParamDecl *p)
            strcmp(p->name, "vocab") == 0 && of_tokens(model);
 }
 
-/* A parameter `vocab` without a value gets the size of the data's vocabulary. lower_samples reports
- * data without a vocabulary. */
+/* Gives a parameter `vocab` without a value the size of the data's vocabulary. lower_samples
+ * reports data without a vocabulary. */
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
     const Recipe *r = &l->g->recipe;

@@ -219,8 +219,8 @@ static void find_truths(Graph *g)
                 g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
 }
 
-/* The weights of the classes, by which the program divides.  All losses must give the same weights,
- * or none.  Only labels that the data hold as classes can have weights. */
+/* Finds the weights of the classes, by which the program divides.  All losses must give the same
+ * weights, or none.  Only labels that the data hold as classes can have weights. */
 static bool find_weights(Lower *l)
 {
     Recipe *r = &l->g->recipe;
@@ -245,7 +245,7 @@ static bool find_weights(Lower *l)
     return true;
 }
 
-/* The class that is not scored: all losses of a target name the same one, or none. */
+/* Finds the class that is not scored: all losses of a target name the same one, or none. */
 static bool find_ignored(Lower *l, int k)
 {
     TargetSpec *t = &l->g->recipe.target[k];

@@ -156,7 +156,8 @@ static void check_call_name(Sem *s, Expr *call)
         check_formula_call(s, call, &c);
 }
 
-/* terms(...) is a loss, and never a part of one.  Reports it; false: e is another call. */
+/* Reports terms(...) in an expression: it is a loss, and never a part of one.  False: e is another
+ * call. */
 static bool check_inner_terms(Sem *s, Expr *e)
 {
     Callee c;

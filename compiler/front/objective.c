@@ -111,7 +111,7 @@ static bool make_targets(const Unit *u, Graph *g, Span loss)
     return ok;
 }
 
-/* A loss without arguments compares one output with one target. */
+/* Reports a loss without arguments if there is not one output and one target to compare. */
 static bool check_one(const Lower *l, const Expr *e)
 {
     const Graph *g = l->g;

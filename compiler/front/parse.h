@@ -53,7 +53,7 @@ Decls parse_file(Arena *a, Diag *d, const Source *s);
 /* The tokens and comments of a file, for the formatter.  Reports syntax errors; false after an
  * error. */
 bool parse_lexemes(Arena *a, Diag *d, const Source *s, Lexemes *out);
-/* The text of one --set: "optimizer.lr=0.1".  false after an error. */
+/* Parses the text of one --set: "optimizer.lr=0.1".  false after an error. */
 bool parse_setting(Arena *a, Diag *d, const Source *s, Entry *out);
 
 /* Constructors of tree nodes, which the grammar calls. */

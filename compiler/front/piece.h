@@ -23,8 +23,8 @@ typedef struct Pieces {
     int *forced; /* [n + 1]: how many of the first pieces force a statement to several lines */
 } Pieces;
 
-/* The pieces of a source.  Separators stand between two statements only.  false after a syntax
- * error. */
+/* Reads the pieces of a source.  Separators stand between two statements only.  false after a
+ * syntax error. */
 bool pieces_read(Arena *a, Diag *d, const Source *s, Pieces *out);
 /* Whether both have the same tokens and comments. */
 bool pieces_equal(const Pieces *a, const Pieces *b);

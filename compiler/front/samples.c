@@ -71,7 +71,7 @@ static bool check_resize(Lower *l)
     return false;
 }
 
-/* PNG and JPEG files have one or three channels. */
+/* Checks the input for PNG and JPEG files, which have one or three channels. */
 static bool check_images(Lower *l)
 {
     const DataSpec *data = &l->g->recipe.data;
@@ -145,7 +145,7 @@ static bool check_tokens(Lower *l)
     return true;
 }
 
-/* The mean sample.  Files keep it like running averages, so that test and predict have it. */
+/* Adds the mean sample.  Files keep it like running averages, so that test and predict have it. */
 static bool add_mean(Lower *l)
 {
     Graph *g = l->g;
@@ -187,7 +187,7 @@ static bool check_changes(Lower *l)
     return ok;
 }
 
-/* Several inputs are arrays, each with its own name. */
+/* Checks the data of several inputs, which are arrays, each with its own name. */
 static bool check_several(Lower *l)
 {
     const Recipe *r = &l->g->recipe;

@@ -251,7 +251,7 @@ static bool may_begin(Lower *l, const Stmt *t)
     return false;
 }
 
-/* The k of `recompute = every k`; 0 without it. */
+/* Evaluates the k of `recompute = every k`; 0 without it. */
 static bool stretch_option(Lower *l, Expr *e, int64_t *every)
 {
     const Value v = e ? lower_eval(l, e) : value_int(0);

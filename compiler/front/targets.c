@@ -12,7 +12,7 @@ enum { TARGET_NAME = 32 }; /* letters of a name, which becomes a part of names i
 static const char number_type[] = "f32"; /* also in f64 programs */
 static const char class_type[] = "class";
 
-/* A dimension of a target; false after reporting. */
+/* Reads a dimension of a target; false after reporting. */
 static bool read_dim(Unit *u, Expr *e, int64_t *dim)
 {
     const Value v = lower_const(u, e);

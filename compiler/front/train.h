@@ -152,7 +152,7 @@ const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void
 /* the same, when the form is known */
 void form_fields(Unit *u, Expr *e, const Form *form, void *target);
 const char *form_name(const Expr *e, Span *at); /* NAME, if e is NAME or NAME(...); else NULL */
-/* A number in [low, high] for key; false after reporting. */
+/* Reads a number in [low, high] for key; false after reporting. */
 bool form_number(Unit *u, Expr *e, const char *key, const Field *f, double *out);
 /* One of the words of f, as its index; *out is unchanged after an error. */
 void form_word(Unit *u, Expr *e, const Field *f, int *out);

@@ -28,7 +28,7 @@ static int64_t floor_div(int64_t x, int64_t y)
     return q - (x % y != 0 && (x < 0) != (y < 0));
 }
 
-/* x to the power of n >= 0 by squaring; false on overflow. */
+/* Computes x to the power of n >= 0 by squaring; false on overflow. */
 static bool int_pow(int64_t x, int64_t n, int64_t *out)
 {
     int64_t r = 1;

@@ -235,9 +235,9 @@ Loop *node_loop(const Node *n);
 int64_t node_steps(const Node *n); /* times that a chunk computes n: 1 outside of loops */
 
 Node *node_root(const Node *n); /* after pass plan: the node that owns the bytes of n */
-/* A loop over time begins at index i of a list of n nodes: returns the index after its last node.
- * Returns i if no loop begins at i.  A loop that runs inside the steps of another loop belongs to
- * the other loop, and its nodes come before those of the other loop. */
+/* If a loop over time begins at index i of a list of n nodes, returns the index after the last node
+ * of the loop; else returns i.  A loop that runs inside the steps of another loop belongs to the
+ * other loop, and its nodes come before those of the other loop. */
 int loop_end(Node *const *node, int n, int i);
 const Attr *node_attr(const Node *n, const char *key); /* NULL if absent */
 int64_t node_int(const Node *n, const char *key); /* aborts if absent: a fault of the compiler */

@@ -40,7 +40,7 @@ static bool declares(const Token *t)
     return false;
 }
 
-/* A name that this token binds: a parameter, a variable, or the variable of a loop. */
+/* Whether this token binds a name: a parameter, a variable, or the variable of a loop. */
 static bool binds(const Context *c, const Token *first, const Token *t, const Token *end)
 {
     const Token *before = t > first ? t - 1 : NULL;

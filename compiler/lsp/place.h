@@ -24,7 +24,7 @@ typedef struct Lines {
 } Lines;
 
 Lines lines_new(Arena *a, const char *text, size_t len, bool bytes);
-/* The offset of a position of the protocol, at most the end of its line.  false if it is no
+/* Finds the offset of a position of the protocol, at most the end of its line; false if it is no
  * position. */
 bool lines_offset(const Lines *l, const cJSON *position, size_t *offset);
 /* The line and the column of an offset, as the compiler counts them. */

@@ -147,7 +147,7 @@ static PriceRow row_of(const Pricing *p, const Analysis *a, const Expr *e, int m
     return row;
 }
 
-/* The options of `tenon show` without options. */
+/* Sets the options that `tenon show` has without options. */
 static bool plan_options(const Graph *g, Options *o)
 {
     const char *cpu = environment(ENV_TENON_CPU);

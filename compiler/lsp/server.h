@@ -77,7 +77,7 @@ Document *document_of(Server *s, const cJSON *params);
 Analysis *document_analysis(Server *s, Document *d);
 /* The document and the place of a request; rejects the request if there is none. */
 Document *document_place(Server *s, const cJSON *params, Analysis **a, int *line, int *col);
-/* The offsets of the range of a request; rejects the request if there is none. */
+/* Finds the offsets of the range of a request; rejects the request if there is none. */
 bool document_range(Server *s, const Analysis *a, const cJSON *params, size_t *from, size_t *to);
 /* The line of the last good analysis that is the same as this line; 0: none. */
 int document_good_line(const Document *d, int line);

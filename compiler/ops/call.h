@@ -84,8 +84,8 @@ typedef struct Call {
     CallArg arg[CALL_ARGS];
 } Call;
 
-/* After the pass plan: whether n has a statement of its own.  False for a view, a constant, a value
- * that the loop of its reader computes, and the like. */
+/* Whether n has a statement of its own (known after pass plan).  False for a view, a constant, a
+ * value that the loop of its reader computes, and the like. */
 bool kernel_needed(const Node *n);
 
 /* The name of the function.  call_fn: the kernel has one version for all targets.  call_kernel: the

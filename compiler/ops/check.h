@@ -17,14 +17,14 @@ bool check_label(const Node *n, int i, Diag *d);    /* a class number for each s
 /* `groups` of a convolution divides its filters and the `inputs` channels of in[0], which the error
  * calls `called`: "input channels". */
 bool check_groups(const Node *n, int64_t inputs, const char *called, Diag *d);
-/* in[0] (K) with a class in[1], or (T, K) with a class for each position */
+/* Checks for in[0] (K) with a class in[1], or (T, K) with a class for each position. */
 bool check_labelled(const Node *n, Diag *d);
 /* Class numbers or tokens: one for each sample, or one for each position. */
 bool check_numbers(const Node *n, int i, Diag *d);
-/* Attribute `key` is at least the number of tokens of input i. */
+/* Checks that attribute `key` is at least the number of tokens of input i. */
 bool check_vocab(const Node *n, int i, const char *key, Diag *d);
 
-/* The int argument `key`, or each of a pair, lies in [low, CHECK_DIM_MAX]. */
+/* Checks that the int argument `key`, or each of a pair, lies in [low, CHECK_DIM_MAX]. */
 bool check_int(const Node *n, const char *key, int64_t low, Diag *d);
 
 /* Reads attribute `key` as a dimension of a shape of `rank`: 0 is the first after the batch, -1

@@ -48,7 +48,8 @@ static const int64_t *image_of(const Node *n)
     return node_attr(n, "x_shape")->list;
 }
 
-/* y = conv2d(x, w, bias?).  w may be packed, and pass fuse may have fused a 2x2 max-pool. */
+/* Sets the shape of y = conv2d(x, w, bias?). w may be packed, and pass fuse may have fused a 2x2
+ * max-pool. */
 static bool conv2d_shape(Node *n, Diag *d)
 {
     if (!check_image(n, 0, d) || !check_int(n, "filters", 1, d) || !check_int(n, "groups", 1, d))

@@ -19,7 +19,8 @@ static int64_t get(const Node *n, const char *key, int i)
     return node_attr(n, key)->list[i];
 }
 
-/* If output_pad reaches the stride, conv2d of the result has more rows than x. */
+/* Reports an output_pad that is not below the stride: conv2d of the result would have more rows
+ * than x. */
 static bool check_output_pad(const Node *n, Diag *d)
 {
     for (int i = 0; i < 2; i++) {

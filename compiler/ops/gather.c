@@ -101,8 +101,8 @@ static bool check_source(const Node *n, Diag *d)
     return false;
 }
 
-/* The dimensions of the index replace dimension `axis` of x.  If the index has one dimension, this
- * dimension keeps the letter of the old one. */
+/* Sets the shape: the dimensions of the index replace dimension `axis` of x.  If the index has one
+ * dimension, this dimension keeps the letter of the old one. */
 static bool gather_shape_at(Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;

@@ -22,7 +22,7 @@ static bool is_causal(const Node *n)
     return node_attr(n, "mask") && !strcmp(node_string(n, "mask"), "causal");
 }
 
-/* A causal mask needs a square matrix of scores: row i uses columns 0 to i. */
+/* Checks that a causal mask has a square matrix of scores: row i uses columns 0 to i. */
 static bool softmax_check_mask(const Node *n, int axis, Diag *d)
 {
     const Shape *x = &n->in[0]->shape;

@@ -43,7 +43,7 @@ static int split_parts(Graph *g, Node *const *x, const Node *attrs, Diag *d, Nod
     return n;
 }
 
-/* The shape of the tensors, with their number as the new dimension. */
+/* Sets the shape: that of the tensors, with their number as the new dimension. */
 static bool split_shape_stack(Node *n, Diag *d)
 {
     const Shape *a = &n->in[0]->shape;

@@ -33,7 +33,8 @@ static bool fits(int64_t in, int64_t side, const Market *m)
     return side * side * (in + 2 * m->lanes) * RT_TILE_ROWS_MOST * m->real <= SCRATCH_BYTES;
 }
 
-/* The kernel of conv2d_dx is a convolution with padding k - 1 - pad, which must not be negative. */
+/* Whether conv2d_dx can be a convolution: its padding is k - 1 - pad, which must not be
+ * negative. */
 static bool pad_within_kernel(const Node *n)
 {
     const int64_t *pad = node_attr(n, "pad_before")->list, *k = node_attr(n, "kernel")->list;

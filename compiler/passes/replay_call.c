@@ -164,7 +164,7 @@ static void read_param(Replay *v, const Node *by, const Node *x)
     const Extent e = replay_extent(v, x);
     const int64_t stale = v->graph->training ? v->track->stale[x->id] : 0;
     if (replay_touch(v, by, e, false) && replay_holds(v, by, x, e) && stale && stale < v->step)
-        replay_fail(v, "%s reads %s, %s, in %s, before its update of the step before",
+        replay_fail(v, "%s reads %s, %s, in %s, before the update of the previous step",
                     replay_value(v, by), replay_value(v, x), replay_bytes(v, e), replay_here(v));
 }
 

@@ -33,7 +33,7 @@ void replay_add_up(Steps *t, int i)
             replay_put(v, m->root, in_buffer(t, m));
     }
     if (t->pending[i])
-        replay_fail(v, "%s is added up again in %s, before its update of the step before",
+        replay_fail(v, "%s is added up again in %s, before the update of the previous step",
                     replay_value(v, m->root), replay_phase(v, v->graph, v->at));
     t->pending[i] = m->update != NULL, t->added[i] = v->step;
     for (int k = 0; m->update && k < m->update->nin; k += 2)

@@ -6,9 +6,9 @@
 
 /* Replaces the shards, slices and chunks of schedule_cut by those of a GPU. */
 void schedule_cut_for_device(const Graph *g, Step *s, const Options *o);
-/* false, with an error: a batch_norm has only one number in each channel. */
+/* Reports a batch_norm with only one number in each channel; false after an error. */
 bool schedule_check_statistics(const Graph *g, const Step *s, Diag *d);
-/* false, with an error: a value of a chunk has more numbers than an int can count. */
+/* Reports a value of a chunk with more numbers than an int can count; false after an error. */
 bool schedule_check_counts(const Graph *g, const Step *s, Diag *d);
 
 #endif

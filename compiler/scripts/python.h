@@ -65,8 +65,8 @@ extern const Dialect pytorch, keras, mxnet;
 /* The constructor of the layer n, "nn.Conv2d(1, 20, 5)"; biased: with the bias of the next node.
  * NULL: n is an expression. */
 const char *python_layer(Arena *a, const Dialect *dialect, const Node *n, bool biased);
-/* The expression of n from the expressions of its inputs; layer: "self.conv1", or NULL.  Reports an
- * error and returns false if the dialect cannot express n. */
+/* Makes the expression of n from the expressions of its inputs; layer: "self.conv1", or NULL.
+ * Reports an error and returns false if the dialect cannot express n. */
 bool python_value(Arena *a, const Dialect *dialect, const Node *n, const PyValue *in,
                   const char *layer, PyValue *v, Diag *d);
 const char *python_inside(Arena *a, PyValue v, PyBinds binds); /* in parentheses if it binds less */

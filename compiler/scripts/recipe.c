@@ -46,7 +46,7 @@ static bool is_norm_with(const Node *n, const char *with, const char *without)
            node_bool(n, with) && !node_bool(n, without);
 }
 
-/* The nodes for which a script defines a class or a function. */
+/* The next functions find the nodes for which a script defines a class or a function. */
 
 static bool is_padded_embedding(const Node *n)
 {

@@ -137,7 +137,7 @@ static Row row_of(Arena *a, const char *name, const char *what, const char *help
     return r;
 }
 
-/* What a command takes beside options. */
+/* Returns the row for what a command takes beside options. */
 static Row operand_of(Arena *a, const CommandRow *c)
 {
     Row r = {"", TAKES_NONE, "NAME", "", ""};

@@ -30,7 +30,7 @@ static const char *plain(Arena *a, const char *text)
     return t.s;
 }
 
-/* A data set has a name of its own; other forms have the name of their row. */
+/* Whether the user chooses a name in place of the name of the row, as for a data set. */
 static bool named(const Form *f)
 {
     return strcmp(f->name, "NAME") == 0;

@@ -48,9 +48,9 @@ static const char *wrapper_of(const char *cc)
     return mpicc ? mpicc : "mpicc";
 }
 
-/* nvcc compiles and links a program for a GPU.  Also on a GPU, a multiply-add is fused only where
- * the source says so.  The GPU code is for --arch and, as PTX, for later GPUs.  CUDA's runtime is
- * linked statically, so that the program starts on any machine. */
+/* Finds nvcc, which compiles and links a program for a GPU. Also on a GPU, a multiply-add is fused
+ * only where the source says so.  The GPU code is for --arch and, as PTX, for later GPUs.  CUDA's
+ * runtime is linked statically, so that the program starts on any machine. */
 static bool find_nvcc(Arena *a, const BuildInput *in, Toolchain *t, Diag *d)
 {
     const char *nvcc = environment(ENV_NVCC), *more = environment(ENV_TENON_NVCCFLAGS),
@@ -91,9 +91,9 @@ static bool ask(Arena *a, const char *cc, const char *option, const char **outpu
     return p.status >= 0;
 }
 
-/* The version of mpicc and the options that it adds, for keys: two installed versions of MPI can
- * use the same C compiler, and /usr/bin/mpicc can be switched between them.  For a wrapper without
- * -show, the text is always the same. */
+/* Asks for the version of mpicc and the options that it adds, for keys: two installed versions of
+ * MPI can use the same C compiler, and /usr/bin/mpicc can be switched between them.  For a wrapper
+ * without -show, the text is always the same. */
 static bool ask_mpicc(Arena *a, Toolchain *t, int *error)
 {
     const char *version, *options;

@@ -9,11 +9,12 @@ const char **tool_dump_names(Arena *a, int *n); /* values of --dump */
 bool tool_answer(const Command *c, Diag *d);    /* help, version, ops: needs no model */
 /* Takes the recipe's type of numbers.  False after an error. */
 bool tool_take_recipe(Command *c, Front *f, Diag *d);
-/* Before the passes: reports an impossible output or a missing recipe, and finds the processor. */
+/* To be called before the passes.  Reports an impossible output or a missing recipe, and finds the
+ * processor. */
 bool tool_begin(Command *c, const Front *f, Diag *d);
 /* Runs the passes over each graph. */
 bool tool_plan(Front *f, const Options *o, Diag *d);
-/* After the passes: reports what the target cannot do; prints --dump=calls. */
+/* To be called after the passes.  Reports what the target cannot do; prints --dump=calls. */
 bool tool_targets(const Command *c, const Front *f, Diag *d);
 bool tool_show(const Command *c, const Front *f, Diag *d);  /* tables of the planned step */
 bool tool_emit(const Command *c, const Front *f, Diag *d);  /* text to a file or to stdout */

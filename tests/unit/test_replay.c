@@ -286,7 +286,7 @@ START_TEST(a_bucket_is_updated_too_late)
     ck_assert_int_gt(s->nbucket, 1);
     ck_assert(s->late);
     s->bucket[s->nbucket - 1].due++;
-    FINDS(&p, p.f.train, "reads ", "conv1.weight", "before its update of the step before");
+    FINDS(&p, p.f.train, "reads ", "conv1.weight", "before the update of the previous step");
     arena_free(p.a);
 }
 END_TEST
