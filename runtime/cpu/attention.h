@@ -146,7 +146,7 @@ RT_INLINE real attention_exp(real *s, int seen, int count, real scale)
     return v_sum(sum);
 }
 
-/* o of `rows` positions from `first` on.  s: scratch of ATTENTION_BLOCK(t) reals. */
+/* Computes o of `rows` positions from `first` on.  s: scratch of ATTENTION_BLOCK(t) reals. */
 RT_INLINE void attention_rows(real *restrict o, const real *restrict x, const real *restrict kt,
                               const real *restrict vp, real *restrict s, Attention a, int first,
                               int rows)
@@ -219,8 +219,8 @@ typedef struct AttentionPacked {
     real *p, *dp, *g;
 } AttentionPacked;
 
-/* dq of `rows` positions, and their parts of dk and dv.  x, dx: at the head's q; dy: at its
- * columns. */
+/* Computes dq of `rows` positions, and their parts of dk and dv.  x, dx: at the head's q; dy: at
+ * its columns. */
 RT_INLINE void attention_dx_rows(real *dx, const real *x, const real *dy, AttentionPacked packed,
                                  Attention a, int first, int rows)
 {

@@ -259,7 +259,8 @@ RT_INLINE NormSum norm_shard(const char *moments, int64_t slice_bytes, int slice
     return norm_finish(stack, depth);
 }
 
-/* The row of moments, (2, C), that this shard contributes: the moments of its slices, combined. */
+/* Computes the row of moments, (2, C), that this shard contributes: the combined moments of its
+ * slices. */
 RT_INLINE void batch_known(real *restrict y, const char *restrict moments, int64_t slice_bytes,
                            int slices, int64_t count, int channels)
 {
@@ -303,7 +304,7 @@ RT_INLINE void batch_statistics(real *restrict t, const char *restrict moments, 
     }
 }
 
-/* The sum of what the slices of a shard, or with sync all shards, have stored. */
+/* Adds the sums that the slices of a shard, or with sync all shards, have stored. */
 RT_INLINE void batch_total(real *restrict t, const char *restrict sums, int64_t slice_bytes,
                            int slices, int64_t shard_bytes, int shards, int count)
 {

@@ -79,7 +79,7 @@ RT_INLINE void norm_rows(NormValue *restrict y, const NormValue *restrict x,
     }
 }
 
-/* r (n, hw, C): a residual that is added before the activation; or NULL */
+/* Computes y. r (n, hw, C): a residual that is added before the activation; or NULL. */
 RT_INLINE void batch_norm(NormValue *restrict y, const NormValue *restrict x,
                           const real *restrict w, const real *restrict b, const real *restrict t,
                           const NormValue *restrict r, Act act, BatchNorm s)
@@ -91,7 +91,7 @@ RT_INLINE void batch_norm(NormValue *restrict y, const NormValue *restrict x,
               norm_rows(y, x, r, mean, scale, shift, act, s, at, c, rows, vectors, lanes);)
 }
 
-/* With running averages instead of statistics. */
+/* Computes y with running averages instead of statistics. */
 RT_INLINE void batch_norm_test_plain(real *y, const real *x, const real *w, const real *b,
                                      const real *mean, const real *var, real eps, BatchNorm s)
 {
@@ -151,7 +151,7 @@ RT_INLINE void batch_norm_dw_plain(real *dw, const real *dy, const real *x, cons
     }
 }
 
-/* sum[k] of dy (x - mean) over rows */
+/* Adds dy (x - mean) over rows to sum[k]. */
 RT_INLINE void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormValue *restrict x,
                             const vec *mean, BatchNorm s, int at, int c, int rows, int vectors,
                             int lanes)
@@ -170,7 +170,8 @@ RT_INLINE void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormVa
     }
 }
 
-/* The sums of a team member's columns, a vector at a time, with the same blocks of rows. */
+/* Computes the sums of a team member's columns, a vector at a time, with the same blocks of
+ * rows. */
 RT_INLINE void norm_dw_columns(real *dw, const NormValue *dy, const NormValue *x, const real *t,
                                BatchNorm s)
 {

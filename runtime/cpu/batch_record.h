@@ -6,8 +6,8 @@
 #define CPU_BATCH_RECORD_H
 #include "cpu/batch_moments.h"
 
-/* sum[0], sum[1]: sums over the shards of the mean and of the unbiased variance, channels c .. c +
- * lanes - 1. */
+/* Computes sum[0], sum[1]: the sums over the shards of the mean and of the unbiased variance,
+ * channels c .. c + lanes - 1. */
 RT_INLINE void norm_averages(vec sum[2], const Rt *r, const char *moments, int64_t slice_bytes,
                              int slices, int64_t count, int c, int channels, int lanes)
 {

@@ -139,7 +139,7 @@ static RT_SEPARATE Bf16Rows bf16_rows(const bf16 *const *row, int rows, const bf
     return r;
 }
 
-/* Where the tile of a block begins.  The bytes from one row to the next go to *step. */
+/* Returns the beginning of the tile of a block. *step: the bytes from one row to the next. */
 RT_INLINE const bf16 *bf16_half_block(bf16 *copy, const Bf16Half *h, int64_t at, int left,
                                       int64_t *step)
 {

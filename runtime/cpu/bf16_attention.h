@@ -102,7 +102,7 @@ RT_INLINE void bf16_attention_scores(float *s, const bf16 *x, int64_t step, cons
                           panels - j < 2 ? 1 : 2, &run);
 }
 
-/* The tile sum (rows, 32) of products of `count` positions, whose weights are p. */
+/* Computes the tile sum (rows, 32) of products of `count` positions, whose weights are p. */
 RT_INLINE void bf16_attention_mix(float *sum, const bf16 *p, int rows, const bf16 *packed,
                                   Attention a, int outputs, int count)
 {
@@ -203,7 +203,8 @@ typedef struct Bf16Attention {
     bf16 *p;
 } Bf16Attention;
 
-/* o of `rows` positions from `first` on.  o: at the columns of the head; x: at its q; end: of x. */
+/* Computes o of `rows` positions from `first` on.  o: at the columns of the head; x: at its q; end:
+ * of x. */
 static RT_SEPARATE void bf16_attention_rows(void *o, bool wide, const bf16 *x, const bf16 *end,
                                             Bf16Attention m, Attention a, int first, int rows)
 {
@@ -272,8 +273,8 @@ typedef struct Bf16AttentionDx {
     float *dk, *dv;           /* tiles [T / 32][D / 32] of sums */
 } Bf16AttentionDx;
 
-/* p, ds and dq of `rows` positions from `first` on, which are in the group at `group`.  x, dx: at
- * the head's q; dy: at its columns; end, end_y: of x and dy. */
+/* Computes p, ds and dq of `rows` positions from `first` on, which are in the group at `group`.  x,
+ * dx: at the head's q; dy: at its columns; end, end_y: of x and dy. */
 static RT_SEPARATE void bf16_attention_dx_rows(bf16 *dx, const bf16 *x, const bf16 *end,
                                                const bf16 *dy, const bf16 *end_y, Bf16AttentionDx m,
                                                Attention a, int group, int first, int rows)

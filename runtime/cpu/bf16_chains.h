@@ -19,7 +19,7 @@ RT_INLINE bool bf16_has_chains(void)
     return rt_tiles == RT_TILES_CHAINS;
 }
 
-/* 8 rows by `panels` panels. */
+/* Computes 8 rows by `panels` panels. */
 RT_INLINE void bf16_chains(float *restrict sum, const bf16 *const *row, const bf16 *restrict b,
                            int64_t panel, int panels, const Bf16Runs *runs)
 {

@@ -33,7 +33,7 @@ RT_INLINE int64_t bf16_conv_panel(Bf16Conv g)
 }
 
 #ifdef RT_AMX
-/* The tiles of LINES whose runs have whole blocks: no row has an address of its own. */
+/* Computes tiles of LINES whose runs have whole blocks: no row has an address of its own. */
 RT_INLINE void bf16_conv_lines(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
                                const Bf16Runs *runs)
 {
@@ -81,7 +81,7 @@ RT_INLINE void bf16_conv_lines(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
 }
 #endif
 
-/* Tiles of any order. */
+/* Computes tiles of any order. */
 RT_INLINE void bf16_conv_tiles(const bf16 *p, Bf16End e, Bf16Conv g, Bf16Work w,
                                const Bf16Runs *runs)
 {
@@ -145,7 +145,7 @@ RT_INLINE void bf16_conv_box(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, 
     bf16_conv_tiles(p, e, g, w, &runs);
 }
 
-/* The results of one phase. */
+/* Computes the results of one phase. */
 RT_INLINE void bf16_conv_phase(Bf16Image m, const bf16 *p, Bf16End e, Bf16Conv g, int down,
                                int across, Bf16Pairs these)
 {

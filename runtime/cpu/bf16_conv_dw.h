@@ -20,7 +20,7 @@ typedef struct Bf16Positions {
     int first, count;
 } Bf16Positions;
 
-/* Where tap (r, s) of each position lies; zero: in the padding. */
+/* Finds the addresses that tap (r, s) of each position reads; `zero` in the padding. */
 RT_INLINE void bf16_positions_tap(const bf16 **row, Bf16Positions q, const bf16 *x,
                                   const bf16 *zero, Conv c, int r, int s)
 {
@@ -62,7 +62,7 @@ RT_INLINE bool bf16_conv_rows_whole(Conv c)
 }
 #define BF16_CONV_COLUMNS(q) ((q).c / (q).groups * (bf16_conv_rows_whole(q) ? (q).s : 1))
 
-/* One block of positions, for one group.  clear: the sums begin with 0. */
+/* Adds the products of one block of positions, for one group.  clear: the sums begin with 0. */
 RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const bf16 *zero,
                                   Bf16Positions q, Conv c, int group, bool clear)
 {
@@ -166,7 +166,7 @@ RT_INLINE int bf16_joint_fill(bf16 *restrict frame, int *at, const bf16 *restric
     return filled;
 }
 
-/* One block of positions.  clear: the sums begin with 0. */
+/* Adds the products of one block of positions.  clear: the sums begin with 0. */
 RT_INLINE void bf16_conv_dw_rows(real *dw, const bf16 *x, const bf16 *dy, Bf16Positions q, int most,
                                  Conv c, bool clear)
 {

@@ -179,7 +179,7 @@ RT_INLINE uint32_t bf16_ones(int count)
     return count <= 0 ? 0 : count >= BF16_BLOCK ? ~0u : (1u << count) - 1;
 }
 #endif
-/* A column of whole blocks: numbers low .. high - 1 are those of `from`, others are 0. */
+/* Fills a column of whole blocks: numbers low .. high - 1 are those of `from`, others are 0. */
 RT_INLINE void bf16_conv_fill_column(bf16 *restrict to, const bf16 *restrict from, int count,
                                      int low, int high)
 {
@@ -199,7 +199,7 @@ RT_INLINE void bf16_conv_fill_column(bf16 *restrict to, const bf16 *restrict fro
 #endif
 }
 
-/* A row of columns of whole blocks, from a row of the image. */
+/* Fills a row of columns of whole blocks, from a row of the image. */
 RT_INLINE void bf16_conv_fill_lines(bf16 *restrict to, const bf16 *restrict row, Bf16Conv g)
 {
     const int step = g.whole ? g.across.stride : 1, taps = g.whole ? g.across.taps : 1,

@@ -48,7 +48,8 @@ RT_INLINE Bf16Filters bf16_filters_of(Conv c, int unit)
                          .s = tap % c.s};
 }
 
-/* The second factor of a chunk that begins at sample n: `lanes` channels of a tap, from k on. */
+/* Packs the second factor of a chunk that begins at sample n: `lanes` channels of a tap, from k
+ * on. */
 RT_INLINE void bf16_filters_pairs(bf16 *restrict to, const bf16 *x, const bf16 *zero, Conv c,
                                   Bf16Cut cut, Bf16Filters u, int n, int k, int lanes)
 {
@@ -80,8 +81,9 @@ RT_INLINE void bf16_filters_join(float (*stack)[BF16_TILE], int *depth, int firs
         bf16_filters_add(stack[*depth - 2], stack[*depth - 1]);
 }
 
-/* The sum of a tile over all shards, to stack[0].  turned, pairs: the factors of the first shard;
- * turned_shard, pairs_shard: numbers from the factors of a shard to those of the next one. */
+/* Computes the sum of a tile over all shards, in stack[0].  turned, pairs: the factors of the first
+ * shard; turned_shard, pairs_shard: numbers from the factors of a shard to those of the next
+ * one. */
 RT_INLINE void bf16_filters_sum(float (*stack)[BF16_TILE], const bf16 *turned, int64_t turned_shard,
                                 const bf16 *pairs, int64_t pairs_shard, int shards, int rows,
                                 int lanes, Conv c, Bf16Cut cut)

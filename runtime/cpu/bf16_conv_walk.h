@@ -118,8 +118,9 @@ RT_INLINE Bf16Walk bf16_conv_walk(Bf16Image m, Bf16Conv g, Bf16Box box, bool amx
     return w;
 }
 
-/* Where the results of positions at .. at + count - 1 of a group of LINES go; to[i] < 0: position i
- * has none.  first: the result of the first position.  Returns whether there are results. */
+/* Finds where the results of positions at .. at + count - 1 of a group of LINES go. to[i] < 0:
+ * position i has no result.  first: the result of the first position.  Returns whether there are
+ * results. */
 static RT_SEPARATE bool bf16_conv_targets(int64_t *restrict to, const Bf16Walk *w, int64_t column,
                                           int64_t first, int64_t at, int count)
 {
@@ -144,8 +145,8 @@ static RT_SEPARATE bool bf16_conv_targets(int64_t *restrict to, const Bf16Walk *
     return some;
 }
 
-/* Tile t of LINES: its number of rows, and where their results go.  Returns its first row; NULL: no
- * row has a result. */
+/* Finds tile t of LINES: its number of rows, and where their results go.  Returns its first row;
+ * NULL: no row has a result. */
 RT_INLINE const bf16 *bf16_conv_line(int64_t *to, int *count, Bf16Image m, Bf16Conv g, Bf16Box box,
                                      const Bf16Walk *w, int64_t t)
 {
@@ -159,7 +160,8 @@ RT_INLINE const bf16 *bf16_conv_line(int64_t *to, int *count, Bf16Image m, Bf16C
     return m.x + (box.y - m.first) * line + (box.x + at) * step + far * w->far.image;
 }
 
-/* The rows of tile t of a box: pointers, and where their results go.  Returns their number. */
+/* Finds the rows of tile t of a box: pointers, and where their results go.  Returns their
+ * number. */
 static RT_SEPARATE int bf16_conv_rows(const bf16 **row, int64_t *to, Bf16Image m, Bf16Conv g,
                                       Bf16Box box, Bf16Walk w, int64_t t)
 {

@@ -45,8 +45,8 @@ RT_INLINE bvec bf16_load_pairs(const bf16 *p, int count)
     return x;
 }
 
-/* The second factor from rows of outputs: output j, factor k is b[j * step + k].  Panels of 16
- * outputs, `panel` numbers apart; blocks and panels are filled with zeros. */
+/* Packs the second factor from rows of outputs: output j, factor k is b[j * step + k].  Panels have
+ * 16 outputs and are `panel` numbers apart; blocks and panels are filled with zeros. */
 RT_INLINE void bf16_pairs_of_rows(bf16 *restrict to, int64_t panel, const bf16 *restrict b,
                                   int64_t step, int count, int outputs)
 {
@@ -97,7 +97,7 @@ RT_INLINE void bf16_matmul_tile(float *sum, const bf16 *restrict a, const bf16 *
                  BF16_PANELS(outputs), &run);
 }
 
-/* The columns j .. j + outputs - 1 of one matrix. */
+/* Computes the columns j .. j + outputs - 1 of one matrix. */
 RT_INLINE void bf16_matmul_columns(Bf16End e, const bf16 *restrict a, const bf16 *restrict b,
                                    Gemm g, int j, int outputs)
 {

@@ -46,8 +46,9 @@ RT_INLINE void bf16_pack_plain(bf16 *p, const real *w, int64_t output, int64_t f
 #ifndef RT_DOUBLE
 enum { BF16_SIDE = BF16_LANES / BV }; /* registers of a row of 16 lanes */
 
-/* 16 factors by 16 outputs.  Output j, factor k is w[j * output + k * factor], and one of these two
- * distances is 1.  Numbers of other outputs and factors are 0, and their memory is not read. */
+/* Loads 16 factors by 16 outputs.  Output j, factor k is w[j * output + k * factor], and one of
+ * these two distances is 1.  Numbers of other outputs and factors are 0, and their memory is not
+ * read. */
 RT_INLINE void bf16_load_square(bvec *t, const real *w, int64_t output, int64_t factor, int outputs,
                                 int factors)
 {
@@ -82,7 +83,7 @@ RT_INLINE void bf16_pack_square(bf16 *restrict p, const real *restrict w, int64_
         }
 }
 
-/* bf16_pack_plain, by squares.  One of the two distances is 1. */
+/* The same as bf16_pack_plain, by squares.  One of the two distances is 1. */
 RT_INLINE void bf16_pack_panel(bf16 *restrict p, const real *restrict w, int64_t output,
                                int64_t factor, int outputs, int factors)
 {
@@ -127,7 +128,7 @@ RT_INLINE void bf16_dense_pack(bf16 *restrict p, const real *restrict w, Dense d
     }
 }
 
-/* For the gradient of the input.  p: BF16_PACKED(d.o, d.k) numbers. */
+/* Packs for the gradient of the input.  p: BF16_PACKED(d.o, d.k) numbers. */
 RT_INLINE void bf16_dense_pack_back(bf16 *restrict p, const real *restrict w, Dense d, int unit,
                                     int units)
 {

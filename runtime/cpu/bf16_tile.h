@@ -131,7 +131,7 @@ RT_INLINE void bf16_block(float *restrict sum, const BFactor *const *row, int64_
 }
 
 #ifndef RT_AVX512
-/* A block of the rows as floats. */
+/* Writes a block of the rows as floats. */
 RT_INLINE void bf16_rows_as_floats(float *wide, const bf16 *const *row, int rows, int64_t at,
                                    int left)
 {
@@ -148,8 +148,8 @@ RT_INLINE void bf16_rows_as_floats(float *wide, const bf16 *const *row, int rows
 }
 #endif
 
-/* The form for vectors.  sum (rows, BF16_ROWS); row[i], i < rows <= BF16_ROWS: the rows; b: panels
- * of which the second, if `panels` is 2, lies `panel` numbers later.
+/* Computes the product in the form for vectors.  sum (rows, BF16_ROWS); row[i], i < rows <=
+ * BF16_ROWS: the rows; b: panels of which the second, if `panels` is 2, lies `panel` numbers later.
  * On AVX-512, rows are filled up to 4 or 8 with the last row, whose sums are not used: two sizes of
  * blocks compile in a third of the time of twelve. */
 static RT_SEPARATE void bf16_product_vectors(float *sum, const bf16 *const *row, int rows,
@@ -225,8 +225,8 @@ RT_INLINE bool bf16_has_chains(void)
 }
 #endif
 
-/* The product in the form of this processor: sum (rows, line).  line is BF16_ROWS, or any number if
- * bf16_adds_in_place.  begin: the sums begin with 0. */
+/* Computes the product in the form of this processor: sum (rows, line).  line is BF16_ROWS, or any
+ * number if bf16_adds_in_place.  begin: the sums begin with 0. */
 RT_INLINE void bf16_product_rows(float *sum, int64_t line, bool begin, const Bf16Rows *rows,
                                  const bf16 *b, int64_t panel, int panels, const Bf16Runs *runs)
 {
@@ -294,8 +294,8 @@ RT_INLINE void bf16_put(void *y, bool wide, int64_t at, vec x, int lanes)
 }
 
 #ifdef RT_AMX
-/* Two vectors rounded to bf16.  Processors with tiles have this instruction (base/tiles.c), whose
- * results are those of v_store_bf16. */
+/* Stores two vectors, rounded to bf16.  Processors with tiles have an instruction for this
+ * (base/tiles.c), whose results are those of v_store_bf16. */
 RT_INLINE void bf16_store_two(bf16 *to, vec x, vec y)
 {
 #ifdef BF16_CONVERTS
@@ -308,7 +308,7 @@ RT_INLINE void bf16_store_two(bf16 *to, vec x, vec y)
 #endif
 }
 
-/* The first `lanes` lanes of a vector rounded to bf16. */
+/* Stores the first `lanes` lanes of a vector, rounded to bf16. */
 RT_INLINE void bf16_store_one(bf16 *to, vec x, int lanes)
 {
 #ifdef BF16_CONVERTS
@@ -323,7 +323,7 @@ RT_INLINE void bf16_store_one(bf16 *to, vec x, int lanes)
 #endif
 }
 
-/* bf16_end for up to 32 outputs in bf16. */
+/* The same as bf16_end, for up to 32 outputs in bf16. */
 RT_INLINE void bf16_end_two(const float *sum, Bf16End e, const int64_t *to, int rows, int first,
                             int outputs)
 {
@@ -354,7 +354,7 @@ RT_INLINE void bf16_end_two(const float *sum, Bf16End e, const int64_t *to, int 
 }
 #endif
 
-/* Row i goes to y + to[i]; to[i] < 0: nowhere.  first: the first of `outputs` outputs. */
+/* Stores row i at y + to[i]; to[i] < 0: nowhere.  first: the first of `outputs` outputs. */
 RT_INLINE void bf16_end(const float *sum, Bf16End e, const int64_t *to, int rows, int first,
                         int outputs)
 {

@@ -35,7 +35,7 @@ RT_INLINE bvec_bits bf16_pair(const bf16 *const *row, int64_t at, int p, int cou
     return pair;
 }
 
-/* A panel of 16 lanes of the second factor. */
+/* Packs a panel of 16 lanes of the second factor. */
 RT_INLINE void bf16_pairs_panel(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
                                 int lanes, bool whole)
 {
@@ -49,7 +49,8 @@ RT_INLINE void bf16_pairs_panel(bf16 *restrict to, const bf16 *const *row, int64
 }
 
 #ifdef RT_AVX512
-/* Two panels, and one: an instruction interleaves 16 lanes of two positions. */
+/* These functions pack two panels, and one: an instruction interleaves 16 lanes of two
+ * positions. */
 RT_INLINE void bf16_pairs_two(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
                               int count)
 {
@@ -77,8 +78,8 @@ RT_INLINE void bf16_pairs_one(bf16 *restrict to, const bf16 *const *row, int64_t
 }
 #endif
 
-/* The second factor: packed panels of 16 lanes, `panel` numbers apart.  The memory is aligned to
- * 64 bytes. */
+/* Packs the second factor: panels of 16 lanes, `panel` numbers apart.  The memory is aligned to 64
+ * bytes. */
 RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *row, int64_t at,
                           int count, int lanes)
 {
@@ -99,7 +100,7 @@ RT_INLINE void bf16_pairs(bf16 *restrict to, int64_t panel, const bf16 *const *r
             bf16_pairs_panel(to, row, at + first, count, lanes - first, false);
 }
 
-/* BV lanes of 2 BV positions of the first factor. */
+/* Turns BV lanes of 2 BV positions of the first factor. */
 RT_INLINE void bf16_turn_square(bf16 *restrict to, const bf16 *const *row, int64_t at, int p,
                                 int count, int lanes, bool whole)
 {
@@ -114,7 +115,7 @@ RT_INLINE void bf16_turn_square(bf16 *restrict to, const bf16 *const *row, int64
             memcpy(to + i * BF16_POSITIONS, &t[i], sizeof t[i]);
 }
 
-/* The first factor: rows of positions, BF16_POSITIONS apart. */
+/* Turns the first factor to rows of positions, BF16_POSITIONS apart. */
 RT_INLINE void bf16_turn(bf16 *restrict to, const bf16 *const *row, int64_t at, int count,
                          int lanes)
 {

@@ -71,8 +71,8 @@ RT_INLINE int blas_band(Conv c)
     return rows > c.oh ? c.oh : (int)rows;
 }
 
-/* The taps of output rows oy .. oy + rows - 1: columns[(i, r, s)][pixel].  back: columns are added
- * to x. */
+/* Stores the taps of output rows oy .. oy + rows - 1: columns[(i, r, s)][pixel].  back: columns are
+ * added to x. */
 RT_INLINE void blas_columns(real *columns, real *x, Conv c, int oy, int rows, bool back)
 {
     for (int i = 0; i < c.c / c.groups; i++)
@@ -110,7 +110,7 @@ RT_INLINE void blas_columns(real *columns, real *x, Conv c, int oy, int rows, bo
             }                                                                                      \
     } while (0)
 
-/* The product of one band; rows of y are OH OW apart. */
+/* Computes the product of one band; rows of y are OH OW apart. */
 RT_INLINE void blas_band_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k,
                                  const real *a, int lda, const real *b, int ldb, real beta, real *c,
                                  int ldc)

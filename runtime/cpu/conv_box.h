@@ -247,7 +247,7 @@ RT_INLINE ConvLine conv_wide_box(ConvPart q, Act act, Mask mask, ConvGather g, C
     return u;
 }
 
-/* Samples n .. end - 1 of one box, in tiles of nearly equal size. */
+/* Computes samples n .. end - 1 of one box, in tiles of nearly equal size. */
 RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u, int n,
                         int end)
 {
@@ -296,8 +296,8 @@ RT_INLINE void conv_box(ConvPart q, Act act, Mask mask, ConvGather g, ConvLine v
             }                                                                                      \
     } while (0)
 
-/* Rows from .. below - 1 of samples n .. end - 1.  Backward, the caller has cleared boxes without
- * taps. */
+/* Computes rows from .. below - 1 of samples n .. end - 1.  Backward, the caller has cleared boxes
+ * without taps. */
 RT_INLINE void conv_boxes(ConvPart q, Act act, Mask mask, ConvGather g, int n, int end, int from,
                           int below)
 {

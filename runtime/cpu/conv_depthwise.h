@@ -19,7 +19,7 @@ typedef struct ConvSpot {
     real *y;
 } ConvSpot;
 
-/* `count` positions of a line, all channels. */
+/* Computes `count` positions of a line, all channels. */
 RT_INLINE void conv_depth_tile(ConvSpot q, int count, Act act, Mask mask, ConvGather g, ConvLine v,
                                ConvLine u)
 {
@@ -55,7 +55,7 @@ RT_INLINE void conv_depth_tile(ConvSpot q, int count, Act act, Mask mask, ConvGa
     }
 }
 
-/* One row of a box. */
+/* Computes one row of a box. */
 RT_INLINE void conv_depth_row(ConvSpot q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u)
 {
     int left = u.count;
@@ -73,7 +73,7 @@ RT_INLINE void conv_depth_row(ConvSpot q, Act act, Mask mask, ConvGather g, Conv
 #undef CONV_DEPTH_TILES
 }
 
-/* The rows of one box of one sample. */
+/* Computes the rows of one box of one sample. */
 RT_INLINE void conv_depth_box(ConvSpot q, Act act, Mask mask, ConvGather g, ConvLine v, ConvLine u)
 {
     q.x += v.at * g.x.row + u.at * g.x.position;
@@ -121,7 +121,8 @@ RT_INLINE int64_t conv_depth_plane_count(Conv c, int rows)
     return (int64_t)conv_reach_w(c) * conv_reach_h(c, rows) * V;
 }
 
-/* t [row][column][V]: the inputs of `rows` rows of outputs from oy on, one vector of channels. */
+/* Copies to t [row][column][V] the inputs of `rows` rows of outputs from oy on, one vector of
+ * channels. */
 RT_INLINE void conv_depth_plane(real *restrict t, const real *restrict x, Conv c, int oy, int rows,
                                 int lanes)
 {
@@ -134,7 +135,8 @@ RT_INLINE void conv_depth_plane(real *restrict t, const real *restrict x, Conv c
         }
 }
 
-/* y: `rows` rows of outputs from the plane t, `lanes` channels; weights w [taps], in registers. */
+/* Computes y, `rows` rows of outputs from the plane t, for `lanes` channels; weights w [taps] are
+ * in registers. */
 RT_INLINE void conv_depth_filter(real *y, const real *value, const real *t, const vec *w, vec start,
                                  Act act, Mask mask, Conv c, int rows, int lanes)
 {
@@ -155,7 +157,7 @@ RT_INLINE void conv_depth_filter(real *y, const real *value, const real *t, cons
         }
 }
 
-/* One band of one vector of channels; back: taps in reverse order. */
+/* Computes one band of one vector of channels; back: taps in reverse order. */
 RT_INLINE void conv_depth_band_of(real *y, const real *value, const real *x, const real *p,
                                   vec start, bool back, Act act, Mask mask, Conv c, int oy,
                                   int rows, int lanes)
@@ -256,7 +258,7 @@ RT_INLINE void conv_depth_sums(vec *sum, const real *t, const real *dy, Conv c, 
         sum[k] = a[k];
 }
 
-/* `kernel` kernel rows from `first` on, of `lanes` channels; x, dy and dw (C, R, S) at the
+/* Computes `kernel` kernel rows from `first` on, of `lanes` channels; x, dy and dw (C, R, S) at the
  * first. */
 RT_INLINE void conv_depth_dw_rows(real *restrict dw, const real *restrict x,
                                   const real *restrict dy, Conv c, int first, int kernel, int lanes)

@@ -86,7 +86,7 @@ RT_INLINE ConvRuns conv_dw_runs(Conv c)
     return (ConvRuns){whole ? 1 : c.s, length, conv_ceil(length, P)};
 }
 
-/* The tiles of a few outputs that belong to a member of a team; `own` counts tiles. */
+/* Computes the tiles of a few outputs that belong to a member of a team; `own` counts tiles. */
 RT_INLINE void conv_dw_outputs(real *dw, ConvImage m, const real *dy, Conv c, int rows, int outputs,
                                TeamRange own)
 {

@@ -18,7 +18,7 @@ RT_INLINE bool conv_dw_is_few(Conv c)
            (int64_t)run * lanes_o * 10 <= (int64_t)9 * c.o * lanes_run && conv_band(c, 1) > 0;
 }
 
-/* t [rows][lanes_o]: a few taps of one kernel row by one panel of outputs. */
+/* Computes t [rows][lanes_o]: a few taps of one kernel row by one panel of outputs. */
 RT_INLINE void conv_dw_few_tile(real *sum, int64_t step, ConvImage m, const real *dy, Conv c,
                                 int rows, int band, int lanes)
 {
@@ -48,7 +48,7 @@ RT_INLINE TileSplit conv_dw_few_split(Conv c, int lanes)
     return tile_split(c.s * c.c, lanes > V ? TILE_ROWS : TILE_ROWS_1);
 }
 
-/* One panel of outputs, the tiles of taps that belong to a member of a team. */
+/* Computes, for one panel of outputs, the tiles of taps that belong to a member of a team. */
 RT_INLINE void conv_dw_few_panel(real *sum, int64_t step, ConvImage m, const real *dy, Conv c,
                                  int band, int lanes, TeamRange own)
 {

@@ -24,7 +24,8 @@ typedef struct ConvWindow {
     int y, x, h, w;
 } ConvWindow;
 
-/* Outputs along one axis whose tap, `at` pixels after the window's first, lies in the image. */
+/* Finds the outputs along one axis whose tap, `at` pixels after the window's first, lies in the
+ * image. */
 RT_INLINE void conv_inside(int *first, int *count, int at, int pad, int stride, int size, int out)
 {
     const int low = pad > at ? conv_ceil(pad - at, stride) : 0, last = size - 1 + pad - at;
@@ -82,7 +83,7 @@ RT_INLINE bool conv_dw_by_taps(Conv c)
         }                                                                                          \
     }
 
-/* t [panel][count][P]: channels of tap (r, s) at the window's positions. */
+/* Copies to t [panel][count][P] the channels of tap (r, s) at the window's positions. */
 RT_INLINE void conv_dw_taps_x(real *restrict t, const real *restrict x, Conv c, ConvWindow w, int r,
                               int s, int first, int count, int channels)
 {
@@ -100,7 +101,8 @@ RT_INLINE void conv_dw_taps_x(real *restrict t, const real *restrict x, Conv c, 
     });
 }
 
-/* t [tile][TAPS_STRIPE]: TILE_ROWS outputs side by side at each of the window's positions. */
+/* Copies to t [tile][TAPS_STRIPE] TILE_ROWS outputs side by side at each of the window's
+ * positions. */
 RT_INLINE void conv_dw_taps_dy(real *restrict t, const real *restrict dy, Conv c, ConvWindow w,
                                int first, int count, int outputs)
 {
@@ -165,10 +167,10 @@ typedef struct TapsBlock {
     int first, count, o, outputs, k, channels;
 } TapsBlock;
 
-/* What the block after b reads: the next channels; after the last channels, the next outputs and
- * the first channels; after the last outputs, the next positions.  If a block has all channels,
- * their copy serves all outputs.  Nothing for a team, or if the positions of x are not
- * contiguous. */
+/* Finds the lines that the block after b reads: the next channels; after the last channels, the
+ * next outputs and the first channels; after the last outputs, the next positions.  If a block has
+ * all channels, their copy serves all outputs.  Nothing for a team, or if the positions of x are
+ * not contiguous. */
 RT_INLINE TapsNext conv_dw_taps_next(const real *x, const real *dy, Conv c, TapsBlock b)
 {
     const int positions = c.n * c.oh * c.ow, most = TAPS_COLUMNS / (b.count * P) * P;
@@ -230,9 +232,9 @@ RT_INLINE void conv_dw_taps_tile(real *dw, int64_t filter, const real *dy, const
     }
 }
 
-/* `rows` outputs by the channels of the block: along the rows of dw.  The last panel of the block
- * is the last one of the group; its lanes are computed from the sizes, so that the compiler keeps
- * sums in registers. */
+/* Computes `rows` outputs by the channels of the block, along the rows of dw.  The last panel of
+ * the block is the last one of the group; its lanes are computed from the sizes, so that the
+ * compiler keeps sums in registers. */
 RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int count, Conv c,
                                 int rows, int channels, TapsNext *next)
 {
@@ -245,7 +247,7 @@ RT_INLINE void conv_dw_taps_row(real *dw, const real *dy, const real *x, int cou
         conv_dw_taps_tile(dw, filter, dy, x, count, rows, inputs % P, c.write, next);
 }
 
-/* A whole block; dw, dy and x point to its first element. */
+/* Computes a whole block; dw, dy and x point to its first element. */
 RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, TapsBlock b, Conv c,
                                   TapsNext next)
 {
@@ -258,8 +260,8 @@ RT_INLINE void conv_dw_taps_block(real *dw, const real *ys, const real *xs, Taps
         conv_dw_taps_row(dw, ys, xs, b.count, c, left, b.channels, &next);
 }
 
-/* One tap of a group: outputs own_o and inputs own_k, which begin at a tile and at a panel.  x, dy,
- * dw: at the group's first channel and output; dw also at the tap. */
+/* Computes one tap of a group: outputs own_o and inputs own_k, which begin at a tile and at a
+ * panel.  x, dy, dw: at the group's first channel and output; dw also at the tap. */
 RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c, int r, int s,
                                 TeamRange own_o, TeamRange own_k)
 {

@@ -82,7 +82,7 @@ RT_INLINE void filters_fetch(const real *p, int64_t filter, int rows, int vector
     }
 }
 
-/* The sum of one tile.  at: its offset in the block; to: its offset in the filters. */
+/* Computes the sum of one tile.  at: its offset in the block; to: its offset in the filters. */
 RT_INLINE void filters_tile(BlockSum q, int64_t at, int64_t to, const real *dy, const real *x,
                             int count, int rows, int lanes)
 {
@@ -141,7 +141,7 @@ RT_INLINE void filters_block(BlockSum q, const real *ys, const real *xs, int cou
         filters_row(q, at, to, ys, xs, count, c, left, u.channels);
 }
 
-/* The sums over the positions of one shard, c.n samples. */
+/* Computes the sums over the positions of one shard, c.n samples. */
 RT_INLINE void filters_shard(BlockSum q, const real *x, const real *dy, Conv c, FilterBlock u)
 {
     real xs[TAPS_POSITIONS * CONV_DW_CHANNELS] __attribute__((aligned(64)));

@@ -62,7 +62,7 @@ RT_INLINE ConvImage conv_pad(real *restrict t, const real *restrict x, Conv c, i
     return (ConvImage){t - (int64_t)height * width * c.c, (int64_t)width * c.c};
 }
 
-/* The reverse: adds the rows of the padded copy to the image. */
+/* The reverse of conv_pad: adds the rows of the padded copy to the image. */
 RT_INLINE void conv_unpad(real *restrict x, const real *restrict t, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), height = conv_reach_h(c, rows),

@@ -36,7 +36,7 @@ RT_INLINE void conv_flat_first(vec *t, int rows, int vectors, int count, const r
         tile_product(t, tile, vectors, count - whole, x + whole, 1, p + (int64_t)whole * P, P, P);
 }
 
-/* `rows` rows of one panel. */
+/* Computes `rows` rows of one panel. */
 RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask mask, ConvGather g)
 {
     const int vectors = q.lanes > V ? 2 : 1;
@@ -58,7 +58,7 @@ RT_INLINE void conv_flat_tile(int64_t first, int rows, ConvPart q, Act act, Mask
     conv_end(t, rows, first * g.y.position, g.y.position, q, act, mask);
 }
 
-/* A team member's part of these rows. */
+/* Computes a team member's part of these rows. */
 RT_INLINE void conv_flat_rows(int64_t first, int64_t rows, ConvPart q, Act act, Mask mask,
                               ConvGather g, RtGrid part)
 {
@@ -147,8 +147,8 @@ RT_INLINE int conv_samples(ConvGather g)
     return few && 2 * CONV_BLOCK > read ? (int)(2 * CONV_BLOCK / read) : 1;
 }
 
-/* conv_boxes of steps first to end - 1.  A step: rows of outputs of one sample, as many as the
- * backward stride; steps of all samples are counted one after another. */
+/* Calls conv_boxes for steps first to end - 1.  A step: rows of outputs of one sample, as many as
+ * the backward stride; steps of all samples are counted one after another. */
 RT_INLINE void conv_steps(ConvPart q, Act act, Mask mask, ConvGather g, int64_t first, int64_t end)
 {
     const int unit = g.down.back ? g.down.stride : 1, steps = (int)conv_count(g.down.outputs, unit);

@@ -37,7 +37,7 @@ RT_INLINE void conv2d_pack_depthwise(real *restrict p, const real *restrict w, C
             p[(int64_t)tap * c.c + i] = w[(int64_t)i * taps + tap];
 }
 
-/* By the definition, one number after another. */
+/* Packs by the definition, one number after another. */
 RT_INLINE void conv2d_pack_plain(real *p, const real *w, Conv c)
 {
     const int outputs = c.o / c.groups, inputs = c.c / c.groups, panels = conv_ceil(outputs, P),

@@ -95,8 +95,8 @@ RT_INLINE void pool_dw_band(real *dw, const real *x, PoolFrame f, const real *dy
     }
 }
 
-/* The frame for `rows` rows of outputs from oy on: the image with its padding, and a second copy
- * for odd columns. */
+/* Fills the frame for `rows` rows of outputs from oy on: the image with its padding, and a second
+ * copy for odd columns. */
 RT_INLINE void pool_framed(real *restrict t, const real *restrict x, PoolFrame f, Conv c, int oy,
                            int rows)
 {
@@ -112,7 +112,7 @@ RT_INLINE void pool_framed(real *restrict t, const real *restrict x, PoolFrame f
         memcpy(t + f.odd, t, sizeof(real) * count);
 }
 
-/* One sample. */
+/* Computes the products of one sample. */
 RT_INLINE void pool_dw_runs(real *dw, const real *x, const real *dy, const uint8_t *index,
                             PoolFrame f, Conv c)
 {
@@ -229,7 +229,7 @@ RT_INLINE void pool_dw_patch(real *dw, const real *patch, const PoolWindows *w, 
     }
 }
 
-/* `rows` rows of outputs. */
+/* Computes the products of `rows` rows of outputs. */
 RT_INLINE void pool_dw_patches(real *dw, ConvImage m, const real *dy, const uint8_t *index, Conv c,
                                int rows)
 {
@@ -252,7 +252,7 @@ RT_INLINE void pool_dw_patches(real *dw, ConvImage m, const real *dy, const uint
     }
 }
 
-/* One sample. */
+/* Computes the products of one sample. */
 RT_INLINE void pool_dw_by_patch(real *dw, const real *x, const real *dy, const uint8_t *index,
                                 Conv c)
 {

@@ -90,8 +90,8 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
 }
 #endif
 
-/* dx: the image, `row` reals a row, at the first kernel row of the band; p: the weights, at the
- * same kernel row. */
+/* Adds to dx a few kernel rows. dx: the image, `row` reals a row, at the first of these kernel
+ * rows; p: the weights, at the same kernel row. */
 RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
                            const int *count, Conv c, int bands, int first, int windows, Run u)
 {

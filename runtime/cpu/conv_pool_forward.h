@@ -26,7 +26,8 @@ RT_INLINE void conv_pool_store(real *y, uint8_t *index, const vec *t, int window
     }
 }
 
-/* A row of windows of one panel.  x: the first tap of the first window's upper left corner. */
+/* Computes a row of windows of one panel.  x: the first tap of the first window's upper left
+ * corner. */
 RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x, int64_t row,
                              Act act, Conv c)
 {
@@ -45,7 +46,7 @@ RT_INLINE void conv_pool_row(real *y, uint8_t *index, ConvPanel q, const real *x
     }
 }
 
-/* `rows` rows of outputs before pooling, an even number, from row oy on. */
+/* Computes `rows` rows of outputs before pooling, an even number, from row oy on. */
 RT_INLINE void conv_pool_rows(real *y, uint8_t *index, ConvPanel q, ConvImage m, Act act, Conv c,
                               int oy, int rows)
 {

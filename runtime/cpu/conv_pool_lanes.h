@@ -50,7 +50,7 @@ RT_INLINE int lanes_band(Conv c)
     return rows >= c.oh ? c.oh : (int)(rows / 2 * 2);
 }
 
-/* The image rows for `rows` output rows from oy on, of V samples, with padding. */
+/* Copies the image rows for `rows` output rows from oy on, of V samples, with padding. */
 RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), top = oy * c.stride_h - c.pad_h;
@@ -66,8 +66,8 @@ RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int
     }
 }
 
-/* One window, `outputs` outputs: y, index (O, V); w: the outputs' weights in their panel; x: the
- * window's first tap. */
+/* Computes one window of `outputs` outputs: y, index (O, V); w: the outputs' weights in their
+ * panel; x: the window's first tap. */
 RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *w, const real *bias,
                             Conv c, int outputs)
 {
@@ -102,7 +102,7 @@ RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *
     }
 }
 
-/* A row of windows: y, index (OW/2, O, V). */
+/* Computes a row of windows: y, index (OW/2, O, V). */
 RT_INLINE void lanes_windows(real *y, uint8_t *index, const real *x, const real *p,
                              const real *bias, Conv c, int outputs)
 {
@@ -111,7 +111,7 @@ RT_INLINE void lanes_windows(real *y, uint8_t *index, const real *x, const real 
         lanes_window(y, index, x, p, bias, c, outputs);
 }
 
-/* The outputs of one panel. */
+/* Computes the outputs of one panel. */
 RT_INLINE void lanes_panel(real *y, uint8_t *index, const real *x, const real *p, const real *bias,
                            Conv c, int outputs)
 {
@@ -123,7 +123,7 @@ RT_INLINE void lanes_panel(real *y, uint8_t *index, const real *x, const real *p
         lanes_windows(y + o * V, index + o * V, x, p + o, bias ? bias + o : NULL, c, k.small);
 }
 
-/* conv2d_pool for V samples. */
+/* The same as conv2d_pool, for V samples. */
 RT_INLINE void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const real *restrict x,
                                const real *restrict p, const real *restrict bias, Act act, Conv c,
                                int band)

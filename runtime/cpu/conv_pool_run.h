@@ -30,8 +30,8 @@ typedef struct Run {
     int rows, vectors, lanes;
     bool head;
 } Run;
-/* A last vector with few lanes is a half, which takes half the time.  LeNet's runs of 100 are seven
- * vectors; with the half, their two gradients gain 5 %. */
+/* Whether the last vector is a half, which takes half the time: it has few lanes.  LeNet's runs of
+ * 100 are seven vectors; with the half, their two gradients gain 5 %. */
 RT_INLINE bool run_half(Run u)
 {
     return V / VH == 2 && u.lanes <= VH && !u.head;
@@ -44,7 +44,7 @@ RT_INLINE int run_lanes(Run u, int j)
 {
     return j + 1 < u.vectors - u.head ? V : u.lanes;
 }
-/* Where the whole vectors begin, and where the half is. */
+/* The offsets of the whole vectors, and of the half. */
 RT_INLINE int run_first(Run u)
 {
     return u.head ? VH : 0;

@@ -94,7 +94,7 @@ CONV_TILE(8, 2) CONV_TILE(7, 2)
 #endif
 CONV_TILE(6, 2) CONV_TILE(5, 2) CONV_TILE(4, 2) CONV_TILE(3, 2) CONV_TILE(2, 2) CONV_TILE(1, 2)
 
-/* The tile for `rows` rows of x, at most TILE_ROWS, and `vectors` vectors. */
+/* Computes the tile for `rows` rows of x, at most TILE_ROWS, and `vectors` vectors. */
 RT_INLINE void conv_tile_sum(vec *to, int rows, int vectors, const vec *start,
                              const real *const *x, const real *p, const ConvRun *run)
 {

@@ -66,7 +66,7 @@ RT_INLINE void dense_tile(real *y, const real *x, const real *w, const real *bia
     }
 }
 
-/* One panel of outputs, of the samples of a team member. */
+/* Computes one panel of outputs, for the samples of a team member. */
 RT_INLINE void dense_panel(real *y, const real *x, const real *w, const real *bias, Act act,
                            Mask mask, const real *seen, Dense d, int lanes, RtGrid part)
 {
@@ -242,7 +242,7 @@ RT_INLINE void dense_transpose(real *restrict transposed, const real *restrict w
                                    h * V, o);
 }
 
-/* dense_dx with the copy of dense_transpose. */
+/* The same as dense_dx, with the copy of dense_transpose. */
 RT_INLINE void dense_dx_transposed(real *restrict dx, const real *restrict transposed,
                                    const real *restrict dy, Mask mask, const real *restrict y,
                                    Dense d)

@@ -40,7 +40,8 @@ enum {
 #define DENSE_INPUT_UNITS(samples, k, o)                                                           \
     ((DENSE_TILES(k) + DENSE_INPUT_TILES - 1) / DENSE_INPUT_TILES * DENSE_INPUT_PARTS(samples, o))
 
-/* Columns k .. k + count - 1 of sample `row`, and the following ones up to a whole vector. */
+/* Computes columns k .. k + count - 1 of sample `row`, and the following ones up to a whole
+ * vector. */
 RT_INLINE void dense_input_row(real *restrict x, const Rt *r, const char *row, int k, int count,
                                int all)
 {
@@ -56,7 +57,7 @@ RT_INLINE void dense_input_row(real *restrict x, const Rt *r, const char *row, i
                 x[j] = input_at(r, row, k + j);
 }
 
-/* The columns of n samples of the batch, from index `first` on. */
+/* Computes the columns of n samples of the batch, from index `first` on. */
 RT_INLINE void dense_input_block(real *restrict x, const Rt *r, int first, int n, int k, int count,
                                  int all)
 {
@@ -91,7 +92,7 @@ RT_INLINE void dense_input_store(real *sum, const vec *c, int rows, int vectors)
         v_store(sum + i / vectors * P + i % vectors * V, c[i]);
 }
 
-/* The products of a tile over one part of a shard. */
+/* Adds the products of a tile over one part of a shard. */
 RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, const real *sum,
                                 int column, int rows, int vectors)
 {
@@ -102,9 +103,9 @@ RT_INLINE void dense_input_part(vec *restrict c, DenseUpdate q, DenseBlock b, co
                  (const real *)q.x + column, q.x_row, (const real *)q.dy, q.dy_row, vectors * V);
 }
 
-/* One tile: its products of the block, the additions of the tree that become possible, and the
- * update after the last block.  sum: its position in the lowest pending sums, `level` reals from
- * one to the next; at: its first element in w. */
+/* Computes, for one tile, its products of the block, the additions of the tree that become
+ * possible, and the update after the last block.  sum: its position in the lowest pending sums,
+ * `level` reals from one to the next; at: its first element in w. */
 RT_INLINE void dense_input_tile(DenseUpdate q, Update u, DenseBlock b, real *sum, int64_t level,
                                 int64_t at, int column, int rows, int vectors, int lanes)
 {
@@ -143,7 +144,7 @@ RT_INLINE void dense_input_panel(DenseUpdate q, Update u, DenseBlock b, real *su
     }
 }
 
-/* All panels of one block, whose columns of x are in q.x. */
+/* Computes all panels of one block, whose columns of x are in q.x. */
 RT_INLINE void dense_input_panels(DenseUpdate q, Update u, DenseBlock b, real *stack, Dense d,
                                   int first, int end)
 {
@@ -165,7 +166,7 @@ RT_INLINE void dense_input_panels(DenseUpdate q, Update u, DenseBlock b, real *s
 enum { DENSE_INPUT_WORD = 32 };
 #define DENSE_INPUT_WORDS(samples) (((samples) + DENSE_INPUT_WORD - 1) / DENSE_INPUT_WORD)
 
-/* One word for each column; x: the columns of its first sample. */
+/* Writes one word for each column; x: the columns of its first sample. */
 RT_INLINE int dense_input_word(RtInt *word, const real *x, int samples, int columns)
 {
     int nonzero = 0;
@@ -180,7 +181,7 @@ RT_INLINE int dense_input_word(RtInt *word, const real *x, int samples, int colu
     return nonzero;
 }
 
-/* All words of a block; returns the number of elements that are not 0. */
+/* Writes all words of a block; returns the number of elements that are not 0. */
 RT_INLINE int dense_input_words(RtInt *word, const real *x, int shards, int samples, int columns)
 {
     int nonzero = 0;
@@ -239,7 +240,7 @@ RT_INLINE void sparse_sum(vec *restrict c, const real *sum, int vectors)
         c[j] = v_load(sum + j / 2 * DENSE_INPUT_COLUMNS * P + j % 2 * V) + c[j];
 }
 
-/* One input, some panels, the shards from `shard` on; see dense_input_tile. */
+/* Computes one input of some panels, for the shards from `shard` on; see dense_input_tile. */
 RT_INLINE void sparse_column(DenseUpdate q, Update u, DenseBlock b, const RtInt *word, int shard,
                              real *sum, int64_t level, int64_t at, Dense d, int column, int lanes)
 {
@@ -274,7 +275,7 @@ RT_INLINE void sparse_column(DenseUpdate q, Update u, DenseBlock b, const RtInt 
 /* Shards whose dy stays in the L1 and L2 caches from column to column. */
 #define SPARSE_SHARDS(samples) ((samples) <= 16 ? 4 : (samples) <= 32 ? 2 : 1)
 
-/* All columns and panels of one block. */
+/* Computes all columns and panels of one block. */
 RT_INLINE void sparse_columns(DenseUpdate q, Update u, DenseBlock b, const RtInt *word, real *stack,
                               Dense d, int from, int columns)
 {

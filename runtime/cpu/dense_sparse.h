@@ -44,7 +44,7 @@ RT_INLINE void sparse_product(vec *restrict c, uint64_t word, const real *x, int
     }
 }
 
-/* Some panels of all samples; word: the words of sample n begin at n * SPARSE_WORDS(k). */
+/* Computes some panels of all samples; word: the words of sample n begin at n * SPARSE_WORDS(k). */
 RT_INLINE void sparse_panels(real *y, const real *x, const real *w, const real *bias, Act act,
                              const uint64_t *word, Dense d, int lanes)
 {

@@ -175,7 +175,7 @@ RT_INLINE void dense_shards(vec *restrict c, DenseUpdate q, int shards, int k, i
 }
 #pragma GCC diagnostic pop
 
-/* One tile over all local shards, then its update. */
+/* Computes one tile over all local shards, and then its update. */
 RT_INLINE void dense_tile_shards(DenseUpdate q, Update u, Dense d, int64_t at, int k, int rows,
                                  int vectors, int lanes)
 {

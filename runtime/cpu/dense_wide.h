@@ -20,7 +20,7 @@ RT_INLINE const real *dense_wide_at(const real *p, const Rt *r, int shard)
     return (const real *)(const void *)((const char *)p + shard * r->shard_bytes);
 }
 
-/* Tile i of a shard's rows, outputs o .. o + lanes - 1, with panel w.  far: prefetch w. */
+/* Computes tile i of a shard's rows, outputs o .. o + lanes - 1, with panel w.  far: prefetch w. */
 RT_INLINE void dense_wide_tile(real *y, const real *x, const real *w, const real *bias, Act act,
                                Mask mask, const real *seen, Dense d, TileSplit t, int i, int o,
                                int lanes, bool far)

@@ -96,7 +96,7 @@ RT_INLINE void embedding_row_update(real *w, real *s0, real *s1, const real *g, 
     }
 }
 
-/* reduce_update with lazy rows; units divide the rows. */
+/* The same as reduce_update, with lazy rows; units divide the rows. */
 RT_INLINE void embedding_reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w,
                                        real *s0, real *s1, const char *partial, int64_t slice_bytes,
                                        int slices, int64_t count, int width, Factors f, Update u)
@@ -119,7 +119,7 @@ RT_INLINE void embedding_reduce_update(const Rt *r, int unit, int units, int64_t
     }
 }
 
-/* grad_update with lazy rows. */
+/* The same as grad_update, with lazy rows. */
 RT_INLINE void embedding_grad_update(const Rt *r, int unit, int units, int64_t grad, real *w,
                                      real *s0, real *s1, int64_t count, int width, Factors f,
                                      Update u)
@@ -192,7 +192,7 @@ RT_INLINE void embedding_join(EmbeddingSum to, EmbeddingSum from, int rows, int 
     }
 }
 
-/* The sum over all local shards, at level 0. */
+/* Computes the sum over all local shards, at level 0. */
 RT_INLINE void embedding_sum(EmbeddingSum *level, const Rt *r, const char *token, const char *dy,
                              int first, int rows, EmbeddingUpdate e)
 {

@@ -81,7 +81,7 @@ typedef struct GemmA {
     int64_t row, step;
 } GemmA;
 
-/* One tile: c = A panel, or += with `add`. */
+/* Computes one tile: c = A panel, or += with `add`. */
 RT_INLINE void gemm_tile(real *c, int64_t ldc, GemmA a, const real *panel, int k, int rows,
                          int lanes, bool add)
 {
@@ -104,7 +104,7 @@ RT_INLINE void gemm_tile(real *c, int64_t ldc, GemmA a, const real *panel, int k
     }
 }
 
-/* One panel of columns for m rows. */
+/* Computes one panel of columns for m rows. */
 RT_INLINE void gemm_panel(real *c, int64_t ldc, GemmA a, const real *panel, int m, int k, int lanes,
                           bool add)
 {
@@ -129,7 +129,7 @@ RT_INLINE void gemm_panels(real *c, int64_t ldc, GemmA a, const real *panels, in
 /* Rows of B packed at a time: a panel of 128 x P stays in the L1 cache beside the rows of A. */
 enum { GEMM_DEPTH = 128 };
 
-/* The columns of one panel. */
+/* Computes the columns of one panel. */
 RT_INLINE void matmul_panel(real *c, GemmA a, const real *b, Gemm g, int j, int lanes)
 {
     real panel[GEMM_DEPTH * P] __attribute__((aligned(64)));

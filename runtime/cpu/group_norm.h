@@ -173,7 +173,7 @@ RT_INLINE void group_norm(real *restrict y, const real *restrict x, const real *
     }
 }
 
-/* Sums over the pixels of dy and of dy (x - mean); a lane has a channel. */
+/* Computes the sums over the pixels of dy and of dy (x - mean); a lane has a channel. */
 RT_INLINE void group_dots(real *restrict sum, real *restrict dot, const real *restrict dy,
                           const real *restrict x, const real *restrict mean, GroupNorm p, int lanes)
 {

@@ -90,7 +90,7 @@ RT_INLINE real image_mix(real a, real b, real share)
     return a + (b - a) * share;
 }
 
-/* Row i of channel k, stretched from the stored size by bilinear interpolation. */
+/* Computes row i of channel k, stretched from the stored size by bilinear interpolation. */
 RT_INLINE void image_stretched(real *restrict line, const Rt *r, const char *restrict row, Image m,
                                int k, int i, real by)
 {
@@ -113,7 +113,8 @@ RT_INLINE void image_stretched(real *restrict line, const Rt *r, const char *res
     }
 }
 
-/* Row i of channel k of a stored sample, normalised.  mean: of each pixel, (C, H, W), or NULL. */
+/* Computes row i of channel k of a stored sample, normalised.  mean: of each pixel, (C, H, W), or
+ * NULL. */
 RT_INLINE void image_line(real *restrict line, const Rt *r, const char *restrict row,
                           const real *restrict mean, Image m, int k, int i, real factor)
 {
@@ -141,7 +142,7 @@ RT_INLINE void image_sides(real *line, Image m, Augment a)
     }
 }
 
-/* Row i of channel k of the result, its pixels `step` apart. */
+/* Computes row i of channel k of the result, whose pixels are `step` apart. */
 RT_INLINE void image_row(real *restrict y, int step, const Rt *r, const char *restrict row,
                          const real *restrict mean, Image m, Augment a, Draw d, int k, int i)
 {
@@ -164,7 +165,8 @@ RT_INLINE void image_row(real *restrict y, int step, const Rt *r, const char *re
             y[(int64_t)j * step] = 0;
 }
 
-/* Samples first .. first + n - 1 of the global batch: y (N, C, H, W), or (N, H, W, C) if last. */
+/* Computes samples first .. first + n - 1 of the global batch: y (N, C, H, W), or (N, H, W, C) if
+ * last. */
 RT_INLINE void rt_input_augmented(real *restrict y, const Rt *r, int first, int n, bool last,
                                   const real *restrict mean, Image m, Augment a)
 {

@@ -13,7 +13,7 @@
 #ifndef CPU_INPUT_H
 #define CPU_INPUT_H
 
-/* y (N, HW, C) from x (N, C, HW); below, the reverse. */
+/* Copies y (N, HW, C) from x (N, C, HW); the next function does the reverse. */
 RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
     TEAM_FOR(row, n * hw) {
@@ -42,7 +42,7 @@ RT_INLINE void chw_from_hwc_bf16(bf16 *restrict y, const bf16 *restrict x, int n
 }
 #endif
 
-/* One element of a stored sample. */
+/* Returns one element of a stored sample. */
 RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
 {
     switch (r->x_type) {
@@ -55,9 +55,9 @@ RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
     }
 }
 
-/* A sample in stored order.  The usual types are copied by whole vectors with opaque loads.  GCC
- * would replace a plain copy by a memmove, which is `rep movsb` for rows of this length and three
- * times slower on Zen 4. */
+/* Converts a sample to reals, in stored order.  The usual types are copied by whole vectors with
+ * opaque loads.  GCC would replace a plain copy by a memmove, which is `rep movsb` for rows of this
+ * length and three times slower on Zen 4. */
 RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
 {
     const real scale = (real)r->x_scale;

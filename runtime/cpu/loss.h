@@ -135,7 +135,8 @@ RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label
     }
 }
 
-/* Each number before the label's must be smaller than it, and none after it larger. */
+/* Returns 1 if the label's number is the first of the largest numbers: each number before it is
+ * smaller, and none after it is larger. */
 RT_INLINE real accuracy_row(const real *restrict x, int label, int k)
 {
     const vec yes = v_set(1), no = v_set(0), top = v_set(x[label]);

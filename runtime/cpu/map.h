@@ -35,7 +35,7 @@ RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
         v_store_n(p, x, lanes);
 }
 
-/* Bit i: x[i] is not 0.  count <= 64. */
+/* A word whose bit i is set if x[i] is not 0, for each i < count <= 64. */
 RT_INLINE uint64_t v_nonzeros(const real *x, int count)
 {
     uint64_t word = 0;

@@ -16,7 +16,7 @@ RT_INLINE void scan_copy(real *restrict y, const real *restrict x, int64_t count
     TEAM_MAP(count, STORE(y, LOAD(x)));
 }
 
-/* y = x, `size` numbers of `each` bytes: the vectors of this member of a team. */
+/* y = x, `size` numbers of `each` bytes.  Copies the vectors of this member of a team. */
 RT_INLINE void scan_move(char *restrict y, const char *restrict x, int64_t size, RtGrid part,
                          int64_t each)
 {
@@ -32,8 +32,8 @@ RT_INLINE void scan_move(char *restrict y, const char *restrict x, int64_t size,
         memcpy(y + first * each, x + first * each, (size_t)((end - first) * each));
 }
 
-/* The element of each sample: `size` numbers from x to y, whose samples are x_row and y_row numbers
- * apart. */
+/* Copies the element of each sample: `size` numbers from x to y, whose samples are x_row and y_row
+ * numbers apart. */
 RT_INLINE void scan_rows(void *restrict y, int64_t y_row, const void *restrict x, int64_t x_row,
                          Scan s, int64_t each)
 {
@@ -56,14 +56,14 @@ RT_INLINE void scan_put(real *restrict y, const real *restrict x, int step, Scan
     scan_rows(y + (int64_t)step * s.size, (int64_t)s.steps * s.size, x, s.size, s, sizeof *y);
 }
 
-/* Step number `step`: element step / every of y = x if step is a multiple of `every`. */
+/* Saves step number `step`: element step / every of y = x if step is a multiple of `every`. */
 RT_INLINE void scan_save(real *restrict y, const real *restrict x, int step, Scan s, int every)
 {
     if (step % every == 0)
         scan_put(y, x, step / every, s);
 }
 
-/* y (T, N, size) from x (N, T, size) */
+/* Copies y (T, N, size) from x (N, T, size). */
 RT_INLINE void time_from_row(real *restrict y, const real *restrict x, Scan s)
 {
     for (int t = 0; t < s.steps; t++, y += (int64_t)s.n * s.size)

@@ -57,7 +57,7 @@ RT_INLINE void softmax_causal_plain(real *y, const real *x, int n, int k)
     }
 }
 
-/* Softmax over K numbers that are `inner` apart. */
+/* Computes a softmax over K numbers that are `inner` apart. */
 RT_INLINE void softmax_along_plain(real *y, const real *x, int outer, int k, int inner)
 {
     for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)

@@ -65,7 +65,7 @@ RT_INLINE TeamRange team_columns(RtGrid g, int64_t columns)
     return team_part(columns, g.column, g.columns);
 }
 
-/* As team_grid and team_range; a member gets everything if members do not share it. */
+/* The same as team_grid and team_range; a member gets everything if members do not share it. */
 RT_INLINE RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
 {
     RtGrid g = {0, 1, 0, 1};

@@ -122,7 +122,7 @@ RT_INLINE void token_attention_plain(real *o, const real *x, const Rt *r, int64_
     }
 }
 
-/* As token_attention_plain, with positions in the lanes, then features. */
+/* The same as token_attention_plain, with positions in the lanes, then features. */
 RT_INLINE void token_attention(real *restrict o, const real *restrict x, const Rt *r, int64_t at,
                                TokenAttention a)
 {

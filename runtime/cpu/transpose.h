@@ -29,7 +29,7 @@
 #define V_HIGH 1, 3
 #endif
 
-/* t[0 .. V-1], in place. */
+/* Transposes t[0 .. V-1] in place. */
 RT_INLINE void v_transpose(vec *t)
 {
 #ifdef V_LOW
@@ -72,7 +72,8 @@ RT_INLINE void bytes_transpose(bytes *t)
     }
 }
 
-/* t (count, V) from V rows x of `count` reals, `step` apart; below, the reverse. */
+/* Copies t (count, V) from V rows x of `count` reals, `step` apart; the next function does the
+ * reverse. */
 RT_INLINE void lanes_from_rows(real *t, const real *x, int64_t step, int count)
 {
     for (int i = 0; i < count; i += V) {
@@ -122,7 +123,7 @@ RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, 
     }
 }
 
-/* Stores, or streams past the caches (v_stream). */
+/* Stores x, or streams x past the caches (v_stream). */
 RT_INLINE void pack_store(real *p, vec x, bool stream)
 {
     if (stream)
@@ -131,8 +132,8 @@ RT_INLINE void pack_store(real *p, vec x, bool stream)
         v_store(p, x);
 }
 
-/* to (count, V), rows P apart: column j is the `count` numbers at from + j step; 0 from column
- * `lanes` on. */
+/* Fills `to` (count, V), whose rows are P apart: column j is the `count` numbers at from + j step;
+ * columns from `lanes` on are 0. */
 RT_INLINE void pack_transposed(real *restrict to, const real *restrict from, int64_t step,
                                int count, int lanes, bool stream)
 {

@@ -60,10 +60,10 @@ RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
     return (WinoTile){tile / (across * down), tile / across % down * m, tile % across * m};
 }
 
-/* V[e] for `lanes` channels of one tile: a x a positions, zeros outside of the image, transformed
- * in both directions.  x: at the channels, first sample.  Tiles at the border are unrolled, too: a
- * loop over d keeps it in memory, and a convolution of 14 x 14 with padding took an eighth
- * longer. */
+/* Computes V[e] for `lanes` channels of one tile: a x a positions, zeros outside of the image,
+ * transformed in both directions.  x: at the channels, first sample.  Tiles at the border are
+ * unrolled, too: a loop over d keeps it in memory, and a convolution of 14 x 14 with padding took
+ * an eighth longer. */
 RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     const int top = at.y - c.pad_h, left = at.x - c.pad_w;
@@ -95,7 +95,7 @@ RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int
         wino_input_1d(d + i * a, 1, a);
 }
 
-/* V[e][C] of one tile, `lanes` channels. */
+/* Computes V[e][C] of one tile, `lanes` channels. */
 RT_INLINE void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a,
                                 int lanes)
 {
@@ -109,7 +109,7 @@ RT_INLINE void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile
     }
 }
 
-/* All channels; the last few (of LeNet's 20) have separate code. */
+/* Computes V[e] for all channels; the last few (of LeNet's 20) have separate code. */
 RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
 {
     const int full = c.c / V * V;
@@ -119,7 +119,8 @@ RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, C
         wino_input_lanes(v + full, v_step, x + full, at, c, a, c.c - full);
 }
 
-/* A tile of M[e]: `rows` tiles of the image by `lanes` outputs, in whole vectors and a half. */
+/* Computes a tile of M[e]: `rows` tiles of the image by `lanes` outputs, in whole vectors and a
+ * half. */
 RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const real *restrict u,
                                  int channels, int rows, int lanes, bool far)
 {

@@ -41,7 +41,8 @@ RT_INLINE WinoBlock wino_dw_block(Conv c, int m)
     return (WinoBlock){in, out, conv_ceil(tiles, conv_ceil(tiles, fit)), row};
 }
 
-/* Z[e] for V outputs of one tile: m x m gradients, zeros outside of the image, as a x a points. */
+/* Computes Z[e] for V outputs of one tile: transforms m x m gradients, with zeros outside of the
+ * image, to a x a points. */
 RT_INLINE void wino_dw_gradient(vec *z, const real *dy, WinoTile at, Conv c, int a, int m,
                                 int lanes)
 {
@@ -82,8 +83,8 @@ RT_INLINE void wino_dw_input(vec *d, const real *x, WinoTile at, Conv c, int a, 
         wino_input_vector(d, x, at, c, a, lanes);
 }
 
-/* A register tile of sums[e], TILE_ROWS outputs by `vectors` vectors of inputs: = (fresh) or +=
- * over `tiles` tiles. */
+/* Computes a register tile of sums[e], TILE_ROWS outputs by `vectors` vectors of inputs: = (fresh)
+ * or += over `tiles` tiles. */
 RT_INLINE void wino_dw_tile(real *restrict sums, const real *restrict z, const real *restrict v,
                             WinoBlock b, int vectors, int tiles, bool fresh)
 {

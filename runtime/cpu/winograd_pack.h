@@ -50,7 +50,7 @@ RT_INLINE void wino_pack_square(real *restrict u, const real *restrict w, Conv c
         wino_pack_vector(u + (int64_t)j * P, (int64_t)c.c * P, g + j, V, c.r, a);
 }
 
-/* u [ceil(O / P)][a^2][C][P] from w (O, R, S, C). */
+/* Packs u [ceil(O / P)][a^2][C][P] from w (O, R, S, C). */
 RT_INLINE void wino_pack(real *restrict u, const real *restrict w, Conv c, int m, int unit,
                          int units)
 {
@@ -64,7 +64,7 @@ RT_INLINE void wino_pack(real *restrict u, const real *restrict w, Conv c, int m
     }
 }
 
-/* u [ceil(C / P)][a^2][O][P] from w (O, R, S, C), taps in reverse order. */
+/* Packs u [ceil(C / P)][a^2][O][P] from w (O, R, S, C), with taps in reverse order. */
 RT_INLINE void wino_pack_dx(real *restrict u, const real *restrict w, Conv c, int m, int unit,
                             int units)
 {
