@@ -45,8 +45,8 @@ static void compare_requests(const Options *o, Comm *c)
     comm_same(c, hash_end(&h), "other options");
 }
 
-/* For ranks other than 0: only rank 0 prints and writes files.  The others write errors to stderr,
- * and logs if each rank has a log of its own. */
+/* Silences a rank other than 0: only rank 0 prints and writes files.  The others write errors to
+ * stderr, and logs if each rank has a log of its own. */
 static void be_silent(Options *o)
 {
     if (!freopen("/dev/null", "w", stdout))
@@ -56,7 +56,7 @@ static void be_silent(Options *o)
         o->log = NULL;
 }
 
-/* "run-%r.jsonl" -> "run-3.jsonl" */
+/* Replaces %r by the rank: "run-%r.jsonl" -> "run-3.jsonl". */
 static void name_log(Options *o, int rank)
 {
     for (const char *at; o->log && (at = strstr(o->log, "%r"));) {

@@ -324,9 +324,9 @@ void rt_team_clear(void *at, int64_t bytes);
 enum { RT_TILES_UNKNOWN, RT_TILES_READY, RT_TILES_REFUSED, RT_TILES_CHAINS };
 extern _Thread_local int rt_tiles;
 void rt_tiles_begin(void);
-/* Before a thread begins: the value of --isa; NULL: not given, tiles where they can be used.  fast:
- * the program is built with --fast; without tiles, it then uses VDPBF16PS on AMD's processors.
- * Dies if `isa` cannot be used. */
+/* To be called before a thread begins. isa: the value of --isa; NULL: not given, tiles where they
+ * can be used.  fast: the program is built with --fast; without tiles, it then uses VDPBF16PS on
+ * AMD's processors. Dies if `isa` cannot be used. */
 void rt_tiles_choose(const char *isa, bool fast);
 /* After rt_tiles_choose: RT_TILES_READY, RT_TILES_REFUSED: products by AVX-512, or RT_TILES_CHAINS:
  * by VDPBF16PS, with other bits than the other two. */

@@ -35,8 +35,9 @@ static bool in_list(const char *list, const char *word)
     return false;
 }
 
-/* The group of the controller in proc/self/cgroup, whose lines are "4:cpu,cpuacct:/docker/1f";
- * version 2 has the line "0::/user.slice".  controller NULL: version 2. */
+/* Finds the group of the controller in proc/self/cgroup, whose lines are
+ * "4:cpu,cpuacct:/docker/1f"; version 2 has the line "0::/user.slice".  controller NULL: version
+ * 2. */
 static bool find_group(const char *root, const char *controller, char *path)
 {
     static _Thread_local char text[TEXT];
@@ -54,8 +55,8 @@ static bool find_group(const char *root, const char *controller, char *path)
     return false;
 }
 
-/* Where the groups of the controller are mounted, and the group at that place.  A line of
- * proc/self/mountinfo is "32 31 0:29 GROUP PLACE rw - cgroup cgroup rw,cpu". */
+/* Finds the place where the groups of the controller are mounted, and the group at that place.  A
+ * line of proc/self/mountinfo is "32 31 0:29 GROUP PLACE rw - cgroup cgroup rw,cpu". */
 static bool find_mount(const char *root, const char *controller, char *place, char *top)
 {
     static _Thread_local char text[TEXT];
@@ -73,9 +74,9 @@ static bool find_mount(const char *root, const char *controller, char *place, ch
     return false;
 }
 
-/* path: the directory of this process's group; its first *mount bytes are the mount point.  If the
- * process is outside of its namespace, the path of its group has "..": then path is the mount
- * point alone. */
+/* Finds the directory of this process's group. path: this directory; its first *mount bytes are the
+ * mount point.  If the process is outside of its namespace, the path of its group has "..": then
+ * path is the mount point alone. */
 static bool find_directory(const char *root, const char *controller, char *path, size_t *mount)
 {
     char group[PATH], place[PATH], top[PATH];

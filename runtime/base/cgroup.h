@@ -14,11 +14,11 @@
 /* Seconds of processor time in each second: 4.0 with `docker run --cpus=4`; 0: no limit. */
 double cgroup_quota(const char *root);
 
-/* The processors of the group as a list like "0-3,8"; "" if no file says it. */
+/* Stores the processors of the group as a list like "0-3,8"; "" if no file says it. */
 void cgroup_cpuset(const char *root, char *list, size_t size);
 
-/* The first bytes of a file as a string without line feeds at its end; false and "" if the file
- * cannot be read.  The path is root, then `path`. */
+/* Reads the first bytes of a file as a string without line feeds at its end; false and "" if the
+ * file cannot be read.  The path is root, then `path`. */
 bool cgroup_file(const char *root, const char *path, char *text, size_t size);
 
 #endif

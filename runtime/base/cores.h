@@ -29,8 +29,9 @@ typedef struct Cores {
     Processor *processor;       /* [processors]: by sibling, then socket, node, cache, core */
 } Cores;
 
-/* root: the directory that is read as "/"; "": this machine.  Without files in sys/, each
- * processor counts as a core, and all share a cache.  The memory comes from rt_alloc. */
+/* Reads the processors of a machine. root: the directory that is read as "/"; "": this machine.
+ * Without files in sys/, each processor counts as a core, and all share a cache.  The memory comes
+ * from rt_alloc. */
 void cores_read(Cores *c, const char *root);
 
 /* The default number of threads: one a core, and no more than whole seconds of quota; at least 1.

@@ -109,7 +109,8 @@ void rt_keep_messages(int fd)
     keeps = fd;
 }
 
-/* A failed write to the log is ignored.  After an error, the write waits at most 1 s. */
+/* Writes a message to the log.  A failed write is ignored.  After an error, the write waits at most
+ * 1 s. */
 static void keep_message(const char *kind, const char *text)
 {
     if (*kind == 'e')
@@ -122,9 +123,9 @@ static void keep_message(const char *kind, const char *text)
     output_write(keeps, line, (size_t)n);
 }
 
-/* stderr comes first, because the log can be a pipe that is full.  The message is one write, so
- * that messages of two threads never mix.  On a terminal, the write first erases the progress
- * bar. */
+/* Writes a message to stderr, then to the log, because the log can be a pipe that is full.  The
+ * message is one write, so that messages of two threads never mix.  On a terminal, the write first
+ * erases the progress bar. */
 static void write_message(const char *kind, const char *fmt, va_list ap)
 {
     char text[MESSAGE];

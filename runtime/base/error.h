@@ -42,8 +42,8 @@ void rt_unfinished_shared(const char *path, int fd);
 /* A signal handler: removes the registered files, then lets the signal have its default effect. */
 void rt_end_by_signal(int number);
 
-/* who: put before each message ("rank 2 (node3): ").  notes: whether this process prints notes, and
- * errors that occur on all ranks. */
+/* Says who speaks. who: put before each message ("rank 2 (node3): ").  notes: whether this process
+ * prints notes, and errors that occur on all ranks. */
 void rt_speaker(const char *who, bool notes);
 /* Called when this process dies, to end the other processes of the run.  It has 5 seconds. */
 void rt_at_death(void (*end)(int code));
@@ -52,7 +52,8 @@ void rt_at_death(void (*end)(int code));
  * this process does not print are recorded, too. */
 void rt_keep_messages(int fd);
 
-/* Zeroed memory, never NULL: dies if there is none.  Before the first step only. */
+/* Returns zeroed memory, never NULL: dies if there is none.  To be called before the first step
+ * only. */
 void *rt_alloc(size_t bytes);
 
 /* A formatted string in memory of its own; never NULL. */

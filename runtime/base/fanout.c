@@ -10,7 +10,8 @@ typedef struct Plan {
     const Processor *p;
 } Plan;
 
-/* Where the part of a level that begins with thread `from` ends; the range ends before `hi`. */
+/* Returns the end of the part of a level that begins with thread `from`. The whole range ends
+ * before `hi`. */
 static int end_of_part(const Plan *x, Level level, int from, int lo, int hi)
 {
     const Processor *p = x->p;
@@ -58,8 +59,9 @@ static void connect_parts(const Plan *x, Level level, int lo, int hi)
     free(leader);
 }
 
-/* Children in the order of messages, the largest part first: that is the descending order of their
- * numbers, because parts of higher levels, and larger parts, have leaders with higher numbers. */
+/* Lists the children in the order of messages, the largest part first: that is the descending order
+ * of their numbers, because parts of higher levels, and larger parts, have leaders with higher
+ * numbers. */
 static void list_children(Fanout *f)
 {
     for (int t = 1; t < f->threads; t++)

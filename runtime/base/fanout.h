@@ -29,7 +29,8 @@ typedef struct Fanout {
     int *nchild, **child; /* [threads]: children in the order of messages */
 } Fanout;
 
-/* Thread t is on p[t]; p NULL: all threads share a cache.  The memory comes from rt_alloc. */
+/* Plans the tree.  Thread t is on p[t]; p NULL: all threads share a cache.  The memory comes from
+ * rt_alloc. */
 void fanout_plan(Fanout *f, const Processor *p, int threads);
 void fanout_free(Fanout *f);
 

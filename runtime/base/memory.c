@@ -35,7 +35,7 @@ void memory_forget(const void *at, int64_t bytes)
         madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
-/* The file is mapped over the front of a larger mapping, so that kernels may read past its end. */
+/* Maps the file over the front of a larger mapping, so that kernels may read past its end. */
 void *memory_map_file(int fd, int64_t bytes, bool write, const char *what)
 {
     const int access = write ? PROT_READ | PROT_WRITE : PROT_READ;

@@ -13,9 +13,9 @@ static inline int64_t memory_round(int64_t bytes)
     return (bytes + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
 }
 
-/* Zeroed pages, followed by MEMORY_SLACK readable bytes.  touch: make the pages resident now, so
- * that a plan that does not fit fails here and not in the middle of a step.  Dies and names `what`
- * if there is no room. */
+/* Maps zeroed pages, followed by MEMORY_SLACK readable bytes.  touch: make the pages resident now,
+ * so that a plan that does not fit fails here and not in the middle of a step.  Dies and names
+ * `what` if there is no room. */
 void *memory_map(int64_t bytes, bool touch, const char *what);
 
 /* Maps the first `bytes` bytes of a file, followed by MEMORY_SLACK readable bytes or more.  write:

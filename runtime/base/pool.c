@@ -267,7 +267,8 @@ static void do_job(Pool *p, const Job *j, int thread, unsigned number)
     await_children(p, j, thread, number);
 }
 
-/* *number: of the last job along the tree.  Returns whether jobs of the other kind follow. */
+/* Runs jobs along the tree. *number: that of the last job.  Returns whether jobs of the other kind
+ * follow. */
 static bool serve_tree(Seat *s, unsigned *number)
 {
     for (;;) {
@@ -344,7 +345,7 @@ static bool serve_crowd(Seat *s)
     }
 }
 
-/* A job without work, for all threads but the first. */
+/* Runs a job without work, for all threads but the first. */
 static void dismiss_crowd(Pool *p, const Job *j)
 {
     p->seat[0].job = *j;
@@ -535,7 +536,7 @@ static int start_threads(Pool *p)
     return p->threads;
 }
 
-/* n pieces of `bytes`, zeroed, each on cache lines of its own. */
+/* Allocates n zeroed pieces of `bytes` bytes, each on cache lines of its own. */
 static void *lines_new(int n, size_t bytes)
 {
     void *at = aligned_alloc(LINES, bytes * (size_t)n);

@@ -240,8 +240,8 @@ bool simulation_runs(void)
     return active;
 }
 
-/* A member at a barrier, instead of waiting.  The last member that arrives lets all members of its
- * team continue. */
+/* To be called by a member at a barrier, instead of waiting.  The last member that arrives lets all
+ * members of its team continue. */
 static bool pass_barrier(void)
 {
     Simulation *s = active;
@@ -546,7 +546,7 @@ static double job_time(Layout *l, const Job *j, int *barriers)
     return join_threads(l, threads);
 }
 
-/* A member whose parts take no time in sum has no work. */
+/* Counts the threads with work.  A member whose parts take no time in sum has no work. */
 static int working(const Layout *l, const Job *j)
 {
     int n = 0;

@@ -44,8 +44,8 @@ extern int64_t (*simulation_clock)(void);
  * parts with the same number do.  A thread without a team is a team of its own, in part 0. */
 extern void (*simulation_watch)(const char *what, int team, int thread, int part);
 
-/* Around each recorded step; jobs outside of a step are not recorded.  All steps have the same
- * jobs. */
+/* To be called before and after each recorded step.  Jobs outside of a step are not recorded.  All
+ * steps have the same jobs. */
 void simulation_step_begin(Simulation *s);
 void simulation_step_end(Simulation *s);
 

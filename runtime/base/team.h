@@ -6,7 +6,7 @@
 
 typedef struct Barrier Barrier;
 
-/* A barrier for each of `threads` threads.  NULL: out of memory. */
+/* Makes a barrier for each of `threads` threads.  NULL: out of memory. */
 Barrier *barriers_new(int threads);
 /* The barrier of a thread for a job; the members of a team are consecutive threads.  Jobs are
  * numbered in ascending order, from 1. */

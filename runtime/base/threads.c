@@ -55,8 +55,8 @@ void threads_mask(const void *set, size_t size)
     mask_size = size;
 }
 
-/* If the processors of the mask have left the cpuset in the meantime, the thread keeps the mask of
- * its creator. */
+/* Starts a thread.  If the processors of the mask have left the cpuset in the meantime, the thread
+ * keeps the mask of its creator. */
 int threads_start(pthread_t *id, void *(*run)(void *), void *arg)
 {
     const int64_t page = sysconf(_SC_PAGESIZE);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Each thread's stack has RT_STACK bytes, or what threads_stack() has set before.  The default
+/* Sets the bytes of a thread's stack.  Without this call, a stack has RT_STACK bytes.  The default
  * would be the shell's limit (ulimit -s), and only 2 MB if that limit is "unlimited". */
 void threads_stack(int64_t bytes);
 int64_t threads_stack_bytes(void);
@@ -24,8 +24,9 @@ int threads_start(pthread_t *id, void *(*run)(void *),
 /* Calls run(arg) on this thread, the program's first, if its stack is large enough; else on another
  * thread, while this thread waits and blocks signals. */
 int threads_run(int (*run)(void *), void *arg);
-/* A condition with time limits by threads_after.  The limits count on CLOCK_MONOTONIC: the default,
- * CLOCK_REALTIME, can be set, and a wait would last longer by the seconds that it is set back. */
+/* Makes a condition with time limits by threads_after.  The limits count on CLOCK_MONOTONIC: the
+ * default, CLOCK_REALTIME, can be set, and a wait would last longer by the seconds that it is set
+ * back. */
 void threads_condition(pthread_cond_t *c);
 struct timespec threads_after(double seconds); /* from now */
 /* Threads that are started from now on have this affinity mask (a cpu_set_t, which must stay
@@ -63,8 +64,8 @@ void pool_run(Pool *p, PoolWork work, void *arg, int units); /* returns when all
 /* end: [threads]; thread t's range ends before end[t] */
 void pool_run_shares(Pool *p, PoolWork work, void *arg, const int *end);
 
-/* Unit t on thread t, for t < pool_threads, all at the same time: units may wait for each other.
- * Units of the other functions may not, because a thread can run several of them. */
+/* Runs unit t on thread t, for t < pool_threads, all at the same time: units may wait for each
+ * other. Units of the other functions may not, because a thread can run several of them. */
 void pool_each(Pool *p, PoolWork work, void *arg);
 
 int threads_available(void);        /* processors that this process may use */

@@ -31,7 +31,8 @@ void comm_open(Comm *c, const RtProgram *p, double limit, double at_start);
 void comm_started(Comm *c); /* after the first step; later calls do nothing */
 void comm_close(Comm *c);
 
-/* let_go is called when the run ends with an error, after the other ranks have been informed. */
+/* Sets a function that is called when the run ends with an error, after the other ranks have been
+ * informed. */
 void comm_at_death(Comm *c, void (*let_go)(void));
 
 const char *comm_host(const Comm *c, int rank); /* "node3" */
@@ -43,8 +44,8 @@ void comm_same(Comm *c, uint64_t hash, const char *what);
 /* Sends rank 0's n bytes to all ranks.  during: "the weights", for messages, here and below. */
 void comm_broadcast(Comm *c, void *bytes, int64_t n, const char *during);
 
-/* all: `each` bytes of each rank, in order of ranks.  The caller has filled in the bytes of
- * its own rank. */
+/* Gathers `each` bytes of each rank in `all`, in order of ranks.  The caller has filled in the
+ * bytes of its own rank. */
 void comm_gather(Comm *c, void *all, int64_t each, const char *during);
 
 /* Several gathers that share their messages. */

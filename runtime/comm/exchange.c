@@ -54,7 +54,7 @@ static void exchange_parts(Comm *c, const CommPart *part, int n, int to, int min
     comm_wait(c, &e);
 }
 
-/* Recursive doubling if the number of ranks is a power of two; else each rank sends to all
+/* Uses recursive doubling if the number of ranks is a power of two; else each rank sends to all
  * others. */
 void comm_gather_now(Comm *c, const CommPart *part, int n)
 {

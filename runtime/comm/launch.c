@@ -81,7 +81,7 @@ Launch launch_read(void)
     return (Launch){.word = "", .size = 1, .one_host = true};
 }
 
-/* "node[03-05,7]" -> "node03"; "a1,b2" -> "a1". */
+/* Finds the first host of a list: "node[03-05,7]" -> "node03"; "a1,b2" -> "a1". */
 static bool first_host(const char *list, char host[256])
 {
     if (!list || !*list)

@@ -17,10 +17,10 @@ typedef struct Launch {
  * is not below the size, or if one of the two is missing. */
 Launch launch_read(void);
 
-/* The address where rank 0 waits for the others: $TENON_MEET ("node1:21000"); else on one host a
- * port derived from the job, and on several hosts that port on the first host that Slurm names.
- * Dies if no variable gives an address.  job: the same in all processes of one run, and most likely
- * different in two runs.  It is no secret (secret.h). */
+/* Finds the address where rank 0 waits for the others: $TENON_MEET ("node1:21000"); else on one
+ * host a port derived from the job, and on several hosts that port on the first host that Slurm
+ * names. Dies if no variable gives an address.  job: the same in all processes of one run, and most
+ * likely different in two runs.  It is no secret (secret.h). */
 void launch_meeting(const Launch *l, char host[256], int *port, uint64_t *job);
 
 #endif

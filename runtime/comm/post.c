@@ -1,9 +1,9 @@
 /* post.c -- asynchronous communication: a thread that runs posted sums and gathers.
  *
- * All ranks post the same in the same order.  Gathers, and sums that go in one piece, run in this
- * order, so that their messages need no numbers.  Sums in halves are all pending at the same time,
- * each with its own messages.  The sum that is waited for has priority, then the latest sum: the
- * gradients of the first layers come last in the backward pass, and the next forward pass needs
+ * All ranks make the same posts in the same order.  Gathers, and sums that go in one piece, run in
+ * this order, so that their messages need no numbers.  Sums in halves are all pending at the same
+ * time, each with its own messages.  The sum that is waited for has priority, then the latest sum:
+ * the gradients of the first layers come last in the backward pass, and the next forward pass needs
  * them first, when the sums of the last layers may still be pending.  Of two sums, the more urgent
  * one has the link to itself as soon as a message of its partner arrives; until then the others
  * continue.

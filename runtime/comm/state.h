@@ -60,8 +60,8 @@ typedef struct CommState {
 void comm_start(CommState *s);
 void comm_await_all(Comm *c);
 
-/* Begin and end an operation with other ranks; operations do not nest.  comm_end returns the
- * seconds of the operation. */
+/* These functions begin and end an operation with other ranks.  Operations do not nest.  comm_end
+ * returns the seconds of the operation. */
 void comm_begin(CommState *s, const char *during);
 double comm_end(CommState *s);
 void comm_enter(Comm *c, const char *during); /* the same on the caller's thread, after all posts */
@@ -72,8 +72,9 @@ void comm_answer(CommState *s); /* answers ranks that ask what this rank is doin
 void comm_gather_now(Comm *c, const CommPart *part, int n);
 void comm_sum_now(Comm *c, const CommSum *s, int64_t from, int64_t n);
 
-/* A sum in halves that never waits.  go_on sends and adds what it can, and returns whether it could
- * do anything.  fills: a message of the partner has arrived, and messages remain to be sent. */
+/* These functions compute a sum in halves and never wait. go_on sends and adds what it can, and
+ * returns whether it could do anything.  fills: a message of the partner has arrived, and messages
+ * remain to be sent. */
 void comm_sum_begin(const CommSum *s, int place, int tag, int64_t from, int64_t n);
 bool comm_sum_go_on(Comm *c, const CommSum *s, int place);
 bool comm_sum_fills(const CommSum *s, int place);

@@ -52,7 +52,7 @@ bool greet_challenge_fits(const Challenge *c)
     return memcmp(c->magic, MAGIC, sizeof c->magic) == 0;
 }
 
-/* HMAC over the purpose (`use`), the Hello and the Challenge. */
+/* Computes the HMAC over the purpose (`use`), the Hello and the Challenge. */
 static void code_of(const Hmac *secret, const char *use, const Hello *h, const Challenge *c,
                     uint8_t code[SHA256_BYTES])
 {

@@ -65,8 +65,8 @@ typedef struct Head {
  * code. */
 enum { TAG_BYE = -1, TAG_END = -2, TAG_PLACES = -3 };
 
-/* The code of the next message to be sent; and of a received message: seal_begin, then hmac_add for
- * each piece, then seal_holds compares it with the received code. */
+/* seal_send computes the code of the next message to be sent.  For a received message: seal_begin,
+ * then hmac_add for each piece, then seal_holds compares it with the received code. */
 void seal_send(Seal *s, Head h, const void *bytes, uint8_t code[CODE_BYTES]);
 Hmac seal_begin(const Seal *s, Head h);
 bool seal_holds(Seal *s, Hmac *m, const uint8_t code[CODE_BYTES]);

@@ -90,8 +90,8 @@ void bench_steps(Bench *b, int64_t n, BenchSteps *to)
     to->waited += c->waited - waited, to->busy += c->busy - busy;
 }
 
-/* A second round of n steps, on all ranks, with a clock after each call.  With --trace, the round
- * has at most TRACE_STEPS steps, so that the account and the trace have the same steps. */
+/* Runs a second round of n steps, on all ranks, with a clock after each call.  With --trace, the
+ * round has at most TRACE_STEPS steps, so that the account and the trace have the same steps. */
 static void layers(Bench *b, int64_t n, double peak, Log *log)
 {
     const Options *o = b->o;
@@ -122,7 +122,8 @@ int bench_decimals(double seconds)
     return seconds < 1e-5 ? 6 : seconds < 1e-4 ? 5 : 3;
 }
 
-/* "1024 steps in 2.1 s: the median is between 6.38 and 6.43 ms with a probability of 95 %" */
+/* Prints "1024 steps in 2.1 s: the median is between 6.38 and 6.43 ms with a probability of 95
+ * %" */
 static void print_error(const Bench *b, const BenchSteps *s)
 {
     printf("%lld step%s", (long long)s->n, s->n == 1 ? "" : "s");

@@ -19,8 +19,8 @@ enum {
  * follow each other within a few ms are not independent */
 static const double ROUND = 0.1, LEAST = 1;
 
-/* A graph of several steps runs as single launches the first time, and is recorded the second
- * time. */
+/* The least number of warm-up steps.  A graph of several steps runs as single launches the first
+ * time, and is recorded the second time. */
 static int64_t warm_steps(const Bench *b)
 {
     const int most = net_steps_most(b->net);

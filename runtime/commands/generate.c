@@ -138,8 +138,8 @@ static void print(const Generator *g, int32_t token)
     fflush(stdout);
 }
 
-/* The tokens of the prompt. Without a prompt, or with an empty one: a new line, or token 0 if the
- * vocabulary has no new line. */
+/* Begins the text with the tokens of the prompt. Without a prompt, or with an empty one, the text
+ * begins with a new line, or with token 0 if the vocabulary has no new line. */
 static void begin_text(Generator *g)
 {
     const bool given = g->o->prompt && *g->o->prompt;

@@ -65,7 +65,7 @@ static void open_check(Check *c, const RtProgram *p, const Options *o)
         rt_die("%s has no loss", p->model);
 }
 
-/* Every sample of the batch counts, also a repeated one. */
+/* The mean loss of the batch.  Every sample counts, also a repeated one. */
 static double loss(Check *c)
 {
     net_changed(c->net);
@@ -212,8 +212,8 @@ static double *copy_gradient(const Check *c, int i)
     return g;
 }
 
-/* A gradient of zeros agrees with any loss that does not change: weights that all start at 0 would
- * pass without a test. */
+/* Whether all numbers of the gradient are 0.  Such a gradient agrees with any loss that does not
+ * change: weights that all start at 0 would pass without a test. */
 static bool all_zero(const Check *c, int i, const double *g)
 {
     const int64_t count = params_count(&c->p->param[i]);

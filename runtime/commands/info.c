@@ -26,7 +26,7 @@ static void print_dimensions(int rank, const int64_t *dim)
         printf(" %lld", (long long)dim[i]);
 }
 
-/* "input: 1 28 28", or "inputs: left 1 28 28, words 20 tokens" */
+/* Prints "input: 1 28 28", or "inputs: left 1 28 28, words 20 tokens" */
 static void print_inputs(const RtProgram *p)
 {
     if (p->ninput == 0) {
@@ -65,7 +65,7 @@ static int64_t row_bytes(const RtProgram *p)
     return bytes;
 }
 
-/* "table: 44 bytes a row in memory; inputs: all other columns; targets: progression" */
+/* Prints "table: 44 bytes a row in memory; inputs: all other columns; targets: progression" */
 static void print_table(const RtProgram *p)
 {
     const RtTable *t = &p->recipe.table;
@@ -85,7 +85,7 @@ static void print_table(const RtProgram *p)
         printf("validation split: %g of the samples\n", p->recipe.validation);
 }
 
-/* "target: price 1", with the dimensions; "target: image, the input". */
+/* Prints "target: price 1", with the dimensions, or "target: image, the input". */
 static void print_target(const RtProgram *p)
 {
     printf("\ntarget: %s%s", p->target_name,
@@ -94,7 +94,8 @@ static void print_target(const RtProgram *p)
     printf("\n");
 }
 
-/* "outputs: digit 10, brightness 1", "targets: digit 10 classes, brightness 1, image the input" */
+/* Prints "outputs: digit 10, brightness 1", and "targets: digit 10 classes, brightness 1, image the
+ * input" */
 static void print_several(const RtProgram *p)
 {
     for (int k = 0; k < p->noutput; k++) {

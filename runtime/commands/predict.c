@@ -74,7 +74,7 @@ static void emit_text(Sink *s, const char *text)
     emit(s, text, (int64_t)strlen(text));
 }
 
-/* A field of a .csv file, in quotes if its text needs them. */
+/* Writes a field of a .csv file, in quotes if its text needs them. */
 static void emit_field(Sink *s, const char *text, int64_t n)
 {
     static const char special[] = ",;\t\"\r\n";
@@ -102,8 +102,8 @@ static const Column *class_column(const RtProgram *p)
     return c && one ? &c->at[c->ninput] : NULL;
 }
 
-/* "diagnosis,diagnosis_benign,diagnosis_malignant": the class, and its probabilities; or the names
- * of the numbers. */
+/* Writes "diagnosis,diagnosis_benign,diagnosis_malignant": the class, and its probabilities; or the
+ * names of the numbers. */
 static void emit_column_names(Sink *s, const RtProgram *p)
 {
     const Columns *c = columns_now();
@@ -128,7 +128,7 @@ static bool has_column_names(const RtProgram *p)
     return c && p->noutput == 0 && (class_column(p) || c->n - c->ninput == p->outputs);
 }
 
-/* "digit_0,digit_1,...,brightness" */
+/* Writes "digit_0,digit_1,...,brightness". */
 static void emit_names(Sink *s, const RtProgram *p)
 {
     if (has_column_names(p))
@@ -179,8 +179,8 @@ static void softmax(double *v, int64_t n, int64_t apart)
         v[i * apart] /= sum;
 }
 
-/* The softmax of each vector of `classes` numbers.  The numbers of a vector are adjacent; or, if
- * pixels > 0, each class is an image of this many pixels. */
+/* Computes the softmax of each vector of `classes` numbers.  The numbers of a vector are adjacent;
+ * or, if pixels > 0, each class is an image of this many pixels. */
 static void make_classes(double *v, int64_t n, int64_t classes, int64_t pixels)
 {
     for (int64_t i = 0; i < pixels; i++)
@@ -237,7 +237,7 @@ static void emit_numbers(Sink *s, const RtProgram *p, const double *v, int64_t n
         emit(s, "\n", 1);
 }
 
-/* "malignant,0.02,0.98" */
+/* Writes "malignant,0.02,0.98". */
 static void emit_named_class(Sink *s, const RtProgram *p, const Column *c, const double *v)
 {
     double both[2] = {1 - v[0], v[0]};
@@ -262,8 +262,8 @@ static void emit_row(Sink *s, const RtProgram *p, const double *v)
     }
 }
 
-/* "1<tab>0.9731": a class and its probability. A token is printed as its text, and a class as its
- * name if it has one. */
+/* Writes "1<tab>0.9731": a class and its probability. A token is printed as its text, and a class
+ * as its name if it has one. */
 static void emit_class(Sink *s, const RtProgram *p, const double *v)
 {
     char text[64];
@@ -286,7 +286,7 @@ static void emit_class(Sink *s, const RtProgram *p, const double *v)
     emit(s, text, snprintf(text, sizeof text, "\t%.4f\n", share));
 }
 
-/* "pets/17.jpg<tab>cat<tab>0.9731" */
+/* Writes "pets/17.jpg<tab>cat<tab>0.9731". */
 static void emit_image(Sink *s, const RtProgram *p, const char *path, const double *v)
 {
     emit(s, path, (int64_t)strlen(path));

@@ -7,8 +7,9 @@
 #define CUDA_AVERAGE_CUH
 #include "cuda/clip.cuh"
 
-/* at: bytes from the start of `fixed` to the averages, which have the layout of `fixed`.  Nothing
- * is averaged after a loss that is not finite, because no update follows it. */
+/* Updates the averages. at: bytes from the start of `fixed` to the averages, which have the layout
+ * of `fixed`.  Nothing is averaged after a loss that is not finite, because no update follows
+ * it. */
 DEVICE void update_average(const Rt *r, const UpdateRow *rows, int n, int pieces, int64_t at)
 {
     const real share = (real)r->share;

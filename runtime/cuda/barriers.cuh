@@ -6,8 +6,8 @@
 #ifndef CUDA_BARRIERS_CUH
 #define CUDA_BARRIERS_CUH
 
-/* A barrier over the grid: writes before it are visible to all threads after it.  arrived: number
- * of blocks that have arrived, at all barriers of the launch. */
+/* Waits at a barrier over the grid: writes before it are visible to all threads after it.  arrived:
+ * number of blocks that have arrived, at all barriers of the launch. */
 DEVICE void grid_barrier(unsigned *arrived)
 {
     block_sync();

@@ -88,7 +88,7 @@ template <class X> DEVICE void batch_moments_parts(real *part, const X *x, Batch
             part, s.c, rows, parts,
             [=](int64_t row, int c) { return (real)x[row * s.c + c] - (real)x[c]; }, add);
 }
-/* With `last`, second launch: the moments from these sums. */
+/* With `last`, second launch: computes the moments from these sums. */
 template <class X>
 DEVICE void batch_moments_join(real *moments, const real *part, const X *x, BatchNorm s, int parts)
 {
@@ -275,7 +275,7 @@ DEVICE void batch_norm(Y *y, const X *x, W w, B b, const real *t, BatchNorm s)
     batch_norm_then(y, x, w, b, t, nullptr, s, false);
 }
 
-/* With running averages instead of statistics. */
+/* The layer with running averages instead of statistics. */
 SIZE int batch_norm_test_then_blocks(double, BatchNorm s, bool)
 {
     return batch_norm_blocks(s);
@@ -477,9 +477,9 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
     *average = s_fma((real)keep, *average, (1 - (real)keep) / (real)shards * sum);
 }
 
-/* Running averages of the shards' means and unbiased variances.  They stay as they are if the loss
- * is not finite.  If r->grad is set, the sums go there, at offset `grad`, and batch_record_grad
- * uses them after the reduction over ranks.
+/* Updates the running averages of the shards' means and unbiased variances.  The averages stay as
+ * they are if the loss is not finite.  If r->grad is set, the sums go there, at offset `grad`, and
+ * batch_record_grad uses them after the reduction over ranks.
  *
  * A launch holds those of many layers.  Each layer begins at a different block, which the place of
  * its moments chooses.  Otherwise a few blocks would do the work of all layers, one after another.

@@ -135,8 +135,8 @@ DEVICE void conv2d(real *y, const real *x, const real *w, Conv c)
         conv2d_block(block, y, x, w, c);
 }
 
-/* The operations after a convolution, in place: y = y + the channel's b + a (nullptr: nothing),
- * then relu.  A channel has `run` adjacent numbers. */
+/* Computes the operations after a convolution, in place: y = y + the channel's b + a (nullptr:
+ * nothing), then relu.  A channel has `run` adjacent numbers. */
 template <class Y, class B, class A>
 DEVICE void conv2d_rest(Y *y, const B *b, const A *a, int count, int channels, int run, bool relu)
 {

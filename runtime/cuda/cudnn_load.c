@@ -114,7 +114,7 @@ static void unlock_plan(const char *path, int fd)
     close(fd);
 }
 
-/* mkdir -p. */
+/* Makes a directory and its parents, like mkdir -p. */
 static bool make_dir(char *path)
 {
     for (char *s = path + 1; *s; s++)

@@ -22,13 +22,14 @@ typedef struct CudnnPlanned {
 /* CUDNN_BUSY: another process is making the plan. */
 typedef enum { CUDNN_EMBEDDED, CUDNN_KEPT, CUDNN_MADE, CUDNN_BUSY } CudnnFrom;
 
-/* dir: where plans are kept; NULL: nowhere.  An error of a write there is ignored.  wait: waits for
- * a plan that another process is making.  Returns false without `wait` if another process is making
- * it (*from is CUDNN_BUSY), or, with p->why, if cuDNN has no engine for the graph on this GPU. */
+/* Loads a plan, or makes it. dir: where plans are kept; NULL: nowhere.  An error of a write there
+ * is ignored.  wait: waits for a plan that another process is making.  Returns false without `wait`
+ * if another process is making it (*from is CUDNN_BUSY), or, with p->why, if cuDNN has no engine
+ * for the graph on this GPU. */
 bool cudnn_load(CudnnPlan *p, const CudnnDevice *d, const CudnnPlanned *planned, const char *dir,
                 bool wait, CudnnFrom *from);
-/* $TENON_CACHE/plans, $XDG_CACHE_HOME/tenon/plans or ~/.cache/tenon/plans; makes it if necessary.
- * Returns false if there is none. */
+/* Finds the directory of plans: $TENON_CACHE/plans, $XDG_CACHE_HOME/tenon/plans or
+ * ~/.cache/tenon/plans.  Makes the directory if necessary. Returns false if there is none. */
 bool cudnn_load_dir(char *to, size_t room);
 
 /* Runs the plan in the stream of `handle`; id[i], as cudnn_graph_id numbers them, is bound to

@@ -50,7 +50,7 @@ char *cudnn_plan_text(CudnnPlan *p, const char *graph, size_t *n);
 /* Reads only the head; false: the text is no plan. */
 bool cudnn_plan_head(CudnnPlan *p, const char *text, size_t n);
 CudnnKey cudnn_key(const CudnnDevice *d);
-/* "sm_90 with 132 multiprocessors, driver API 13.0, cuDNN 9.19.0" */
+/* Writes "sm_90 with 132 multiprocessors, driver API 13.0, cuDNN 9.19.0". */
 void cudnn_key_text(const CudnnKey *k, char to[128]);
 /* "tensor-cores compiled", or "-" */
 void cudnn_plan_notes(const CudnnPlan *p, char to[128]);

@@ -96,7 +96,7 @@ void rt_cuda_shared(cudaError_t error, const char *what, int bytes)
     rt_cuda_check(error, what);
 }
 
-/* A launcher can make only one GPU visible to each process. */
+/* Chooses the GPU of this process.  A launcher can make only one GPU visible to each process. */
 static int choose_gpu(int count, int local)
 {
     if (count > 1 && local >= count)
@@ -197,8 +197,8 @@ static void gpu_put(void *there, const void *here, int64_t bytes)
     }
 }
 
-/* Also through pinned memory: a copy to other memory would return only when all work before it is
- * complete, and meanwhile nobody would see that another rank is gone. */
+/* Copies through pinned memory, too: a copy to other memory would return only when all work before
+ * it is complete, and meanwhile nobody would see that another rank is gone. */
 static void get(void *here, const void *there, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += STAGING) {

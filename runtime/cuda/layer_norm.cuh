@@ -32,7 +32,7 @@ template <int N> DEVICE void warp_sum_each(real (&x)[N])
     }
 }
 
-/* Mean and r of N rows, in all lanes of the warp. */
+/* Computes mean and r of N rows, in all lanes of the warp. */
 template <int N>
 DEVICE void rows_moments(RowMoments (&m)[N], const real *const (&x)[N], LayerNorm l)
 {

@@ -27,7 +27,7 @@ template <class X> DEVICE void loss_scale(real *y, X x, const Rt *r, int n)
         y[i] = x[i] * r->scaling->scale;
 }
 
-/* Sums over shards as in update_sums, divided by the scale. */
+/* Computes the sums over shards as update_sums does, divided by the scale. */
 DEVICE void update_sums_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces, char *grad)
 {
     const real scale = r->scaling->scale;

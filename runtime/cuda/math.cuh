@@ -6,7 +6,7 @@
 #include "cpu/scalar.h"
 #undef SCALAR
 
-/* One rounding; the processor rounds twice in code without vectors. */
+/* a b + c with one rounding. The processor rounds twice in code without vectors. */
 DEVICE real s_fma(real a, real b, real c)
 {
     return R_MATH(fma)(a, b, c);

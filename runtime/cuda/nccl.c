@@ -192,7 +192,7 @@ static bool opened(void)
     return settled();
 }
 
-/* Memory that the GPUs of a host can access directly, or a network can use without a copy:
+/* Returns memory that the GPUs of a host can access directly, or a network can use without a copy:
  * allocated by NCCL and registered with it.  If NCCL cannot, or is older than 2.19, sums stay in
  * the device's memory. */
 static void *shared_memory(int64_t bytes)

@@ -136,8 +136,8 @@ DEVICE OwnNumber own_number(const Rt *r, const UpdateRow &q, unsigned i, int at,
                                          there.s1 ? w + 2 * width : nullptr}};
 }
 
-/* One operation for one parameter.  The sum over shards (a literal number), the formulas and the
- * check of the loss are those of update.cuh. */
+/* Does one operation for one parameter.  The sum over shards (a literal number), the formulas and
+ * the check of the loss are those of update.cuh. */
 template <class Of, class Rule>
 DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int states, int shards,
                 int loss, Of of, Rule rule)
@@ -160,7 +160,7 @@ DEVICE void own(OwnWhat what, const Rt *r, const UpdateRow *q, int at, int state
     });
 }
 
-/* dense_dw and the update, for a step of one shard: the gradient is never stored. */
+/* Computes dense_dw and the update, for a step of one shard: the gradient is never stored. */
 template <class Rule>
 DEVICE void dense_dw_own(const Rt *r, const UpdateRow *q, int at, int states, int loss,
                          const real *x, const real *dy, DenseOwn of, Rule rule)

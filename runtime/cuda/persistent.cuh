@@ -148,7 +148,8 @@ static bool cluster_fits(Steps *steps, const Together &t)
     return false;
 }
 
-/* As many blocks as requested, or a half, a quarter ... of them, as the GPU has room for. */
+/* Returns as many blocks as requested or, if the GPU has no room for these, a half, a quarter ...
+ * of them. */
 static Together cluster_together(const char *name, Steps *steps, const OwnLayout *layout,
                                  int cluster)
 {
@@ -164,7 +165,7 @@ static Together cluster_together(const char *name, Steps *steps, const OwnLayout
     return t;
 }
 
-/* As many blocks as the GPU holds at the same time. */
+/* Returns as many blocks as the GPU holds at the same time. */
 static Together all_together(const char *name, Steps *steps, const OwnLayout *layout)
 {
     const int each = blocks_at_once(name, steps, 0),

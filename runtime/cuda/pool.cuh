@@ -91,7 +91,7 @@ DEVICE real pool_share(Pool p, Window q)
     return count ? (real)1 / (real)count : 0;
 }
 
-/* The channels of a pixel are processed in packs. */
+/* Whether the channels of a pixel are processed in packs. */
 SIZE bool pool_packed(Pool p)
 {
     return p.last && p.c % PACK == 0;

@@ -209,8 +209,8 @@ template <int tile, int side, class O> struct Copies {
         return along_k ? threadIdx.x % depth : threadIdx.x / side + q * (THREADS / side);
     }
 
-    /* The parts of this thread's results.  Those after the last of the matrix are never written, so
-     * they may be computed from any numbers. */
+    /* Computes the parts of this thread's results.  Those after the last of the matrix are never
+     * written, so they may be computed from any numbers. */
     static __device__ __forceinline__ void begin(Result (&part)[results], int first, int most,
                                                  const O &o)
     {
@@ -220,7 +220,7 @@ template <int tile, int side, class O> struct Copies {
             part[q] = o.result(most % side == 0 || i < most ? i : most - 1);
         }
     }
-    /* The parts of the steps from k0 on, by the threads from `thread` on. */
+    /* Computes the parts of the steps from k0 on, with the threads from `thread` on. */
     static __device__ __forceinline__ void prepare(Table &table, unsigned stage, int k0,
                                                    unsigned thread, const O &o)
     {
@@ -290,7 +290,7 @@ template <int tile, class A, class B> struct Strips {
     typename B::Table b_steps;
 };
 
-/* The sums over steps first .. k - 1 of the results of one tile. */
+/* Computes the sums over steps first .. k - 1 of the results of one tile. */
 template <int tile, class A, class B, class Write>
 DEVICE void product_of(int block, int m, int n, int first, int k, A a, B b, Write write)
 {
@@ -364,8 +364,8 @@ template <class F> DEVICE void for_tile(int tile, F f)
     }
 }
 
-/* a, b: operands, of rows and of columns; write(row, column, sum, slot); slot: which of the
- * thread's results this is (results.cuh); block: one of product_blocks(m, n). */
+/* Computes a product. a, b: operands, of rows and of columns; write(row, column, sum, slot); slot:
+ * which of the thread's results this is (results.cuh); block: one of product_blocks(m, n). */
 template <class A, class B, class Write>
 DEVICE void product(int block, int m, int n, int k, A a, B b, Write write, int first = 0)
 {
@@ -373,7 +373,7 @@ DEVICE void product(int block, int m, int n, int k, A a, B b, Write write, int f
              [=]<int tile>() { product_of<tile>(block, m, n, 0, k, a, b, write); });
 }
 
-/* All tiles, a block each. */
+/* Computes all tiles, each in a block of its own. */
 template <class A, class B, class Write>
 DEVICE void all_products(int m, int n, int k, A a, B b, Write write)
 {

@@ -127,8 +127,8 @@ DEVICE void rt_target(real *y, const Rt *r, int first, int n, int k)
     rt_target_at(y, r, first, n, k, 0);
 }
 
-/* Metric `metric` of shard `unit`: the sum over the samples that count, in double.  The first block
- * computes it. */
+/* Writes metric `metric` of shard `unit`: the sum over the samples that count, in double.  The
+ * first block computes it. */
 DEVICE void rt_metric(const Rt *r, int unit, int metric, int first, int n, const real *value)
 {
     SHARED(Parts<double>, parts);

@@ -3,7 +3,7 @@
 #ifndef CUDA_SOFTMAX_CUH
 #define CUDA_SOFTMAX_CUH
 
-/* Softmax of the first `seen` numbers of a row; the others become 0. */
+/* Computes the softmax of the first `seen` numbers of a row; the others become 0. */
 DEVICE void softmax_row(real *y, const real *x, int seen, int k)
 {
     const real top = row_max(x, seen), sum = row_exp(x, seen, top);

@@ -293,8 +293,8 @@ DEVICE void update_quads(UpdateQuads &u, const Quad &g, int count, const RtOpt &
         quad_put(u.s1, u.vs1, count);
 }
 
-/* from_grad: the sums are in r->grad.  Else the sums are computed here, and stored in r->grad if
- * r->grad is set. */
+/* Updates a part of the parameters. from_grad: the sums are in r->grad.  Else the sums are computed
+ * here, and stored in r->grad if r->grad is set. */
 template <class Rule>
 DEVICE void update_part(unsigned block, const Rt *r, const UpdateRow *rows, int n, bool from_grad,
                         int loss, Rule rule)

@@ -78,7 +78,7 @@ double data_weighted(const RtProgram *p, const Batch *b)
     return weigh(p->class_weight, p->classes, count) / p->batch;
 }
 
-/* Synthetic samples are made again: only those of a batch are in memory. */
+/* Makes synthetic samples again to count their labels: only those of a batch are in memory. */
 static void count_synthetic(const Data *d, int64_t count[RT_CLASS_WEIGHTS])
 {
     char *x = rt_alloc((size_t)d->stride);
@@ -159,8 +159,8 @@ static void scan_tokens(void *arg, int thread, int unit)
             data_wrong_token(d);
 }
 
-/* For a device: a launch cannot be undone, so the batch is checked before it.  On the processor
- * rt_tokens checks the tokens that it reads. */
+/* Checks the batch before the launch of a device, because a launch cannot be undone.  On the
+ * processor rt_tokens checks the tokens that it reads. */
 static void check_batch(const Data *d, Pool *pool, const uint32_t *index)
 {
     Scan l = {d, index};

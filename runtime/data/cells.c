@@ -88,8 +88,8 @@ static void put_real(const Tabular *t, char *at, int64_t i, double v)
         ((float *)(void *)at)[i] = (float)v;
 }
 
-/* One number for each category: 1 for the category of the row.  A missing category gets the shares
- * of the categories in the training rows.  An unknown category gets zeros. */
+/* Stores one number for each category: 1 for the category of the row.  A missing category gets the
+ * shares of the categories in the training rows.  An unknown category gets zeros. */
 static void put_categories(const Tabular *t, int64_t row, int64_t k, char *at)
 {
     const Column *c = &t->columns.at[k];

@@ -80,7 +80,7 @@ bool cifar_open(const RtProgram *p, const char *directory, const char *split, in
     return true;
 }
 
-/* Labels of samples from .. to - 1; `first` is the number of the file's first image. */
+/* Stores the labels of samples from .. to - 1; `first` is the number of the file's first image. */
 static void take_labels(Data *d, const char *path, int64_t from, int64_t to, int64_t first)
 {
     for (int64_t i = from; i < to; i++) {

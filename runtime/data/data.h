@@ -156,8 +156,8 @@ uint64_t data_piece_hash(const Data *d, int64_t piece, int64_t samples);
 uint64_t images_hash(const Data *d);
 void images_check(const Data *d, Pool *pool, const uint32_t *index);
 
-/* Batch number `step` of an epoch with the samples in `order` (its first entries are repeated after
- * its end). `valid` of the samples count. */
+/* Makes batch number `step` of an epoch with the samples in `order` (its first entries are repeated
+ * after its end). `valid` of the samples count. */
 void data_batch(const Data *d, Pool *pool, const Order *order, int64_t step, int valid, Batch *b);
 
 /* After this call, rank `rank` makes only its own part of each batch of synthetic samples. Stored
@@ -178,7 +178,8 @@ double data_weighted(const RtProgram *p, const Batch *b);
 /* batch.c: sets d->weighted, from all labels of the split. */
 void data_weigh(Data *d);
 
-/* synthetic.c: sample `i` of the stream and its labels; always the same. x: d->stride bytes. */
+/* synthetic.c: makes sample `i` of the stream and its labels, which are always the same. x:
+ * d->stride bytes. */
 void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i);
 /* The target of sample `i`: d->targets reals of the program, or a row of several targets. */
 void synthetic_target(const Data *d, void *y, int64_t i);
@@ -195,7 +196,7 @@ bool find_is_directory(const char *path);
 /* Whether the path ends with this text, such as ".npy", and has a name before it. */
 bool find_has_ending(const char *path, const char *ending);
 
-/* idx.c, cifar.c, images.c, npy.c: open a split in a directory; false if it has no such files. */
+/* idx.c, cifar.c, images.c and npy.c open a split in a directory; false if it has no such files. */
 bool idx_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
 void idx_fill(Data *d);
 bool cifar_open(const RtProgram *p, const char *directory, const char *split, int64_t limit,
@@ -210,11 +211,12 @@ bool npy_open(const RtProgram *p, const char *directory, const char *split, int6
 void npy_fill(Data *d);
 void npy_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* rows.c: rows of numbers without names of columns. */
+/* rows.c: opens rows of numbers without names of columns. */
 void csv_open_input(const RtProgram *p, const char *path, Data *d);
 
-/* tabular.c: tables whose columns have names.  tabular_open: a split of a table; the training split
- * determines columns_now(), unless weights have done so.  tabular_open_input: samples to predict.
+/* tabular.c: tables whose columns have names.  tabular_open: opens a split of a table; the training
+ * split determines columns_now(), unless weights have done so.  tabular_open_input: opens samples
+ * to predict.
  */
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d);
 void tabular_open_input(const RtProgram *p, const char *path, Data *d);
@@ -241,8 +243,8 @@ bool shares_divide(const RtProgram *p, const char *place, const char *split, con
 struct Npy;
 int npy_token_type(const RtProgram *p, const struct Npy *a);
 int npy_number_type(const struct Npy *a);
-/* Die if the array is not one target for each sample: classes, `labels` of them, or numbers of this
- * shape; truths can be bytes. */
+/* These functions die if the array is not one target for each sample: classes, `labels` of them, or
+ * numbers of this shape; truths can be bytes. */
 void npy_check_classes(const struct Npy *a, int64_t labels);
 void npy_check_numbers(const RtProgram *p, const struct Npy *a, const char *target, bool truths,
                        int rank, const int64_t *dim);
@@ -262,7 +264,7 @@ void parts_place(const RtProgram *p, Data *d);
 void parts_synthetic(const RtProgram *p, Data *d);
 void parts_fill(Data *d, Pool *pool);
 void parts_open_input(const RtProgram *p, const char *path, Data *d);
-/* data_check_finite for each input that is numbers. */
+/* Calls data_check_finite for each input that is numbers. */
 void parts_check_finite(const RtProgram *p, const Data *d);
 const char *parts_file(const RtProgram *p, const char *path, int k);
 

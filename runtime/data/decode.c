@@ -33,7 +33,8 @@ static bool decode_refuse(char why[DECODE_WHY], const char *text)
     return false;
 }
 
-/* Large images are decoded one at a time, so a folder of them takes the memory of one. */
+/* Allocates the memory of an image. Large images are decoded one at a time, so a folder of them
+ * takes the memory of one. */
 static bool pixels_room(Pixels *p, size_t channels, int64_t width, int64_t height,
                         char why[DECODE_WHY])
 {

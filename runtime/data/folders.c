@@ -41,8 +41,9 @@ bool folders_is_image(const char *name)
                    strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* The sorted entries of a directory: folders, or files with a name of an image. *others: number of
- * other entries; names that begin with a dot do not count. false: there is no such directory. */
+/* Lists the sorted entries of a directory: folders, or files with a name of an image. *others:
+ * number of other entries; names that begin with a dot do not count. false: there is no such
+ * directory. */
 static bool list(const char *directory, bool folders, Names *s, int64_t *others)
 {
     DIR *d = opendir(directory);
@@ -71,7 +72,7 @@ static bool list(const char *directory, bool folders, Names *s, int64_t *others)
     return true;
 }
 
-/* list() of a directory that was there a moment ago. */
+/* Calls list() for a directory that was there a moment ago. */
 static void must_list(const char *directory, bool folders, Names *s, int64_t *others)
 {
     if (!list(directory, folders, s, others))
@@ -104,7 +105,7 @@ static const char *find_share(const RtProgram *p, const char *directory, const c
     return find_is_directory(train) ? train : directory;
 }
 
-/* The classes are the folders of the training split; without this split, those of the folder
+/* Finds the classes: the folders of the training split or, without this split, those of the folder
  * `otherwise`. */
 static bool find_classes(const RtProgram *p, const char *directory, const char *otherwise,
                          Names *class)

@@ -17,7 +17,7 @@ static bool read_number(const char *text, double *value)
     return csv_number(text, value) && isfinite(*value);
 }
 
-/* The numbers of column k, so that each text is parsed once; NAN: the row has none. */
+/* Reads the numbers of column k, so that each text is parsed once; NAN: the row has none. */
 static void read_numbers(const Sheet *s, int64_t k, double *number)
 {
     for (int64_t i = 0; i < s->n; i++)
@@ -93,8 +93,9 @@ static void learn_categories(const Sheet *s, int64_t k, Column *c)
         rt_die("the column '%s' of %s has no value in the training split", c->name, s->path);
 }
 
-/* In double and in the order of the rows, so each rank gets the same bits.  A column of equal
- * numbers becomes zeros: its mean is not computed, because ten times 0.1 is not 1. */
+/* Computes mean and deviation in double and in the order of the rows, so each rank gets the same
+ * bits.  A column of equal numbers becomes zeros: its mean is not computed, because ten times 0.1
+ * is not 1. */
 static void learn_numbers(const Sheet *s, const double *number, Column *c)
 {
     double sum = 0, far = 0, lowest = INFINITY, highest = -INFINITY;

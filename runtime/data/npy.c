@@ -189,7 +189,7 @@ static void use_samples(const RtProgram *p, const Npy *a, int64_t limit, Data *d
         rt_die("%s holds no sample", a->path);
 }
 
-/* A class for each pixel. */
+/* Checks an array with a class for each pixel. */
 static void check_pixels(const RtProgram *p, const Npy *a)
 {
     char have[128], want[128];
@@ -212,8 +212,8 @@ void npy_check_classes(const Npy *a, int64_t labels)
                a->path, (long long)labels);
 }
 
-/* Targets are numbers whose meaning is certain: bytes can be pixels, which have another scale.
- * Bytes of truths are 0 and 1. */
+/* Dies if the numbers cannot be targets. Bytes cannot, because they may be pixels, which have
+ * another scale; but truths can be bytes, which are 0 and 1. */
 void npy_check_numbers(const RtProgram *p, const Npy *a, const char *target, bool truths, int rank,
                        const int64_t *dim)
 {

@@ -19,7 +19,7 @@ RtOrder order_by(int64_t n, uint64_t seed, int64_t epoch, bool shuffle);
 /* Fills sample[0 .. count - 1]; the order repeats after its n samples. */
 void order_fill(const RtOrder *by, uint32_t *sample, int64_t count);
 
-/* All samples in their stored order, in whole batches; the memory comes from rt_alloc. */
+/* Returns all samples in their stored order, in whole batches; the memory comes from rt_alloc. */
 Order order_stored(int64_t n, int64_t batch);
 
 #endif

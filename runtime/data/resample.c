@@ -59,7 +59,7 @@ static uint8_t byte(float v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : (int)(v + .5f));
 }
 
-/* Grey as in PIL: ITU-R 601-2. */
+/* Stores a pixel. Grey is computed as in PIL: ITU-R 601-2. */
 static void put_pixel(uint8_t *dst, int channels, int64_t area, int64_t at, const float rgb[3])
 {
     if (channels == 1)

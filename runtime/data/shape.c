@@ -69,7 +69,7 @@ static int data_squeezed(int rank, const int64_t *dim, int64_t *to)
     return n;
 }
 
-/* (C, H, W) or (H, W) of images that the program may stretch. */
+/* Whether the dimensions are (C, H, W) or (H, W) of images that the program may stretch. */
 static bool resizable(const RtProgram *p, int rank, const int64_t *dim)
 {
     const int64_t channels = rank == 3 ? dim[0] : 1;

@@ -171,7 +171,8 @@ static void check_content(const Stream *s, int64_t content, const char *what)
                (long long)STREAM_FREE, s->xz ? "xz" : "gzip");
 }
 
-/* A .gz file ends with the size of its content: 32 bits, the lowest byte first. */
+/* The size of the content of a .gz file, which stands at its end: 32 bits, the lowest byte
+ * first. */
 static int64_t gzip_content(const Stream *s)
 {
     uint8_t b[4];

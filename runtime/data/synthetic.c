@@ -20,7 +20,8 @@
 
 enum { SEED = 20231, CLASS = 0, NOISE = 1, PROTOTYPE = 2, TARGET = 3 };
 
-/* Block `block` of 16 random bytes of sample or class `which`; kind: CLASS, NOISE or PROTOTYPE. */
+/* Makes block `block` of 16 random bytes of sample or class `which`; kind: CLASS, NOISE or
+ * PROTOTYPE. */
 static void bytes16(uint32_t w[4], uint32_t kind, int64_t which, int64_t block)
 {
     const uint32_t high = (uint32_t)(which >> 32) << 2 | kind;
@@ -46,7 +47,7 @@ static int32_t class_of(const Data *d, int64_t i)
     return d->classes > 0 ? below(w[0], d->classes) : 0;
 }
 
-/* `features` bytes of class `label`. */
+/* Makes `features` bytes of class `label`. */
 static void synthetic_pixels(uint8_t *x, int64_t features, int32_t label, int64_t i)
 {
     uint32_t w[4], proto[4];
@@ -75,8 +76,8 @@ static int32_t class_of_token(const Data *d, int32_t token)
     return below(w[0], d->classes);
 }
 
-/* Several inputs.  With a class for each position, the elements of each input are divided among the
- * positions. */
+/* Makes several inputs.  With a class for each position, the elements of each input are divided
+ * among the positions. */
 static void synthetic_parts(const Data *d, char *x, const int32_t *label, int64_t i)
 {
     uint32_t w[4] = {0}, proto[4] = {0};
@@ -124,8 +125,8 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
     }
 }
 
-/* Numbers first .. first + n - 1 of the target of a class: 24 random bits, so that an f32 has the
- * exact value; truths are 0 or 1, the first of these bits. */
+/* Makes numbers first .. first + n - 1 of the target of a class: 24 random bits, so that an f32 has
+ * the exact value; truths are 0 or 1, the first of these bits. */
 static void numbers_of(const Data *d, void *y, bool truths, int32_t class, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

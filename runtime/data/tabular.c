@@ -24,7 +24,7 @@ static const char *first_input(const Sheet *s, const RtTable *r)
     return "";
 }
 
-/* Every column that is no target. */
+/* Uses every column that is no target. */
 static void use_other_columns(Sheet *s, const RtTable *r)
 {
     for (int64_t k = 0; k < s->columns; k++) {
@@ -135,7 +135,7 @@ static void fill(Tabular *t, int64_t n)
     }
 }
 
-/* The columns of the run: those of weights, or those that this split determines. */
+/* Sets the columns of the run: those of weights, or those that this split determines. */
 static void learn(Tabular *t, const char *split)
 {
     const RtProgram *p = t->p;

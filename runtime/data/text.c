@@ -52,7 +52,7 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A file, or a directory that holds NAME.txt or input.txt. */
+/* Finds a text: a file, or a directory that holds NAME.txt or input.txt. */
 static Text find_text(const RtProgram *p, const char *name)
 {
     struct stat info;

@@ -4,11 +4,11 @@
 #include "data/data.h"
 #include "data/vocab.h"
 
-/* The text of the recipe, or the directory of tables, by name or path; opens both splits, which
+/* Opens the text of the recipe, or the directory of tables, by name or path: both splits, which
  * share tokens and vocabulary. */
 void text_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d);
 
-/* tsv.c: DIR/NAME_train.tsv and DIR/NAME_test.tsv, or train.tsv and test.tsv. */
+/* tsv.c: opens DIR/NAME_train.tsv and DIR/NAME_test.tsv, or train.tsv and test.tsv. */
 void tsv_open(const RtProgram *p, const char *directory, const char *split, int64_t limit, Data *d);
 
 /* Writes the tokens of one text as a sample of p->input_dim[0] tokens: the last ones of a longer

@@ -46,7 +46,8 @@ static Text find_table(const RtProgram *p, const char *directory, const char *sp
     return t;
 }
 
-/* The line at *at; advances *at to the next line. Returns false at the end. Skips blank lines. */
+/* Reads the line at *at, and advances *at to the next line. Returns false at the end. Skips blank
+ * lines. */
 static bool next_row(const Text *t, const char **at, int64_t *line, Row *row)
 {
     const char *const end = t->bytes + t->n, *c = *at, *stop;

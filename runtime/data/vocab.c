@@ -112,7 +112,7 @@ void vocab_count(VocabMaker *m, const Text *t)
     }
 }
 
-/* For char and word: the pieces of `known` become the tokens from `first` on. */
+/* For char and word: makes the pieces of `known` the tokens from `first` on. */
 static void name_pieces(Vocab *v, int32_t first)
 {
     v->n = first + v->known.n;
@@ -239,8 +239,9 @@ static bool read_pieces(Vocab *v, const char *at, const char *end)
     return at == end;
 }
 
-/* A token from a training text is a part of a piece, so it has at most WORD_MAX bytes. A damaged
- * vocabulary could have tokens of gigabytes, if each one doubles the one before. */
+/* Reads the pairs, and checks the lengths of their tokens.  A token from a training text is a part
+ * of a piece, so it has at most WORD_MAX bytes. A damaged vocabulary could have tokens of
+ * gigabytes, if each one doubles the one before. */
 static bool read_pairs(Vocab *v, const char *path, const char *at, const char *end)
 {
     char line[64];

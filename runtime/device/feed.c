@@ -87,8 +87,8 @@ static void gather_rows(void *arg, int thread, int unit)
     }
 }
 
-/* The host may overwrite the place, because all launches that read it are done.  If an earlier copy
- * to the place is still pending, no launch reads that copy. */
+/* Copies samples to a place.  The host may overwrite the place, because all launches that read it
+ * are done.  If an earlier copy to the place is still pending, no launch reads that copy. */
 static void send_samples(Feed *f, int place, const Batch *b, int n)
 {
     make_places(f, b, n);

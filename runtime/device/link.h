@@ -23,8 +23,8 @@ struct RtLink {
     void *(*memory)(int64_t bytes); /* the best memory for sums, once open; NULL: any memory */
     void (*sum)(int number, void *there, int64_t n); /* sum `number` of a step, from 0 */
     void (*await)(int number);                       /* later operations wait for this sum */
-    /* Rows of all ranks, in order of ranks: rank k's are at there + offset + k * shards * bytes.
-     * Later operations wait for them. */
+    /* Gathers rows of all ranks, in order of ranks: rank k's are at there + offset + k * shards *
+     * bytes. Later operations wait for them. */
     void (*gather)(char *there, const RtKnown *row, int n, int shards);
     void (*look)(void);            /* while the host waits: dies if the library has failed */
     void (*let_go)(void);          /* stops pending operations: another rank is lost */

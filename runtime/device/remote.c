@@ -67,7 +67,8 @@ static void wait_with_ranks(bool (*done)(void))
     comm_poll(ranks, done_or_failed, "a step of the GPU");
 }
 
-/* identify comes first: if rank 0 has no NCCL, it reports this before the others wait for it. */
+/* Joins the ranks. identify comes first: if rank 0 has no NCCL, it reports this before the others
+ * wait for it. */
 static void join_ranks(const RtProgram *p, const RtDevice *d, Comm *c)
 {
     char id[LINK_ID] = "";

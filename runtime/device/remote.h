@@ -50,7 +50,8 @@ void remote_await(Remote *m, int bucket);
  * rows. */
 void remote_gather(Remote *m, const RtKnown *row, int n);
 
-/* After a launch: the batches of the next one, for a prefetch; n = 0: they are not known. */
+/* To be called after a launch, with the batches of the next launch, for a prefetch; n = 0: they are
+ * not known. */
 void remote_ahead(Remote *m, const Batch *b, int n);
 
 /* remote_wait waits for the launched phases or steps.  Then remote_metrics gives the results of

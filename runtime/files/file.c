@@ -44,8 +44,8 @@ static bool follow(char path[PATH_MAX])
     return true;
 }
 
-/* A rename would replace a link by a plain file. So the target of the link is written, also if the
- * target does not exist yet. */
+/* Follows the links of a path, because a rename would replace a link by a plain file. The target of
+ * a link need not exist yet. */
 static bool resolve(char path[PATH_MAX])
 {
     struct stat s;
@@ -140,8 +140,9 @@ static const char *owner_in(const char *name, const char *base)
     return length && owner[length] == '-' ? owner : NULL;
 }
 
-/* A process on another host, in another container, or from before the last boot of this host cannot
- * be checked. So a file without a write for one day counts as one without a writer. */
+/* Whether nobody has written a temporary file for a day. A process on another host, in another
+ * container, or from before the last boot of this host cannot be checked. So a file without a write
+ * for one day counts as one without a writer. */
 static bool is_old(int directory, const char *name)
 {
     struct stat s;
@@ -169,7 +170,8 @@ bool file_others(const char *path)
     return others;
 }
 
-/* O_EXCL: does not follow a link, and fails if the name exists. */
+/* Makes the temporary file with O_EXCL, which does not follow a link, and fails if the name
+ * exists. */
 static bool make_temporary(File *f)
 {
     static atomic_int made;

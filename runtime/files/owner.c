@@ -15,7 +15,7 @@ typedef struct Owner {
     int pid;
 } Owner;
 
-/* The bytes of a small file, "" when it cannot be read. */
+/* Reads the bytes of a small file; "" if it cannot be read. */
 static void read_small_file(const char *path, char text[1024])
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -8,7 +8,8 @@ enum { PARAMS_CHUNK = 1024 }; /* elements that callers move at a time */
 
 int64_t params_count(const RtParam *p); /* elements in files */
 
-/* place[k]: index in memory, in reals, of element first + k of the file, k = 0 .. n-1. */
+/* Stores in place[k] the index in memory, in reals, of element first + k of the file, k = 0 ..
+ * n-1. */
 void params_places(const RtParam *p, int64_t first, int n, int64_t *place);
 
 /* Copies elements first .. first + n - 1 in file order from or to a buffer in memory order

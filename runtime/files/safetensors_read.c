@@ -91,7 +91,7 @@ static bool read_offsets(Json *j, StEntry *e)
            json_whole(j, &e->end) && json_char(j, ']');
 }
 
-/* Unknown keys are skipped. */
+/* Reads an entry.  Unknown keys are skipped. */
 static bool read_entry(Json *j, StFile *f, StEntry *e)
 {
     bool first = true, ok = json_char(j, '{');

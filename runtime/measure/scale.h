@@ -8,10 +8,11 @@
  * The gradients of bucket b are complete after (b + 1) / k of the backward pass.  If updates can be
  * pending (RtBucket.due; R is a power of two), the next forward pass needs bucket b only when it
  * comes to the layers of b.  Later buckets are summed before bucket b.  So the sums of bucket b and
- * of later buckets overlap with the own work, except for (b + 1) / k of this work.  A step takes at
- * least (b + 1) / k of the own work plus these sums, for each b, and at least the own work.  If
- * updates cannot be pending, sums do not overlap with the forward pass.  The slowest of R ranks is
- * late by s sqrt(2 ln R), s = 1 % of its step.  The network is flat and does not congest.
+ * of later buckets overlap with the rank's own work, except for (b + 1) / k of this work.  For each
+ * b, a step takes at least (b + 1) / k of this work plus these sums; it also takes at least as long
+ * as the work itself.  If updates cannot be pending, sums do not overlap with the forward pass.
+ * The slowest of R ranks is late by s sqrt(2 ln R), s = 1 % of its step.  The network is flat and
+ * does not congest.
  *
  * `bench --comm` prints the model beside its measurements, `bench --scale` for up to 1024 ranks.
  */

@@ -74,7 +74,7 @@ const char *ticks_name(const RtProgram *p, int entry);
 void ticks_print(const Ticks *t, double peak);
 void ticks_log(const Ticks *t, Log *log, double peak);
 
-/* trace.c: the events in Chrome's trace-event JSON, a row for each thread (for Perfetto). */
+/* trace.c: writes the events in Chrome's trace-event JSON, a row for each thread (for Perfetto). */
 void trace_write(const Ticks *t, const char *path);
 
 #endif

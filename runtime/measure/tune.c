@@ -17,7 +17,8 @@
 enum { TURNS = 15 };
 static const double TURN_SECONDS = 5e-4;
 
-/* Numbers of the size of activations: zeros and denormals would give wrong times. */
+/* Fills memory with numbers of the size of activations: zeros and denormals would give wrong
+ * times. */
 static void fill_trials(const RtProgram *p, char *m, int64_t bytes)
 {
     uint32_t r[4];

@@ -140,7 +140,7 @@ static void over_pieces(const Average *a, char *fixed, int bucket, double share,
     pool_run(a->pool, work, &j, end - first);
 }
 
-/* share 1: the average begins. */
+/* Adds the weights to the average. share 1: the average begins. */
 static void add(Average *a, const char *fixed, int bucket, double share)
 {
     over_pieces(a, (char *)fixed, bucket, share, share == 1 ? copy_piece : add_piece);

@@ -76,9 +76,9 @@ int net_steps_most(const Net *n);
 int net_steps_now(const Net *n, int64_t wanted);
 int net_steps(Net *n, const Batch *b, const Hyper *h, int count);
 void net_step_metrics(Net *n, int i);
-/* Before the first batch: where a device's program keeps its samples ("gpu", "host"
- * (device/feed.h), NULL: on the device if they fit), and how many steps a launch has at most (0:
- * as many as the program allows). */
+/* To be called before the first batch. where: the memory in which a device's program keeps its
+ * samples ("gpu", "host" (device/feed.h), NULL: on the device if they fit), and the largest number
+ * of steps of a launch (0: as many as the program allows). */
 void net_samples(Net *n, const char *where, int64_t steps);
 /* The batches of the launch after the next one, if they are known: their samples are prefetched
  * during the next launch. */
@@ -87,7 +87,7 @@ void net_ahead(Net *n, const Batch *b, int count);
  * run. */
 void net_await_failure(Net *n);
 
-/* output: NULL or [batch][outputs] reals. */
+/* Evaluates a batch. output: NULL or [batch][outputs] reals. */
 void net_evaluate(Net *n, const Batch *b, void *output);
 
 /* The state that the tokens of a text leave for the next token. */

@@ -77,7 +77,7 @@ static void launch_bucket(Net *n, const Rt *r, int bucket, int first)
     remote_sum(n->device->remote, bucket, b->offset / p->real_bytes, b->bytes / p->real_bytes);
 }
 
-/* Forward, backward and sums; the update, too, if r->grad is NULL. */
+/* Launches forward, backward and sums; the update, too, if r->grad is NULL. */
 static void launch_phases(Net *n, const Rt *r)
 {
     const RtProgram *p = n->p;
@@ -155,8 +155,8 @@ int net_steps_now(const Net *n, int64_t wanted)
     return now;
 }
 
-/* The launches of `count` steps are recorded once, then played as one launch; sums over ranks
- * are part of the recording. */
+/* Records the launches of `count` steps once, then plays them as one launch; sums over ranks are
+ * part of the recording. */
 static void play_steps(Net *n, const View *v, int count)
 {
     Remote *remote = n->device->remote;

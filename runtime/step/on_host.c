@@ -131,8 +131,8 @@ typedef struct Run {
     int first; /* index of the first unit */
 } Run;
 
-/* Only units of slice phases use a thread region.  If there are fewer regions than threads, each of
- * these units has its own. */
+/* The thread region of a unit.  Only units of slice phases use one.  If there are fewer regions
+ * than threads, each of these units has its own. */
 static char *region_of(const Run *run, int thread, int unit)
 {
     const Net *n = run->n;
@@ -269,7 +269,8 @@ void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int un
     ticks_phase_end(n->ticks);
 }
 
-/* Also false after a data file broke or a wrong token was read: the caller finds out which. */
+/* Whether the loss is finite.  Also false after a data file broke or a wrong token was read: the
+ * caller finds out which. */
 static bool loss_finite(const Net *n, const Rt *r)
 {
     return report_finite(n, r) && !(mapped_broken() || *n->wrong);

@@ -38,7 +38,7 @@ struct NetOps {
 };
 extern const struct NetOps net_on_host, net_on_device;
 
-/* on_host.c: units first .. first + units - 1 of a phase, over the threads. */
+/* on_host.c: runs units first .. first + units - 1 of a phase, over the threads. */
 void host_run(const Net *n, const Rt *r, const RtPhase *phase, int first, int units);
 
 /* phases.c: which phases a step consists of.  A bucket's updates begin at phase_first_update, a

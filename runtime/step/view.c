@@ -9,7 +9,7 @@ _Static_assert(sizeof(real) == sizeof(float),
                "the runtime is compiled without RT_F64, for programs of both types");
 _Static_assert(offsetof(Rt, opt) % _Alignof(double) == 0, "opt must have room for both types");
 
-/* skipped: steps that the optimizer does not count. */
+/* Sets the values for the optimizer. skipped: steps that the optimizer does not count. */
 static void set_optimizer(const RtProgram *p, Rt *r, Hyper h, double skipped)
 {
     const RtRecipe *q = &p->recipe;

@@ -37,7 +37,7 @@ bool best_ends(const Best *b, int64_t epoch);
  * already, or if none are kept. */
 bool best_restore(const Best *b, Net *n, int64_t epoch);
 
-/* A mark as text, for a checkpoint: "validation_loss 3 1407 0x1.8p-3". */
+/* Writes a mark as text, for a checkpoint: "validation_loss 3 1407 0x1.8p-3". */
 void best_mark_text(const RtWatch *w, const Mark *m, char *text, size_t room);
 /* False if the text is no mark of this result. */
 bool best_mark_read(const RtWatch *w, const char *text, Mark *m);

@@ -72,7 +72,7 @@ static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_MET
         log_real(&t->log, key, evaluate_perplexity(t->p, mean));
 }
 
-/* The means over one batch, taken before its update. */
+/* Records the means over one batch, taken before its update. */
 void progress_step(Trainer *t, int samples)
 {
     double mean[RT_METRICS];
@@ -123,7 +123,7 @@ static const char *scale_text(const Trainer *t, char text[128])
     return text;
 }
 
-/* The metrics of the validation and of the test split, in a record `epoch` or `best`. */
+/* Writes the metrics of the validation and of the test split, in a record `epoch` or `best`. */
 static void log_splits(Trainer *t, bool best)
 {
     const Result *r = &t->result;

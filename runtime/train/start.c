@@ -46,7 +46,8 @@ static void open_orders(Trainer *t)
                                                             "the order of samples")};
 }
 
-/* Rank 0 reads the checkpoint and sends it to the other ranks.  False: there is none. */
+/* Resumes from a checkpoint: rank 0 reads it and sends it to the other ranks.  False: there is
+ * none. */
 static bool resume(Trainer *t)
 {
     struct {
@@ -77,7 +78,7 @@ static bool resume(Trainer *t)
     return true;
 }
 
-/* The state of the first step: a checkpoint, weights of a file, or initial ones. */
+/* Loads the state of the first step: a checkpoint, weights of a file, or initial weights. */
 static void load_start(Trainer *t)
 {
     if (t->o->checkpoint && t->o->resume && resume(t)) {

@@ -61,11 +61,11 @@ struct Trainer {
 void start_training(Trainer *t);
 void start_order(Trainer *t, int64_t epoch);
 
-/* steps.c: one launch, of one step or several.  steps_end_trace writes the file of --trace. */
+/* steps.c: runs one launch, of one step or several.  steps_end_trace writes the file of --trace. */
 void steps_run(Trainer *t);
 void steps_end_trace(Trainer *t);
 
-/* progress.c: records of the log, the bar, the line of an epoch. */
+/* progress.c: writes records of the log, the bar, the line of an epoch. */
 void progress_start(Trainer *t);
 void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);

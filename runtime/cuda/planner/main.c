@@ -276,7 +276,8 @@ static bool read_arguments(Planner *p, int argc, char **argv)
     return false;
 }
 
-/* In lib/ beside the program (a build tree), or beside the program (an installed one). */
+/* Opens the stand-in: in lib/ beside the program (a build tree), or beside the program (an
+ * installed one). */
 static void open_standin(const CudnnDevice *d)
 {
     static const char *const places[] = {"lib/libtenonstandin.so", "libtenonstandin.so"};
