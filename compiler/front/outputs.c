@@ -41,8 +41,8 @@ static bool check_output(Lower *l, const Stmt *t, Value v)
     return false;
 }
 
-/* Whether predict calls a number of the output o like the output of one number called `name`: the
- * columns of o are NAME_0, NAME_1 and so on. */
+/* Whether predict writes a column `name` for one of the numbers of o.  If o is called "y", its
+ * columns are "y_0", "y_1" and so on. */
 static bool has_column(Arena *a, const Output *o, const char *name)
 {
     const size_t length = strlen(o->name);

@@ -25,7 +25,7 @@ typedef struct Region {
 } Region;
 
 void held_clear(Region *r);
-/* Records that the bytes of h hold h. */
+/* Records h as the value of all bytes from h.from to h.to - 1. */
 void held_put(Region *r, Held h);
 /* Index of the range that contains byte `at`, or of the next range; r->n: none. */
 int held_find(const Region *r, int64_t at);

@@ -48,7 +48,7 @@ RT_INLINE FilterBlock filter_block(Conv c, int unit)
                          .window = conv_window(c, tap / c.s, tap % c.s)};
 }
 
-/* Where the sum of a shard goes.  Sums of all shards but the last go to `sum`, whose rows are
+/* Where the sum of a shard is stored.  Sums of all shards but the last go to `sum`, whose rows are
  * CONV_DW_CHANNELS apart.  The last shard's sum is added to the pending sums and goes to grad, or
  * to the update if grad is NULL; there, rows are `filter` apart. */
 typedef struct BlockSum {

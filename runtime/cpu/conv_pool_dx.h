@@ -90,7 +90,7 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
 }
 #endif
 
-/* Adds to dx a few kernel rows. dx: the image, `row` reals a row, at the first of these kernel
+/* Adds to dx a few kernel rows.  dx: the image, `row` reals a row, at the first of these kernel
  * rows; p: the weights, at the same kernel row. */
 RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
                            const int *count, Conv c, int bands, int first, int windows, Run u)
@@ -111,7 +111,8 @@ RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList 
         }
 }
 
-/* Kernel rows are outermost, so that the L1 cache holds the weights of one row, O runs. */
+/* Adds to dx all windows of a band.  For some windows at a time, kernel rows are the outer loop, so
+ * that the L1 cache holds the weights of one row, O runs. */
 RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy,
                             const uint8_t *index, Conv c, int bands)
 {

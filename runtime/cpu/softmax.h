@@ -142,7 +142,7 @@ RT_INLINE void softmax_causal(real *restrict y, const real *restrict x, int n, i
     }
 }
 
-/* The lanes are independent softmaxes: V at a time. */
+/* Computes V softmaxes at a time, one in each lane. */
 RT_INLINE void softmax_along(real *restrict y, const real *restrict x, int outer, int k, int inner)
 {
     for (int i = 0; i < outer; i++, y += (int64_t)k * inner, x += (int64_t)k * inner)

@@ -48,8 +48,8 @@ DEVICE void row_loss_dx(real *dx, const real *x, int own, real dloss, int k, rea
     }
 }
 
-/* 1 if the first of the largest x is that of the label, else 0.  It is 1 if no number before that
- * of the label is as large, and no number after it is larger. */
+/* Returns 1 if the label's number is the first of the largest x, else 0.  It is the first if no
+ * number before it is as large, and no number after it is larger. */
 DEVICE real row_correct(const real *x, int own, int k)
 {
     real beaten = 0;
