@@ -3,7 +3,7 @@
 #
 #   awk -f tests/exports.awk FILE...      headers and sources, with the tests
 #
-# A comment is no use.  A string is one: the compiler has the names of functions that generated code calls.
+# A name in a comment does not count as a use.  A name in a string does: the compiler has the names of functions that generated code calls.
 function without_comments(line,    quotes, before) {
     if (comment) {
         if (!match(line, /\*\//))

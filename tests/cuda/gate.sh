@@ -1,8 +1,9 @@
 # gate.sh -- sourced after common.sh: what nvcc makes of a program for a GPU.
 
-# gate FILE ARCHITECTURES...: compiles for each; at least so many kernels as $least says, else 30; nothing spilled, two blocks' registers and shared memory fit.  A loop over
-# time in one launch (recurrence) has a multiprocessor alone, and so up to 255 registers.  A sine in double keeps
-# a table for large angles on the stack: 40 bytes of those that turn pairs by angles.
+# gate FILE ARCHITECTURES...: compiles the file for each architecture.  It has at least $least kernels (default 30).  No kernel spills, and the
+# registers and the shared memory of two blocks fit on a multiprocessor.  A kernel that computes a whole loop over time (recurrence) has a
+# multiprocessor alone, and so up to 255 registers.  Kernels that turn pairs by angles may use 40 bytes of stack: a sine in double keeps a
+# table for large angles there.
 gate() {
     local archs=() a file=$1; shift
     for a in "$@"; do archs+=(-gencode "arch=compute_$a,code=sm_$a"); done

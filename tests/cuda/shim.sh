@@ -1,28 +1,28 @@
-# shim.sh -- sourced after common.sh: a GPU's program as one for the processor, over the CUDA runtime of fake.cpp and the fibers of shim.h.
+# shim.sh -- sourced after common.sh: makes a program for a GPU run on the processor, with the CUDA runtime of fake.cpp and the fibers of shim.h.
 #
 #   shim_runtime                        once, before the first program
 #   shim_nccl                           once, before programs of several ranks: $work/libnccl.so.2 is fake_nccl.cpp, libnccl-2.18.so an older one
 #   shim NAME MODEL OPTIONS...          $work/NAME/gpu, and $work/NAME/cpu of the same model in plain C
-#   near, steps, differs                their losses beside each other
-#   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it takes the libraries of fake_cublas.cpp and fake_cudnn.cpp
-#   planned NAME MODEL OPTIONS...       the same by `tenon build`, with plans of the fake in it
-#   barriers NAME SITES...              what leaving them out changes
+#   near, steps, differs                compare the losses of the two
+#   shim_gpu NAME MODEL OPTIONS...      $work/NAME/gpu alone; with --kernels=cudnn it uses the libraries fake_cublas.cpp and fake_cudnn.cpp
+#   planned NAME MODEL OPTIONS...       the same, made by `tenon build`, with plans of fake_cudnn.cpp in it
+#   barriers NAME SITES...              checks that each of these barriers is needed
 #   shim_test NAME FILE OPTIONS...      $work/NAME, the program of one file that calls device functions
-#   shim_cudnn                          behind shim_runtime, for models with convolutions: 1 where cuDNN's headers are not; they are in $cudnn_include
+#   shim_cudnn                          after shim_runtime, for models with convolutions; returns 1 if there are no headers of cuDNN, else sets $cudnn_include to their directory
 cuda=$TENON_ROOT/tests/cuda
 [ "$CHECK_DEEP" = 1 ] && quick= || quick=-O0          # the shim_level of small programs, which compile longer than they run
 shim_libraries="-lz -lpthread"
 for l in lzma png turbojpeg; do echo 'int main(void) { return 0; }' | gcc -x c - -o "$work/has" -l$l 2> /dev/null && shim_libraries+=" -l$l" || true; done
 
 # shim_once OUT COMMAND... FILE.cpp: COMMAND compiles a stand-in to OUT; under ./check the tests of one run share it (CHECK_STAND_INS, a
-# directory).  Its name is a checksum of the command and of the files of the repository that it reads: no kernel is among them, so that
-# a change of one leaves the tests valid that do not run it.
+# directory).  Its name is a checksum of the command and of the repository's files that it reads.  No kernel is among these files, so after
+# a change of a kernel, results of tests that do not run it stay valid.
 shim_once() {
     local out=$1 key unknown stand_in; shift
     if [ -z "${CHECK_STAND_INS:-}" ]; then "$@" -o "$out"; return; fi
     key=$({ echo "$*" | sed "s#$work##g"; cat "${@: -1}" "$cuda"/{fake,fiber,limits,resources,rounded,shim,task}.h "$cuda"/include/* "$TENON_ROOT"/runtime/{constants,cuda/nccl_api}.h; } 2> /dev/null | cksum | tr ' ' '-')
     mkdir -p "$CHECK_STAND_INS"
-    exec {stand_in}> "$CHECK_STAND_INS/$key.lock"         # tests that begin together compile it once; without flock, perhaps each of them
+    exec {stand_in}> "$CHECK_STAND_INS/$key.lock"         # tests that begin at the same time compile it once; without flock, each may compile it
     ! command -v flock > /dev/null || flock "$stand_in"
     if [ ! -f "$CHECK_STAND_INS/$key" ]; then
         "$@" -MMD -MF "$work/stand-in.d" -o "$work/stand-in.new"
@@ -53,7 +53,7 @@ shim_cudnn() {
         gcc -O1 -Wall -Wextra -Werror -I "$cuda/include" -isystem "$at" -I "$TENON_ROOT/runtime" -c "$file" -o "$work/cudnn/$(basename "$file" .c).o"
     done
     shim_once "$work/libcudnn.so.9" g++ -std=c++20 -O2 -Wall -Wextra -Werror -fPIC -shared -I "$cuda/include" -isystem "$at" "$cuda/fake_cudnn.cpp"
-    export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # what the fake plans is not kept beside cuDNN's
+    export TENON_CUDNN=$work/libcudnn.so.9 TENON_CACHE=$work/cache  # plans of the fake are kept apart from those of cuDNN
 }
 
 shim_nccl() {
@@ -67,17 +67,17 @@ shim() {
     witness "$2" "$work/$1/cpu" "${@:3}"
 }
 
-# shim_compile FILE.cu OPTIONS...: with $shim_level, or as other tests compile
+# shim_compile FILE.cu OPTIONS...: compiles it with $shim_level, or with the flags of other tests
 shim_compile() {
     # shellcheck disable=SC2086
     g++ -std=c++20 ${shim_level:-${TENON_CFLAGS:--O1}} -ffp-contract=off -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function -x c++ -DRT_SHIM \
         -include "$cuda/shim.h" -I "$cuda/include" -I "$TENON_ROOT/runtime" -c "$@"
 }
 
-# kernels PATTERN FILES...: how many kernels of ours have such a name, launched or part of a launch
+# kernels PATTERN FILES...: how many of Tenon's kernels have such a name, whether launched or part of a launch
 kernels() { cat "${@:2}" | grep -cE "^(KERNEL|DEVICE void) ($1)_[0-9]+(_body)?\\(" || true; }
 
-# Launches, where nobody says whose kernels.
+# Without an option --kernels it uses Tenon's own kernels (--kernels=own).
 shim_gpu() {
     local dir=$work/$1 model=$2 f64= file link= kernels=--kernels=own; shift 2
     case " $* " in *" f64 "*) f64=-DRT_F64 ;; esac
@@ -106,8 +106,8 @@ near() {
     then ok; else bad "$1: '$2' and '$3'"; fi
 }
 
-# steps NAME [OPTIONS]: the losses of each step by both programs, the test's by both; the GPU's with equal bits in a random order of
-# threads and blocks, and with CHECK_DEEP=1 backward
+# steps NAME [OPTIONS]: both programs have nearly the same loss in each step and on the test set.  The GPU's program has equal bits with
+# threads and blocks in another order: random and, with CHECK_DEEP=1, backward
 steps() {
     local dir=$work/$1 order orders="0 2"; shift
     [ "$CHECK_DEEP" = 0 ] || orders="0 1 2"
@@ -122,8 +122,8 @@ steps() {
     near "$dir: loss of the test" "$(field "$dir/cpu.jsonl" epoch test_loss)" "$(field "$dir/0.jsonl" epoch test_loss)"
 }
 
-# barriers NAME SITES...: a block_sync that is left out must show in one of the orders: another result, or none.  They are numbered
-# as they stand in the headers; 1, 2 and 3 stand between two sums, or maxima, of a block, of which these models have one.
+# barriers NAME SITES...: without one of these calls of block_sync, the program must have another result, or none, in one of the orders.
+# The calls are numbered in the order of the headers.  1, 2 and 3 stand between two sums, or maxima, of a block; these models have one.
 barriers() {
     local dir=$work/$1 site order seen; shift
     for site in "$@"; do
@@ -137,14 +137,14 @@ barriers() {
     done
 }
 
-# differs TEXT A B [WITHIN]: equally many losses, not all the same and none far
+# differs TEXT A B [WITHIN]: A and B have equally many losses; some differ, and none by more than WITHIN (default 1e-2) of its size
 differs() {
     if awk -v a="$2" -v b="$3" -v within="${4:-1e-2}" 'BEGIN { n = split(a, x); m = split(b, y); if (n < 1 || n != m) exit 1
         for (i = 1; i <= n; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (!(d < within * x[i])) exit 1; if (d > 0) seen++ } exit !seen }'
     then ok; else bad "$1: '$2' and '$3'"; fi
 }
 
-# planned NAME MODEL OPTIONS...: $work/NAME/gpu by `tenon build`, with plans of the fake in it; its text beside it.  nvcc's part is tests/tools/nvcc's
+# planned NAME MODEL OPTIONS...: `tenon build` makes $work/NAME/gpu, with plans of the fake in it; its text is kept beside it.  tests/tools/nvcc replaces nvcc
 planned() {
     local dir=$work/$1 model=$2; shift 2
     mkdir -p "$dir"

@@ -379,7 +379,8 @@ def answers():
     d.set("block b( {")
     same("a text with errors is not formatted", None, d.answer("formatting", options={}))
 
-    # Work in proportion to the text: these took 25 s and more when each comment looked at the later ones, and each place at its line.
+    # The work is in proportion to the text.  These texts took 25 s and more when a search began at each comment, over all later comments,
+    # and at each place, over its whole line.
     d.set("block b(x) {\n" + "#  c\n" * 200000 + "return x\n}\n")
     begin = monotonic()
     check("many comments are formatted", d.answer("formatting", options={}))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # emitted.sh TENON -- checksums of the text that the compiler writes for each shipped model and each operation's example (emitted.sums).
 #
-# One line for each model and target.  If a change of the compiler shall change no program, all lines stay as they are; else the lines
+# One line for each model and target.  If a change of the compiler should change no program, all lines stay as they are; else the lines
 # show which programs the change reaches.  After an intended change:
 #
 #   tests/passes/emitted.sh build/check/tenon --update

@@ -43,15 +43,15 @@ class Case:
     momentum: float = 0.0
     decay: float = 0.0
     settings: dict = field(default_factory=dict)
-    close: bool = False                               # no deep chain of decisions: f32 has bounds of its own
+    close: bool = False                               # there is no deep chain of decisions, so f32 has narrower bounds of its own
     vocab: int = 0                                    # samples are tokens below it; 0: numbers
-    each: bool = False                                # a class a position, one in eight of them not scored
+    each: bool = False                                # a class for each position; one in eight of them is not scored
     truth: bool = False                               # one output, classes 0 and 1
     seeds: int = 1                                    # draws of the weights whose runs in f32 are compared
 
 
-# An untrained ResNet-50 on a few small images is chaos at usual rates: PyTorch itself, started from weights that differ by one part
-# in 1e14, is 9 % away after ten steps at 1e-4, and 6e-10 at 1e-5.  At 1e-6 updates still move losses in the third digit.
+# An untrained ResNet-50 on a few small images is chaotic at usual rates: two runs of PyTorch, whose first weights differ by one part in
+# 1e14, differ by 9 % after ten steps at the rate 1e-4, and by 6e-10 at 1e-5.  At 1e-6 updates still change the third digit of losses.
 RATE = 1e-6
 
 

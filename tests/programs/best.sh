@@ -70,7 +70,7 @@ if part keep; then
     same "test of the saved weights" "$(only kept.log best test_loss)" "$(only test.log test test_loss)"
     same "the last line" "$(printf "%.4f" "$(only kept.log best test_accuracy)")" "$(sed -n 's/^test accuracy \([0-9.]*\), 24 epochs.*/\1/p' kept.out)"
     cmp -s all.safetensors kept.safetensors && bad "the best weights are those of the last epoch" || ok
-    # All other numbers of threads, and groups.
+    # The same with other numbers of threads, and with groups.
     for way in "--threads 1" "--threads 3" "--groups 2"; do
         # shellcheck disable=SC2086
         succeeds "$way" ./kept train $way --log way.log --save way.safetensors

@@ -34,7 +34,7 @@ same "the weights after .gz" "$(hashes "$work/plain.log")" "$(hashes "$work/gz.l
 succeeds "the first of the samples" "${run[@]}" --data "$work/plain" --limit-samples 50 --log "$work/limit.log"
 same "fewer samples" "$(field "$work/limit.log" epoch samples)" "50 50 "
 
-ldd "$work/p" > "$work/libraries"                     # into grep -q it could end by SIGPIPE, which counts as no library
+ldd "$work/p" > "$work/libraries"                     # a file, because SIGPIPE could end ldd in a pipe to grep -q, and the library would count as missing
 if ! command -v xz > /dev/null || ! grep -q lzma "$work/libraries"; then
     skip "batches packed with xz: there is no xz, or no liblzma"
 else

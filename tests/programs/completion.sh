@@ -101,7 +101,7 @@ for command in $commands; do
     [ $bench = 1 ] || [[ $command != sweep && $command != results ]] || continue
     help=$("$TENON" "$command" --help | sed -n 's/^  \(-[a-z-]*\).*/\1/p' | sort -u | tr '\n' ' ')
     same "options of $command" "$(completes tenon "$command" - | sed 's/--help //')" "${help/--help /}"
-    # grep -q ends before sed has written all: not in a pipe, which would fail then
+    # no pipe: grep -q can end before sed has written everything, and then the pipe would fail
     zsh=$(sed -n "/^    $command)\$/,/;;\$/p" complete.zsh)
     for option in $help; do
         grep -q "'\*\{0,1\}$option=\{0,1\}\[" <<< "$zsh" && ok || bad "zsh does not complete tenon $command $option"

@@ -97,7 +97,7 @@ many() {
     steps places
     steps lenet --data "$work/mnist"
     networks
-    barriers sequence 13 15 16 17 18 19               # 14 stands between two parts of one block: each has but one here
+    barriers sequence 13 15 16 17 18 19               # 14 stands between two parts of one block; each block has only one here
 }
 
 geometry() {

@@ -65,11 +65,12 @@ run() {
     "$dir/$program" --log "$dir/$log.jsonl" --log-steps 1 "$@" > "$work/out" 2>&1 || { bad "$dir/$program $*"; tail -n 3 "$work/out"; }
 }
 
-# Shared memory of a multiprocessor that has room for one block, with nothing on the chip: 42 KB of the stages and 1 KB of CUDA.
+# The shared memory of a multiprocessor that has room for one block without parameters: 42 KB of the stages and 1 KB of CUDA.
 bare=$((43008 + 1024))
 
-# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights; in orders of threads and blocks: all
-# parameters on the chip of six blocks or of a cluster (0); none, in three blocks (1; only --deep); some, in five blocks (2)
+# equal NAME OPTIONS...: both programs have equal losses in all steps, test losses and weights, in each order of threads and blocks.  In
+# order 0, all parameters are on the chip of six blocks, or of a cluster; in order 1 (only --deep) none, in three blocks; in order 2 some,
+# in five blocks
 orders="0 2"
 ! deep "a launch in three blocks, with nothing on the chip" || orders="0 1 2"
 equal() {
@@ -86,7 +87,7 @@ equal() {
 # launches: number of launches with many steps in the last run
 launches() { grep -c "^fake: [0-9]* blocks together, " "$work/out" || true; }
 
-# barriers NAME OPTIONS...: each barrier that is removed from the source must change the result, or prevent one, in
+# barriers NAME OPTIONS...: without any one of the source's barriers, the program must have another result, or none, in
 # one of the orders
 barriers() {
     local name=$1 dir=$work/$1 site order seen; shift
@@ -105,7 +106,7 @@ barriers() {
 }
 
 # mutant NAME FILE SED: $work/mlp/NAME is the same program with one changed line of its text or of a header; with all
-# parameters on the chip, its result must differ, or there is none
+# parameters on the chip, it must have another result, or none
 mutant() {
     local name=$1 file=$2 dir=$work/mlp seen=0
     rm -rf "$work/changed"; mkdir -p "$work/changed/cuda"

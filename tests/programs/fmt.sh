@@ -63,7 +63,7 @@ here.sendall(b"op  f(x)=x")
 here.shutdown(socket.SHUT_WR)
 sys.exit(subprocess.run([sys.argv[1], "fmt", "-"], stdin=there, capture_output=True).stdout != b"op f(x) = x\n")' "$TENON" && ok || bad "standard input is a socket"
 
-# The time is linear in the number of comments: one of the square of it would be a minute here.
+# The time is linear in the number of comments: if it grew with the square, this file would take a minute.
 awk 'BEGIN { for (i = 0; i < 300000; i++) print "# c"; print "op f(x) = x" }' > "$work/long.tn"
 succeeds "300,000 comments" timeout 20 "$TENON" fmt --check "$work/long.tn"
 

@@ -71,8 +71,8 @@ asked() {
 asked $piece $piece $piece $last > "$work/want"
 cmp -s "$work/want" "$work/asked.0" && ok || { bad "rank 0 asks NCCL for something else"; diff "$work/want" "$work/asked.0" | head -n 8 || true; }
 
-# On two hosts: halves inside a host, then halves of a half between hosts, and back: half of the reals leave a host
-# that leave it in the test above.
+# On two hosts: halves inside a host, then halves of a half between hosts, and back.  So half as many reals leave a host
+# as in the test above.
 between() { awk '$1 == "send" && $4 >= 2 { n += $2 } END { print n }' "$work/asked.0" "$work/asked.1"; }
 flat=$(between)
 same "lenet, 2 ranks each on 2 hosts, and one" "$(FAKE_HOSTS=2 hash 4 "${lenet[@]}")" "$(hashes "$work/log.one")"

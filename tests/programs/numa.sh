@@ -23,7 +23,7 @@ fi
 build mlp "$work/mlp" --cpu generic --batch 512
 gcc -std=gnu11 -O1 -Wall -Wextra -Werror -static -o pages "$TENON_ROOT/tests/tools/pages.c"
 mkdir -p root/{bin,proc,sys,dev,tmp,mnist}
-small_mnist root/mnist 1024 100 || true                      # head closes the pipe early
+small_mnist root/mnist 1024 100 || true                      # ignores an error: head closes the pipe early
 cp mlp pages "$(command -v busybox)" root/bin
 for name in sh mount cat grep poweroff sed seq sleep taskset; do ln -sf busybox "root/bin/$name"; done
 ldd mlp | grep -o '/[^ ]*' | while read -r library; do

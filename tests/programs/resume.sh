@@ -16,8 +16,8 @@ begin=$(date +%s%3N)
 whole=$(($(date +%s%3N) - begin))
 want=$(hashes "$work/whole.jsonl" | tr ' ' '\n' | grep . | tail -n 1)
 
-# A run is killed after 50 ms, and after up to 1.2 times its share of the whole run: 0.6 of the whole run in all, so
-# the last run still has work.
+# Each run is killed 50 ms after its start or later: a random time, at most 1.2 / $kills of the whole run, is added.  On average,
+# these times are 0.6 of the whole run together, so that the last run still has work.
 RANDOM=20
 killed=0
 for _ in $(seq $kills); do
