@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def held():
-    """Peak memory of the process so far, in MB."""
+    """Returns the peak memory of the process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -43,7 +43,7 @@ def torch_peak(layout, batch):
 
 
 def our_peak(tenon, place, batch):
-    """Peak of `bench --steps 2`."""
+    """Returns the peak memory of `bench --steps 2`."""
     program = os.path.join(place, "resnet50")
     subprocess.run([tenon, "build", os.path.join(ROOT, "models", "resnet50.tn"), "--batch", str(batch), "-o", program], check=True)
     child = os.fork()

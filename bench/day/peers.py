@@ -31,13 +31,13 @@ WHOLE_GPT = Work("gpt_char_whole", 64, 0, 0, image=(256,), classes=65, tokens=65
 
 
 def work_of(model, batch):
-    """The work of bench/run with this batch; MNIST is not here."""
+    """The work of bench/run with this batch, without zeros in the samples, because MNIST is not on this machine."""
     found = WHOLE_GPT if model == "gpt_char" else next(w for w in WORKS if w.model == model and not w.layer)
     return replace(found, batch=batch, no_zeros=True)
 
 
 def weights(model):
-    """Of He's variance, or of 0.02 in networks over sequences; gains and variances are 1."""
+    """Random weights with He's variance or, in networks over sequences, a deviation of 0.02; gains and variances are 1."""
     net, random = (common.NETS | common.DEEP | common.SEQUENCES)[model], np.random.default_rng(1)
     if isinstance(net, common.Deep):
         found = deep_nets.shapes(net.net, net.word)
@@ -62,7 +62,7 @@ def prepared(work, scratch):
 
 
 def started(bench, row, work, place):
-    """-> the peer, or why there is none"""
+    """-> the peer, or the reason why it did not start"""
     kind, _, mode = row[3].partition("_")
     peer = next(p for p in PEERS if p.source == f"{kind}_step.py" and p.mode == (mode or "-"))
     try:
@@ -72,7 +72,7 @@ def started(bench, row, work, place):
 
 
 def measured(peer):
-    """-> ms of a step, number of measured steps.  The first step compiles, the second one says how long a step is."""
+    """-> ms of a step, number of measured steps.  The first step compiles; the second one is timed to choose the length of the bursts."""
     loss = peer.check(1)[0]
     if not math.isfinite(loss):
         raise Failed(f"its first loss is {loss}")

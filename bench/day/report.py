@@ -59,7 +59,7 @@ def number(x):
 
 
 def figure(text):
-    """-> the number, or None: programs also write n/a"""
+    """-> the number, or None if the text is no number: programs also write n/a"""
     try:
         return float(text.replace(",", ""))
     except ValueError:
@@ -67,7 +67,7 @@ def figure(text):
 
 
 def guarded(show, path):
-    """show(path); a file that does not have the form it should is named, and the report goes on."""
+    """Calls show(path).  If the file does not have the right form, notes its name, and the report goes on."""
     try:
         return show(path)
     except OSError as e:
@@ -90,7 +90,7 @@ def record(line):
 
 
 def records(path):
-    """The lines of a part; those that are no record are named."""
+    """The records of a part; notes the lines that are no records."""
     found = []
     with open(path, "rb") as f:
         for i, line in enumerate(f, 1):
@@ -102,7 +102,7 @@ def records(path):
 
 
 def of_forms(some):
-    """Part a: a row for each form, with how many checks passed and the farthest that passed."""
+    """Part a: a row for each form, with the number of checks, how many failed, and the largest distance of those that passed."""
     forms = defaultdict(list)
     for r in some:
         forms[r["name"].rpartition(".")[2], r["what"]].append(r)

@@ -50,7 +50,7 @@ ALONE = "tenon, a step a launch"
 
 
 def peers(device):
-    """In the order in which they start: what is left out when the minutes are over is the eager modes."""
+    """The peers in the order in which they start.  The eager modes are last, so these are left out when the minutes are over."""
     found = []
     if device:                                        # there are no such programs for the processor
         found = [Peer(ALONE, "tenon", "", "--launch-steps 1", models=ALL),
@@ -68,7 +68,7 @@ def peers(device):
 
 
 class Gpu(Bench):
-    """Programs for one GPU; with `device` None the same for the processor."""
+    """Programs for one GPU or, if `device` is None, for the processor."""
 
     def __init__(self, *words, device, programs=None, **more):
         super().__init__(*words, **more)
@@ -78,7 +78,7 @@ class Gpu(Bench):
             self.target = ["--target", "cuda", "--arch", device, "--kernels=own"]
 
     def build_model(self, work, flags, dropout=True):
-        """Or the program that --build-only has put there."""
+        """Builds the program or, with --programs, takes the one that --build-only has built."""
         if not self.programs:
             return super().build_model(work, flags, dropout)
         program = f"{self.programs}/{self.program_name(work, flags, dropout)}"
@@ -99,23 +99,23 @@ def ask(what):
 
 
 def figures(words):
-    """Of nvidia-smi; None for what this GPU does not say: [N/A]."""
+    """The numbers that nvidia-smi has printed; None for each that this GPU does not report ([N/A])."""
     return [float(x) if re.fullmatch(r"[0-9.]+", x) else None for x in words]
 
 
 class OnGpu(Session):
-    """states: clock MHz, power W, memory MB before each burst.  until: when the part's minutes are over."""
+    """states: clock in MHz, power in W and memory in MB before each burst.  until: the time at which the part's minutes are over."""
 
     def __init__(self, until, bench, absent, work, chosen, several):
         name = f"{work.name}:" if several else ""
         if not several:
             print(work.name, flush=True)
-        # one write a line: threads say what they do at the same time
+        # one write for each line, because threads print at the same time
         super().__init__(bench, absent, work, chosen, lambda text: print(f"{name}{text}\n", end="", flush=True), peers=peers(bench.device))
         self.states, self.until, self.failed, self.later = [], until, "", []
 
     def attempt(self, what, *words):
-        """Does it, unless something failed before."""
+        """Calls what(*words), unless something has failed before."""
         try:
             if not self.failed:
                 what(*words)
@@ -142,7 +142,7 @@ class OnGpu(Session):
         return super().tried(peer)
 
     def begin(self, pool):
-        """Starts the programs of this work; those of Python later, by threads of the pool."""
+        """Starts the programs of this work.  Threads of the pool start those of Python."""
         if time.monotonic() > self.until:
             raise Failed(OVER)
         self.start_ours()
@@ -155,7 +155,7 @@ class OnGpu(Session):
                 self.start(peer)
 
     def installed(self, peer):
-        """Found out before the threads ask."""
+        """Finds out whether the peer can run, before threads ask for it."""
         try:
             self.absent.command(peer)
         except Failed:
@@ -167,7 +167,7 @@ class OnGpu(Session):
 
 
 def architecture():
-    """sm_90 and so on, or an exit that says what is missing."""
+    """Returns "sm_90" or the like; exits with a message if something is missing."""
     if subprocess.run(["sh", "-c", "nvidia-smi -L > /dev/null 2>&1"]).returncode:
         sys.exit("gpu: no NVIDIA GPU or no driver on this machine (nvidia-smi -L fails); bench/gpu --try runs the script on the processor")
     capability = ask("compute_cap")[0]
@@ -207,7 +207,7 @@ def table(session):
 
 
 def together(bench, absent, works, o, until):
-    """Works whose programs start at the same time; then one after another is measured.  Yields the rows of each."""
+    """Starts the programs of all works at the same time, then measures the works one after another.  Yields the rows of each."""
     sessions = []
     # A program ends with the thread that started it, so the pool stays until all is measured.
     with ThreadPoolExecutor(o.jobs) as pool:
@@ -250,7 +250,7 @@ def measured(everything):
 
 
 def write(place, facts, everything):
-    """Nothing measured: results that are there stay."""
+    """Writes the results.  If nothing was measured, leaves the earlier results as they are."""
     if not measured(everything):
         return
     with open(f"{place}/gpu.json.new", "w") as f:
@@ -269,7 +269,7 @@ class Options(argparse.ArgumentParser):
 
 
 def pattern(text):
-    """A regular expression; argparse shows the message of this error."""
+    """Compiles a regular expression; argparse shows the message of the error."""
     try:
         return re.compile(text)
     except re.error as e:
@@ -277,7 +277,7 @@ def pattern(text):
 
 
 def directory(path):
-    """Made, if it is not there; or an exit."""
+    """Makes the directory if it is missing; exits if no file can be written there."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as e:

@@ -37,7 +37,7 @@ def made_up(samples, features, classes):
 
 
 def numbers(samples, features, below):
-    """-> as many 32-bit numbers below that as bytes, made up"""
+    """-> samples * features random 32-bit numbers below `below`, as bytes"""
     r = random.Random(2)
     return struct.pack(f"<{samples * features}i", *(r.randrange(below) for _ in range(samples * features)))
 
@@ -68,12 +68,12 @@ def tensors(safetensors):
 
 
 def norm(safetensors):
-    """Euclidean norm of all gradients together: what `PROG grads` writes, without the loss."""
+    """Euclidean norm of all gradients together, from the file that `PROG grads` writes; the loss in it does not count."""
     return math.sqrt(sum(x * x for k, t in tensors(safetensors).items() if k != "loss" for x in array.array("f", t)))
 
 
 def write_weights(safetensors, names, path):
-    """All parameters one after another, in the order of `names`."""
+    """Writes all parameters one after another, in the order of `names`."""
     of = tensors(safetensors)
     flat = b"".join(of[n] for n in names)
     write_npy(path, "<f4", (len(flat) // 4,), flat)

@@ -50,7 +50,7 @@ def install(venvs):
 
 
 def convolutions(bench, path):
-    """bench/convs over ResNet-50's shapes; nothing where it cannot run."""
+    """Runs bench/convs over ResNet-50's shapes; returns no rows if it cannot run."""
     print("convolutions of ResNet-50 (bench/convs)", flush=True)
     env = {**os.environ, "TENON": bench.tenon}
     words = [f"{ROOT}/bench/convs", "--filter", "^r(224|32)/", "--rounds", "3", "--cpu", bench.cpu, "--csv", path]
@@ -78,7 +78,7 @@ def builds(bench):
 
 
 def accounts(bench, results, v3):
-    """Where the time goes, for the works that missed."""
+    """Measures where the time goes, for the works that missed a goal."""
     for r in results:
         if report.missed(r, v3):
             program = Tenon(bench, r.work, r.threads)
@@ -87,7 +87,7 @@ def accounts(bench, results, v3):
 
 
 def summary(bench, results, out, o, began):
-    """The files, and what stands in them besides the works."""
+    """Measures what the files have besides the works, and writes the files."""
     v3 = Tenon(bench, results[0].work, results[0].threads).info()[0]["cpu"] == "x86-64-v3"
     extras = {"builds": builds(bench), "convolutions": convolutions(bench, f"{bench.dir}/convs.csv") if not o.quick and re.search(o.work, "convolutions") else []}
     accounts(bench, results, v3)

@@ -23,7 +23,7 @@ class Bounds(NamedTuple):
 
 @dataclass
 class Column:
-    """A program in a work: how far its losses are from ours, its bursts, or why it has none."""
+    """A program in a work: how far its losses are from Tenon's, and its bursts or the reason why it has none."""
     name: str
     ours: bool = False
     further: bool = False
@@ -71,7 +71,7 @@ class Measured:
 
 
 def compare(column, losses, ours, bounds):
-    """Refuses a program whose losses are not ours."""
+    """Refuses a program whose losses are not those of Tenon."""
     column.first, column.later = abs(losses[0] - ours[0]), abs(losses[-1] - ours[-1])
     if not column.first <= bounds.first:
         raise Failed(f"refused: its first loss is {losses[0]:.7f}, Tenon's {ours[0]:.7f}")
@@ -80,7 +80,7 @@ def compare(column, losses, ours, bounds):
 
 
 def compare_deep(column, loss, gradient, our_loss, our_gradient, bounds):
-    """Of networks whose losses part after a few steps, because rounding decides single ReLUs."""
+    """Compares the first loss and gradient only: the losses of deep networks differ after a few steps, because rounding decides single ReLUs."""
     column.first, column.later = abs(loss - our_loss) / our_loss, abs(gradient - our_gradient) / our_gradient
     if not column.first <= bounds.deep:
         raise Failed(f"refused: its first loss is {loss:.7f}, Tenon's {our_loss:.7f}")
@@ -94,7 +94,7 @@ def verdict(column, deep):
 
 
 class Session:
-    """A work, its programs alive."""
+    """A work whose programs are running."""
 
     def __init__(self, bench, absent, work, chosen, say, peers=PEERS):
         self.bench, self.absent, self.work, self.say = bench, absent, work, say
@@ -105,7 +105,7 @@ class Session:
         self.peers = [p for p in peers if work.model in p.models and chosen(p)]
 
     def start_ours(self):
-        """Tenon, without dropout where the losses are compared; its initial weights become everybody's."""
+        """Starts Tenon; losses are compared without dropout.  All other programs start from its initial weights."""
         os.makedirs(self.place, exist_ok=True)
         write_samples(self.bench.root, self.work, self.place)
         self.dropout = self.work.model in ("mlp_wide", "lstm_imdb")
@@ -127,7 +127,7 @@ class Session:
         self.take(*self.tried(peer))
 
     def tried(self, peer):
-        """-> its column, the program or None"""
+        """Starts and compares a peer -> its column, and the program or None"""
         column, began = Column(peer.name, ours=peer.ours, further=peer.further), time.monotonic()
         program = None
         try:
@@ -183,11 +183,11 @@ class Session:
             column.bursts.append(steps * self.work.batch / spent)
 
     def between(self, clock):
-        """Before each burst that counts."""
+        """To be called before each burst that counts."""
         self.result.peaks.append(clock.peak())
 
     def rounds(self, rounds, seconds):
-        """Each round starts with another program; the first round of all warms up and is not counted."""
+        """Measures the rounds.  Each round starts with another program; a first round warms up and does not count."""
         clock = self.alive[0][1]
         for i in range(rounds + 1):
             turn = i % len(self.alive)

@@ -20,11 +20,11 @@ PATIENCE = 400                                        # seconds until an answer;
 
 
 class Failed(Exception):
-    """A program that did not do what it was asked for: the message is for people."""
+    """A program did not do its work.  The message is for the user."""
 
 
 class Bench:
-    """Where things are, and on how many processors they run."""
+    """The directories and programs of a measurement, and its processors."""
 
     def __init__(self, root, work_dir, venvs, cpu, capped, tenon=None):
         self.root, self.dir, self.venvs, self.cpu, self.capped = root, work_dir, venvs, cpu, capped
@@ -40,7 +40,7 @@ class Bench:
                 "TORCHINDUCTOR_CACHE_DIR": f"{self.dir}/inductor", **extra, **self.capped}
 
     def pin(self, threads):
-        """To be done in the new process: one thread has one processor, also for libraries that count processors themselves."""
+        """Returns a function for the new process, which gets one processor for each thread: some libraries count processors themselves."""
         chosen = self.processors[:threads]
 
         def before_exec():
@@ -49,7 +49,7 @@ class Bench:
         return before_exec
 
     def say(self, command, **more):
-        """Runs to the end; its output, or Failed with the last line of what it said."""
+        """Runs a command to its end and returns its output; raises Failed with the last line that it printed."""
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
         except OSError as e:
@@ -70,7 +70,7 @@ class Bench:
         return f"{work.model}-{work.batch}{''.join(flags)}" + ("" if dropout else "-nodrop")
 
     def build_model(self, work, flags, dropout=True):
-        """-> path of the program.  Without dropout: of the same model with those calls taken out."""
+        """-> path of the program.  Without dropout, the model is the same without the calls of dropout."""
         source = f"{self.root}/{'bench/yardsticks' if work.layer else 'models'}/{work.model}.tn"
         if not dropout:
             with open(source) as f:
@@ -100,7 +100,7 @@ class Bench:
 
 
 class Tenon:
-    """A program of ours: a process a question."""
+    """A program of Tenon: each request starts a process."""
 
     def __init__(self, bench, work, threads, flags=(), dropout=True, place=None, options=()):
         self.bench, self.threads, self.options = bench, threads, options
@@ -133,7 +133,7 @@ class Tenon:
         return [r["train_loss"] for r in self.records("step")]
 
     def gradient(self, place):
-        """Norm of the first batch's."""
+        """Returns the norm of the first batch's gradients."""
         path = f"{place}/gradient.safetensors"
         self.run("grads", "--data", place, "--weights", f"{place}/initial.safetensors", "--output", path)
         return norm(path)
@@ -154,7 +154,7 @@ class Tenon:
         return steps, steps * mean
 
     def peak(self):
-        """GFLOP/s of fused multiply-adds in registers, of all threads, now."""
+        """Measures the GFLOP/s of fused multiply-adds in registers, of all threads."""
         return self.measured(1)["fma_peak_gflops"]
 
     def stop(self):
@@ -162,7 +162,7 @@ class Tenon:
 
 
 class Running:
-    """A peer: a process that answers lines, stopped while it is not asked."""
+    """A peer: a process that answers requests, one on each line.  It is stopped (SIGSTOP) between requests."""
 
     patience = PATIENCE
 
@@ -229,13 +229,13 @@ class Running:
 
 
 class Absent:
-    """Which peers cannot run here, found out once."""
+    """Finds out once for each peer whether it can run on this machine."""
 
     def __init__(self, bench):
         self.bench, self.commands = bench, {}
 
     def command(self, peer):
-        """The words that start it, or Failed("not installed ...")."""
+        """Returns the command that starts the peer, or raises Failed("not installed ...")."""
         key = (peer.kind, peer.source, peer.mode if peer.source == "keras_step.py" else "")
         if key not in self.commands:
             try:

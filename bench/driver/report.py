@@ -76,7 +76,7 @@ def write_json(path, facts, results, v3, extras, how):
 
 
 def read_json(path):
-    """What write_json was given -> facts, results, v3, extras, how."""
+    """Reads a file of write_json -> its arguments: facts, results, v3, extras, how."""
     with open(path) as f:
         found = json.load(f)
     further = {p.name for p in PEERS if p.further}
@@ -94,7 +94,7 @@ def read_json(path):
 # ---- RESULTS.md
 
 def goals(results, v3, extras):
-    """The table of what was to be reached."""
+    """The table of goals."""
     yield "| work | must | aim | measured | fastest other program | |"
     yield "|---|---|---|---|---|---|"
     for r in results:
@@ -120,7 +120,7 @@ def spread(c):
 
 
 def fastest(results):
-    """A row a work: Tenon and the fastest other program."""
+    """A row for each work: Tenon and the fastest other program."""
     yield "| work | Tenon | fastest other program | its samples/s | FMA peak, GFLOP/s | nominal share |"
     yield "|---|---|---|---|---|---|"
     for r in results:
@@ -133,7 +133,7 @@ def line(cells):
 
 
 def programs(results):
-    """Tables of the other programs, a row a work: as many columns in a table as WIDTH has room for."""
+    """Tables of the other programs, with a row for each work, and as many columns as fit into WIDTH."""
     names = []
     for r in results:
         names += [c.name for c in r.columns[1:] if c.name not in names]
@@ -171,7 +171,7 @@ def differences(results):
 
 
 def account(layers):
-    """What `bench --layers` printed, as a table: calls of at least SMALL percent, the others together, then the waiting."""
+    """The output of `bench --layers` as a table: calls of at least SMALL percent, the others in one row, then the waiting."""
     head, calls, waiting, small = [], [], [], []
     for text in layers.strip().split("\n"):
         m = re.match(r" *([0-9.]+) ms +([0-9.]+) %(?: +([0-9.]+) ms)?(?: +([0-9.]+) +([0-9]+) %)? +(.*)", text)
@@ -291,7 +291,7 @@ def write(facts, results, out, v3, extras, how):
 
 
 def again(out):
-    """RESULTS.md anew from results.json; nothing is measured."""
+    """Writes RESULTS.md again from results.json; measures nothing."""
     facts, results, v3, extras, how = read_json(f"{out}/results.json")
     lines = list(markdown(facts, results, v3, extras, how, kept(f"{out}/RESULTS.md")))
     with open(f"{out}/RESULTS.md", "w") as f:

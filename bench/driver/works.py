@@ -31,7 +31,7 @@ class Work:
         return f"{self.model} B={self.batch}" + (f", {self.threads} thread" if self.threads else "") + (", no zeros" if self.no_zeros else "")
 
     def wanted(self, v3):
-        """-> must, aim, and the same of the share or ()"""
+        """-> must, aim, and the goals for the share, or ()"""
         if v3:
             return self.must_v3 or self.must, self.aim_v3 or self.aim, self.share_v3
         return self.must, self.aim, self.share
@@ -77,7 +77,7 @@ CONVOLUTIONS = ("lenet", "lenet_relu") + DEEP
 
 @dataclass(frozen=True)
 class Peer:
-    """A program beside ours.  kind: python (script in bench/peers), c (source in bench/yardsticks), tenon (our own, built otherwise)."""
+    """A program to compare with.  kind: python (script in bench/peers), c (source in bench/yardsticks), tenon (Tenon with other options)."""
     name: str
     kind: str
     source: str                                       # the script, the source file, or flags of `tenon build`

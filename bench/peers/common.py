@@ -1,4 +1,4 @@
-"""common.py -- what every peer in Python shares: the networks, the data, and the conversation with bench/run.
+"""common.py -- what every peer in Python shares: the networks, the data, and the protocol with bench/run.
 
     python PEER_step.py MODEL MODE BATCH THREADS DROPOUT DIR
 
@@ -38,7 +38,7 @@ class Net:
     eps: float = 1e-7
 
     def flat(self):
-        """(C, H, W) of what the first dense layer reads."""
+        """(C, H, W) of the input of the first dense layer."""
         if not self.filters:
             return self.image
         c, h, w = self.image
@@ -48,7 +48,7 @@ class Net:
         return c, h, w
 
     def shapes(self):
-        """Of the parameters in file order: (O, I, R, S) or (O, I), then the bias."""
+        """The shapes of the parameters in file order: (O, I, R, S) or (O, I), then the bias."""
         shapes, inputs = [], self.image[0]
         for k in self.filters:
             shapes += [(k, inputs, KERNEL, KERNEL), (k,)]
@@ -145,7 +145,7 @@ SEQUENCES = {
 
 
 class Job:
-    """The command line and what lies in DIR."""
+    """The command line and the files in DIR."""
 
     def __init__(self, argv):
         model, self.mode, batch, threads, dropout, place = argv
@@ -167,7 +167,7 @@ class Job:
         self.cut(shapes)
 
     def cut(self, shapes):
-        """self.flat into self.weights, in file order."""
+        """Cuts self.flat into self.weights, in file order."""
         at = 0
         for shape in shapes:
             n = int(np.prod(shape))
@@ -176,7 +176,7 @@ class Job:
         assert at == len(self.flat), "weights.npy is not of this network"
 
     def channels_last(self):
-        """Images and weights for NHWC: (N, H, W, C), (R, S, I, O), (I, O); the first dense layer reads (H, W, C)."""
+        """Turns images and weights to NHWC: (N, H, W, C), (R, S, I, O), (I, O); the first dense layer reads (H, W, C)."""
         if self.deep or self.net.filters:
             self.x = [np.ascontiguousarray(x.transpose(0, 2, 3, 1)) for x in self.x]
         if not self.deep and self.net.filters:
@@ -188,7 +188,7 @@ class Job:
 
 
 class Peer:
-    """What a script fills in; `self.job` is there."""
+    """Each script implements these methods; they can use `self.job`."""
 
     versions = {}
 
@@ -196,19 +196,19 @@ class Peer:
         self.job = job
 
     def step(self, i):
-        """One training step on batch i; returns its loss, maybe not computed yet."""
+        """Makes one training step on batch i; returns its loss, which may still be being computed."""
         raise NotImplementedError
 
     def gradient(self):
-        """Norm of the gradients of the step before."""
+        """Returns the norm of the gradients of the previous step."""
         raise NotImplementedError
 
     def wait(self, loss):
-        """Until everything up to this step is done; returns the loss as a float."""
+        """Waits until everything up to this step is done; returns the loss as a float."""
         return float(loss)
 
     def run(self, steps):
-        """Seconds of so many steps, as a user would run them: nothing waits but the end."""
+        """Returns the seconds of so many steps, run as a user would run them: only the end waits."""
         began = time.perf_counter()
         for i in range(steps):
             loss = self.step(i % self.job.batches)
@@ -225,7 +225,7 @@ class Peer:
 
 
 def serve(make):
-    """make(job) -> Peer.  Answers on what was the standard output; what a library prints goes to the error stream."""
+    """make(job) -> Peer.  Writes answers to the original standard output; what libraries print there goes to the error stream."""
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     peer = make(Job(sys.argv[1:]))

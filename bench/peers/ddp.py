@@ -34,7 +34,7 @@ NETS = {
 
 
 def times(do, n):
-    """Median seconds of do(), after three that warm up; ranks begin together."""
+    """Returns the median seconds of a call of do(), after three calls that warm up; ranks begin together."""
     taken = []
     for i in range(n + 3):
         began = time.perf_counter()

@@ -10,7 +10,7 @@ Weights are asked for in the order of our model files, which tests/peers/torch_n
 
 
 class Shapes:
-    """A builder that only follows channels: `found` becomes the list of (kind, shape) of all weights, shapes as in our files."""
+    """A builder that only counts channels: `found` becomes the list of (kind, shape) of all weights, with shapes as in Tenon's files."""
 
     def __init__(self):
         self.found = []

@@ -25,7 +25,7 @@ def network(net, shape, dropout):
 
 
 def placed(weights):
-    """In Keras's order of an LSTM's: kernel, recurrent kernel, bias; matrices as (inputs, outputs) but the embedding's."""
+    """Weights in Keras's order, for an LSTM: kernel, recurrent kernel, bias.  All matrices but the embedding's are (inputs, outputs)."""
     *first, w, b, u, dense, last = weights
     return [*first, w.T, u.T, b, dense.T, last]
 

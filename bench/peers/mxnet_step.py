@@ -99,7 +99,7 @@ class MXNet(Peer):
         return i
 
     def gradient(self):
-        """Still there from the step before, summed over the batch."""
+        """Norm of the previous step's gradients, which MXNet still has, as sums over the batch."""
         groups = self.module._exec_group.grad_arrays
         return float(np.sqrt(sum((g[0].asnumpy().astype(np.float64)**2).sum() for g in groups if g[0] is not None))) / self.job.batch
 

@@ -65,7 +65,7 @@ def forward(net, weights, x, key, dropout):
 
 
 def losses(net, output, y):
-    """One a label."""
+    """A loss for each label."""
     if net.net == "lstm_imdb":
         x = output[:, 0]
         return jax.nn.softplus(x) - x * y
@@ -78,7 +78,7 @@ def state(net, weights):
 
 
 def update(net, state, gradient, vector):
-    """RMSprop, or Adam with decoupled decay of what is no vector; clipped by the norm of all gradients."""
+    """RMSprop, or Adam with decoupled decay of all parameters that are no vectors; clips by the norm of all gradients."""
     if net.clip:
         whole = jnp.sqrt(sum(jnp.vdot(g, g) for g in gradient))
         gradient = [g * jnp.minimum(1, net.clip / (whole + 1e-6)) for g in gradient]

@@ -68,7 +68,7 @@ def update(net, w, s, g):
 
 
 class Adam:
-    """Its two states a weight, and the powers of beta1 and beta2."""
+    """The optimizer Adam: two states for each weight, and the powers of beta1 and beta2."""
 
     def __init__(self, trained):
         self.m, self.v = ([tf.Variable(tf.zeros_like(w)) for w in trained] for _ in range(2))
@@ -127,7 +127,7 @@ class TensorFlow(Peer):
         return self.compiled(self.x[i], self.y[i])
 
     def gradient(self):
-        """Of the first batch, with the first weights."""
+        """Norm of the gradients of the first batch, with the first weights."""
         for variable, w in zip(self.weights, self.job.weights):
             variable.assign(w)
         _, gradient = tf.function(self.differentiate)(self.x[0], self.y[0])

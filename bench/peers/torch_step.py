@@ -37,7 +37,7 @@ def network(net, dropout):
 
 
 def deep_network(net, flat):
-    """Of tests/peers, which knows parameters and running statistics in our file's order."""
+    """The network of tests/peers, whose parameters and running statistics have the order of Tenon's files."""
     import torch_nets
     model = getattr(torch_nets, net.net)(net.word)
     at = 0
@@ -103,7 +103,8 @@ class Torch(Peer):
             return measure(self.model(x), y)
 
     def record(self):
-        """Three steps warm up, as capturing wants; then weights, statistics and the optimizer's states are put back."""
+        """Records the step in a CUDA graph.  Recording requires three steps of warm-up; after these, weights, statistics and the optimizer's
+        states get their old values."""
         for group in self.optimizer.param_groups:
             if "capturable" in group:
                 group["capturable"] = True

@@ -68,7 +68,7 @@ static void set_point(Grid *g, int x, int y, int run, bool test)
     g->test[at] = test;
 }
 
-/* A line between two points; a dotted one has each third point. */
+/* Draws a line between two points; a dotted line has every third point. */
 static void set_line(Grid *g, int x0, int y0, int x1, int y1, bool dotted, int run, bool test)
 {
     const int dx = abs(x1 - x0), dy = abs(y1 - y0), n = dx > dy ? dx : dy;
