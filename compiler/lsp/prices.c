@@ -219,7 +219,7 @@ void prices_start(Server *s)
         close(s->wire->in);
         close(s->wire->out);
         if (nice(BEHIND) < 0)
-            errno = 0; /* then it has the priority of the server */
+            errno = 0; /* after an error it keeps the priority of the server */
         _exit(compute(d->good, fd[1]));
     }
     close(fd[1]);

@@ -52,7 +52,7 @@ RT_INLINE void token_row(real *y, const real *w, const Rt *r, int n)
 
 /* ------------------------------------------------------------------------------------- positions
  *
- * rotary.h for the one position r->position. */
+ * The formulas of rotary.h, for the single position r->position. */
 RT_INLINE double token_angle(const Rt *r, int i, int d, double base)
 {
     return (double)r->position * pow(base, -2.0 * i / d);

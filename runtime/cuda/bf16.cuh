@@ -42,8 +42,8 @@ template <class Y, class X> DEVICE void convert(Y *y, const X *x, int count)
             y[i] = (float)x[i];
 }
 
-/* Pads rows of c numbers to `lanes` numbers with zeros, `count` numbers in all; below, the
- * reverse. */
+/* These functions pad rows of c numbers to `lanes` numbers with zeros, `count` numbers in all, and
+ * remove the padding. */
 SIZE int convert_padded_blocks(int count, int, int)
 {
     return each_blocks(count);

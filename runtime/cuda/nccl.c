@@ -284,7 +284,7 @@ static void sum_by_nccl(real *x, int64_t n)
     await_call();
 }
 
-/* Orders the stream of sums after the step's stream; below, the reverse. */
+/* Orders the stream of sums after the step's stream; the next function does the reverse. */
 static void begin_events(cudaEvent_t pair[EVENTS], const char *what)
 {
     under_way = what;

@@ -9,7 +9,7 @@
 
 enum { WARP_THREADS = 32, BLOCK_THREADS = 1024 };
 
-/* Of a multiprocessor of sm_80, sm_90 and sm_100; of registers, a quarter each belongs to one of its four parts. */
+/* Limits of a multiprocessor of sm_80, sm_90 and sm_100.  It has four parts, each with a quarter of the registers. */
 enum { MULTI_WARPS = 64, MULTI_BLOCKS = 32, MULTI_REGISTERS = 65536, MULTI_PARTS = 4 };
 
 /* Registers of a thread; registers of a warp are allocated in units, and so are bytes of a block. */
