@@ -161,7 +161,7 @@ static void write_recipe(Text *t, const char *name, const Sample *s)
                         : 5);
 }
 
-/* The whole file, not yet in the style. */
+/* The whole file, before it is formatted in Tenon's style. */
 static const char *model_text(Arena *a, const char *file, const char *name, const Sample *s)
 {
     Text t = text_new(a);
