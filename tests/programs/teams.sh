@@ -36,6 +36,7 @@ for model in $(shipped_models); do
     *cifar10* | densenet*) more=(--set 'data=synthetic(samples=512,test_samples=8)') ;; # this repository has no CIFAR-10
     siamese) arrays pairs || continue ;;
     two_heads) arrays heads || continue ;;
+    forecast) arrays series || continue ;;
     esac
     build "$name" "$work/p" "${more[@]}" || continue
     for threads in 1 2 3 5 7 11 16 33 64 128; do
