@@ -21,15 +21,16 @@ static const char *const form[] = {
     "embedding_dw", "one_hot", "mask", "gather", "gather_dx", "layer_norm", "layer_norm_dx",
     "layer_norm_dw", "group_norm", "group_norm_dx", "attention", "attention_dx", "rotary",
     "sinusoidal", "softmax", "softmax_dx", "softmax_causal", "softmax_along", "softmax_dx_along",
-    "sigmoid_cross_entropy", "sigmoid_cross_entropy_dx", "sigmoid_cross_entropy_numbers",
-    "sigmoid_cross_entropy_numbers_dx", "sigmoid_cross_entropy_numbers_dt", "numbers_accuracy",
-    "mask_overlap", "mask_union", "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1",
-    "l1_dx", "huber", "huber_dx", "accuracy_each", "softmax_cross_entropy_each",
-    "softmax_cross_entropy_weighted_each", "softmax_cross_entropy_dx_weighted_each",
-    "softmax_cross_entropy_smooth_each", "softmax_cross_entropy_dx_each",
-    "softmax_cross_entropy_dx_smooth_each", "scan_copy", "scan_item", "scan_put", "scan_save",
-    "matmul", "convert", "convert_padded", "hwc_from_chw", "chw_from_hwc", "global_avg_pool_last",
-    "global_avg_pool_dx_last", "dropout_last", "dropout_dx_last", "loss_scale"
+    "cumsum", "argmax", "sigmoid_cross_entropy", "sigmoid_cross_entropy_dx",
+    "sigmoid_cross_entropy_numbers", "sigmoid_cross_entropy_numbers_dx",
+    "sigmoid_cross_entropy_numbers_dt", "numbers_accuracy", "mask_overlap", "mask_union",
+    "binary_accuracy", "mse", "mse_dx", "l2", "l2_dx", "l1", "l1_dx", "huber", "huber_dx",
+    "accuracy_each", "softmax_cross_entropy_each", "softmax_cross_entropy_weighted_each",
+    "softmax_cross_entropy_dx_weighted_each", "softmax_cross_entropy_smooth_each",
+    "softmax_cross_entropy_dx_each", "softmax_cross_entropy_dx_smooth_each", "scan_copy",
+    "scan_item", "scan_put", "scan_save", "matmul", "convert", "convert_padded", "hwc_from_chw",
+    "chw_from_hwc", "global_avg_pool_last", "global_avg_pool_dx_last", "dropout_last",
+    "dropout_dx_last", "loss_scale"
 };
 
 /* walked: a bit for each operand that the order covers.  packs: if channels are innermost, threads

@@ -6,16 +6,11 @@
  * For training, use softmax_cross_entropy on the numbers themselves: it is more exact than a
  * logarithm of softmax.
  */
+#include "ops/along.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/loss.h"
 #include <string.h>
-
-static int softmax_axis_of(const Node *n)
-{
-    const int64_t a = node_int(n, "axis");
-    return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
-}
 
 static bool is_causal(const Node *n)
 {
@@ -58,21 +53,17 @@ static void softmax_gradient(Grad *gr, Node *n, Node *dy)
  * the numbers is `inner`. */
 static void softmax_call(const Node *n, Call *c, const char *fn)
 {
-    const Shape *x = &n->shape;
-    const int axis = softmax_axis_of(n);
-    int64_t outer = c->n, inner = 1;
-    for (int i = 0; i < x->rank; i++)
-        *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
+    const Along a = along(n, c);
     const bool causal = is_causal(n) && node_is(n, "softmax");
-    const char *form = inner > 1 ? "_along" : causal ? "_causal" : "";
+    const char *form = a.inner > 1 ? "_along" : causal ? "_causal" : "";
     call_kernel(c, arena_printf(c->arena, "%s%s", fn, form));
-    c->parts = inner == 1;
+    c->parts = a.inner == 1;
     call_out(c, n);
     for (int i = 0; i < n->nin; i++)
         call_in(c, n->in[i]);
-    call_text(c, "%lld, %lld", (long long)outer, (long long)x->dim[axis]);
-    if (inner > 1)
-        call_text(c, "%lld", (long long)inner);
+    call_text(c, "%lld, %lld", (long long)a.outer, (long long)a.k);
+    if (a.inner > 1)
+        call_text(c, "%lld", (long long)a.inner);
 }
 
 static void softmax_kernel(const Node *n, Call *c)

@@ -59,6 +59,7 @@ static const PyWord words[] = {
     {"eq", "@x == @y"},
     {"ne", "@x != @y"},
     {"clamp", "F.clip(@x, @low, @high)"},
+    {"argmax", "F.argmax(@x, axis=@axis)"},
     {"stop_gradient", "F.BlockGrad(@x)"},
     {"relu6", "F.clip(@x, 0, 6)"},
     {"leaky_relu", "F.LeakyReLU(@x, slope=@slope)"},

@@ -275,7 +275,8 @@ static int batch_axis(const Use *u, int64_t i, int rank)
 static int axis_number(const Use *u)
 {
     const Node *n = u->node;
-    const int rank = u->dialect->channels_last ? n->shape.rank : n->in[0]->shape.rank;
+    const int from = n->in[0]->shape.rank, to = n->shape.rank,
+              rank = u->dialect->channels_last && to > from ? to : from;
     const int64_t i = node_int(n, "axis");
     return batch_axis(u, i < 0 ? i + rank : i, rank);
 }
@@ -374,6 +375,12 @@ static const char *zero_forget_bias(const Use *u)
     return flag(node_float(u->node, "forget_bias") == 0);
 }
 
+/* Of cumsum. */
+static const char *backwards(const Use *u)
+{
+    return flag(node_bool(u->node, "reverse"));
+}
+
 static const char *reversed(const Use *u)
 {
     return flag(u->node->in[0]->loop->reversed);
@@ -444,6 +451,7 @@ const char *place_of_node(const Use *u, const char *name)
         {"smoothing", smoothing},
         {"plain", plain_recurrent},
         {"relu", relu},
+        {"backwards", backwards},
         {"reversed", reversed},
         {"zero_forget_bias", zero_forget_bias},
         {"other_epsilon", other_epsilon},

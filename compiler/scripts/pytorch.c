@@ -107,6 +107,8 @@ static const PyWord words[] = {
      "F.softmax(@bare + torch.full((@rows, @rows), -math.inf).triu(1), @axis)"},
     {"softmax", "F.softmax(@x, @axis)"},
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
+    {"cumsum", "@(backwards?@x.flip(@axis).cumsum(@axis).flip(@axis)|@x.cumsum(@axis))"},
+    {"argmax", "@x.argmax(@axis).to(torch.get_default_dtype())"},
     {"normal_like", "torch.randn_like(@x)"},
     {"dropout", "F.dropout(@x, @rate, self.training)"},
     {"dropout2d", "F.dropout2d(@x, @rate, self.training)"},

@@ -31,6 +31,7 @@
 #include "cpu/resize.h"
 #include "cpu/loss.h"      /* softmax, softmax_cross_entropy, accuracy, one_hot, l2, mse */
 #include "cpu/robust_loss.h" /* l1, huber */
+#include "cpu/along.h"     /* cumsum, argmax */
 #include "cpu/mask_loss.h" /* sigmoid_cross_entropy_numbers, counts of masks */
 #include "cpu/dropout.h"
 #include "cpu/normal.h"

@@ -38,6 +38,7 @@
 #include "cuda/rotary.cuh"
 #include "cuda/scan.cuh" /* loops over time */
 #include "cuda/recurrence.cuh" /* a loop over time in one launch */
+#include "cuda/along.cuh"
 #include "cuda/dropout.cuh"
 #include "cuda/normal.cuh"
 #include "cuda/begin.cuh"   /* which samples a batch has */

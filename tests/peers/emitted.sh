@@ -145,7 +145,8 @@ model drawn_choices(x: f32[6, 4]) {
     h = dense(x, 4)
     a = where(h > 0.1, sin(h), 0.5 * cos(h)) * (0.3 <= h) + clamp(h, -0.4, 0.6)
     b = where(h < x, x, 0) * (h != 0) * stop_gradient(h) + (h >= x) * h - (h == x)
-    return dense(flatten(a + b), 3)
+    c = cumsum(h, axis = 0) - cumsum(h, reverse = true)
+    return dense(concat(flatten(a + b + c), argmax(h), argmax(x, axis = 0)), 3)
 }
 train drawn_choices { data = synthetic(samples = 80, test_samples = 40, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN

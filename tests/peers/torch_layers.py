@@ -48,14 +48,16 @@ def resize(w, x):
 
 
 FORMULAS = ("sin(3 * h)", "cos(3 * h)", "clamp(h, -0.4, 0.3)", "where(h > 0.1, h * h, sin(h))", "where(pixel <= h, 0.5, h) * (h != 0)",
-            "h * stop_gradient(tanh(2 * h))", "h * ((h >= 0.2) + (h < -0.1) - (0.05 < h)) + (h == h) * h")
+            "h * stop_gradient(tanh(2 * h))", "h * ((h >= 0.2) + (h < -0.1) - (0.05 < h)) + (h == h) * h", "cumsum(h, axis = 0)", "cumsum(h, axis = 1, reverse = true)",
+            "cumsum(h)", "h * argmax(h, axis = 0)", "0.1 * argmax(h)")
 
 
 def formulas(w, x):
     h, pixel = pixels(w, x), F.conv2d(x, w["pixel.weight"], w["pixel.bias"])
     return [torch.sin(3 * h), torch.cos(3 * h), h.clamp(-0.4, 0.3), torch.where(h > 0.1, h * h, torch.sin(h)),
             torch.where(pixel <= h, torch.tensor(0.5, dtype=h.dtype), h), h * torch.tanh(2 * h).detach(),
-            h * ((h >= 0.2).double() + (h < -0.1).double() - (h > 0.05).double()) + h]
+            h * ((h >= 0.2).double() + (h < -0.1).double() - (h > 0.05).double()) + h,
+            h.cumsum(1), h.flip(2).cumsum(2).flip(2), h.cumsum(3), h * h.argmax(1, keepdim=True), 0.1 * h.argmax(3).double()]
 
 
 STEPS = "step = dense(x, 6)\n    h = tanh(step)"

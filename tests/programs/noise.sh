@@ -66,6 +66,18 @@ if part bits; then
             succeeds "a GPU" ./gpu/gpu --log gpu.log
             same "a GPU: losses" "$(field double.log epoch train_loss | nine)" "$(field gpu.log epoch train_loss | nine)"
             same "a GPU: test" "$(field double.log epoch test_loss | nine)" "$(field gpu.log epoch test_loss | nine)"
+            {
+                printf 'model choices(x: f32[6, 4]) {\n    h = dense(x, 4)\n'
+                printf '    a = where(h > 0.1, sin(h), 0.5 * cos(h)) * (0.3 <= h) + clamp(h, -0.4, 0.6) + cumsum(h, axis = 0) - cumsum(h, reverse = true)\n'
+                printf '    return dense(concat(flatten(a * stop_gradient(h)), argmax(h), argmax(x, axis = 0)), 3)\n}\n'
+                # shellcheck disable=SC2059
+                printf "$train" choices
+            } > choices.tn
+            make choices choices --dtype f64
+            succeeds "choices" ./choices --log choices.log
+            shim_gpu chosen choices.tn --dtype f64
+            succeeds "choices on a GPU" ./chosen/gpu --log chosen.log
+            same "choices on a GPU: losses" "$(field choices.log epoch train_loss | nine)" "$(field chosen.log epoch train_loss | nine)"
         else
             skip "a GPU: it needs g++ and x86-64"
         fi

@@ -25,6 +25,8 @@ static bool unary(Pool *p, Value *y)
         "clamp(%s, -0.3, 0.4)",
         "where(%s > 0.1, 0.5, -0.25)",
         "stop_gradient(%s)",
+        "cumsum(%s)",
+        "cumsum(%s, axis = 0, reverse = true)",
         "ge(%s, 0)",
         "square(tanh(%s))",
         "abs(%s)",
