@@ -441,6 +441,7 @@ typedef struct RtProgram {
     int64_t target_bytes;   /* of a sample's row */
     const RtOutput *output; /* with several outputs or targets; else NULL: one output */
     int noutput;
+    int compared[RT_TARGETS]; /* for each target: index in `output` of what its metrics compare */
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
     int nmetric;
     /* "loss", "accuracy"; for numbers also "mae", and "rmse" and "r2", whose terms are the mean

@@ -364,7 +364,10 @@ static void several_fields(Writer *w, Text *t)
                     r->ntarget, (long long)r->target_bytes);
     else
         target_fields(w, t);
-    text_printf(t, "    .output = outputs, .noutput = %d,\n", g->noutput);
+    text_printf(t, "    .output = outputs, .noutput = %d, .compared = {", g->noutput);
+    for (int i = 0; i < r->ntarget; i++)
+        text_printf(t, "%s%d", i ? ", " : "", r->target[i].compared);
+    text_add(t, "},\n");
 }
 
 /* Shapes of samples and outputs: one output and one target. */

@@ -77,6 +77,15 @@ static const char *accuracy_of(const Graph *g, const Node *output, const Node *t
     return is_binary(g, output) ? "binary_accuracy" : NULL;
 }
 
+/* The index of an output of the model. */
+static int index_of(const Graph *g, const Node *output)
+{
+    int i = 0;
+    while (i + 1 < lower_output_count(g) && lower_output(g, i) != output)
+        i++;
+    return i;
+}
+
 /* Adds a metric.  With several targets, its name has the target: "accuracy_digit". */
 static void add_metric(Graph *g, const char *name, const char *op, Span at, Node *output, int k)
 {
@@ -124,6 +133,7 @@ static void add_number_metrics(Graph *g, Span at, int k)
         output = lower_output(g, i);
         how = comparison_of(g, output, g->targets[k]);
     }
+    g->recipe.target[k].compared = index_of(g, output);
     if (how == COMPARED_ERRORS) {
         add_metric(g, "mae", "l1", at, output, k);
         add_metric(g, "rmse", "mse", at, output, k);
@@ -149,6 +159,7 @@ static void add_metrics(Graph *g, Span at, int k)
     const Node *loss = output ? classes_loss(g, output, g->targets[k]) : NULL;
     const bool pixels = loss && node_attr(loss, "pixels");
     const char *op = pixels ? "accuracy" : output ? accuracy_of(g, output, g->targets[k]) : NULL;
+    g->recipe.target[k].compared = output ? index_of(g, output) : 0;
     if (op)
         add_metric(g, "accuracy", op, at, pixels ? loss->in[0] : output, k);
 }

@@ -108,6 +108,7 @@ typedef struct TargetSpec {
     const char *weights; /* of the classes, in a loss: "1, 2, 0.5"; NULL: none */
     int64_t ignored;     /* the class ignored - 1 is not scored; 0: all are */
     bool truths;         /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
+    int compared;        /* index of the output that its metrics compare */
     bool bad;            /* has an error, which is reported */
     Span span;
 } TargetSpec;

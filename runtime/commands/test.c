@@ -8,6 +8,7 @@
 #include "files/params.h"
 #include "train/evaluate.h"
 #include "train/scores.h"
+#include "train/tally.h"
 #include "train/weights.h"
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +37,13 @@ int test_run(const RtProgram *p, const Options *o)
     double mean[RT_METRICS];
     const Order order = order_stored(d->n, p->batch);
     Scores *scores = scores_new(p, o->comm, d->n);
+    Tally *tally = tally_new(p, o->comm, d->n, INT64_MAX);
     const double began = clock_now();
-    evaluate_split(n, d, &order, mean, scores);
+    if (tally)
+        tally_begin(tally);
+    evaluate_split(n, d, &order, mean, scores, tally ? &tally->reader : NULL);
+    if (tally)
+        tally_end(tally);
     if (*n->wrong)
         data_wrong_token(d);
     mapped_check();
@@ -54,9 +60,13 @@ int test_run(const RtProgram *p, const Options *o)
         log_real(&log, FIELD(test, test_perplexity), evaluate_perplexity(p, mean));
     if (scores && !isnan(scores->auc))
         log_real(&log, FIELD(test, test_auc), scores->auc);
+    if (tally)
+        tally_log(tally, &log);
     log_end(&log);
-    printf("%lld samples in %.2f s\n%s%s\n", (long long)d->n, seconds,
-           evaluate_text(p, mean, "test ", text),
+    printf("%lld samples in %.2f s\n", (long long)d->n, seconds);
+    if (tally)
+        tally_print(tally);
+    printf("%s%s\n", evaluate_text(p, mean, "test ", text),
            evaluate_auc_text(scores ? scores->auc : NAN, "test ", area));
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

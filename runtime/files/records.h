@@ -15,7 +15,9 @@
     ROW(epoch, "train", "After each epoch and its test.")                                          \
     ROW(best, "train", "Once, with `keep` in the recipe: the epoch whose weights are kept.")       \
     ROW(end, "train", "Once, after the last epoch.")                                               \
-    ROW(test, "test", "Once.")                                                                     \
+    ROW(test, "train and test",                                                                    \
+        "Once. `train` writes it for the weights that the run leaves, if the program has metrics " \
+        "that are not in `epoch`.")                                                                \
     ROW(bench, "bench", "Once.")                                                                   \
     ROW(simulate, "bench", "Once, with `--simulate`, instead of `bench`.")                         \
     ROW(comm, "bench", "For each size of a sum over ranks, with `--comm`.")                        \
@@ -138,9 +140,23 @@
     ROW(test, test_METRIC, "real", "", "",                                                         \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
         "iou, dice")                                                                               \
-    ROW(test, test_auc, "real", "", "two classes, one output",                                     \
-        "area under the ROC curve over the test set")                                              \
+    ROW(test, test_auc, "real", "", "two classes, or several labels",                              \
+        "area under the ROC curve over the test set; of several labels the mean")                  \
     ROW(test, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                  \
+    ROW(test, test_top5, "real", "", "ten classes or more",                                        \
+        "share of the labels whose class is one of the five most probable")                        \
+    ROW(test, test_precision, "real", "", "classes, truths",                                       \
+        "right predictions of class 1 / all of them; of more classes the mean")                    \
+    ROW(test, test_recall, "real", "", "classes, truths",                                          \
+        "right predictions of class 1 / its labels; likewise")                                     \
+    ROW(test, test_f1, "real", "", "classes, several labels",                                      \
+        "2 x right predictions / (predictions + labels); likewise")                                \
+    ROW(test, test_iou, "real", "", "a class for each pixel",                                      \
+        "overlap / union of the pixels of a class and those predicted; mean")                      \
+    ROW(test, test_dice, "real", "", "a class for each pixel",                                     \
+        "2 x overlap / (overlap + union); mean over the classes")                                  \
+    ROW(test, test_iou_CLASS, "real", "", "a class for each pixel",                                \
+        "of one class: 0 for class 0 and so on, of up to 20 classes")                              \
     ROW(bench, model, "text", "", "", "name of the model")                                         \
     ROW(bench, program, "text", "", "", "as in `start`")                                           \
     ROW(bench, cpu, "text", "", "", "as in `start`")                                               \

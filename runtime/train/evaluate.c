@@ -116,16 +116,19 @@ void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRI
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
-                    Scores *scores)
+                    Scores *scores, OutputReader *readers)
 {
     double sum[RT_METRICS] = {0};
+    char *output = readers ? readers->output : scores ? scores->output : NULL;
     if (scores)
         scores_begin(scores);
     for (int64_t step = 0; step < evaluate_batches(n->p, d->n); step++) {
         const Batch b = evaluate_batch(n, d, order, step);
-        net_evaluate(n, &b, scores ? scores->output : NULL);
+        net_evaluate(n, &b, output);
         if (scores)
-            scores_add(scores, n->p, &b);
+            scores_add(scores, n->p, &b, output);
+        for (OutputReader *r = readers; r; r = r->next)
+            r->add(r, &b, output);
         for (int m = 0; m < RT_METRICS; m++)
             sum[m] += n->metric[m];
     }

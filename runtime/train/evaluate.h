@@ -8,11 +8,18 @@ enum { EVALUATE_TEXT = 96 * RT_METRICS }; /* bytes of a line with all metrics of
 /* Number of batches of `samples` samples; the last batch may be partial. */
 int64_t evaluate_batches(const RtProgram *p, int64_t samples);
 
+/* Reads the outputs of each batch of an evaluation: this rank's rows of [batch][outputs]. */
+typedef struct OutputReader {
+    void (*add)(struct OutputReader *self, const Batch *b, const char *output);
+    char *output;              /* of the first reader: memory for the outputs of a batch */
+    struct OutputReader *next; /* another one, which reads the same outputs; or NULL */
+} OutputReader;
+
 /* Means over the split, each sample once. order: the stored order of d->n samples.  scores: gets
- * the area under the ROC curve; or NULL. */
+ * the area under the ROC curve; or NULL.  readers: the first of a list, or NULL. */
 struct Scores;
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
-                    struct Scores *scores);
+                    struct Scores *scores, OutputReader *readers);
 /* ", test auc 0.9953", or nothing if the area is NaN. */
 const char *evaluate_auc_text(double auc, const char *prefix, char text[64]);
 /* The means of metrics from their sums over n samples of d, or over n labels: rmse and r2 are

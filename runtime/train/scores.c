@@ -12,8 +12,7 @@
 #include "train/evaluate.h"
 #include <math.h>
 
-/* Whether p reports the area: its output is one number, the logit of class 1. */
-static bool scores_reported(const RtProgram *p)
+bool scores_reported(const RtProgram *p)
 {
     return p->target_kind == RT_TARGET_CLASS && p->ntarget == 0 && p->noutput == 0 &&
            p->classes == 2 && p->outputs == 1;
@@ -36,13 +35,13 @@ void scores_begin(Scores *s)
     s->count = 0;
 }
 
-void scores_add(Scores *s, const RtProgram *p, const Batch *b)
+void scores_add(Scores *s, const RtProgram *p, const Batch *b, const char *output)
 {
     const int each = p->batch / s->comm->size, first = s->comm->rank * each;
     for (int i = first; i < first + each; i++) {
         const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
         Score *one = &s->all[s->count++];
-        one->score = params_real(s->output, p->real_bytes, i);
+        one->score = params_real(output, p->real_bytes, i);
         one->positive = i < b->valid ? rt_integer_at(row, b->label_type, 0) : -1;
     }
 }
@@ -90,15 +89,19 @@ double scores_area(Score *s, int64_t n)
     return negative && positive ? (double)halves / 2 / ((double)negative * (double)positive) : NAN;
 }
 
+double scores_of_ranks(Comm *c, Score *all, int64_t count)
+{
+    int64_t n = 0;
+    for (int64_t i = count - 1; c->rank > 0 && i >= 0; i--)
+        all[c->rank * count + i] = all[i];
+    comm_gather(c, all, count * (int64_t)sizeof *all, "the scores of a split");
+    for (int64_t i = 0; i < count * c->size; i++)
+        if (all[i].positive >= 0)
+            all[n++] = all[i];
+    return scores_area(all, n);
+}
+
 void scores_end(Scores *s)
 {
-    const int ranks = s->comm->size;
-    int64_t n = 0;
-    for (int64_t i = s->count - 1; s->comm->rank > 0 && i >= 0; i--)
-        s->all[s->comm->rank * s->count + i] = s->all[i];
-    comm_gather(s->comm, s->all, s->count * (int64_t)sizeof *s->all, "the scores of a split");
-    for (int64_t i = 0; i < s->count * ranks; i++)
-        if (s->all[i].positive >= 0)
-            s->all[n++] = s->all[i];
-    s->auc = scores_area(s->all, n);
+    s->auc = scores_of_ranks(s->comm, s->all, s->count);
 }

@@ -21,13 +21,19 @@ typedef struct Scores {
     double auc;    /* after scores_end; NaN: the split has one class only, or a score is NaN */
 } Scores;
 
+/* Whether p reports the area after each epoch: its output is one number, the logit of class 1. */
+bool scores_reported(const RtProgram *p);
+
 /* Room for splits of up to `samples` samples; NULL: p does not report the area. */
 Scores *scores_new(const RtProgram *p, Comm *c, int64_t samples);
 
 void scores_begin(Scores *s); /* before the first batch of a split */
-/* Adds the scores of a batch, whose outputs are in s->output. */
-void scores_add(Scores *s, const RtProgram *p, const Batch *b);
+/* Adds the scores of a batch from its outputs. */
+void scores_add(Scores *s, const RtProgram *p, const Batch *b, const char *output);
 void scores_end(Scores *s); /* after the last batch: gathers the scores of all ranks; sets s->auc */
+
+/* Gathers `count` scores of each rank; this rank's lie first in `all`.  Returns their area. */
+double scores_of_ranks(Comm *c, Score *all, int64_t count);
 
 /* The area of these n scores, which are sorted; NaN if one of them is NaN. */
 double scores_area(Score *s, int64_t n);

@@ -40,21 +40,35 @@ static bool train_epoch(Trainer *t)
 }
 
 static void evaluate(Trainer *t, const Data *d, const Order *order, double mean[RT_METRICS],
-                     double *auc)
+                     double *auc, OutputReader *readers)
 {
-    evaluate_split(t->net, d, order, mean, t->scores);
+    evaluate_split(t->net, d, order, mean, t->scores, readers);
     *auc = t->scores ? t->scores->auc : __builtin_nan("");
     if (*t->net->wrong)
         data_wrong_token(d);
     stop_if_files_broke(t, true);
 }
 
-static void test(Trainer *t)
+/* tally: the weights may be those that the run leaves, so further metrics are computed, too. */
+static void test_split(Trainer *t, bool tally)
+{
+    t->tallied = tally && t->tally;
+    if (t->tallied)
+        tally_begin(t->tally);
+    const double began = clock_now();
+    evaluate(t, t->test, &t->test_order, t->result.test, &t->result.test_auc,
+             t->tallied ? &t->tally->reader : NULL);
+    if (t->tallied)
+        tally_end(t->tally);
+    t->test_seconds = clock_now() - began;
+}
+
+static void test(Trainer *t, bool tally)
 {
     if (t->validation)
         evaluate(t, t->validation, &t->validation_order, t->result.validation,
-                 &t->result.validation_auc);
-    evaluate(t, t->test, &t->test_order, t->result.test, &t->result.test_auc);
+                 &t->result.validation_auc, NULL);
+    test_split(t, tally);
 }
 
 static void finish_epoch(Trainer *t)
@@ -64,7 +78,7 @@ static void finish_epoch(Trainer *t)
     evaluate_means(t->p, t->data, a->sum, (double)a->samples, t->result.train);
     net_average_epoch(t->net, a->epoch + 1);
     net_show_average(t->net, true);
-    test(t);
+    test(t, a->epoch + 1 == t->o->epochs && !t->p->recipe.keep.result);
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
@@ -136,8 +150,11 @@ int train_run(const RtProgram *p, const Options *o)
     if (!best)
         net_show_average(t->net, true);
     if (best || !t->result.known) /* not known: nothing was left to train */
-        test(t);
+        test(t, true);
+    else if (t->tally && !t->tallied) /* the run ended before its last epoch */
+        test_split(t, true);
     progress_best(t);
+    progress_test(t);
     finish_run(t);
     return expect_report(p, o, &t->result, t->at.epoch, best_ends(&t->best, t->at.epoch),
                          clock_now() - clock_start());
