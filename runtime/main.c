@@ -36,6 +36,7 @@ static void compare_requests(const Options *o, Comm *c)
                              o->seconds,
                              o->layers,
                              o->trace != NULL,
+                             o->report != NULL,
                              o->link,
                              o->scale};
     Hash h = hash_new();

@@ -222,6 +222,9 @@ static void files(Page *p)
               LEASE_BEAT_MS / 1000, LEASE_SILENT_MS / 1000)},
         {"--log FILE", "Records, one JSON object on each line: [log records](log.md). `train` replaces the file, and adds to it after "
                        "--resume. `test` replaces it. `bench` adds to it. FILE can be a pipe."},
+        {"test --report DIR: metrics.json, metrics.csv, confusion.csv, ...",
+         "A report on the predictions: [its files](../how-to/reports.md#the-files). metrics.json lists them and is written last. The "
+         "files of an earlier report are replaced or removed."},
         {"--trace FILE", "Trace events as JSON, for Perfetto or Chrome."},
         {"predict --output FILE", "All outputs, one row for each sample: .npy in the number type of the program, or .csv. Where the "
                                   "target is numbers, a row of .npy has the shape of the output, so masks are an array (N, C, H, W)."},

@@ -1,7 +1,10 @@
-/* test.c -- the command `test`: metrics of the weights of a file on the test set. */
+/* test.c -- the command `test`: metrics of the weights of a file on the test set, and with --report
+ * files about the predictions. */
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mapped.h"
 #include "commands/commands.h"
+#include "commands/review.h"
 #include "data/columns.h"
 #include "data/vocab.h"
 #include "files/log.h"
@@ -14,59 +17,126 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int test_run(const RtProgram *p, const Options *o)
+typedef struct Tested {
+    const RtProgram *p;
+    const Options *o;
+    Net *net;
+    Data *data;
+    double mean[RT_METRICS];
+    Scores *scores; /* NULL: no auc after each epoch */
+    Tally *tally;   /* NULL: no further metrics */
+    Review *review; /* NULL: without --report */
+    double seconds;
+} Tested;
+
+static void open_split(Tested *t)
 {
-    char text[EVALUATE_TEXT], area[64];
-    Log log;
+    const RtProgram *p = t->p;
+    const Options *o = t->o;
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
     columns_of_weights(p, o->weights);
-    Data *d = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
-    Net *n = net_new(p, pool, o->comm, 1, false);
-    net_samples(n, o->samples_in, 1);
-    weights_load(n, o->weights);
-    data_fill(d, pool);
-    data_share(d, o->comm->rank, o->comm->size);
+    t->data = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
+    t->net = net_new(p, pool, o->comm, 1, false);
+    net_samples(t->net, o->samples_in, 1);
+    weights_load(t->net, o->weights);
+    data_fill(t->data, pool);
+    data_share(t->data, o->comm->rank, o->comm->size);
     if (o->comm->size > 1) {
-        comm_same(o->comm, data_hash_rows(d), "other test data");
-        comm_same(o->comm, params_hash(p, n->fixed), "other weights");
+        comm_same(o->comm, data_hash_rows(t->data), "other test data");
+        comm_same(o->comm, params_hash(p, t->net->fixed), "other weights");
     }
+}
+
+static void evaluate(Tested *t)
+{
+    const Order order = order_stored(t->data->n, t->p->batch);
+    OutputReader *readers = t->tally ? &t->tally->reader : NULL;
+    const double began = clock_now();
+    if (t->tally)
+        tally_begin(t->tally);
+    if (t->review) {
+        t->review->reader.next = readers;
+        readers = &t->review->reader;
+    }
+    evaluate_split(t->net, t->data, &order, t->mean, t->scores, readers);
+    if (t->tally)
+        tally_end(t->tally);
+    if (*t->net->wrong)
+        data_wrong_token(t->data);
+    mapped_check();
+    t->seconds = clock_now() - began;
+}
+
+/* The metrics of the record, without those of the tally. */
+static int list_metrics(const Tested *t, ReviewMetric metric[RT_METRICS + 2])
+{
+    const RtProgram *p = t->p;
+    int n = 0;
+    for (int m = 0; m < p->nmetric; m++)
+        metric[n++] = (ReviewMetric){rt_format("test_%s", p->metric[m]), t->mean[m]};
+    if (p->perplexity)
+        metric[n++] = (ReviewMetric){FIELD(test, test_perplexity), evaluate_perplexity(p, t->mean)};
+    if (t->scores && !isnan(t->scores->auc))
+        metric[n++] = (ReviewMetric){FIELD(test, test_auc), t->scores->auc};
+    return n;
+}
+
+static void log_results(const Tested *t, Log *log)
+{
+    ReviewMetric metric[RT_METRICS + 2];
+    const int n = list_metrics(t, metric);
+    log_begin(log, RECORD(test));
+    log_text(log, FIELD(test, model), t->p->model);
+    log_count(log, FIELD(test, samples), t->data->n);
+    log_real(log, FIELD(test, seconds), t->seconds);
+    for (int m = 0; m < n; m++)
+        log_real(log, metric[m].name, metric[m].value);
+    if (t->tally)
+        tally_log(t->tally, log);
+    log_end(log);
+}
+
+static void print_results(const Tested *t)
+{
+    char text[EVALUATE_TEXT], area[64];
+    printf("%lld samples in %.2f s\n", (long long)t->data->n, t->seconds);
+    if (t->tally)
+        tally_print(t->tally);
+    printf("%s%s\n", evaluate_text(t->p, t->mean, "test ", text),
+           evaluate_auc_text(t->scores ? t->scores->auc : NAN, "test ", area));
+}
+
+static void write_review(const Tested *t, ReviewFolder *folder)
+{
+    const int more = t->tally ? t->tally->nmetric : 0;
+    ReviewMetric *metric = rt_alloc(sizeof *metric * (size_t)(RT_METRICS + 2 + more));
+    int n = list_metrics(t, metric);
+    for (int m = 0; m < more; m++)
+        metric[n++] = (ReviewMetric){rt_format("test_%s", t->tally->metric[m].name),
+                                     t->tally->metric[m].value};
+    review_write(t->review, folder, metric, n);
+}
+
+int test_run(const RtProgram *p, const Options *o)
+{
+    static ReviewFolder folder; /* static: it has a buffer of a file */
+    Tested t = {.p = p, .o = o};
+    Log log;
+    if (o->report && o->comm->rank == 0)
+        review_folder_open(&folder, o->report);
+    open_split(&t);
     log_open(&log, o->log, false);
     if (o->log_ranks)
         log_keep_messages(&log);
-    double mean[RT_METRICS];
-    const Order order = order_stored(d->n, p->batch);
-    Scores *scores = scores_new(p, o->comm, d->n);
-    Tally *tally = tally_new(p, o->comm, d->n, INT64_MAX);
-    const double began = clock_now();
-    if (tally)
-        tally_begin(tally);
-    evaluate_split(n, d, &order, mean, scores, tally ? &tally->reader : NULL);
-    if (tally)
-        tally_end(tally);
-    if (*n->wrong)
-        data_wrong_token(d);
-    mapped_check();
-    const double seconds = clock_now() - began;
-    log_begin(&log, RECORD(test));
-    log_text(&log, FIELD(test, model), p->model);
-    log_count(&log, FIELD(test, samples), d->n);
-    log_real(&log, FIELD(test, seconds), seconds);
-    for (int m = 0; m < p->nmetric; m++) {
-        snprintf(text, sizeof text, "test_%s", p->metric[m]);
-        log_real(&log, text, mean[m]);
-    }
-    if (p->perplexity)
-        log_real(&log, FIELD(test, test_perplexity), evaluate_perplexity(p, mean));
-    if (scores && !isnan(scores->auc))
-        log_real(&log, FIELD(test, test_auc), scores->auc);
-    if (tally)
-        tally_log(tally, &log);
-    log_end(&log);
-    printf("%lld samples in %.2f s\n", (long long)d->n, seconds);
-    if (tally)
-        tally_print(tally);
-    printf("%s%s\n", evaluate_text(p, mean, "test ", text),
-           evaluate_auc_text(scores ? scores->auc : NAN, "test ", area));
+    t.scores = scores_new(p, o->comm, t.data->n);
+    t.tally = tally_new(p, o->comm, t.data->n, INT64_MAX);
+    if (o->report)
+        t.review = review_new(p, o->comm, t.data, t.tally);
+    evaluate(&t);
+    log_results(&t, &log);
+    print_results(&t);
+    if (o->report)
+        write_review(&t, &folder);
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */
 }

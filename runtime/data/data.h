@@ -92,6 +92,8 @@ typedef struct Data {
      * number of all stored samples */
     uint32_t *row;
     int64_t all;
+    const char *table; /* the test split of a table: its file and the lines of its samples */
+    int64_t *line;
     bool synthetic;
     int64_t first;      /* synthetic: number of sample 0 of this split */
     uint32_t *position; /* synthetic: [batch] places of the current batch */

@@ -211,6 +211,13 @@ bool tabular_has_validation(const RtProgram *p, const char *name)
     return p->recipe.validation > 0 || (find_is_directory(found) && file_in(found, "validation"));
 }
 
+static void keep_lines(const Sheet *s, Data *d)
+{
+    d->table = s->path;
+    d->line = rt_alloc(sizeof *d->line * (size_t)d->n);
+    memcpy(d->line, s->line, sizeof *d->line * (size_t)d->n);
+}
+
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d)
 {
     Tabular t = {.p = p, .recipe = &p->recipe.table, .d = d, .targets = true};
@@ -229,6 +236,8 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
                    : "the file has only the names of the columns");
     learn(&t, split);
     fill(&t, limit > 0 && limit < t.sheet.n ? limit : t.sheet.n);
+    if (strcmp(split, "test") == 0)
+        keep_lines(&t.sheet, d);
     sheet_close(&t.sheet);
     target_variances(d);
 }

@@ -63,12 +63,29 @@ static bool has_tiles(const RtProgram *p)
     return !p->device && p->products && p->isa == RT_ISA_X86_V4;
 }
 
+/* Whether p reports the metric `kind` of target k. */
+static bool has_metric(const RtProgram *p, const char *kind, int k)
+{
+    const char *name = p->ntarget > 0 ? rt_format("%s_%s", kind, p->targets[k].name) : kind;
+    bool found = false;
+    for (int m = 0; m < p->nmetric; m++)
+        found |= strcmp(p->metric[m], name) == 0;
+    return found;
+}
+
 static bool has_accuracy(const RtProgram *p)
 {
-    for (int m = 0; m < p->nmetric; m++)
-        if (strcmp(p->metric[m], "accuracy") == 0)
-            return true;
-    return false;
+    return p->ntarget == 0 && has_metric(p, "accuracy", 0);
+}
+
+/* The targets of train/compared.h: all but next tokens and the input. */
+static bool has_report(const RtProgram *p)
+{
+    bool found = false;
+    for (int k = 0; k < (p->ntarget > 0 ? p->ntarget : 1) && !p->perplexity; k++)
+        found |= (p->ntarget > 0 ? p->targets[k].kind : p->target_kind) != RT_TARGET_INPUT &&
+                 (has_metric(p, "accuracy", k) || has_metric(p, "mae", k));
+    return found;
 }
 
 const ProgramNeed program_needs[NEEDS] = {
@@ -91,6 +108,9 @@ const ProgramNeed program_needs[NEEDS] = {
      has_next},
     {NEED_ACCURACY, "programs that report an accuracy",
      "build with a loss over classes or truths, and one target", has_accuracy},
+    {NEED_REPORT, "programs that predict classes or numbers",
+     "build with a loss that compares an output with classes or numbers that the data hold",
+     has_report},
     {NEED_TILES, "programs in bf16 for x86-64-v4",
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
 };
@@ -245,6 +265,11 @@ const ProgramOption program_options[] = {
      NULL, NULL},
     {"strict", NULL, OPTION_FLAG, AT(strict), 0, 0, T, 0,
      "exit code 1 when a full run misses the expectation of the recipe", NULL, NULL},
+    {"report", "DIR", OPTION_TEXT, AT(report), 0, 0, E, NEED_REPORT,
+     "write a report on the predictions: confusion matrix, classes, residuals, the samples with "
+     "the "
+     "highest loss; DIR is new, empty, or holds an earlier report",
+     NULL, "rank 0 writes it"},
     {"input", "FILE", OPTION_TEXT, AT(input), 0, 0, P, 0, "the samples", NULL, NULL},
     {"text", "TEXT", OPTION_TEXT, AT(text), 0, 0, P, NEED_TEXTS, "one sample, instead of --input",
      NULL, NULL},

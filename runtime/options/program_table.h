@@ -19,9 +19,10 @@ typedef enum Need {
     NEED_TEXTS = 1 << 7,    /* predict reads texts */
     NEED_NEXT = 1 << 8,     /* the outputs are tokens that follow a text */
     NEED_ACCURACY = 1 << 9, /* accuracy is a metric */
-    NEED_TILES = 1 << 10    /* products in bf16, with tiles of AMX or AVX-512 */
+    NEED_TILES = 1 << 10,   /* products in bf16, with tiles of AMX or AVX-512 */
+    NEED_REPORT = 1 << 11   /* a target whose predictions can be listed */
 } Need;
-enum { NEEDS = 11 };
+enum { NEEDS = 12 };
 
 typedef struct ProgramNeed {
     Need need;

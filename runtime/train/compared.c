@@ -44,7 +44,8 @@ static bool compare(const RtProgram *p, int k, Compared *c)
     const RtTarget *t = p->ntarget > 0 ? &p->targets[k] : NULL;
     const int kind = t ? t->kind : p->target_kind;
     const bool truths = t ? t->truths : p->target_truths;
-    *c = (Compared){.name = t                ? t->name
+    *c = (Compared){.target = k,
+                    .name = t                ? t->name
                             : p->target_name ? p->target_name
                                              : "label",
                     .suffix = t ? rt_format("_%s", t->name) : "",

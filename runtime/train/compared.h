@@ -12,6 +12,7 @@ typedef enum {
 } ComparedKind;
 
 typedef struct Compared {
+    int target;         /* its index */
     const char *name;   /* of the target */
     const char *suffix; /* in names of metrics: "_digit"; "" with one target */
     ComparedKind kind;

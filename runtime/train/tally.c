@@ -191,22 +191,22 @@ static void add_ranks(Tally *t)
 
 /* ---- metrics */
 
-static double tally_precision(const TallyCount *c)
+double tally_precision(const TallyCount *c)
 {
     return c->found ? (double)c->right / (double)c->found : 0;
 }
 
-static double tally_recall(const TallyCount *c)
+double tally_recall(const TallyCount *c)
 {
     return c->there ? (double)c->right / (double)c->there : 0;
 }
 
-static double tally_f1(const TallyCount *c)
+double tally_f1(const TallyCount *c)
 {
     return c->found + c->there ? 2 * (double)c->right / (double)(c->found + c->there) : 0;
 }
 
-static double tally_iou(const TallyCount *c)
+double tally_iou(const TallyCount *c)
 {
     const int64_t either = c->found + c->there - c->right;
     return either ? (double)c->right / (double)either : 0;

@@ -74,4 +74,10 @@ void tally_log(const Tally *t, Log *l);
 /* Prints a line "test precision 0.9731, recall 0.9722" for each target. */
 void tally_print(const Tally *t);
 
+/* Metrics of one class or label; 0 if the divisor is 0. */
+double tally_precision(const TallyCount *c);
+double tally_recall(const TallyCount *c);
+double tally_f1(const TallyCount *c);
+double tally_iou(const TallyCount *c);
+
 #endif

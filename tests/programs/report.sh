@@ -2,7 +2,7 @@
 # report.sh -- the further metrics of `test` and of the end of a training, and the files of `test --report`: each number against a
 # calculation in Python from the outputs of `predict`; equal bytes for any threads and ranks; faults of directories.
 #
-# Parts: class several pixels
+# Parts: class several pixels table
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
@@ -10,7 +10,7 @@ command -v python3 > /dev/null || { skip "no python3 that writes arrays"; finish
 cd "$work"
 
 cat > arrays.py <<'END_PY'
-import csv, json, math, os, random, struct, sys
+import csv, json, math, os, random, struct, sys, zlib
 from npy import save
 N, TEST = 160, 90
 def images(d, classes, label):
@@ -77,12 +77,73 @@ def compare(log, prefix, want):
         close(name, got["test_" + name], value)
     if [k for k in got if k.startswith("test_" + prefix) and k[5:] not in want]:
         sys.exit("other metrics: %s" % got)
+def cells(path): return list(csv.reader(open(path)))
+def lines(path):
+    """The rows of a table with a head, as dictionaries."""
+    head, *rest = cells(path)
+    return [dict(zip(head, row)) for row in rest]
+def check_metrics(d, log):
+    """metrics.json and metrics.csv have the values of the record, and the list of the files."""
+    got = {k: v for k, v in record(log).items() if k.startswith("test_")}
+    whole = json.load(open(d + "/metrics.json"))
+    assert whole["metrics"] == got, whole
+    assert {row["metric"]: float(row["value"]) for row in lines(d + "/metrics.csv")} == got
+    assert sorted(whole["files"]) == sorted(os.listdir(d)), whole["files"]
+    return whole
+def check_classes(path, of_json, counts):
+    """The rows of classes.csv, and the classes of metrics.json; counts: of each class."""
+    rest = lines(path)
+    assert len(rest) == len(of_json) == len(counts)
+    for row, other, c in zip(rest, of_json, counts):
+        for name, value in {"right": c[0], "predicted": c[1], "support": c[2], "precision": precision(*c), "recall": recall(*c), "f1": f1(*c), "iou": iou(*c)}.items():
+            close("%s of class %s" % (name, row["class"]), float(row[name]), value)
+            close("%s of class %s, json" % (name, row["class"]), other[name], value)
+        assert row["name"] == other["name"] and int(row["class"]) == other["class"]
+def check_confusion(d, prefix, truth, found, names):
+    """confusion.csv; each count that is not 0 stands in the SVG."""
+    got = cells(f"{d}/{prefix}confusion.csv")
+    n = len(names)
+    want = [[sum(t == i and f == k for t, f in zip(truth, found)) for k in range(n)] for i in range(n)]
+    assert got == [["true \\ predicted"] + names] + [[names[i]] + [str(v) for v in want[i]] for i in range(n)], got
+    titles = [t.split("<")[0] for t in open(f"{d}/{prefix}confusion.svg").read().split("<title>")[1:]]
+    assert titles == ["true %s, predicted %s: %d of %d" % (names[i], names[k], want[i][k], sum(want[i])) for i in range(n) for k in range(n) if want[i][k]], titles
+def check_worst(path, loss, columns):
+    """The 20 samples with the highest loss; columns: for each name the value of a sample."""
+    got = lines(path)
+    order = sorted(range(len(loss)), key=lambda i: -loss[i])[:20]
+    assert [int(row["rank"]) for row in got] == list(range(1, 21))
+    for row, i in zip(got, order):
+        k = int(row["sample"])
+        close("the loss of rank %s" % row["rank"], float(row["loss"]), loss[i])
+        close("the loss of sample %d" % k, float(row["loss"]), loss[k])
+        for name, of in columns.items():
+            if isinstance(of(k), str):
+                assert row[name] == of(k), (row, name, of(k))
+            else:
+                close("%s of rank %s" % (name, row["rank"]), float(row[name]), of(k))
+    assert set(got[0]) == {"rank", "sample", "row", "file", "loss"} | set(columns), got[0]
+    return [int(row["sample"]) for row in got]
+def png(path):
+    """The width, the height and the rows of an RGB image without filters."""
+    data, at, packed = open(path, "rb").read(), 8, b""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        part = data[at + 8:at + 8 + size]
+        assert struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + part)
+        if kind == b"IHDR": width, height, form = struct.unpack(">II5s", part)
+        if kind == b"IDAT": packed += part
+        at += size + 12
+    raw = zlib.decompress(packed)
+    assert form == bytes([8, 2, 0, 0, 0]) and len(raw) == height * (3 * width + 1)
+    return width, height, [raw[i * (3 * width + 1) + 1:(i + 1) * (3 * width + 1)] for i in range(height)]
 if __name__ == "__main__":
     exec(sys.argv[1])
 END_PY
+ranks=
 options=(--batch 14 --shards 2)                       # 90 test samples: the last batch is filled up
 if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
-    options+=(--comm mpi)
+    options+=(--comm mpi) ranks=yes
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 else
     skip "two ranks: no mpicc and mpirun"
@@ -91,8 +152,16 @@ fi
 trained() {
     make "$1" "$1-cpu" "${options[@]}"
     succeeds "$1: train" "./$1-cpu" --save "$1.safetensors" --log "$1.train"
-    succeeds "$1: test" "./$1-cpu" test --weights "$1.safetensors" --log "$1.log"
+    succeeds "$1: test" "./$1-cpu" test --weights "$1.safetensors" --log "$1.log" --report "$1.report"
     cp out "$1.out"
+    for way in 1 2 7; do
+        succeeds "$1: $way threads" "./$1-cpu" test --weights "$1.safetensors" --threads $way --report "$1.ways"
+        diff -r "$1.report" "$1.ways" && ok || bad "$1: another report with $way threads"
+    done
+    if [ -n "$ranks" ]; then
+        succeeds "$1: two ranks" timeout -k 5 120 mpirun -n 2 --bind-to none "./$1-cpu" test --threads 1 --weights "$1.safetensors" --report "$1.ways"
+        diff -r "$1.report" "$1.ways" && ok || bad "$1: another report with two ranks"
+    fi
     succeeds "$1: predict" "./$1-cpu" predict --weights "$1.safetensors" --input "$1/test_x.npy" --output "$1.csv"
     same "$1: the record of the training" "$(sed 's/"seconds":[^,]*,//' "$1.log")" "$(grep '"event":"test"' "$1.train" | sed 's/"seconds":[^,]*,//')"
 }
@@ -117,7 +186,28 @@ top = sum(sum(v > row[t] for v in row) < 5 for row, t in zip(p, truth)) / len(tr
 assert 0.3 < top < 1 and any(c[1] and 0 < c[0] < c[1] for c in counts), (top, counts)
 compare("kinds.log", "", {"loss": record("kinds.log")["test_loss"], "accuracy": sum(f == t for f, t in zip(found, truth)) / len(truth), "top5": top,
     "precision": mean_of(precision, counts), "recall": mean_of(recall, counts), "f1": mean_of(f1, counts)})'
+    succeeds "kinds: the report" arrays '
+p, truth, x = rows("kinds.csv"), numbers("kinds/test_y.npy")[1], numbers("kinds/test_x.npy")[1]
+found = [best(row) for row in p]
+whole = check_metrics("kinds.report", "kinds.log")
+assert (whole["model"], whole["samples"], [t["kind"] for t in whole["targets"]]) == ("kinds", 90, ["class"]), whole
+check_classes("kinds.report/classes.csv", whole["targets"][0]["classes"], [count(truth, found, k) for k in range(12)])
+check_confusion("kinds.report", "", truth, found, [str(k) for k in range(12)])
+samples = check_worst("kinds.report/worst.csv", [-math.log(row[t]) for row, t in zip(p, truth)], {"true": lambda i: truth[i], "predicted": lambda i: found[i],
+    "probability": lambda i: p[i][found[i]], "probability_of_true": lambda i: p[i][truth[i]]})
+width, height, image = png("kinds.report/worst.png")
+for rank, i in enumerate(samples):               # a pixel of the sample is a square of 18 x 18
+    top, left = 8 + rank // 5 * (108 + 26), 8 + rank % 5 * 116
+    for y in range(6):
+        for k in range(6):
+            at = 3 * (left + 18 * k + 9)
+            assert image[top + 18 * y + 9][at:at + 3] == bytes([x[36 * i + 6 * y + k]]) * 3, (rank, y, k)'
+    arrays 'got = open("kinds.out").read().split("\n"); want = cells("kinds.report/confusion.csv")
+at = [i for i, line in enumerate(got) if line.startswith("confusion matrix")][0]
+assert [line.split() for line in got[at + 1:at + 14]] == [want[0][1:]] + want[1:], got' && ok || bad "the printed matrix: $(cat kinds.out)"
     grep -Eqx "test top5 0\.[0-9]{4}, precision 0\.[0-9]{4}, recall 0\.[0-9]{4}, f1 0\.[0-9]{4}" kinds.out && ok || bad "what test prints: $(cat kinds.out)"
+    mkdir alone && cp kinds/train_* alone
+    refuses "no test split" "alone does not hold all test arrays|alone .*test_x.npy" ./kinds-cpu test --weights kinds.safetensors --data ./alone --report none
     # A run that ends before its last epoch reports the weights that it leaves.
     succeeds "stopped early" ./kinds-cpu --stop-at 0.05 --epochs 9 --log early.train --save early.safetensors
     succeeds "stopped early: test" ./kinds-cpu test --weights early.safetensors --log early.log
@@ -154,6 +244,39 @@ want |= {"accuracy_tags": sum(f == t for found, there in labels for f, t in zip(
     "auc_tags": sum(area([row[k] for row in p], tags[k::4]) for k in (0, 1, 3)) / 3}
 got = record("tags.log")
 compare("tags.log", "", want | {k[5:]: got[k] for k in got if k in ("test_loss", "test_mae_sizes", "test_rmse_sizes", "test_r2_sizes")})'
+    succeeds "tags: the report" arrays '
+p, high, tags, sizes = rows("tags.csv", True), *(numbers("tags/test_%s.npy" % name)[1] for name in ("high", "tags", "sizes"))
+found, d = [best(row[6:]) for row in p], "tags.report/"
+whole = check_metrics("tags.report", "tags.log")
+kinds = {t["name"]: t for t in whole["targets"]}
+assert [(name, t["kind"], len(t["classes"])) for name, t in kinds.items()] == [("high", "class", 2), ("tags", "truths", 4), ("sizes", "numbers", 0)], whole
+check_classes(d + "high_classes.csv", kinds["high"]["classes"], [count(high, found, k) for k in range(2)])
+check_confusion("tags.report", "high_", high, found, ["0", "1"])
+check_worst(d + "high_worst.csv", [-math.log(row[6 + t]) for row, t in zip(p, high)], {"true": lambda i: high[i], "predicted": lambda i: found[i],
+    "probability": lambda i: p[i][6 + found[i]], "probability_of_true": lambda i: p[i][6 + high[i]]})
+labels = [[int(row[k] > 0.5) for row in p] for k in range(4)]
+check_classes(d + "tags_classes.csv", kinds["tags"]["classes"], [count(tags[k::4], labels[k], 1) for k in range(4)])
+check_worst(d + "tags_worst.csv", [-sum(math.log(v if t else 1 - v) for v, t in zip(row, tags[4 * i:])) / 4 for i, row in enumerate(p) for row in [row[:4]]],
+    {"labels": lambda i: 4, "right": lambda i: sum(labels[k][i] == tags[4 * i + k] for k in range(4))})
+error = [[row[4 + k] - sizes[2 * i + k] for k in range(2)] for i, row in enumerate(p)]
+check_worst(d + "sizes_worst.csv", [(a * a + b * b) / 2 for a, b in error], {"mean_residual": lambda i: sum(error[i]) / 2, "mean_absolute": lambda i: sum(map(abs, error[i])) / 2,
+    "largest_absolute": lambda i: max(map(abs, error[i])), "target_sizes_0": lambda i: sizes[2 * i], "prediction_sizes_0": lambda i: p[i][4],
+    "target_sizes_1": lambda i: sizes[2 * i + 1], "prediction_sizes_1": lambda i: p[i][5]})
+for k, row in enumerate(lines(d + "sizes_residuals.csv")):
+    e, t = sorted(pair[k] for pair in error), sizes[k::2]
+    mean, square = sum(t) / 90, sum(v * v for v in e)
+    at = lambda share: e[int(share * 89)] + (share * 89 % 1) * (e[min(int(share * 89) + 1, 89)] - e[int(share * 89)])
+    assert row["number"] == "sizes_%d" % k and row["samples"] == "90", row
+    for name, v in {"mean_target": mean, "mean_residual": sum(e) / 90, "mae": sum(map(abs, e)) / 90, "rmse": math.sqrt(square / 90), "r2": 1 - square / sum((v - mean) ** 2 for v in t),
+            "least": e[0], "quantile_5": at(0.05), "quantile_25": at(0.25), "median": (e[44] + e[45]) / 2, "quantile_75": at(0.75), "quantile_95": at(0.95), "largest": e[-1]}.items():
+        close(name, float(row[name]), v)
+circles = [tuple(float(v.split("\"")[1]) for v in c.split(" ")[1:3]) for c in open(d + "sizes_scatter.svg").read().split("<circle")[1:]]
+assert len(circles) == 180
+for k in range(2):                               # a point lies on a line in its target and in its prediction, with one scale
+    drawn, ends = circles[90 * k:90 * k + 90], sorted(range(90), key=lambda i: sizes[2 * i + k])
+    scale = (drawn[ends[-1]][0] - drawn[ends[0]][0]) / (sizes[2 * ends[-1] + k] - sizes[2 * ends[0] + k])
+    for i, (a, b) in enumerate(drawn):
+        assert abs(a - drawn[0][0] - scale * (sizes[2 * i + k] - sizes[k])) < 0.03 and abs(b - drawn[0][1] + scale * (p[i][4 + k] - p[0][4 + k])) < 0.03, (k, i)'
 fi
 
 if part pixels; then
@@ -177,5 +300,67 @@ counts = {k: c for k, c in counts.items() if c[1] + c[2]}
 assert list(counts) == [0, 1, 2] and 0 < iou(*counts[1]) < 1, counts
 compare("pixels.log", "", {"loss": record("pixels.log")["test_loss"], "accuracy": sum(t == f for t, f in pairs) / len(pairs),
     "iou": mean_of(iou, counts.values()), "dice": mean_of(f1, counts.values())} | {f"iou_{k}": iou(*c) for k, c in counts.items()})'
+    succeeds "pixels: the report" arrays '
+p, truth = rows("pixels.csv"), numbers("pixels/test_y.npy")[1]
+image = [[(truth[36 * i + k], row[k::36]) for k in range(36) if truth[36 * i + k] != 255] for i, row in enumerate(p)]
+pairs = [(t, best(v)) for one in image for t, v in one]
+whole = check_metrics("pixels.report", "pixels.log")
+assert whole["targets"][0]["kind"] == "class of each pixel"
+check_classes("pixels.report/classes.csv", whole["targets"][0]["classes"], [count(*zip(*pairs), k) for k in range(4)])
+check_confusion("pixels.report", "", *zip(*pairs), [str(k) for k in range(4)])
+check_worst("pixels.report/worst.csv", [-sum(math.log(v[t]) for t, v in one) / len(one) for one in image],
+    {"labels": lambda i: len(image[i]), "right": lambda i: sum(best(v) == t for t, v in image[i])})'
+fi
+
+# A table whose test split is a share: names of classes and of the file, with the line.
+if part table; then
+    arrays 'draw = random.Random(5)
+with open("homes.csv", "w") as f:
+    print("area,kind", file=f)
+    for i in range(400):
+        k = draw.randrange(3)
+        print("%.3f,%s" % (draw.gauss(k, 0.6), ["<flat>", "house & garden", "\"hut, small\""][k]), file=f)'
+    cat > homes.tn <<'END_TN'
+model homes(row: f32[1]) { return dense(row, 8) |> tanh |> dense(3) }
+train homes {
+    data      = csv("homes.csv", test = 0.25)
+    target    = kind: class
+    loss      = softmax_cross_entropy
+    optimizer = adam(lr = 0.05)
+    epochs    = 3
+}
+END_TN
+    make homes homes-cpu --batch 20 --shards 2
+    succeeds "homes: train" ./homes-cpu --save homes.safetensors
+    succeeds "homes: test" ./homes-cpu test --weights homes.safetensors --report homes.report
+    succeeds "homes: predict" ./homes-cpu predict --weights homes.safetensors --input homes.csv --output all.csv
+    succeeds "homes: the report" arrays '
+names, table, p = ["<flat>", "house & garden", "hut, small"], cells("homes.csv"), cells("all.csv")
+assert cells("homes.report/confusion.csv")[0][1:] == names
+assert all("predicted " + name in open("homes.report/confusion.svg").read() for name in ("&lt;flat&gt;", "house &amp; garden", "hut, small"))
+got = lines("homes.report/worst.csv")
+for row in got:
+    line = int(row["file"].split(":")[1])
+    assert row["file"].startswith("./homes.csv:") and row["true"] == table[line - 1][1], row
+    assert row["predicted"] == p[line - 1][0], row
+    close("the loss of line %d" % line, float(row["loss"]), -math.log(float(p[line - 1][1 + names.index(row["true"])])))
+assert len(got) == 20 and not os.path.exists("homes.report/worst.png")'
+    # An earlier report is replaced: no file of it stays.
+    cp homes.report/worst.csv homes.report/confusion.svg . && echo more > homes.report/mine
+    sed -i 's/"confusion.svg"/"..\/homes.csv", "confusion.svg", "old.csv"/' homes.report/metrics.json
+    echo old > homes.report/old.csv
+    succeeds "homes: test again" ./homes-cpu test --weights homes.safetensors --report homes.report
+    [ ! -e homes.report/old.csv ] && [ -e homes.csv ] && cmp -s worst.csv homes.report/worst.csv && [ -e homes.report/mine ] && ok || bad "the second report: $(ls homes.report)"
+    # Faults of the directory are found before the test.
+    mkdir -p other && echo text > other/file
+    refuses "a directory with other files" "the directory other holds files that are no report: name an empty or a new one" ./homes-cpu test --weights homes.safetensors --report other
+    refuses "a file" "--report: homes.csv is not a directory" ./homes-cpu test --weights homes.safetensors --report homes.csv
+    refuses "no place" "the directory nowhere/report cannot be made: No such file" ./homes-cpu test --weights homes.safetensors --report nowhere/report
+    refuses "an empty name" "--report" ./homes-cpu test --weights homes.safetensors --report ""
+    if [ "$(id -u)" != 0 ]; then
+        mkdir -p locked && chmod 555 locked
+        refuses "no right to write" "locked" ./homes-cpu test --weights homes.safetensors --report locked
+    fi
+    refuses "another command" "--report is not an option of .* train" ./homes-cpu train --report x
 fi
 finish
