@@ -6,6 +6,7 @@
 #include "data/columns.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- memory */
 
@@ -190,8 +191,7 @@ static void find_worst(const Review *r, ReviewTarget *t)
         if (row[REVIEW_ALL] == 0 || at == REVIEW_WORST)
             continue;
         t->nworst += t->nworst < REVIEW_WORST;
-        for (int k = t->nworst - 1; k > at; k--)
-            t->worst[k] = t->worst[k - 1];
+        memmove(t->worst + at + 1, t->worst + at, sizeof *t->worst * (size_t)(t->nworst - 1 - at));
         t->worst[at] = i;
     }
 }

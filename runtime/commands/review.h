@@ -17,6 +17,7 @@
 enum {
     REVIEW_WORST = 20,        /* samples with the highest loss that are listed */
     REVIEW_TEXT_CLASSES = 20, /* classes of a matrix that is printed, or has numbers in its SVG */
+    REVIEW_ERRORS = 10,       /* pairs of classes that are printed, where there are more */
     REVIEW_CLASSES = 1000,    /* classes of a confusion matrix, at most */
     REVIEW_NUMBERS = 16,      /* numbers of a target whose residuals are listed one by one */
     REVIEW_PANELS = 6,        /* numbers of a target that are drawn */

@@ -68,7 +68,7 @@ static Matrix matrix_of(const ReviewTarget *t)
                          : (int)fmax(1, 800 / (double)m.n);
     while (m.every * m.cell < 14)
         m.every *= m.every == 2 || m.every == 20 || m.every == 200 ? 5 : 2;
-    m.upright = LETTER * (int)letters <= m.cell * m.every;
+    m.upright = LETTER * ((int)letters + 1) <= m.cell * m.every;
     m.left = MARGIN + 24 + LETTER * (int)letters;
     m.top = TITLE + 24 + (m.upright ? 12 : LETTER * (int)letters);
     m.size = m.cell * m.n;

@@ -92,6 +92,30 @@ static void print_confusion(const ReviewTarget *t)
     }
 }
 
+/* Prints the most frequent errors, where the matrix is too large for the screen.  Of equal counts,
+ * the first one in the order of the rows comes first. */
+static void print_errors(const ReviewTarget *t)
+{
+    const int64_t n = t->is.classes, *count = t->confusion;
+    int64_t worst[REVIEW_ERRORS];
+    int found = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+        int at = found;
+        while (at > 0 && count[i] > count[worst[at - 1]])
+            at--;
+        if (count[i] == 0 || i / n == i % n || at == REVIEW_ERRORS)
+            continue;
+        found += found < REVIEW_ERRORS;
+        memmove(worst + at + 1, worst + at, sizeof *worst * (size_t)(found - 1 - at));
+        worst[at] = i;
+    }
+    printf("most frequent errors%s%s:%s\n", *t->prefix ? " of " : "", *t->prefix ? t->is.name : "",
+           found ? "" : " none");
+    for (int k = 0; k < found; k++)
+        printf("  true %s, predicted %s: %lld\n", review_class_name(t, worst[k] / n),
+               review_class_name(t, worst[k] % n), (long long)count[worst[k]]);
+}
+
 /* ---- residuals: prediction - target */
 
 static int by_value(const void *a, const void *b)
@@ -216,6 +240,8 @@ void review_tables(Review *r, const ReviewTarget *t)
         write_confusion(r, t);
     if (t->confusion && t->is.classes <= REVIEW_TEXT_CLASSES)
         print_confusion(t);
+    else if (t->confusion)
+        print_errors(t);
     if (review_has_pairs(t))
         write_residuals(r, t);
     write_worst(r, t);

@@ -71,6 +71,14 @@ static void test(Trainer *t, bool tally)
     test_split(t, tally);
 }
 
+/* Whether the run may end after this epoch, and leave its weights. */
+static bool may_end(const Trainer *t)
+{
+    const RtRecipe *q = &t->p->recipe;
+    const bool last = t->at.epoch + 1 == t->o->epochs;
+    return !q->keep.result && (last || q->stop.result || t->o->stop_at > 0);
+}
+
 static void finish_epoch(Trainer *t)
 {
     Position *a = &t->at;
@@ -78,7 +86,7 @@ static void finish_epoch(Trainer *t)
     evaluate_means(t->p, t->data, a->sum, (double)a->samples, t->result.train);
     net_average_epoch(t->net, a->epoch + 1);
     net_show_average(t->net, true);
-    test(t, a->epoch + 1 == t->o->epochs && !t->p->recipe.keep.result);
+    test(t, may_end(t));
     t->result.known = true;
     net_fetch(t->net);
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
@@ -151,7 +159,7 @@ int train_run(const RtProgram *p, const Options *o)
         net_show_average(t->net, true);
     if (best || !t->result.known) /* not known: nothing was left to train */
         test(t, true);
-    else if (t->tally && !t->tallied) /* the run ended before its last epoch */
+    else if (t->tally && !t->tallied) /* `keep`, and no epoch had its result */
         test_split(t, true);
     progress_best(t);
     progress_test(t);

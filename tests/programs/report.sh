@@ -212,6 +212,15 @@ assert [line.split() for line in got[at + 1:at + 14]] == [want[0][1:]] + want[1:
     succeeds "stopped early" ./kinds-cpu --stop-at 0.05 --epochs 9 --log early.train --save early.safetensors
     succeeds "stopped early: test" ./kinds-cpu test --weights early.safetensors --log early.log
     same "stopped early: the record" "$(sed 's/"seconds":[^,]*,//' early.log)" "$(grep '"event":"test"' early.train | sed 's/"seconds":[^,]*,//')"
+    if deep "equal outputs"; then                    # the first class is predicted, and the first five are the top
+        sed 's/dense(12)/dense(12) * 0/' kinds.tn > equal.tn
+        make equal equal-cpu --batch 14 --shards 2
+        succeeds "equal: train" ./equal-cpu --epochs 1 --log equal.log
+        succeeds "equal: the metrics" arrays 'truth = numbers("kinds/test_y.npy")[1]
+compare("equal.log", "top5", {"top5": sum(t < 5 for t in truth) / 90})
+compare("equal.log", "acc", {"accuracy": truth.count(0) / 90})
+compare("equal.log", "rec", {"recall": mean_of(recall, [count(truth, [0] * 90, k) for k in set(truth) | {0}])})'
+    fi
 fi
 
 if part several; then
@@ -277,6 +286,18 @@ for k in range(2):                               # a point lies on a line in its
     scale = (drawn[ends[-1]][0] - drawn[ends[0]][0]) / (sizes[2 * ends[-1] + k] - sizes[2 * ends[0] + k])
     for i, (a, b) in enumerate(drawn):
         assert abs(a - drawn[0][0] - scale * (sizes[2 * i + k] - sizes[k])) < 0.03 and abs(b - drawn[0][1] + scale * (p[i][4 + k] - p[0][4 + k])) < 0.03, (k, i)'
+    if deep "a report of a GPU program"; then
+        . "$TENON_ROOT/tests/cuda/shim.sh"
+        shim_runtime
+        shim_gpu tags-gpu tags.tn --batch 14 && [ -x tags-gpu/gpu ] && ok || bad "tags: no program over the stand-in"
+        succeeds "tags: test on a GPU" tags-gpu/gpu test --weights tags.safetensors --report gpu.report
+        for name in high_classes tags_classes high_confusion; do cmp gpu.report/$name.csv tags.report/$name.csv && ok || bad "a GPU's $name.csv"; done
+        for name in tags_worst sizes_worst sizes_residuals metrics; do
+            succeeds "a GPU's $name.csv" arrays "a, b = (cells(d + '/$name.csv') for d in ('gpu.report', 'tags.report'))
+assert len(a) == len(b) and a[0] == b[0]
+for x, y in zip(a[1:], b[1:]): assert all(u == v or abs(float(u) - float(v)) < 1e-4 * (1 + abs(float(v))) for u, v in zip(x, y)), (x, y)"
+        done
+    fi
 fi
 
 if part pixels; then
