@@ -14,10 +14,11 @@
     ROW(step, "train", "After every N-th step, with `--log-steps N`.")                             \
     ROW(epoch, "train", "After each epoch and its test.")                                          \
     ROW(best, "train", "Once, with `keep` in the recipe: the epoch whose weights are kept.")       \
+    ROW(metrics, "train",                                                                          \
+        "Once, before `end`: metrics that are not in `epoch`, of the weights that the run "        \
+        "leaves.")                                                                                 \
     ROW(end, "train", "Once, after the last epoch.")                                               \
-    ROW(test, "train and test",                                                                    \
-        "Once. `train` writes it for the weights that the run leaves, if the program has metrics " \
-        "that are not in `epoch`.")                                                                \
+    ROW(test, "test", "Once.")                                                                     \
     ROW(bench, "bench", "Once.")                                                                   \
     ROW(simulate, "bench", "Once, with `--simulate`, instead of `bench`.")                         \
     ROW(comm, "bench", "For each size of a sum over ranks, with `--comm`.")                        \
@@ -128,6 +129,8 @@
     ROW(best, test_METRIC, "real", "", "", "of the kept weights: mean over the test set")          \
     ROW(best, test_auc, "real", "", "two classes, one output",                                     \
         "area under the ROC curve over the test set")                                              \
+    ROW(metrics, test_METRIC, "real", "", "",                                                      \
+        "as in `test`, over the test set: top5, precision, recall, f1, auc, iou, dice, iou_CLASS") \
     ROW(end, seconds, "real", "s", "", "time since the process began")                             \
     ROW(end, epochs, "count", "epochs", "", "epochs that are done")                                \
     ROW(end, stopped, "text", "", "runs that end before their last epoch",                         \

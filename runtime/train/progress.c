@@ -218,18 +218,11 @@ void progress_best(Trainer *t)
     log_end(&t->log);
 }
 
-void progress_test(Trainer *t)
+void progress_metrics(Trainer *t)
 {
-    const Result *r = &t->result;
     if (!t->tallied)
         return;
-    log_begin(&t->log, RECORD(test));
-    log_text(&t->log, FIELD(test, model), t->p->model);
-    log_count(&t->log, FIELD(test, samples), t->test->n);
-    log_real(&t->log, FIELD(test, seconds), t->test_seconds);
-    log_metrics(t, "test", r->test);
-    if (!isnan(r->test_auc))
-        log_real(&t->log, FIELD(test, test_auc), r->test_auc);
+    log_begin(&t->log, RECORD(metrics));
     tally_log(t->tally, &t->log);
     log_end(&t->log);
 }

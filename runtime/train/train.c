@@ -55,12 +55,10 @@ static void test_split(Trainer *t, bool tally)
     t->tallied = tally && t->tally;
     if (t->tallied)
         tally_begin(t->tally);
-    const double began = clock_now();
     evaluate(t, t->test, &t->test_order, t->result.test, &t->result.test_auc,
              t->tallied ? &t->tally->reader : NULL);
     if (t->tallied)
         tally_end(t->tally);
-    t->test_seconds = clock_now() - began;
 }
 
 static void test(Trainer *t, bool tally)
@@ -162,7 +160,7 @@ int train_run(const RtProgram *p, const Options *o)
     else if (t->tally && !t->tallied) /* `keep`, and no epoch had its result */
         test_split(t, true);
     progress_best(t);
-    progress_test(t);
+    progress_metrics(t);
     finish_run(t);
     return expect_report(p, o, &t->result, t->at.epoch, best_ends(&t->best, t->at.epoch),
                          clock_now() - clock_start());

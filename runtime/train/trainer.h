@@ -45,10 +45,9 @@ struct Trainer {
     Batch *ahead;      /* the batches of the launch after it */
     Hyper *hyper;
     Order test_order, validation_order;
-    Scores *scores;      /* NULL: no area under the ROC curve is reported */
-    Tally *tally;        /* further metrics of the last test; NULL: there are none */
-    bool tallied;        /* they are those of the weights that the run leaves */
-    double test_seconds; /* time of the last test */
+    Scores *scores; /* NULL: no area under the ROC curve is reported */
+    Tally *tally;   /* further metrics of the last test; NULL: there are none */
+    bool tallied;   /* they are those of the weights that the run leaves */
     Position at;
     int64_t saved_total;     /* Position.total of the last checkpoint */
     double saved_time;       /* time of the last checkpoint */
@@ -74,8 +73,8 @@ void progress_start(Trainer *t);
 void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);
 void progress_epoch(Trainer *t);
-void progress_test(Trainer *t); /* the record `test`, if the program has further metrics */
-void progress_best(Trainer *t); /* after the last epoch: the epoch whose weights are kept */
+void progress_metrics(Trainer *t); /* the record `metrics`, if the program has further ones */
+void progress_best(Trainer *t);    /* after the last epoch: the epoch whose weights are kept */
 
 /* trainer.c: checkpoints of the run, and its time. */
 double trainer_seconds(const Trainer *t); /* of the epoch, in all runs */

@@ -48,7 +48,7 @@ def numbers(path):
 def rows(path, header=False):
     return [[float(v) for v in row] for row in list(csv.reader(open(path)))[header:]]
 def record(log):
-    found = [json.loads(line) for line in open(log) if '"event":"test"' in line]
+    found = [json.loads(line) for line in open(log) if '"event":"test"' in line or '"event":"metrics"' in line]
     assert len(found) == 1, found
     return found[0]
 def divide(a, b): return a / b if b else 0.0
@@ -148,6 +148,13 @@ if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
 else
     skip "two ranks: no mpicc and mpirun"
 fi
+# same_record TEXT TEST TRAINING: the record `metrics` of the training has the further metrics of the test of its weights, and no others
+same_record() {
+    succeeds "$1: the record of the training" arrays "after, = [json.loads(line) for line in open('$3') if '\"event\":\"metrics\"' in line]
+test, epoch = record('$2'), [json.loads(line) for line in open('$3') if '\"event\":\"epoch\"' in line][-1]
+assert after.pop('event') == 'metrics' and after == {k: v for k, v in test.items() if k.startswith('test_') and k not in epoch}, after
+assert len(after) >= 4 and all(test[k] == epoch[k] for k in test if k.startswith('test_') and k in epoch)"
+}
 # trained NAME: builds NAME, trains it, and tests and predicts with its weights
 trained() {
     make "$1" "$1-cpu" "${options[@]}"
@@ -163,7 +170,7 @@ trained() {
         diff -r "$1.report" "$1.ways" && ok || bad "$1: another report with two ranks"
     fi
     succeeds "$1: predict" "./$1-cpu" predict --weights "$1.safetensors" --input "$1/test_x.npy" --output "$1.csv"
-    same "$1: the record of the training" "$(sed 's/"seconds":[^,]*,//' "$1.log")" "$(grep '"event":"test"' "$1.train" | sed 's/"seconds":[^,]*,//')"
+    same_record "$1" "$1.log" "$1.train"
 }
 
 if part class; then
@@ -211,7 +218,7 @@ assert [line.split() for line in got[at + 1:at + 14]] == [want[0][1:]] + want[1:
     # A run that ends before its last epoch reports the weights that it leaves.
     succeeds "stopped early" ./kinds-cpu --stop-at 0.05 --epochs 9 --log early.train --save early.safetensors
     succeeds "stopped early: test" ./kinds-cpu test --weights early.safetensors --log early.log
-    same "stopped early: the record" "$(sed 's/"seconds":[^,]*,//' early.log)" "$(grep '"event":"test"' early.train | sed 's/"seconds":[^,]*,//')"
+    same_record "stopped early" early.log early.train
     if deep "equal outputs"; then                    # the first class is predicted, and the first five are the top
         sed 's/return \(.*\) }/return (\1) * 0 }/' kinds.tn > equal.tn
         make equal equal-cpu --batch 14 --shards 2
