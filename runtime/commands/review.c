@@ -38,6 +38,8 @@ static void add_target(Review *r, const Tally *tally, const Compared *c)
     t->prefix = *c->suffix ? rt_format("%s_", c->name) : "";
     t->rows =
         memory_map(samples * t->width * (int64_t)sizeof *t->rows, false, "the rows of a report");
+    if (c->kind == COMPARED_CLASS)
+        t->found = rt_alloc(sizeof *t->found * (size_t)(r->p->batch / r->comm->size * c->count));
     if (c->kind == COMPARED_CLASS && c->classes <= REVIEW_CLASSES)
         t->confusion =
             rt_alloc(sizeof *t->confusion * (size_t)(r->comm->size * c->classes * c->classes));
@@ -45,12 +47,12 @@ static void add_target(Review *r, const Tally *tally, const Compared *c)
 
 static void add_batch(OutputReader *self, const Batch *b, const char *output);
 
-Review *review_new(const RtProgram *p, Comm *c, const Data *d, const Tally *tally)
+Review *review_new(const RtProgram *p, Pool *pool, Comm *c, const Data *d, const Tally *tally)
 {
     Compared is[RT_TARGETS];
     Review *r = rt_alloc(sizeof *r);
     const int n = compared_targets(p, is);
-    *r = (Review){.p = p, .d = d, .comm = c, .reader.add = add_batch};
+    *r = (Review){.p = p, .pool = pool, .d = d, .comm = c, .reader.add = add_batch};
     r->each = evaluate_batches(p, d->n) * (p->batch / c->size);
     r->reader.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
     for (int k = 0; k < n; k++)
@@ -80,13 +82,14 @@ static double loss_of_class(const Compared *c, const char *output, int i, int64_
     return logits ? log(sum) + top - compared_score(c, output, i, k, label) : sum;
 }
 
-static void add_class(ReviewTarget *t, int64_t *confusion, const char *output, const Batch *b,
-                      int i, double *row)
+/* found: for the predicted classes of the sample. */
+static void fill_class(const Compared *c, const char *output, const Batch *b, int i, double *row,
+                       int32_t *found)
 {
-    const Compared *c = &t->is;
     double loss = 0, all = 0, right = 0;
     for (int64_t k = 0; k < c->count; k++) {
         const int32_t label = compared_label(c, b, i, k);
+        found[k] = -1;
         if (label < 0)
             continue;
         const int64_t best = compared_best(c, output, i, k), class[2] = {label, best};
@@ -94,8 +97,7 @@ static void add_class(ReviewTarget *t, int64_t *confusion, const char *output, c
         loss += loss_of_class(c, output, i, k, label, class, share);
         all++;
         right += best == label;
-        if (confusion)
-            confusion[label * c->classes + best]++;
+        found[k] = (int32_t)best;
         if (c->count > 1)
             continue;
         row[REVIEW_TRUE] = label;
@@ -110,10 +112,8 @@ static void add_class(ReviewTarget *t, int64_t *confusion, const char *output, c
 }
 
 /* The mean of -t log p - (1 - t) log(1 - p), where p = sigmoid(x). */
-static void add_truths(const ReviewTarget *t, const char *output, const Batch *b, int i,
-                       double *row)
+static void fill_truths(const Compared *c, const char *output, const Batch *b, int i, double *row)
 {
-    const Compared *c = &t->is;
     double loss = 0, right = 0;
     for (int64_t k = 0; k < c->count; k++) {
         const double x = compared_output(c, output, i, k), y = compared_number(c, b, i, k);
@@ -126,8 +126,8 @@ static void add_truths(const ReviewTarget *t, const char *output, const Batch *b
 }
 
 /* The loss is the mean squared error. */
-static void add_numbers(const ReviewTarget *t, const char *output, const Batch *b, int i,
-                        double *row)
+static void fill_numbers(const ReviewTarget *t, const char *output, const Batch *b, int i,
+                         double *row)
 {
     const Compared *c = &t->is;
     double square = 0, sum = 0, absolute = 0, most = 0;
@@ -148,23 +148,55 @@ static void add_numbers(const ReviewTarget *t, const char *output, const Batch *
     row[REVIEW_MOST] = most;
 }
 
+typedef struct Filling {
+    Review *r;
+    const Batch *b;
+    const char *output;
+    int first; /* sample of unit 0 */
+} Filling;
+
+/* Fills the rows of one sample.  Threads share the samples. */
+static void fill_sample(void *arg, int thread, int unit)
+{
+    const Filling *f = arg;
+    const Review *r = f->r;
+    const int i = f->first + unit;
+    (void)thread;
+    for (int k = 0; k < r->ntarget; k++) {
+        const ReviewTarget *t = &r->target[k];
+        double *row = t->rows + (r->comm->rank * r->each + r->kept + unit) * t->width;
+        if (t->is.kind == COMPARED_CLASS)
+            fill_class(&t->is, f->output, f->b, i, row, t->found + unit * t->is.count);
+        else if (t->is.kind == COMPARED_TRUTHS)
+            fill_truths(&t->is, f->output, f->b, i, row);
+        else
+            fill_numbers(t, f->output, f->b, i, row);
+    }
+}
+
+/* Adds the predictions of `samples` samples, from `first` on, to the confusion matrix. */
+static void add_confusion(const Review *r, ReviewTarget *t, const Batch *b, int first, int samples)
+{
+    const Compared *c = &t->is;
+    int64_t *count = t->confusion + r->comm->rank * c->classes * c->classes;
+    for (int64_t m = 0; m < samples * c->count; m++)
+        if (t->found[m] >= 0)
+            count[compared_label(c, b, first + (int)(m / c->count), m % c->count) * c->classes +
+                  t->found[m]]++;
+}
+
 static void add_batch(OutputReader *self, const Batch *b, const char *output)
 {
     Review *r = (Review *)self; /* its first member */
-    const int each = r->p->batch / r->comm->size, first = r->comm->rank * each;
-    for (int i = first; i < first + each; i++, r->kept++)
-        for (int k = 0; k < r->ntarget && i < b->valid; k++) {
-            ReviewTarget *t = &r->target[k];
-            double *row = t->rows + (r->comm->rank * r->each + r->kept) * t->width;
-            const int64_t cells = t->is.classes * t->is.classes;
-            if (t->is.kind == COMPARED_CLASS)
-                add_class(t, t->confusion ? t->confusion + r->comm->rank * cells : NULL, output, b,
-                          i, row);
-            else if (t->is.kind == COMPARED_TRUTHS)
-                add_truths(t, output, b, i, row);
-            else
-                add_numbers(t, output, b, i, row);
-        }
+    const int each = r->p->batch / r->comm->size, first = r->comm->rank * each,
+              left = b->valid - first, samples = left < each ? left : each;
+    Filling f = {r, b, output, first};
+    if (samples > 0)
+        pool_run(r->pool, fill_sample, &f, samples);
+    for (int k = 0; k < r->ntarget; k++)
+        if (r->target[k].confusion)
+            add_confusion(r, &r->target[k], b, first, samples);
+    r->kept += each;
 }
 
 const double *review_row(const Review *r, const ReviewTarget *t, int64_t i)

@@ -76,6 +76,7 @@ typedef struct ReviewTarget {
     int64_t width;
     double *rows;            /* [ranks][samples of a rank][width] */
     int64_t *confusion;      /* [ranks][classes][classes], a row for each true class; NULL: none */
+    int32_t *found;          /* of a batch: predicted classes of its labels; -1: not scored */
     const char **class_name; /* rank 0: of each class, or of each label of several */
     int64_t worst[REVIEW_WORST];
     int nworst;
@@ -85,6 +86,7 @@ typedef struct Review {
     OutputReader reader; /* for evaluate_split */
     const RtProgram *p;
     const Data *d;
+    Pool *pool;
     Comm *comm;
     int64_t each, kept; /* samples of a rank; those that it has read */
     int ntarget;
@@ -93,7 +95,7 @@ typedef struct Review {
 } Review;
 
 /* tally: that of the same evaluation, or NULL.  output: memory for the outputs of a batch. */
-Review *review_new(const RtProgram *p, Comm *c, const Data *d, const Tally *tally);
+Review *review_new(const RtProgram *p, Pool *pool, Comm *c, const Data *d, const Tally *tally);
 /* A metric of the test split, "test_loss", for metrics.json and metrics.csv. */
 typedef struct ReviewMetric {
     const char *name;

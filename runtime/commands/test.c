@@ -130,9 +130,9 @@ int test_run(const RtProgram *p, const Options *o)
     if (o->log_ranks)
         log_keep_messages(&log);
     t.scores = scores_new(p, o->comm, t.data->n);
-    t.tally = tally_new(p, o->comm, t.data->n, INT64_MAX);
+    t.tally = tally_new(p, t.net->pool, o->comm, t.data->n, INT64_MAX);
     if (o->report)
-        t.review = review_new(p, o->comm, t.data, t.tally);
+        t.review = review_new(p, t.net->pool, o->comm, t.data, t.tally);
     evaluate(&t);
     log_results(&t, &log);
     print_results(&t);

@@ -159,7 +159,7 @@
     ROW(test, test_dice, "real", "", "a class for each pixel",                                     \
         "2 x overlap / (overlap + union); mean over the classes")                                  \
     ROW(test, test_iou_CLASS, "real", "", "a class for each pixel",                                \
-        "of one class: 0 for class 0 and so on, of up to 20 classes")                              \
+        "of one class: 0 for class 0 and so on, of up to 32 classes")                              \
     ROW(bench, model, "text", "", "", "name of the model")                                         \
     ROW(bench, program, "text", "", "", "as in `start`")                                           \
     ROW(bench, cpu, "text", "", "", "as in `start`")                                               \

@@ -36,13 +36,18 @@ static int64_t plan(Tally *t, int64_t scores)
         *one = (TallyTarget){.is = c[k], .areas = areas_of(t->p, &c[k])};
         one->n = c[k].kind == COMPARED_CLASS ? c[k].classes : c[k].mask ? 1 : c[k].count;
         t->each += numbers_of(one);
+        if (c[k].kind == COMPARED_CLASS)
+            bytes += t->p->batch / t->comm->size * c[k].count * (int64_t)sizeof *one->found;
         bytes += one->areas * scores * (int64_t)sizeof **one->score;
     }
     return bytes + t->comm->size * t->each * (int64_t)sizeof *t->counts;
 }
 
-static void map_target(TallyTarget *t, int64_t scores)
+/* samples: of this rank in a batch. */
+static void map_target(TallyTarget *t, int64_t samples, int64_t scores)
 {
+    if (t->is.kind == COMPARED_CLASS)
+        t->found = rt_alloc(sizeof *t->found * (size_t)(samples * t->is.count));
     t->count = rt_alloc(sizeof *t->count * (size_t)t->n);
     t->score = rt_alloc(sizeof *t->score * (size_t)(t->areas + 1));
     t->area = rt_alloc(sizeof *t->area * (size_t)(t->areas + 1));
@@ -58,19 +63,19 @@ static int metrics_most(const TallyTarget *t)
 
 static void add_batch(OutputReader *self, const Batch *b, const char *output);
 
-Tally *tally_new(const RtProgram *p, Comm *c, int64_t samples, int64_t most)
+Tally *tally_new(const RtProgram *p, Pool *pool, Comm *c, int64_t samples, int64_t most)
 {
     const int64_t scores = evaluate_batches(p, samples) * p->batch;
     Tally *t = rt_alloc(sizeof *t);
     int metrics = 0;
-    *t = (Tally){.p = p, .comm = c, .reader.add = add_batch};
+    *t = (Tally){.p = p, .pool = pool, .comm = c, .reader.add = add_batch};
     const int64_t bytes = plan(t, scores);
     if (t->ntarget == 0 || bytes > most)
         return NULL;
     t->counts = rt_alloc(sizeof *t->counts * (size_t)(c->size * t->each));
     t->reader.output = rt_alloc((size_t)(p->batch * p->outputs * p->real_bytes));
     for (int k = 0; k < t->ntarget; k++) {
-        map_target(&t->target[k], scores);
+        map_target(&t->target[k], p->batch / c->size, scores);
         metrics += metrics_most(&t->target[k]);
     }
     t->metric = rt_alloc(sizeof *t->metric * (size_t)metrics);
@@ -101,19 +106,48 @@ static bool in_top(const Compared *c, const char *output, int i, int64_t k, int6
     return before < TALLY_TOP;
 }
 
-static void add_classes(TallyTarget *t, const char *output, const Batch *b, int i)
+enum { TOP = 1 << 30 }; /* in a prediction: the label's class is in the top 5 */
+
+typedef struct Prediction {
+    const TallyTarget *t;
+    const Batch *b;
+    const char *output;
+    int first; /* sample of unit 0 */
+} Prediction;
+
+/* Predicts the labels of one sample.  A batch of images with a class for each pixel has millions of
+ * numbers, so threads share the samples. */
+static void predict_sample(void *arg, int thread, int unit)
+{
+    const Prediction *p = arg;
+    const Compared *c = &p->t->is;
+    const int i = p->first + unit;
+    (void)thread;
+    for (int64_t k = 0; k < c->count; k++) {
+        const int32_t label = compared_label(c, p->b, i, k);
+        const bool top =
+            label >= 0 && c->classes >= TALLY_TOP_CLASSES && in_top(c, p->output, i, k, label);
+        p->t->found[unit * c->count + k] =
+            (int32_t)compared_best(c, p->output, i, k) | (top ? TOP : 0);
+    }
+}
+
+/* Counts the predictions of samples first .. end - 1. */
+static void add_classes(TallyTarget *t, Pool *pool, const char *output, const Batch *b, int first,
+                        int end)
 {
     const Compared *c = &t->is;
-    for (int64_t k = 0; k < c->count; k++) {
-        const int32_t label = compared_label(c, b, i, k);
+    Prediction p = {t, b, output, first};
+    pool_run(pool, predict_sample, &p, end - first);
+    for (int64_t m = 0; m < (end - first) * c->count; m++) {
+        const int32_t label = compared_label(c, b, first + (int)(m / c->count), m % c->count);
         if (label < 0)
             continue;
-        const int64_t best = compared_best(c, output, i, k);
+        const int32_t best = t->found[m] & (TOP - 1);
         t->count[label].there++;
         t->count[best].found++;
         t->count[label].right += best == label;
-        if (c->classes >= TALLY_TOP_CLASSES)
-            t->top += in_top(c, output, i, k, label);
+        t->top += t->found[m] / TOP;
         t->all++;
     }
 }
@@ -149,18 +183,18 @@ static void keep_scores(TallyTarget *t, const char *output, const Batch *b, int 
 static void add_batch(OutputReader *self, const Batch *b, const char *output)
 {
     Tally *t = (Tally *)self; /* its first member */
-    const int each = t->p->batch / t->comm->size, first = t->comm->rank * each;
-    for (int i = first; i < first + each; i++, t->kept++)
-        for (int k = 0; k < t->ntarget; k++) {
-            TallyTarget *one = &t->target[k];
-            keep_scores(one, output, b, i, t->kept);
-            if (i >= b->valid)
-                continue;
-            if (one->is.kind == COMPARED_CLASS)
-                add_classes(one, output, b, i);
-            else
-                add_truths(one, output, b, i);
-        }
+    const int each = t->p->batch / t->comm->size, first = t->comm->rank * each, all = first + each,
+              end = all < b->valid ? all : b->valid;
+    for (int k = 0; k < t->ntarget; k++) {
+        TallyTarget *one = &t->target[k];
+        for (int i = first; i < all; i++)
+            keep_scores(one, output, b, i, t->kept + i - first);
+        if (one->is.kind == COMPARED_CLASS && end > first)
+            add_classes(one, t->pool, output, b, first, end);
+        for (int i = first; i < end && one->is.kind == COMPARED_TRUTHS; i++)
+            add_truths(one, output, b, i);
+    }
+    t->kept += each;
 }
 
 /* Copies the counts of all targets to (pack) or from a row of numbers. */

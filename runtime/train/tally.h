@@ -23,7 +23,7 @@
 enum {
     TALLY_TOP = 5,          /* top5: the label's class is one of so many with the largest numbers */
     TALLY_TOP_CLASSES = 10, /* reported from so many classes on */
-    TALLY_CLASSES = 20,     /* iou of each class, of so many classes at most */
+    TALLY_CLASSES = 32,     /* iou of each class, of so many classes at most */
     TALLY_NAME = 96,
     TALLY_TRAINING = 16 << 20 /* bytes in a training, at most: `test` reports what needs more */
 };
@@ -37,6 +37,7 @@ typedef struct TallyTarget {
     Compared is;
     int64_t n;            /* classes; truths: labels of a sample, 1 of a mask */
     TallyCount *count;    /* [n] */
+    int32_t *found;       /* of a batch: predicted classes of its labels */
     int64_t top, all;     /* labels in the top 5; labels that count */
     struct Score **score; /* [areas]: as in Scores.all */
     int areas;            /* areas under the ROC curve: 0, 1 of two classes, n of labels */
@@ -52,6 +53,7 @@ typedef struct TallyMetric {
 typedef struct Tally {
     OutputReader reader; /* for evaluate_split */
     const RtProgram *p;
+    Pool *pool;
     Comm *comm;
     int ntarget;
     TallyTarget target[RT_TARGETS];
@@ -64,7 +66,7 @@ typedef struct Tally {
 
 /* For splits of up to `samples` samples; NULL: p has no further metrics, or they need more than
  * `most` bytes. */
-Tally *tally_new(const RtProgram *p, Comm *c, int64_t samples, int64_t most);
+Tally *tally_new(const RtProgram *p, Pool *pool, Comm *c, int64_t samples, int64_t most);
 
 void tally_begin(Tally *t); /* before the first batch */
 void tally_end(Tally *t);   /* after the last batch: adds the counts of all ranks */
