@@ -9,12 +9,14 @@
 
 /* ---- memory */
 
-/* The number of areas that the program does not report after each epoch (scores.h). */
-static int areas_of(const RtProgram *p, const Compared *c)
+/* The number of areas that the program does not report after each epoch (scores.h).  scores: of
+ * each. */
+static int areas_of(const RtProgram *p, const Compared *c, int64_t scores)
 {
-    if (c->kind == COMPARED_TRUTHS)
-        return c->mask ? 0 : (int)c->count;
-    return c->classes == 2 && c->count == 1 && !scores_reported(p);
+    if (c->kind == COMPARED_CLASS)
+        return c->classes == 2 && c->count == 1 && !scores_reported(p);
+    const bool few = c->count * scores <= TALLY_SCORES;
+    return c->mask || !few ? 0 : (int)c->count;
 }
 
 /* The whole numbers of a target: its counts, `top` and `all`. */
@@ -33,7 +35,7 @@ static int64_t plan(Tally *t, int64_t scores)
         if (c[k].kind == COMPARED_NUMBERS)
             continue;
         TallyTarget *one = &t->target[t->ntarget++];
-        *one = (TallyTarget){.is = c[k], .areas = areas_of(t->p, &c[k])};
+        *one = (TallyTarget){.is = c[k], .areas = areas_of(t->p, &c[k], scores)};
         one->n = c[k].kind == COMPARED_CLASS ? c[k].classes : c[k].mask ? 1 : c[k].count;
         t->each += numbers_of(one);
         if (c[k].kind == COMPARED_CLASS)

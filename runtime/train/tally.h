@@ -24,6 +24,7 @@ enum {
     TALLY_TOP = 5,          /* top5: the label's class is one of so many with the largest numbers */
     TALLY_TOP_CLASSES = 10, /* reported from so many classes on */
     TALLY_CLASSES = 32,     /* iou of each class, of so many classes at most */
+    TALLY_SCORES = 1 << 26, /* auc of several labels: labels x samples, at most (1 GB) */
     TALLY_NAME = 96,
     TALLY_TRAINING = 16 << 20 /* bytes in a training, at most: `test` reports what needs more */
 };

@@ -11,6 +11,7 @@ cd "$work"
 
 cat > arrays.py <<'END_PY'
 import csv, json, math, os, random, struct, sys, zlib
+import xml.dom.minidom
 from npy import save
 N, TEST = 160, 90
 def images(d, classes, label):
@@ -89,6 +90,9 @@ def check_metrics(d, log):
     assert whole["metrics"] == got, whole
     assert {row["metric"]: float(row["value"]) for row in lines(d + "/metrics.csv")} == got
     assert sorted(whole["files"]) == sorted(os.listdir(d)), whole["files"]
+    for name in whole["files"]:
+        if name.endswith(".svg"):
+            xml.dom.minidom.parse(d + "/" + name)
     return whole
 def check_classes(path, of_json, counts):
     """The rows of classes.csv, and the classes of metrics.json; counts: of each class."""
@@ -372,6 +376,7 @@ END_TN
     succeeds "homes: the report" arrays '
 names, table, p = ["<flat>", "house & garden", "hut, \"small\""], cells("homes.csv"), cells("all.csv")
 assert cells("homes.report/confusion.csv")[0][1:] == names
+xml.dom.minidom.parse("homes.report/confusion.svg")
 assert all("predicted " + name in open("homes.report/confusion.svg").read() for name in ("&lt;flat&gt;", "house &amp; garden", "hut, &quot;small&quot;"))
 got = lines("homes.report/worst.csv")
 for row in got:
