@@ -54,7 +54,7 @@ bool lower_takes_vocab(const Decl *model, const ParamDecl *p)
            strcmp(p->name, "vocab") == 0 && of_tokens(model);
 }
 
-/* Gives a parameter `vocab` without a value the size of the data's vocabulary. lower_samples
+/* A parameter `vocab` that has no value gets the size of the data's vocabulary.  lower_samples
  * reports data without a vocabulary. */
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
@@ -99,7 +99,7 @@ static void model_params(Lower *l, const Decl *model, Override *set, int nset)
         node_set_int(l->g, l->g->inputs[i], "part", i);
 }
 
-/* Reports each of several inputs that the output does not depend on. */
+/* Reports each input that the output does not depend on, if the model has several inputs. */
 static void check_inputs(Lower *l)
 {
     const Graph *g = l->g;

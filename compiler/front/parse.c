@@ -201,7 +201,7 @@ static int close_body(Parser *p, int token, const YYSTYPE *value, Span at)
 }
 
 /* Stores a lexeme at its place in the text.  The order of calls can differ from the text: a comment
- * is stored at once, but a token that was read ahead only when the grammar gets it. */
+ * is stored at once; a token that was read ahead is stored later, when the grammar gets it. */
 static void keep(Parser *p, int token, Span at)
 {
     Lexemes *l = &p->lexemes;

@@ -72,7 +72,8 @@ Expr *expr_call(Parser *p, Expr *callee, Args args, Span at);
 Expr *expr_pipe(Parser *p, Expr *x, Expr *into); /* x |> into */
 Stmt *stmt_bind(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_return(Parser *p, Expr *value, Span whole);
-/* Several outputs, each a BIND.  stmt_output: an output without NAME =, which is a variable. */
+/* Several outputs, each a BIND.  stmt_output: an output that is written without NAME =; it is a
+ * variable, and has the name of this variable. */
 Stmt *stmt_outputs(Parser *p, Body outputs, Span whole);
 Stmt *stmt_output(Parser *p, Expr *value);
 /* `to` is NULL for a loop over the list `from`; messages underline `head` */
@@ -84,7 +85,7 @@ void mark_reversed(Parser *p, Marks *m, const char *word, Span at);
 void mark_every(Parser *p, Marks *m, const char *key, Span key_at, const char *word, Span at,
                 Expr *steps);
 void mark_number(Parser *p, const char *key, Span key_at, int64_t steps,
-                 Span at); /* without 'every': an error */
+                 Span at); /* reports a number without 'every' */
 Stmt *stmt_yield(Parser *p, const char *name, Span at, Expr *value, Span whole);
 Stmt *stmt_if(Parser *p, Branches branches, Span whole);
 Decl *decl_add(Parser *p, DeclKind kind, const char *name, Span at);

@@ -18,7 +18,7 @@ static bool check_name(Unit *u, const Args *terms, int i)
 {
     const Arg *term = &terms->v[i];
     if (!term->name) {
-        diag_error(u->diag, term->value->span, "a term of the loss has a name");
+        diag_error(u->diag, term->value->span, "this term of the loss has no name");
         diag_help(u->diag, "write it in front, as in terms(fit = mse, small = 0.001 * l2(output))");
         return false;
     }

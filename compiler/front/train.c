@@ -276,7 +276,7 @@ const TrainKey train_key_table[] = {
               "targets, the loss names what it compares: `mse(size, area)`."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,
-     .about = "The update of a parameter w by its gradient g, that of the mean loss. By default "
+     .about = "The update of a parameter w by g, the gradient of the mean loss. By default "
               "parameters of one dimension have no weight decay: "
               "biases, and scales and shifts of norms. See [factors](#factors)."},
     {.name = "schedule", .read = read_schedule, .forms = schedule_forms, .bound = true,
@@ -332,7 +332,7 @@ const TrainKey train_key_table[] = {
     {.name = "stop", .read = read_stop, .forms = stop_forms,
      .fallback = "training ends after all epochs",
      .about = "When training ends before its last epoch. The data need a validation split. A "
-              "resumed run counts on."},
+              "resumed run continues the counts of its checkpoint."},
     {.name = "expect", .read = read_expect, .field = WORDS(expect, expect_results),
      .fallback = "no expectation",
      .about = "The result that a full run must reach: a metric, one of `> >= < <=`, and a number. "
@@ -340,9 +340,10 @@ const TrainKey train_key_table[] = {
               "the program's --strict makes a miss exit code 1. Perplexity exists for data = "
               "text(...) with the plain softmax_cross_entropy, accuracy for classes, auc (the area "
               "under the ROC curve) for one output with two classes, mae and rmse for a target "
-              "that is numbers, and r2 if such a target is a number or a vector. For truths, which "
-              "sigmoid_cross_entropy compares, accuracy exists, and iou and dice if they are a "
-              "mask. With several targets, each of these has the name of its target: "
+              "that is numbers, and r2 if such a target is a number or a vector. Accuracy also "
+              "exists for truths, the numbers from 0 to 1 that sigmoid_cross_entropy compares; "
+              "iou and dice exist for a mask of truths. With several targets, the name of a "
+              "metric ends in the name of its target: "
               "`test_accuracy_digit`."},
     {0}};
 #undef WHOLE

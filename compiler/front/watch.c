@@ -14,8 +14,8 @@ static bool of_validation(const char *result)
     return text_glob(SPLIT "*", result) && expect_metric(result);
 }
 
-/* The result of the validation split that another name means: accuracy, test_accuracy.  NULL:
- * there is none. */
+/* The result of the validation split that the name probably means: validation_accuracy for accuracy
+ * or test_accuracy.  NULL: there is none. */
 static const char *meant(Arena *a, const char *name)
 {
     const char *metric = expect_metric(name),

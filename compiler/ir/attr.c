@@ -139,7 +139,7 @@ static bool same_attr(const Attr *a, const Attr *b)
     case ATTR_FLOAT:
         return !memcmp(&a->f, &b->f, sizeof a->f); /* 0 is not -0 */
     case ATTR_STRING:
-    case ATTR_REALS: /* its text has all digits */
+    case ATTR_REALS: /* the text has all digits of the numbers */
         return !strcmp(a->s, b->s);
     case ATTR_INTS:
         break;

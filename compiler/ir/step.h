@@ -106,7 +106,8 @@ int step_regions_of(const Step *s, int threads, const RtTeamCost *phase, int n);
  * each thread has its own scratch. */
 int64_t step_thread_bytes(const Step *s, int threads, int regions);
 /* Bytes of the whole program: fixed + shards * shard + thread regions + averages + kept (+ grad
- * when the update is not fused); with step_regions regions, or with this number of regions. */
+ * when the update is not fused); step_bytes counts step_regions regions, and step_bytes_of counts
+ * `regions` regions. */
 int64_t step_bytes(const Step *s, int threads);
 int64_t step_bytes_of(const Step *s, int threads, int regions);
 
