@@ -10,9 +10,10 @@
  * from one sample to the next.  Small elementwise calls are divided by samples.  So the elementwise
  * part of a step of an LSTM has one barrier instead of eight.  All other operands need the barrier.
  *
- * The last call of a chunk needs no barrier if the calls at the beginning of the next chunk, up to
- * the first barrier there, are independent of it.  After the last chunk, the threads of the pool
- * wait for each other, or the team waits before its next slice (runtime/step/on_host.c).
+ * No barrier is needed after the last call of a chunk if the calls at the beginning of the next
+ * chunk, up to the first barrier there, are independent of it.  After the last chunk, the threads
+ * of the pool wait for each other, or the team waits before its next slice
+ * (runtime/step/on_host.c).
  */
 #include "cpu/parts.h"
 #include "emit/nest.h"
@@ -74,7 +75,8 @@ static bool in_order(const Access *a, const Access *b)
            nest_sample(a->node) == nest_sample(b->node);
 }
 
-/* Whether x and y touch different rows of a value of the shard: those of different chunks. */
+/* Whether x and y, which belong to different chunks, touch different rows of a value of the
+ * shard. */
 static bool other_rows(const Access *x, const Access *y)
 {
     return node_root(x->node) == node_root(y->node) && node_root(x->node)->place == PLACE_BATCH;

@@ -94,8 +94,8 @@ static void open_loops(Text *b, const Nest *t, int loops, int shared)
                         nest_letter(i), (long long)t->count[i], nest_letter(i));
 }
 
-/* Writes the initial value of y, with the parts of members as in write_join.  A sum over samples
- * gets none here, because its slice phase sets it to 0. */
+/* Writes the initial value of y, which members of a team divide as in write_join.  A sum over
+ * samples gets no initial value here, because its slice phase sets it to 0. */
 static void write_first(Writer *w, Text *b, const Node *n, const Nest *t, int shared, bool vector)
 {
     const int64_t all = shape_count(&n->shape) * (n->shape.batched ? w->g->step->chunk : 1);

@@ -12,7 +12,7 @@ void loop_lower(Writer *w, const Node *n); /* loop.c: elementwise */
 void loop_lower_sum(Writer *w, const Node *n);
 void move_lower(Writer *w, const Node *n); /* move.c */
 
-/* Adds calls that set those sums of a phase to 0 to which several calls add; without `backward`,
+/* Adds calls that clear the sums of a phase, if several calls add to a sum; without `backward`,
  * only sums of the forward pass. */
 void cuda_clear_sums(Writer *w, int phase, bool backward);
 /* Whether all nodes have a CUDA form; reports each node without one at its line. */
@@ -88,8 +88,9 @@ Brings columns_shift; /* whether the nodes are the gradients of shift and scale 
 /* Adds the calls for a sum_to n: the sum of the rows of in[0].  adds: the sum is added to n. */
 void columns_lower_sum(Writer *w, const Node *n, int64_t columns, int64_t rows, bool adds);
 
-/* The parts of parts_lower_sum stand in the first SUMS_MOST numbers of the region APART, and those
- * of products, and sorted tokens, after them: then a launch can compute both. */
+/* The parts of parts_lower_sum stand in the first SUMS_MOST numbers of the region APART.  The parts
+ * of products, and sorted tokens, stand after these numbers.  So one launch can have calls of both
+ * kinds. */
 enum { SUMS_MOST = RT_FULL };
 
 /* parts.c: lowers products with their sums in parts.  s: the sizes of n's call; false: n is no such

@@ -14,14 +14,15 @@ enum { SORTED_BYTES = 8 }; /* of a SortedToken: a token and its index */
 /* Whether sorting takes less time than the one launch in which warps scan all tokens.  Both forms
  * give the same bits.
  *
- * The first of equal tokens scans all tokens, once for each RT_WARP columns.  A step of a scan
- * compares RT_WARP tokens: a load that hits the L1 cache, and few instructions.  With many such
- * warps, all their instructions take longer than the steps of one.  The rows of equal tokens are
- * loaded one after another; some token has rows / vocab of them or more.  A sort takes further
- * launches, and steps of binary searches; then RT_WARP rows are loaded at a time.
+ * Without a sort, the first of equal tokens has a warp for each RT_WARP columns, which scans all
+ * tokens.  A step of a scan compares RT_WARP tokens: it takes a load that hits the L1 cache, and
+ * few instructions.  If there are many such warps, the instructions of all warps take longer than
+ * the steps of one warp.  The rows of equal tokens are loaded one after another; at least one token
+ * has rows / vocab rows or more.  A sort takes further launches, and steps of binary searches; then
+ * RT_WARP rows are loaded at a time.
  *
- * The numbers are estimates, in clocks of a multiprocessor; the warps are divided among as many of
- * these as RT_FULL blocks occupy. */
+ * The numbers are estimates, in clocks of a multiprocessor.  The warps are divided among the
+ * multiprocessors that RT_FULL blocks occupy. */
 static bool sorting_pays(int64_t rows, int64_t width, int64_t vocab)
 {
     enum { STEP = 100, STEP_INSTRUCTIONS = 12, EACH_CLOCK = 4 * RT_FULL / RT_RESIDENT };

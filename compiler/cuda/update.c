@@ -148,8 +148,8 @@ static void access_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
     }
 }
 
-/* The state of the program for an update, which reads the loss: nothing is updated if the loss is
- * not finite. */
+/* The state of the program as an argument of an update.  The update reads the loss there, and
+ * changes nothing if the loss is not finite. */
 static Given rt_loss(const Writer *w)
 {
     const int loss = graph_metric(w->g, "loss");

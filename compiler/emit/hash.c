@@ -48,7 +48,8 @@ static void add_texts(Text *t, const Texts *list)
     text_add(t, ".\n");
 }
 
-/* Adds nothing for other data than tables and shares of splits, for the same reason. */
+/* Adds nothing if the data are no table and the recipe gives no shares of splits, so checkpoints of
+ * older versions stay valid. */
 static void add_columns(Text *t, const DataSpec *d)
 {
     if (d->columns) {

@@ -227,8 +227,9 @@ static void conv2d_kernel_dw(const Node *n, Call *c)
         c->variants = conv_variants_dw(c->arena, n);
 }
 
-/* The kernels for bf16 copy images with their padding to the stack: 256 kB, or the rows of one row
- * of results if these are larger.  The gradient of the filters has a kernel row of zeros there. */
+/* The kernels for bf16 copy images with their padding to the stack: 256 kB, or the image rows for
+ * one row of results if these take more.  The gradient of the filters keeps only a kernel row of
+ * zeros there. */
 static int64_t conv2d_stack_bytes(const Node *n, int64_t chunk)
 {
     enum { BYTES = 2, FRAME = 256 * 1024 };
@@ -337,7 +338,7 @@ const Op op_conv2d[] =
       .arg = {{"w", ARG_TENSOR, NULL, "filters"},
               {"dy", ARG_TENSOR, NULL, "gradient of the result"},
               {"y", ARG_TENSOR, "none",
-               "result of the activation whose gradient attribute mask applies"}},
+               "result of an activation, whose gradient is applied, too (attribute mask)"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
       .product = PRODUCT_CONV,
       .role = ROLE_DX,
@@ -366,7 +367,7 @@ const Op op_conv2d[] =
               {"dy", ARG_TENSOR, NULL, "gradient of the pooled result"},
               {"index", ARG_TENSOR, NULL, "which of the four numbers is the maximum"},
               {"y", ARG_TENSOR, "none",
-               "result of the activation whose gradient attribute mask applies"}},
+               "result of an activation, whose gradient is applied, too (attribute mask)"}},
       .flags = OP_HIDDEN | OP_SPATIAL | OP_FLOPS,
       .product = PRODUCT_POOLED,
       .role = ROLE_DX,

@@ -88,8 +88,8 @@ static bool taps(const ConvSizes *c)
     return c->inputs % LANES != 0 || saves || small || conv_dw_is_wide(c);
 }
 
-/* Whether a row of outputs can need more of the padded image, or of one vector of its channels,
- * than fits into the scratch of conv_forward.h. */
+/* Whether a row of outputs can need more numbers than the scratch of conv_forward.h holds: numbers
+ * of the padded image, or of one vector of its channels. */
 static bool far(const ConvSizes *c)
 {
     const int64_t width = (c->ow - 1) * c->v.stride[1] + (c->s - 1) * c->v.dilation[1] + 1;

@@ -253,7 +253,7 @@ const Op op_dense[] = {
      .arg = {{"w", ARG_TENSOR, NULL, "weights (O, I)"},
              {"dy", ARG_TENSOR, NULL, "gradient of the result"},
              {"y", ARG_TENSOR, "none",
-              "result of the activation whose gradient attribute mask applies"},
+              "result of an activation, whose gradient is applied, too (attribute mask)"},
              {"side", ARG_TENSOR, "none", "bits of y: above 0 (pass epilogue)"}},
      .flags = OP_HIDDEN | OP_FLOPS,
      .product = PRODUCT_DENSE,

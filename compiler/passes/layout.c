@@ -142,7 +142,7 @@ static bool from_peer(const Graph *g, Node *w)
 
 /* ---- rules for kinds of ops */
 
-/* Sets mark and flat of a weight whose layout from_peer has copied, as dense_forward did in
+/* Sets mark and flat of a weight whose layout from_peer has copied, as dense_order did in
  * training. */
 static void order_from_axes(Node *w)
 {
@@ -359,9 +359,9 @@ static bool transpose_view(Graph *g, Node *n)
     return true;
 }
 
-/* Maps: images stay LAST.  Flattened images stay LAST unless operands disagree.  An operand of
- * another rank, which is broadcast with an image, counts as ROW.  A constant needs no copy: the
- * loop writes it as a number. */
+/* Elementwise operations: images stay LAST.  Flattened images stay LAST unless operands disagree.
+ * An operand of another rank, which is broadcast with an image, counts as ROW.  A constant needs no
+ * copy: the loop writes it as a number. */
 static void elementwise(Graph *g, Node *n)
 {
     int last = 0, row = 0, k = -1;

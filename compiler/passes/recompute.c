@@ -149,7 +149,7 @@ static bool serves(const Search *s, const Again *a, int phase)
 
 /* The value of x for `phase`: x itself if x is in memory in this phase, else a recomputed value,
  * whose price is added to *cycles.  NULL: impossible.  whole: x is recomputed even if x is kept.
- * make: false: computes only the price, and makes no node. */
+ * If `make` is false, computes only the price, and makes no node. */
 static Node *at_phase(Search *s, Node *x, int phase, bool whole, bool make, int depth,
                       double *cycles)
 {

@@ -39,7 +39,7 @@ static bool is_finite(const Graph *g, double v)
     return isfinite(dtype_bytes(g->recipe.dtype) == 8 ? v : (double)(float)v);
 }
 
-/* Whether v is also zero, or not so small that a program flushes it to zero. */
+/* Whether v is finite, and no program flushes v to zero: v is zero, or not too small. */
 static bool is_normal(const Graph *g, double v)
 {
     const double least = dtype_bytes(g->recipe.dtype) == 8 ? DBL_MIN : FLT_MIN;
@@ -299,7 +299,7 @@ static Node *of_images(Graph *g, const Node *n, bool move)
     return op_make_like(g, n->op->name, n, n->nin, in[0], in[n->nin - 1]);
 }
 
-/* Marks the nodes from index `first` on like n, which they replace. */
+/* Gives the marks of n to the nodes from index `first` on, which replace n. */
 static void mark_like(Graph *g, int first, const Node *n)
 {
     for (int i = first; i < g->nnode; i++)
