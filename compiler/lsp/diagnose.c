@@ -4,7 +4,7 @@
 #include "lsp/server.h"
 #include <string.h>
 
-enum { SHOWN = 100 }; /* errors that are published, as `tenon check` prints them */
+enum { SHOWN = 100 }; /* errors that are published, at most: as in `tenon check` */
 
 /* The message with its notes and helps, one on a line. */
 static const char *full_text(Arena *arena, const DiagMessage *m)
@@ -81,7 +81,7 @@ void publish(Server *s, Document *d)
 
 /* ---- repairs */
 
-/* The edit of a replacement: the underlined text is `was`, with or without quotes; else NULL. */
+/* The edit for a replacement; NULL unless the underlined text is `was`, with or without quotes. */
 static cJSON *replacement(Arena *arena, const Lines *l, const DiagRepair *r)
 {
     const size_t from = lines_at(l, r->at.line, r->at.col),

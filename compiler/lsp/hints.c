@@ -59,7 +59,7 @@ static bool has_shape(const Analysis *a, const Expr *e)
     return t && value_tensors(t->v);
 }
 
-/* The end of a line before its comment, by its last token; 0: it has none. */
+/* The column where the last token of a line ends, before a comment; 0: the line has no token. */
 static int last_column(const Analysis *a, int line)
 {
     int low = 0, high = a->ntoken;

@@ -126,7 +126,8 @@ static bool open_table(Contents *t, Sheet *s, const char *path)
     return true;
 }
 
-/* Reports numbers that a program cannot read.  They would be categories, or mix with numbers. */
+/* Reports numbers that a program cannot read.  Without this error, the column would become
+ * categories, or mix texts with numbers. */
 static bool check_numbers(const Contents *t)
 {
     for (int k = 0; k < t->columns; k++) {
@@ -202,7 +203,8 @@ static bool read_test(Contents *t, const char *path)
 }
 
 /* csv("homes.csv", input = [...], target = "price", missing = mean, test = 0.2).  The inputs are
- * listed if a column has no value, or has no name: some programs write row numbers without one. */
+ * listed if a column has no value, or has no name: some programs write row numbers into a column
+ * without a name. */
 static const char *write_data(const Contents *t, const char *path)
 {
     Text s = text_new(t->arena);
@@ -235,7 +237,7 @@ static void warn_of_texts(const Contents *t, const char *file)
         if (!is_input(c) || c->numbers > 0 || c->different <= FEW || 2 * c->different < c->trained)
             continue;
         diag_warn(t->d, nowhere,
-                  "column '%s' of %s has %d different texts, and each one is a number of the input",
+                  "column '%s' of %s has %d different texts: each becomes a number of the input",
                   c->name, file, c->different);
         diag_help(t->d, "make numbers of the texts, or leave the column out with input = [...]");
     }

@@ -59,7 +59,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
             return;
         }
     }
-    sigaction(SIGBUS, &before, NULL); /* the instruction runs again; that handler gets its signal */
+    sigaction(SIGBUS, &before, NULL); /* the instruction runs again; `before` gets its signal */
 }
 
 static void install(void)

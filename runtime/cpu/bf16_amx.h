@@ -20,7 +20,7 @@
 
 /* The instructions.  A test defines them before this file is included. */
 #ifndef BF16_TILE_LOAD
-#ifdef __clang__ /* its own assembler needs this permission; that of the system does not */
+#ifdef __clang__ /* clang's own assembler needs this attribute; the system's does not */
 #define BF16_TILE_CODE __attribute__((target("amx-tile,amx-bf16")))
 #endif
 #define BF16_TILE_LOAD(tile, from, step)                                                           \
@@ -152,7 +152,7 @@ RT_INLINE const bf16 *bf16_half_block(bf16 *copy, const Bf16Half *h, int64_t at,
     return copy;
 }
 
-/* Prefetches the rows of a block that are `ahead` numbers later. */
+/* Prefetches number `at` of each row. */
 RT_INLINE void bf16_half_ahead(const Bf16Half *h, int64_t at)
 {
     for (int i = 0; i < h->rows; i++)
@@ -170,7 +170,7 @@ RT_INLINE void bf16_half_ahead(const Bf16Half *h, int64_t at)
         if (low && right)                                                                          \
             MOVE(3, sum + lower + BF16_LANES, bytes);                                              \
     } while (0)
-/* Sets the sums to 0 if they begin, else loads them. */
+/* Sets the sums to 0 if `begin` is true, else loads the sums. */
 #define BF16_SUMS_BEGIN()                                                                          \
     do {                                                                                           \
         if (begin) {                                                                               \

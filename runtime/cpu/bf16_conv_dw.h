@@ -26,7 +26,8 @@ RT_INLINE void bf16_positions_tap(const bf16 **row, Bf16Positions q, const bf16 
 {
     const int64_t step = (int64_t)c.stride_w * c.c;
     int ox = q.first % c.ow, oy = q.first / c.ow % c.oh, n = q.first / c.ow / c.oh;
-    const int move = s * c.dil_w - c.pad_w; /* the first and the last output inside, by stride */
+    const int move = s * c.dil_w - c.pad_w; /* column of x for output column 0 */
+    /* outputs low .. high - 1 of a row read inside the image */
     const int low = move < 0 ? BF16_COUNT(-move, c.stride_w) : 0,
               high = c.w - move > 0 ? BF16_COUNT(c.w - move, c.stride_w) : 0;
     for (int p = 0; p < q.count; ox = 0) {
@@ -55,7 +56,8 @@ RT_INLINE void bf16_filters(float *sum, real *dw, int64_t filter, int rows, int 
 }
 
 /* Whether the taps of a kernel row are adjacent, and none of them lies left or right of the image.
- * Then the channels of a tile are those of the row: 3 or 20 channels of a tap leave lanes empty. */
+ * Then a tile takes channels of the whole row, because the channels of one tap, such as 3 or 20,
+ * would leave lanes empty. */
 RT_INLINE bool bf16_conv_rows_whole(Conv c)
 {
     return BF16_CONV_WHOLE(c) && c.pad_w == 0 && (c.ow - 1) * c.stride_w + c.s <= c.w;
@@ -105,7 +107,7 @@ RT_INLINE void bf16_conv_dw_block(real *dw, const bf16 *x, const bf16 *dy, const
                     }
                     if (!clear)
                         bf16_filters(sum, to, filter, rows, lanes, true);
-                    for (int i = 0; i < rows; i++) { /* the next tile, 32 lines or more apart */
+                    for (int i = 0; i < rows; i++) { /* the next tile: 32 separate lines or more */
                         v_fetch_to_write(to + i * filter + BF16_PAIR);
                         v_fetch_to_write(to + i * filter + BF16_PAIR + BF16_LANES);
                     }

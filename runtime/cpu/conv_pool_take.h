@@ -1,5 +1,5 @@
-/* conv_pool_take.h -- for conv_pool_dw.h: lists of the parts of the image that outputs before a
- * fused 2x2 max-pool use.
+/* conv_pool_take.h -- for conv_pool_dw.h: lists of the parts of the image that the outputs of a
+ * convolution read, where a 2x2 max-pool is fused with it.
  *
  * The output of a window comes from one of four corners.  Lists hold, for each output, offsets into
  * the frame and gradients, so that a sweep over a list is a loop of multiply-adds only.
@@ -17,9 +17,9 @@ typedef struct PoolWindow {
     unsigned middle[TAKEN_WINDOWS / V];
 } PoolWindow;
 
-/* What some outputs use of these windows: offsets in the frame, and gradients as factors.  Runs
- * that begin in the middle of a line have lists of their own, [1].  Zeros, which a relu produces,
- * are in no list. */
+/* The lists of some outputs over these windows: offsets in the frame, and gradients as factors.
+ * Runs that begin in the middle of a line have lists of their own, [1].  Zeros, which a relu
+ * produces, are in no list. */
 typedef struct PoolTaken {
     int count[2][TAKEN_OUTPUTS];
     RtInt at[2][TAKEN_OUTPUTS][TAKEN_WINDOWS + V];
@@ -57,7 +57,7 @@ RT_INLINE void pool_append(PoolTaken *k, int half, int o, vec at, vec g, unsigne
 }
 
 /* Lists V windows from `first` on, or the rest.  dy and index are transposed, so that lists go
- * output by output; without it LeNet's conv2d_pool_dw takes a tenth longer. */
+ * output by output; without the transposition, LeNet's conv2d_pool_dw takes a tenth longer. */
 RT_INLINE void pool_take_vector(PoolTaken *k, const PoolWindow *w, int first, PoolFrame f,
                                 const real *dy, const uint8_t *index, Conv c, int outputs)
 {

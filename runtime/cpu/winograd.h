@@ -18,8 +18,8 @@
 
 /* ----------------------------------------------------------------------------- a block of tiles */
 
-/* 3x3 512 at 7 x 7, relative to oneDNN: 1.2 with WINO_BUDGET_FAR, 1.0 with half of it, on a
- * Xeon. */
+/* Speed of a 3x3 convolution of 512 channels at 7 x 7, relative to oneDNN's, on a Xeon: 1.2 with
+ * WINO_BUDGET_FAR, 1.0 with half of it. */
 enum {
     WINO_SCRATCH = RT_WINO_BYTES / sizeof(real),  /* V and one panel of M, at most */
     WINO_BUDGET = RT_WINO_NEAR / sizeof(real),    /* of these, if U stays in a core's L2 cache */
@@ -61,9 +61,9 @@ RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
 }
 
 /* Computes V[e] for `lanes` channels of one tile: a x a positions, zeros outside of the image,
- * transformed in both directions.  x: at the channels, first sample.  Tiles at the border are
- * unrolled, too: a loop over d keeps it in memory, and a convolution of 14 x 14 with padding took
- * an eighth longer. */
+ * transformed in both directions.  x: the first of these channels in the first sample.  Tiles at
+ * the border are unrolled, too: a loop over d keeps it in memory, and a convolution of 14 x 14 with
+ * padding took an eighth longer. */
 RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     const int top = at.y - c.pad_h, left = at.x - c.pad_w;

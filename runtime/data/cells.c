@@ -41,8 +41,8 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
     return v;
 }
 
-/* The number of an input in such a cell.  A number far from all others can be too large after the
- * division by their deviation. */
+/* The number in a cell of an input column of numbers, standardised.  A number far from all others
+ * can be too large after the division by their deviation. */
 static double standardized_at(const Tabular *t, int64_t row, int64_t k)
 {
     const Column *c = &t->columns.at[k];

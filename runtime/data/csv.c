@@ -1,8 +1,8 @@
 /* csv.c -- see csv.h.
  *
  * A field can have quotes and blanks around it, and two quotes together are one quote of the text.
- * A row can end in CR LF.  Fields are cut in place: no field is copied.  Debian's libcsv does not
- * say on which line a row begins, and every program would depend on it.
+ * A row can end in CR LF.  Fields are cut in place: no field is copied.  Debian's libcsv is not
+ * used: it does not say on which line a row begins, and every program would depend on this library.
  *
  * Source: RFC 4180, and files that spreadsheets write.
  */

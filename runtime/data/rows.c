@@ -1,5 +1,5 @@
-/* rows.c -- samples to predict as text: a row for each sample, with the numbers of the input in
- * their order.  Columns have no names.
+/* rows.c -- reads the samples of `predict` from a text: a row for each sample, with the numbers of
+ * the input in their order.  Columns have no names.
  *
  * A first row is skipped if all its fields are names: a name is not empty, does not begin with a
  * digit, sign or point, and is no word for a missing number.  Any other field that is no number is

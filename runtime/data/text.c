@@ -139,9 +139,9 @@ void text_open(const RtProgram *p, const char *name, const char *split, int64_t 
     const int64_t least = t + (each ? step : 1);
     if (train < least)
         rt_die("%s has %lld tokens to train on, too few for a window of %lld and the token after "
-               "it%s: %lld at least",
+               "it%s: at least %lld are needed",
                corpus.path, (long long)train, (long long)t,
-               least > t + 1 ? ", which begins elsewhere in each epoch" : "", (long long)least);
+               least > t + 1 ? " (windows begin elsewhere in each epoch)" : "", (long long)least);
     d->place = corpus.path;
     d->type = corpus.type;
     d->scored = 0;

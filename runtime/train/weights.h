@@ -4,8 +4,8 @@
 #include "files/safetensors.h"
 #include "step/net.h"
 
-/* Takes the averages of a checkpoint, if it has some.  Dies with a list of all tensors that are
- * missing, unknown, or of another shape or type. */
+/* Loads the parameters from a file; from a checkpoint with averages, loads the averages instead.
+ * Dies with a list of all tensors that are missing, unknown, or of another shape or type. */
 void weights_load(Net *n, const char *path);
 
 /* A writer of the parameters alone, to be passed to st_write with `path`. */
@@ -16,8 +16,8 @@ StWriter *weights_writer(const Net *n, const char *path);
  * false if a tensor is missing or does not fit. */
 StWriter *weights_state_writer(const Net *n);
 bool weights_load_state(Net *n, const StFile *f);
-/* Loads the parameters alone, of the file of a state, as evaluations saw them: with averages in
- * place of the weights.  `to` has the layout of `fixed`. */
+/* Loads only the parameters of a checkpoint, as evaluations used them: with averages in place of
+ * the weights.  `to` has the layout of `fixed`. */
 bool weights_load_evaluated(Net *n, const StFile *f, char *to);
 
 #endif
