@@ -7,8 +7,8 @@
 typedef struct CpuState {
     int ncall;  /* number of rows of `calls`, the clocks of bench --layers */
     bool teams; /* the writer is in a slice phase, where teams of threads can share units */
-    /* of the slice phase that is being written: predicted microseconds of a step, and of its ALONE
-     * calls; number of team barriers of a step */
+    /* of the slice phase that is being written: predicted microseconds of a step, and of its calls
+     * by one thread of a team (ALONE); number of team barriers of a step */
     double slice_us, alone_us, barriers;
     EmitPhase *phase; /* [nphase]: phases of the training step written so far */
     int nphase;

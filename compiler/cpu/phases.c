@@ -95,8 +95,9 @@ static bool has_totals(const Phase *p)
     return false;
 }
 
-/* Clears the sums that begin in this phase; without `backward`, those of the forward pass only.
- * Totals read sums of earlier phases, and a barrier follows them. */
+/* Clears the sums that begin in this phase; without `backward`, those of the forward pass only.  A
+ * phase with totals gets no barrier here: its totals read sums of earlier phases, and a barrier
+ * follows the totals. */
 static void zero_partials(Writer *w, Text *t, int phase, bool backward)
 {
     const Step *s = w->g->step;

@@ -156,8 +156,9 @@ static void launch_waiting(Launches *s)
         launch_call(s, s->waiting[i]);
 }
 
-/* Adds a kernel, or lets it wait.  Therefore the parts of one product are added while the next
- * product is computed: the parts of dx beside the gradient of the weights. */
+/* Adds a kernel, or lets it wait for a call that needs its result (CudaCall.waits).  So the parts
+ * of one product are added while the next product is computed: for example, the parts of dx beside
+ * the gradient of the weights. */
 static void launch_kernel(Launches *s, CudaCall *c)
 {
     if (pending_conflict(&s->waited, c))

@@ -6,7 +6,8 @@
 #include "cuda/lower.h"
 #include "ops/step_price.h"
 
-/* A tile of a product has 16 rows at least: with fewer filters in a group, a block takes one. */
+/* A tile of a product has 16 rows at least: with fewer filters in a group, a block takes one
+ * filter. */
 enum { FILTERS_LEAST = 8 };
 
 static const char *const tile_names[] = {RT_TILE_NAMES};
@@ -49,7 +50,7 @@ static RtSplit split_of(const Node *n, const Sizes *s, SplitProduct *p)
     *p = conv ? split_conv(n->op->role, s) : split_dense(n->op->role, s);
     const RtSplit split =
         rt_split(conv && n->op->role == ROLE_DX ? RT_TILE_DX : 0, p->groups, p->m, p->n, p->k);
-    if (conv && dw) /* in one part, too */
+    if (conv && dw) /* one part is possible, too */
         return p->m >= FILTERS_LEAST ? split : none;
     return split.parts > 1 ? split : none;
 }
@@ -79,7 +80,8 @@ static void lower_join(Writer *w, const Node *n, int64_t after, int64_t parts, b
     cuda_give_natural(w, join, (Order){.walk = WALK_EACH, .count = count});
 }
 
-/* Whether parts of `count` numbers from `begin` on have no place in common with the last two. */
+/* Whether parts of `count` numbers from `begin` on have no place in common with the parts of the
+ * last two products. */
 static bool is_free(const Writer *w, int64_t begin, int64_t count)
 {
     for (int i = 0; i < 2; i++)
@@ -132,8 +134,8 @@ bool parts_lower(Writer *w, const Node *n, const Sizes *s)
     return true;
 }
 
-/* Few long sums: as many parts as fill a GPU, each of at least LEAST numbers.  0: a block adds such
- * a sum in less time than a further launch takes. */
+/* Number of parts for few long sums: as many as fill a GPU, each of at least LEAST numbers.  0: no
+ * parts, because a block adds such a sum in less time than a further launch takes. */
 static int64_t sum_parts(int64_t kept, int64_t summed)
 {
     enum { LEAST = 4096, LONG = 8 * LEAST };

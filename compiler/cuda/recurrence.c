@@ -3,8 +3,8 @@
  * A block computes all steps of the loop for a few samples.  So no call of the loop may combine
  * samples: it is an elementwise loop or a move, a product with weights that the loop does not
  * change, or an element of a sequence.  A barrier of the block stands before a call that reads what
- * another thread has written, where else a launch would begin.  The calls between two barriers are
- * a region.
+ * another thread has written; as separate launches, a new launch would begin there.  The calls
+ * between two barriers are a region.
  *
  * Values of a step lie in shared memory, weights in registers and shared memory.  A loop whose
  * weights do not fit remains a loop of launches. */
@@ -95,7 +95,7 @@ static int argument_of(const CudaCall *c, int operand)
 
 /* ------------------------------------------------------------------------------- values */
 
-/* Adds the value of the operand; false: it is none. */
+/* Adds the value of the operand; false: the operand cannot be a value of the loop. */
 static bool add_value(Search *s, const CudaCall *c, int operand)
 {
     const Node *n = c->operand[operand].node, *root = node_root(n);
@@ -544,7 +544,8 @@ static bool is_nested(const Graph *g, const Loop *l)
     return nested;
 }
 
-/* The end of the calls of one loop, if they begin at index i, between two lines; else 0. */
+/* If the calls of one loop begin at index i, between the lines that open and close the loop,
+ * returns the index after these calls; else 0. */
 static int loop_of_launches(const CudaCalls *l, int i)
 {
     const Loop *loop = i > 0 && l->call[i - 1]->kind == KIND_LINE && l->call[i]->node

@@ -59,11 +59,11 @@ typedef struct EmitRange {
 typedef struct EmitPhase {
     const char *what;
     bool slices; /* threads can compute a unit as a team */
-    int units;   /* equal ones; 0: those of the ranges */
+    int units;   /* number of equal units; 0: `range` has the units */
     const EmitRange *range;
     int nrange;
     double us;                 /* of all units */
-    double alone_us, barriers; /* of a unit: microseconds of ALONE calls; number of barriers */
+    double alone_us, barriers; /* of a unit: microseconds of ALONE calls (rt.h), barriers */
     double bytes, local_bytes;
 } EmitPhase;
 

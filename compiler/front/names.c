@@ -116,8 +116,8 @@ static void check_args(Sem *s, Expr *call, const Callee *c, const char *name)
     }
 }
 
-/* Reports a call in a formula other than of an elementwise op: the gradient of the formula follows
- * from those of its ops. */
+/* Reports a call in a formula if the called op is not elementwise: the gradient of the formula
+ * follows from the gradients of its ops. */
 static void check_formula_call(Sem *s, Expr *call, const Callee *c)
 {
     const bool fits =

@@ -34,8 +34,8 @@ const char *const *train_keys(int *n);
 /* ---- data.c: the key `data` */
 
 void data_read(Unit *u, DataSpec *d, Expr *e);
-/* Names the columns of a table's targets where the recipe does not: a target of one column has its
- * own name.  False after reporting. */
+/* Names the columns of a table's targets if the recipe does not name them: the only column of a
+ * target has the name of the target.  False after reporting. */
 bool data_name_columns(const Unit *u, Graph *g);
 
 /* ---- expect.c: the key `expect` */

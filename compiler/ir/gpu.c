@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Figures are for dense products, without sparsity.  Three times were measured on an H100
- * (bench/GPU.md), and are assumed for all GPUs of the table: of a kernel in a CUDA graph, of a
- * barrier of all blocks with two blocks on each multiprocessor, and of a barrier of a cluster of 16
- * blocks.  Machine code for sm_80 also runs on sm_86 and sm_89, whose blocks have 99 KB. */
+/* Figures are for dense products, without sparsity.  Three durations were measured on an H100
+ * (bench/GPU.md), and are assumed for all GPUs of the table: those of a kernel in a CUDA graph, of
+ * a barrier of all blocks with two blocks on each multiprocessor, and of a barrier of a cluster of
+ * 16 blocks.  Machine code for sm_80 also runs on sm_86 and sm_89, whose blocks have 99 KB. */
 #define KERNEL_S  0.9e-6
 #define BARRIER_S 1.5e-6
 #define CLUSTER_S 0.5e-6

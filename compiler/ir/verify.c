@@ -59,7 +59,7 @@ static bool check_memory(Verify *v, const Node *n)
         (n->nin < 1 || shape_count(&n->shape) != shape_count(&n->in[0]->shape)))
         return fail(v, n, "a view has another size than what it views");
     if (n->param && n->param->count_memory < shape_count(&n->param->file))
-        return fail(v, n, "its parameter has less memory than numbers");
+        return fail(v, n, "its parameter has less memory than its numbers need");
     return true;
 }
 

@@ -134,11 +134,12 @@ bool check_label(const Node *n, int i, Diag *d)
     else if (in->op->leaf == LEAF_INPUT)
         diag_help(d, "compare the output with the input by mse, l1 or huber");
     else
-        diag_help(d, "give it label");
+        diag_help(d, "use label, which holds the class numbers");
     return false;
 }
 
-/* Classes of pixels: x has their vectors one after another, after the rule build of the loss. */
+/* Checks a loss over classes of pixels.  The rule `build` of the loss has arranged x as one vector
+ * of classes for each pixel. */
 static bool check_pixels(const Node *n, Diag *d)
 {
     const Shape *x = &n->in[0]->shape, *t = &n->in[1]->shape;

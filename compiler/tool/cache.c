@@ -3,7 +3,7 @@
  * One directory, one file for each entry, named by its key; the modification time is the time of
  * the last use.  Several compilers may use the directory at once: entries appear by rename and
  * never change.  An entry ends in a hash of its bytes, so an entry that a full disk or a crash has
- * damaged is not used.  A program also runs with these bytes at its end.
+ * damaged is not used.  A program also runs with this hash at its end.
  */
 #include "tool/cache.h"
 #include "base/environment.h"

@@ -35,7 +35,7 @@ static bool swap(const char *from, const char *to)
     return false;
 }
 
-/* The only unfinished file whose name another run can take: its name and its descriptor. */
+/* Name and descriptor of the only unfinished file whose name another run can take. */
 static _Atomic(const char *) shared_name;
 static volatile sig_atomic_t shared_fd = -1;
 

@@ -183,8 +183,8 @@ static void take_share(const Job *j, Share *s, int thread)
     }
 }
 
-/* Takes units of the group's threads.  The share of a thread that has not got the job yet is of an
- * earlier job, so this thread leaves it alone. */
+/* Takes units of the group's threads.  If a thread has not got the job yet, its share belongs to an
+ * earlier job, and is skipped. */
 static void take_group(Pool *p, const Job *j, int thread, int group, unsigned number)
 {
     const FanoutGroup *g = &p->fan.part[group];
@@ -390,8 +390,8 @@ static cpu_set_t *mask_new(void)
     return set;
 }
 
-/* Number of processors in the affinity masks of all threads together: a thread that is pinned has
- * one in its own. */
+/* Number of processors in the affinity masks of all threads together.  The mask of a pinned thread
+ * has one processor. */
 static int processors_of_masks(const Pool *p)
 {
     const size_t size = CPU_ALLOC_SIZE(CORES_MOST);

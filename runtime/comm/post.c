@@ -38,8 +38,9 @@ static bool is_done(const Posts *q, int64_t number)
     return number < q->oldest || post_of(q, number)->done;
 }
 
-/* After this, another post can take the place of p.  The time of p counts before a thread that
- * waits for p continues: other posts can keep this thread at work across steps. */
+/* After this, another post can take the place of p.  The time of p is added to Comm.busy before the
+ * thread that waits for p continues, because other posts can keep the thread of posts at work
+ * across steps. */
 static void finish_post(CommState *s, Post *p)
 {
     Posts *q = &s->posts;

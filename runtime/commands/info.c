@@ -142,7 +142,7 @@ int info_run(const RtProgram *p, const Options *o)
     if (!program_lacks(p, NEED_TILES))
         printf("products: by %s\n", products_by[rt_tiles_form()]);
     if (processor_half_ratio(p) > 0)
-        printf("time of a step over that in f32: %.1f predicted\n", processor_half_ratio(p));
+        printf("time of a step divided by that in f32: %.1f predicted\n", processor_half_ratio(p));
     if (p->steps_most > 1)
         printf("steps: up to %d in one launch, by %s\n", p->steps_most, p->steps_how);
     if (p->scaling)

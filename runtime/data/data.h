@@ -62,7 +62,8 @@ typedef struct Data {
     int64_t targets; /* such numbers of a sample; 0: the target is a class or the sample itself */
     bool truths;     /* these numbers are from 0 to 1 */
     int real_bytes;
-    /* several targets: `label` is rows of them; their opened arrays; NULL: none */
+    /* several targets: `label` has rows of them, and `arrays` are their opened arrays; NULL:
+     * none */
     const RtTarget *row_target;
     int ntarget; /* 0: one target */
     int64_t target_bytes;
@@ -226,15 +227,15 @@ bool tabular_has_validation(const RtProgram *p, const char *name);
 
 /* shares.c: splits that the data do not have.  shares_find: the stored split that holds the samples
  * of a split; "" for arrays without a split in their names.  *share: which of its samples belong to
- * the split; share->name NULL: all.  shares_take chooses these samples before data_fill, which
- * drops those of arrays that are not chosen with shares_keep. */
+ * the split; share->name NULL: all.  shares_take chooses these samples before data_fill.  From
+ * arrays, data_fill drops all other samples by shares_keep. */
 const char *shares_find(const RtProgram *p, const char *directory, const char *split,
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);
 void shares_keep(Data *d);
 /* The path of the first array of a split, such as "validation_"; NULL: it is not there. */
 const char *shares_array(const RtProgram *p, const char *directory, const char *prefix);
-/* Whether a split is a share of the training data, which it then describes; else share->name is
+/* Whether a split is a share of the training data; *share then describes it, else share->name is
  * NULL.  test, validation: files of these splits, or NULL; dies if the recipe gives a share, too.
  * usual: the share of the test split if there is neither. */
 bool shares_divide(const RtProgram *p, const char *place, const char *split, const char *test,
@@ -278,7 +279,8 @@ void target_put(const Data *d, const char *path, bool truths, void *y, int64_t i
 void target_variances(Data *d);
 /* Whether p reports the metric r2 of target k. */
 bool target_is_explained(const RtProgram *p, int k);
-/* Dies if rows of these dimensions are not the target `name` of p, which is `want`. */
+/* Dies if rows of dimensions `dim` do not fit the target `name` of p, which has dimensions
+ * `want`. */
 void target_take_shape(const RtProgram *p, const char *path, const char *name, int rank,
                        const int64_t *dim, int want_rank, const int64_t *want);
 int64_t target_count(const RtTarget *t); /* numbers of a target; 0: it is no numbers */
@@ -298,8 +300,8 @@ int64_t data_label_stride(const Data *d);
 /* The labels or numbers of sample i in memory; NULL: there are none. */
 char *data_label(const Data *d, int64_t i);
 
-/* Dies if one of n samples has a number that is not finite in the type of the program: of
- * samples to test or to predict.  In training, the loss shows such numbers. */
+/* For samples to test or to predict: dies if one of n samples has a number that is not finite in
+ * the type of the program.  In training, the loss shows such numbers. */
 void data_check_finite(const RtProgram *p, const char *path, const char *x, int type, int64_t n,
                        int64_t features);
 

@@ -61,8 +61,9 @@ static inline bool target_is_class(const RtProgram *p, int k)
     return (p->ntarget > 0 ? p->targets[k].kind : p->target_kind) == RT_TARGET_CLASS;
 }
 
-/* places.c: finds the places of the columns, which fill the inputs in order; dies if they do not
- * fit the inputs, or classes not the targets. */
+/* places.c.  places_find: finds the places of the columns, which fill the inputs in order; dies if
+ * the columns do not fit.  places_check_targets: dies if the classes of a column do not fit its
+ * target. */
 void places_find(Tabular *t);
 void places_check_targets(const Tabular *t);
 /* "benign, malignant, ...": the first categories of a column. */

@@ -7,8 +7,8 @@
  *
  * The averages have the layout of `fixed`.  They lie in the host's memory.  For ema on a device,
  * they lie after the states in `fixed`, of which the host has a copy (on_device.c).  Running
- * averages of batch_norm and frozen parameters have no average of their own.  Evaluations see the
- * averages: they exchange their places with the weights.  Source: torch.optim.swa_utils.
+ * averages of batch_norm and frozen parameters have no average of their own.  For an evaluation,
+ * averages and weights exchange their places.  Source: torch.optim.swa_utils.
  */
 #ifndef AVERAGE_H
 #define AVERAGE_H

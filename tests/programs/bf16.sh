@@ -94,7 +94,7 @@ if part lenet; then
         grep -q "warning: $slower on processors with AVX-512 and without AMX" "$work/out" && ok || bad "build does not say: $slower: $(cat "$work/out")"
         "$first" "${data[@]}" --epochs 1 --isa avx512 > "$work/out" 2>&1
         grep -q "$slower with AVX-512" "$work/out" && ok || bad "the start does not say: $slower"
-        same "info of lenet" "$("$first" info --isa avx512 | grep "^time of a step")" "time of a step over that in f32: $(ratio lenet) predicted"
+        same "info of lenet" "$("$first" info --isa avx512 | grep "^time of a step")" "time of a step divided by that in f32: $(ratio lenet) predicted"
     fi
 
     # The instructions of products: --isa amx is an error on a machine without tiles; tiles and vectors have the same bits.
@@ -267,7 +267,7 @@ if part attention; then
     resumes heads
     if [ "${forms%% *}" = x86-64-v4 ]; then # no message where bf16 is about as fast
         compile "$work/heads.tn" "$work/said" --dtype bf16 --cpu x86-64-v4
-        same "info of heads" "$("$first" info --isa avx512 | grep -c "^time of a step over that in f32: [01]\.[0-9] predicted")" 1
+        same "info of heads" "$("$first" info --isa avx512 | grep -c "^time of a step divided by that in f32: [01]\.[0-9] predicted")" 1
         same "heads: warnings" "$(grep -c warning "$work/out")" 0
     fi
     "$TENON" emit "$TENON_ROOT/models/gpt_char.tn" --dtype bf16 --cpu x86-64-v4 > "$work/gpt.c"
