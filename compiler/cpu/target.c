@@ -39,8 +39,8 @@ static void write_head(Writer *w, const char *const *header, int n, EmitHeaders 
                 "(bytes)))\n\n");
 }
 
-/* Records a phase of the training step.  A phase that only updates counts if it runs in each step
- * of one rank: with clipping by norm. */
+/* Records a phase of the training step.  The update phase is recorded only with clipping by norm:
+ * then it runs in each step, also with one rank. */
 static void record_phase(Writer *w, int phase, const char *what, double kept, double local)
 {
     const Step *s = w->g->step;

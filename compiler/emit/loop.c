@@ -30,7 +30,8 @@ static void collect_leaves(const Node *root, const Node *n, Nest *t)
     }
 }
 
-/* A real: the number `at` of memory, which has the type of n. */
+/* A C expression for a real: converts `at`, the expression of a number in memory with the type of
+ * n. */
 static const char *real_text(Writer *w, const Node *n, const char *at)
 {
     const char *widen = w->target->widen;

@@ -21,9 +21,9 @@ static bool refuse_call(FrontCall *c)
     return false;
 }
 
-/* Whether the call has no tensor, and so makes a layer value: its first number is then not the
- * tensor.  A call with more values than the layer has arguments is an ordinary call with a
- * mistake. */
+/* Whether the call has no tensor, and so makes a layer value.  Its first argument then belongs to
+ * the first parameter that is no tensor.  A call with more values than the layer has arguments is
+ * an ordinary call with a mistake. */
 static bool without_tensors(const FrontCall *c)
 {
     int tensors = 0, positional = 0;

@@ -308,7 +308,7 @@ static bool uses_compared(const Graph *g, const Node *n)
     return any;
 }
 
-/* Reports each of several outputs or targets that the loss does not use. */
+/* Reports each output or target that the loss does not use, if there are several. */
 static void check_used(const Unit *u, const Graph *g, Span loss)
 {
     const bool *needed = graph_needed(g, g->loss);

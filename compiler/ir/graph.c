@@ -286,8 +286,8 @@ static bool need_carried(const Graph *g, bool *needed)
     return more;
 }
 
-/* A node follows its inputs, so one walk from the end finds all of them, except behind the back
- * edge of a loop. */
+/* A node follows its inputs, so one walk from the end finds all needed nodes, except behind the
+ * back edge of a loop. */
 bool *graph_needed(const Graph *g, const Node *root)
 {
     bool *needed = arena_alloc(g->arena, (size_t)g->next_id * sizeof *needed);

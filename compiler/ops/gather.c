@@ -237,7 +237,7 @@ const Op op_gather[] = {
                 "    return dense(h, 3)\n"
                 "}\n" EXAMPLE_RECIPE("log(sum(exp(output), axes = [0])) - gather(output, label)")},
     {.name = "gather_at",
-     .brief = "places of one dimension that each sample has of its own",
+     .brief = "elements of one dimension, at places that each sample chooses",
      .arg = {{"x", ARG_TENSOR, NULL, "a value of each sample"},
              {"index", ARG_TENSOR, NULL, "places (N, J) or (N)"},
              {"axis", ARG_INT, NULL, "the dimension"}},

@@ -73,8 +73,8 @@ RT_INLINE void bf16_filters_add(float *restrict to, const float *restrict from)
     RT_MAP(BF16_TILE, STORE(to, LOAD(to) + LOAD(from)));
 }
 
-/* Adds the newest sum of a stack, item `at` of a tree, to the sums before it from `first` on: to
- * those that it completes, or (all) to all of them. */
+/* Adds the newest sum of a stack to the sums before it, which begin at `first`.  The newest sum is
+ * item `at` of a tree.  It is added to the sums that it completes, or (all) to all of them. */
 RT_INLINE void bf16_filters_join(float (*stack)[BF16_TILE], int *depth, int first, int at, bool all)
 {
     for (; *depth - first > 1 && (all || at & 1); at >>= 1, --*depth)

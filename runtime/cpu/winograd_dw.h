@@ -147,13 +147,13 @@ RT_INLINE void wino_dw_taps(real *dw, int64_t step, const real *t, int64_t t_ste
     }
 }
 
-/* How a team shares the kernel.  apart: members have blocks and rows of their own, and transform
- * what they need.  Otherwise the blocks are too few, and members compute each block together: tiles
- * of the transforms, then points and rows of the products, then outputs of the last transform, in
- * the scratch of the first member, with barriers between. */
+/* How a team shares the kernel.  together = false: members have blocks and rows of their own, and
+ * transform what they need.  together = true: the blocks are too few, and members compute each
+ * block together: tiles of the transforms, then points and rows of the products, then outputs of
+ * the last transform, in the scratch of the first member, with barriers between. */
 typedef struct WinoTeam {
     bool together;
-    TeamRange blocks, own; /* apart: blocks of inputs; outputs */
+    TeamRange blocks, own; /* together = false: blocks of inputs; outputs */
 } WinoTeam;
 RT_INLINE WinoTeam wino_dw_team(Conv c, WinoBlock b)
 {
@@ -163,7 +163,7 @@ RT_INLINE WinoTeam wino_dw_team(Conv c, WinoBlock b)
     if (__builtin_expect(rt_team.of > 1, 0)) {
         const RtGrid all = rt_team_shape(blocks, rows);
         const int down = conv_ceil(blocks, all.rows), across = conv_ceil(rows, all.columns);
-        /* the largest part, against an equal one */
+        /* the largest part has more than 9 / 8 of an equal part */
         t.together = 8 * down * across * rt_team.of > 9 * blocks * rows;
         part = t.together ? (RtGrid){0, 1, 0, 1} : part;
     }

@@ -36,8 +36,8 @@ static bool relation_holds(double a, const char *op, double b)
     return op[1] ? a <= b : a < b;
 }
 
-/* The metric that --stop-at watches: the accuracy, or iou of masks, most of whose pixels are easy;
- * -1: none. */
+/* The metric that --stop-at watches: the accuracy; for masks the iou, because most pixels of a mask
+ * are easy.  -1: none. */
 static int watched(const RtProgram *p)
 {
     const int iou = net_metric_index(p, "iou");
