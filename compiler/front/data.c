@@ -102,7 +102,8 @@ static bool check_class(const Unit *u, const Graph *g, int k)
     return false;
 }
 
-/* Reports a target whose columns the recipe must name: only one column can have its own name. */
+/* Reports a target whose columns the recipe must name: only a single column can have the name of
+ * its target. */
 static bool has_name(const Unit *u, const DataSpec *data, const TargetSpec *t)
 {
     const int64_t n = columns_of(t);

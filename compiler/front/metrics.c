@@ -221,7 +221,7 @@ static void find_meaning(const Graph *g, Output *o)
     o->classes = !loss ? 0 : y->dim[o->pixels ? 0 : y->rank - 1];
 }
 
-/* Targets that a loss compares as truths, whose numbers the runtime checks. */
+/* Marks the targets that a loss compares as truths: the runtime checks their numbers. */
 static void find_truths(Graph *g)
 {
     for (int i = 0; i < g->nnode; i++)
@@ -230,8 +230,9 @@ static void find_truths(Graph *g)
                 g->node[i]->in[1] == g->targets[k] && g->recipe.target[k].kind == LEARN_NUMBERS;
 }
 
-/* Finds the weights of the classes, by which the program divides.  All losses must give the same
- * weights, or none.  Only labels that the data hold as classes can have weights. */
+/* Finds the weights of the classes: the program divides by the sum of the labels' weights.  All
+ * losses must give the same weights, or none.  Only labels that the data hold as classes can have
+ * weights. */
 static bool find_weights(Lower *l)
 {
     Recipe *r = &l->g->recipe;

@@ -17,7 +17,7 @@ bool check_label(const Node *n, int i, Diag *d);    /* a class number for each s
 /* `groups` of a convolution divides its filters and the `inputs` channels of in[0], which the error
  * calls `called`: "input channels". */
 bool check_groups(const Node *n, int64_t inputs, const char *called, Diag *d);
-/* Checks for in[0] (K) with a class in[1], or (T, K) with a class for each position. */
+/* Checks that in[0] is (K) with a class in in[1], or (T, K) with a class for each position. */
 bool check_labelled(const Node *n, Diag *d);
 /* Class numbers or tokens: one for each sample, or one for each position. */
 bool check_numbers(const Node *n, int i, Diag *d);

@@ -63,7 +63,7 @@ const Op op_normal_like[] =
       .note = "Only the shape of x counts; no gradient goes back to it. A counter of seed, epoch, "
               "sample and element gives the numbers, so they are the same for any number of "
               "threads and ranks, and after a resume. Test, predict and generate draw numbers, "
-              "too: for a sample the same ones each time, with each seed. Source: Kingma and "
+              "too: for a sample the same ones each time, whatever the seed is. Source: Kingma and "
               "Welling 2014, \"Auto-encoding variational Bayes\".",
       .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape"}},
       .shape = normal_like_shape,

@@ -31,8 +31,9 @@ typedef struct Fuse {
     bool all; /* Target.fuses_all */
 } Fuse;
 
-/* The epilogues that the kernel of n can apply.  With recomputed values (pass stretch), only one of
- * two equal products could have an activation, and pass narrow could not compare the two. */
+/* The epilogues that the kernel of n can apply.  If a loop recomputes its values (pass stretch),
+ * its products take no activation: only one of a product and its recomputed copy could have it, and
+ * pass narrow could not compare the two. */
 static unsigned takes(const Fuse *f, const Node *n)
 {
     const bool again = n->loop && n->loop->every > 0;

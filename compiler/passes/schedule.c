@@ -255,8 +255,8 @@ static void close_phase(Step *s)
     s->nphase -= p->nnode == 0;
 }
 
-/* The nodes by a number of each, such as its level; nodes of one number in the order of the graph.
- * Without nodes whose number is negative. */
+/* The nodes, sorted by a number that each node has, such as its level.  Nodes with the same number
+ * keep the order of the graph.  Nodes with a negative number are left out. */
 typedef struct Listed {
     Node **node;
     int *first, numbers; /* first: [numbers + 1] */

@@ -157,7 +157,7 @@ static bool several_supported(const Graph *g, const char *to, Diag *d)
     }
     if (r->target->kind == LEARN_INPUT) {
         diag_error(d, r->target->span,
-                   "--to %s writes no scripts of several inputs one of which is the target", to);
+                   "--to %s writes no scripts of several inputs, if one is the target", to);
         diag_help(d, "declare the target with its shape, and store it as train_y.npy");
         return false;
     }

@@ -296,7 +296,8 @@ RT_INLINE void conv_dw_taps_one(real *dw, const real *x, const real *dy, Conv c,
         }
 }
 
-/* A team shares the table of panels of inputs, of all taps, by tiles of outputs. */
+/* A team shares a table, whose rows are the panels of inputs of all taps, and whose columns are
+ * tiles of outputs. */
 RT_INLINE void conv_dw_taps(real *restrict dw, const real *restrict x, const real *restrict dy,
                             Conv c)
 {

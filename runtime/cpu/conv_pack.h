@@ -59,7 +59,8 @@ RT_INLINE bool conv_pack_streams(const real *p, int64_t count, bool whole)
            (whole || V * sizeof(real) == 64);
 }
 
-/* A panel's row: products of one (group, panel, r, s) with P outputs, or backward P inputs. */
+/* A row of a panel: the weights of one (group, panel, r, s), for P outputs, or backward for P
+ * inputs. */
 typedef struct ConvPackRow {
     int tap, panel, group;
 } ConvPackRow;

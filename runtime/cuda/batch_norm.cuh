@@ -134,8 +134,8 @@ DEVICE NormSum norm_join(NormSum a, NormSum b)
     return {s_fma(delta, share, a.mean), s_fma(delta * delta, a.count * share, a.m2 + b.m2), all};
 }
 
-/* Channel c of the batch: shards as adjacent pairs, whose moments are `bytes` apart.  count: rows a
- * shard. */
+/* Joins the moments of channel c over all shards, as adjacent pairs.  The moments of two shards are
+ * `bytes` apart.  count: rows a shard. */
 DEVICE NormSum norm_batch(const real *moments, int64_t bytes, int shards, int64_t count, int c,
                           int channels)
 {
@@ -481,10 +481,10 @@ DEVICE void batch_keep(real *average, real sum, int shards, double keep)
  * they are if the loss is not finite.  If r->grad is set, the sums go there, at offset `grad`, and
  * batch_record_grad uses them after the reduction over ranks.
  *
- * A launch holds those of many layers.  Each layer begins at a different block, which the place of
- * its moments chooses.  Otherwise a few blocks would do the work of all layers, one after another.
- * A block without channels of a layer reads nothing for it: on an H100, a launch for 32 layers took
- * 90 us when all blocks looked at the loss. */
+ * A launch has the updates of many layers.  The place of the moments of a layer chooses the block
+ * at which the layer begins.  Otherwise a few blocks would do the work of all layers, one after
+ * another.  A block without channels of a layer reads nothing for it: on an H100, a launch for 32
+ * layers took 90 us when all blocks looked at the loss. */
 DEVICE void batch_record(const Rt *r, real *mean, real *var, int64_t moments, int64_t grad,
                          int loss, int64_t count, int shards, double keep, int channels)
 {

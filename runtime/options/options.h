@@ -45,7 +45,7 @@ typedef struct Options {
     int64_t log_steps;      /* steps between records; 0: after epochs only */
     bool resume, shuffle, strict, layers, link; /* link: bench --comm */
     double scale;              /* bench --scale: own step of a rank in milliseconds; 0: not given */
-    double stop_at;            /* test accuracy; 0: none */
+    double stop_at;            /* accuracy or iou at which training ends; 0: none */
     int64_t steps;             /* bench: measured steps; 0: until the median is known */
     double seconds;            /* bench without --steps: longest time of the measured steps */
     int64_t simulate;          /* bench: number of simulated threads; 0: real ones */
