@@ -247,7 +247,7 @@ static bool passes_to(const Narrow *a, const Node *n, bool half)
 }
 
 /* Sets Narrow.first of n, a node of a loop that pass stretch has made: the node of the forward loop
- * that computes the same value.  The values that n reads have theirs. */
+ * that computes the same value.  Narrow.first of the values that n reads is already set. */
 static void find_first(Narrow *a, const Node *n)
 {
     const Node *x = n->nin ? n->in[0] : NULL;

@@ -15,7 +15,8 @@ bool json_char(Json *j, char c);           /* reads c (after blanks) or fails */
 bool json_peek(Json *j, char c);           /* whether c is next; reads nothing */
 bool json_word(Json *j, const char *word); /* reads true, false or null */
 
-/* Number of bytes of the UTF-8 character at s, which a 0 ends; 0: the bytes are no UTF-8. */
+/* Number of bytes of the UTF-8 character at s, a string that ends with 0.  Returns 0 if the bytes
+ * are no UTF-8. */
 int json_character(const char *s);
 
 /* Reads a string, decodes it to UTF-8 and ends it with 0.  room: bytes at `to`; the string fits if

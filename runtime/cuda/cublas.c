@@ -256,8 +256,8 @@ static bool take_apart(const RtProduct *p, Ready *r, RtRounding rounding)
 
 static void __attribute__((noreturn)) has_none(const RtProduct *p)
 {
-    rt_die("cuBLASLt has no algorithm for %s, (%d x %d) of sums of %d, %d of them: build without "
-           "--kernels=cudnn",
+    rt_die("cuBLASLt has no algorithm for %s, %d x %d sums of %d products, %d times: build "
+           "without --kernels=cudnn",
            p->layer, p->rows, p->columns, p->depth, p->count);
 }
 
