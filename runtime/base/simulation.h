@@ -10,8 +10,8 @@
  * answer along the tree.  A phase takes at least the time in which the memory of the sockets can
  * move its bytes.
  *
- * What this leaves out: shared levels of caches get no slower with more cores, two units never
- * write one cache line, and the clock of all cores is that of the machine's peak.
+ * The simulation simplifies the machine: shared caches get no slower with more cores, two units
+ * never write one cache line, and the clock of all cores is the clock of the machine's peak.
  */
 #ifndef SIMULATION_H
 #define SIMULATION_H
