@@ -48,10 +48,11 @@ sed -n 's/^ *ROW(\([A-Za-z_]*\), "[A-Z0-9].*/VARIABLE(\1)/p' runtime/base/variab
 same "variables that somebody reads" "$(grep VARIABLE "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 
 # Records: each field of the table is written somewhere, and each field of a log is in the table.
-fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/files/records.h; }
-# The exceptions: names with a metric are made at run time; start and step have loss_scale and skipped_steps as epoch
-# does; error.c writes messages.
-fields | grep -vE '^message |_METRIC$|^(step|epoch) .*_perplexity|^(start|step) (loss_scale|skipped_steps)$' | sed 's/\(.*\) \(.*\)/FIELD(\1, \2)/' | sort > "$work/rows"
+fields() { sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z0-9_]*\), "\(text\|count\|real\)".*/\1 \2/p' runtime/files/records.h; }
+# The exceptions: names with a metric are made at run time, also those of tally.c; start and step have loss_scale and
+# skipped_steps as epoch does; error.c writes messages.
+tallied='top5|precision|recall|f1|iou|dice|iou_CLASS'
+fields | grep -vE "^test test_($tallied)\$" | grep -vE '^message |_METRIC$|^(step|epoch) .*_perplexity|^(start|step) (loss_scale|skipped_steps)$' | sed 's/\(.*\) \(.*\)/FIELD(\1, \2)/' | sort > "$work/rows"
 same "fields that somebody writes" "$(grep FIELD "$work/used" | paste -sd' ')" "$(paste -sd' ' "$work/rows")"
 same "records that somebody writes" "$(sed -n 's/RECORD(\(.*\))/\1/p' "$work/used" | paste -sd' ')" "$(fields | cut -d' ' -f1 | grep -v message | sort -u | paste -sd' ')"
 loose=$(grep -rnE 'log_(begin|text|count|real)\([^,]*, "' runtime --include=*.c || true)
@@ -65,16 +66,16 @@ refuses "a run that fails" "stayed below" "$work/lenet" "${run[@]}" --epochs 1 -
 "$work/lenet" bench --threads 1 --steps 2 --layers --log "$work/bench.jsonl" > "$work/out"
 [ ! -x "$work/mlp" ] || succeeds "2 ranks" mpirun --allow-run-as-root --oversubscribe -n 2 "$work/mlp" --epochs 1 "${run[@]}" --log "$work/ranks.jsonl"
 cat "$work"/*.jsonl > "$work/records"
-sed 's/_METRIC$/_(loss|accuracy)/' <(fields) | sort -u > "$work/known"
-fields_of_log() { awk -F'"' '{ for (i = 6; i <= NF; i++) if ($i ~ /^[a-z_]+$/ && substr($(i + 1), 1, 1) == ":") print $4, $i }' "$work/records" | sort -u; }
+sed "s/^metrics test_METRIC\$/metrics test_($tallied|auc)/; s/_METRIC\$/_(loss|accuracy)/" <(fields) | sort -u > "$work/known"
+fields_of_log() { awk -F'"' '{ for (i = 6; i <= NF; i++) if ($i ~ /^[a-z0-9_]+$/ && substr($(i + 1), 1, 1) == ":") print $4, $i }' "$work/records" | sort -u; }
 fields_of_log > "$work/seen"
 unknown=$(grep -vxE -f "$work/known" "$work/seen" || true)
 [ -z "$unknown" ] && ok || bad "fields of a log that are not in runtime/files/records.h: $unknown"
-for event in start step epoch end test bench layer layers message; do
+for event in start step epoch metrics end test bench layer layers message; do
     grep -q "^$event " "$work/seen" && ok || bad "no record $event was written"
 done
 # Each record that was written has every field that all programs write.
-always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/files/records.h | sed 's/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
+always=$(sed -n 's/^ *ROW(\([a-z]*\), \([a-zA-Z0-9_]*\), "\(text\|count\|real\)", "[^"]*", "".*/\1 \2/p' runtime/files/records.h | sed 's/^metrics test_METRIC/metrics test_f1/; s/METRIC/loss/' | grep -E "^($(cut -d' ' -f1 "$work/seen" | sort -u | paste -sd'|')) ")
 unseen=$(grep -vxF -f "$work/seen" <<< "$always" || true)
 [ -z "$unseen" ] && ok || bad "fields of runtime/files/records.h that no log has: $unseen"
 finish
