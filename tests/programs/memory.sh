@@ -100,7 +100,7 @@ awk -v left="$(of_one 'recomputed' --memory-limit 50M)" -v kept="$(of_one planne
     'BEGIN { exit !(left > 0 && left < kept - less + 0.1) }' && ok || bad "the row 'recomputed' of one of two ranks"
 
 refuses "a limit below all plans" "needs .* more than --memory-limit 20.0 MB" bytes --memory-limit 20M
-grep -q "a smaller --batch needs less" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"
+grep -q "use a smaller --batch" "$work/err" && ok || bad "no way out of a limit that a smaller batch meets"
 refuses "a limit below the parameters" "which do not depend on --batch" bytes --memory-limit 1M
 # A limit just below the least plan: both figures would be rounded to the same, so the message has bytes.
 limit=$(bytes --memory-limit 20M 2>&1 > "$work/out" | awk '/ needs / { sub(/.* needs /, ""); printf "%d", $1 * 1e6 + .5; exit }') || true

@@ -52,8 +52,8 @@ done
 if part filters; then
     cat > "$work/filters.tn" << 'END'
 model filters(image: f32[3, 20, 20]) {
-    h = conv2d(image, 12, kernel = 3, pad = 1, bias = false) |> batch_norm |> relu
-    h = conv2d(h, 20, kernel = 3, pad = 1, bias = false)     |> batch_norm |> relu
+    h = conv2d(image, 20, kernel = 3, pad = 1, bias = false) |> batch_norm |> relu
+    h = conv2d(h, 52, kernel = 3, pad = 1, bias = false)     |> batch_norm |> relu
     h = conv2d(h, 136, kernel = 1, stride = 2, bias = false) |> batch_norm |> relu
     return conv2d(h, 40, kernel = 1) |> relu |> global_avg_pool |> dense(5)
 }
