@@ -98,7 +98,7 @@ on_the_processor() {
     TENON_CUBLASLT=libm.so.6 refuses "a library that is not cuBLASLt" "libm.so.6 is no cuBLASLt 13: it has no cublasLt" "$mlp/gpu" $data
     FAKE_CUBLAS=old refuses "an old cuBLASLt" "is cuBLASLt 12.8, and this program needs version 13" "$mlp/gpu" $data
     FAKE_CUBLAS=start refuses "one that cannot start" "cuBLASLt failed at dense1 \(mlp.tn:8\), starting the library: the library was not initialized" "$mlp/gpu" $data
-    FAKE_CUBLAS=none refuses "no algorithm" "no algorithm for dense1 \(mlp.tn:8\), \(8 x 128\) of sums of 784" "$mlp/gpu" $data
+    FAKE_CUBLAS=none refuses "no algorithm" "no algorithm for dense1 \(mlp.tn:8\), 8 x 128 sums of 784 products" "$mlp/gpu" $data
     FAKE_CUBLAS=fails refuses "a product that fails" "cuBLASLt failed at dense1 \(mlp.tn:8\), the product: " "$mlp/gpu" $data
     TENON_CUBLASLT=/nowhere/libcublasLt.so.13 succeeds "info needs no library" "$mlp/gpu" info
     # Checkpoints are interchangeable with those of the processor.
