@@ -49,15 +49,12 @@ static const PyWord calls[] = {
     "F.Pooling(@x, kernel=(@kernel_rows, @kernel_columns), stride=(@stride_rows, @stride_columns)" \
     "@(padded?, pad=(@top, @left)), pool_type=\"" type "\""
 
+#define COMPARED(sign) "(@x " sign " @y)"
+
 static const PyWord words[] = {
     {"min", "F.minimum(@x, @y)"},
     {"max", "F.maximum(@x, @y)"},
-    {"gt", "@x > @y"},
-    {"ge", "@x >= @y"},
-    {"lt", "@x < @y"},
-    {"le", "@x <= @y"},
-    {"eq", "@x == @y"},
-    {"ne", "@x != @y"},
+    PY_COMPARISONS(COMPARED),
     {"clamp", "F.clip(@x, @low, @high)"},
     {"argmax", "F.argmax(@x, axis=@axis)"},
     {"stop_gradient", "F.BlockGrad(@x)"},

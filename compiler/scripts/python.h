@@ -30,6 +30,13 @@ typedef struct PyWord {
     const char *op, *python;
 } PyWord;
 
+/* The words of comparisons; compared(">") is a template whose result has ones and zeros. */
+/* clang-format off */
+#define PY_COMPARISONS(compared)                                                                   \
+    {"gt", compared(">")}, {"ge", compared(">=")}, {"lt", compared("<")}, {"le", compared("<=")},  \
+    {"eq", compared("==")}, {"ne", compared("!=")}
+/* clang-format on */
+
 typedef struct Dialect {
     const char *to;     /* the word after --to */
     const char *script; /* template of the script */
