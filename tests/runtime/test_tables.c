@@ -5,6 +5,7 @@
 #include "data/data.h"
 #include "data/split.h"
 #include "death.h"
+#include "leaks.h"
 #include "suite.h"
 #include <math.h>
 #include <stdio.h>
