@@ -5,12 +5,16 @@
 #include "data/data.h"
 #include "data/split.h"
 #include "death.h"
-#include "leaks.h"
 #include "suite.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A program opens its data once and keeps them; these tests open many tables in one process.  A memory stream holds the text of the
+ * columns. */
+#define LEAKS_KEPT "leak:data_open\nleak:columns_read\nleak:table_add\nleak:_IO_mem_finish\n"
+#include "leaks.h"
 
 static char directory[] = "/tmp/tenon-test-XXXXXX";
 static char file[128];
