@@ -4,15 +4,10 @@
  *
  *   x_i (N, C_i, H, W)   y (N, C_0 + C_1 + .., H, W), likewise for any axis and rank
  */
+#include "ops/along.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/move.h"
-
-static int concat_axis_of(const Node *n)
-{
-    const int64_t a = node_int(n, "axis");
-    return (int)(a < 0 ? a + n->in[0]->shape.rank : a);
-}
 
 /* Whether the shapes are equal except for the joined dimension. */
 static bool check_fit(const Node *n, int i, int axis, Diag *d)
@@ -56,7 +51,7 @@ static bool concat_shape(Node *n, Diag *d)
 
 static void concat_gradient(Grad *gr, Node *n, Node *dy)
 {
-    const int axis = concat_axis_of(n);
+    const int axis = along_axis(n);
     int64_t start = 0;
     for (int i = 0; i < n->nin; i++) {
         Node like = {.op = n->op, .span = n->span};
@@ -72,7 +67,7 @@ static void concat_gradient(Grad *gr, Node *n, Node *dy)
 
 static void concat_move(const Node *n, int i, Move *m)
 {
-    const int axis = concat_axis_of(n);
+    const int axis = along_axis(n);
     m->scatter = true;
     for (int k = 0; k < i; k++)
         m->start[axis] += n->in[k]->shape.dim[axis];

@@ -14,6 +14,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
+#include "ops/random.h"
 
 static bool dropout_shape(Node *n, Diag *d)
 {
@@ -36,16 +37,13 @@ static Node *dropout_build(Graph *g, Node *const *x, int nx, const Node *attrs, 
                            Diag *d)
 {
     Node probe = {.op = op_find("dropout"), .nin = nx, .in = (Node **)x, .span = attrs->span};
-    int ordinal = 0;
     (void)path; /* dropout has no parameters */
     node_copy_attrs(g, &probe, attrs);
     if (!dropout_shape(&probe, d))
         return NULL;
     if (!g->training || node_float(attrs, "rate") == 0)
         return x[0];
-    for (int i = 0; i < g->nnode; i++)
-        ordinal += node_is(g->node[i], "dropout");
-    node_set_int(g, &probe, "purpose", ordinal);
+    random_set_purpose(g, &probe, probe.op);
     return op_make_like(g, "dropout", &probe, 1, x[0]);
 }
 

@@ -13,6 +13,7 @@
  * Real indices are rounded; an index outside of the dimension gives zeros.  The index has no
  * gradient.  For a table that all samples share, use embedding.
  */
+#include "ops/along.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
@@ -161,19 +162,16 @@ static void gather_price(const Node *n, const Market *m, Price *p)
 
 static void gather_call(const Node *n, Call *c, const char *fn, const Shape *x, const Node *index)
 {
-    const int64_t a = node_int(n, "axis"), axis = a < 0 ? a + x->rank : a;
-    int64_t outer = 1, inner = 1;
-    for (int i = 0; i < x->rank; i++)
-        *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dim[i];
+    const Along a = along_of(x, along_index(node_int(n, "axis"), x->rank), 1);
     call_kernel(c, fn);
     call_out(c, n);
     call_in(c, n->in[0]);
     call_in(c, n->in[1]);
     Sizes *s = sizes_new(c->arena, "Gather");
     sizes_int(s, "n", c->n);
-    sizes_int(s, "outer", outer);
-    sizes_int(s, "k", x->dim[axis]);
-    sizes_int(s, "inner", inner);
+    sizes_int(s, "outer", a.outer);
+    sizes_int(s, "k", a.k);
+    sizes_int(s, "inner", a.inner);
     sizes_int(s, "places", shape_count(&index->shape));
     sizes_bool(s, "numbers", index->dtype == DT_REAL);
     call_sizes(c, s);

@@ -12,6 +12,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/price.h"
+#include "ops/random.h"
 
 static bool normal_like_shape(Node *n, Diag *d)
 {
@@ -25,12 +26,9 @@ static bool normal_like_shape(Node *n, Diag *d)
 static Node *normal_like_build(Graph *g, Node *const *x, int nx, const Node *attrs,
                                const char *path, Diag *d)
 {
-    int ordinal = 0;
     (void)path; /* normal_like has no parameters */
-    for (int i = 0; i < g->nnode; i++)
-        ordinal += node_is(g->node[i], "normal_like");
     Node *n = graph_add(g, op_find("normal_like"), (Node **)x, nx, attrs->span);
-    node_set_int(g, n, "purpose", ordinal);
+    random_set_purpose(g, n, n->op);
     node_set_int(g, n, "training", g->training);
     return normal_like_shape(n, d) ? n : NULL;
 }

@@ -3,16 +3,11 @@
  *   y[.., i, ..] = x[.., start + i, ..], i < size
  *   dx[.., start + i, ..] = dy[.., i, ..], 0 elsewhere
  */
+#include "ops/along.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/move.h"
 #include <string.h>
-
-static int slice_axis_of(const Node *n, int rank)
-{
-    const int64_t a = node_int(n, "axis");
-    return (int)(a < 0 ? a + rank : a);
-}
 
 static bool slice_shape(Node *n, Diag *d)
 {
@@ -40,7 +35,7 @@ static void slice_gradient(Grad *gr, Node *n, Node *dy)
     const Shape *x = &n->in[0]->shape;
     int64_t start[SHAPE_MAX] = {0};
     Node like = {.op = n->op, .span = n->span};
-    start[slice_axis_of(n, x->rank)] = node_int(n, "start");
+    start[along_axis(n)] = node_int(n, "start");
     node_set_ints(grad_graph(gr), &like, "x_shape", x->dim, x->rank);
     node_set_ints(grad_graph(gr), &like, "start", start, x->rank);
     grad_add(gr, n->in[0], op_make_like(grad_graph(gr), "slice_dx", &like, 1, dy));
@@ -51,7 +46,7 @@ static void slice_move(const Node *n, int i, Move *m)
     (void)i;
     for (int k = 0; k < n->shape.rank; k++)
         m->axis[k] = k;
-    m->start[slice_axis_of(n, n->shape.rank)] = node_int(n, "start");
+    m->start[along_axis(n)] = node_int(n, "start");
 }
 
 static bool slice_shape_dx(Node *n, Diag *d)
