@@ -117,6 +117,44 @@ static bool all_numbers(const Op *op, const Slot *slot)
     return true;
 }
 
+/* Returns the weight of a dense layer or convolution in x, also behind stop_gradient, or NULL. */
+static const Node *product_weight(const Graph *g, const Node *x)
+{
+    while (x->op->flags & OP_VIEW && x->nin > 0)
+        x = x->in[0];
+    for (int i = 0; x->op->leaf == LEAF_PARAM && i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        if ((n->op->product == PRODUCT_DENSE || n->op->product == PRODUCT_CONV) && n->nin > 1 &&
+            n->in[1] == x)
+            return x;
+    }
+    return NULL;
+}
+
+/* Whether an operation may read the weight of a product; gather reports it itself. */
+static bool takes_weights(const Op *op)
+{
+    return op == op_find("matmul") || op == op_find("stop_gradient") || op == op_find("gather");
+}
+
+/* Reports an operation that reads the weight of a product.  Its memory has the order of the kernel
+ * of its layer, which only products know. */
+static bool check_weights(Lower *l, const Op *op, Node *const *x, int nx, Expr *e)
+{
+    for (int i = 0; i < nx; i++) {
+        const Node *w = product_weight(l->g, x[i]);
+        if (!w || takes_weights(op))
+            continue;
+        lower_fail(l, e, e->span, "'%s' cannot use the weight %s: only matmul can", op->name,
+                   w->param->name);
+        diag_help(l->diag,
+                  "the memory of such a weight has the order of its layer's kernel; compute with "
+                  "the results of the layer");
+        return false;
+    }
+    return true;
+}
+
 /* The results of an op that returns a list. */
 static Value list_of_parts(Lower *l, const Op *op, Node *const *x, const Node *attrs, Expr *e)
 {
@@ -139,6 +177,8 @@ Value node_make(Lower *l, const Op *op, const Slot *slot, const char *path, Expr
         return lower_fail(l, e, e->span,
                           "'%s' needs a tensor here, but all its arguments are numbers", op->name);
     const int before = diag_errors(l->diag), nx = tensors_of_call(l, op, slot, &x, e->span);
+    if (!check_weights(l, op, x, nx, e))
+        return value_poison();
     if (!l->g->training && op->flags & OP_TRAINING)
         return value_node(x[0]);
     for (int i = 0; i < nx && !(op->flags & OP_ELEMENTWISE); i++)

@@ -85,7 +85,7 @@ static bool elementwise_shape(Node *n, Diag *d)
     if (!misfit)
         return check_result(n, y, d);
     const Shape *a = &n->in[0]->shape, *b = &n->in[1]->shape;
-    diag_error(d, n->span, "%s of %s and %s does not fit: %lld against %lld", n->op->name,
+    diag_error(d, n->span, "%s of %s and %s does not fit: %lld against %lld", op_in_language(n),
                shape_text(diag_arena(d), a), shape_text(diag_arena(d), b),
                (long long)a->dim[a->rank - misfit], (long long)b->dim[b->rank - misfit]);
     check_note(n, 0, d);

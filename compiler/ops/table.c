@@ -29,7 +29,7 @@ const char *op_in_language(const Node *n)
     static const char *const of[][2] = {{"scan_", "scan"},      {"attention", "causal_attention"},
                                         {"gather_", "gather"},  {"conv2d_dx", "conv_transpose2d"},
                                         {"dense_dx", "matmul"}, {"sum_to", "sum"},
-                                        {"amax_to", "amax"}};
+                                        {"amax_to", "amax"},    {"where_", "where"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (!strncmp(n->op->name, of[i][0], strlen(of[i][0])))
             return of[i][1];

@@ -150,7 +150,7 @@ static void residual_row(Review *r, const ReviewTarget *t, int64_t k, double *re
         const double d = review_row(r, t, i)[REVIEW_PAIRS + 2 * k] - target / (double)n;
         variance += d * d;
     }
-    const double r2 = variance > 0 ? 1 - square / variance : square > 0 ? 0 : 1;
+    const double r2 = evaluate_r2(square, variance);
     qsort(residual, (size_t)n, sizeof *residual, by_value);
     review_field(r->folder, review_number_name(r, t, k));
     review_print(r->folder, ",%lld,%.9g,%.9g,%.9g,%.9g,%.9g", (long long)n, target / (double)n,

@@ -65,11 +65,16 @@ static double finish_rmse(const double *sum, double n, double variance)
     return sqrt(*sum / n);
 }
 
-/* 1 - error / variance.  If the variance is 0, as in scikit-learn: 1 if the error is 0, else 0. */
+double evaluate_r2(double error, double variance)
+{
+    if (variance > 0 || isnan(error))
+        return 1 - error / variance;
+    return error > 0 ? 0 : 1;
+}
+
 static double finish_r2(const double *sum, double n, double variance)
 {
-    const double error = *sum / n;
-    return variance > 0 ? 1 - error / variance : error > 0 ? 0 : 1;
+    return evaluate_r2(*sum / n, variance);
 }
 
 /* iou = overlap / union, and dice = 2 overlap / (overlap + union).  The metric dice, whose sum is

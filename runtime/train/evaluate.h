@@ -36,6 +36,9 @@ const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], con
  * r2_brightness 0.9712"; else evaluate_text. */
 const char *evaluate_brief(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                            char text[EVALUATE_TEXT]);
+/* 1 - error / variance.  If the variance is 0, as in scikit-learn: 1 if the error is 0, else 0.
+ * NaN if the error is NaN. */
+double evaluate_r2(double error, double variance);
 /* exp of the mean loss, of programs that report it. */
 double evaluate_perplexity(const RtProgram *p, const double mean[RT_METRICS]);
 
