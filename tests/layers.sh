@@ -72,7 +72,7 @@ declare -A reads=(
     [compiler/front/data.c]=1 [compiler/ops/table.c]=2 [compiler/tool/command.c]=8 [compiler/tool/option.c]=4 [compiler/tool/manual.c]=2 [compiler/tool/manual_recipe.c]=2
     [compiler/tool/tool.c]=1 [compiler/tool/new.c]=3 [compiler/tool/completion.c]=5
     # names and paths of files
-    [compiler/base/source.c]=4 [compiler/front/load.c]=1 [compiler/tool/file.c]=4 [compiler/tool/paths.c]=4 [compiler/scripts/recipe.c]=1
+    [compiler/base/source.c]=4 [compiler/front/load.c]=2 [compiler/tool/file.c]=4 [compiler/tool/paths.c]=4 [compiler/scripts/recipe.c]=1
     # heads of arrays, labelled texts, paths of data
     [compiler/tool/sample.c]=9
     # output of the C compiler, of tenon-plan and of trials; files of the cache and of the runtime

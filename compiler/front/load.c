@@ -24,7 +24,7 @@ typedef struct Loader {
     int files;
 } Loader;
 
-/* The path of an imported file: relative to the directory of the importing file. */
+/* The path of an imported file relative to the directory of the importing file. */
 static const char *beside(Arena *a, const Source *from, const char *name)
 {
     const char *slash = strrchr(from->name, '/');
@@ -49,17 +49,31 @@ static bool reports_cycle(Loader *l, const Chain *chain, const Source *s, Span a
 
 static void load(Loader *l, const Source *s, const Chain *up);
 
+/* Opens an imported file: beside the importing file, else in the library of Tenon.  NULL, with the
+ * reason why the first one cannot be read, if neither can. */
+static Source *open_import(const Loader *l, const Source *from, const char *name, const char **why)
+{
+    const FrontOptions *o = l->options;
+    Arena *a = l->u->arena;
+    const char *other;
+    const Source *s = source_open(a, beside(a, from, name), o->unsaved, o->nunsaved, why);
+    if (!s && o->library && !strchr(name, '/'))
+        s = source_open(a, arena_printf(a, "%s/%s", o->library, name), o->unsaved, o->nunsaved,
+                        &other);
+    return (Source *)s;
+}
+
 static void import(Loader *l, const Chain *chain, const Decl *decl)
 {
     Unit *u = l->u;
-    const char *why, *name = beside(u->arena, chain->source, decl->name);
-    Source *s =
-        (Source *)source_open(u->arena, name, l->options->unsaved, l->options->nunsaved, &why);
+    const char *why;
+    Source *s = open_import(l, chain->source, decl->name, &why);
     const Source *known = s ? map_get(&l->loaded, s->path) : NULL;
     ARENA_PUSH(u->arena, u->import, u->nimport, ((Import){decl, known ? known : s}));
     if (!s) {
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
-        diag_note(u->diag, "the path is relative to the importing file: %s", name);
+        diag_note(u->diag, "the path is relative to the importing file: %s",
+                  beside(u->arena, chain->source, decl->name));
         u->decls.broken = true; /* missing names may be defined in that file */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;

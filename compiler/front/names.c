@@ -51,10 +51,9 @@ static void suggest_name(Sem *s, const char *word, bool call)
 /* Adds the help "call it: relu(...)"; in the loss of a recipe "call it: mse(output, price)". */
 static void suggest_call(const Sem *s, const char *function, const Callee *c)
 {
-    int n = 0;
-    const char **name = map_keys(&s->names, &n), *answer = NULL;
-    for (int i = 0; i < n && map_get(&s->names, "output"); i++)
-        answer = strcmp(name[i], "output") != 0 ? name[i] : answer;
+    const char *answer = NULL; /* the last target, whose name is the last one of a loss */
+    for (int i = 0; i < s->nlive && map_get(&s->names, "output"); i++)
+        answer = strcmp(s->live[i]->name, "output") != 0 ? s->live[i]->name : answer;
     const bool loss = !s->decl && answer && c->op && !(c->op->flags & OP_ELEMENTWISE) &&
                       callee_count(c) > 1 && callee_tensor(c, 0) && callee_tensor(c, 1);
     if (loss)

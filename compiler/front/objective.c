@@ -393,6 +393,19 @@ static void check_normalized(const Unit *u, const Graph *g)
     }
 }
 
+/* Makes the names of a loss known: outputs, targets, and those inputs whose name is not taken. */
+static void declare_compared(Lower *l)
+{
+    const Graph *g = l->g;
+    for (int i = 0; i < lower_output_count(g); i++)
+        lower_declare(l, lower_output_name(g, i), value_node(lower_output(g, i)));
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        lower_declare(l, target_name(&g->recipe.target[i]), value_node(g->targets[i]));
+    for (int i = 0; i < g->ninput; i++)
+        if (!lower_find(l, g->inputs[i]->name))
+            lower_declare(l, g->inputs[i]->name, value_node(g->inputs[i]));
+}
+
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -405,10 +418,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g) ||
         (g->recipe.data.columns && !data_name_columns(u, g)))
         return false;
-    for (int i = 0; i < lower_output_count(g); i++)
-        lower_declare(&l, lower_output_name(g, i), value_node(lower_output(g, i)));
-    for (int i = 0; i < g->recipe.ntarget; i++)
-        lower_declare(&l, target_name(&g->recipe.target[i]), value_node(g->targets[i]));
+    declare_compared(&l);
     if (terms && loss->bad) /* already reported */
         return false;
     if (terms && !add_terms(&l, terms, loss->span))

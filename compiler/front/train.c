@@ -30,12 +30,18 @@ static void read_targets(Train *t, Expr *e)
     targets_read(t->u, t->r, e);
 }
 
-/* The names that a loss can use: outputs and targets.  Returns their number. */
-static int loss_names_of(const Train *t, const char *name[RT_OUTPUTS + RT_TARGETS])
+enum { LOSS_NAMES = RT_INPUTS + RT_OUTPUTS + RT_TARGETS };
+
+/* The names that a loss can use: inputs, outputs and targets, with the targets last.  Returns their
+ * number. */
+static int loss_names_of(const Train *t, const char *name[LOSS_NAMES])
 {
     const Decl *model = map_get(&t->u->functions, t->r->model);
     const Body outputs = sem_outputs(model);
     int n = 0;
+    for (int i = 0; model && i < model->params.n && n < RT_INPUTS; i++)
+        if (model->params.v[i].type == TYPE_INPUT)
+            name[n++] = model->params.v[i].name;
     for (int i = 0; i < outputs.n && i < RT_OUTPUTS; i++)
         name[n++] = outputs.v[i]->name;
     if (outputs.n == 0)
@@ -48,7 +54,7 @@ static int loss_names_of(const Train *t, const char *name[RT_OUTPUTS + RT_TARGET
 /* Checks a loss, or a term of one: the name of an op, or an expression. */
 static void check_loss(Train *t, Expr *e)
 {
-    const char *names[RT_OUTPUTS + RT_TARGETS];
+    const char *names[LOSS_NAMES];
     Callee c;
     if (e->kind == EX_STRING) {
         diag_error(t->u->diag, e->span, "the loss is an op, this is a string");
@@ -269,10 +275,10 @@ const TrainKey train_key_table[] = {
     {.name = "loss", .read = read_loss, .example = "loss = softmax_cross_entropy",
      .losses = loss_names, .bound = true,
      .about = "The number that training minimises: an operation of the model's output and the "
-              "label or target, or an expression over `output` and `label` (or the target by its "
-              "name) that has one number for each sample. The program's loss is the mean over the "
-              "batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named terms, "
-              "and each term is reported as `loss_fit`, `loss_small`. With several outputs or "
+              "label or target, or an expression over `output`, inputs and `label` (or the target "
+              "by its name) that has one number for each sample. The program's loss is the mean "
+              "over the batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named "
+              "terms, and each term is reported as `loss_fit`, `loss_small`. With several outputs or "
               "targets, the loss names what it compares: `mse(size, area)`."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,

@@ -2,13 +2,17 @@
 #include "lsp/analysis.h"
 #include "base/text.h"
 #include "passes/pass.h"
+#include "tool/paths.h"
 #include <string.h>
 
 Analysis *analysis_new(const char *path, const Unsaved *unsaved, int n, bool bytes)
 {
     Arena *arena = arena_new();
     Analysis *a = arena_alloc(arena, sizeof *a);
-    const FrontOptions o = {.unsaved = unsaved, .nunsaved = n, .trace = &a->trace};
+    const FrontOptions o = {.unsaved = unsaved,
+                            .nunsaved = n,
+                            .library = paths_models(arena),
+                            .trace = &a->trace};
     a->arena = arena;
     a->diag = diag_new(arena, DIAG_NEVER);
     a->ok = front_load(arena, path, &o, a->diag, &a->front) &&

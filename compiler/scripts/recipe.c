@@ -217,6 +217,34 @@ static bool pixels_supported(const Graph *g, const char *to, Diag *d)
     return false;
 }
 
+/* Whether the loss reads no input, except for the target.  The loss of a script gets outputs and
+ * targets. */
+static bool loss_supported(const Graph *g, const char *to, Diag *d)
+{
+    bool *forward = arena_alloc(g->arena, (size_t)g->next_id * sizeof *forward);
+    for (int k = 0; k < (g->noutput ? g->noutput : 1); k++) {
+        const bool *needed = graph_needed(g, g->noutput ? g->outputs[k].node : g->output);
+        for (int i = 0; i < g->next_id; i++)
+            forward[i] |= needed[i];
+    }
+    const bool *needed = graph_needed(g, g->loss);
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->nin && needed[n->id] && !forward[n->id]; k++) {
+            if (n->in[k]->op->leaf != LEAF_INPUT || n->in[k] == g->target)
+                continue;
+            diag_error(d, n->span,
+                       "--to %s writes losses of outputs and targets, and this one reads the input "
+                       "'%s'",
+                       to, n->in[k]->name);
+            diag_help(d, "return the input, or what the loss needs of it, as one more output of "
+                         "the model");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool recipe_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -260,7 +288,7 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (!pixels_supported(g, to, d))
+    if (!pixels_supported(g, to, d) || !loss_supported(g, to, d))
         return false;
     if (graph_several(g) && !compared_supported(g, to, d))
         return false;

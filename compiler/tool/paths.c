@@ -44,10 +44,16 @@ static const char *value_of(Arena *a, const char *text, const char *key)
     return "";
 }
 
-static void build_tree(Arena *a, const char *dir, const char *text, Paths *p)
+/* The directory of the sources in a build tree, whose file tenon.paths has the given text. */
+static const char *source_of(Arena *a, const char *dir, const char *text)
 {
     const char *source = value_of(a, text, "source");
-    source = *source == '/' ? source : path_join(a, dir, *source ? source : ".");
+    return *source == '/' ? source : path_join(a, dir, *source ? source : ".");
+}
+
+static void build_tree(Arena *a, const char *dir, const char *text, Paths *p)
+{
+    const char *source = source_of(a, dir, text);
     p->runtime = path_join(a, source, "runtime");
     p->data = path_join(a, source, "models/data");
     p->library = path_join(a, dir, "lib/libtenonrt.a");
@@ -69,6 +75,24 @@ static const char *tidy(Arena *a, const char *path)
 {
     char real[PATH_MAX];
     return realpath(path, real) ? arena_strdup(a, real) : path;
+}
+
+/* A program of Tenon is installed in bin, the language server in lib/tenon. */
+const char *paths_models(Arena *a)
+{
+    static const char *const installed[] = {"../share/tenon/models/library",
+                                            "../../share/tenon/models/library"};
+    size_t len;
+    const char *dir = home(a);
+    const char *text = dir ? file_read(a, path_join(a, dir, "tenon.paths"), &len) : NULL;
+    if (text)
+        return path_join(a, source_of(a, dir, text), "models/library");
+    for (size_t i = 0; dir && i < sizeof installed / sizeof *installed; i++) {
+        const char *path = path_join(a, dir, installed[i]);
+        if (dir_exists(path))
+            return tidy(a, path);
+    }
+    return NULL;
 }
 
 bool paths_find(Arena *a, Paths *p, Diag *d)

@@ -17,6 +17,9 @@ typedef struct Paths {
  * tried. */
 bool paths_find(Arena *a, Paths *p, Diag *d);
 
+/* Directory of the model files that come with Tenon and that every model can import; NULL: there is
+ * none. */
+const char *paths_models(Arena *a);
 /* path of the running compiler; NULL, with errno, if it is unknown */
 const char *paths_self(Arena *a);
 /* The path of a program of Tenon: in the directory of the compiler (build tree) or in ../lib/tenon

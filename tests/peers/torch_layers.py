@@ -60,6 +60,34 @@ def formulas(w, x):
             h.cumsum(1), h.flip(2).cumsum(2).flip(2), h.cumsum(3), h * h.argmax(1, keepdim=True), 0.1 * h.argmax(3).double()]
 
 
+LOSSES = ("binary_focal(a, t)", "binary_focal(a, t, gamma = 1.5, alpha = 0.6)", "dice(a, t)", "kl(a, softmax(b))", "triplet(a, b, c)",
+          "triplet(a, c, b, margin = 3.0)", "contrastive(a, b, mean(t, axes = [0]))", "contrastive(a, c, mean(t, axes = [0]), margin = 5.0)")
+
+
+def losses(w, x):
+    a, b, c = (F.linear(x, w[f"{i}.weight"], w[f"{i}.bias"]) for i in "abc")
+    t = torch.sigmoid(c)
+
+    def focal(gamma, alpha):                          # as torchvision.ops.sigmoid_focal_loss writes it
+        p = torch.sigmoid(a)
+        p = p * t + (1 - p) * (1 - t)
+        return (F.binary_cross_entropy_with_logits(a, t, reduction="none") * (1 - p) ** gamma * (alpha * t + (1 - alpha) * (1 - t))).mean(1)
+
+    def triplet(a, b, c, margin):
+        return F.triplet_margin_with_distance_loss(a, b, c, distance_function=distance, margin=margin, reduction="none")
+
+    def distance(a, b):
+        return (a - b).norm(dim=1)
+
+    def contrastive(a, b, same, margin):
+        return 0.5 * (same * distance(a, b) ** 2 + (1 - same) * (margin - distance(a, b)).clamp(min=0) ** 2)
+    p = torch.sigmoid(a)
+    dice = 1 - (2 * (p * t).sum(1) + 1) / (p.sum(1) + t.sum(1) + 1)
+    kl = F.kl_div(F.log_softmax(a, 1), F.softmax(b, 1), reduction="none").sum(1)
+    forms = focal(2, 0.25), focal(1.5, 0.6), dice, kl, triplet(a, b, c, 1), triplet(a, c, b, 3), contrastive(a, b, t.mean(1), 1), contrastive(a, c, t.mean(1), 5)
+    return [form.reshape(-1, 1) for form in forms]
+
+
 STEPS = "step = dense(x, 6)\n    h = tanh(step)"
 
 
@@ -156,6 +184,7 @@ CASES = [
     Case("resize", (2, 4, 5), PIXELS, resized("nearest") + resized("bilinear"), resize),
     Case("global_max_pool", (2, 4, 5), PIXELS, ("global_max_pool(h)",), global_max_pool),
     Case("formulas", (2, 4, 5), PIXELS, FORMULAS, formulas),
+    Case("losses", (7,), "a = dense(x, 4)\n    b = dense(x, 4)\n    c = dense(x, 4)\n    t = sigmoid(c)", tuple(f"reshape({form}, [1])" for form in LOSSES), losses),
     Case("group_norm", (2, 4, 5), GROUP_NORM, GROUP_NORMS, group_norm),
     Case("prelu", (2, 4, 5), PRELU, ("a", "b", "c", "d"), prelu),
     Case("conv_transpose2d", (2, 4, 5), CONV_TRANSPOSE2D, ("a", "b", "c", "d", "e"), conv_transpose2d),
@@ -171,7 +200,7 @@ CASES = [
 def model_of(case):
     sample = ", ".join(map(str, case.shape))
     joined = ",\n        ".join(f"flatten({form})" for form in case.forms)
-    return (f"model layer(x: f32[{sample}]) {{\n    {case.body}\n    return concat({joined})\n}}\n"
+    return (f"import \"losses.tn\"\nmodel layer(x: f32[{sample}]) {{\n    {case.body}\n    return concat({joined})\n}}\n"
             f"train layer {{ data = \"given\"; loss = l2(output); optimizer = sgd(lr = 0.1); batch = {BATCH}; shards = 2; epochs = 1 }}\n")
 
 

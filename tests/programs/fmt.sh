@@ -7,7 +7,7 @@ set -euo pipefail
 mkdir "$work/ops"
 for op in $("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p'); do "$TENON" ops "$op" --example > "$work/ops/$op.tn"; done
 [ "$(ls "$work/ops" | wc -l)" -ge 60 ] && ok || bad "tenon ops lists $(ls "$work/ops" | wc -l) operations"
-succeeds "the style of models/ and of examples" "$TENON" fmt --check "$TENON_ROOT"/models/*.tn "$work"/ops/*.tn
+succeeds "the style of models/ and of examples" "$TENON" fmt --check "$TENON_ROOT"/models/*.tn "$TENON_ROOT"/models/library/*.tn "$work"/ops/*.tn
 same "files that would change" "$(wc -c < "$work/out" | tr -d ' ')" 0
 
 # So are the examples of the documents, but one that shows what the language allows.

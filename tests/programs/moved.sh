@@ -16,6 +16,8 @@ mv "$work/first" "$work/a second place"
 tree="$work/a second place" elsewhere=$work/elsewhere
 mkdir "$elsewhere"; cd "$elsewhere"
 succeeds "check" "$tree/bin/tenon" check "$tree/share/tenon/models/lenet.tn"
+printf 'import "losses.tn"\nmodel net(x: f32[8]) { return dense(x, 3) }\ntrain net { data = mnist; loss = focal(output, label); optimizer = sgd(lr = 0.1) }\n' > focal.tn
+succeeds "an import from the library" "$tree/bin/tenon" check focal.tn
 if [ -e "$(dirname "$TENON")/tenon-bench" ]; then
     succeeds "a sweep" "$tree/bin/tenon" sweep "$tree/share/tenon/models/mlp.tn" --steps 2 --repeat 1 --threads 1 --retries 0 --store "$work/results.db"
 fi
