@@ -278,8 +278,8 @@ const TrainKey train_key_table[] = {
               "label or target, or an expression over `output`, inputs and `label` (or the target "
               "by its name) that has one number for each sample. The program's loss is the mean "
               "over the batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named "
-              "terms, and each term is reported as `loss_fit`, `loss_small`. With several outputs or "
-              "targets, the loss names what it compares: `mse(size, area)`."},
+              "terms, and each term is reported as `loss_fit`, `loss_small`. With several outputs "
+              "or targets, the loss names what it compares: `mse(size, area)`."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,
      .about = "The update of a parameter w by g, the gradient of the mean loss. By default "
