@@ -1,5 +1,6 @@
-/* attention.c -- attention: for each step, a weighted mean of the values of all steps.  The weight
- * of a value is the softmax of the product of the query of the step and the key of the value.
+/* attention.c -- causal_attention and attention: for each step, a weighted mean of the values of
+ * all steps.  The weight of a value is the softmax of the product of the query of the step and the
+ * key of the value.
  *
  *   s[i][j] = scale q[i] . k[j]      p[i][.] = softmax over j <= i (mask "none": all j)
  *   o[i] = sum over j of p[i][j] v[j]                  for each head, which has D of the C features
@@ -11,6 +12,9 @@
  * tensor; else the tensor is a concat.  Scores are never stored: the backward pass recomputes them
  * for a few steps at a time (runtime/cpu/attention.h).  Source: Vaswani et al. 2017, "Attention is
  * all you need".
+ *
+ * attention between two sequences, or with a mask of the keys, is written as matmul, softmax and
+ * matmul: its scores (heads, queries, keys) are stored.
  */
 #include "ops/check.h"
 #include "ops/dense_price.h"
@@ -28,15 +32,14 @@ static bool check_heads(const Node *n, const Shape *x, int64_t width, Diag *d)
 {
     const int64_t heads = node_int(n, "heads");
     if (width % heads) {
-        diag_error(d, node_span(n, "heads"),
-                   "causal_attention: %lld heads do not divide %lld features", (long long)heads,
-                   (long long)width);
+        diag_error(d, node_span(n, "heads"), "%s: %lld heads do not divide %lld features",
+                   n->op->name, (long long)heads, (long long)width);
         check_note(n, 0, d);
         return false;
     }
     if (x->dim[0] <= NUMBERS_MOST / (width / heads))
         return true;
-    diag_error(d, n->span, "causal_attention over %lld steps with %lld features a head is too long",
+    diag_error(d, n->span, "%s over %lld steps with %lld features a head is too long", n->op->name,
                (long long)x->dim[0], (long long)(width / heads));
     check_note(n, 0, d);
     diag_help(d, "their product may be %d: use a shorter time, or more heads", NUMBERS_MOST);
@@ -93,6 +96,20 @@ static Node *join_qkv(Graph *g, Node *const *x, Span at)
     return op_make_like(g, "concat", &like, 3, x[0], x[1], x[2]);
 }
 
+/* Sets the factor of the scores if the call has none; false after reporting. */
+static bool set_scale(Graph *g, Node *n, Diag *d)
+{
+    const int64_t size = n->in[0]->shape.dim[1] / node_int(n, "heads");
+    if (!node_attr(n, "scale"))
+        node_set_float(g, n, "scale", 1 / sqrt((double)size));
+    if (node_float(n, "scale") > 0)
+        return true;
+    diag_error(d, node_span(n, "scale"), "%s scale = %g is not above 0", n->op->name,
+               node_float(n, "scale"));
+    diag_help(d, "omit it for 1 / sqrt(%lld), or negate q", (long long)size);
+    return false;
+}
+
 static Node *attention_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
                              Diag *d)
 {
@@ -101,21 +118,127 @@ static Node *attention_build(Graph *g, Node *const *x, int nx, const Node *attrs
     node_copy_attrs(g, &probe, attrs);
     if (!attention_shape_three(&probe, d))
         return NULL;
-    const int64_t size = x[0]->shape.dim[1] / node_int(attrs, "heads");
-    if (!node_attr(&probe, "scale"))
-        node_set_float(g, &probe, "scale", 1 / sqrt((double)size));
-    if (!(node_float(&probe, "scale") > 0)) {
-        diag_error(d, node_span(&probe, "scale"), "causal_attention scale = %g is not above 0",
-                   node_float(&probe, "scale"));
-        diag_help(d, "omit it for 1 / sqrt(%lld), or negate q", (long long)size);
+    if (!set_scale(g, &probe, d))
         return NULL;
-    }
     Node *all = find_qkv(x);
     return op_make_like(g, "attention", &probe, 1, all ? all : join_qkv(g, x, attrs->span));
 }
 
+/* ---- attention between two sequences */
+
+/* Checks q (N, T, C), k (N, S, C), v (N, S, E) and the mask of the keys (N, S). */
+static bool attention_shape_two(Node *n, Diag *d)
+{
+    for (int i = 0; i < 3; i++)
+        if (!check_sequence(n, i, d))
+            return false;
+    const Shape *q = &n->in[0]->shape, *k = &n->in[1]->shape, *v = &n->in[2]->shape;
+    const bool keys = q->dim[1] == k->dim[1];
+    if (!keys || k->dim[0] != v->dim[0]) {
+        diag_error(d, n->span, "attention of %s %s and %s %s: the %s differ",
+                   keys ? "keys" : "queries", shape_text(diag_arena(d), keys ? k : q),
+                   keys ? "values" : "keys", shape_text(diag_arena(d), keys ? v : k),
+                   keys ? "steps" : "features");
+        check_note(n, keys, d);
+        check_note(n, 1 + keys, d);
+        return false;
+    }
+    if (!check_int(n, "heads", 1, d) || !check_heads(n, k, q->dim[1], d) ||
+        !check_heads(n, k, v->dim[1], d))
+        return false;
+    if (n->nin > 3) {
+        const Shape *m = &n->in[3]->shape;
+        if (!m->batched || m->rank != 1 || m->dim[0] != k->dim[0] || n->in[3]->dtype != DT_REAL) {
+            diag_error(d, node_span(n, "mask"),
+                       "the mask of attention has one number for each key, (N, %lld), this is %s",
+                       (long long)k->dim[0], shape_text(diag_arena(d), m));
+            check_note(n, 1, d);
+            check_note(n, 3, d);
+            diag_help(d, "mask(text) computes it from tokens: 1, or 0 for padding");
+            return false;
+        }
+    }
+    Shape y = *v;
+    y.dim[0] = q->dim[0];
+    return check_result(n, y, d);
+}
+
+static Node *reshaped(Graph *g, Node *x, const int64_t *dim, int rank, Span at)
+{
+    Node like = {.op = op_find("reshape"), .span = at};
+    node_set_ints(g, &like, "shape", dim, rank);
+    return op_make_like(g, "reshape", &like, 1, x);
+}
+
+/* (A, B, D) -> (B, A, D) */
+static Node *exchanged(Graph *g, Node *x, Span at)
+{
+    Node like = {.op = op_find("transpose"), .span = at};
+    node_set_ints(g, &like, "axes", (const int64_t[]){1, 0, 2}, 3);
+    return op_make_like(g, "transpose", &like, 1, x);
+}
+
+/* (T, heads D) -> (heads, T, D) */
+static Node *divided(Graph *g, Node *x, int64_t heads, Span at)
+{
+    const int64_t dim[] = {x->shape.dim[0], heads, x->shape.dim[1] / heads};
+    return exchanged(g, reshaped(g, x, dim, 3, at), at);
+}
+
+static Node *product(Graph *g, Node *a, Node *b, bool transposed, Span at)
+{
+    Node like = {.op = op_find("matmul"), .span = at};
+    node_set_int(g, &like, "transpose_a", false);
+    node_set_int(g, &like, "transpose_b", transposed);
+    return op_make_like(g, "matmul", &like, 2, a, b);
+}
+
+/* The scores, with (m - 1) * MASKED added: a key whose mask is 0 then has the weight 0. */
+static Node *masked(Graph *g, Node *scores, Node *m, Span at)
+{
+    static const double MASKED = 1e9;
+    const int64_t dim[] = {1, 1, m->shape.dim[0]};
+    Node *one = graph_const(g, 1, shape_make(false, NULL, NULL, 0), at),
+         *most = graph_const(g, MASKED, shape_make(false, NULL, NULL, 0), at);
+    Node *less = op_make(g, "mul", at, 2, op_make(g, "sub", at, 2, m, one), most);
+    return op_make(g, "add", at, 2, scores, reshaped(g, less, dim, 3, at));
+}
+
+static Node *attention_build_two(Graph *g, Node *const *x, int nx, const Node *attrs,
+                                 const char *path, Diag *d)
+{
+    const Span at = attrs->span;
+    Node probe = {.op = attrs->op, .nin = nx, .in = (Node **)x, .span = at};
+    (void)path;
+    node_copy_attrs(g, &probe, attrs);
+    if (!attention_shape_two(&probe, d) || !set_scale(g, &probe, d))
+        return NULL;
+    if (nx == 3 && shape_same(&x[0]->shape, &x[1]->shape) &&
+        shape_same(&x[0]->shape, &x[2]->shape)) {
+        node_set_string(g, &probe, "mask", "none");
+        Node *all = find_qkv(x);
+        return op_make_like(g, "attention", &probe, 1, all ? all : join_qkv(g, x, at));
+    }
+    const int64_t heads = node_int(attrs, "heads");
+    Node *scale = graph_const(g, node_float(&probe, "scale"), shape_make(false, NULL, NULL, 0), at);
+    Node *q = divided(g, op_make(g, "mul", at, 2, x[0], scale), heads, at);
+    Node *scores = product(g, q, divided(g, x[1], heads, at), true, at);
+    if (nx == 4)
+        scores = masked(g, scores, x[3], at);
+    Node like = {.op = op_find("softmax"), .span = at};
+    node_set_int(g, &like, "axis", 2);
+    node_set_string(g, &like, "mask", "none");
+    Node *weights = op_make_like(g, "softmax", &like, 1, scores);
+    Node *y = exchanged(g, product(g, weights, divided(g, x[2], heads, at), false, at), at);
+    const int64_t dim[] = {x[0]->shape.dim[0], x[2]->shape.dim[1]};
+    return reshaped(g, y, dim, 2, at);
+}
+
+/* A node has one input, q, k and v side by side; a call has three or four tensors. */
 static bool attention_shape(Node *n, Diag *d)
 {
+    if (n->nin > 1)
+        return attention_shape_two(n, d);
     Shape y = n->in[0]->shape;
     y.dim[1] /= 3;
     return check_result(n, y, d);
@@ -297,20 +420,57 @@ const Op op_attention[] =
                  "    return flatten(h) |> dense(3)\n"
                  "}\n" EXAMPLE_TRAIN},
      {.name = "attention",
-      .brief = "causal_attention of q, k and v side by side",
-      .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
-              {"heads", ARG_INT, NULL, "as above"},
-              {"scale", ARG_FLOAT, NULL, "as above"},
-              {"mask", ARG_STRING, NULL, "as above"}},
-      .flags = OP_HIDDEN | OP_FLOPS,
+      .brief =
+          "each step of a sequence mixes the values of the steps of another sequence, or of its "
+          "own",
+      .shapes = "q (N, T, C)   k (N, S, C)   v (N, S, E)   mask (N, S)   o (N, T, E)",
+      .formula = "s[i][j] = scale (q[i] . k[j])\n"
+                 "p[i][..] = softmax of s[i][..] over all j whose mask is 1\n"
+                 "o[i] = sum over j of p[i][j] v[j]   for each head",
+      .derivative = "dv[j] = sum over i of p[i][j] do[i]\n"
+                    "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
+                    "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
+                    "dk[j] = scale (sum over i of ds[i][j] q[i])",
+      .note =
+          "q, k and v of one shape, without a mask: the same as causal_attention with mask = "
+          "\"none\", and the scores are not stored. Else attention is matmul, softmax and matmul, "
+          "and its scores are stored: heads times T times S numbers a sample. If the mask of all "
+          "keys of a sample is 0, each key has the weight 1 / S. Source: Vaswani et al. 2017, "
+          "\"Attention is all you need\".",
+      .arg = {{"q", ARG_TENSOR, NULL, "queries (N, T, C)"},
+              {"k", ARG_TENSOR, NULL, "keys (N, S, C)"},
+              {"v", ARG_TENSOR, NULL, "values (N, S, E)"},
+              {"heads", ARG_INT, "1", "number of heads, at least 1; it divides C and E"},
+              {"scale", ARG_FLOAT, "none",
+               "factor of the scores, above 0; default: 1 / sqrt(C / heads)"},
+              {"mask", ARG_TENSOR, "none",
+               "1 for a key that counts, 0 for one that does not (N, S): mask(text); default: all "
+               "count"}},
+      .flags = OP_FLOPS,
       .product = PRODUCT_ATTENTION,
       .token = "token_attention",
       .shape = attention_shape,
+      .build = attention_build_two,
       .gradient = attention_gradient,
       .cost = attention_cost,
       .price = attention_price,
       .kernel = attention_kernel,
-      .scratch = attention_scratch},
+      .scratch = attention_scratch,
+      .example = "# A decoder asks an encoder: each of 3 steps mixes the 5 steps of the input that "
+                 "are not padding.\n"
+                 "model example(text: i32[5], vocab: int) {\n"
+                 "    h = embedding(text, vocab, 6, padding = 0)\n"
+                 "    q = dense(flatten(h), 12) |> reshape([3, 4])\n"
+                 "    h = attention(q, dense(h, 4), dense(h, 8), heads = 2, mask = mask(text))\n"
+                 "    return flatten(h) |> dense(3)\n"
+                 "}\n"
+                 "\ntrain example {\n"
+                 "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
+                 "    loss      = softmax_cross_entropy\n"
+                 "    optimizer = sgd(lr = 0.05)\n"
+                 "    batch     = 8\n"
+                 "    epochs    = 1\n"
+                 "}\n"},
      {.name = "attention_dx",
       .brief = "gradient of attention",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},

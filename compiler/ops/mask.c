@@ -3,8 +3,8 @@
  *
  *   tokens (N, T) or (N)   y (N, T) or (N)
  *
- * Uses: lstm(h, 128, mask = m); sums and means over the positions without padding; scores of
- * attention, as s + (m - 1) * 1e9.
+ * Uses: lstm(h, 128, mask = m); attention(q, k, v, mask = m); sums and means over the positions
+ * without padding.
  */
 #include "ops/check.h"
 
@@ -34,9 +34,7 @@ const Op op_mask[] =
       .brief = "0 for each token that is padding, 1 for all others",
       .shapes = "tokens (N, T) or (N)   y (N, T) or (N)",
       .formula = "y[t] = 0 if tokens[t] = padding, else 1",
-      .note = "It has no gradient. It is the mask of lstm, gru and rnn. For attention by hand add "
-              "(m - 1) * "
-              "1e9 to the scores.",
+      .note = "It has no gradient. It is the mask of attention, lstm, gru and rnn.",
       .arg = {{"tokens", ARG_TENSOR, NULL, "tokens (N, T)"},
               {"padding", ARG_INT, "0", "the token that is padding, at least 0"}},
       .shape = mask_shape,

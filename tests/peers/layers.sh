@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 python=${TENON_TORCH:-python3}
-cases=(formulas losses resize group_norm prelu conv_transpose2d global_max_pool conv1d pool1d)
+cases=(formulas losses attention resize group_norm prelu conv_transpose2d global_max_pool conv1d pool1d)
 [ $# = 0 ] || cases=("$@")
 
 if ! "$python" -c 'import torch, numpy' 2> /dev/null; then

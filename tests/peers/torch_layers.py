@@ -106,6 +106,28 @@ def conv1d(w, x):
     return [y.transpose(1, 2) for y in sequences]
 
 
+ATTENTION = STEPS + """
+    q = dense(slice(h, 0, start = 2, size = 5), 12)
+    k = dense(h, 12)
+    v = dense(h, 18)
+    u = dense(h, 12)
+    m = mean(h, axes = [1]) > 0.05"""
+ATTENTIONS = ("attention(q, k, v, heads = 3)", "attention(q, k, v, mask = m)", "attention(k, q, slice(k, 0, start = 1, size = 5), heads = 4, scale = 0.9)",
+              "attention(k, u, k, heads = 2)", "attention(k, u, u, heads = 6, mask = m)")
+
+
+def attention(w, x):
+    h = steps(w, x).transpose(1, 2)
+    q, k, v, u = (F.linear(y, w[f"{i}.weight"], w[f"{i}.bias"]) for i, y in (("q", h[:, 2:7]), ("k", h), ("v", h), ("u", h)))
+    m = (h.mean(2) > 0.05)[:, None, None, :]
+    assert m.any(3).all() and not m.all()             # PyTorch gives NaN where no key counts
+
+    def one(q, k, v, heads=1, **more):
+        q, k, v = (t.unflatten(2, (heads, -1)).transpose(1, 2) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, **more).transpose(1, 2).flatten(2)
+    return [one(q, k, v, 3), one(q, k, v, attn_mask=m), one(k, q, k[:, 1:6], 4, scale=0.9), one(k, u, k, 2), one(k, u, u, 6, attn_mask=m)]
+
+
 CONV1D = STEPS + """
     layer_a = conv1d(h, 18, kernel = 3, pad = 1)
     a = relu(layer_a)
@@ -189,6 +211,7 @@ CASES = [
     Case("prelu", (2, 4, 5), PRELU, ("a", "b", "c", "d"), prelu),
     Case("conv_transpose2d", (2, 4, 5), CONV_TRANSPOSE2D, ("a", "b", "c", "d", "e"), conv_transpose2d),
     Case("conv1d", (11, 4), CONV1D, ("a", "b", "c", "d", "e"), conv1d),
+    Case("attention", (11, 4), ATTENTION, ATTENTIONS, attention),
     Case("pool1d", (11, 4), STEPS, ("max_pool1d(h, 2)", "max_pool1d(h, 3, stride = 1, pad = 1)", "avg_pool1d(h, 3, stride = 2)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1)",
                                     "avg_pool1d(h, 3, stride = 2, pad = 1, count_include_pad = true)"), pool1d),

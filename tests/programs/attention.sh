@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# attention.sh -- causal_attention equals the same formula with matmul and softmax: loss and every gradient within 1e-11 (f64), with
+# attention.sh -- causal_attention, and attention between two sequences, equal the same formula with matmul and softmax: loss and every gradient within 1e-11 (f64), with
 # Tenon's kernels and with the library's; also with sequences that do not fill the last block, in f32, and on any number of threads.
 #
-# Parts: forms blas threads
+# Parts: forms blas threads two
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"
@@ -81,6 +81,42 @@ if part threads; then
         hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')
         [ $t = 1 ] && first=$hashes
         same "$t threads, the same bits" "$first" "$hashes"
+    done
+fi
+
+# Queries of one sequence, keys of another one, of which those count whose mean is above the mean of all.
+if part two; then
+    model "$work/all.tn" 33 "attention(p[0], p[1], p[2], heads = 3)"
+    model "$work/none.tn" 33 'causal_attention(p[0], p[1], p[2], heads = 3, mask = "none")'
+    for name in all none; do "$TENON" emit "$work/$name.tn" --to c -o "$work/$name"; grep -v "\.tn" "$work/$name/m.c" > "$work/$name.c"; done
+    cmp -s "$work/all.c" "$work/none.c" && ok || bad "attention of one sequence is another program than causal_attention without a mask"
+    for name in two hand; do
+        model "$work/$name.tn" 33 "$name(slice(p[0], 0, start = 20, size = 9), p[1], dense(h, 48), mean(p[2], axes = [1]))"
+        cat >> "$work/$name.tn" <<'M'
+block counts(m) { return m > mean(m, axes = [0], keep = true) }
+block padded(x) { return concat(x, slice(concat(x, x, x), 0, start = 0, size = 24), axis = 0) }
+block two(q, k, v, m) { return attention(q, k, v, heads = 3, mask = counts(m)) |> padded }
+block hand(q, k, v, m) {
+    s = matmul(heads_of(q, 3), heads_of(k, 3), transpose_b = true) / sqrt(8.0)
+    e = exp(s - amax(s, axes = [2], keep = true)) * reshape(counts(m), [1, 1, 33])
+    h = matmul(e / sum(e, axes = [2], keep = true), heads_of(v, 3))
+    return transpose(h, [1, 0, 2]) |> reshape([9, 48]) |> padded
+}
+M
+        succeeds "$name: build" "$TENON" build "$work/$name.tn" -o "$work/p" --dtype f64
+        succeeds "$name: gradients" "$work/p" grads --threads 2 --output "$work/$name.s"
+    done
+    succeeds "two sequences and a mask = the formula" "$work/compare" "$work/two.s" "$work/hand.s" 1e-11
+    types=f32
+    if deep "attention between sequences in bf16"; then types="f32 bf16"; fi
+    for type in $types; do
+        succeeds "$type: build" "$TENON" build "$work/two.tn" -o "$work/p" --dtype $type
+        for t in 1 2 7; do
+            "$work/p" --epochs 1 --threads $t --log "$work/$t.jsonl" > /dev/null
+            hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')
+            [ $t = 1 ] && first=$hashes
+            same "$type, $t threads, the same bits" "$first" "$hashes"
+        done
     done
 fi
 finish
