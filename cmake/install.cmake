@@ -13,7 +13,7 @@ if(TARGET tenon-plan)
     install(TARGETS tenoncudnn ARCHIVE DESTINATION lib/tenon)
 endif()
 install(DIRECTORY runtime/ DESTINATION share/tenon/runtime FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "comm/mpi.c" PATTERN "cuda/gpu.c" PATTERN "cuda/cublas.c" PATTERN "cuda/nccl*.c" PATTERN "cuda/*.cu")
-install(DIRECTORY models/ DESTINATION share/tenon/models REGEX "/(pairs|heads|masks|series)/.*\\.npy$" EXCLUDE)
+install(DIRECTORY models/ DESTINATION share/tenon/models REGEX "/(pairs|heads|masks|series|dates)/.*\\.npy$" EXCLUDE)
 install(DIRECTORY editors DESTINATION share/tenon)
 
 # Files to which README.md links are installed beside it, under the same names.
@@ -26,6 +26,7 @@ install(FILES models/data/pairs/README.md models/data/pairs/make.py DESTINATION 
 install(FILES models/data/heads/README.md models/data/heads/make.py DESTINATION ${doc}/models/data/heads)
 install(FILES models/data/masks/README.md models/data/masks/make.py DESTINATION ${doc}/models/data/masks)
 install(FILES models/data/series/README.md models/data/series/make.py DESTINATION ${doc}/models/data/series)
+install(FILES models/data/dates/README.md models/data/dates/make.py DESTINATION ${doc}/models/data/dates)
 install(FILES models/data/breast_cancer/README.md models/data/breast_cancer/make.py DESTINATION ${doc}/models/data/breast_cancer)
 install(FILES models/data/diabetes/README.md models/data/diabetes/make.py DESTINATION ${doc}/models/data/diabetes)
 install(FILES models/data/tinyshakespeare/README.md DESTINATION ${doc}/models/data/tinyshakespeare)

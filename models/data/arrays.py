@@ -30,11 +30,16 @@ def floats(numbers):
     return a.tobytes()
 
 
-def save(path, kind, shape, data):
-    """Writes an array of the type `kind` ("|u1", "<f4"), whose bytes are `data`."""
+def stored(kind, shape, data):
+    """Returns the bytes of a file of an array of the type `kind` ("|u1", "<f4"), whose bytes are `data`."""
     head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    return b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + data
+
+
+def save(path, kind, shape, data):
+    """Writes such a file."""
     with open(path + ".part", "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + data)
+        f.write(stored(kind, shape, data))
     os.replace(path + ".part", path)
 
 

@@ -45,6 +45,7 @@ counts siamese 136,484 3,997,312
 counts two_heads 431,581 2,293,500
 counts vae 829,232 827,392
 counts forecast 19,494 282,624
+counts dates 185,323 3,102,464
 counts unet 108,529 29,032,448
 counts lstm_text 107,713 3,960,960
 counts char_lstm 871,745 111,312,896

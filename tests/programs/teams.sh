@@ -37,6 +37,7 @@ for model in $(shipped_models); do
     siamese) arrays pairs || continue ;;
     two_heads) arrays heads || continue ;;
     forecast) arrays series || continue ;;
+    dates) arrays dates || continue ;;
     esac
     build "$name" "$work/p" "${more[@]}" || continue
     for threads in 1 2 3 5 7 11 16 33 64 128; do
