@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { GRACE = 5 };                      /* seconds that at_death has to end other processes */
-enum { UNFINISHED = 8, MESSAGE = 4096 }; /* files; bytes of a message: PIPE_BUF */
+enum { GRACE = 5 };                       /* seconds that at_death has to end other processes */
+enum { UNFINISHED = 64, MESSAGE = 4096 }; /* files; bytes of a message: PIPE_BUF */
 
 static _Atomic(const char *) unfinished[UNFINISHED];
 static atomic_flag dying = ATOMIC_FLAG_INIT;
@@ -47,12 +47,13 @@ static bool is_ours(const char *path)
             mine.st_dev == there.st_dev && mine.st_ino == there.st_ino);
 }
 
+/* Removes files, and then directories that are empty without them. */
 static void remove_unfinished(void)
 {
-    for (int i = 0; i < UNFINISHED; i++) {
-        const char *path = atomic_load(&unfinished[i]);
+    for (int i = 0; i < 2 * UNFINISHED; i++) {
+        const char *path = atomic_load(&unfinished[i % UNFINISHED]);
         if (path && is_ours(path))
-            unlink(path);
+            i < UNFINISHED ? unlink(path) : rmdir(path);
     }
 }
 

@@ -33,7 +33,8 @@ void rt_said(void);
 void rt_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Registers a file that is being written: rt_die, SIGHUP, SIGINT and SIGTERM remove it, until
- * rt_finished gets the same string.  The string must stay valid until then.  At most 8 files. */
+ * rt_finished gets the same string.  The string must stay valid until then.  At most 64 files.  A
+ * directory likewise: it is removed if it is empty then. */
 void rt_unfinished(const char *path);
 void rt_finished(const char *path);
 /* The same for a name that another run can take: the file is removed only if it is still the one

@@ -40,9 +40,11 @@ static void add_target(Review *r, const Tally *tally, const Compared *c)
         memory_map(samples * t->width * (int64_t)sizeof *t->rows, false, "the rows of a report");
     if (c->kind == COMPARED_CLASS)
         t->found = rt_alloc(sizeof *t->found * (size_t)(r->p->batch / r->comm->size * c->count));
-    if (c->kind == COMPARED_CLASS && c->classes <= REVIEW_CLASSES)
-        t->confusion =
-            rt_alloc(sizeof *t->confusion * (size_t)(r->comm->size * c->classes * c->classes));
+    if (c->kind != COMPARED_CLASS || c->classes > REVIEW_CLASSES)
+        return;
+    t->confusion =
+        rt_alloc(sizeof *t->confusion * (size_t)(r->comm->size * c->classes * c->classes));
+    t->nans = rt_alloc(sizeof *t->nans * (size_t)(r->comm->size * c->classes));
 }
 
 static void add_batch(OutputReader *self, const Batch *b, const char *output);
@@ -63,12 +65,15 @@ Review *review_new(const RtProgram *p, Pool *pool, Comm *c, const Data *d, const
 /* ---- rows */
 
 /* Cross-entropy of label k, from the largest number of the sample on: log(sum of exp(x - top)).
- * Without softmax: the squared error from 1 at the label's class and 0 elsewhere.  share: of
- * classes a and b. */
+ * Without softmax: the squared error from 1 at the label's class and 0 elsewhere.  share: of both
+ * classes of `class`; class[1] is that with the largest number.  -1: a number is NaN, and so is the
+ * result. */
 static double loss_of_class(const Compared *c, const char *output, int i, int64_t k, int64_t label,
                             const int64_t class[2], double share[2])
 {
     const bool logits = c->softmax || c->binary;
+    if (class[1] < 0)
+        return share[0] = share[1] = NAN;
     const double top = compared_score(c, output, i, k, class[1]);
     double sum = 0;
     for (int64_t j = 0; j < c->classes; j++) {
@@ -89,7 +94,7 @@ static void fill_class(const Compared *c, const char *output, const Batch *b, in
     double loss = 0, all = 0, right = 0;
     for (int64_t k = 0; k < c->count; k++) {
         const int32_t label = compared_label(c, b, i, k);
-        found[k] = -1;
+        found[k] = REVIEW_NO_LABEL;
         if (label < 0)
             continue;
         const int64_t best = compared_best(c, output, i, k), class[2] = {label, best};
@@ -97,7 +102,7 @@ static void fill_class(const Compared *c, const char *output, const Batch *b, in
         loss += loss_of_class(c, output, i, k, label, class, share);
         all++;
         right += best == label;
-        found[k] = (int32_t)best;
+        found[k] = best < 0 ? REVIEW_NO_NUMBER : (int32_t)best;
         if (c->count > 1)
             continue;
         row[REVIEW_TRUE] = label;
@@ -118,7 +123,7 @@ static void fill_truths(const Compared *c, const char *output, const Batch *b, i
     for (int64_t k = 0; k < c->count; k++) {
         const double x = compared_output(c, output, i, k), y = compared_number(c, b, i, k);
         loss += fmax(x, 0) - x * y + log1p(exp(-fabs(x)));
-        right += (x > 0) == (y > 0.5);
+        right += y > 0.5 ? x > 0 : x <= 0; /* NaN is not right */
     }
     row[REVIEW_LOSS] = loss / (double)c->count;
     row[REVIEW_ALL] = (double)c->count;
@@ -137,7 +142,8 @@ static void fill_numbers(const ReviewTarget *t, const char *output, const Batch 
         square += error * error;
         sum += error;
         absolute += fabs(error);
-        most = fmax(most, fabs(error));
+        if (!(fabs(error) <= most) && !isnan(most)) /* a NaN stays */
+            most = fabs(error);
         if (review_has_pairs(t))
             row[REVIEW_PAIRS + 2 * k] = y, row[REVIEW_PAIRS + 2 * k + 1] = x;
     }
@@ -178,11 +184,17 @@ static void fill_sample(void *arg, int thread, int unit)
 static void add_confusion(const Review *r, ReviewTarget *t, const Batch *b, int first, int samples)
 {
     const Compared *c = &t->is;
-    int64_t *count = t->confusion + r->comm->rank * c->classes * c->classes;
-    for (int64_t m = 0; m < samples * c->count; m++)
-        if (t->found[m] >= 0)
-            count[compared_label(c, b, first + (int)(m / c->count), m % c->count) * c->classes +
-                  t->found[m]]++;
+    int64_t *count = t->confusion + r->comm->rank * c->classes * c->classes,
+            *nans = t->nans + r->comm->rank * c->classes;
+    for (int64_t m = 0; m < samples * c->count; m++) {
+        if (t->found[m] == REVIEW_NO_LABEL)
+            continue;
+        const int32_t label = compared_label(c, b, first + (int)(m / c->count), m % c->count);
+        if (t->found[m] == REVIEW_NO_NUMBER)
+            nans[label]++;
+        else
+            count[label * c->classes + t->found[m]]++;
+    }
 }
 
 static void add_batch(OutputReader *self, const Batch *b, const char *output)
@@ -236,8 +248,14 @@ static void gather(Review *r, ReviewTarget *t)
     if (!t->confusion)
         return;
     comm_gather(r->comm, t->confusion, cells * (int64_t)sizeof *t->confusion, "a confusion matrix");
+    comm_gather(r->comm, t->nans, t->is.classes * (int64_t)sizeof *t->nans, "counts of NaN");
     for (int64_t i = cells; i < r->comm->size * cells; i++)
         t->confusion[i % cells] += t->confusion[i];
+    for (int64_t i = 0; i < r->comm->size * t->is.classes; i++) {
+        t->nan += t->nans[i];
+        if (i >= t->is.classes)
+            t->nans[i % t->is.classes] += t->nans[i];
+    }
 }
 
 /* ---- names */
@@ -298,20 +316,22 @@ static void write_target(Review *r, const ReviewTarget *t)
     review_sheet(r, t);
 }
 
-void review_write(Review *r, ReviewFolder *f, const ReviewMetric *metric, int n)
+void review_write(Review *r, ReviewFolder *f, const ReviewMetric *metric, int n, int64_t nans)
 {
     for (int k = 0; k < r->ntarget; k++)
         gather(r, &r->target[k]);
     if (r->comm->rank > 0)
         return;
     r->folder = f;
-    review_folder_clear(f);
+    r->nans = nans;
+    review_folder_open(f);
     for (int k = 0; k < r->ntarget; k++) {
         name_classes(r, &r->target[k]);
         find_worst(r, &r->target[k]);
         write_target(r, &r->target[k]);
     }
     review_metrics(r, metric, n);
+    review_folder_commit(f);
     printf("report in %s:", f->path);
     for (int i = 0; i < f->n; i++)
         printf(" %s%s", f->written[i], i + 1 < f->n ? "," : "\n");

@@ -26,27 +26,34 @@ enum {
 
 #define REVIEW_MARK "{\n\"report\": 1,\n\"files\": [" /* metrics.json begins with it */
 
-/* The directory and the file that is being written. */
+/* The directory and its files.  They get their names together, after the last one is on disk: if
+ * one cannot be written, an earlier report stays, and none is begun. */
 typedef struct ReviewFolder {
     const char *path;
+    bool made; /* by this report */
     int n;
     const char *written[REVIEW_FILES]; /* names of finished files */
-    File file;
-    const char *name;
+    File file[REVIEW_FILES];
 } ReviewFolder;
 
-/* Makes the directory, or takes that of an earlier report.  Dies if it holds other files, or cannot
- * be written. */
-void review_folder_open(ReviewFolder *f, const char *path);
-void review_folder_clear(const ReviewFolder *f); /* removes the files of an earlier report */
+/* Dies if the directory holds files that are no report, or cannot be made or written.  Makes
+ * nothing. */
+void review_folder_check(ReviewFolder *f, const char *path);
+void review_folder_open(ReviewFolder *f); /* makes the directory if it does not exist */
+/* Removes the files of an earlier report, and gives the finished files their names. */
+void review_folder_commit(ReviewFolder *f);
 void review_begin(ReviewFolder *f, const char *name);
 void review_bytes(ReviewFolder *f, const void *bytes, int64_t n);
 void review_print(ReviewFolder *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void review_field(ReviewFolder *f, const char *text);  /* of CSV: in quotes if it needs them */
 void review_string(ReviewFolder *f, const char *text); /* of JSON */
 void review_number(ReviewFolder *f, double v);         /* of JSON: NaN and infinity are null */
-void review_xml(ReviewFolder *f, const char *text);    /* of SVG */
+/* Of CSV, after a comma: nan, inf and -inf are numbers, too. */
+void review_value(ReviewFolder *f, double v, int digits);
+void review_xml(ReviewFolder *f, const char *text); /* of SVG */
 void review_finish(ReviewFolder *f);
+
+enum { REVIEW_NO_LABEL = -1, REVIEW_NO_NUMBER = -2 }; /* it is not scored; an output is NaN */
 
 /* Numbers of a sample. */
 enum {
@@ -54,7 +61,7 @@ enum {
     REVIEW_ALL,  /* labels, or numbers, that count; 0: the sample is left out */
     /* a class: */
     REVIEW_TRUE,
-    REVIEW_FOUND, /* the predicted class */
+    REVIEW_FOUND, /* the predicted class; -1: an output is NaN */
     REVIEW_FOUND_SHARE,
     REVIEW_TRUE_SHARE, /* probabilities of both; without softmax: their numbers */
     REVIEW_CLASS_WIDTH,
@@ -76,7 +83,9 @@ typedef struct ReviewTarget {
     int64_t width;
     double *rows;            /* [ranks][samples of a rank][width] */
     int64_t *confusion;      /* [ranks][classes][classes], a row for each true class; NULL: none */
-    int32_t *found;          /* of a batch: predicted classes of its labels; -1: not scored */
+    int64_t *nans;           /* [ranks][classes]: labels of a class whose outputs have a NaN */
+    int64_t nan;             /* their number, of all ranks and classes */
+    int32_t *found;          /* of a batch: predicted classes of its labels, or a REVIEW_NO... */
     const char **class_name; /* rank 0: of each class, or of each label of several */
     int64_t worst[REVIEW_WORST];
     int nworst;
@@ -89,6 +98,7 @@ typedef struct Review {
     Pool *pool;
     Comm *comm;
     int64_t each, kept; /* samples of a rank; those that it has read */
+    int64_t nans;       /* samples whose outputs have a NaN */
     int ntarget;
     ReviewTarget target[RT_TARGETS];
     ReviewFolder *folder;
@@ -101,8 +111,8 @@ typedef struct ReviewMetric {
     const char *name;
     double value;
 } ReviewMetric;
-/* After the evaluation, on all ranks. */
-void review_write(Review *r, ReviewFolder *f, const ReviewMetric *metric, int n);
+/* After the evaluation, on all ranks.  nans: samples whose outputs have a NaN. */
+void review_write(Review *r, ReviewFolder *f, const ReviewMetric *metric, int n, int64_t nans);
 
 /* The numbers of sample i of the split. */
 const double *review_row(const Review *r, const ReviewTarget *t, int64_t i);
@@ -120,7 +130,8 @@ void review_tables(Review *r, const ReviewTarget *t);
 /* review_charts.c */
 void review_confusion_chart(Review *r, const ReviewTarget *t);
 void review_scatter(Review *r, const ReviewTarget *t);
-/* review_sheet.c: writes nothing if the samples are no images of one or three channels. */
+/* review_sheet.c: writes nothing if the samples are no images of one or three channels, or if no
+ * sample counts. */
 void review_sheet(Review *r, const ReviewTarget *t);
 
 #endif

@@ -36,7 +36,7 @@ static void put_text(Review *r, double x, double y, const char *place, const cha
 enum { LETTER = 7, MARGIN = 16, TITLE = 52, LEGEND = 92 };
 
 typedef struct Matrix {
-    int64_t n, *count, *all;    /* all: sums of rows */
+    int64_t n, *count, *all;    /* all: labels of a class */
     int cell, left, top, every; /* pixels; a label for each `every`-th class */
     bool numbers, upright;      /* counts in cells; labels of columns are not turned */
     int64_t size;               /* cell * n */
@@ -57,6 +57,8 @@ static Matrix matrix_of(const ReviewTarget *t)
     m.all = rt_alloc(sizeof *m.all * (size_t)m.n);
     for (int64_t i = 0; i < m.n * m.n; i++)
         m.all[i / m.n] += m.count[i];
+    for (int64_t k = 0; k < m.n; k++)
+        m.all[k] += t->nans[k];
     size_t letters = 1, digits = 1;
     for (int64_t k = 0; k < m.n; k++)
         letters = (size_t)fmax(letters, strlen(short_name(review_class_name(t, k))));
@@ -154,6 +156,9 @@ void review_confusion_chart(Review *r, const ReviewTarget *t)
     put_text(r, MARGIN, 24, "font-size=\"15\" font-weight=\"bold\"",
              *t->prefix ? rt_format("%s: %s", r->p->model, t->is.name) : r->p->model);
     put_text(r, m.left, TITLE, "fill=\"#666\"", "predicted class");
+    if (t->nan > 0)
+        put_text(r, MARGIN, 38, "font-size=\"11\" fill=\"#666\"",
+                 rt_format("not drawn: %lld of NaN", (long long)t->nan));
     put_text(r, MARGIN + 8, m.top + (double)m.size / 2,
              rt_format("fill=\"#666\" text-anchor=\"middle\" transform=\"rotate(-90 %d %.6g)\"",
                        MARGIN + 8, m.top + (double)m.size / 2),

@@ -33,12 +33,12 @@ static void fill(Sheet *s, int x, int y, int width, int height, const uint8_t rg
             memcpy(s->rgb + ((int64_t)i * s->width + k) * 3, rgb, 3);
 }
 
-/* Letters of 3 x 5 dots, a digit of base 8 for each row. */
+/* Letters of 3 x 5 dots, a digit of base 8 for each row; "-" stands for no predicted class. */
 static void put_letters(Sheet *s, int x, int y, const char *text)
 {
-    static const char letters[] = "0123456789>.";
-    static const int dots[] = {075557, 026227, 071747, 071717, 055711, 074717,
-                               074757, 071222, 075757, 075717, 042124, 000002};
+    static const char letters[] = "0123456789>.-";
+    static const int dots[] = {075557, 026227, 071747, 071717, 055711, 074717, 074757,
+                               071222, 075757, 075717, 042124, 000002, 000700};
     static const uint8_t ink[3] = {40, 40, 40};
     for (; *text; text++, x += 4 * DOT) {
         const char *at = strchr(letters, *text);
@@ -70,32 +70,39 @@ static double pixel(const Picture *p, int64_t channel, int64_t y, int64_t x)
     }
 }
 
-/* The stored image of sample i; false: the samples are no images of one or three channels. */
-static bool picture_of(const Review *r, int64_t i, char *made, Picture *p)
+/* Why the samples are no images that are drawn; NULL: they are. */
+static const char *no_picture(const Review *r)
 {
     const Data *d = r->d;
     const bool known = d->type == RT_U8 || d->type == RT_F32 || d->type == RT_F64;
+    if (r->p->ninput > 0)
+        return "are drawn for programs with one input";
+    if (r->p->vocab > 0 || !known || d->height <= 0 || d->width <= 0 ||
+        d->features % (d->height * d->width) != 0)
+        return "are drawn for inputs of channels, height and width";
+    const int64_t channels = d->features / (d->height * d->width);
+    return channels == 1 || channels == 3 ? NULL : "are for images of one or three channels";
+}
+
+/* The stored image of sample i. */
+static void picture_of(const Review *r, int64_t i, char *made, Picture *p)
+{
+    const Data *d = r->d;
     *p = (Picture){.type = d->type, .height = d->height, .width = d->width, .high = 255};
-    if (r->p->input_rank != 3 || r->p->ninput > 0 || r->p->vocab > 0 || !known || d->height <= 0 ||
-        d->width <= 0 || d->features % (d->height * d->width) != 0)
-        return false;
     p->channels = d->features / (d->height * d->width);
     p->x = d->synthetic ? made : d->x + i * d->stride;
-    if (p->channels != 1 && p->channels != 3)
-        return false;
     if (d->synthetic) {
         int32_t *label = rt_alloc(sizeof *label * (size_t)(d->labels + 1));
         synthetic_sample(d, made, label, d->first + i);
         free(label);
     }
     if (p->type == RT_U8)
-        return true;
+        return;
     p->low = INFINITY, p->high = -INFINITY;
     for (int64_t k = 0; k < d->features; k++) {
         const double v = pixel(p, 0, 0, k);
         p->low = fmin(p->low, v), p->high = fmax(p->high, v);
     }
-    return true;
 }
 
 static uint8_t level(const Picture *p, int64_t channel, int64_t y, int64_t x)
@@ -122,7 +129,8 @@ static void put_caption(Sheet *s, const Review *r, const ReviewTarget *t, int ra
     const double *row = review_row(r, t, t->worst[rank]);
     char text[48];
     if (t->is.kind == COMPARED_CLASS && t->is.count == 1)
-        snprintf(text, sizeof text, "%d. %.0f>%.0f", rank + 1, row[REVIEW_TRUE], row[REVIEW_FOUND]);
+        snprintf(text, sizeof text, "%d. %.0f>%s", rank + 1, row[REVIEW_TRUE],
+                 row[REVIEW_FOUND] < 0 ? "-" : rt_format("%.0f", row[REVIEW_FOUND]));
     else
         snprintf(text, sizeof text, "%d.", rank + 1);
     put_letters(s, x, y, text);
@@ -174,15 +182,15 @@ static void write_png(Review *r, const char *name, const Sheet *s)
 void review_sheet(Review *r, const ReviewTarget *t)
 {
     static const uint8_t paper[3] = {255, 255, 255};
-    char *made = rt_alloc((size_t)r->d->stride + 1);
-    Picture p;
-    if (t->nworst == 0 || !picture_of(r, t->worst[0], made, &p)) {
-        if (r->p->input_rank == 3)
-            rt_note("the report has no images of the worst samples: they are for images of one or "
-                    "three channels");
-        free(made);
+    if (r->p->input_rank != 3 || t->nworst == 0)
+        return;
+    if (no_picture(r)) {
+        rt_note("the report has no images of the worst samples: they %s", no_picture(r));
         return;
     }
+    char *made = rt_alloc((size_t)r->d->stride + 1);
+    Picture p;
+    picture_of(r, t->worst[0], made, &p);
     const int64_t longer = p.height > p.width ? p.height : p.width;
     /* whole pixels of small images, so that they stay sharp */
     const double scale = longer <= TILE ? TILE / longer : (double)TILE / (double)longer;

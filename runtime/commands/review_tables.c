@@ -19,7 +19,7 @@ static void class_row(Review *r, const ReviewTarget *t, int64_t k)
     review_print(r->folder, ",%lld,%lld,%lld", (long long)c->there, (long long)c->found,
                  (long long)c->right);
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        review_print(r->folder, ",%.9g", value[i]);
+        review_value(r->folder, value[i], 9);
     review_print(r->folder, "\n");
 }
 
@@ -32,6 +32,7 @@ static void write_classes(Review *r, const ReviewTarget *t)
     review_finish(r->folder);
 }
 
+/* The last column, `nan`, exists only if outputs are NaN. */
 static void write_confusion(Review *r, const ReviewTarget *t)
 {
     const int64_t n = t->is.classes;
@@ -41,11 +42,14 @@ static void write_confusion(Review *r, const ReviewTarget *t)
         review_print(r->folder, ",");
         review_field(r->folder, review_class_name(t, k));
     }
+    review_print(r->folder, t->nan > 0 ? ",nan" : "");
     for (int64_t i = 0; i < n; i++) {
         review_print(r->folder, "\n");
         review_field(r->folder, review_class_name(t, i));
         for (int64_t k = 0; k < n; k++)
             review_print(r->folder, ",%lld", (long long)t->confusion[i * n + k]);
+        if (t->nan > 0)
+            review_print(r->folder, ",%lld", (long long)t->nans[i]);
     }
     review_print(r->folder, "\n");
     review_finish(r->folder);
@@ -77,6 +81,7 @@ static void print_confusion(const ReviewTarget *t)
     int width = 4;
     for (int64_t i = 0; i < n * n; i++)
         width = (int)fmax(width, snprintf(NULL, 0, "%lld", (long long)t->confusion[i]));
+    width = (int)fmax(width, snprintf(NULL, 0, "%lld", (long long)t->nan));
     for (int64_t k = 0; k < n; k++)
         width = (int)fmax(width, fmin(WIDEST, characters(review_class_name(t, k))));
     printf("confusion matrix%s%s: a row for each true class, a column for each predicted one\n",
@@ -88,6 +93,10 @@ static void print_confusion(const ReviewTarget *t)
                 print_cell(review_class_name(t, k), width);
             else
                 printf(" %*lld", width, (long long)t->confusion[i * n + k]);
+        if (t->nan > 0 && i < 0)
+            print_cell("nan", width);
+        else if (t->nan > 0)
+            printf(" %*lld", width, (long long)t->nans[i]);
         printf("\n");
     }
 }
@@ -110,10 +119,12 @@ static void print_errors(const ReviewTarget *t)
         worst[at] = i;
     }
     printf("most frequent errors%s%s:%s\n", *t->prefix ? " of " : "", *t->prefix ? t->is.name : "",
-           found ? "" : " none");
+           found || t->nan ? "" : " none");
     for (int k = 0; k < found; k++)
         printf("  true %s, predicted %s: %lld\n", review_class_name(t, worst[k] / n),
                review_class_name(t, worst[k] % n), (long long)count[worst[k]]);
+    if (t->nan > 0)
+        printf("  predicted nan: %lld\n", (long long)t->nan);
 }
 
 /* ---- residuals: prediction - target */
@@ -138,9 +149,11 @@ static void residual_row(Review *r, const ReviewTarget *t, int64_t k, double *re
     static const double share[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
     const int64_t n = r->d->n;
     double sum = 0, target = 0, absolute = 0, square = 0, variance = 0;
+    bool numbers = true; /* as in NumPy, quantiles are NaN if one number is */
     for (int64_t i = 0; i < n; i++) {
         const double *pair = review_row(r, t, i) + REVIEW_PAIRS + 2 * k;
         residual[i] = pair[1] - pair[0];
+        numbers = numbers && !isnan(residual[i]);
         target += pair[0];
         sum += residual[i];
         absolute += fabs(residual[i]);
@@ -153,10 +166,13 @@ static void residual_row(Review *r, const ReviewTarget *t, int64_t k, double *re
     const double r2 = evaluate_r2(square, variance);
     qsort(residual, (size_t)n, sizeof *residual, by_value);
     review_field(r->folder, review_number_name(r, t, k));
-    review_print(r->folder, ",%lld,%.9g,%.9g,%.9g,%.9g,%.9g", (long long)n, target / (double)n,
-                 sum / (double)n, absolute / (double)n, sqrt(square / (double)n), r2);
+    const double value[] = {target / (double)n, sum / (double)n, absolute / (double)n,
+                            sqrt(square / (double)n), r2};
+    review_print(r->folder, ",%lld", (long long)n);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        review_value(r->folder, value[i], 9);
     for (size_t i = 0; i < sizeof share / sizeof *share; i++)
-        review_print(r->folder, ",%.9g", quantile(residual, n, share[i]));
+        review_value(r->folder, numbers ? quantile(residual, n, share[i]) : NAN, 9);
     review_print(r->folder, "\n");
 }
 
@@ -205,20 +221,23 @@ static void worst_row(Review *r, const ReviewTarget *t, int rank)
     review_field(f, d->images ? images_path(d, i)
                     : d->line ? rt_format("%s:%lld", d->table, (long long)d->line[i])
                               : "");
-    review_print(f, ",%.9g", row[REVIEW_LOSS]);
+    review_value(f, row[REVIEW_LOSS], 9);
     if (t->is.kind == COMPARED_CLASS && t->is.count == 1) {
         review_print(f, ",");
         review_field(f, review_class_name(t, (int64_t)row[REVIEW_TRUE]));
         review_print(f, ",");
-        review_field(f, review_class_name(t, (int64_t)row[REVIEW_FOUND]));
-        review_print(f, ",%.9g,%.9g", row[REVIEW_FOUND_SHARE], row[REVIEW_TRUE_SHARE]);
+        review_field(f, row[REVIEW_FOUND] < 0 ? "nan"
+                                              : review_class_name(t, (int64_t)row[REVIEW_FOUND]));
+        review_value(f, row[REVIEW_FOUND_SHARE], 9);
+        review_value(f, row[REVIEW_TRUE_SHARE], 9);
     } else if (t->is.kind != COMPARED_NUMBERS) {
         review_print(f, ",%.0f,%.0f", row[REVIEW_ALL], row[REVIEW_RIGHT]);
     } else {
-        review_print(f, ",%.9g,%.9g,%.9g", row[REVIEW_SUM] / row[REVIEW_ALL],
-                     row[REVIEW_SUM_ABSOLUTE] / row[REVIEW_ALL], row[REVIEW_MOST]);
+        review_value(f, row[REVIEW_SUM] / row[REVIEW_ALL], 9);
+        review_value(f, row[REVIEW_SUM_ABSOLUTE] / row[REVIEW_ALL], 9);
+        review_value(f, row[REVIEW_MOST], 9);
         for (int64_t k = 0; k < 2 * t->is.count && review_has_pairs(t); k++)
-            review_print(f, ",%.9g", row[REVIEW_PAIRS + k]);
+            review_value(f, row[REVIEW_PAIRS + k], 9);
     }
     review_print(f, "\n");
 }
@@ -288,8 +307,10 @@ static void write_json(Review *r, const ReviewMetric *metric, int n)
     }
     review_print(f, "\"metrics.json\"],\n\"model\": ");
     review_string(f, r->p->model);
-    review_print(f, ",\n\"program\": \"%s\",\n\"samples\": %lld,\n\"metrics\": {",
-                 r->p->source_hash, (long long)r->d->n);
+    review_print(f,
+                 ",\n\"program\": \"%s\",\n\"samples\": %lld,\n\"nan_samples\": %lld,\n"
+                 "\"metrics\": {",
+                 r->p->source_hash, (long long)r->d->n, (long long)r->nans);
     for (int i = 0; i < n; i++) {
         review_print(f, i ? ", " : "");
         review_string(f, metric[i].name);
@@ -309,9 +330,11 @@ void review_metrics(Review *r, const ReviewMetric *metric, int n)
 {
     review_begin(r->folder, "metrics.csv");
     review_print(r->folder, "metric,value\n");
-    for (int i = 0; i < n; i++)
-        review_print(r->folder, isfinite(metric[i].value) ? "%s,%.12g\n" : "%s,\n", metric[i].name,
-                     metric[i].value);
+    for (int i = 0; i < n; i++) {
+        review_print(r->folder, "%s", metric[i].name);
+        review_value(r->folder, metric[i].value, 12);
+        review_print(r->folder, "\n");
+    }
     review_finish(r->folder);
     write_json(r, metric, n);
 }

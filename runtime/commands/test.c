@@ -10,6 +10,7 @@
 #include "files/log.h"
 #include "files/params.h"
 #include "train/evaluate.h"
+#include "train/nans.h"
 #include "train/scores.h"
 #include "train/tally.h"
 #include "train/weights.h"
@@ -25,6 +26,7 @@ typedef struct Tested {
     double mean[RT_METRICS];
     Scores *scores; /* NULL: no auc after each epoch */
     Tally *tally;   /* NULL: no further metrics */
+    Nans *nans;     /* NULL: texts */
     Review *review; /* NULL: without --report */
     double seconds;
 } Tested;
@@ -51,10 +53,13 @@ static void open_split(Tested *t)
 static void evaluate(Tested *t)
 {
     const Order order = order_stored(t->data->n, t->p->batch);
-    OutputReader *readers = t->tally ? &t->tally->reader : NULL;
+    OutputReader *readers = t->nans ? &t->nans->reader : NULL;
     const double began = clock_now();
-    if (t->tally)
+    if (t->tally) {
         tally_begin(t->tally);
+        t->tally->reader.next = readers;
+        readers = &t->tally->reader;
+    }
     if (t->review) {
         t->review->reader.next = readers;
         readers = &t->review->reader;
@@ -62,6 +67,8 @@ static void evaluate(Tested *t)
     evaluate_split(t->net, t->data, &order, t->mean, t->scores, readers);
     if (t->tally)
         tally_end(t->tally);
+    if (t->nans)
+        nans_end(t->nans);
     if (*t->net->wrong)
         data_wrong_token(t->data);
     mapped_check();
@@ -90,6 +97,8 @@ static void log_results(const Tested *t, Log *log)
     log_text(log, FIELD(test, model), t->p->model);
     log_count(log, FIELD(test, samples), t->data->n);
     log_real(log, FIELD(test, seconds), t->seconds);
+    if (t->nans && t->nans->all > 0)
+        log_count(log, FIELD(test, nan_samples), t->nans->all);
     for (int m = 0; m < n; m++)
         log_real(log, metric[m].name, metric[m].value);
     if (t->tally)
@@ -97,10 +106,24 @@ static void log_results(const Tested *t, Log *log)
     log_end(log);
 }
 
+/* Warns of outputs of NaN. */
+static void warn(const Tested *t)
+{
+    const long long found = t->nans ? t->nans->all : 0;
+    if (found > 0 && t->o->comm->rank == 0)
+        rt_note("warning: the output of %lld of %lld samples has a NaN%s", found,
+                (long long)t->data->n,
+                t->tally ? ": such an output predicts no class, and counts as wrong" : "");
+}
+
 static void print_results(const Tested *t)
 {
     char text[EVALUATE_TEXT], area[64];
     printf("%lld samples in %.2f s\n", (long long)t->data->n, t->seconds);
+    if (data_unscored(t->data)) {
+        printf("no label of the test split counts, so there are no metrics\n");
+        return;
+    }
     if (t->tally)
         tally_print(t->tally);
     printf("%s%s\n", evaluate_text(t->p, t->mean, "test ", text),
@@ -115,7 +138,7 @@ static void write_review(const Tested *t, ReviewFolder *folder)
     for (int m = 0; m < more; m++)
         metric[n++] = (ReviewMetric){rt_format("test_%s", t->tally->metric[m].name),
                                      t->tally->metric[m].value};
-    review_write(t->review, folder, metric, n);
+    review_write(t->review, folder, metric, n, t->nans ? t->nans->all : 0);
 }
 
 int test_run(const RtProgram *p, const Options *o)
@@ -124,18 +147,20 @@ int test_run(const RtProgram *p, const Options *o)
     Tested t = {.p = p, .o = o};
     Log log;
     if (o->report && o->comm->rank == 0)
-        review_folder_open(&folder, o->report);
+        review_folder_check(&folder, o->report);
     open_split(&t);
     log_open(&log, o->log, false);
     if (o->log_ranks)
         log_keep_messages(&log);
     t.scores = scores_new(p, o->comm, t.data->n);
     t.tally = tally_new(p, t.net->pool, o->comm, t.data->n, INT64_MAX);
+    t.nans = nans_new(p, t.net->pool, o->comm);
     if (o->report)
         t.review = review_new(p, t.net->pool, o->comm, t.data, t.tally);
     evaluate(&t);
     log_results(&t, &log);
     print_results(&t);
+    warn(&t);
     if (o->report)
         write_review(&t, &folder);
     return log.lost ? EXIT_FAILURE : 0; /* the user has asked for the log */

@@ -115,36 +115,40 @@ RT_INLINE void sigmoid_cross_entropy_dx(real *restrict dx, const real *restrict 
         dx[i] = (1 / (1 + s_exp(-x[i])) - (real)label[i]) * dloss[i];
 }
 
+/* An x of NaN is right for no label. */
 RT_INLINE void binary_accuracy(real *restrict correct, const real *restrict x,
                                const int32_t *restrict label, int n)
 {
     TEAM_FOR(i, n)
-        correct[i] = (x[i] > 0) == (label[i] == 1);
+        correct[i] = label[i] == 1 ? x[i] > 0 : x[i] <= 0;
 }
 
 /* ------------------------------------------------------------------------- counts and encodings */
 
-/* 1 if the first of the largest x is the label, else 0. */
+/* 1 if the first of the largest x is the label, else 0.  0 if one of them is NaN. */
 RT_INLINE void accuracy_plain(real *correct, const real *x, const int32_t *label, int n, int k)
 {
     for (int i = 0; i < n; i++, x += k) {
         int best = 0;
-        for (int j = 1; j < k; j++)
+        bool numbers = x[0] == x[0];
+        for (int j = 1; j < k; j++) {
             best = x[j] > x[best] ? j : best;
-        correct[i] = best == label[i];
+            numbers = numbers && x[j] == x[j];
+        }
+        correct[i] = numbers && best == label[i];
     }
 }
 
 /* Returns 1 if the label's number is the first of the largest numbers: each number before it is
- * smaller, and none after it is larger. */
+ * smaller, and each one after it is at most as large.  So the result is 0 if a number is NaN. */
 RT_INLINE real accuracy_row(const real *restrict x, int label, int k)
 {
     const vec yes = v_set(1), no = v_set(0), top = v_set(x[label]);
     const real *after = x + label + 1;
     vec beaten = no;
     RT_MAP(label, beaten += v_select_gt(top, row_load(x + AT, rt_lanes), no, yes));
-    RT_MAP(k - label - 1, beaten += v_select_gt(row_load(after + AT, rt_lanes), top, yes, no));
-    return v_sum(beaten) == 0;
+    RT_MAP(k - label - 1, beaten += v_select_ge(top, row_load(after + AT, rt_lanes), no, yes));
+    return v_sum(beaten) == 0 && x[label] == x[label];
 }
 
 RT_INLINE void one_hot(real *restrict y, const int32_t *restrict label, int n, int k)

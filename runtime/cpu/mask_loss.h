@@ -8,9 +8,9 @@
  *                                   e = log(1 + exp(-|x|)) = -log of the larger probability
  *                                   dx = dloss (sigmoid(x) - t + (W - 1) t (sigmoid(x) - 1)) / K
  *                                   dt = dloss ((W - 1) (max(-x, 0) + e) - x) / K
- *   numbers_accuracy                share of right predictions
+ *   numbers_accuracy                share of right predictions; an x of NaN is not right
  *   mask_overlap, mask_union        number of truths that are predicted; of numbers that are a
- *                                   truth or predicted.  Exact up to 2^24 numbers a sample.
+ *                                   truth, predicted or NaN.  Exact up to 2^24 numbers a sample.
  */
 #ifndef CPU_MASK_LOSS_H
 #define CPU_MASK_LOSS_H
@@ -43,7 +43,7 @@ RT_INLINE void sigmoid_cross_entropy_numbers_dt_plain(real *dt, const real *x, c
 
 RT_INLINE void numbers_accuracy_plain(real *y, const real *x, const real *t, int n, int k)
 {
-    LOSS_MEAN_PLAIN(y, x, t, n, k, (void)d; sum += (xi[j] > 0) == (ti[j] > (real)0.5));
+    LOSS_MEAN_PLAIN(y, x, t, n, k, (void)d; sum += ti[j] > (real)0.5 ? xi[j] > 0 : xi[j] <= 0);
 }
 
 RT_INLINE void mask_overlap_plain(real *y, const real *x, const real *t, int n, int k)
@@ -60,7 +60,7 @@ RT_INLINE void mask_union_plain(real *y, const real *x, const real *t, int n, in
     for (int i = 0; i < n; i++) {
         y[i] = 0;
         for (int64_t at = (int64_t)i * k; at < ((int64_t)i + 1) * k; at++)
-            y[i] += x[at] > 0 || t[at] > (real)0.5;
+            y[i] += !(x[at] <= 0) || t[at] > (real)0.5;
     }
 }
 
@@ -115,19 +115,20 @@ RT_INLINE vec mask_above(vec x, real bound)
     return v_select_gt(x, v_set(bound), v_set(1), v_set(0));
 }
 
-/* The sum over a row of a term of p, what is predicted, and q, the truth: both 0 or 1, and 0 after
- * the end of the row. */
+/* The sum over a row of a term of p, what is predicted, q, the truth, and u, what is predicted or
+ * NaN: each 0 or 1, and 0 after the end of the row. */
 #define MASK_COUNT(i, x, t, k, term)                                                               \
     const real *xi = (x) + (int64_t)(i) * (k), *ti = (t) + (int64_t)(i) * (k);                     \
     vec sum = v_set(0);                                                                            \
     RT_MAP(k, const vec p = mask_above(LOAD(xi), 0);                                               \
-           const vec q = mask_above(LOAD(ti), (real)0.5); sum += (term));
+           const vec u = v_select_ge(v_set(0), LOAD(xi), v_set(0), v_set(1));                      \
+           const vec q = mask_above(LOAD(ti), (real)0.5); (void)p, (void)u; sum += (term));
 
 RT_INLINE void numbers_accuracy(real *restrict y, const real *restrict x, const real *restrict t,
                                 int n, int k)
 {
     TEAM_FOR(i, n) {
-        MASK_COUNT(i, x, t, k, v_abs(p - q))
+        MASK_COUNT(i, x, t, k, v_max(v_abs(p - q), u - p))
         y[i] = ((real)k - v_sum(sum)) / (real)k;
     }
 }
@@ -145,7 +146,7 @@ RT_INLINE void mask_union(real *restrict y, const real *restrict x, const real *
                           int k)
 {
     TEAM_FOR(i, n) {
-        MASK_COUNT(i, x, t, k, v_max(p, q))
+        MASK_COUNT(i, x, t, k, v_max(u, q))
         y[i] = v_sum(sum);
     }
 }

@@ -86,6 +86,7 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
 RT_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 RT_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y) { return a >= b ? x : y; }
 RT_INLINE unsigned v_nonzero(vec x) { return x != 0; }
 RT_INLINE vint v_marks(vec x, RtInt bit) { return x != 0 ? bit : 0; }
 RT_INLINE real v_sum(vec x) { return x; }
@@ -151,10 +152,18 @@ RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_GT_OQ), y, x);
 }
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+{
+    return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_GE_OQ), y, x);
+}
 #else
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
+}
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ), y, x);
 }
 #endif
 
@@ -184,6 +193,10 @@ RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
+}
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+{
+    return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GE_OQ));
 }
 RT_INLINE unsigned v_nonzero(vec x)
 {
@@ -245,6 +258,13 @@ RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
                                      _mm256_cmp_ps(l.half[i], r.half[i], _CMP_GT_OQ)));
     return to.whole;
 }
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+{
+    const V_Halves l = {a}, r = {b}, yes = {x}, no = {y};
+    V_BY_HALVES(to, _mm256_blendv_ps(no.half[i], yes.half[i],
+                                     _mm256_cmp_ps(l.half[i], r.half[i], _CMP_GE_OQ)));
+    return to.whole;
+}
 RT_INLINE unsigned v_nonzero(vec x)
 {
     const V_Halves u = {x};
@@ -289,6 +309,7 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
 }
 #endif
 RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
+RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y) { return v_choose((vint)(a >= b), x, y); }
 RT_INLINE unsigned v_nonzero(vec x)
 {
     unsigned bits = 0;

@@ -27,6 +27,7 @@ typedef char RtChar16 __attribute__((vector_size(16)));
 
 #define _CMP_EQ_OQ 0x00
 #define _CMP_NEQ_UQ 0x04
+#define _CMP_GE_OQ 0x1d
 #define _CMP_GT_OQ 0x1e
 #define _mm256_fmadd_ps(a, b, c)                                                                   \
     ((__m256)__builtin_ia32_vfmaddps256((__m256)(a), (__m256)(b), (__m256)(c)))

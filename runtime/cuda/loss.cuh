@@ -49,12 +49,12 @@ DEVICE void row_loss_dx(real *dx, const real *x, int own, real dloss, int k, rea
 }
 
 /* Returns 1 if the label's number is the first of the largest x, else 0.  It is the first if no
- * number before it is as large, and no number after it is larger. */
+ * number before it is as large, and no number after it is larger.  0 if a number is NaN. */
 DEVICE real row_correct(const real *x, int own, int k)
 {
     real beaten = 0;
     for (int j = threadIdx.x % WARP; j < k; j += WARP)
-        beaten += j < own ? !(x[own] > x[j]) : x[j] > x[own];
+        beaten += j < own ? !(x[own] > x[j]) : !(x[j] <= x[own]);
     return warp_sum(beaten) == 0;
 }
 

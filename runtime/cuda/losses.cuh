@@ -33,7 +33,7 @@ SIZE int binary_accuracy_blocks(int n)
 DEVICE void binary_accuracy(real *correct, const real *x, const int32_t *label, int n)
 {
     FOR_EACH(i, n)
-        correct[i] = (x[i] > 0) == (label[i] == 1);
+        correct[i] = label[i] == 1 ? x[i] > 0 : x[i] <= 0;
 }
 
 /* ---------------------------------------------------------------- squares: a warp for each row */
@@ -181,7 +181,9 @@ SIZE int numbers_accuracy_blocks(int n, int)
 }
 template <class T> DEVICE void numbers_accuracy(real *y, const real *x, T t, int n, int k)
 {
-    mean_of_row(y, n, k, [=](int64_t at) { return (real)((x[at] > 0) == (t[at] > (real)0.5)); });
+    mean_of_row(y, n, k, [=](int64_t at) {
+        return (real)(t[at] > (real)0.5 ? x[at] > 0 : x[at] <= 0); /* of NaN 0 */
+    });
 }
 
 /* For each sample, how many of its numbers the function `of` counts. */
@@ -205,7 +207,7 @@ SIZE int mask_union_blocks(int n, int)
 }
 template <class T> DEVICE void mask_union(real *y, const real *x, T t, int n, int k)
 {
-    count_of_row(y, n, k, [=](int64_t at) { return x[at] > 0 || t[at] > (real)0.5; });
+    count_of_row(y, n, k, [=](int64_t at) { return !(x[at] <= 0) || t[at] > (real)0.5; });
 }
 
 SIZE int l2_blocks(int n, int)

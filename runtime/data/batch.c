@@ -38,6 +38,11 @@ static bool is_scored(const Batch *b, const char *row, int64_t i)
                                    : ((const int32_t *)row)[i] >= 0;
 }
 
+bool data_unscored(const Data *d)
+{
+    return d->labels > 1 && d->label && !d->synthetic && d->scored == 0;
+}
+
 double data_scored(const RtProgram *p, const Batch *b)
 {
     int64_t count = 0;

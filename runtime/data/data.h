@@ -171,6 +171,9 @@ void data_share(Data *d, int rank, int ranks);
 /* Reports a token of this file that is not in the vocabulary: the file changed during the run. */
 void data_wrong_token(const Data *d);
 
+/* Whether the split has labels, and none of them counts: all are -1 or ignored. */
+bool data_unscored(const Data *d);
+
 /* Number of scored labels of the batch divided by the number of its samples. All `batch` samples
  * count, also those that fill the batch; the result is the same on every rank. A batch without
  * scored labels counts as one with one label, so the result can be a divisor. */

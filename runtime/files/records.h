@@ -140,6 +140,8 @@
     ROW(test, model, "text", "", "", "name of the model")                                          \
     ROW(test, samples, "count", "samples", "", "test samples")                                     \
     ROW(test, seconds, "real", "s", "", "time of the test, without loading")                       \
+    ROW(test, nan_samples, "count", "samples", "outputs with a NaN",                               \
+        "samples whose output has a NaN: it predicts no class, and counts as wrong")               \
     ROW(test, test_METRIC, "real", "", "",                                                         \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
         "iou, dice")                                                                               \

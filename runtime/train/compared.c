@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "files/params.h"
 #include "step/net.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,8 +103,12 @@ int64_t compared_best(const Compared *c, const char *output, int i, int64_t k)
 {
     int64_t best = 0;
     double top = compared_score(c, output, i, k, 0);
+    if (isnan(top))
+        return -1;
     for (int64_t j = 1; j < c->classes; j++) {
         const double x = compared_score(c, output, i, k, j);
+        if (isnan(x))
+            return -1;
         if (x > top)
             best = j, top = x;
     }

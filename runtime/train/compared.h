@@ -41,7 +41,7 @@ double compared_number(const Compared *c, const Batch *b, int i, int64_t k);
 double compared_output(const Compared *c, const char *output, int i, int64_t k);
 /* The number of class j for label k of sample i; binary: 0, and the logit. */
 double compared_score(const Compared *c, const char *output, int i, int64_t k, int64_t j);
-/* The class with the largest number, the first of equal ones. */
+/* The class with the largest number, the first of equal ones; -1: one of the numbers is NaN. */
 int64_t compared_best(const Compared *c, const char *output, int i, int64_t k);
 
 #endif

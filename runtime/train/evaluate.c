@@ -116,8 +116,11 @@ static double finish_metric(const RtProgram *p, const Data *d, int m, const doub
 void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRICS], double n,
                     double mean[RT_METRICS])
 {
-    for (int m = 0; m < RT_METRICS; m++)
+    for (int m = 0; m < RT_METRICS; m++) {
         mean[m] = m < p->nmetric ? finish_metric(p, d, m, sum + m, n) : 0;
+        if (isnan(mean[m]))
+            mean[m] = NAN; /* without a sign, which a processor can set */
+    }
 }
 
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
@@ -141,6 +144,8 @@ void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_ME
                                                   ? (double)d->scored / (double)d->labels
                                                   : all;
     evaluate_means(n->p, d, sum, scored, mean);
+    for (int m = 0; m < n->p->nmetric && data_unscored(d); m++)
+        mean[m] = NAN;
     if (scores)
         scores_end(scores);
 }

@@ -15,8 +15,9 @@ typedef struct OutputReader {
     struct OutputReader *next; /* another one, which reads the same outputs; or NULL */
 } OutputReader;
 
-/* Means over the split, each sample once. order: the stored order of d->n samples.  scores: gets
- * the area under the ROC curve; or NULL.  readers: the first of a list, or NULL. */
+/* Means over the split, each sample once; NaN if no label of it counts (data_unscored).  order: the
+ * stored order of d->n samples.  scores: gets the area under the ROC curve; or NULL.  readers: the
+ * first of a list, or NULL. */
 struct Scores;
 void evaluate_split(Net *n, const Data *d, const Order *order, double mean[RT_METRICS],
                     struct Scores *scores, OutputReader *readers);

@@ -82,7 +82,10 @@ int expect_report(const RtProgram *p, const Options *o, const Result *r, int64_t
     int code = 0;
     if (p->recipe.expect_metric && full)
         code = compare_expected(p, o, r);
-    if (iou >= 0)
+    if (r->unscored)
+        rt_print("no label of the test split counts, %lld epoch%s, %.1f s\n", (long long)epochs, s,
+                 seconds);
+    else if (iou >= 0)
         rt_print("test iou %.4f, dice %.4f, %lld epoch%s, %.1f s\n", r->test[iou],
                  r->test[net_metric_index(p, "dice")], (long long)epochs, s, seconds);
     else if (accuracy >= 0)

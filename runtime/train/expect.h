@@ -9,6 +9,7 @@ typedef struct Result {
     /* mean metrics of the last epoch */
     double train[RT_METRICS], validation[RT_METRICS], test[RT_METRICS];
     double validation_auc, test_auc; /* areas under the ROC curve; NaN: they are not reported */
+    bool unscored;                   /* no label of the test split counts */
     bool reached;                    /* --stop-at has ended the run */
 } Result;
 

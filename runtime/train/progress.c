@@ -137,6 +137,16 @@ static void log_splits(Trainer *t, bool best)
         log_real(&t->log, best ? FIELD(best, test_auc) : FIELD(epoch, test_auc), r->test_auc);
 }
 
+/* "test loss 0.0913, test accuracy 0.9720", or "no test label counts". */
+static const char *split_text(const Trainer *t, const Data *d, const double mean[RT_METRICS],
+                              const char *prefix, char text[EVALUATE_TEXT])
+{
+    if (!data_unscored(d))
+        return evaluate_brief(t->p, mean, prefix, text);
+    snprintf(text, EVALUATE_TEXT, "no %slabel counts", prefix);
+    return text;
+}
+
 /* "validation loss 0.0913, validation accuracy 0.9720, test loss ..." */
 static const char *splits_text(const Trainer *t, char text[2 * EVALUATE_TEXT + 160])
 {
@@ -145,9 +155,9 @@ static const char *splits_text(const Trainer *t, char text[2 * EVALUATE_TEXT + 1
     int n = 0;
     if (t->validation)
         n = snprintf(text, EVALUATE_TEXT + 80, "%s%s, ",
-                     evaluate_brief(t->p, r->validation, "validation ", one),
+                     split_text(t, t->validation, r->validation, "validation ", one),
                      evaluate_auc_text(r->validation_auc, "validation ", area));
-    snprintf(text + n, EVALUATE_TEXT + 80, "%s%s", evaluate_brief(t->p, r->test, "test ", one),
+    snprintf(text + n, EVALUATE_TEXT + 80, "%s%s", split_text(t, t->test, r->test, "test ", one),
              evaluate_auc_text(r->test_auc, "test ", area));
     return text;
 }

@@ -127,10 +127,10 @@ static void predict_sample(void *arg, int thread, int unit)
     (void)thread;
     for (int64_t k = 0; k < c->count; k++) {
         const int32_t label = compared_label(c, p->b, i, k);
-        const bool top =
-            label >= 0 && c->classes >= TALLY_TOP_CLASSES && in_top(c, p->output, i, k, label);
-        p->t->found[unit * c->count + k] =
-            (int32_t)compared_best(c, p->output, i, k) | (top ? TOP : 0);
+        const int32_t best = (int32_t)compared_best(c, p->output, i, k);
+        const bool top = label >= 0 && best >= 0 && c->classes >= TALLY_TOP_CLASSES &&
+                         in_top(c, p->output, i, k, label);
+        p->t->found[unit * c->count + k] = top ? best | TOP : best;
     }
 }
 
@@ -145,12 +145,14 @@ static void add_classes(TallyTarget *t, Pool *pool, const char *output, const Ba
         const int32_t label = compared_label(c, b, first + (int)(m / c->count), m % c->count);
         if (label < 0)
             continue;
-        const int32_t best = t->found[m] & (TOP - 1);
         t->count[label].there++;
+        t->all++;
+        if (t->found[m] < 0) /* NaN: no class is predicted */
+            continue;
+        const int32_t best = t->found[m] & (TOP - 1);
         t->count[best].found++;
         t->count[label].right += best == label;
         t->top += t->found[m] / TOP;
-        t->all++;
     }
 }
 
@@ -248,11 +250,14 @@ double tally_iou(const TallyCount *c)
     return either ? (double)c->right / (double)either : 0;
 }
 
-/* The mean over the classes that occur or are predicted; of two classes, the value of class 1. */
+/* The mean over the classes that occur or are predicted; of two classes, the value of class 1.
+ * NaN: no label counts. */
 static double mean_of(const TallyTarget *t, double (*of)(const TallyCount *c))
 {
     const bool classes = t->is.kind == COMPARED_CLASS;
     double sum = 0, n = 0;
+    if (t->all == 0)
+        return NAN;
     if (classes && t->n == 2 && t->is.pixels == 0)
         return of(&t->count[1]);
     for (int64_t k = 0; k < t->n; k++) {

@@ -8,8 +8,8 @@
  *
  * A quotient whose divisor is 0 is 0.  Of two classes, a metric is that of class 1.  Of more
  * classes, it is the mean over those that occur or are predicted; of several labels of a sample,
- * over all of them (as in scikit-learn).  Counts are whole numbers, so no bit depends on threads
- * or ranks.
+ * over all of them (as in scikit-learn).  An output of NaN predicts no class.  Without a label that
+ * counts, there are no metrics.  Counts are whole numbers, so no bit depends on threads or ranks.
  *
  * The metrics of each step (RtProgram.metric) are not here, because those are means over samples.
  */
@@ -38,7 +38,7 @@ typedef struct TallyTarget {
     Compared is;
     int64_t n;            /* classes; truths: labels of a sample, 1 of a mask */
     TallyCount *count;    /* [n] */
-    int32_t *found;       /* of a batch: predicted classes of its labels */
+    int32_t *found;       /* of a batch: predicted classes of its labels; -1: NaN */
     int64_t top, all;     /* labels in the top 5; labels that count */
     struct Score **score; /* [areas]: as in Scores.all */
     int areas;            /* areas under the ROC curve: 0, 1 of two classes, n of labels */

@@ -57,6 +57,7 @@ static void test_split(Trainer *t, bool tally)
         tally_begin(t->tally);
     evaluate(t, t->test, &t->test_order, t->result.test, &t->result.test_auc,
              t->tallied ? &t->tally->reader : NULL);
+    t->result.unscored = data_unscored(t->test);
     if (t->tallied)
         tally_end(t->tally);
 }

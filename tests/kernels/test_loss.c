@@ -287,6 +287,40 @@ START_TEST(large_logits)
 }
 END_TEST
 
+/* An output of NaN is right for no label. */
+START_TEST(counting_nan)
+{
+    enum { N = 3, MOST = 40 };
+    for (int k = 2; k < MOST; k += k < 20 ? 1 : 7)
+        for (int bad = 0; bad < k; bad++)
+            for (int label = 0; label < k; label++) {
+                real x[N * MOST + 2 * V], correct[N], plain[N];
+                int32_t labels[N];
+                for (int i = 0; i < N * k; i++) /* row 0: one NaN; 1: all; 2: none */
+                    x[i] = i / k == 1 || i == bad ? (real)NAN : (real)(i % k == label);
+                for (int i = 0; i < N; i++)
+                    labels[i] = label;
+                accuracy(correct, x, labels, N, k);
+                accuracy_plain(plain, x, labels, N, k);
+                ck_assert(correct[0] == 0 && correct[1] == 0 && correct[2] == 1);
+                ck_assert(plain[0] == 0 && plain[1] == 0 && plain[2] == 1);
+            }
+    const real x[6 + 2 * V] = {NAN, NAN, 1, -1, NAN, 2}, t[6 + 2 * V] = {0, 1, 1, 0, 0, 0};
+    const int32_t label[5] = {0, 1, 1, 0, 0};
+    real right[5], y[1], plain[1];
+    binary_accuracy(right, x, label, 5);
+    ck_assert(right[0] == 0 && right[1] == 0 && right[2] == 1 && right[3] == 1 && right[4] == 0);
+    numbers_accuracy(y, x, t, 1, 6);
+    numbers_accuracy_plain(plain, x, t, 1, 6);
+    ck_assert(y[0] == (real)2 / 6 && plain[0] == y[0]);
+    mask_overlap(y, x, t, 1, 6);
+    ck_assert(y[0] == 1);
+    mask_union(y, x, t, 1, 6);
+    mask_union_plain(plain, x, t, 1, 6);
+    ck_assert(y[0] == 5 && plain[0] == 5);
+}
+END_TEST
+
 START_TEST(counting)
 {
     const real x[8 + 2 * V] = {1, 3, 3, 0, 5, 1, 2, 5}; /* kernels read whole vectors */
@@ -502,6 +536,7 @@ int main(void)
 #endif
     tcase_add_test(t, large_logits);
     tcase_add_test(t, counting);
+    tcase_add_test(t, counting_nan);
     tcase_add_test(t, counting_ties);
     tcase_add_test(t, losses_of_positions);
     tcase_add_test(t, weighted_positions);

@@ -2,7 +2,7 @@
 # report.sh -- the further metrics of `test` and of the end of a training, and the files of `test --report`: each number against a
 # calculation in Python from the outputs of `predict`; equal bytes for any threads and ranks; faults of directories.
 #
-# Parts: class several pixels table
+# Parts: class several pixels table nan
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
@@ -350,6 +350,17 @@ check_worst("pixels.report/worst.csv", [-sum(math.log(v[t]) for t, v in one) / l
     arrays 'os.makedirs("few"); save("few/test_x.npy", "|u1", (5, 1, 6, 6), range(180)); save("few/test_y.npy", "<i4", (5, 6, 6), [255 if 36 <= i < 72 else 1 for i in range(180)])'
     succeeds "few: test" ./pixels-cpu test --weights pixels.safetensors --data ./few --report few.report
     same "few: the samples" "0 2 3 4" "$(tail -n +2 few.report/worst.csv | cut -d , -f 2 | sort | xargs)"
+    # No pixel of a split counts: no metrics, and no images, but a sentence that says so.  A training goes on.
+    arrays 'os.makedirs("none"); save("none/test_x.npy", "|u1", (5, 1, 6, 6), range(180)); save("none/test_y.npy", "<i4", (5, 6, 6), [255] * 180)'
+    cp pixels/train_*.npy none
+    succeeds "none: test" ./pixels-cpu test --weights pixels.safetensors --data ./none --report none.report --log none.log
+    same "none: what test prints" "no label of the test split counts, so there are no metrics" "$(grep -i 'metrics\|accuracy\|iou' out | grep -v '^report in')"
+    grep -Eq "images of|nan|most frequent" out && bad "none: $(cat out)" || ok
+    succeeds "none: the report" arrays 'whole = json.load(open("none.report/metrics.json"))
+assert whole["metrics"] == {"test_loss": None, "test_accuracy": None} == {k: v for k, v in record("none.log").items() if k.startswith("test_")}, whole
+assert cells("none.report/metrics.csv")[1:] == [["test_loss", "nan"], ["test_accuracy", "nan"]] and len(cells("none.report/worst.csv")) == 1'
+    succeeds "none: train" ./pixels-cpu --data ./none --epochs 1
+    grep -q "^epoch 1/1 .*, accuracy 0\.[0-9]*, no test label counts$" <(sed 's/ *1\/1/ 1\/1/' out) && grep -q "^no label of the test split counts, 1 epoch, " out && ok || bad "none: $(cat out)"
 fi
 
 # A table whose test split is a share: names of classes and of the file, with the line.
@@ -398,10 +409,97 @@ assert len(got) == 20 and not os.path.exists("homes.report/worst.png")'
     refuses "a file" "--report: homes.csv is not a directory" ./homes-cpu test --weights homes.safetensors --report homes.csv
     refuses "no place" "the directory nowhere/report cannot be made: No such file" ./homes-cpu test --weights homes.safetensors --report nowhere/report
     refuses "an empty name" "--report" ./homes-cpu test --weights homes.safetensors --report ""
+    # Faults of data, of weights and of the disk leave neither a new directory nor a part of a report.
+    refuses "no data" "gone" ./homes-cpu test --weights homes.safetensors --data ./gone.csv --report none.report
+    refuses "no weights" "gone" ./homes-cpu test --weights gone.safetensors --report none.report
+    full() { (ulimit -f 4; trap '' XFSZ; "$@"); }
+    sed 's/model homes/model large/; s/train homes/train large/; s/homes.csv/large.csv/' homes.tn > large.tn
+    arrays 'print("area,kind", file=open("large.csv", "w")); print("\n".join("%d,class %d" % (i, i % 60) for i in range(2000)), file=open("large.csv", "a"))'
+    sed -i 's/dense(3)/dense(60)/' large.tn
+    make large large-cpu --batch 20 --shards 2 --plain --cpu generic
+    succeeds "large: train" ./large-cpu --epochs 1 --save large.safetensors
+    refuses "a full disk" "none.report/confusion.* cannot be written" full ./large-cpu test --weights large.safetensors --report none.report
+    [ ! -e none.report ] && ok || bad "what a fault leaves: $(ls none.report)"
+    cp -r homes.report before.report
+    refuses "a full disk and an earlier report" "homes.report/confusion.* cannot be written" full ./large-cpu test --weights large.safetensors --report homes.report
+    diff -r before.report homes.report && ok || bad "what a fault leaves of an earlier report: $(ls homes.report)"
     if [ "$(id -u)" != 0 ]; then
         mkdir -p locked && chmod 555 locked
         refuses "no right to write" "locked" ./homes-cpu test --weights homes.safetensors --report locked
     fi
     refuses "another command" "--report is not an option of .* train" ./homes-cpu train --report x
+fi
+
+# Outputs of NaN, here of a root of -4, predict no class, and nothing of them is right.  Half of the samples have class 0, for which a NaN was once taken.
+if part nan; then
+    arrays 'for d, bad in (("good", ()), ("bad", (0, 1, 5))):
+    os.makedirs(d)
+    for split, n in (("train", 40), ("test", 28)):
+        y = [i % 2 * (1 + i % 3 % 2) for i in range(n)]
+        x = [[float(y[i] == k) + i / 100 for k in range(3)] for i in range(n)]
+        for i in bad:
+            x[i][1] = -5.0
+        save(f"{d}/{split}_x.npy", "<f4", (n, 3), [v for row in x for v in row])
+        for name, kind, shape, of in (("kind", "<i4", (n,), lambda i: [y[i]]), ("tags", "|u1", (n, 2), lambda i: [int(y[i] > 0), 0]), ("size", "<f4", (n, 1), lambda i: [y[i] + i / 10])):
+            save(f"{d}/{split}_{name}.npy", kind, shape, [v for i in range(n) for v in of(i)])'
+    cat > nans.tn <<'END_TN'
+model nans(row: f32[3]) {
+    h = dense(row + 0.001 * sqrt(row + 1), 4) |> tanh
+    return kinds = dense(h, 3), labels = dense(h, 2), sizes = dense(h, 1)
+}
+train nans {
+    data      = "./good"
+    target    = (kind: class, tags: f32[2], size: f32[1])
+    loss      = softmax_cross_entropy(kinds, kind) + sigmoid_cross_entropy(labels, tags) + mse(sizes, size)
+    optimizer = adam(lr = 0.05)
+    epochs    = 30
+}
+END_TN
+    make nans nans-cpu "${options[@]}"
+    succeeds "nan: train" ./nans-cpu --save nans.safetensors
+    succeeds "nan: test without NaN" ./nans-cpu test --weights nans.safetensors --log good.log --report good.report
+    grep -q NaN out && bad "a warning without NaN: $(cat out)" || ok
+    succeeds "nan: test" ./nans-cpu test --weights nans.safetensors --data ./bad --log bad.log --report bad.report
+    cp out bad.out
+    same "the warning" 1 "$(grep -c 'warning: the output of 3 of 28 samples has a NaN: such an output predicts no class, and counts as wrong' bad.out)"
+    if [ -n "$ranks" ]; then
+        succeeds "nan: two ranks" timeout -k 5 120 mpirun -n 2 --bind-to none ./nans-cpu test --threads 1 --weights nans.safetensors --data ./bad --report ranks.report
+        diff -r bad.report ranks.report && ok || bad "nan: another report with two ranks"
+        same "the warning of two ranks" 1 "$(grep -c 'warning: the output of 3 of 28' out)"
+    fi
+    succeeds "nan: the report" arrays '
+good, got = record("good.log"), record("bad.log")
+assert "nan_samples" not in good and got["nan_samples"] == 3 and json.load(open("good.report/metrics.json"))["nan_samples"] == 0
+whole = json.load(open("bad.report/metrics.json"))
+assert whole["nan_samples"] == 3 and whole["metrics"] == {k: v for k, v in got.items() if k.startswith("test_")} and whole["metrics"]["test_loss"] is None
+table = {row["metric"]: row["value"] for row in lines("bad.report/metrics.csv")}
+assert all(table[k] == "nan" if v is None else float(table[k]) == v for k, v in whole["metrics"].items()), table
+assert good["test_accuracy_kind"] == good["test_accuracy_tags"] == 1, good
+close("accuracy", got["test_accuracy_kind"], 25 / 28)
+close("accuracy of labels", got["test_accuracy_tags"], 25 / 28)
+truth = numbers("bad/test_kind.npy")[1]
+found = [-1 if i in (0, 1, 5) else t for i, t in enumerate(truth)]
+counts = [count(truth, found, k) for k in range(3)]
+close("recall", got["test_recall_kind"], mean_of(recall, counts))
+close("precision", got["test_precision_kind"], 1)
+check_classes("bad.report/kind_classes.csv", whole["targets"][0]["classes"], counts)
+confusion = cells("bad.report/kind_confusion.csv")
+assert confusion[0] == ["true \\ predicted", "0", "1", "2", "nan"] and cells("good.report/kind_confusion.csv")[0][-1] == "2"
+assert [[int(v) for v in row[1:]] for row in confusion[1:]] == [[sum(t == i and f == k for t, f in zip(truth, found)) for k in (0, 1, 2, -1)] for i in range(3)]
+worst = lines("bad.report/kind_worst.csv")
+assert [(row["sample"], row["loss"], row["predicted"], row["probability"]) for row in worst[:3]] == [(i, "nan", "nan", "nan") for i in "015"] and worst[3]["predicted"] != "nan"
+assert [row["right"] for row in lines("bad.report/tags_worst.csv")[:3]] == ["0"] * 3
+sizes = lines("bad.report/size_worst.csv")
+assert sizes[0]["sample"] == "0" and all(sizes[0][k] == "nan" for k in ("loss", "mean_residual", "largest_absolute", "prediction_size"))
+row, = lines("bad.report/size_residuals.csv")
+assert all(row[k] == "nan" for k in ("mean_residual", "mae", "median", "least", "largest")) and row["mean_target"] != "nan", row
+for name in os.listdir("bad.report"):
+    text = open("bad.report/" + name, "rb").read()
+    assert b"-nan" not in text
+    if name.endswith(".svg"):
+        xml.dom.minidom.parseString(text)'
+    arrays 'got = open("bad.out").read().split("\n"); want = cells("bad.report/kind_confusion.csv")
+at = [i for i, line in enumerate(got) if line.startswith("confusion matrix of kind")][0]
+assert [line.split() for line in got[at + 1:at + 5]] == [want[0][1:]] + want[1:], got' && ok || bad "the printed matrix with NaN: $(cat bad.out)"
 fi
 finish
