@@ -38,7 +38,13 @@ static void open_split(Tested *t)
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
     columns_of_weights(p, o->weights);
+    if (o->all)
+        shares_test_all();
     t->data = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
+    if (o->all && shares_tested() == 0)
+        rt_die("--all is for data without a test split, of which the recipe takes a share: %s has "
+               "one, and all of it is tested without --all",
+               t->data->place);
     t->net = net_new(p, pool, o->comm, 1, false);
     net_samples(t->net, o->samples_in, 1);
     weights_load(t->net, o->weights);
@@ -120,6 +126,12 @@ static void print_results(const Tested *t)
 {
     char text[EVALUATE_TEXT], area[64];
     printf("%lld samples in %.2f s\n", (long long)t->data->n, t->seconds);
+    if (t->o->all)
+        printf("these are all samples of %s, also those that a training on it learns\n",
+               t->data->place);
+    else if (shares_tested() > 0)
+        printf("these are the test split of %s, a share of %g; --all tests all samples\n",
+               t->data->place, shares_tested());
     if (data_unscored(t->data)) {
         printf("no label of the test split counts, so there are no metrics\n");
         return;

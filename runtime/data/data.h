@@ -236,6 +236,12 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);
 void shares_keep(Data *d);
+/* From now on, the test split is all samples of data that have no test split of their own. */
+void shares_test_all(void);
+/* The name under which decoded images of a split are kept: "all" for all samples. */
+const char *shares_stored(const char *split);
+/* The share that the test split is of its data, by the recipe; 0: they have a test split. */
+double shares_tested(void);
 /* The path of the first array of a split, such as "validation_"; NULL: it is not there. */
 const char *shares_array(const RtProgram *p, const char *directory, const char *prefix);
 /* Whether a split is a share of the training data; *share then describes it, else share->name is

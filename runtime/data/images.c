@@ -213,9 +213,9 @@ static Images *images_new(const RtProgram *p, Folders folders)
 
 static void find_samples(Images *m, const char *directory, const char *split)
 {
-    const char *beside = rt_format("%s/" FILE_PACKED, directory, split, (long long)m->head.channels,
-                                   (long long)m->head.height, (long long)m->head.width,
-                                   m->head.crop ? "" : "-stretched");
+    const char *beside = rt_format("%s/" FILE_PACKED, directory, shares_stored(split),
+                                   (long long)m->head.channels, (long long)m->head.height,
+                                   (long long)m->head.width, m->head.crop ? "" : "-stretched");
     const char *users = users_place(m, directory);
     if (map_packed(m, beside) || (users && map_packed(m, users)))
         return;

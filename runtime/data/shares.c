@@ -25,6 +25,24 @@ static double share_of(const RtProgram *p, const char *place, const char *split,
     return own ? 0 : given;
 }
 
+static bool all_tested;
+static double tested_share;
+
+void shares_test_all(void)
+{
+    all_tested = true;
+}
+
+const char *shares_stored(const char *split)
+{
+    return all_tested && strcmp(split, "test") == 0 ? "all" : split;
+}
+
+double shares_tested(void)
+{
+    return tested_share;
+}
+
 bool shares_divide(const RtProgram *p, const char *place, const char *split, const char *test,
                    const char *validation, double usual, Split *share)
 {
@@ -37,6 +55,11 @@ bool shares_divide(const RtProgram *p, const char *place, const char *split, con
     *share = (Split){0};
     if (divided)
         *share = split_of((uint64_t)p->recipe.seed, split, tested, validated);
+    if (divided && strcmp(split, "test") == 0) {
+        tested_share = tested;
+        if (all_tested)
+            *share = split_all(split);
+    }
     return divided;
 }
 

@@ -7,10 +7,16 @@
 #include "rt.h"
 #include <string.h>
 
+enum { MOST = 2 }; /* larger than each random number: nothing is lost by rounding */
+
+Split split_all(const char *name)
+{
+    return (Split){name, 0, MOST, 0};
+}
+
 Split split_of(uint64_t seed, const char *name, double test, double validation)
 {
-    const double most = 2; /* larger than each random number: nothing is lost by rounding */
-    Split s = {name, test + validation, most, seed};
+    Split s = {name, test + validation, MOST, seed};
     if (strcmp(name, "test") == 0)
         s.from = 0, s.to = test;
     else if (strcmp(name, "validation") == 0)

@@ -15,6 +15,9 @@ typedef struct Split {
  * samples.  seed: that of the recipe.  A share is 0 where the data have this split already. */
 Split split_of(uint64_t seed, const char *name, double test, double validation);
 
+/* A split of this name with all samples. */
+Split split_all(const char *name);
+
 /* Whether the split has the sample with this key, such as its index.  The random number of a sample
  * depends on the recipe's seed and the key only.  So no sample moves when others are appended, and
  * --seed gives another run on the same splits. */

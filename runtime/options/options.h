@@ -51,6 +51,7 @@ typedef struct Options {
     int64_t simulate;          /* bench: number of simulated threads; 0: real ones */
     const char *machine;       /* bench --simulate: its name; NULL: by the number of threads */
     const char *report;        /* test: directory of the report; NULL: none */
+    bool all;                  /* test: all samples, where the test split is a share of them */
     const char *text, *prompt; /* predict, generate */
     int64_t length, top_k;     /* generate: number of tokens; number of candidates, 0: all */
     double temperature;

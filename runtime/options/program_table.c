@@ -265,6 +265,10 @@ const ProgramOption program_options[] = {
      NULL, NULL},
     {"strict", NULL, OPTION_FLAG, AT(strict), 0, 0, T, 0,
      "exit code 1 when a full run misses the expectation of the recipe", NULL, NULL},
+    {"all", NULL, OPTION_FLAG, AT(all), 0, 0, E, 0,
+     "test all samples of data that have no test split of their own; without it, the share of the "
+     "recipe, such as test = 0.2",
+     NULL, NULL},
     {"report", "DIR", OPTION_TEXT, AT(report), 0, 0, E, NEED_REPORT,
      "write a report on the predictions: confusion matrix, classes, residuals, the samples with "
      "the "

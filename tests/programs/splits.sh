@@ -87,6 +87,17 @@ if part arrays; then
     mkdir final; cp one-split/test_*.npy final
     succeeds "a test split alone" ./one-cpu test --weights own.safetensors --data ./final --log final.log
     same "a test split alone" "$(field test.log test test_r2)" "$(field final.log test test_r2)"
+    # `test` says that it tests a share; --all tests all samples, as if they were a test split.
+    succeeds "a share" ./one-cpu test --weights own.safetensors
+    grep -qx "these are the test split of ./one, a share of 0.2; --all tests all samples" out && ok || bad "what test says of a share: $(cat out)"
+    succeeds "--all" ./one-cpu test --weights own.safetensors --all --log all.log
+    grep -q "^400 samples in" out && grep -qx "these are all samples of ./one, also those that a training on it learns" out && ok || bad "what --all says: $(cat out)"
+    mkdir whole; cp one/x.npy whole/test_x.npy; cp one/y.npy whole/test_y.npy
+    succeeds "--all: the same samples as a test split" ./one-cpu test --weights own.safetensors --data ./whole --log whole.log
+    grep -q "share\|these are" out && bad "a share of a test split: $(cat out)" || ok
+    same "--all" "$(field all.log test test_r2)" "$(field whole.log test test_r2)"
+    refuses "--all of a test split" "--all is for data without a test split, of which the recipe takes a share: ./whole has one" ./one-cpu test --weights own.safetensors --data ./whole --all
+    refuses "--all in a training" "--all is not an option of .* train" ./one-cpu train --all
     divided two accuracy_sign
     # The weights of the labels of a split are added over the split.
     arrays 'x = rows(300, 2, 3); data("three", 300, [("x", "<f4", x), ("y", "<i4", [(a > b) + (a > 0.8) for a, b in x])])'
@@ -167,6 +178,9 @@ END_TN
         few=$(field pets.log start samples)
         [ "$few" -gt 15 ] && [ "$few" -lt 45 ] && ok || bad "folders: $few of 60 images to train on"
         succeeds "folders: test" ./pets-cpu test --weights pets.safetensors --log test.log
+        cp pets/.tenon-test-1x4x4 packed
+        succeeds "folders: --all" ./pets-cpu test --weights pets.safetensors --all
+        grep -q "^60 samples in" out && cmp packed pets/.tenon-test-1x4x4 && ok || bad "folders: --all: $(cat out)"
         same "folders: the loss of the test" "$(field pets.log epoch test_loss | awk '{ print $2 }')" "$(field test.log test test_loss | tr -d ' ')"
         # The old images alone, after new ones have come: their split is the same, so the training is the same.
         pets 40; rm -rf pets/*/3[0-9].png

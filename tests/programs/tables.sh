@@ -117,6 +117,8 @@ END_TN
     paste -d, <(awk -F ';' 'NR > 1 { print $5 == "yes" }' pairs/test.csv) <(awk -F, 'NR > 1 { print $3 }' named.csv) |
         awk -F, '{ p[NR] = $1; v[NR] = $2 } END { for (i = 1; i <= NR; i++) for (k = 1; k <= NR; k++) if (p[i] && !p[k]) { n++; s += v[i] > v[k] ? 1 : v[i] == v[k] ? 0.5 : 0 }
             printf "%.10f", s / n }' > area
+    succeeds "--all: all rows of another table" ./high-cpu test --weights high.safetensors --data pairs/test.csv --all --log all.log
+    same "--all: auc" "$(field pairs.log test test_auc)" "$(field all.log test test_auc)"
     same "auc: all pairs" "$(cat area)" "$(field pairs.log test test_auc | awk '{ printf "%.10f", $1 }')"
     for way in "--threads 1" "--groups 2"; do
         # shellcheck disable=SC2086
