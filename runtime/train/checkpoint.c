@@ -92,7 +92,9 @@ Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *
         (Checkpoint){.p = p, .o = o, .net = n, .best = b, .kept = {-1, -1}, .holds_best = {-1, -1}};
     if (strlen(o->checkpoint) + ROOM > PATH_MAX)
         rt_die("the path %.60s... is too long", o->checkpoint);
-    if (mkdir(o->checkpoint, 0777) != 0 && errno != EEXIST)
+    if (mkdir(o->checkpoint, 0777) == 0)
+        rt_unfinished(o->checkpoint); /* an error before the first checkpoint leaves nothing */
+    else if (errno != EEXIST)
         rt_die("the checkpoint directory %s cannot be created: %s", o->checkpoint, strerror(errno));
     c->lease = lease_take(o->checkpoint); /* two runs would remove each other's files */
     scan(c);

@@ -40,6 +40,11 @@ fresh; plain train-images-idx3-ubyte; poke "$work/d/train-images-idx3-ubyte" 4 '
 refuses "sizes whose product is the largest number" "train-images-idx3-ubyte is truncated: its header promises" "${run[@]}" --data "$work/d"
 fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 20 '\013'
 refuses "a label that is no class" "11|label" "${run[@]}" --data "$work/d"
+refuses "a label that is no class, with checkpoints" "11|label" "${run[@]}" --data "$work/d" --checkpoint "$work/none"
+[ ! -e "$work/none" ] && ok || bad "an error in the data leaves a directory for checkpoints: $(ls -A "$work/none")"
+mkdir "$work/none"
+refuses "the same, in a directory that exists" "11|label" "${run[@]}" --data "$work/d" --checkpoint "$work/none"
+[ -d "$work/none" ] && ok || bad "the user's directory was removed"
 fresh; plain train-labels-idx1-ubyte; poke "$work/d/train-labels-idx1-ubyte" 6 '\001'
 refuses "fewer labels than images" "train-" "${run[@]}" --data "$work/d"
 fresh; cp "$mnist/SHA256SUMS" "$work/d"

@@ -3,6 +3,8 @@
 # that write one file, links and pipes at the path, runs that are killed while they write, disks that lose a bit, and file systems
 # without locks or with a clock that is set back.
 set -euo pipefail
+# A background shell and nohup ignore signals that this script sends to its programs, and bash cannot undo that.
+[ -z "$(trap -p HUP INT TERM)" ] || exec env --default-signal=HUP,INT,TERM "$BASH" "$0" "$@"
 . "$(dirname "$0")/../common.sh"
 
 cc -shared -fPIC -O1 -o "$work/faults.so" "$TENON_ROOT/tests/tools/faults.c" -ldl

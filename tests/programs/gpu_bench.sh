@@ -7,6 +7,8 @@
 #
 # Deep: it builds a dozen programs; their figures mean nothing here.
 set -eu
+# A background shell and nohup ignore signals that this script sends to its programs, and bash cannot undo that.
+[ -z "$(trap -p HUP INT TERM)" ] || exec env --default-signal=HUP,INT,TERM "$BASH" "$0" "$@"
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
 { [ "$(uname -m)" = x86_64 ] && command -v g++ && command -v python3; } > /dev/null 2>&1 ||
