@@ -18,10 +18,18 @@ RunLog runlog_new(Arena *a, const char *path)
     return (RunLog){.arena = a, .path = path, .name = path_stem(a, path), .rest = text_new(a)};
 }
 
-const Curve *runlog_find(const RunLog *l, const char *name, bool test, bool steps)
+bool runlog_has(const RunLog *l, CurveSplit split)
+{
+    bool found = false;
+    for (int i = 0; i < l->n; i++)
+        found |= l->curve[i].split == split && l->curve[i].n > 0;
+    return found;
+}
+
+const Curve *runlog_find(const RunLog *l, const char *name, CurveSplit split, bool steps)
 {
     for (int i = 0; i < l->n; i++)
-        if (strcmp(l->curve[i].name, name) == 0 && l->curve[i].test == test &&
+        if (strcmp(l->curve[i].name, name) == 0 && l->curve[i].split == split &&
             l->curve[i].steps == steps)
             return &l->curve[i];
     return NULL;
@@ -42,10 +50,10 @@ static double number(const cJSON *o, const char *name)
 
 /* ---- records */
 
-static Curve *curve_of(RunLog *l, const char *name, bool test, bool steps)
+static Curve *curve_of(RunLog *l, const char *name, CurveSplit split, bool steps)
 {
-    Curve *found = (Curve *)runlog_find(l, name, test, steps);
-    const Curve curve = {.name = arena_strdup(l->arena, name), .test = test, .steps = steps};
+    Curve *found = (Curve *)runlog_find(l, name, split, steps);
+    const Curve curve = {.name = arena_strdup(l->arena, name), .split = split, .steps = steps};
     if (!found) {
         ARENA_PUSH(l->arena, l->curve, l->n, curve);
         found = &l->curve[l->n - 1];
@@ -53,19 +61,22 @@ static Curve *curve_of(RunLog *l, const char *name, bool test, bool steps)
     return found;
 }
 
-/* Adds the numbers of a record: train_loss, test_loss, and of an epoch lr and samples_per_s. */
+/* Adds the numbers of a record: train_loss, test_loss, validation_loss, and of an epoch lr and
+ * samples_per_s. */
 static void add_numbers(RunLog *l, const cJSON *o, bool steps, double x, int64_t step)
 {
-    static const char train[] = "train_", test[] = "test_";
+    static const char *const prefix[] =
+        {[SPLIT_TRAIN] = "train_", [SPLIT_TEST] = "test_", [SPLIT_VALIDATION] = "validation_"};
     for (const cJSON *v = o->child; v; v = v->next) {
         const char *name = v->string;
-        const bool of_train = strncmp(name, train, strlen(train)) == 0;
-        const bool of_test = strncmp(name, test, strlen(test)) == 0;
+        int split = 0;
+        while (split < SPLITS && strncmp(name, prefix[split], strlen(prefix[split])) != 0)
+            split++;
         const bool other = strcmp(name, "lr") == 0 || strcmp(name, "samples_per_s") == 0;
-        if (!(of_train || of_test || other) || !(cJSON_IsNumber(v) || cJSON_IsNull(v)))
+        if (!(split < SPLITS || other) || !(cJSON_IsNumber(v) || cJSON_IsNull(v)))
             continue;
-        name += of_train ? strlen(train) : of_test ? strlen(test) : 0;
-        Curve *c = curve_of(l, name, of_test, steps);
+        name += other ? 0 : strlen(prefix[split]);
+        Curve *c = curve_of(l, name, other ? SPLIT_TRAIN : (CurveSplit)split, steps);
         const CurvePoint p = {x, step, cJSON_IsNumber(v) ? v->valuedouble : NAN, l->seconds};
         ARENA_PUSH(l->arena, c->point, c->n, p);
     }
@@ -104,6 +115,7 @@ static void read_epoch(RunLog *l, const cJSON *o)
     l->per_epoch = number(o, "seconds");
     l->seconds += l->per_epoch;
     l->rate = number(o, "samples_per_s");
+    l->best = (int64_t)number(o, "best_epoch");
     add_numbers(l, o, false, l->epoch, (int64_t)l->epoch);
 }
 
@@ -130,6 +142,10 @@ static bool read_line(RunLog *l, const char *line, Diag *d)
         read_step(l, o);
     } else if (strcmp(event->valuestring, "epoch") == 0) {
         read_epoch(l, o);
+    } else if (strcmp(event->valuestring, "best") == 0) {
+        l->best = (int64_t)number(o, "epoch");
+    } else if (strcmp(event->valuestring, "metrics") == 0) {
+        add_numbers(l, o, false, l->epoch, (int64_t)l->epoch);
     } else if (strcmp(event->valuestring, "end") == 0) {
         l->ended = true;
     }

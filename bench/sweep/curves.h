@@ -13,11 +13,13 @@ typedef struct CurvePoint {
     double time;  /* seconds of training before the record */
 } CurvePoint;
 
+typedef enum { SPLIT_TRAIN, SPLIT_TEST, SPLIT_VALIDATION, SPLITS } CurveSplit;
+
 /* One number of the records of one kind. */
 typedef struct Curve {
     const char *name; /* "loss", "accuracy", "lr" */
-    bool test;        /* of the test set */
-    bool steps;       /* of records `step`, else of records `epoch` */
+    CurveSplit split; /* train: also of numbers of no split */
+    bool steps;       /* of records `step`, else of records `epoch` and `metrics` */
     CurvePoint *point;
     int n;
     int kept; /* points that the last record `start` has left */
@@ -32,6 +34,7 @@ typedef struct RunLog {
     double seconds;   /* of training so far */
     double per_epoch; /* seconds of the last epoch; 0: unknown */
     double rate;      /* samples/s of the last epoch */
+    int64_t best;     /* the best epoch so far; 0: the log has none */
     bool ended;
     int starts; /* records `start`: more than one after --resume */
     Curve *curve;
@@ -51,6 +54,8 @@ RunLog runlog_new(Arena *a, const char *path);
  * or it is no log. */
 bool runlog_read(RunLog *l, bool *changed, Diag *d);
 /* The curve of that name; NULL: the log has none. */
-const Curve *runlog_find(const RunLog *l, const char *name, bool test, bool steps);
+const Curve *runlog_find(const RunLog *l, const char *name, CurveSplit split, bool steps);
+/* Whether the log has a curve of a split. */
+bool runlog_has(const RunLog *l, CurveSplit split);
 
 #endif

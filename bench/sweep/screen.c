@@ -14,7 +14,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LABELS = 9, CHARTS = 2, TALLEST = 12, LOWEST = 4, COLORS = 6, LETTERS = 26, WIDE = 10 };
+enum {
+    LABELS = 9,
+    CHARTS = 3,
+    TALLEST = 12,
+    LOWEST = 4,
+    COLORS = 6,
+    LETTERS = 26,
+    DIGITS = 9,
+    WIDE = 10
+};
 enum { NARROWEST = 20, WIDEST = 1000 }; /* columns of a screen */
 
 Screen screen_of_stdout(bool color)
@@ -38,26 +47,23 @@ Screen screen_of_stdout(bool color)
 /* ---- a grid of points */
 
 typedef struct Grid {
-    int columns, rows;   /* characters */
-    int across, down;    /* points of a character */
-    unsigned char *dots; /* [rows * columns]: bits of points */
-    unsigned char *run;  /* index of the run that has drawn last */
-    bool *test;
+    int columns, rows;    /* characters */
+    int across, down;     /* points of a character */
+    unsigned char *dots;  /* [rows * columns]: bits of points */
+    unsigned char *run;   /* index of the run that has drawn last */
+    unsigned char *split; /* its CurveSplit */
 } Grid;
 
 static Grid grid_new(Arena *a, int columns, int rows, bool braille)
 {
     const size_t n = (size_t)(columns * rows);
-    return (Grid){columns,
-                  rows,
-                  braille ? 2 : 1,
-                  braille ? 4 : 1,
-                  arena_alloc(a, n),
-                  arena_alloc(a, n),
-                  arena_alloc(a, n * sizeof(bool))};
+    return (Grid){columns,           rows,
+                  braille ? 2 : 1,   braille ? 4 : 1,
+                  arena_alloc(a, n), arena_alloc(a, n),
+                  arena_alloc(a, n)};
 }
 
-static void set_point(Grid *g, int x, int y, int run, bool test)
+static void set_point(Grid *g, int x, int y, int run, CurveSplit split)
 {
     static const unsigned char bit[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
     if (x < 0 || y < 0 || x >= g->columns * g->across || y >= g->rows * g->down)
@@ -65,18 +71,22 @@ static void set_point(Grid *g, int x, int y, int run, bool test)
     const int at = y / g->down * g->columns + x / g->across;
     g->dots[at] |= bit[y % g->down][x % g->across];
     g->run[at] = (unsigned char)run;
-    g->test[at] = test;
+    g->split[at] = (unsigned char)split;
 }
 
-/* Draws a line between two points; a dotted line has every third point. */
-static void set_line(Grid *g, int x0, int y0, int x1, int y1, bool dotted, int run, bool test)
+/* Draws a line between two points.  With Braille, the training set has every third point, and the
+ * validation split dashes, which follow the columns, so that they continue in the next line. */
+static void set_line(Grid *g, int x0, int y0, int x1, int y1, int run, CurveSplit split)
 {
     const int dx = abs(x1 - x0), dy = abs(y1 - y0), n = dx > dy ? dx : dy;
     for (int i = 0; i <= n; i++) {
         const double part = n ? (double)i / n : 0;
-        if (!dotted || i % 3 == 0 || i == n)
-            set_point(g, x0 + (int)lround(part * (x1 - x0)), y0 + (int)lround(part * (y1 - y0)),
-                      run, test);
+        const int x = x0 + (int)lround(part * (x1 - x0)), y = y0 + (int)lround(part * (y1 - y0));
+        const bool drawn = g->down == 1 || split == SPLIT_TEST ? true
+                           : split == SPLIT_TRAIN              ? i % 3 == 0 || i == n
+                                                               : x % 6 < 3;
+        if (drawn)
+            set_point(g, x, y, run, split);
     }
 }
 
@@ -119,11 +129,11 @@ static bool settle(Range *r)
     return true;
 }
 
-/* The two curves of a metric: single steps show more of a training than epochs do. */
-static const Curve *curve_of(const RunLog *l, const char *name, bool test)
+/* The curves of a metric: single steps show more of a training than epochs do. */
+static const Curve *curve_of(const RunLog *l, const char *name, CurveSplit split)
 {
-    const Curve *steps = test ? NULL : runlog_find(l, name, false, true);
-    return steps && steps->n > 1 ? steps : runlog_find(l, name, test, false);
+    const Curve *steps = split == SPLIT_TRAIN ? runlog_find(l, name, split, true) : NULL;
+    return steps && steps->n > 1 ? steps : runlog_find(l, name, split, false);
 }
 
 static void draw_curve(Grid *g, const Curve *c, Range x, Range y, int run)
@@ -139,9 +149,9 @@ static void draw_curve(Grid *g, const Curve *c, Range x, Range y, int run)
         const int at_x = (int)lround(share(&x, p->x) * width);
         const int at_y = (int)lround((1 - share(&y, p->y)) * height);
         if (last_x < 0)
-            set_point(g, at_x, at_y, run, c->test);
+            set_point(g, at_x, at_y, run, c->split);
         else
-            set_line(g, last_x, last_y, at_x, at_y, g->down > 1 && !c->test, run, c->test);
+            set_line(g, last_x, last_y, at_x, at_y, run, c->split);
         last_x = at_x;
         last_y = at_y;
     }
@@ -151,6 +161,13 @@ static void add_braille(Text *t, unsigned char dots)
 {
     const char utf8[] = {(char)0xe2, (char)(0xa0 | dots >> 6), (char)(0x80 | (dots & 0x3f)), 0};
     text_add(t, dots ? utf8 : " ");
+}
+
+/* Small and capital letters, and the digits 1 to 9. */
+static char letter(int run, int split)
+{
+    static const char first[] = {[SPLIT_TRAIN] = 'a', [SPLIT_TEST] = 'A', [SPLIT_VALIDATION] = '1'};
+    return (char)(first[split] + run % (split == SPLIT_VALIDATION ? DIGITS : LETTERS));
 }
 
 static void add_grid_line(Text *t, const Screen *s, const Grid *g, int row)
@@ -166,8 +183,7 @@ static void add_grid_line(Text *t, const Screen *s, const Grid *g, int row)
         if (g->down > 1)
             add_braille(t, g->dots[at]);
         else
-            text_printf(t, "%c",
-                        g->dots[at] ? (g->test[at] ? 'A' : 'a') + g->run[at] % LETTERS : ' ');
+            text_printf(t, "%c", g->dots[at] ? letter(g->run[at], g->split[at]) : ' ');
     }
     if (color)
         text_add(t, "\033[0m");
@@ -194,8 +210,8 @@ static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const
 {
     Range x = {INFINITY, -INFINITY, false}, y = x;
     for (int i = 0; i < n; i++)
-        for (int test = 0; test < 2; test++) {
-            const Curve *c = curve_of(&run[i], name, test);
+        for (int split = 0; split < SPLITS; split++) {
+            const Curve *c = curve_of(&run[i], name, (CurveSplit)split);
             for (int k = 0; c && k < c->n; k++)
                 widen(&x, c->point[k].x), widen(&y, c->point[k].y);
         }
@@ -204,9 +220,9 @@ static void draw_chart(Text *t, const Screen *s, const RunLog *run, int n, const
     y.log = y.low > 0 && y.high / y.low > WIDE;
     const bool braille = draws_braille(s, n);
     Grid g = grid_new(t->arena, s->columns - LABELS - 2, rows, braille);
-    for (int test = 0; test < 2; test++)
+    for (int split = 0; split < SPLITS; split++)
         for (int i = 0; i < n; i++) {
-            const Curve *c = curve_of(&run[i], name, test);
+            const Curve *c = curve_of(&run[i], name, (CurveSplit)split);
             if (c)
                 draw_curve(&g, c, x, y, i);
         }
@@ -239,21 +255,53 @@ static const char *duration(Arena *a, double seconds)
                         : arena_printf(a, "%.1f days", (double)s / 86400);
 }
 
-static void add_last(Text *t, const RunLog *l, const char *name, bool test)
+static bool is_speed(const char *name)
 {
-    const Curve *c = runlog_find(l, name, test, false);
-    c = c && c->n ? c : curve_of(l, name, test);
-    if (c && c->n)
-        text_printf(t, "%s %s%s %.4g", t->len ? "," : "", test ? "test " : "", name,
-                    c->point[c->n - 1].y);
+    return strcmp(name, "lr") == 0 || strcmp(name, "samples_per_s") == 0;
 }
 
-static void draw_run(Text *t, const Screen *s, const RunLog *l, int i, int n, const char *second)
+/* Adds ", test loss 0.1356, test accuracy 0.9628, test auc 0.9953": the last numbers of a split. */
+static void add_last(Text *t, const RunLog *l, CurveSplit split)
+{
+    static const char *const prefix[] = {"", "test ", "validation "};
+    for (int i = 0; i < l->n; i++) {
+        const char *name = l->curve[i].name;
+        const Curve *c = runlog_find(l, name, split, false);
+        c = c && c->n ? c : curve_of(l, name, split);
+        bool again = is_speed(name); /* a curve of steps and one of epochs have one name */
+        for (int k = 0; k < i; k++)
+            again |= strcmp(l->curve[k].name, name) == 0;
+        if (c && c->n && !again)
+            text_printf(t, "%s %s%s %.4g", t->len ? "," : "", prefix[split], name,
+                        c->point[c->n - 1].y);
+    }
+}
+
+/* The last numbers of all splits, on one line if it has room for them, else on a line for each. */
+static void add_numbers(Text *t, const Screen *s, const RunLog *l)
+{
+    static const CurveSplit order[] = {SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST};
+    Text all = text_new(t->arena);
+    for (int i = 0; i < SPLITS; i++)
+        add_last(&all, l, order[i]);
+    if (all.len + 3 < (size_t)s->columns) {
+        add_cut(t, s, arena_printf(t->arena, "   %s", all.len ? all.s : " no numbers yet"));
+        return;
+    }
+    for (int i = 0; i < SPLITS; i++) {
+        Text one = text_new(t->arena);
+        add_last(&one, l, order[i]);
+        if (one.len)
+            add_cut(t, s, arena_printf(t->arena, "   %s", one.s));
+    }
+}
+
+static void draw_run(Text *t, const Screen *s, const RunLog *l, int i, int n)
 {
     Text line = text_new(t->arena);
     const bool letters = !draws_braille(s, n);
     if (letters && n > 1)
-        text_printf(&line, "%c %c  ", 'a' + i % LETTERS, 'A' + i % LETTERS);
+        text_printf(&line, "%c %c  ", letter(i, SPLIT_TRAIN), letter(i, SPLIT_TEST));
     text_printf(&line, "%s: ", l->name);
     if (!l->model) {
         text_add(&line, "no record of a training yet");
@@ -261,50 +309,78 @@ static void draw_run(Text *t, const Screen *s, const RunLog *l, int i, int n, co
         text_printf(&line, "%s, epoch %.4g of %lld", l->model, l->epoch, (long long)l->epochs);
         if (l->rate > 0)
             text_printf(&line, ", %s samples/s", text_commas(t->arena, (int64_t)l->rate));
+        if (l->best > 0)
+            text_printf(&line, ", best epoch %lld", (long long)l->best);
         const double left = ((double)l->epochs - l->epoch) * l->per_epoch;
         if (l->ended)
             text_printf(&line, ", ended after %s", duration(t->arena, l->seconds));
         else if (l->per_epoch > 0 && left > 0)
             text_printf(&line, ", %s left", duration(t->arena, left));
     }
-    Text last = text_new(t->arena);
-    for (int test = 0; test < 2; test++) {
-        add_last(&last, l, "loss", test);
-        if (second)
-            add_last(&last, l, second, test);
-    }
     if (s->color)
         text_printf(t, "\033[3%dm", 1 + i % COLORS);
     add_cut(t, s, line.s);
-    add_cut(t, s, arena_printf(t->arena, "   %s", last.len ? last.s : " no numbers yet"));
+    add_numbers(t, s, l);
     if (s->color)
         text_add(t, "\033[0m");
 }
 
-/* The metric of the second chart: the first one of any run that is no loss. */
-static const char *second_metric(const RunLog *run, int n)
+/* Whether any run has more than one number of a metric. */
+static bool is_curve(const RunLog *run, int n, const char *name)
 {
+    bool found = false;
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < run[i].n; k++) {
-            const char *name = run[i].curve[k].name;
-            if (strcmp(name, "loss") && strcmp(name, "lr") && strcmp(name, "samples_per_s"))
-                return name;
-        }
-    return NULL;
+        for (int k = 0; k < run[i].n; k++)
+            found |= strcmp(run[i].curve[k].name, name) == 0 && run[i].curve[k].n > 1;
+    return found;
+}
+
+/* The metrics of the charts: the loss, the first metric of any run that is no loss, and the area
+ * under the ROC curve or the IoU, which say more than an accuracy where one class is frequent. */
+static int find_metrics(const RunLog *run, int n, const char *metric[CHARTS])
+{
+    static const char *const further[] = {"auc", "iou"};
+    int found = 0;
+    metric[found++] = "loss";
+    for (int i = 0; i < n && found == 1; i++)
+        for (int k = 0; k < run[i].n && found == 1; k++)
+            if (strcmp(run[i].curve[k].name, "loss") != 0 && !is_speed(run[i].curve[k].name))
+                metric[found++] = run[i].curve[k].name;
+    for (size_t i = 0; i < sizeof further / sizeof *further && found < CHARTS; i++)
+        if (is_curve(run, n, further[i]) && strcmp(metric[found - 1], further[i]) != 0)
+            metric[found++] = further[i];
+    return found;
+}
+
+static void add_legend(Text *t, const Screen *s, const RunLog *run, int n)
+{
+    const bool braille = draws_braille(s, n);
+    bool validation = false;
+    for (int i = 0; i < n; i++)
+        validation |= runlog_has(&run[i], SPLIT_VALIDATION);
+    add_cut(t, s,
+            arena_printf(t->arena, "%s%s",
+                         braille ? "dots: training set, lines: test set"
+                                 : "small letters: training set, capitals: test set",
+                         !validation ? ""
+                         : braille   ? ", dashes: validation split"
+                                     : ", digits: validation"));
 }
 
 void screen_draw(Text *t, const Screen *s, const RunLog *run, int n)
 {
-    const char *second = second_metric(run, n);
-    const int charts = second ? CHARTS : 1, around = 2 * charts + 2 * n + 1;
-    int rows = s->rows ? (s->rows - around - 1) / charts : TALLEST;
-    rows = rows > TALLEST ? TALLEST : rows < LOWEST ? LOWEST : rows;
+    const char *metric[CHARTS];
+    int charts = find_metrics(run, n, metric), head = 0;
+    const size_t before = t->len;
     for (int i = 0; i < n; i++)
-        draw_run(t, s, &run[i], i, n, second);
-    add_cut(t, s,
-            !draws_braille(s, n) ? "small letters: training set, capitals: test set"
-                                 : "dots: training set, lines: test set");
-    draw_chart(t, s, run, n, "loss", rows);
-    if (second)
-        draw_chart(t, s, run, n, second, rows);
+        draw_run(t, s, &run[i], i, n);
+    add_legend(t, s, run, n);
+    for (size_t i = before; i < t->len; i++)
+        head += t->s[i] == '\n';
+    while (charts > 2 && s->rows && (s->rows - 2 * charts - head - 1) / charts < LOWEST)
+        charts--;
+    int rows = s->rows ? (s->rows - 2 * charts - head - 1) / charts : TALLEST;
+    rows = rows > TALLEST ? TALLEST : rows < LOWEST ? LOWEST : rows;
+    for (int i = 0; i < charts; i++)
+        draw_chart(t, s, run, n, metric[i], rows);
 }

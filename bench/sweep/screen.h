@@ -12,7 +12,7 @@ typedef struct Screen {
 /* The size and the abilities of standard output.  $COLUMNS goes before the terminal's width.  The
  * width is 100 if nothing says it. */
 Screen screen_of_stdout(bool color);
-/* Adds a line for each run, and a chart of the loss and of one more metric.  Runs are told apart by
+/* Adds two lines for each run, and charts of the loss and of up to two more metrics.  Runs are told apart by
  * colours, else by letters: small for the training set, capital for the test set. */
 void screen_draw(Text *t, const Screen *s, const RunLog *run, int n);
 

@@ -137,11 +137,11 @@ Events events_new(Arena *a, const char *directory, const char *run)
     return (Events){.arena = a, .run = run, .directory = path_join(a, directory, run)};
 }
 
-static const char *const set_name[EVENT_SETS] = {"train", "test", "steps"};
+static const char *const set_name[EVENT_SETS] = {"train", "test", "validation", "steps"};
 
 static int set_of(const Curve *c)
 {
-    return c->steps ? 2 : c->test;
+    return c->steps ? EVENT_SETS - 1 : (int)c->split;
 }
 
 static const char *file_of(Arena *a, const char *directory)

@@ -3,7 +3,7 @@
 #define SWEEP_TFEVENTS_H
 #include "sweep/curves.h"
 
-enum { EVENT_SETS = 3 }; /* train, test, steps */
+enum { EVENT_SETS = 4 }; /* train, test, validation, steps */
 
 /* What has been written of one log. */
 typedef struct Events {

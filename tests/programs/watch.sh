@@ -35,6 +35,18 @@ for width in 0 -5 wide; do same "\$COLUMNS is $width" "$(COLUMNS=$width "$TENON"
 LC_ALL=C.UTF-8 "$TENON" watch a.jsonl | grep -q '⠤' && ok || bad "no Braille with UTF-8"
 LC_ALL=C.UTF-8 "$TENON" watch a.jsonl b.jsonl --color always | grep -q "$(printf '\033')\[32m" && ok || bad "no colour of the second run"
 
+# A validation split, further metrics, the best epoch, and the metrics of the weights that the run leaves.
+{ start 4 0
+  awk 'BEGIN { for (e = 1; e <= 4; e++) printf "{\"event\":\"epoch\",\"epoch\":%d,\"seconds\":2.0,\"train_loss\":%g,\"train_accuracy\":0.5,\"validation_loss\":%g,\"validation_accuracy\":0.75,\"validation_auc\":%g,\"test_loss\":%g,\"test_accuracy\":0.25,\"test_auc\":%g,\"best_epoch\":%d}\n", e, 8 / e, 4 / e, e / 8, 2 / e, e / 5, e < 3 ? e : 3 }'
+  echo '{"event":"best","epoch":3,"result":"validation_loss","value":1}'; echo '{"event":"metrics","test_precision":0.625}'; ended; } > v.jsonl
+COLUMNS=200 succeeds "a validation split" "$TENON" watch v.jsonl --tensorboard valid
+grep -qx "v: net, epoch 4 of 4, best epoch 3, ended after 8 s" "$work/out" && ok || bad "the best epoch: $(head -n 1 "$work/out")"
+same "numbers of all splits" "    loss 2, accuracy 0.5, validation loss 1, validation accuracy 0.75, validation auc 0.5, test loss 0.5, test accuracy 0.25, test auc 0.8, test precision 0.625" "$(sed -n 2p "$work/out")"
+same "the charts" "loss accuracy auc" "$(sed -n 's/^ \{9\}\([a-z]*\)[, a-z]*$/\1/p' "$work/out" | xargs)"
+sed -n '/^ *auc$/,/epoch 1/p' "$work/out" > chart
+same "auc: both splits" "1 A" "$(sed '1d;$d; s/^[^|]*|//' chart | fold -w 1 | sort -u | xargs)"
+grep -q "capitals: test set, digits: validation" "$work/out" && ok || bad "the legend: $(sed -n 3p "$work/out")"
+same "event files of a validation split" "test train validation" "$(ls valid/v | xargs)"
 # Records of steps, numbers that are not finite, and a run that was resumed from its fourth epoch.
 { start 8 0
   for i in $(seq 1 50); do echo "{\"event\":\"step\",\"step\":$i,\"samples\":10,\"train_loss\":$((100 - i)),\"train_accuracy\":null}"; done
