@@ -4,6 +4,7 @@
  * no two variables of one name that are in scope together, so a new name for all of them changes
  * nothing.
  */
+#include "base/text.h"
 #include "lsp/analysis.h"
 #include <string.h>
 
@@ -273,6 +274,54 @@ static void bind_compared(Walk *w, const Decl *train, const Decl *model)
             walk_target(w, train, model, train->entries.v[i].value);
 }
 
+/* The name at the end of a result of a metric, "digit" of "test_accuracy_digit"; NULL: it has none.
+ * terms: the loss is a call of `terms`, whose terms have the names of loss_NAME. */
+static const char *name_in_result(Arena *a, const char *result, bool terms)
+{
+    static const char *const split[] = {"test", "validation", "train"};
+    static const char *const metric[] = {"accuracy", "dice", "iou", "mae", "r2", "rmse", "loss"};
+    const int metrics = (int)(sizeof metric / sizeof *metric) - terms;
+    for (size_t i = 0; i < sizeof split / sizeof *split; i++)
+        for (int k = 0; k < metrics; k++) {
+            const char *before = arena_printf(a, "%s_%s_", split[i], metric[k]);
+            if (text_glob(arena_printf(a, "%s*", before), result))
+                return result + strlen(before);
+        }
+    return NULL;
+}
+
+/* Adds the names of targets in the results of `expect`, `keep` and `stop`. */
+static void walk_results(Walk *w, const Decl *train, const Decl *model, const Expr *e, bool terms)
+{
+    if (!e)
+        return;
+    if (e->kind == EX_BINARY) {
+        walk_results(w, train, model, e->a, terms);
+        walk_results(w, train, model, e->b, terms);
+    }
+    for (int i = 0; e->kind == EX_CALL && i < e->args.n; i++)
+        walk_results(w, train, model, e->args.v[i].value, terms);
+    const char *name = e->kind == EX_NAME ? name_in_result(w->a->arena, e->s, terms) : NULL;
+    const Decl *decl = name ? map_get(&w->bound, name) : NULL;
+    if (!decl || (decl != train && !param_of(decl, name))) /* an output has no metrics of its own */
+        return;
+    Span at = e->span;
+    at.col += (int)(name - e->s);
+    add_local(w, decl, at, name, false, e);
+}
+
+/* Whether the loss of a train block is a call of `terms`. */
+static bool has_terms(const Decl *d)
+{
+    bool found = false;
+    for (int i = 0; i < d->entries.n; i++) {
+        const Expr *e = d->entries.v[i].value;
+        found |= strcmp(d->entries.v[i].key, "loss") == 0 && e->kind == EX_CALL &&
+                 e->a->kind == EX_NAME && strcmp(e->a->s, "terms") == 0;
+    }
+    return found;
+}
+
 static void walk_train(Walk *w, const Decl *d)
 {
     const Decl *model = map_get(&w->a->unit->functions, d->name);
@@ -290,6 +339,9 @@ static void walk_train(Walk *w, const Decl *d)
             continue;
         add(w, SYMBOL_KEY, n->key_span, n->key)->key = key;
         walk_value(w, key, n->value);
+        if (strcmp(n->key, "expect") == 0 || strcmp(n->key, "keep") == 0 ||
+            strcmp(n->key, "stop") == 0)
+            walk_results(w, d, model, n->value, has_terms(d));
     }
 }
 

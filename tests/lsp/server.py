@@ -452,11 +452,17 @@ def names():
     e.diagnostics()
     same("rename a target", target.replace("price", "cost"), e.apply(e.answer("rename", e.find("price"), newName="cost")["changes"][e.uri]))
     target = ("model m(x: f32[4]) {\n    h = dense(x, 2)\n    return size = dense(h, 1), h\n}\ntrain m {\n    target = (kind: class, area: f32[1])\n"
-              "    loss = mse(size, area) + softmax_cross_entropy(h, kind)\n}\n")
+              "    loss = mse(size, area) + softmax_cross_entropy(h, kind)\n    expect = test_accuracy_kind >= 0.9\n"
+              "    keep = best(validation_r2_area)\n    stop = patience(3, result = validation_loss_kind)\n}\n")
     e.set(target)
     for old, new in ("area", "cost"), ("kind", "sort"), ("size", "width"), ("h", "hidden"):
-        same(f"rename {old} of several outputs and targets", re.sub(rf"\b{old}\b", new, target),
+        same(f"rename {old} of several outputs and targets, and in results", re.sub(rf"(?<![A-Za-z]){old}\b", new, target),
              e.apply(e.answer("rename", e.find(old + ":" if old in ("area", "kind") else old + " ="), newName=new)["changes"][e.uri]))
+    check("rename a target at a result", "changes" in e.answer("rename", e.find("kind >="), newName="sort"))
+    target = target.replace("loss = mse(size, area) +", "loss = terms(area = mse(size, area), kind =").replace("(h, kind)", "(h, kind))")
+    e.set(target)
+    wanted = target.replace("kind: class", "sort: class").replace("(h, kind)", "(h, sort)").replace("accuracy_kind", "accuracy_sort")
+    same("rename a target beside a term of the same name", wanted, e.apply(e.answer("rename", e.find("kind:"), newName="sort")["changes"][e.uri]))
     target = "model m(x: f32[4]) { return dense(x, 4) }\ntrain m {\n    target = x\n    loss = mse(output, x)\n}\n"
     e.set(target)
     e.diagnostics()
