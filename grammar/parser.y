@@ -410,7 +410,8 @@ static void advise(struct Parser *p, int symbol, const Span *at, bool ended)
         diag_help(p->diag, "equality is written '=='");
         diag_replace(p->diag, "=", "==");
     } else if (ended && word_listed(name, comparison))
-        diag_help(p->diag, "comparisons do not chain: write a < b and b < c");
+        diag_help(p->diag, "comparisons do not chain: write a < b and b < c, of tensors "
+                            "(a < b) * (b < c)");
     else if (ended && word_listed(name, binary))
         diag_help(p->diag, "an operator after '|>' needs parentheses: (x |> f) %.*s y",
                   at->end_col - at->col, line + at->col - 1);

@@ -2,28 +2,38 @@
 #include "front/lower.h"
 #include <string.h>
 
-/* Evaluates a condition: 1, 0, or -1 for poison. */
-int lower_condition(Lower *l, Expr *e)
+/* The same, with a help for a tensor. */
+static int condition(Lower *l, Expr *e, const char *help)
 {
     const Value v = lower_eval(l, e);
     if (v.kind == V_BOOL)
         return v.i != 0;
     if (v.kind == V_TENSOR) {
         lower_fail(l, e, e->span, "a condition cannot depend on a tensor");
-        diag_help(l->diag, "conditions are decided at compile time; where(h > 0, a, b) takes each "
-                           "number by its value");
+        diag_help(l->diag, "%s", help);
     } else if (v.kind != V_POISON) {
         lower_fail(l, e, e->span, "a condition is true or false, this is %s", value_kind(v));
     }
     return -1;
 }
 
+/* Evaluates a condition: 1, 0, or -1 for poison. */
+int lower_condition(Lower *l, Expr *e)
+{
+    return condition(l, e,
+                     "conditions are decided at compile time; where(h > 0, a, b) takes each "
+                     "number by its value");
+}
+
 static Value logic(Lower *l, Expr *e)
 {
-    const int a = lower_condition(l, e->a);
+    const char *help = e->op == DO_OR
+                           ? "max(a > 0, b > 0) is 1 where one of two comparisons of tensors holds"
+                           : "(a > 0) * (b > 0) is 1 where two comparisons of tensors hold";
+    const int a = condition(l, e->a, help);
     if (a < 0 || a == (e->op == DO_OR))
         return a < 0 ? value_poison() : value_bool(a);
-    const int b = lower_condition(l, e->b);
+    const int b = condition(l, e->b, help);
     return b < 0 ? value_poison() : value_bool(b);
 }
 
@@ -45,6 +55,10 @@ static Value eval_binary(Lower *l, Expr *e)
     const Value v = value_binary(l->arena, e->op, a, b, &why, &help, &steps);
     if (steps && !lower_step(l, e->span, steps))
         return value_poison();
+    if (tensor && e->op >= DO_EQ && e->op <= DO_GE)
+        help = "a tensor is compared with numbers and with tensors";
+    if (a.kind == V_LAYER || b.kind == V_LAYER)
+        help = lower_layer_help(l, a.kind == V_LAYER ? a.layer : b.layer);
     if (why) {
         lower_fail(l, e, strcmp(why, "division by zero") == 0 ? e->b->span : e->span, "%s", why);
         if (help)
@@ -62,6 +76,12 @@ static Value unary(Lower *l, Expr *e)
     const Value v = value_unary(l->arena, e->op, a, &why);
     if (why)
         lower_fail(l, e, e->span, "%s", why);
+    if (a.kind == V_TENSOR)
+        diag_help(l->diag,
+                  "write the opposite comparison, x <= 0 for x > 0, or 1 - c of a tensor c of "
+                  "ones and zeros");
+    if (a.kind == V_LAYER)
+        diag_help(l->diag, "%s", lower_layer_help(l, a.layer));
     return v;
 }
 

@@ -206,6 +206,18 @@ static bool fits_op(ArgType t, Value *v, bool elementwise)
     return false;
 }
 
+const char *lower_layer_help(Lower *l, const Layer *layer)
+{
+    const Callee *c = &layer->callee;
+    const char *tensors = "";
+    for (int i = 0; i < callee_count(c); i++)
+        if (callee_tensor(c, i))
+            tensors =
+                arena_printf(l->arena, "%s%s%s", tensors, *tensors ? ", " : "", callee_arg(c, i));
+    return arena_printf(l->arena, "without its tensors, %s(...) is a layer: write %s(%s, ...)",
+                        layer->name, layer->name, tensors);
+}
+
 static bool check_types(Lower *l, FrontCall *c)
 {
     bool ok = true;
@@ -226,7 +238,13 @@ static bool check_types(Lower *l, FrontCall *c)
         if (v.kind == V_LAYER && callee_tensor(&c->callee, i))
             diag_help(l->diag,
                       "a layer becomes a tensor when it is called: fc = dense(10), then fc(x)");
+        else if (v.kind == V_LAYER)
+            diag_help(l->diag, "%s", lower_layer_help(l, v.layer));
+        else if (v.kind == V_FLOAT && c->callee.op && c->callee.op->arg[i].about)
+            diag_note(l->diag, "'%s': %s", callee_arg(&c->callee, i), c->callee.op->arg[i].about);
         ok = refuse_call(c);
+        if (v.kind == V_LAYER) /* arguments after it may stand one place too far */
+            break;
     }
     return ok;
 }

@@ -116,6 +116,8 @@ Var *lower_find(const Lower *l, const char *name);
 void lower_declare(Lower *l, const char *name, Value v);
 void lower_assign(Lower *l, const char *name, Value v); /* to the variable in scope, or a new one */
 void lower_leave(Scope *s, int mark);
+/* Says which tensors a layer value lacks. */
+const char *lower_layer_help(Lower *l, const Layer *layer);
 const char *lower_path(Lower *l, const char *kind); /* a new layer's path in the current scope */
 
 /* ---- run.c */

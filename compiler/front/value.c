@@ -191,9 +191,7 @@ static Value compare(Arena *a, Operator op, Value x, Value y, const char **why, 
         const double p = value_real(x), q = value_real(y);
         return value_bool(truth(op, (p > q) - (p < q)));
     }
-    if (x.kind == V_TENSOR || y.kind == V_TENSOR)
-        *why = "tensors have no values at compile time and cannot be compared";
-    else if (x.kind == V_LIST && y.kind == V_LIST && only_equal)
+    if (x.kind == V_LIST && y.kind == V_LIST && only_equal)
         return value_bool(lists_equal(a, x, y, steps) == (op == DO_EQ));
     else if (x.kind == y.kind && only_equal)
         return value_bool(items_equal(x, y) == (op == DO_EQ));
@@ -230,8 +228,6 @@ Value value_binary(Arena *a, Operator op, Value x, Value y, const char **why, co
     if (!value_number(x) || !value_number(y)) {
         *why = arena_printf(a, "'%s' cannot take %s and %s", operator_text(op), value_kind(x),
                             value_kind(y));
-        if (x.kind == V_LAYER || y.kind == V_LAYER)
-            *help = "give the layer its input, as in dense(x, 10) or huber(output, label)";
         return value_poison();
     }
     if ((op == DO_DIV || op == DO_FLOOR || op == DO_MOD) && value_real(y) == 0) {

@@ -234,8 +234,11 @@ static bool is_axis(const Node *n, const char *key, int64_t v, int rank, int *ax
     diag_error(d, node_span(n, key), "%s %s = %lld, its input has %d dimension%s beside the batch",
                n->op->name, key, (long long)v, rank, rank == 1 ? "" : "s");
     check_note(n, 0, d);
-    diag_help(d, rank ? "use 0 to %d: the batch does not count; -1 is the last" : "it has none",
-              rank - 1);
+    if (rank == 1)
+        diag_help(d, "use 0: the batch does not count");
+    else
+        diag_help(d, rank ? "use 0 to %d: the batch does not count; -1 is the last" : "it has none",
+                  rank - 1);
     return false;
 }
 

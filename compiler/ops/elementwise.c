@@ -295,10 +295,10 @@ void elementwise_call_mask(const Node *n, int i, Call *c)
     "}\n" EXAMPLE_TRAIN
 #define EACH OP_ELEMENTWISE | OP_MAP | OP_INPLACE
 /* clang-format off */
-#define ARGS_1 {"x", ARG_TENSOR, NULL, "a tensor of any shape"}
+#define ARGS_1 {"x", ARG_TENSOR, NULL, "a tensor of any shape, no tokens or labels"}
 #define ARGS_2                                                                                     \
-    {"a", ARG_TENSOR, NULL, "a tensor"},                                                           \
-    {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits"}
+    {"a", ARG_TENSOR, NULL, "a tensor, no tokens or labels"},                                      \
+    {"b", ARG_TENSOR, NULL, "a tensor, or a number, whose shape fits; no tokens or labels"}
 #define SHAPES_1 "x, y (N, ..)"
 #define SHAPES_2 "a, b (N, ..) or numbers   y (N, ..), the larger of both in each dimension"
 #define NOTE_1 NULL

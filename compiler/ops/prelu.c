@@ -19,7 +19,7 @@ static bool prelu_shape(Node *n, Diag *d)
         return false;
     if (x->rank >= 1)
         return check_result(n, *x, d);
-    diag_error(d, n->span, "prelu needs vectors, sequences or images, got %s",
+    diag_error(d, n->span, "prelu needs a dimension beside the batch, got %s",
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
     diag_help(d, "reshape it first: reshape(x, [1])");
@@ -51,7 +51,7 @@ static Node *prelu_build(Graph *g, Node *const *x, int nx, const Node *attrs, co
 const Op op_prelu[] =
     {{.name = "prelu",
       .brief = "rectified linear unit with a learned slope below zero",
-      .shapes = "x, y (N, C, H, W), (N, T, C) or (N, C)   weight (C), or (1) if shared",
+      .shapes = "x, y (N, C, ..) or (N, T, C)   weight (C), or (1) if shared",
       .formula = "y = x if x > 0, else weight[c] x",
       .derivative = "dx = dy if x > 0, else weight[c] dy\n"
                     "dweight[c] = sum over samples and pixels of dy x where x <= 0",

@@ -137,12 +137,13 @@ const Op op_resize[] =
               "averaged when an image gets smaller: avg_pool does that. For a factor that is not "
               "whole, give "
               "the size.",
-      .arg = {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
-              {"size", ARG_PAIR, "none", "rows and columns of the result, at least 1"},
-              {"scale", ARG_PAIR, "none",
-               "whole factors for rows and columns, at least 1, instead of size"},
-              {"mode", ARG_STRING, "nearest",
-               "\"nearest\": one pixel of x; \"bilinear\": between four pixels of x"}},
+      .arg =
+          {{"x", ARG_TENSOR, NULL, "images (N, C, H, W)"},
+           {"size", ARG_PAIR, "none", "rows and columns of the result, at least 1"},
+           {"scale", ARG_PAIR, "none",
+            "whole factors for rows and columns, at least 1, instead of size; size takes others"},
+           {"mode", ARG_STRING, "nearest",
+            "\"nearest\": one pixel of x; \"bilinear\": between four pixels of x"}},
       .flags = OP_SPATIAL,
       .half = HALF_USE_IN_OUT,
       .strided = STRIDED_OUT,

@@ -83,8 +83,8 @@ static void update(Graph *g, Grad *gr, Param *p, Diag *d)
 {
     Node *w = p->node, *dw = grad_of(gr, w);
     if (!dw) {
-        diag_warn(d, p->span, "parameter %s has no effect on the loss: it keeps its initial value",
-                  p->name);
+        diag_warn(d, p->span,
+                  "the loss has no gradient for parameter %s: it keeps its initial value", p->name);
         return;
     }
     Node *n = op_make(g, "update", p->span, 2, w, dw);

@@ -280,9 +280,11 @@ int gradcheck_run(const RtProgram *p, const Options *o)
                empty  ? "  all zero: nothing was compared"
                : fine ? ""
                       : "  WRONG",
-               !gradient(&c, i) ? "  (the loss does not depend on it)"
-               : idle           ? "  (all zero, and the loss does not depend on it)"
-                                : "");
+               !gradient(&c, i) && fine ? "  (the loss does not depend on it)"
+               : !gradient(&c, i) ? "  (no gradient, and the loss depends on it: right only behind "
+                                    "stop_gradient, a comparison or argmax)"
+               : idle             ? "  (all zero, and the loss does not depend on it)"
+                                  : "");
         if (c.kinks)
             printf("  (%d of its elements at a kink, not compared)", c.kinks);
         printf("\n");

@@ -94,6 +94,10 @@ if part zero; then
     succeeds "one step: build" witness "$work/once.tn" "$work/p" --dtype f64
     succeeds "one step: gradients" "$work/p" gradcheck
     grep -q 'recurrent .*(all zero, and the loss does not depend on it)' "$work/out" && ok || bad "recurrent weights of one step: $(cat "$work/out")"
+    program stopped 4 "" '    return dense(x, 3) + stop_gradient(dense(x, 3))' > "$work/stopped.tn"
+    succeeds "stopped: build" witness "$work/stopped.tn" "$work/p" --dtype f64
+    refuses "stopped" "or zero throughout" "$work/p" gradcheck
+    same "stopped: weights without a gradient" 2 "$(grep -c 'WRONG  (no gradient, and the loss depends on it: right only behind stop_gradient' "$work/out")"
     program zero 4 "; init = constant(0)" '    return dense(x, 5) |> tanh |> dense(3)' > "$work/zero.tn"
     succeeds "zeros: build" witness "$work/zero.tn" "$work/p" --dtype f64
     refuses "zeros" "or zero throughout" "$work/p" gradcheck
