@@ -231,10 +231,23 @@ static void emit_numbers(Sink *s, const RtProgram *p, const double *v, int64_t n
         else
             emit(s, text,
                  snprintf(text, sizeof text, "%s%.*g", i ? "," : "", p->real_bytes == 8 ? 17 : 9,
-                          v[i]));
+                          isnan(v[i]) ? NAN : v[i])); /* without its sign */
     }
     if (!s->npy)
         emit(s, "\n", 1);
+}
+
+/* The largest of n shares, the first of equal ones; -1: one is NaN, so that there is none. */
+static int64_t best_of(const double *share, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(share[i]))
+            return -1;
+        if (share[i] > share[best])
+            best = i;
+    }
+    return best;
 }
 
 /* Writes "malignant,0.02,0.98". */
@@ -242,11 +255,11 @@ static void emit_named_class(Sink *s, const RtProgram *p, const Column *c, const
 {
     double both[2] = {1 - v[0], v[0]};
     const double *share = is_truth(p) ? both : v;
-    int64_t best = 0;
-    for (int64_t i = 1; i < c->value.n; i++)
-        if (share[i] > share[best])
-            best = i;
-    emit_field(s, c->value.piece[best].bytes, c->value.piece[best].length);
+    const int64_t best = best_of(share, c->value.n);
+    if (best < 0)
+        emit_text(s, "nan");
+    else
+        emit_field(s, c->value.piece[best].bytes, c->value.piece[best].length);
     emit_text(s, ",");
     emit_numbers(s, p, share, c->value.n);
 }
@@ -268,14 +281,15 @@ static void emit_class(Sink *s, const RtProgram *p, const double *v)
 {
     char text[64];
     const Classes *names = classes_now();
-    int64_t best = 0;
-    double share = v[0];
-    for (int64_t i = 1; i < p->outputs; i++)
-        if (v[i] > v[best])
-            share = v[best = i];
-    if (is_truth(p)) {
+    int64_t best = best_of(v, p->outputs);
+    double share = best < 0 ? NAN : v[best];
+    if (best >= 0 && is_truth(p)) {
         best = v[0] >= 0.5;
         share = best ? v[0] : 1 - v[0];
+    }
+    if (best < 0) {
+        emit_text(s, "nan\tnan\n");
+        return;
     }
     if (names && best < names->n)
         emit(s, names->name[best], (int64_t)strlen(names->name[best]));

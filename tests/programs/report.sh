@@ -501,5 +501,31 @@ for name in os.listdir("bad.report"):
     arrays 'got = open("bad.out").read().split("\n"); want = cells("bad.report/kind_confusion.csv")
 at = [i for i, line in enumerate(got) if line.startswith("confusion matrix of kind")][0]
 assert [line.split() for line in got[at + 1:at + 5]] == [want[0][1:]] + want[1:], got' && ok || bad "the printed matrix with NaN: $(cat bad.out)"
+    # predict names no class for an output of NaN.
+    arrays 'print("area,kind\n" + "\n".join("%d,%s" % (i, "ab"[i % 2]) for i in range(40)), file=open("areas.csv", "w")); print("area\n30\n-900", file=open("far.csv", "w"))'
+    for last in "2:softmax" "1:sigmoid"; do
+        cat > roots.tn <<END_TN
+model roots(row: f32[1]) { return dense(sqrt(row + 9), ${last%:*}) }
+train roots {
+    data      = csv("areas.csv", test = 0.2)
+    target    = kind: class
+    loss      = ${last#*:}_cross_entropy
+    optimizer = adam
+}
+END_TN
+        make roots roots-cpu --batch 14 --shards 2 --plain --cpu generic
+        succeeds "nan: weights of ${last#*:}" ./roots-cpu --epochs 0 --save roots.safetensors
+        ./roots-cpu predict --weights roots.safetensors --input far.csv > far.out
+        same "nan: predict with ${last#*:}" "nan,nan,nan" "$(sed -n 3p far.out)"
+        grep -Eq "^[ab],0[.]" <(sed -n 2p far.out) && ok || bad "predict of a number: $(cat far.out)"
+    done
+    if deep "NaN in a GPU program"; then
+        . "$TENON_ROOT/tests/cuda/shim.sh"
+        shim_runtime
+        shim_gpu nans-gpu nans.tn --batch 14 && [ -x nans-gpu/gpu ] && ok || bad "nan: no program over the stand-in"
+        succeeds "nan: test on a GPU" nans-gpu/gpu test --weights nans.safetensors --data ./bad --log gpu.log --report gpu.report
+        for name in kind_classes tags_classes kind_confusion; do cmp gpu.report/$name.csv bad.report/$name.csv && ok || bad "a GPU's $name.csv with NaN"; done
+        same "nan: accuracies of a GPU" "$(field bad.log test 'test_accuracy_[a-z]*')" "$(field gpu.log test 'test_accuracy_[a-z]*')"
+    fi
 fi
 finish
