@@ -177,10 +177,10 @@ if part arrays; then
     wrong "numbers as classes" "d/train_y.npy should be integers, a class for each pixel" 'save("d/train_y.npy", "<f4", (200, 6, 5), [0] * 6000)'
     refuses "MNIST" "models/data/mnist holds no class for each pixel, which pixels learns: train_x.npy and train_y.npy are missing" \
         ./pixels-cpu train --data "$TENON_ROOT/models/data/mnist"
-    # Pixels that are all ignored have no loss.
+    # Pixels that are all ignored have no loss; a test split of them has no metrics.
     arrays 'make("none", "unused"); [save(f"none/{s}_y.npy", "|u1", (n, 6, 5), [255] * 30 * n) for s, n in (("train", 200), ("test", 60))]'
     succeeds "no pixel counts" ./pixels-cpu train --data ./none --epochs 1 --log none.log
-    same "no pixel counts" "0 0 " "$(field none.log epoch train_loss)$(field none.log epoch test_loss)"
+    same "no pixel counts" "0 null " "$(field none.log epoch train_loss)$(field none.log epoch test_loss)"
     sed 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [1, 2, 3])/' rows.tn > ignored.tn
     refuses "weights of positions for PyTorch" "ignored.tn:4:17: error: --to pytorch writes no scripts with weights of classes of positions" "$TENON" emit ignored.tn --to pytorch
     for to in keras mxnet; do
