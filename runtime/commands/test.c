@@ -38,8 +38,7 @@ static void open_split(Tested *t)
     Pool *pool = pool_on(&o->place);
     vocab_of_weights(p, o->weights);
     columns_of_weights(p, o->weights);
-    if (o->all)
-        shares_test_all();
+    shares_test(o->all);
     t->data = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     if (o->all && shares_tested() == 0)
         rt_die("--all is for data without a test split, of which the recipe takes a share: %s has "

@@ -236,8 +236,11 @@ const char *shares_find(const RtProgram *p, const char *directory, const char *s
                         struct Split *share);
 void shares_take(Data *d, const struct Split *share, int64_t limit);
 void shares_keep(Data *d);
-/* From now on, the test split is all samples of data that have no test split of their own. */
-void shares_test_all(void);
+/* Called by the command `test` before it opens the data.  all: the test split is all samples of
+ * data that have no test split of their own. */
+void shares_test(bool all);
+/* "; --all tests all samples", or "" in other commands: the end of a message on a small split. */
+const char *shares_advice(void);
 /* The name under which decoded images of a split are kept: "all" for all samples. */
 const char *shares_stored(const char *split);
 /* The share that the test split is of its data, by the recipe; 0: they have a test split. */

@@ -214,7 +214,8 @@ bool folders_list(const RtProgram *p, const char *directory, const char *split, 
         out->n += file[c].n;
     }
     if (out->n == 0)
-        rt_die("the split '%s' of %s has no image: there are too few for its share", split, path);
+        rt_die("the split '%s' of %s has no image: there are too few for its share%s", split, path,
+               shares_advice());
     if (others)
         say_left_out(path, others);
     out->image = rt_alloc(sizeof *out->image * (size_t)out->n);

@@ -25,12 +25,18 @@ static double share_of(const RtProgram *p, const char *place, const char *split,
     return own ? 0 : given;
 }
 
-static bool all_tested;
+static bool tests, all_tested; /* the command is `test`; with --all */
 static double tested_share;
 
-void shares_test_all(void)
+void shares_test(bool all)
 {
-    all_tested = true;
+    tests = true;
+    all_tested = all;
+}
+
+const char *shares_advice(void)
+{
+    return tests ? "; --all tests all samples" : "";
 }
 
 const char *shares_stored(const char *split)
@@ -98,9 +104,9 @@ void shares_take(Data *d, const Split *share, int64_t limit)
         if (split_takes(share, (uint64_t)i))
             d->row[n++] = (uint32_t)i;
     if (n == 0)
-        rt_die("the split '%s' of %s has no sample: %lld are too few for %s", share->name, d->place,
-               (long long)d->all,
-               strcmp(share->name, "train") == 0 ? "these shares" : "this share");
+        rt_die("the split '%s' of %s has no sample: %lld are too few for %s%s", share->name,
+               d->place, (long long)d->all,
+               strcmp(share->name, "train") == 0 ? "these shares" : "this share", shares_advice());
     d->n = n;
 }
 

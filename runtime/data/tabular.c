@@ -231,8 +231,9 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
     if (t.sheet.n == 0)
         rt_die("the split '%s' of %s has no row: %s", split, path,
                t.sheet.all
-                   ? rt_format("the %lld of the file are too few for %s", (long long)t.sheet.all,
-                               strcmp(split, "train") == 0 ? "these shares" : "this share")
+                   ? rt_format("the %lld of the file are too few for %s%s", (long long)t.sheet.all,
+                               strcmp(split, "train") == 0 ? "these shares" : "this share",
+                               shares_advice())
                    : "the file has only the names of the columns");
     learn(&t, split);
     fill(&t, limit > 0 && limit < t.sheet.n ? limit : t.sheet.n);

@@ -423,6 +423,19 @@ assert len(got) == 20 and not os.path.exists("homes.report/worst.png")'
     cp -r homes.report before.report
     refuses "a full disk and an earlier report" "homes.report/confusion.* cannot be written" full ./large-cpu test --weights large.safetensors --report homes.report
     diff -r before.report homes.report && ok || bad "what a fault leaves of an earlier report: $(ls homes.report)"
+    # A signal removes what is not complete.  What a killed run leaves is no reason to refuse the directory.
+    cc -shared -fPIC -O1 -o faults.so "$TENON_ROOT/tests/tools/faults.c" -ldl
+    for signal in TERM KILL; do
+        rm -rf waits
+        env LD_PRELOAD="$work/faults.so" FAULT_FSYNC="$work/waits" ./homes-cpu test --weights homes.safetensors --report killed.report > /dev/null 2>&1 & one=$!
+        for ((i = 0; i < 200; i++)); do [ -e waits ] && break; sleep 0.05; done
+        kill -$signal $one
+        wait $one 2> /dev/null || true
+        [ $signal = KILL ] || { [ ! -e killed.report ] && ok || bad "what SIGTERM leaves of a report: $(ls killed.report)"; }
+    done
+    [ "$(find killed.report -name '*.tmp-*' | wc -l)" = 1 ] && ok || bad "kill -9 left nothing to test with"
+    succeeds "after kill -9" ./homes-cpu test --weights homes.safetensors --report killed.report
+    diff -r -x mine before.report killed.report && ok || bad "the report after kill -9: $(ls -A killed.report)"
     if [ "$(id -u)" != 0 ]; then
         mkdir -p locked && chmod 555 locked
         refuses "no right to write" "locked" ./homes-cpu test --weights homes.safetensors --report locked

@@ -96,6 +96,10 @@ if part arrays; then
     succeeds "--all: the same samples as a test split" ./one-cpu test --weights own.safetensors --data ./whole --log whole.log
     grep -q "share\|these are" out && bad "a share of a test split: $(cat out)" || ok
     same "--all" "$(field all.log test test_r2)" "$(field whole.log test test_r2)"
+    arrays 'os.makedirs("single"); write("single/x.npy", "<f4", [[1, 2, 3]]); write("single/y.npy", "<f4", [1])'
+    refuses "a share of one sample" "the split 'test' of ./single has no sample: 1 are too few for this share; --all tests all samples" \
+        ./one-cpu test --weights own.safetensors --data ./single
+    succeeds "--all of one sample" ./one-cpu test --weights own.safetensors --data ./single --all
     refuses "--all of a test split" "--all is for data without a test split, of which the recipe takes a share: ./whole has one" ./one-cpu test --weights own.safetensors --data ./whole --all
     refuses "--all in a training" "--all is not an option of .* train" ./one-cpu train --all
     divided two accuracy_sign
