@@ -26,6 +26,7 @@ SCALAR real s_tanh(real x) { return R_MATH(tanh)(x); }
 SCALAR real s_erf(real x) { return R_MATH(erf)(x); }
 SCALAR real s_pow(real a, real b) { return R_MATH(pow)(a, b); }
 SCALAR real s_select_gt(real a, real b, real x, real y) { return a > b ? x : y; }
+SCALAR real s_select_ge(real a, real b, real x, real y) { return a >= b ? x : y; }
 SCALAR real s_max(real a, real b) { return a > b ? a : b; }
 SCALAR real s_min(real a, real b) { return a < b ? a : b; }
 SCALAR real s_identity(real x) { return x; }

@@ -105,6 +105,17 @@ if part formulas; then
     formula less "g * (g < 0) + g * (g >= 0) + (g <= 2) * h" "g + h"
     # A NaN that is not taken does no harm.
     formula nan "where(h > 0, log(h), g)" "where(h > 0, log(max(h, 0.000000001)), g)"
+
+    # Only != holds for NaN: the first column is NaN, the second 2.
+    printf 'model nans(x: f32[2]) { n = sqrt(x); return concat(n > n, n >= n, n < n, n <= n, n == n, n != n) + 0 * dense(x, 12) }\n' > nans.tn
+    printf 'train nans { data = synthetic(samples = 32); target = y: f32[12]; loss = mse; optimizer = sgd(lr = 0.1); batch = 16 }\n' >> nans.tn
+    echo "-1,4" > nans.csv
+    for form in optimised plain; do
+        if [ $form = plain ]; then witness nans.tn nans; else make nans nans; fi
+        ./nans --epochs 0 --save nans.safetensors > out
+        succeeds "comparisons of NaN, $form" ./nans predict --weights nans.safetensors --input nans.csv --output nans.out.csv
+        same "comparisons of NaN, $form" 0,0,0,1,0,0,0,1,0,1,1,0 "$(cat nans.out.csv)"
+    done
     refuses "an empty range" "the range of clamp is empty: low is 1, high is -1" "$TENON" check <(printf 'model m(x: f32[4]) { return clamp(x, 1, -1) }\n')
 fi
 finish
