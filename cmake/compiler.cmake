@@ -35,7 +35,8 @@ target_include_directories(tenonreader PRIVATE runtime)
 set_source_files_properties(compiler/tool/table.c PROPERTIES INCLUDE_DIRECTORIES ${CMAKE_SOURCE_DIR}/runtime)
 
 add_library(tenoncore STATIC ${sources} $<TARGET_OBJECTS:tenonreader> ${arrays} ${BISON_parser_OUTPUTS} ${FLEX_lexer_OUTPUTS})
-# The root of the sources is for "runtime/constants.h" and "runtime/data/sheet.h", which the compiler shares with programs.
+# The root of the sources is for "runtime/constants.h", "runtime/base/glob.h" and "runtime/data/sheet.h", which the compiler shares with
+# programs.
 target_include_directories(tenoncore PUBLIC compiler ${CMAKE_BINARY_DIR} ${grammar} ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tenoncore PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 find_package(Threads REQUIRED)

@@ -245,6 +245,10 @@ typedef struct RtTable { /* data = csv(...) */
     bool standardize; /* numbers have mean 0 and deviation 1 in the training split */
     bool mean, other; /* missing = mean, unknown = other; else both are errors */
 } RtTable;
+typedef struct RtStart {  /* start = weights(file, only, except) */
+    const char *file;     /* NULL: a run begins with initial values */
+    RtNames only, except; /* patterns of parameters (base/glob.h) */
+} RtStart;
 typedef struct RtWatch { /* keep = best(result), stop = patience(epochs, result) */
     const char *result;  /* "validation_loss"; NULL: none is watched */
     bool larger;         /* a larger value is better */
@@ -266,6 +270,7 @@ typedef struct RtRecipe {
     int schedule, nat;
     double at[RT_LIST], factor, power, end, warmup, start, rise, first;
     int64_t epochs, seed;
+    RtStart weights;
     int average; /* RT_AVERAGE_*: step/average.h has the formulas */
     double average_decay;
     int64_t average_from;

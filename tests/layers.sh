@@ -8,8 +8,8 @@
 #   compiler/   base <- ir <- ops <- {front (+ grammar), passes, emit <- {cpu, cuda}, scripts, pictures} <- tool <- {lsp, main.c}   read "is included by"
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
-# compiler/ and runtime/ share two headers: runtime/constants.h, and the reader of tables, runtime/data/sheet.h, which only tool
-# includes.  Kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone, which includes constants.h.
+# compiler/ and runtime/ share three headers: runtime/constants.h, the patterns of names, runtime/base/glob.h, which only base
+# includes, and the reader of tables, runtime/data/sheet.h, which only tool includes.  Kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone, which includes constants.h.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,7 @@ check_compiler() {
     while read -r header; do
         case $header in
         '' | runtime/constants.h) continue ;;
+        runtime/base/glob.h) [ "$room" = base ] || bad "$file" "includes \"$header\", which is for base"; continue ;;
         runtime/data/sheet.h) [ "$room" = tool ] || bad "$file" "includes \"$header\", which is for tool"; continue ;;
         parser.h | lexer.h | grammar/*) to=grammar ;;
         */*) to=${header%%/*} ;;
@@ -230,6 +231,7 @@ printf '#include "cuda/cuda.h"\n' > "$self/other.c"
 for i in 0 1 2 3 4; do printf 'void f%d(void)\n{\n    f%d();\n}\n' $i $(((i + 1) % 5)) > "$self/circle$i.c"; done
 printf '#include "runtime/rt.h"\n' > "$self/shared.c"
 printf '#include "runtime/data/sheet.h"\n' > "$self/reader.c"
+printf '#include "runtime/base/glob.h"\n' > "$self/glob.c"
 printf '#include "train/train.h"\n' > "$self/runtime.c"
 printf '#include "data/data.h"\n' > "$self/beside.h"
 printf '#include "step/net.h"\n' > "$self/kernel.h"
@@ -262,6 +264,7 @@ fine=1; check_compiler "$self/other.c" cpu > /dev/null; expect "a target that lo
 fine=1; check_cycles "$self"/circle*.c > /dev/null; expect "five files that call each other in a circle"
 fine=1; check_compiler "$self/shared.c" emit > /dev/null; expect "a header of the runtime in the compiler"
 fine=1; check_compiler "$self/reader.c" front > /dev/null; expect "the reader of tables outside of tool"
+fine=1; check_compiler "$self/glob.c" front > /dev/null; expect "the patterns of the runtime outside of base"
 fine=1; check_runtime "$self/runtime.c" step > /dev/null; expect "an include of a higher directory of the runtime"
 fine=1; check_runtime "$self/beside.h" comm > /dev/null; expect "an include of a directory of the same level in the runtime"
 fine=1; check_runtime "$self/kernel.h" cpu > /dev/null; expect "a kernel that sees more than rt.h"

@@ -1,5 +1,6 @@
 /* text.c -- a string that grows, and functions on strings that a compiler needs. */
 #include "base/text.h"
+#include "runtime/base/glob.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -120,21 +121,7 @@ const char *text_nearest(const char *word, const char *const *candidate, int n)
  * except for patterns with many stars. */
 bool text_glob(const char *pattern, const char *word)
 {
-    const char *star = NULL, *from = word;
-    while (*word) {
-        if (*pattern == '*') {
-            star = ++pattern, from = word;
-        } else if (*pattern == '?' || *pattern == *word) {
-            pattern++, word++;
-        } else if (star) {
-            pattern = star, word = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return !*pattern;
+    return glob_fits(pattern, word);
 }
 
 int text_character(const char *s, size_t n)

@@ -27,8 +27,7 @@ const char *text_nearest(const char *word, const char *const *candidate, int n);
  * text_nearest calls this function first. */
 const char *foreign_word(const char *word, const char *const *candidate, int n);
 
-/* Whether the word matches the pattern: * stands for any number of characters (also 0), ? for
- * one. */
+/* glob_fits of runtime/base/glob.h: whether the word matches the pattern. */
 bool text_glob(const char *pattern, const char *word);
 
 /* Length in bytes of the UTF-8 character at the start of s, which has n bytes.  0 when there is

@@ -1,27 +1,31 @@
-/* recipe.c -- writes the recipe as a field of RtProgram (RtRecipe), and the names of columns. */
+/* recipe.c -- writes the recipe as a field of RtProgram (RtRecipe), and lists of names. */
 #include "emit/writer.h"
 
-/* Writes a list of names of columns. */
+/* Writes a list of names of columns, or of patterns. */
 static void name_table(Writer *w, Text *t, const char *list, const Texts *names)
 {
     if (names->n == 0)
         return;
-    text_printf(t, "static const char *const table_%s[] = {", list);
+    text_printf(t, "static const char *const %s[] = {", list);
     for (int i = 0; i < names->n; i++)
         text_printf(t, "%s%s", i ? ", " : "", quote_c(w->arena, names->v[i]));
     text_add(t, "};\n");
 }
 
-void recipe_columns(Writer *w, Text *t)
+void recipe_names(Writer *w, Text *t)
 {
     const DataSpec *d = &w->in->train->recipe.data;
+    const StartSpec *s = &w->in->train->recipe.start;
 
-    if (!d->columns)
-        return;
-    name_table(w, t, "inputs", &d->input);
-    name_table(w, t, "targets", &d->target);
-    name_table(w, t, "categories", &d->category);
-    text_add(t, "\n");
+    if (d->columns) {
+        name_table(w, t, "table_inputs", &d->input);
+        name_table(w, t, "table_targets", &d->target);
+        name_table(w, t, "table_categories", &d->category);
+    }
+    name_table(w, t, "start_only", &s->only);
+    name_table(w, t, "start_except", &s->except);
+    if (d->columns || s->only.n > 0 || s->except.n > 0)
+        text_add(t, "\n");
 }
 
 static void columns(Text *t, const DataSpec *d)
@@ -96,6 +100,18 @@ static void schedule_fields(Text *t, const Schedule *c)
         text_printf(t, "        .first = %.17g,\n", c->first);
 }
 
+static void start_fields(Writer *w, Text *t, const StartSpec *s)
+{
+    if (!s->file)
+        return;
+    text_printf(t, "        .weights = {.file = %s", quote_c(w->arena, s->file));
+    if (s->only.n > 0)
+        text_printf(t, ", .only = {%d, start_only}", s->only.n);
+    if (s->except.n > 0)
+        text_printf(t, ", .except = {%d, start_except}", s->except.n);
+    text_add(t, "},\n");
+}
+
 static void watch_fields(Arena *a, Text *t, const char *key, const Watch *w)
 {
     if (w->result)
@@ -113,6 +129,7 @@ void recipe_write(Writer *w, Text *t)
     schedule_fields(t, &r->schedule);
     text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
                 (long long)r->seed);
+    start_fields(w, t, &r->start);
     if (r->average.kind == AVERAGE_EMA)
         text_printf(t, "        .average = RT_AVERAGE_EMA, .average_decay = %.17g,\n",
                     r->average.decay);

@@ -494,7 +494,7 @@ void tables_write(Writer *w, Text *t)
     buckets(w, t);
     ranges(w, t);
     input_table(w, t);
-    recipe_columns(w, t);
+    recipe_names(w, t);
     if (g->recipe.ntarget > 1)
         target_table(w, t);
     if (graph_several(g))

@@ -175,7 +175,7 @@ void tables_write(Writer *w, Text *out);
 
 /* ---- recipe.c */
 
-void recipe_columns(Writer *w, Text *out); /* lists of columns, which the recipe names */
+void recipe_names(Writer *w, Text *out); /* lists of columns and patterns in the recipe */
 void recipe_write(Writer *w, Text *out);
 
 #endif

@@ -48,15 +48,14 @@ static void apply_factor(Param *p, const Factor *f)
         *(f->kind == FACTOR_LR ? &p->lr : &p->decay) = f->factor;
 }
 
-/* Suggests a name, all names of its layer, or all names of its kind. */
-static void report_factor(const Graph *g, const Factor *f, Diag *d)
+void factors_report(const Graph *g, const char *pattern, Span span, bool averages, Diag *d)
 {
     const char **near = NULL;
     int n = 0;
     for (int i = 0; i < g->nparam; i++) {
         const char *name = g->param[i]->name, *last = strrchr(name, '.'),
                    *first = strchr(name, '.');
-        if (g->param[i]->average)
+        if (g->param[i]->average && !averages)
             continue;
         ARENA_PUSH(g->arena, near, n, name);
         if (!last)
@@ -64,9 +63,9 @@ static void report_factor(const Graph *g, const Factor *f, Diag *d)
         ARENA_PUSH(g->arena, near, n, arena_printf(g->arena, "%.*s.*", (int)(first - name), name));
         ARENA_PUSH(g->arena, near, n, arena_printf(g->arena, "*%s", last));
     }
-    diag_error(d, f->span, "no parameter of '%s' is called %s", g->name, f->pattern);
-    if (text_nearest(f->pattern, near, n))
-        diag_suggest(d, f->pattern, near, n);
+    diag_error(d, span, "no parameter of '%s' is called %s", g->name, pattern);
+    if (text_nearest(pattern, near, n))
+        diag_suggest(d, pattern, near, n);
     else if (n)
         diag_help(d, "the first is called %s; * stands for any characters", near[0]);
 }
@@ -81,7 +80,7 @@ void factors_apply(Graph *g, Diag *d)
             if (!g->param[i]->average && text_glob(r->factor[k].pattern, g->param[i]->name))
                 apply_factor(g->param[i], &r->factor[k]), fits = true;
         if (!fits && g->training)
-            report_factor(g, &r->factor[k], d);
+            factors_report(g, r->factor[k].pattern, r->factor[k].span, false, d);
     }
     for (int i = 0; i < g->nparam; i++)
         if (!g->param[i]->average)

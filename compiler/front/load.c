@@ -168,6 +168,8 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     if (!training)
         front_pack_outputs(g);
     factors_apply(g, u->diag);
+    if (training)
+        start_check(g, u->diag);
     if (job->recipe.present)
         g->nstate = optimizer_states(&job->recipe.optimizer);
     return g;

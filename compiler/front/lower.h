@@ -69,6 +69,11 @@ typedef struct Override {
 
 /* factors.c: applies the recipe's factors and frozen names to the parameters. */
 void factors_apply(Graph *g, Diag *d);
+/* Reports a pattern that fits no parameter, and suggests a name, all names of its layer, or all
+ * names of its kind.  averages: running averages count as parameters. */
+void factors_report(const Graph *g, const char *pattern, Span span, bool averages, Diag *d);
+/* start.c: reports patterns of the recipe's start that fit no parameter. */
+void start_check(const Graph *g, Diag *d);
 /* The forward graph of a model up to its output; parameters get the initialisation of the recipe.
  * NULL after errors. */
 Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *set, int nset,

@@ -292,6 +292,23 @@ const Form data_forms[] = {
 #undef TEST
 #undef VALIDATION
 
+#define O(field) offsetof(StartSpec, field)
+#define PATTERNS(name, about)                                                                      \
+    {#name, WANT_TEXTS, O(name), 0, 0, 0, false, NULL, 0, about}
+const Form start_forms[] = {
+    {"initial", 0, {{0}}, "the initial values of `init`, drawn from the seed", NULL},
+    {"weights", 1, {{"file", WANT_TEXT, O(file), REQUIRED, 0, 0, false, NULL, 0,
+                     "a safetensors file, written by `--save` or by another tool; its path begins "
+                     "at the working directory"},
+                    PATTERNS(only, "patterns of the parameters that are loaded; default: all"),
+                    PATTERNS(except, "patterns of parameters that keep their initial values; "
+                             "default: none")},
+     "the parameters of a file. With `only` or `except`, the file may lack the other parameters, "
+     "and may have tensors that the network lacks",
+     NULL},
+    {0}};
+#undef O
+#undef PATTERNS
 const Form average_forms[] = {
     {"ema", AVERAGE_EMA, {{"decay", WANT_REAL, offsetof(AverageSpec, decay), REQUIRED, 0, 1, true,
                            NULL, 0, "share of the average that a step keeps"}},

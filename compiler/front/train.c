@@ -230,6 +230,11 @@ static void read_whole(Train *t, Expr *e)
         *(int64_t *)(void *)((char *)t->r + f->at) = (int64_t)v;
 }
 
+static void read_start(Train *t, Expr *e)
+{
+    start_read(t->u, t->r, e, t->key->forms);
+}
+
 static void read_factors(Train *t, Expr *e)
 {
     factors_read(t->u, t->r, e);
@@ -297,6 +302,11 @@ const TrainKey train_key_table[] = {
               "I, H, W): in = I H W, out = O H W. "
               "Of a dense layer (O, I): in = I, out = O. Biases begin at 0, scales of norms at 1, "
               "the forget gate's bias of lstm at forget_bias."},
+    {.name = "start", .read = read_start, .forms = start_forms, .fallback = "`initial`",
+     .about = "The weights with which a run begins: [fine-tuning](../how-to/fine-tuning.md). In "
+              "patterns of parameter names, `*` matches any characters, `?` one. A pattern that "
+              "fits no parameter is an error. The program's --weights replaces this key, and a "
+              "resumed run continues with the weights of its checkpoint."},
     {.name = "factors", .read = read_factors, .forms = factor_forms, .bound = true,
      .fallback = "`decay(\"*\", 0)` for parameters of one dimension",
      .about = "One form, or a list of forms. Of several that fit a parameter, the last one counts. "

@@ -52,6 +52,11 @@ const char *expect_metric(const char *result);
 /* Whether the program reports this metric. */
 bool expect_reported(const Graph *g, const char *metric);
 
+/* ---- start.c: the key `start` */
+
+struct Form;
+void start_read(Unit *u, Recipe *r, Expr *e, const struct Form *forms);
+
 /* ---- average.c: the key `average` */
 
 void average_check(const Unit *u, const Graph *g); /* reports an average that does not fit */
@@ -117,8 +122,8 @@ typedef struct InitForm {
     double a, b;
 } InitForm;
 extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[],
-    normalize_forms[], augment_forms[], data_forms[], factor_forms[], average_forms[], keep_forms[],
-    stop_forms[];
+    normalize_forms[], augment_forms[], data_forms[], factor_forms[], start_forms[],
+    average_forms[], keep_forms[], stop_forms[];
 
 /* The keys of a train block: train.c. */
 typedef struct Train Train;

@@ -150,6 +150,13 @@ typedef struct Expect {
     double value;
 } Expect;
 
+/* start = weights(...): a file of weights with which a run begins. */
+typedef struct StartSpec {
+    const char *file;   /* NULL: initial values */
+    Texts only, except; /* patterns of the parameters that are loaded, and are not; none: all are */
+    Span span;
+} StartSpec;
+
 /* Averages of the trained weights, which evaluations use: runtime/step/average.h. */
 typedef enum { AVERAGE_NONE, AVERAGE_EMA, AVERAGE_SWA } AverageKind;
 typedef struct AverageSpec {
@@ -183,6 +190,7 @@ typedef struct Recipe {
     Optimizer optimizer;
     Schedule schedule;
     Init init;
+    StartSpec start;
     int nfactor;
     Factor *factor;
     double clip_norm, clip_value;        /* 0 = off */

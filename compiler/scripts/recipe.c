@@ -277,6 +277,13 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "remove 'keep' and 'stop' from the recipe");
         return false;
     }
+    if (r->start.file) {
+        diag_error(d, r->start.span, "--to %s writes scripts that read no 'start' of the recipe",
+                   to);
+        diag_help(d, "write the script with --set start=initial; its --weights takes the file that "
+                     "the program writes with --epochs 0 --save FILE");
+        return false;
+    }
     if (r->average.kind && strcmp(to, "pytorch") != 0) {
         diag_error(d, r->average.span, "--to %s writes scripts without averages of the weights",
                    to);

@@ -17,12 +17,11 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "commands/commands.h"
-#include "data/vocab.h"
 #include "files/file.h"
 #include "files/params.h"
+#include "files/safetensors.h"
 #include "step/net.h"
-#include "train/init.h"
-#include "train/weights.h"
+#include "train/pick.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,19 +43,14 @@ typedef struct Check {
 static void open_check(Check *c, const RtProgram *p, const Options *o)
 {
     Pool *pool = pool_on(&o->place);
-    if (o->weights)
-        vocab_of_weights(p, o->weights);
+    Pick start = pick_start(p, o);
+    pick_words(p, &start);
     Data *d = data_open(p, o->data ? o->data : p->recipe.data, "train", 0);
     *c = (Check){.p = p,
                  .net = net_new(p, pool, o->comm, o->groups, true),
                  .loss = net_metric_index(p, "loss")};
     data_fill(d, pool);
-    if (o->weights) {
-        weights_load(c->net, o->weights);
-    } else {
-        init_params(p, c->net->fixed, o->seed, pool);
-        data_mean(d, p, pool, c->net->fixed);
-    }
+    pick_load(&start, c->net, d, pool, o->seed);
     static Order order; /* must live as long as the batch */
     order = order_stored(d->n, p->batch);
     c->batch = (Batch){.seed = o->seed, .epoch = 0};

@@ -20,6 +20,17 @@ static void line(const char *key, const char *text)
     putchar('\n');
 }
 
+/* "base.safetensors; only: conv*, dense1.*" */
+static const char *start_text(const RtStart *s)
+{
+    const char *text = rt_format("%s", s->file);
+    for (int i = 0; i < s->only.n; i++)
+        text = rt_format("%s%s %s", text, i ? "," : "; only:", s->only.name[i]);
+    for (int i = 0; i < s->except.n; i++)
+        text = rt_format("%s%s %s", text, i ? "," : "; except:", s->except.name[i]);
+    return text;
+}
+
 static void print_dimensions(int rank, const int64_t *dim)
 {
     for (int i = 0; i < rank; i++)
@@ -164,6 +175,8 @@ int info_run(const RtProgram *p, const Options *o)
     else if (p->ntoken > 0)
         printf("generate: a token at a time\n");
     printf("epochs: %lld\n", (long long)q->epochs);
+    if (q->weights.file)
+        line("start", start_text(&q->weights));
     if (q->average == RT_AVERAGE_EMA)
         printf("average: ema, decay %.10g\n", q->average_decay);
     if (q->average == RT_AVERAGE_SWA)

@@ -11,6 +11,7 @@
 
 #define RECORDS(ROW)                                                                               \
     ROW(start, "train", "Once, before the first step.")                                            \
+    ROW(weights, "train", "Once, after `start`, if the run begins with weights of a file.")        \
     ROW(step, "train", "After every N-th step, with `--log-steps N`.")                             \
     ROW(epoch, "train", "After each epoch and its test.")                                          \
     ROW(best, "train", "Once, with `keep` in the recipe: the epoch whose weights are kept.")       \
@@ -72,6 +73,15 @@
     ROW(start, skipped_steps, "count", "steps", "`--dtype f16`",                                   \
         "steps that were left out so "                                                             \
         "far")                                                                                     \
+    ROW(weights, file, "text", "", "", "the file")                                                 \
+    ROW(weights, loaded, "count", "", "", "parameters that are loaded")                            \
+    ROW(weights, initial, "count", "", "", "parameters that begin with initial values")            \
+    ROW(weights, unused, "count", "", "", "tensors of the file that the network does not have")    \
+    ROW(weights, loaded_names, "text", "", "",                                                     \
+        "their names with commas; `conv1.*` is a whole layer; at most 12, then the number of "     \
+        "others")                                                                                  \
+    ROW(weights, initial_names, "text", "", "", "likewise")                                        \
+    ROW(weights, unused_names, "text", "", "", "likewise")                                         \
     ROW(step, step, "count", "steps", "", "steps of the run that are done")                        \
     ROW(step, samples, "count", "samples", "", "samples of this step")                             \
     ROW(step, train_METRIC, "real", "", "",                                                        \

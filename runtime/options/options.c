@@ -244,6 +244,9 @@ static void complete(const Options *o, const RtProgram *p)
         rt_die("--input and --text are both given: predict takes one of them");
     if (o->command == GRADS && !o->output)
         rt_die("grads needs --output FILE.safetensors");
+    if ((o->only || o->except) && !o->weights)
+        rt_die("--%s needs --weights FILE%s", o->only ? "only" : "except",
+               p->recipe.weights.file ? ": the recipe's start has patterns of its own" : "");
     if (o->resume && !o->checkpoint)
         rt_die("--resume needs --checkpoint DIR, where the run was saved");
     if ((o->every_steps || o->every_seconds > 0) && !o->checkpoint)

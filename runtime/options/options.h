@@ -36,13 +36,14 @@ typedef struct Options {
     /* number of finite steps after which the loss scale doubles; 0: never; -1: not given */
     int64_t loss_scale_steps;
     const char *log, *checkpoint, *weights, *save, *input, *output, *trace;
-    bool log_ranks;         /* not an option; rt_main sets it: each rank has a log */
-    int64_t limit;          /* number of training samples, at most; 0: all */
-    int64_t every_steps;    /* steps between checkpoints; 0: after epochs only */
-    double every_seconds;   /* seconds between checkpoints; 0: after epochs only */
-    int64_t launch_steps;   /* steps of one launch on a device, at most; 0: as in the program */
-    const char *samples_in; /* memory for samples: "gpu", "host"; NULL: the GPU's if they fit */
-    int64_t log_steps;      /* steps between records; 0: after epochs only */
+    const char *only, *except; /* patterns of the parameters of --weights; NULL: not given */
+    bool log_ranks;            /* not an option; rt_main sets it: each rank has a log */
+    int64_t limit;             /* number of training samples, at most; 0: all */
+    int64_t every_steps;       /* steps between checkpoints; 0: after epochs only */
+    double every_seconds;      /* seconds between checkpoints; 0: after epochs only */
+    int64_t launch_steps;      /* steps of one launch on a device, at most; 0: as in the program */
+    const char *samples_in;    /* memory for samples: "gpu", "host"; NULL: the GPU's if they fit */
+    int64_t log_steps;         /* steps between records; 0: after epochs only */
     bool resume, shuffle, strict, layers, link; /* link: bench --comm */
     double scale;              /* bench --scale: own step of a rank in milliseconds; 0: not given */
     double stop_at;            /* accuracy or iou at which training ends; 0: none */

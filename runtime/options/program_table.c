@@ -253,9 +253,17 @@ const ProgramOption program_options[] = {
      "with --checkpoint: continue from the newest checkpoint; the result has the same bits", NULL,
      NULL},
     {"weights", "FILE", OPTION_TEXT, AT(weights), 0, 0, T, 0,
-     "start from these parameters (safetensors)", NULL, NULL},
+     "start from these parameters (safetensors)", "the recipe's start", NULL},
     {"weights", "FILE", OPTION_TEXT, AT(weights), 0, 0, E | P | G | C | D, 0,
      "use these parameters (safetensors)", NULL, NULL},
+    {"only", "PATTERNS", OPTION_TEXT, AT(only), 0, 0, T, 0,
+     "with --weights: take these parameters only, such as \"conv*\"; commas separate patterns, * "
+     "stands for any characters, ? for one; the others begin with their initial values",
+     "all", NULL},
+    {"except", "PATTERNS", OPTION_TEXT, AT(except), 0, 0, T, 0,
+     "with --weights: do not take these parameters, such as \"head.*\"; they begin with their "
+     "initial values",
+     "none", NULL},
     {"save", "FILE", OPTION_TEXT, AT(save), 0, 0, T, 0,
      "write the parameters at the end (safetensors)", NULL, NULL},
     {"stop-at", "ACC", OPTION_REAL, AT(stop_at), 0, 1, T, NEED_ACCURACY,

@@ -324,9 +324,10 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
         a = strtok_r(NULL, ",", &save_then), b = strtok_r(NULL, ",", &save_now);
     const char *made_with = piece_words(a, "other settings");
     const bool data = strncmp(made_with, "data ", 5) == 0 || strncmp(made_with, "samples ", 8) == 0;
-    const char *again = data && weights_describe_data(c->p) && !c->o->weights
-                            ? "; if the run began with --weights, name the same file again"
-                            : "";
+    const char *again =
+        data && weights_describe_data(c->p) && !c->o->weights && !c->p->recipe.weights.file
+            ? "; if the run began with --weights, name the same file again"
+            : "";
     rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s%s%s", path,
            made_with, piece_words(b, "others"),
            data ? rt_format(": the training samples have changed; give the earlier ones, or begin "

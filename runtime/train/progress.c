@@ -60,6 +60,23 @@ void progress_start(Trainer *t)
     log_end(l);
 }
 
+void progress_start_weights(Trainer *t)
+{
+    const Pick *k = &t->pick;
+    Log *l = &t->log;
+    if (!k->done)
+        return;
+    log_begin(l, RECORD(weights));
+    log_text(l, FIELD(weights, file), k->from.file);
+    log_count(l, FIELD(weights, loaded), k->loaded);
+    log_count(l, FIELD(weights, initial), k->initial);
+    log_count(l, FIELD(weights, unused), k->unused);
+    log_text(l, FIELD(weights, loaded_names), k->loaded_names);
+    log_text(l, FIELD(weights, initial_names), k->initial_names);
+    log_text(l, FIELD(weights, unused_names), k->unused_names);
+    log_end(l);
+}
+
 static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
 {
     char key[64];

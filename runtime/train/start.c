@@ -6,12 +6,10 @@
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "data/columns.h"
-#include "data/vocab.h"
 #include "files/file.h"
 #include "files/params.h"
 #include "step/average.h"
 #include "train/evaluate.h"
-#include "train/init.h"
 #include "train/trainer.h"
 #include "train/weights.h"
 
@@ -92,12 +90,8 @@ static void load_start(Trainer *t)
                     t->o->weights);
         return;
     }
-    if (t->o->weights) {
-        weights_load(t->net, t->o->weights);
-    } else {
-        init_params(t->p, t->net->fixed, t->o->seed, t->pool);
-        data_mean(t->data, t->p, t->pool, t->net->fixed);
-    }
+    pick_load(&t->pick, t->net, t->data, t->pool, t->o->seed);
+    pick_say(&t->pick, t->p);
 }
 
 /* A schedule over all epochs spans the epochs of the recipe: --epochs ends the run, but does not
@@ -201,6 +195,7 @@ static void start_log(Trainer *t)
     if (t->o->log_ranks)
         log_keep_messages(&t->log);
     progress_start(t);
+    progress_start_weights(t);
     if (t->o->comm->rank == 0)
         bar_open(&t->bar);
 }
@@ -214,10 +209,8 @@ void start_training(Trainer *t)
     if (o->trace && o->comm->rank == 0)
         file_check(o->trace);
     t->pool = pool_on(&o->place);
-    if (o->weights) {
-        vocab_of_weights(t->p, o->weights);
-        columns_of_weights(t->p, o->weights);
-    }
+    t->pick = pick_start(t->p, o);
+    pick_words(t->p, &t->pick);
     t->data = data_open(t->p, name, "train", o->limit);
     t->test = data_open(t->p, name, "test", 0);
     t->result.validated = data_has_validation(t->p, name);

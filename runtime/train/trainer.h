@@ -15,6 +15,7 @@
 #include "train/best.h"
 #include "train/checkpoint.h"
 #include "train/expect.h"
+#include "train/pick.h"
 #include "train/scores.h"
 #include "train/tally.h"
 
@@ -48,6 +49,7 @@ struct Trainer {
     Scores *scores; /* NULL: no area under the ROC curve is reported */
     Tally *tally;   /* further metrics of the last test; NULL: there are none */
     bool tallied;   /* they are those of the weights that the run leaves */
+    Pick pick;      /* the weights with which the run began */
     Position at;
     int64_t saved_total;     /* Position.total of the last checkpoint */
     double saved_time;       /* time of the last checkpoint */
@@ -70,6 +72,7 @@ void steps_end_trace(Trainer *t);
 
 /* progress.c: writes records of the log, the bar, the line of an epoch. */
 void progress_start(Trainer *t);
+void progress_start_weights(Trainer *t);     /* the record `weights`, if they are those of a file */
 void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);
 void progress_epoch(Trainer *t);

@@ -63,17 +63,6 @@ static bool known(const RtProgram *p, const char *name)
     return false;
 }
 
-static void __attribute__((noreturn))
-refuse_weights(const StFile *f, const RtProgram *p, const Report *r)
-{
-    const char *model = st_meta(f, "model");
-    const bool other = model && strcmp(model, p->model) != 0;
-    rt_die("%s does not hold the weights of %s%s%s: %d tensor%s differ%s%s%s", f->path, p->model,
-           other ? ", but of " : "", other ? model : "", r->lines, r->lines == 1 ? "" : "s",
-           r->lines == 1 ? "s" : "", r->text,
-           r->lines > SHOWN ? rt_format("\n  and %d more", r->lines - SHOWN) : "");
-}
-
 static char *average_name(const RtParam *p)
 {
     return rt_format("%s.average", p->name);
@@ -88,26 +77,77 @@ static const StEntry *find_evaluated(const StFile *f, const RtParam *q)
                                                                         : st_find(f, q->name);
 }
 
-void weights_load(Net *n, const char *path)
+StFile *weights_open(const char *path)
 {
-    const RtProgram *p = n->p;
     char why[256];
-    Report r = {.lines = 0};
     StFile *f = st_open(path, why);
     if (!f)
         rt_die("%s cannot be read: %s", path, why);
-    for (int i = 0; i < p->nparam; i++)
-        compare_param(&p->param[i], st_find(f, p->param[i].name), &r);
-    for (int64_t i = 0; i < f->n; i++)
+    return f;
+}
+
+/* Compares the file with the parameters of `take`, or with all of them if it is NULL.  fits[i]
+ * becomes false for each parameter that differs. */
+static Report compare(const StFile *f, const RtProgram *p, const bool *take, bool part, bool *fits)
+{
+    Report r = {.lines = 0};
+    for (int i = 0; i < p->nparam; i++) {
+        const int lines = r.lines;
+        if (!take || take[i])
+            compare_param(&p->param[i], st_find(f, p->param[i].name), &r);
+        if (fits)
+            fits[i] = r.lines == lines;
+    }
+    for (int64_t i = 0; i < f->n && !part; i++)
         if (!known(p, f->entry[i].name))
             add_difference(&r, "unknown: ", f->entry[i].name, "");
-    if (r.lines)
-        refuse_weights(f, p, &r);
+    return r;
+}
+
+bool weights_fit(const StFile *f, const RtProgram *p, const bool *take, bool part, bool *fits)
+{
+    return compare(f, p, take, part, fits).lines == 0;
+}
+
+void weights_refuse(const StFile *f, const RtProgram *p, const bool *take, bool part,
+                    const char *way_out)
+{
+    const Report r = compare(f, p, take, part, NULL);
+    const char *model = st_meta(f, "model");
+    const bool other = model && strcmp(model, p->model) != 0;
+    rt_die("%s does not hold the weights of %s%s%s: %d tensor%s differ%s%s%s%s", f->path, p->model,
+           other ? ", but of " : "", other ? model : "", r.lines, r.lines == 1 ? "" : "s",
+           r.lines == 1 ? "s" : "", r.text,
+           r.lines > SHOWN ? rt_format("\n  and %d more", r.lines - SHOWN) : "", way_out);
+}
+
+int64_t weights_unused(const StFile *f, const RtProgram *p, const char ***name)
+{
+    int64_t n = 0;
+    *name = rt_alloc(sizeof **name * (size_t)(f->n + 1));
+    for (int64_t i = 0; i < f->n; i++)
+        if (!known(p, f->entry[i].name))
+            (*name)[n++] = f->entry[i].name;
+    return n;
+}
+
+void weights_take(Net *n, const StFile *f, const bool *take)
+{
+    const RtProgram *p = n->p;
     if (!st_intact(f, false))
-        rt_die("%s is damaged: its content does not match its checksum", path);
+        rt_die("%s is damaged: its content does not match its checksum", f->path);
     for (int i = 0; i < p->nparam; i++)
-        st_load(f, find_evaluated(f, &p->param[i]), &p->param[i], p->real_bytes,
-                n->fixed + p->param[i].offset);
+        if (!take || take[i])
+            st_load(f, find_evaluated(f, &p->param[i]), &p->param[i], p->real_bytes,
+                    n->fixed + p->param[i].offset);
+}
+
+void weights_load(Net *n, const char *path)
+{
+    StFile *f = weights_open(path);
+    if (!weights_fit(f, n->p, NULL, false, NULL))
+        weights_refuse(f, n->p, NULL, false, "");
+    weights_take(n, f, NULL);
     st_close(f);
 }
 

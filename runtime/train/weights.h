@@ -8,6 +8,21 @@
  * Dies with a list of all tensors that are missing, unknown, or of another shape or type. */
 void weights_load(Net *n, const char *path);
 
+/* The steps of weights_load, for a run that takes a part of a file (pick.h).  take: for each
+ * parameter, whether it is loaded; NULL: all.  part: the file may have tensors that the program
+ * lacks. */
+StFile *weights_open(const char *path);
+/* Whether the file has these parameters.  fits: becomes true or false for each parameter, true if
+ * it is not loaded; or NULL. */
+bool weights_fit(const StFile *f, const RtProgram *p, const bool *take, bool part, bool *fits);
+/* Dies with the list of differences; way_out: further lines, or "". */
+void weights_refuse(const StFile *f, const RtProgram *p, const bool *take, bool part,
+                    const char *way_out) __attribute__((noreturn));
+/* Stores a list of the tensors that the program does not have, and returns their number. */
+int64_t weights_unused(const StFile *f, const RtProgram *p, const char ***name);
+/* Loads them; dies if the file is damaged. */
+void weights_take(Net *n, const StFile *f, const bool *take);
+
 /* A writer of the parameters alone, to be passed to st_write with `path`. */
 StWriter *weights_writer(const Net *n, const char *path);
 

@@ -67,6 +67,16 @@ refuses "a checkpoint of other factors" "was made by another program: .*recipe.*
 # No gradient and no state, but stored and counted.
 "$TENON" emit "$work/net.tn" --to c --set 'freeze=["stem.*", "norm.*"]' -o "$work/c" > /dev/null
 ! grep -rqE 'D_STEM|D_NORM' "$work/c" && ok || bad "gradients of frozen layers are computed"
+file=$(find "$work/c.frozen" -name 'step-*' | sort | tail -n 1)
+head -c 6000 "$file" | tr -d '\0' > "$work/head"
+grep -q '"dense2.weight.state0"' "$work/head" && ! grep -qE '"(stem|norm)[^"]*state' "$work/head" && ok || bad "states of frozen layers: $(grep -oE '"[^"]*state.?"' "$work/head" | tr '\n' ' ')"
+# Below the lowest trained layer there is no backward pass: no gradient of a value but that of the output, no gradient of weights but
+# that of the last layer.
+"$TENON" emit "$work/net.tn" --to c --set 'freeze=["stem.*", "norm.*", "conv1.*", "dense1.*"]' -o "$work/last" > /dev/null
+"$TENON" emit "$work/net.tn" --to c -o "$work/all" > /dev/null
+backward() { grep -ohE '^ +[a-z0-9_]+_d[wx][a-z_]*_[0-9]+\(' "$work/$1"/*.c | tr -d ' (' | sort | uniq -c | awk '{ print $1 " " $2 }' | tr '\n' ' '; }
+same "the backward pass of the last layer" "1 dense_dw_update_1 1 softmax_cross_entropy_dx_1 " "$(backward last)"
+[[ " $(backward all)" = *" conv2d_dx_1 "*" dense_dx_transposed_1 "* ]] && ok || bad "all layers are trained: $(backward all)"
 "$TENON" show "$work/net.tn" --set 'freeze=["stem.*", "norm.*"]' > "$work/show"
 grep -q '232 of the parameters are frozen, in 3 tensors' "$work/show" && ok || { bad "show does not count frozen parameters"; tail -n 4 "$work/show"; }
 type=f64 make "$work/p" --set 'freeze=["norm.weight", "dense1.*"]'
