@@ -224,7 +224,8 @@ enum {
     RT_SCHED_COSINE,
     RT_SCHED_POLYNOMIAL,
     RT_SCHED_ONE_CYCLE,
-    RT_SCHED_RESTARTS
+    RT_SCHED_RESTARTS,
+    RT_SCHED_PLATEAU
 };
 enum { RT_TEXT_NONE, RT_TEXT_CHAR, RT_TEXT_BYTE, RT_TEXT_WORD, RT_TEXT_BPE };
 typedef struct RtText {
@@ -249,10 +250,12 @@ typedef struct RtStart {  /* start = weights(file, only, except) */
     const char *file;     /* NULL: a run begins with initial values */
     RtNames only, except; /* patterns of parameters (base/glob.h) */
 } RtStart;
-typedef struct RtWatch { /* keep = best(result), stop = patience(epochs, result) */
-    const char *result;  /* "validation_loss"; NULL: none is watched */
-    bool larger;         /* a larger value is better */
-    int64_t epochs;      /* stop: training ends after this many epochs without a new best value */
+/* keep = best(result), stop = patience(epochs, result), schedule = plateau(result, ...) */
+typedef struct RtWatch {
+    const char *result; /* "validation_loss"; NULL: none is watched */
+    bool larger;        /* a larger value is better */
+    int64_t epochs;     /* stop: training ends after this many epochs without a new best value;
+                         * plateau: the rate falls after more than this number */
 } RtWatch;
 enum { RT_AVERAGE_NONE, RT_AVERAGE_EMA, RT_AVERAGE_SWA };
 typedef struct RtRecipe {
@@ -269,12 +272,14 @@ typedef struct RtRecipe {
     bool nesterov;
     int schedule, nat;
     double at[RT_LIST], factor, power, end, warmup, start, rise, first;
+    double threshold; /* plateau: relative change that counts as an improvement */
+    int64_t cooldown; /* plateau: epochs after a fall that are not counted */
     int64_t epochs, seed;
     RtStart weights;
     int average; /* RT_AVERAGE_*: step/average.h has the formulas */
     double average_decay;
     int64_t average_from;
-    RtWatch keep, stop;
+    RtWatch plateau, keep, stop;
     const char *expect_metric, *expect_op; /* "test_accuracy", ">="; NULL: none */
     double expect_value;
 } RtRecipe;

@@ -82,6 +82,9 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
         text_printf(&t, " %lld", (long long)r->epochs);
     if (c->kind == SCHED_ONE_CYCLE || c->kind == SCHED_RESTARTS)
         text_printf(&t, " %.17g %.17g %.17g", c->start, c->rise, c->first);
+    if (c->kind == SCHED_PLATEAU)
+        text_printf(&t, " %s %lld %.17g %lld", c->watch.result, (long long)c->watch.epochs,
+                    c->threshold, (long long)c->cooldown);
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
     add_samples(&t, &r->normalize, &r->augment);

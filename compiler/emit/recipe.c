@@ -87,7 +87,8 @@ static void schedule_fields(Text *t, const Schedule *c)
     static const char *const sched[] =
         {[SCHED_CONSTANT] = "RT_SCHED_CONSTANT",   [SCHED_STEP] = "RT_SCHED_STEP",
          [SCHED_COSINE] = "RT_SCHED_COSINE",       [SCHED_POLYNOMIAL] = "RT_SCHED_POLYNOMIAL",
-         [SCHED_ONE_CYCLE] = "RT_SCHED_ONE_CYCLE", [SCHED_RESTARTS] = "RT_SCHED_RESTARTS"};
+         [SCHED_ONE_CYCLE] = "RT_SCHED_ONE_CYCLE", [SCHED_RESTARTS] = "RT_SCHED_RESTARTS",
+         [SCHED_PLATEAU] = "RT_SCHED_PLATEAU"};
 
     text_printf(t, "        .schedule = %s, .nat = %d, .at = {", sched[c->kind], c->nat);
     for (int i = 0; i < c->nat; i++)
@@ -98,6 +99,9 @@ static void schedule_fields(Text *t, const Schedule *c)
         text_printf(t, "        .start = %.17g, .rise = %.17g,\n", c->start, c->rise);
     if (c->kind == SCHED_RESTARTS)
         text_printf(t, "        .first = %.17g,\n", c->first);
+    if (c->kind == SCHED_PLATEAU)
+        text_printf(t, "        .threshold = %.17g, .cooldown = %lld,\n", c->threshold,
+                    (long long)c->cooldown);
 }
 
 static void start_fields(Writer *w, Text *t, const StartSpec *s)
@@ -136,6 +140,7 @@ void recipe_write(Writer *w, Text *t)
     if (r->average.kind == AVERAGE_SWA)
         text_printf(t, "        .average = RT_AVERAGE_SWA, .average_from = %lld,\n",
                     (long long)r->average.from);
+    watch_fields(w->arena, t, "plateau", &r->schedule.watch);
     watch_fields(w->arena, t, "keep", &r->keep);
     watch_fields(w->arena, t, "stop", &r->stop);
     if (r->expect.metric)

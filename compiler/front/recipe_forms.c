@@ -103,6 +103,26 @@ const Form schedule_forms[] = {
                                   END, EPOCHS("warmup", 0)},
      "a rate that falls along half a cosine in each cycle, and starts again at lr",
      "lr (end + (1 - end) (1 + cos(pi c)) / 2)   c = share of the cycle that is over"},
+    {"plateau", SCHED_PLATEAU, {{"result", WANT_RESULT, O(watch.result), 0, 0, 0, false,
+                                 plateau_results, 0,
+                                 "what is watched, with several targets also with the name of one; "
+                                 "default: validation_loss"},
+                                {"factor", WANT_REAL, O(factor), 0.1, 0, 1, true, NULL, 0,
+                                 "factor of the rate at each fall"},
+                                {"patience", WANT_INT, O(watch.epochs), 10, 0, 1e6, false, NULL, 0,
+                                 "epochs in a row without an improvement that the rate survives"},
+                                {"threshold", WANT_REAL, O(threshold), 1e-4, 0, 1, true, NULL, 0,
+                                 "relative change of the best value that counts as an "
+                                 "improvement"},
+                                {"cooldown", WANT_INT, O(cooldown), 0, 0, 1e6, false, NULL, 0,
+                                 "epochs after a fall that are not counted"},
+                                {"end", WANT_REAL, O(end), 0, 0, 1, false, NULL, 0,
+                                 "share of lr below which the rate does not fall"},
+                                EPOCHS("warmup", 0)},
+     "a rate that falls when a result does not improve for more than `patience` epochs",
+     "after an epoch with the result r: improved if r < best (1 - threshold)\n"
+     "(r > best (1 + threshold) if a larger result is better); else bad += 1\n"
+     "bad > patience: lr = max(lr factor, end lr0), bad = 0   lr0 = the recipe's lr"},
     {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)},
      "the same as `constant(warmup = epochs)`", NULL},
     {0}};

@@ -117,6 +117,7 @@ static void read_schedule(Train *t, Expr *e)
     const Form *f = form_read(t->u, e, "schedule", t->key->forms, &t->r->schedule);
     if (f)
         t->r->schedule.kind = (SchedKind)f->tag;
+    t->r->schedule.watch.span = e->span;
 }
 
 static void read_init(Train *t, Expr *e)

@@ -105,12 +105,14 @@ typedef struct Form {
     const char *about, *formula; /* for the manual: a phrase, and lines of formulas; NULL: none */
 } Form;
 
-/* ---- watch.c: results of the validation split, in the keys `keep` and `stop` */
+/* ---- watch.c: results that the keys `keep`, `stop` and `schedule` watch */
 
-extern const char *const watch_results[]; /* "validation_accuracy", ..., NULL */
+extern const char *const watch_results[];   /* "validation_accuracy", ..., NULL */
+extern const char *const plateau_results[]; /* the same, and "test_accuracy", ... */
 /* Reads the name of such a result; *out is unchanged after an error. */
 void watch_read(Unit *u, const Expr *e, const Field *f, const char **out);
-/* Completes keep and stop of the recipe, and reports a result that the program does not have. */
+/* Completes keep, stop and schedule of the recipe, and reports a result that the program does not
+ * have. */
 void watch_check(const Unit *u, Graph *g);
 
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */

@@ -1,4 +1,6 @@
-/* watch.c -- the keys `keep` and `stop`, which depend on a result of the validation split. */
+/* watch.c -- the keys `keep` and `stop`, which depend on a result of the validation split, and the
+ * schedule plateau, which can also depend on one of the test split.
+ */
 #include "base/text.h"
 #include "front/train.h"
 #include <string.h>
@@ -8,6 +10,19 @@
 const char *const watch_results[] = {SPLIT "loss", SPLIT "accuracy", SPLIT "auc",
                                      SPLIT "mae",  SPLIT "rmse",     SPLIT "r2",
                                      SPLIT "iou",  SPLIT "dice",     NULL};
+
+#define TEST "test_"
+const char *const plateau_results[] = {SPLIT "loss", SPLIT "accuracy", SPLIT "auc", SPLIT "mae",
+                                       SPLIT "rmse", SPLIT "r2",       SPLIT "iou", SPLIT "dice",
+                                       TEST "loss",  TEST "accuracy",  TEST "auc",  TEST "mae",
+                                       TEST "rmse",  TEST "r2",        TEST "iou",  TEST "dice",
+                                       NULL};
+
+static bool of_test(const char *result)
+{
+    return text_glob(TEST "*", result) && expect_metric(result) &&
+           strcmp(result, TEST "perplexity") != 0;
+}
 
 static bool of_validation(const char *result)
 {
@@ -26,16 +41,21 @@ static const char *meant(Arena *a, const char *name)
 void watch_read(Unit *u, const Expr *e, const Field *f, const char **out)
 {
     const char *name = e->kind == EX_NAME || e->kind == EX_STRING ? e->s : NULL;
+    const bool tests = f->words == plateau_results;
+    const bool known = name && (of_validation(name) || (tests && of_test(name)));
     int n = 0;
-    if (name && of_validation(name))
+    if (known)
         *out = name;
-    if (e->bad || (name && of_validation(name)))
+    if (e->bad || known)
         return;
-    while (watch_results[n])
+    while (f->words[n])
         n++;
     const char *better = name ? meant(u->arena, name) : NULL;
     if (!name)
-        diag_error(u->diag, e->span, "'%s' is a result of the validation split", f->name);
+        diag_error(u->diag, e->span, "'%s' is a result of the validation%s split", f->name,
+                   tests ? " or test" : "");
+    else if (tests)
+        diag_error(u->diag, e->span, "the validation and the test split have no result '%s'", name);
     else if (expect_metric(name))
         diag_error(u->diag, e->span, "'%s' is a result of the validation split, this is %s",
                    f->name, name);
@@ -44,7 +64,7 @@ void watch_read(Unit *u, const Expr *e, const Field *f, const char **out)
     if (better)
         diag_help(u->diag, "write %s", better);
     else
-        suggest(u->diag, name ? name : "", watch_results, n, "its results");
+        suggest(u->diag, name ? name : "", f->words, n, tests ? "the results" : "its results");
 }
 
 static void check_result(const Unit *u, const Graph *g, const Watch *w, const char *key)
@@ -61,16 +81,34 @@ static void check_result(const Unit *u, const Graph *g, const Watch *w, const ch
 /* Reports data that never have a validation split.  For all others, the program looks for one. */
 static bool check_data(const Unit *u, const Recipe *r, const Watch *w, const char *key)
 {
+    const bool schedule = w == &r->schedule.watch;
     if (!r->data.unit)
         return true;
     diag_error(u->diag, w->span, "'%s' watches the validation split, and texts have none", key);
     diag_note(u->diag, "the data are declared on line %d", r->data.span.line);
-    diag_help(u->diag, "leave out '%s'; --stop-at and --epochs of the program end a training", key);
+    if (schedule)
+        diag_help(u->diag, "watch the test split: plateau(test_loss)");
+    else
+        diag_help(u->diag, "leave out '%s'; --stop-at and --epochs of the program end a training",
+                  key);
     return false;
+}
+
+static void check_schedule(const Unit *u, Graph *g)
+{
+    Watch *w = &g->recipe.schedule.watch;
+    if (g->recipe.schedule.kind != SCHED_PLATEAU)
+        return;
+    if (!w->result)
+        w->result = SPLIT "loss";
+    w->larger = expect_larger(w->result);
+    if (!of_validation(w->result) || check_data(u, &g->recipe, w, "schedule"))
+        check_result(u, g, w, "schedule");
 }
 
 void watch_check(const Unit *u, Graph *g)
 {
+    check_schedule(u, g);
     Watch *keep = &g->recipe.keep, *stop = &g->recipe.stop;
     if ((keep->result && !check_data(u, &g->recipe, keep, "keep")) ||
         (stop->epochs > 0 && !check_data(u, &g->recipe, stop, "stop")))

@@ -46,6 +46,16 @@ typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
 const char *optimizer_update(Arena *a, const Optimizer *o);
 int optimizer_states(const Optimizer *o); /* states that it keeps of each parameter */
 
+/* A result that training watches after each epoch: of the validation split; a schedule can also
+ * watch one of the test split. */
+typedef struct Watch {
+    const char *result; /* "validation_loss"; NULL: none is watched */
+    bool larger;        /* a larger value is better */
+    int64_t epochs;     /* patience: training ends after this many epochs without a new best
+                         * value; a rate falls after more than this number */
+    Span span;
+} Watch;
+
 /* Factor of the learning rate.  The epoch is the number of finished epochs.  All but step use
  * fractions of epochs; cosine, polynomial and one_cycle run over the epochs of the recipe.  Linear
  * warm-up over `warmup` epochs comes first. */
@@ -55,17 +65,22 @@ typedef enum {
     SCHED_COSINE,
     SCHED_POLYNOMIAL,
     SCHED_ONE_CYCLE,
-    SCHED_RESTARTS
+    SCHED_RESTARTS,
+    SCHED_PLATEAU
 } SchedKind;
 typedef struct Schedule {
     SchedKind kind;
     int nat;
     double at[REALS_MAX]; /* step: epochs, ascending */
-    double factor;        /* step: factor of the rate at each epoch of at[]; restarts: growth */
-    double power, end;    /* power: of polynomial; end: last rate / lr, for all kinds but step */
-    double start, rise;   /* one_cycle: first rate / lr; share of the epochs in which it grows */
-    double first;         /* restarts: epochs of the first cycle */
-    double warmup;        /* epochs; 0 = none; combines with any kind */
+    /* step: factor of the rate at each epoch of at[]; plateau: at each fall; restarts: growth */
+    double factor;
+    double power, end;  /* power: of polynomial; end: last rate / lr, for all kinds but step */
+    double start, rise; /* one_cycle: first rate / lr; share of the epochs in which it grows */
+    double first;       /* restarts: epochs of the first cycle */
+    double warmup;      /* epochs; 0 = none; combines with any kind */
+    Watch watch;        /* plateau: the result, and the patience */
+    double threshold;   /* plateau: relative change that counts as an improvement */
+    int64_t cooldown;   /* plateau: epochs after a fall that are not counted */
 } Schedule;
 
 typedef enum { TEXT_NONE, TEXT_CHAR, TEXT_BYTE, TEXT_WORD, TEXT_BPE } TextUnit;
@@ -165,15 +180,6 @@ typedef struct AverageSpec {
     int64_t from; /* SWA: the first epoch of the average, from 1 */
     Span span;
 } AverageSpec;
-
-/* A result of the validation split that training watches after each epoch. */
-typedef struct Watch {
-    const char *result; /* "validation_loss"; NULL: none is watched */
-    bool larger;        /* a larger value is better */
-    int64_t epochs;     /* patience: training ends after this many epochs without a new best
-                         * value */
-    Span span;
-} Watch;
 
 typedef struct Recipe {
     /* false: the file has no train block; check and show need none, build needs one */

@@ -277,6 +277,12 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "remove 'keep' and 'stop' from the recipe");
         return false;
     }
+    if (r->schedule.kind == SCHED_PLATEAU) {
+        diag_error(d, r->schedule.watch.span,
+                   "--to %s writes scripts whose learning rate does not depend on a result", to);
+        diag_help(d, "choose another schedule: --set 'schedule=cosine'");
+        return false;
+    }
     if (r->start.file) {
         diag_error(d, r->start.span, "--to %s writes scripts that read no 'start' of the recipe",
                    to);

@@ -44,7 +44,7 @@ double bench_step(Bench *b)
     const Batch batch = bench_batch(b, 0);
     if (ticks)
         ticks_batch_ready(ticks);
-    const Hyper h = {schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
+    const Hyper h = {schedule_lr(&b->p->recipe, b->p->recipe.lr, b->total, b->batches), b->total};
     const bool finite = net_step(b->net, &batch, h);
     if (ticks)
         ticks_step_end(ticks);
@@ -77,7 +77,8 @@ void bench_steps(Bench *b, int64_t n, BenchSteps *to)
         const double began = clock_now();
         for (int s = 0; s < k; s++, b->total++) {
             batch[s] = bench_batch(b, 0);
-            h[s] = (Hyper){schedule_lr(&b->p->recipe, b->total, b->batches), b->total};
+            h[s] = (Hyper){schedule_lr(&b->p->recipe, b->p->recipe.lr, b->total, b->batches),
+                           b->total};
         }
         const int done = net_steps(b->net, batch, h, (int)k);
         const double seconds = clock_now() - began;

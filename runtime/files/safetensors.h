@@ -39,7 +39,7 @@ typedef struct StItem {
     int64_t most;
 } StItem;
 
-enum { ST_ITEMS = 12 };
+enum { ST_ITEMS = 14 };
 typedef struct StWriter {
     int real_bytes, n, items;
     StTensor *tensor;

@@ -33,6 +33,8 @@ struct Checkpoint {
     char *same, *build; /* metadata of the run: `same` must agree; if `build` differs, a note */
     char position[128], sums[SUMS_TEXT], seconds[64], averaged[32];
     Best *best;
+    Plateau *plateau;
+    char *plateau_text;              /* its state; NULL: another schedule */
     char *mark[MARKS];               /* marks of `keep` and `stop` as text; NULL: not watched */
     int64_t found[FOUND + 2 * KEPT]; /* steps of the files in the directory, newest first */
     int nfound;
@@ -85,11 +87,16 @@ static void scan(Checkpoint *c)
     qsort(c->found, (size_t)c->nfound, sizeof *c->found, newest_first);
 }
 
-Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b)
+Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b, Plateau *s)
 {
     Checkpoint *c = rt_alloc(sizeof *c);
-    *c =
-        (Checkpoint){.p = p, .o = o, .net = n, .best = b, .kept = {-1, -1}, .holds_best = {-1, -1}};
+    *c = (Checkpoint){.p = p,
+                      .o = o,
+                      .net = n,
+                      .best = b,
+                      .plateau = s,
+                      .kept = {-1, -1},
+                      .holds_best = {-1, -1}};
     if (strlen(o->checkpoint) + ROOM > PATH_MAX)
         rt_die("the path %.60s... is too long", o->checkpoint);
     if (mkdir(o->checkpoint, 0777) == 0)
@@ -124,6 +131,11 @@ static const char *metric_names(const RtProgram *p)
     return all;
 }
 
+static size_t plateau_room(const Checkpoint *c)
+{
+    return strlen(c->p->recipe.plateau.result) + PLATEAU_ROOM;
+}
+
 static void open_writer(Checkpoint *c)
 {
     StWriter *w = c->writer = weights_state_writer(c->net);
@@ -144,6 +156,11 @@ static void open_writer(Checkpoint *c)
             c->mark[i] = rt_alloc(room);
             st_writer_item(w, mark_key[i], c->mark[i], (int64_t)room);
         }
+    if (c->p->recipe.plateau.result) {
+        const size_t room = plateau_room(c);
+        c->plateau_text = rt_alloc(room);
+        st_writer_item(w, "plateau", c->plateau_text, (int64_t)room);
+    }
     st_writer_ready(w, c->o->checkpoint);
 }
 
@@ -257,6 +274,8 @@ static void describe_state(Checkpoint *c, const Position *at)
         if (c->mark[i])
             best_mark_text(watch_of(c, i), mark_of(c, i), c->mark[i],
                            strlen(watch_of(c, i)->result) + MARK_ROOM);
+    if (c->plateau_text)
+        plateau_text(c->plateau, &c->p->recipe, c->plateau_text, plateau_room(c));
 }
 
 static bool is_needed(const Checkpoint *c, int64_t step)
@@ -370,6 +389,15 @@ static void take_mark(const Checkpoint *c, int i, const StFile *f, const Positio
                 mark_key[i], (long long)at->epoch + 1);
 }
 
+/* The hash of the program covers the schedule, so the file has its state. */
+static void take_plateau(const Checkpoint *c, const StFile *f)
+{
+    const char *text = st_meta(f, "plateau");
+    if (c->plateau_text && (!text || !plateau_read(c->plateau, &c->p->recipe, text)))
+        rt_die("%s does not hold the state of the schedule: begin a new run with --weights %s",
+               f->path, f->path);
+}
+
 /* The number of epochs when weights were last added to the average.  Older files do not have it. */
 static void take_averaged(const Checkpoint *c, const StFile *f, const Position *at)
 {
@@ -437,6 +465,7 @@ static bool load_checkpoint(Checkpoint *c, const char *path, Position *at)
     for (int i = 0; i < MARKS; i++)
         take_mark(c, i, f, at);
     take_averaged(c, f, at);
+    take_plateau(c, f);
     st_close(f);
     load_best(c, path);
     return true;

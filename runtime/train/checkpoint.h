@@ -4,6 +4,7 @@
 #include "options/options.h"
 #include "step/net.h"
 #include "train/best.h"
+#include "train/plateau.h"
 
 /* The position of a run.  Random numbers have no state: they are functions of these counters. */
 typedef struct Position {
@@ -18,8 +19,8 @@ typedef struct Position {
 typedef struct Checkpoint Checkpoint;
 
 /* Makes the directory if it is missing; dies if it has the state of a run, and this run does not
- * --resume it.  The marks of `b` are part of the state. */
-Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b);
+ * --resume it.  The marks of `b` and the schedule's `s` are part of the state. */
+Checkpoint *checkpoint_open(const RtProgram *p, const Options *o, Net *n, Best *b, Plateau *s);
 
 /* Sets the hashes of the data, which a resumed run must have, too; call it before resume and
  * save. */

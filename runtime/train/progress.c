@@ -210,7 +210,8 @@ void progress_epoch(Trainer *t)
         log_real(&t->log, FIELD(epoch, comm_seconds), t->busy);
         log_real(&t->log, FIELD(epoch, comm_wait_seconds), t->waited);
     }
-    log_real(&t->log, FIELD(epoch, lr), schedule_lr(&t->p->recipe, a->total - 1, t->steps));
+    log_real(&t->log, FIELD(epoch, lr),
+             schedule_lr(&t->p->recipe, t->plateau.rate, a->total - 1, t->steps));
     log_metrics(t, "train", r->train);
     log_splits(t, false);
     if (best)
@@ -221,6 +222,17 @@ void progress_epoch(Trainer *t)
     log_count(&t->log, FIELD(epoch, peak_bytes), memory_peak());
     log_text(&t->log, FIELD(epoch, weights_hash), hash);
     log_end(&t->log);
+}
+
+void progress_rate(Trainer *t)
+{
+    const Plateau *s = &t->plateau;
+    const char *result = t->p->recipe.plateau.result;
+    if (isnan(s->best))
+        rt_print("the learning rate falls to %.6g: no epoch had a %s\n", s->rate, result);
+    else
+        rt_print("the learning rate falls to %.6g: the best %s is still %.6g\n", s->rate, result,
+                 s->best);
 }
 
 /* The results are those of the kept weights, which train_run has evaluated. */

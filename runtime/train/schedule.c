@@ -7,6 +7,7 @@
  *   polynomial  end + (1 - end) (1 - s)^power
  *   one_cycle   s <= rise: from start to 1, else from 1 to end, each along half a cosine
  *   restarts    cosine over cycle k, which has first factor^k epochs
+ *   plateau     1: `rate` is that of the epoch (train/plateau.h)
  *
  * `epochs` is the number in the recipe, even if --epochs gives another: a longer run does not
  * change the rates of a shorter one. Sources: Loshchilov & Hutter 2017 (cosine, restarts); Goyal et
@@ -62,11 +63,11 @@ static double factor(const RtRecipe *r, double t)
     }
 }
 
-double schedule_lr(const RtRecipe *r, int64_t step, int64_t steps)
+double schedule_lr(const RtRecipe *r, double rate, int64_t step, int64_t steps)
 {
     const double rise = r->warmup * (double)steps;
     if ((double)(step + 1) < rise)
-        return r->lr * (double)(step + 1) / rise;
+        return rate * (double)(step + 1) / rise;
     const double t = fmax((double)step / (double)steps, r->warmup);
-    return r->lr * factor(r, t);
+    return rate * factor(r, t);
 }

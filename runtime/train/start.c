@@ -52,6 +52,7 @@ static bool resume(Trainer *t)
         bool found;
         Position at;
         Mark keep, stop;
+        Plateau plateau;
         int64_t averaged; /* Average.epochs */
     } r = {.at = t->at};
     Best *best = &t->best;
@@ -59,6 +60,7 @@ static bool resume(Trainer *t)
     if (t->checkpoint)
         r.found = checkpoint_resume(t->checkpoint, &r.at);
     r.keep = best->keep, r.stop = best->stop;
+    r.plateau = t->plateau;
     r.averaged = average ? average->epochs : 0;
     comm_broadcast(t->o->comm, &r, sizeof r, "the checkpoint's position");
     if (!r.found)
@@ -72,6 +74,7 @@ static bool resume(Trainer *t)
         comm_broadcast(t->o->comm, best->weights, t->p->kept_bytes, "the best weights");
     t->at = r.at;
     best->keep = r.keep, best->stop = r.stop;
+    t->plateau = r.plateau;
     net_scale_resumed(t->net);
     return true;
 }
@@ -102,7 +105,7 @@ static void note_schedule(const Trainer *t)
     static const char *const name[] = {[RT_SCHED_COSINE] = "cosine",
                                        [RT_SCHED_POLYNOMIAL] = "polynomial",
                                        [RT_SCHED_ONE_CYCLE] = "one_cycle",
-                                       [RT_SCHED_RESTARTS] = NULL};
+                                       [RT_SCHED_PLATEAU] = NULL};
     const char *spans = name[r->schedule];
     if (spans && t->o->epochs != r->epochs && t->at.epoch < t->o->epochs)
         rt_note("the %s schedule spans the recipe's %lld epoch%s, also with --epochs %lld%s; build "
@@ -170,7 +173,9 @@ static void open_net(Trainer *t)
     t->ticks = o->trace && root ? ticks_new(p, pool_threads(t->pool), TRACE_STEPS) : NULL;
     net_average_open(t->net);
     best_open(&t->best, p);
-    t->checkpoint = o->checkpoint && root ? checkpoint_open(p, o, t->net, &t->best) : NULL;
+    t->plateau = plateau_new(&p->recipe);
+    t->checkpoint =
+        o->checkpoint && root ? checkpoint_open(p, o, t->net, &t->best, &t->plateau) : NULL;
     t->save = o->save ? weights_writer(t->net, o->save) : NULL;
 }
 
@@ -216,6 +221,7 @@ void start_training(Trainer *t)
     t->result.validated = data_has_validation(t->p, name);
     expect_check(t->p, name, t->result.validated);
     best_check(t->p, name, t->result.validated);
+    plateau_check(t->p, name, t->result.validated);
     if (t->result.validated)
         t->validation = data_open(t->p, name, "validation", 0);
     open_net(t);

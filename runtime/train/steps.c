@@ -34,7 +34,7 @@ static Batch step_batch(Trainer *t, int ahead)
 static Hyper hyper_of(const Trainer *t, int ahead)
 {
     const int64_t step = t->at.total + ahead;
-    return (Hyper){schedule_lr(&t->p->recipe, step, t->steps), step};
+    return (Hyper){schedule_lr(&t->p->recipe, t->plateau.rate, step, t->steps), step};
 }
 
 /* Counts a finished step, whose metrics are in net->metric. */

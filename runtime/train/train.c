@@ -91,6 +91,8 @@ static void finish_epoch(Trainer *t)
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
     best_compare(&t->best, &t->result, t->net->fixed, a->epoch + 1, a->total);
     progress_epoch(t);
+    if (plateau_epoch(&t->plateau, t->p, &t->result))
+        progress_rate(t);
     net_show_average(t->net, false);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};
     if (t->checkpoint)

@@ -16,6 +16,7 @@
 #include "train/checkpoint.h"
 #include "train/expect.h"
 #include "train/pick.h"
+#include "train/plateau.h"
 #include "train/scores.h"
 #include "train/tally.h"
 
@@ -57,6 +58,7 @@ struct Trainer {
     double waited, busy;     /* seconds of Comm.waited and Comm.busy in this part */
     Result result;
     Best best;
+    Plateau plateau;
     const char *stopped; /* "patience", "stop-at"; NULL: all epochs were trained */
     Ticks *ticks;        /* --trace: of the first steps */
 };
@@ -76,6 +78,7 @@ void progress_start_weights(Trainer *t);     /* the record `weights`, if they ar
 void progress_step(Trainer *t, int samples); /* the record `step`, after a step */
 void progress_bar(Trainer *t);
 void progress_epoch(Trainer *t);
+void progress_rate(Trainer *t);    /* after an epoch whose result lets the rate fall */
 void progress_metrics(Trainer *t); /* the record `metrics`, if the program has further ones */
 void progress_best(Trainer *t);    /* after the last epoch: the epoch whose weights are kept */
 

@@ -104,8 +104,14 @@ if part parts; then
     succeeds "grads, by a file" ./five grads --weights part.safetensors --output five.grads
     cmp -s tuned.grads five.grads && ok || bad "grads does not begin with the recipe's start"
     if deep "programs for a GPU, and ranks"; then
-        "$TENON" emit net.tn --to cuda -o gpu --set model.classes=5 --set 'start=weights("base.safetensors", except = ["dense3.*"])' > out
-        grep -q 'start_except' gpu/*.cu && ok || bad "a program for a GPU has no start"
+        . "$TENON_ROOT/tests/cuda/shim.sh"
+        shim_runtime
+        shim_gpu gpu "$work/net.tn" --set model.classes=5 --set 'start=weights("base.safetensors", except = ["dense3.*"])' || { bad "no program over the stand-in"; finish; exit 1; }
+        succeeds "a GPU" ./gpu/gpu --epochs 0 --save gpu.safetensors
+        cmp -s part.safetensors gpu.safetensors && ok || bad "a GPU begins with other weights"
+        succeeds "a GPU, trained" ./gpu/gpu --log log
+        succeeds "a GPU, trained from the weights as one file" ./gpu/gpu --log log2 --weights part.safetensors
+        same "a GPU, trained" "$(hashes log)" "$(hashes log2)"
         if command -v mpicc > /dev/null && command -v mpirun > /dev/null; then
             export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
             make net ranks --comm mpi --set model.classes=5
