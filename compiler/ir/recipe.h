@@ -169,6 +169,7 @@ typedef struct Expect {
 typedef struct StartSpec {
     const char *file;   /* NULL: initial values */
     Texts only, except; /* patterns of the parameters that are loaded, and are not; none: all are */
+    const Span *only_at, *except_at; /* their places */
     Span span;
 } StartSpec;
 

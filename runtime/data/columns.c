@@ -64,6 +64,11 @@ static void put_column(FILE *f, const Column *c)
     }
 }
 
+void columns_keep_inputs(void)
+{
+    now.inputs_only = true;
+}
+
 void columns_take(const Columns *c)
 {
     size_t bytes = 0;

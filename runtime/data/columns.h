@@ -19,7 +19,8 @@ typedef struct Column {
 typedef struct Columns {
     Column *at; /* the inputs, then the targets */
     int64_t ninput, n;
-    char *text; /* the saved form */
+    bool inputs_only; /* the training split determines the targets anew */
+    char *text;       /* the saved form */
     int64_t text_bytes;
 } Columns;
 
@@ -34,6 +35,10 @@ const Columns *columns_now(void); /* the columns of this run; NULL: none */
 
 /* Makes these columns those of the run. */
 void columns_take(const Columns *c);
+
+/* Keeps only the inputs of the run's columns: those of weights of which a part is loaded, for other
+ * targets or classes. */
+void columns_keep_inputs(void);
 
 /* Makes the columns of a saved form those of the run; false if the form is damaged. */
 bool columns_read(const char *text, int64_t bytes);

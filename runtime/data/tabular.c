@@ -73,7 +73,8 @@ static void use_inputs(Tabular *t)
     const RtNames *listed = &t->recipe->input;
     Sheet *s = &t->sheet;
     if (known) {
-        check_known_targets(t->p, known);
+        if (!known->inputs_only)
+            check_known_targets(t->p, known);
         for (int64_t k = 0; k < known->ninput; k++)
             sheet_use(s, known->at[k].name);
     } else if (listed->n > 0) {
@@ -135,11 +136,13 @@ static void fill(Tabular *t, int64_t n)
     }
 }
 
-/* Sets the columns of the run: those of weights, or those that this split determines. */
+/* Sets the columns of the run: those of weights, or those that this split determines; or inputs of
+ * weights, and targets of this split. */
 static void learn(Tabular *t, const char *split)
 {
     const RtProgram *p = t->p;
-    if (!columns_now()) {
+    const Columns *known = columns_now();
+    if (!known || known->inputs_only) {
         bool *class = rt_alloc(sizeof *class * (size_t)(t->recipe->target.n + 1));
         int64_t column = 0;
         if (strcmp(split, "train") != 0)
@@ -151,6 +154,8 @@ static void learn(Tabular *t, const char *split)
                 class[column++] = target_is_class(p, k);
         columns_learn(t->recipe, &t->sheet, t->sheet.used - t->recipe->target.n, class,
                       &t->columns);
+        for (int64_t k = 0; known && k < known->ninput; k++)
+            t->columns.at[k] = known->at[k];
         columns_take(&t->columns);
     }
     t->columns = *columns_now();

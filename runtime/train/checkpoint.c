@@ -345,7 +345,8 @@ static void __attribute__((noreturn)) differ(const Checkpoint *c, const char *pa
     const bool data = strncmp(made_with, "data ", 5) == 0 || strncmp(made_with, "samples ", 8) == 0;
     const char *again =
         data && weights_describe_data(c->p) && !c->o->weights && !c->p->recipe.weights.file
-            ? "; if the run began with --weights, name the same file again"
+            ? "; if the run began with --weights, name the same file again, with its --only and "
+              "--except"
             : "";
     rt_die("%s cannot be resumed by this run: it was made with %s, this run has %s%s%s", path,
            made_with, piece_words(b, "others"),

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- patterns */
 
@@ -123,8 +124,13 @@ void pick_words(const RtProgram *p, Pick *k)
     const RtStart *s = &k->from;
     if (!s->file)
         return;
+    if (k->recipe && (p->recipe.text.unit || p->recipe.table.given) && access(s->file, R_OK) != 0)
+        rt_die("%s cannot be read: %s; the recipe's start reads the data with its %s", s->file,
+               strerror(errno), p->recipe.table.given ? "columns" : "vocabulary");
     k->vocabulary = !fits_any(&s->except, ST_VOCABULARY) && vocab_of_weights(p, s->file);
     k->columns = !fits_any(&s->except, ST_COLUMNS) && columns_of_weights(p, s->file);
+    if (k->columns && k->initial > 0)
+        columns_keep_inputs();
 }
 
 /* ---- names for people */
@@ -253,7 +259,9 @@ void pick_say(const Pick *k, const RtProgram *p)
         rt_print("  initial: %s\n", k->initial_names);
     if (unused)
         rt_print("  unused:  %s\n", k->unused_names);
-    if (k->vocabulary || k->columns)
-        rt_print("  the %s of the file\n", k->vocabulary ? "texts are read with the vocabulary"
-                                                         : "table is read with the columns");
+    if (k->vocabulary)
+        rt_print("  the texts are read with the vocabulary of the file\n");
+    if (k->columns)
+        rt_print("  the %s of the table are read with those of the file\n",
+                 initial ? "inputs" : "columns");
 }

@@ -23,7 +23,8 @@ typedef struct Pick {
 Pick pick_start(const RtProgram *p, const Options *o);
 
 /* Takes the vocabulary of texts, or the columns of a table, from the file, if it has them and no
- * pattern of `except` names them.  To be called before data are opened. */
+ * pattern of `except` names them.  If some parameters are not loaded, the targets of a table, such
+ * as its classes, are those of the data.  To be called before data are opened. */
 void pick_words(const RtProgram *p, Pick *k);
 
 /* Fills all parameters: those of the file, and initial values by `seed` for the others.  Each

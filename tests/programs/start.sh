@@ -193,13 +193,27 @@ train homes {
     epochs    = 1
 }
 END_TN
-    table() { echo "area,rooms,age,kind"; for i in $(seq 40); do echo "$((i * 7 % 31 * $1)),$((i % 5)),$((i * 3 % 17)),$((i % 2))"; done; }
-    table 1 > homes.csv; table 3 > larger.csv
+    # table SCALE CLASSES PREFIX: the column `area` and the classes depend on them
+    table() { echo "area,rooms,age,kind"; for i in $(seq 40); do echo "$((i * 7 % 31 * $1)),$((i % 5)),$((i * 3 % 17)),$3$((i % $2))"; done; }
+    table 1 2 a > homes.csv; table 3 2 a > larger.csv; table 3 3 b > others.csv
+    columns() { arrays "print(read('$1.safetensors')['columns'][1].decode())"; }
     make homes homes
     succeeds "a table" ./homes --save homes.safetensors
-    succeeds "another table, with its columns" ./homes --data ./larger.csv --weights homes.safetensors --except "dense2.*" --save a.safetensors
-    grep -q "^  the table is read with the columns of the file$" out && ok || bad "the columns: $(cat out)"
+    succeeds "another table, with its inputs" ./homes --data ./larger.csv --weights homes.safetensors --except "dense2.*" --save a.safetensors
+    grep -q "^  the inputs of the table are read with those of the file$" out && ok || bad "the columns: $(cat out)"
+    same "the inputs of a table" "$(columns homes | sed -n 2,7p)" "$(columns a | sed -n 2,7p)"
     succeeds "another table, with columns of its own" ./homes --data ./larger.csv --weights homes.safetensors --except "dense2.*,columns" --save b.safetensors
-    succeeds "the columns" arrays 'a, b, c = (read(f + ".safetensors")["columns"] for f in ("homes", "a", "b")); sys.exit(a != b or a == c)'
+    [ "$(columns homes)" != "$(columns b)" ] && ok || bad "excluded columns are those of the file"
+    sed -i 's/dense(2)/dense(3)/' homes.tn
+    make homes three --set 'data=csv("others.csv", target = kind, test = 0.25)' --set 'start=weights("homes.safetensors", except = ["dense2.*"])'
+    succeeds "other classes" ./three --save three.safetensors --checkpoint t
+    same "other classes: the inputs" "$(columns homes | sed -n 2,7p)" "$(columns three | sed -n 2,7p)"
+    same "other classes: the classes" "b0 b1 b2" "$(columns three | sed -n '/^kind/,$p' | sed 1d | awk '{ print $2 }' | xargs)"
+    succeeds "other classes, resumed" ./three --epochs 2 --checkpoint t --resume --save resumed.safetensors
+    succeeds "other classes, at once" ./three --epochs 2 --save once.safetensors
+    cmp -s resumed.safetensors once.safetensors && ok || bad "other classes, resumed: other weights"
+    succeeds "other classes: predict" ./three predict --weights three.safetensors --input others.csv
+    mv homes.safetensors away
+    refuses "the recipe's file is missing" "homes.safetensors cannot be read: No such file or directory; the recipe's start reads the data with its columns" ./three --epochs 3 --checkpoint t --resume
 fi
 finish
