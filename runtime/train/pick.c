@@ -177,18 +177,24 @@ static const char *list_names(const char *const *name, const bool *in, bool want
         text = longer;
         left -= whole ? of_layer : 1;
     }
+    for (char *c = text; *c; c++) /* names of a file can have any characters */
+        *c = (unsigned char)*c < 32 || *c == 127 ? '?' : *c;
     return left > 0 ? rt_format("%s and %d more", text, left) : text;
 }
 
 /* ---- loading */
 
-/* The way out for parameters that the file lacks, or has in another shape: a pattern for each of
- * their layers.  "": there is none, or they are too many to name. */
+/* The way out for parameters that the file lacks, or has in another shape: the patterns of
+ * `except`, and one for each layer of these parameters.  "": the file has none of the
+ * parameters. */
 static const char *way_out(const Pick *k, const RtProgram *p, const bool *fits)
 {
     enum { LAYERS = 4 };
     const char *pattern = "", *mark = k->recipe ? "\", \"" : ",";
     int layers = 0, bad = 0;
+    for (; layers < k->from.except.n; layers++)
+        pattern = rt_format("%s%s%s", pattern, layers ? mark : "", k->from.except.name[layers]);
+    const int given = layers;
     for (int i = 0; i < p->nparam; i++) {
         bool before = fits[i];
         bad += !fits[i];
@@ -210,7 +216,7 @@ static const char *way_out(const Pick *k, const RtProgram *p, const bool *fits)
                                p->model)
                    : rt_format("\n  --only \"*\" leaves out tensors that %s does not have",
                                p->model);
-    if (layers > LAYERS)
+    if (layers - given > LAYERS)
         pattern = k->recipe ? "PATTERN\", \"PATTERN" : "PATTERN,PATTERN";
     return rt_format(k->recipe ? "\n  except = [\"%s\"] in the recipe's start keeps the initial "
                                  "values of these parameters"

@@ -131,6 +131,10 @@ if part parts; then
     succeeds "a file of another network, in part" ./five --weights other.safetensors --except "dense3.*" --epochs 0 --save foreign.safetensors --log log2
     cmp -s part.safetensors foreign.safetensors && ok || bad "a file of another network gives other weights"
     grep -q "^  unused:  head.\*$" out && same "the record" "2 " "$(field log2 weights unused)" || bad "unused tensors: $(cat out)"
+    refuses "patterns are kept in the way out" '  --except "dense1.\*,dense3.\*" keeps the initial values' ./five --weights base.safetensors --except "dense1.*"
+    arrays 'b = read("part.safetensors"); b["a\x1b[31m\n%s.w"] = (("F32", [2]), b"12345678"); write("odd.safetensors", b)'
+    succeeds "a name of odd characters" ./five --weights odd.safetensors --only "*" --epochs 0
+    grep -q "^  unused:  a?\[31m?%s.w$" out && ok || bad "a name of odd characters: $(cat -v out)"
     arrays 'b = read("part.safetensors"); b["head.weight"] = (("F32", [2]), b"12345678"); write("more.safetensors", b)'
     refuses "a tensor too many" '  --only "\*" leaves out tensors that net does not have' ./five --weights more.safetensors
     succeeds "a tensor too many, left out" ./five --weights more.safetensors --only "*" --epochs 0
