@@ -101,6 +101,7 @@ static const PyWord words[] = {
     {"softmax if causal",
      "F.softmax(@bare + torch.full((@rows, @rows), -math.inf).triu(1), @axis)"},
     {"softmax", "F.softmax(@x, @axis)"},
+    {"matmul", "torch.matmul(@x@(first_transposed?.mT), @y@(second_transposed?.mT))"},
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
     {"cumsum", "@(backwards?@x.flip(@axis).cumsum(@axis).flip(@axis)|@x.cumsum(@axis))"},
     {"argmax", "@x.argmax(@axis).to(torch.get_default_dtype())"},
@@ -109,6 +110,7 @@ static const PyWord words[] = {
     {"dropout2d", "F.dropout2d(@x, @rate, self.training)"},
     {"dense", "F.linear(@x, @y)"}, /* a product with the weights of another layer */
     {"one_hot", "F.one_hot(@x, @classes).to(torch.get_default_dtype())"},
+    {"mask", "(@x != @padding).to(torch.get_default_dtype())"},
     {"mse", "(@x - @y).square().flatten(1).mean(1)"},
     {"l1", "(@x - @y).abs().flatten(1).mean(1)"},
     {"huber", "F.huber_loss(@x, @y, reduction=\"none\", delta=@delta).flatten(1).mean(1)"},

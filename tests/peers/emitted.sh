@@ -161,6 +161,18 @@ model drawn_noise(x: f32[11]) {
 train drawn_noise { data = synthetic(samples = 80, test_samples = 40, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 
+# Attention between two sequences, with a mask of the keys, and products of two values.
+cat > "$work/drawn_asked.tn" <<'TN'
+model drawn_asked(text: i32[7], vocab: int) {
+    h = embedding(text, vocab, 6)
+    q = dense(flatten(h), 12) |> reshape([3, 4])
+    a = attention(q, dense(h, 4), dense(h, 8), heads = 2, mask = mask(text, padding = 2))
+    b = matmul(h, tanh(h), transpose_a = true) |> matmul(dense(transpose(h, [1, 0]), 5))
+    return dense(concat(flatten(a), flatten(b)), 3)
+}
+train drawn_asked { data = synthetic(samples = 80, test_samples = 40, classes = 3, vocab = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+
 # A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
 model power(x: f32[6]) { return dense(x, 5) }
@@ -443,7 +455,7 @@ imports() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise}.tn; do
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise,asked}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
