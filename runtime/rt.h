@@ -125,6 +125,27 @@ typedef struct RtKnown {
     int64_t offset, bytes;
 } RtKnown;
 
+/* The recipe's `augment`: augment.h.  0: not used. */
+typedef struct Augment {
+    int shift;
+    bool edge, flip; /* new pixels repeat the edge, else they are 0; horizontal */
+    int cutout;
+    double brightness;
+    bool upside; /* flip_vertical */
+    double contrast, saturation, hue;
+    double degrees, zoom;                 /* rotate, scale */
+    double crop_area[2], crop_ratio[2];   /* shares of the area; logarithms of width / height */
+    double erase;                         /* the probability */
+    double erase_area[2], erase_ratio[2]; /* logarithms of height / width */
+} Augment;
+
+/* For a program whose labels are moved with the image. */
+typedef struct RtMoved {
+    Augment augment;
+    int h, w;
+    int fill; /* the label of new pixels */
+} RtMoved;
+
 /* A phase.  units = per_slice ? slices of this process : count. */
 typedef struct RtPhase {
     void (*run)(const Rt *r, char *thread, int unit);
@@ -441,7 +462,8 @@ typedef struct RtProgram {
     int64_t label_dim[RT_DIMS];
     const double *class_weight; /* weights of the classes in the loss; NULL: none */
     int64_t ignored;            /* the class ignored - 1 is not scored; 0: all are */
-    int target_kind;            /* RT_TARGET_* */
+    const RtMoved *moved; /* augment moves the labels, whose scored ones are counted; else NULL */
+    int target_kind;      /* RT_TARGET_* */
     const char *target_name;
     int target_rank; /* NUMBERS: the shape of a sample's numbers */
     int64_t target_dim[RT_DIMS];

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 formatted=(compiler/main.c compiler/base compiler/ir compiler/ops compiler/passes compiler/front compiler/tool compiler/scripts compiler/pictures
            compiler/emit compiler/cpu compiler/cuda compiler/lsp
-           runtime/{main.c,rt.h,constants.h,base,comm,commands,cpu,cuda,data,device,files,measure,options,step,train})
+           runtime/{main.c,rt.h,augment.h,constants.h,base,comm,commands,cpu,cuda,data,device,files,measure,options,step,train})
 narrow=(grammar "${formatted[@]}")                        # at most 100 columns
 version=14
 

@@ -9,13 +9,14 @@
 #   runtime/    rt.h <- base <- files <- {comm, data, measure} <- {options, device} <- {step, cuda} <- train <- commands <- main.c
 #
 # compiler/ and runtime/ share three headers: runtime/constants.h, the patterns of names, runtime/base/glob.h, which only base
-# includes, and the reader of tables, runtime/data/sheet.h, which only tool includes.  Kernels (runtime/cpu) see rt.h and each other; generated C sees rt.h alone, which includes constants.h.
+# includes, and the reader of tables, runtime/data/sheet.h, which only tool includes.  Kernels (runtime/cpu) see rt.h, augment.h and each
+# other; generated C sees rt.h alone, which includes constants.h.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 passed=0 failed=0
 declare -A level=([base]=0 [ir]=1 [ops]=2 [front]=3 [grammar]=3 [passes]=3 [emit]=3 [scripts]=3 [pictures]=3 [cpu]=4 [cuda]=4 [tool]=5 [lsp]=6 [main.c]=6)
-declare -A rank=([constants.h]=0 [rt.h]=1 [cpu]=2 [base]=2 [files]=3 [comm]=4 [data]=4 [measure]=4 [options]=5 [device]=5 [step]=6 [cuda]=6
+declare -A rank=([constants.h]=0 [rt.h]=1 [augment.h]=2 [cpu]=2 [base]=2 [files]=3 [comm]=4 [data]=4 [measure]=4 [options]=5 [device]=5 [step]=6 [cuda]=6
                  [train]=7 [commands]=8 [main.c]=9)
 
 bad() { echo "FAIL $1: $2"; fine=0; }
@@ -181,7 +182,7 @@ check_runtime() {
             bad "$file" "includes \"$header\", which is not there"
         elif [ "$room" = cpu ] || [ "$room" = rt.h ]; then
             case $room,$header in
-            cpu,rt.h | cpu,cpu/* | rt.h,cpu/kernels.h | rt.h,constants.h) ;;
+            cpu,rt.h | cpu,augment.h | cpu,cpu/* | rt.h,cpu/kernels.h | rt.h,constants.h) ;;
             *) bad "$file" "includes \"$header\": generated code would see more than rt.h" ;;
             esac
         elif [ "$to" = cpu ]; then

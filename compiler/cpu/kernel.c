@@ -203,6 +203,34 @@ static Statement load_of_images(Writer *w, const Node *n, bool augmented)
                        true, written_only(w, n)};
 }
 
+/* The call that loads a target and moves it with its image. */
+static Statement load_of_moved(Writer *w, const Node *n)
+{
+    const Shape *s = &n->shape;
+    const int64_t height = s->dim[s->rank - 2], width = s->dim[s->rank - 1],
+                  at = node_attr(n, "at") ? node_int(n, "at") : 0;
+    const bool label = n->dtype == DT_I32;
+    const char *fn = label ? "rt_labels_moved" : "rt_target_moved";
+    Text body = text_new(w->arena);
+
+    text_printf(&body, "    %s(y, r, first, %lld, %lld, ", fn, (long long)w->g->step->chunk,
+                (long long)at);
+    if (!label)
+        text_printf(&body, "%lld, ", (long long)(shape_count(s) / (height * width)));
+    text_printf(&body, "%lld, %lld,\n        %s, ", (long long)height, (long long)width,
+                sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment), false));
+    if (label)
+        text_printf(&body, "%lld);\n", (long long)node_int(n, "fill"));
+    else
+        text_printf(&body, "%s);\n", node_int(n, "moved") == MOVED_NEAREST ? "true" : "false");
+    return (Statement){kernel_define(w, fn,
+                                     label ? "int32_t *y, const Rt *r, int first"
+                                           : "real *y, const Rt *r, int first",
+                                     body.s),
+                       arena_printf(w->arena, "%s, r, first", pointer_to(w, n)), true,
+                       written_only(w, n)};
+}
+
 /* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */
 static Statement load_of_input(Writer *w, const Node *n)
 {
@@ -221,6 +249,8 @@ static Statement load_of_input(Writer *w, const Node *n)
     if (!label && !tokens &&
         (augmented || w->g->recipe.resize || w->g->recipe.normalize.kind != NORM_NONE))
         return load_of_images(w, n, augmented);
+    if (w->g->training && node_attr(n, "moved"))
+        return load_of_moved(w, n);
     text_printf(&t, "%s, r, first, CHUNK, ", pointer_to(w, n));
     if (label || tokens)
         text_printf(&t, "%lld", (long long)all);

@@ -257,14 +257,22 @@ static void machine_fields(const EmitInput *in, Text *t)
         text_add(t, ".fast_half = true, ");
 }
 
+/* Bytes of the rows that a kernel of augmented images has on the stack: runtime/cpu/image.h. */
+static int64_t stack_of_images(const Shape *x, const Augment *a)
+{
+    enum { SPOT = 40 }; /* sizeof(ImageSpot) */
+    const int64_t real = sizeof(double), width = x->dim[x->rank - 1], row = width + 2 * a->shift;
+    const bool between = a->degrees > 0 || a->zoom > 0 || a->crop,
+               colours = a->contrast > 0 || a->saturation > 0 || a->hue > 0;
+    return between || colours ? real * (x->dim[0] * row + width) + SPOT * width : real * row;
+}
+
 /* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the
  * model. */
 static int64_t more_stack(const Graph *g)
 {
-    const Shape *x = &g->input->shape;
-    int64_t most = g->recipe.augment.given ? (x->dim[x->rank - 1] + 2 * g->recipe.augment.shift) *
-                                                 (int64_t)sizeof(double)
-                                           : 0;
+    const Augment *a = &g->recipe.augment;
+    int64_t most = a->given ? stack_of_images(&g->input->shape, a) : 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         const int64_t bytes = n->op->stack_bytes ? n->op->stack_bytes(n, g->step->chunk) : 0;

@@ -289,6 +289,30 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
                                                true))));
 }
 
+/* Adds the call that loads a target and moves it with its image. */
+static void lower_moved(Writer *w, const Node *n)
+{
+    const Shape *s = &n->shape;
+    const int64_t chunk = w->g->step->chunk, height = s->dim[s->rank - 2],
+                  width = s->dim[s->rank - 1], at = node_attr(n, "at") ? node_int(n, "at") : 0;
+    const bool label = n->dtype == DT_I32;
+    CudaCall *c =
+        cuda_call(w, label ? "rt_labels_moved" : "rt_target_moved", n, OUT("y", n), RT_HOST, FIRST,
+                  NUMBER(chunk), NUMBER(at), EACH(chunk * shape_count(s)));
+    if (!label)
+        cuda_give(w, c, NUMBER(shape_count(s) / (height * width)));
+    cuda_give(w, c, NUMBER(height));
+    cuda_give(w, c, NUMBER(width));
+    cuda_give(w, c,
+              TEXT(arena_printf(w->arena, "\n        %s",
+                                sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment),
+                                           true))));
+    if (label)
+        cuda_give(w, c, NUMBER(node_int(n, "fill")));
+    else
+        cuda_give(w, c, BOOL(node_int(n, "moved") == MOVED_NEAREST));
+}
+
 /* Adds the call that loads samples or labels from the data in GPU memory, by the index of the
  * batch. */
 static void lower_input(Writer *w, const Node *n)
@@ -298,6 +322,10 @@ static void lower_input(Writer *w, const Node *n)
                label = n->op->leaf == LEAF_LABEL, tokens = !label && n->dtype == DT_I32;
     if (!label && !tokens && (augmented || recipe->resize || recipe->normalize.kind != NORM_NONE)) {
         lower_image(w, n, augmented);
+        return;
+    }
+    if (w->g->training && node_attr(n, "moved")) {
+        lower_moved(w, n);
         return;
     }
     const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;
@@ -428,9 +456,19 @@ static bool graph_able(const Graph *g, const Options *o, Diag *d)
     return able;
 }
 
+/* Reports contrast, which needs the mean of an image: a thread computes one number of it. */
+static bool augment_able(const Recipe *r, Diag *d)
+{
+    if (r->augment.contrast == 0)
+        return true;
+    diag_error(d, r->augment.span, "contrast has no CUDA form yet");
+    diag_help(d, "take brightness and saturation, or leave out --target cuda");
+    return false;
+}
+
 bool cuda_able(const Graph *train, const Graph *test, const Options *o, Diag *d)
 {
-    if (!graph_able(train, o, d) || !graph_able(test, o, d))
+    if (!graph_able(train, o, d) || !graph_able(test, o, d) || !augment_able(&train->recipe, d))
         return false;
     for (int i = 0; i < train->step->nsum; i++) {
         const Sum *s = &train->step->sum[i];

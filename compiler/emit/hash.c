@@ -30,6 +30,23 @@ static void add_loop(Text *t, const Loop *l)
     text_add(t, "\n");
 }
 
+/* Adds nothing for the augmentations of older versions. */
+static void add_rare(Text *t, const Augment *a)
+{
+    if (a->upside)
+        text_add(t, "upside\n");
+    if (a->contrast > 0 || a->saturation > 0 || a->hue > 0)
+        text_printf(t, "colours %.17g %.17g %.17g\n", a->contrast, a->saturation, a->hue);
+    if (a->degrees > 0 || a->zoom > 0)
+        text_printf(t, "turn %.17g %.17g\n", a->degrees, a->zoom);
+    if (a->crop)
+        text_printf(t, "crop %.17g %.17g %.17g %.17g\n", a->crop_area[0], a->crop_area[1],
+                    a->crop_ratio[0], a->crop_ratio[1]);
+    if (a->erase > 0)
+        text_printf(t, "erase %.17g %.17g %.17g %.17g %.17g\n", a->erase, a->erase_area[0],
+                    a->erase_area[1], a->erase_aspect[0], a->erase_aspect[1]);
+}
+
 /* Adds nothing for samples without normalisation and augmentation, so checkpoints of older versions
  * stay valid. */
 static void add_samples(Text *t, const Normalize *z, const Augment *a)
@@ -39,6 +56,7 @@ static void add_samples(Text *t, const Normalize *z, const Augment *a)
     if (z->kind != NORM_NONE || a->given)
         text_printf(t, "%d %lld %d %d %lld %.17g\n", z->kind, (long long)a->shift, a->edge, a->flip,
                     (long long)a->cutout, a->brightness);
+    add_rare(t, a);
 }
 
 static void add_texts(Text *t, const Texts *list)

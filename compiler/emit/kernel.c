@@ -4,6 +4,7 @@
  * specialises it once.
  */
 #include "emit/writer.h"
+#include <math.h>
 #include <string.h>
 
 bool emit_is_call(const Node *n)
@@ -84,6 +85,39 @@ Sizes *kernel_image(Writer *w, const Node *n)
     return t;
 }
 
+/* The bounds of a ratio as logarithms: a program computes no logarithm. */
+static const char *print_logs(Arena *arena, const double *bound)
+{
+    const double v[2] = {log(bound[0]), log(bound[1])};
+    return print_doubles(arena, v, 2);
+}
+
+/* The augmentations that a recipe can leave out of its program's text. */
+static void add_rare(Writer *w, Sizes *s, const Augment *a)
+{
+    if (a->upside)
+        sizes_bool(s, "upside", true);
+    if (a->contrast > 0)
+        sizes_real(s, "contrast", a->contrast);
+    if (a->saturation > 0)
+        sizes_real(s, "saturation", a->saturation);
+    if (a->hue > 0)
+        sizes_real(s, "hue", a->hue);
+    if (a->degrees > 0)
+        sizes_real(s, "degrees", a->degrees);
+    if (a->zoom > 0)
+        sizes_real(s, "zoom", a->zoom);
+    if (a->crop) {
+        sizes_word(s, "crop_area", print_doubles(w->arena, a->crop_area, 2));
+        sizes_word(s, "crop_ratio", print_logs(w->arena, a->crop_ratio));
+    }
+    if (a->erase > 0) {
+        sizes_real(s, "erase", a->erase);
+        sizes_word(s, "erase_area", print_doubles(w->arena, a->erase_area, 2));
+        sizes_word(s, "erase_ratio", print_logs(w->arena, a->erase_aspect));
+    }
+}
+
 const Sizes *kernel_augment(Writer *w, const Augment *a)
 {
     Sizes *s = sizes_new(w->arena, "Augment");
@@ -92,5 +126,6 @@ const Sizes *kernel_augment(Writer *w, const Augment *a)
     sizes_bool(s, "flip", a->flip);
     sizes_int(s, "cutout", a->cutout);
     sizes_real(s, "brightness", a->brightness);
+    add_rare(w, s, a);
     return s;
 }

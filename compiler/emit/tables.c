@@ -245,6 +245,28 @@ static void number_fields(Writer *w, Text *t)
     text_add(t, "\n");
 }
 
+/* The labels, if augment moves them; else NULL. */
+static const Node *moved_labels(const Writer *w)
+{
+    const Node *n = w->in->train->label;
+    return n && n->dtype == DT_I32 && node_attr(n, "moved") ? n : NULL;
+}
+
+/* Writes how augment moves the labels, so that the program can count those that are scored. */
+static void moved_table(Writer *w, Text *t)
+{
+    const Node *n = moved_labels(w);
+    if (!n)
+        return;
+    const char *augment =
+        sizes_text(w->arena, kernel_augment(w, &w->in->train->recipe.augment), true);
+    text_printf(t,
+                "static const RtMoved moved = {.augment = %s, .h = %lld, .w = %lld, .fill = "
+                "%lld};\n\n",
+                augment + strlen("Augment"), (long long)n->shape.dim[0], (long long)n->shape.dim[1],
+                (long long)node_int(n, "fill"));
+}
+
 /* Writes the fields for a class for each pixel, weights of classes, and the class that is not
  * scored. */
 static void label_fields(Writer *w, Text *t)
@@ -260,6 +282,8 @@ static void label_fields(Writer *w, Text *t)
         text_add(t, "    .class_weight = class_weights,\n");
     if (target->ignored)
         text_printf(t, "    .ignored = %lld,\n", (long long)target->ignored);
+    if (moved_labels(w))
+        text_add(t, "    .moved = &moved,\n");
 }
 
 /* Writes the fields of the only target of a program. */
@@ -463,6 +487,7 @@ static void program(Writer *w, Text *t)
     if (g->recipe.target->weights)
         text_printf(t, "static const double class_weights[] = {%s};\n\n",
                     g->recipe.target->weights);
+    moved_table(w, t);
     text_add(t, "const RtProgram rt_program = {\n");
     origin_fields(w, t);
     size_fields(w, t);

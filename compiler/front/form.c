@@ -114,6 +114,28 @@ static void read_reals(Unit *u, Expr *e, const Field *f, char *target)
     *count = e->list.n;
 }
 
+/* Reads a lower and an upper bound. */
+static void read_bounds(Unit *u, Expr *e, const Field *f, double *out)
+{
+    double v[2];
+    if (e->kind != EX_LIST || e->list.n != 2) {
+        if (!e->bad)
+            diag_error(u->diag, e->span, "'%s' is a list of two numbers, the smaller one first",
+                       f->name);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (!form_number(u, e->list.v[i], f->name, f, &v[i]))
+            return;
+    if (v[0] > v[1])
+        diag_error(u->diag, e->span,
+                   "the first number of '%s' is the smaller one, and %.10g is above %.10g", f->name,
+                   v[0], v[1]);
+    else if (v[1] == 0)
+        diag_error(u->diag, e->span, "the second number of '%s' is above 0", f->name);
+    out[0] = v[0], out[1] = v[1];
+}
+
 static void read_text(Unit *u, Expr *e, const Field *f, const char **out)
 {
     if (e->kind == EX_STRING)
@@ -164,6 +186,9 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
     case WANT_RISING:
         read_reals(u, e, f, target);
         break;
+    case WANT_BOUNDS:
+        read_bounds(u, e, f, (double *)(void *)(target + f->at));
+        break;
     case WANT_TEXT:
         read_text(u, e, f, (const char **)(void *)(target + f->at));
         break;
@@ -195,6 +220,9 @@ static void set_default(const Field *f, char *target)
     case WANT_REALS:
     case WANT_RISING:
         *(int *)(void *)(target + f->count_at) = 0;
+        break;
+    case WANT_BOUNDS:
+        memset(target + f->at, 0, 2 * sizeof(double));
         break;
     case WANT_TEXT:
     case WANT_RESULT:

@@ -22,10 +22,14 @@ const char *form_words(Arena *a, const char *const *word, const char *mark)
 
 const char *form_values(Arena *a, const Field *f, const char *mark)
 {
-    static const char *const name[] =
-        {[WANT_REAL] = "a number", [WANT_INT] = "a whole number",
-         [WANT_REALS] = "numbers", [WANT_RISING] = "rising numbers",
-         [WANT_TEXT] = "a string", [WANT_TEXTS] = "a string, or a list of strings"};
+    static const char *const name[] = {[WANT_REAL] = "a number",
+                                       [WANT_INT] = "a whole number",
+                                       [WANT_REALS] = "numbers",
+                                       [WANT_RISING] = "rising numbers",
+                                       [WANT_BOUNDS] =
+                                           "a list of two numbers, the smaller one first",
+                                       [WANT_TEXT] = "a string",
+                                       [WANT_TEXTS] = "a string, or a list of strings"};
     const bool list = f->want == WANT_REALS || f->want == WANT_RISING;
     if (f->want == WANT_WORD || f->want == WANT_RESULT)
         return form_words(a, f->words, mark);
@@ -35,13 +39,15 @@ const char *form_values(Arena *a, const Field *f, const char *mark)
     const char *range = text ? NULL : form_range(a, f);
     const char *what =
         list ? arena_printf(a, "a list of 1 to %d %s", REALS_MAX, name[f->want]) : name[f->want];
-    return range ? arena_printf(a, "%s, %s%s", what, list ? "each " : "", range) : what;
+    return range ? arena_printf(a, "%s, %s%s", what, list || f->want == WANT_BOUNDS ? "each " : "",
+                                range)
+                 : what;
 }
 
 const char *form_fallback(Arena *a, const Field *f)
 {
     if (isnan(f->fallback) || f->want == WANT_TEXT || f->want == WANT_TEXTS ||
-        f->want == WANT_RESULT ||
+        f->want == WANT_RESULT || f->want == WANT_BOUNDS ||
         ((f->want == WANT_INT || f->want == WANT_REAL) && f->fallback < f->low))
         return NULL;
     return f->want == WANT_WORD   ? arena_printf(a, "\"%s\"", f->words[(int)f->fallback])

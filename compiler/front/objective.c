@@ -350,30 +350,44 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
     return true;
 }
 
-/* Whether the target has a class, a truth or another number for each pixel of the image. */
-static bool has_pixels(const Graph *g, const TargetSpec *t)
+/* Whether the recipe moves the pixels of images. */
+static bool moves_pixels(const Augment *a)
 {
-    const Shape *x = &g->input->shape;
-    if (t->kind == LEARN_INPUT || t->rank < 2)
-        return false;
-    return t->kind == LEARN_CLASS || t->truths ||
-           (x->rank == 3 && t->dim[t->rank - 2] == x->dim[1] && t->dim[t->rank - 1] == x->dim[2]);
+    return a->shift > 0 || a->flip || a->upside || a->degrees > 0 || a->zoom > 0 || a->crop;
 }
 
-/* Reports augmentations that move the pixels of an image, but not those of the target. */
-static void check_moved(const Unit *u, const Graph *g)
+/* Whether the target has a number or class for each pixel of an image of this size. */
+static bool has_pixels(const TargetSpec *t, const Shape *x)
+{
+    return x->rank == 3 && t->rank >= 2 && t->dim[t->rank - 2] == x->dim[1] &&
+           t->dim[t->rank - 1] == x->dim[2] && (t->kind == LEARN_NUMBERS || t->rank == 2);
+}
+
+/* Finds the targets that augment moves with the image: those of its height and width.  Reports
+ * masks of another size, which cannot be moved. */
+static void find_moved(const Unit *u, Graph *g)
 {
     const Augment *a = &g->recipe.augment;
-    for (int i = 0; i < g->recipe.ntarget && (a->shift > 0 || a->flip); i++) {
+    for (int i = 0; i < g->recipe.ntarget && moves_pixels(a); i++) {
         const TargetSpec *t = &g->recipe.target[i];
-        if (!has_pixels(g, t))
+        Node *n = g->targets[i];
+        if (t->kind == LEARN_INPUT || t->rank < 2)
             continue;
-        diag_error(u->diag, a->span, "augment moves the pixels of '%s', but not those of '%s'",
-                   g->input->name, t->name);
-        diag_note(u->diag, "'%s' is declared on line %d", t->name, t->span.line);
-        diag_help(u->diag, "leave out random_crop, shift and flip_horizontal, or store moved "
-                           "copies of images and targets");
-        return;
+        if (has_pixels(t, &g->input->shape)) {
+            node_set_int(g, n, "moved",
+                         t->kind == LEARN_CLASS || t->truths ? MOVED_NEAREST : MOVED_BILINEAR);
+            if (t->kind == LEARN_CLASS)
+                node_set_int(g, n, "fill", t->ignored ? -1 : 0);
+        } else if (t->kind == LEARN_CLASS || t->truths) {
+            diag_error(u->diag, a->span,
+                       "augment moves the pixels of '%s', %s, but cannot move '%s', %s",
+                       g->input->name, shape_text(u->arena, &g->input->shape), t->name,
+                       shape_text(u->arena, &n->shape));
+            diag_note(u->diag, "'%s' is declared on line %d", t->name, t->span.line);
+            diag_help(u->diag, "give the target the height and width of the input, or leave out "
+                               "the augmentations that move pixels");
+            return;
+        }
     }
 }
 
@@ -433,7 +447,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     check_used(u, g, loss->span);
     if (!lower_classes(&l))
         return false;
-    check_moved(u, g);
+    find_moved(u, g);
     check_normalized(u, g);
     lower_metrics(g, loss->span);
     expect_check(u, g);

@@ -200,6 +200,10 @@ const Form normalize_forms[] = {
 #define O(member) offsetof(Augment, member)
 #define PIXELS(name, member, about)                                                                \
     {name, WANT_INT, O(member), REQUIRED, 1, 65536, false, NULL, 0, about}
+#define CHANGE(member, high, about)                                                                \
+    {"range", WANT_REAL, O(member), REQUIRED, 0, high, false, NULL, 0, about}
+#define BOUNDS(name, member, low, high, about)                                                     \
+    {name, WANT_BOUNDS, O(member), 0, low, high, false, NULL, 0, about}
 const Form augment_forms[] = {
     {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift, "largest distance in pixels")},
      "move the image in each direction by a random number of pixels; new pixels are 0", NULL},
@@ -207,15 +211,56 @@ const Form augment_forms[] = {
      "the same, but the edge of the image is repeated", NULL},
     {"flip_horizontal", AUGMENT_FLIP, {{0}}, "mirror an image left to right with probability 1/2",
      NULL},
+    {"flip_vertical", AUGMENT_UPSIDE, {{0}}, "mirror an image top to bottom with probability 1/2",
+     NULL},
+    {"rotate", AUGMENT_ROTATE, {{"degrees", WANT_REAL, O(degrees), REQUIRED, 0, 180, false, NULL, 0,
+                                 "largest angle in each direction"}},
+     "turn the image around its centre, bilinear; new pixels are 0, or repeat the edge with "
+     "`shift`",
+     "angle from -degrees to degrees"},
+    {"scale", AUGMENT_SCALE, {{"range", WANT_REAL, O(zoom), REQUIRED, 0, 1, true, NULL, 0,
+                               "largest change"}},
+     "enlarge or shrink the image around its centre, bilinear; new pixels as for rotate",
+     "factor from 1 - range to 1 + range"},
+    {"random_resized_crop", AUGMENT_RESIZED_CROP,
+     {BOUNDS("scale", crop_area, 0, 1,
+             "smallest and largest share of the area; default: [0.08, 1]"),
+      BOUNDS("ratio", crop_ratio, 0.001, 1000,
+             "smallest and largest width / height; default: [3/4, 4/3]")},
+     "cut out a random part of the image and stretch it to the image's size, bilinear: Szegedy et "
+     "al. 2015. After ten tries that do not fit, the largest part in the middle is taken",
+     "area = H W u   u uniform within scale\nwidth / height = exp(v)   v uniform within "
+     "the logarithms of ratio"},
     {"cutout", AUGMENT_CUTOUT, {PIXELS("size", cutout, "side of the square in pixels")},
      "set a square around a random pixel to 0", NULL},
-    {"brightness", AUGMENT_BRIGHTNESS, {{"range", WANT_REAL, O(brightness), REQUIRED, 0, 1, false,
-                                         NULL, 0, "largest change"}},
+    {"erase", AUGMENT_ERASE,
+     {{"p", WANT_REAL, O(erase), 0.5, 0, 1, false, NULL, 0, "the probability"},
+      BOUNDS("area", erase_area, 0, 1,
+             "smallest and largest share of the area; default: [0.02, 0.33]"),
+      BOUNDS("aspect", erase_aspect, 0.001, 1000,
+             "smallest and largest height / width; default: [0.3, 3.3]")},
+     "set a random rectangle to 0: random erasing, Zhong et al. 2017",
+     "area = H W u   u uniform within area\nheight / width = exp(v)   v uniform within the "
+     "logarithms of aspect"},
+    {"brightness", AUGMENT_BRIGHTNESS, {CHANGE(brightness, 1, "largest change")},
      "multiply the image by a random factor, before `normalize`",
      "factor from 1 - range to 1 + range"},
+    {"contrast", AUGMENT_CONTRAST, {CHANGE(contrast, 1, "largest change")},
+     "move each number away from the mean grey of the image, or towards it, before `normalize`",
+     "y = g + f (x - g)   f from 1 - range to 1 + range, g = mean of 0.2989 red + 0.587 green + "
+     "0.114 blue"},
+    {"saturation", AUGMENT_SATURATION, {CHANGE(saturation, 1, "largest change")},
+     "move each number away from the grey of its pixel, or towards it, before `normalize`",
+     "y = g + f (x - g)   f from 1 - range to 1 + range, g = 0.2989 red + 0.587 green + "
+     "0.114 blue"},
+    {"hue", AUGMENT_HUE, {CHANGE(hue, 0.5, "largest change, as a share of the circle of colours")},
+     "turn the hue (HSV), before `normalize`",
+     "hue += f   f from -range to range; the circle is 1"},
     {0}};
 #undef O
 #undef PIXELS
+#undef CHANGE
+#undef BOUNDS
 
 static const char *const fit_words[] = {"crop", "stretch", NULL};
 static const char *const missing_words[] = {"error", "mean", NULL};

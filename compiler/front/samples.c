@@ -40,6 +40,22 @@ static bool check_pixels(Lower *l, const char *what, int64_t pixels)
     return false;
 }
 
+/* Reports a change of colours of an image that has no colours. */
+static bool check_colours(Lower *l)
+{
+    const Augment *a = &l->g->recipe.augment;
+    const int64_t channels = l->g->input->shape.dim[0];
+    const char *what = a->saturation > 0 ? "saturation" : a->hue > 0 ? "hue" : "contrast";
+    const bool colours = a->saturation > 0 || a->hue > 0;
+    if ((!colours && a->contrast == 0) || channels == 3 || (!colours && channels == 1))
+        return true;
+    diag_error(l->diag, a->span, "%s is for images of %s, '%s' has %lld", what,
+               colours ? "3 channels: red, green and blue" : "1 or 3 channels", l->g->input->name,
+               (long long)channels);
+    diag_help(l->diag, "leave out %s", what);
+    return false;
+}
+
 static bool check_augment(Lower *l)
 {
     const Augment *a = &l->g->recipe.augment;
@@ -47,7 +63,7 @@ static bool check_augment(Lower *l)
         return true;
     if (is_image_input(l->g->input))
         return check_pixels(l, a->edge ? "shift" : "random_crop pad", a->shift) &&
-               check_pixels(l, "cutout size", a->cutout);
+               check_pixels(l, "cutout size", a->cutout) && check_colours(l);
     diag_error(l->diag, a->span, "augment is for images (N, C, H, W), '%s' is %s",
                l->g->input->name, shape_text(l->arena, &l->g->input->shape));
     return false;

@@ -169,6 +169,12 @@ static void read_normalize(Train *t, Expr *e)
     t->r->normalize.span = e->span;
 }
 
+static void complete(double *bound, double low, double high)
+{
+    if (bound[1] == 0)
+        bound[0] = low, bound[1] = high;
+}
+
 static void read_augment(Train *t, Expr *e)
 {
     const int n = e->kind == EX_LIST ? e->list.n : 1;
@@ -188,6 +194,12 @@ static void read_augment(Train *t, Expr *e)
     a->given = n > 0;
     a->edge = seen[AUGMENT_SHIFT] != NULL;
     a->flip = seen[AUGMENT_FLIP] != NULL;
+    a->upside = seen[AUGMENT_UPSIDE] != NULL;
+    a->crop = seen[AUGMENT_RESIZED_CROP] != NULL;
+    complete(a->crop_area, 0.08, 1);
+    complete(a->crop_ratio, 3.0 / 4, 4.0 / 3);
+    complete(a->erase_area, 0.02, 0.33);
+    complete(a->erase_aspect, 0.3, 3.3);
     a->span = e->span;
 }
 
@@ -271,7 +283,12 @@ const TrainKey train_key_table[] = {
      .fallback = "`[]`",
      .about = "One form, or a list of forms: random changes of images, in training only. They are "
               "drawn anew for each sample and epoch, from the seed. "
-              "random_crop and shift exclude each other."},
+              "random_crop and shift exclude each other. The order of the list does not matter: "
+              "random_resized_crop, rotate and scale, random_crop or shift, flips, brightness, "
+              "contrast, saturation, hue, cutout, erase. Those before brightness move pixels, and "
+              "move a target that is an image or mask of the same height and width in the same "
+              "way: [masks](../how-to/masks.md#augmentations). No number is cut off to the range "
+              "of 0 to 1."},
     {.name = "resize", .read = read_resize, .field = WORDS(resize, resize_words), .bound = true,
      .fallback = "`none`",
      .about = "With `bilinear`, images of any height and width are stretched to the size of the "

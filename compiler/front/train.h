@@ -79,6 +79,7 @@ typedef enum {
     WANT_WORD,
     WANT_REALS,
     WANT_RISING,
+    WANT_BOUNDS,
     WANT_TEXT,
     WANT_TEXTS,
     WANT_RESULT
@@ -86,8 +87,8 @@ typedef enum {
 typedef struct Field {
     const char *name;
     Want want;
-    /* offset in the target: double, int64_t, bool, int, double[], const char *, Texts; a RESULT is
-     * a const char *, too */
+    /* offset in the target: double, int64_t, bool, int, double[], double[2], const char *, Texts; a
+     * RESULT is a const char *, too; BOUNDS are 0 and 0 if they are not given */
     size_t at;
     double fallback;  /* NAN: required */
     double low, high; /* closed range; `open` excludes high */
@@ -117,7 +118,22 @@ void watch_check(const Unit *u, Graph *g);
 
 /* ---- recipe_forms.c: the tables, each ended by a row without a name */
 
-enum { AUGMENT_CROP, AUGMENT_SHIFT, AUGMENT_FLIP, AUGMENT_CUTOUT, AUGMENT_BRIGHTNESS, AUGMENTS };
+enum {
+    AUGMENT_CROP,
+    AUGMENT_SHIFT,
+    AUGMENT_FLIP,
+    AUGMENT_UPSIDE,
+    AUGMENT_ROTATE,
+    AUGMENT_SCALE,
+    AUGMENT_RESIZED_CROP,
+    AUGMENT_CUTOUT,
+    AUGMENT_ERASE,
+    AUGMENT_BRIGHTNESS,
+    AUGMENT_CONTRAST,
+    AUGMENT_SATURATION,
+    AUGMENT_HUE,
+    AUGMENTS
+};
 enum { DATA_NAMED, DATA_SYNTHETIC, DATA_IMAGES, DATA_TEXT, DATA_TABLE, DATA_COLUMNS };
 typedef struct InitForm {
     int dist, fan;

@@ -128,6 +128,9 @@ typedef struct TargetSpec {
     Span span;
 } TargetSpec;
 
+/* How augment moves a target: the attribute `moved` of its node. */
+enum { MOVED_NEAREST = 1, MOVED_BILINEAR = 2 };
+
 /* Normalization of samples, after scaling: (x - mean) / std for each channel, or x minus the
  * mean of the pixel over the training set. */
 typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
@@ -138,7 +141,8 @@ typedef struct Normalize {
     Span span;
 } Normalize;
 
-/* Augmentation of images, in training only; runtime/cpu/image.h describes each kind. */
+/* Augmentation of images, in training only; runtime/augment.h describes each kind.  Two numbers are
+ * bounds. */
 typedef struct Augment {
     bool given;
     int64_t shift; /* random_crop, shift: pixels each way */
@@ -146,6 +150,13 @@ typedef struct Augment {
     bool flip;
     int64_t cutout;
     double brightness;
+    bool upside; /* flip_vertical */
+    double contrast, saturation, hue;
+    double degrees, zoom; /* rotate, scale */
+    bool crop;            /* random_resized_crop */
+    double crop_area[2], crop_ratio[2];
+    double erase; /* the probability; 0: not given */
+    double erase_area[2], erase_aspect[2];
     Span span;
 } Augment;
 

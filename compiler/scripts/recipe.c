@@ -245,6 +245,34 @@ static bool loss_supported(const Graph *g, const char *to, Diag *d)
     return true;
 }
 
+/* Whether the script can augment as the recipe says.  Scripts move whole pixels of images only. */
+static bool augment_supported(const Graph *g, const char *to, Diag *d)
+{
+    const Augment *a = &g->recipe.augment;
+    const char *what = a->degrees > 0      ? "rotate"
+                       : a->zoom > 0       ? "scale"
+                       : a->crop           ? "random_resized_crop"
+                       : a->erase > 0      ? "erase"
+                       : a->contrast > 0   ? "contrast"
+                       : a->saturation > 0 ? "saturation"
+                       : a->hue > 0        ? "hue"
+                                           : NULL;
+    const Node *moved = NULL;
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        if (node_attr(g->targets[i], "moved"))
+            moved = g->targets[i];
+    if (!what && !moved)
+        return true;
+    if (what)
+        diag_error(d, a->span, "--to %s writes no scripts with %s", to, what);
+    else
+        diag_error(d, a->span, "--to %s writes scripts that move images, but not the target '%s'",
+                   to, moved->name);
+    diag_help(d, what ? "scripts have random_crop, shift, flips, cutout and brightness"
+                      : "leave out the augmentations that move pixels");
+    return false;
+}
+
 bool recipe_supported(const Graph *g, const char *to, Diag *d)
 {
     const Recipe *r = &g->recipe;
@@ -301,7 +329,7 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "write it in the recipe: data = synthetic(samples = 1000)");
         return false;
     }
-    if (!pixels_supported(g, to, d) || !loss_supported(g, to, d))
+    if (!pixels_supported(g, to, d) || !loss_supported(g, to, d) || !augment_supported(g, to, d))
         return false;
     if (graph_several(g) && !compared_supported(g, to, d))
         return false;
@@ -485,12 +513,13 @@ static void add_preprocessing(const Normalize *n, const Augment *u, PlaceList *l
     places_add(l, "std", number_list(l->arena, n->std, n->nstd));
     places_flag(l, "several_means", n->nmean > 1);
     places_flag(l, "several_stds", n->nstd > 1);
-    places_flag(l, "augments", u->shift || u->flip || u->cutout || u->brightness > 0);
+    places_flag(l, "augments", u->shift || u->flip || u->upside || u->cutout || u->brightness > 0);
     places_add(l, "brightness", u->brightness > 0 ? python_number(l->arena, u->brightness) : NULL);
     places_int(l, "shift", u->shift);
     places_int(l, "shift_end", u->shift + 1);
     places_flag(l, "zero_border", u->shift && !u->edge);
     places_flag(l, "flip", u->flip);
+    places_flag(l, "upside", u->upside);
     places_add(l, "cutout",
                u->cutout ? arena_printf(l->arena, "%lld", (long long)u->cutout) : NULL);
     places_int(l, "cutout_half", u->cutout / 2);

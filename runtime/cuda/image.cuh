@@ -1,12 +1,13 @@
 /* image.cuh -- image samples for the first layer, normalised and, in training, augmented: a thread
  * for each number of the result.
  *
- * Formulas and random numbers are those of runtime/cpu/image.h (shift, mirror, cutout, brightness),
- * so GPU and processor make the same image.  Each thread draws the numbers of its sample again:
- * twenty rounds of Philox, and no memory.
+ * Formulas and random numbers are those of runtime/cpu/image.h, without contrast, so GPU and
+ * processor make the same image.  Each thread draws the numbers of its sample again: twenty rounds
+ * of Philox for shift, mirror, cutout and brightness, and no memory.
  */
 #ifndef CUDA_IMAGE_CUH
 #define CUDA_IMAGE_CUH
+#include "augment.h"
 
 struct Image {
     int c, h, w;
@@ -29,37 +30,10 @@ DEVICE int image_place_of(const Image &m, int at)
 {
     return m.last ? at / image_lanes(m) % (m.h * m.w) : at % (m.h * m.w);
 }
-struct Augment {
-    int shift;
-    bool edge, flip;
-    int cutout;
-    double brightness;
-};
-
-/* Pixel (i, j) is stored pixel (i + dy, j + dx), j counted from the right if flip.  A square of
- * cutout x cutout pixels from (top, left) on is 0. */
-struct Draw {
-    int dy, dx, flip, top, left;
-    real factor;
-};
-
-/* A number from 0 to n - 1. */
-DEVICE int draw_below(uint32_t bits, int n)
-{
-    return (int)(((uint64_t)bits * (uint64_t)n) >> 32);
-}
 
 DEVICE Draw image_draw(const Rt *r, uint32_t sample, const Image &m, const Augment &a)
 {
-    uint32_t move[4], look[4];
-    rt_philox(move, r->seed, 0, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
-    rt_philox(look, r->seed, 1, RT_PURPOSE_AUGMENT, sample, (uint32_t)r->epoch);
-    return Draw{draw_below(move[0], 2 * a.shift + 1) - a.shift,
-                draw_below(move[1], 2 * a.shift + 1) - a.shift,
-                a.flip && move[2] >> 31,
-                draw_below(look[0], m.h) - a.cutout / 2,
-                draw_below(look[1], m.w) - a.cutout / 2,
-                (real)(1 + a.brightness * (2 * (move[3] * 2.3283064365386963e-10) - 1))};
+    return rt_draw(r->seed, r->epoch, sample, m.h, m.w, &a);
 }
 
 /* v[k] with constant indices only: an array with a variable index would be in local memory. */
@@ -71,11 +45,6 @@ DEVICE real image_channel(const double (&v)[16], int k, int channels)
         if (i < channels && k == i)
             x = v[i];
     return (real)x;
-}
-
-DEVICE int clamp_int(int v, int low, int high)
-{
-    return v < low ? low : v > high ? high : v;
 }
 
 DEVICE real image_stored(const Rt *r, const char *row, int64_t at)
@@ -115,16 +84,147 @@ DEVICE real image_stretched(const Rt *r, const char *row, const Image &m, int k,
                      down);
 }
 
+/* Element (k, i, j) of a stored sample, times `factor`. */
+DEVICE real image_raw(const Rt *r, const char *row, const Image &m, int k, int i, int j,
+                      real factor)
+{
+    const real by = r->x_type == RT_U8 ? (real)r->x_scale * factor : factor;
+    return (m.resize ? image_stretched(r, row, m, k, i, j)
+                     : image_stored(r, row, ((int64_t)k * m.h + i) * m.w + j)) *
+           by;
+}
+
+/* A number of channel k, normalised; off: the mean of its pixel, or nullptr. */
+DEVICE real image_normal(real x, const real *off, const Image &m, int k)
+{
+    const double std = image_channel(m.std, k, m.c);
+    return (x - (off ? *off : image_channel(m.mean, k, m.c))) * (std > 0 ? (real)(1 / std) : 1);
+}
+
 /* Element (k, i, j) of a stored sample, normalised; mean: of each pixel, or nullptr. */
 DEVICE real image_number(const Rt *r, const char *row, const real *mean, const Image &m, int k,
                          int i, int j, real factor)
 {
-    const int at = (k * m.h + i) * m.w + j;
-    const double std = image_channel(m.std, k, m.c);
-    const real by = r->x_type == RT_U8 ? (real)r->x_scale * factor : factor;
-    const real x = (m.resize ? image_stretched(r, row, m, k, i, j) : image_stored(r, row, at)) * by;
-    return (x - (mean ? mean[at] : image_channel(m.mean, k, m.c))) *
-           (std > 0 ? (real)(1 / std) : 1);
+    return image_normal(image_raw(r, row, m, k, i, j, factor),
+                        mean ? mean + (k * m.h + i) * m.w + j : nullptr, m, k);
+}
+
+/* ---- places between pixels */
+
+/* The four stored pixels around the place of a pixel, and the weights of the lower and the right
+ * ones. */
+struct ImageSpot {
+    int at[4];
+    real down, along;
+    bool known; /* false: a new pixel */
+};
+
+/* The place of pixel (i, j) of an image of m.h x m.w, among stored pixels of h x w. */
+DEVICE ImageSpot image_spot(const Image &m, const Augment &a, const Draw &d, int h, int w, int i,
+                            int j)
+{
+    ImageSpot s;
+    double y, x;
+    s.known = rt_place(&y, &x, &d, &a, m.h, m.w, i, j);
+    if (m.resize) {
+        y = rt_clamp((y + 0.5) * ((double)h / m.h) - 0.5, 0, h - 1);
+        x = rt_clamp((x + 0.5) * ((double)w / m.w) - 0.5, 0, w - 1);
+    }
+    const int top = (int)y, left = (int)x, bottom = top + 1 < h ? top + 1 : top,
+              right = left + 1 < w ? left + 1 : left;
+    s.at[0] = top * w + left, s.at[1] = top * w + right;
+    s.at[2] = bottom * w + left, s.at[3] = bottom * w + right;
+    s.down = (real)(y - top), s.along = (real)(x - left);
+    return s;
+}
+
+/* The number between four, bilinear; number(i): stored number i. */
+template <class Of> DEVICE real image_between(const ImageSpot &s, Of number)
+{
+    return image_mix(image_mix(number(s.at[0]), number(s.at[1]), s.along),
+                     image_mix(number(s.at[2]), number(s.at[3]), s.along), s.down);
+}
+
+/* Turns the hue of a pixel by `turn` sixths of the circle. */
+DEVICE void image_hue(real (&v)[3], real turn)
+{
+    const real r = v[0], g = v[1], b = v[2];
+    const real most = r > g ? r > b ? r : b : g > b ? g : b;
+    const real least = r < g ? r < b ? r : b : g < b ? g : b;
+    const real chroma = most - least, over = chroma > 0 ? 1 / chroma : 0;
+    real hue = most == r ? (g - b) * over : most == g ? (b - r) * over + 2 : (r - g) * over + 4;
+    hue += turn;
+    hue += hue < 0 ? 6 : 0;
+    hue -= hue >= 6 ? 6 : 0;
+    const real p = (hue > 3 ? hue - 3 : 3 - hue) - 1, q = 2 - (hue > 2 ? hue - 2 : 2 - hue),
+               s = 2 - (hue > 4 ? hue - 4 : 4 - hue);
+    v[0] = least + chroma * (p < 0 ? 0 : p > 1 ? 1 : p);
+    v[1] = least + chroma * (q < 0 ? 0 : q > 1 ? 1 : q);
+    v[2] = least + chroma * (s < 0 ? 0 : s > 1 ? 1 : s);
+}
+
+/* Number k of a pixel of three channels, with another saturation and hue; number(k): number k of
+ * the pixel. */
+template <class Of> DEVICE real image_coloured(const Augment &a, const Draw &d, int k, Of number)
+{
+    real v[3] = {number(0), number(1), number(2)};
+    if (a.saturation > 0) {
+        const real grey = (real)0.2989 * v[0] + (real)0.587 * v[1] + (real)0.114 * v[2];
+        RT_UNROLL
+        for (int i = 0; i < 3; i++)
+            v[i] = image_mix(grey, v[i], (real)d.saturation);
+    }
+    if (a.hue > 0)
+        image_hue(v, (real)(6 * d.hue));
+    return k == 0 ? v[0] : k == 1 ? v[1] : v[2];
+}
+
+/* Element (k, i, j) of an augmented sample, whose place is between pixels. */
+DEVICE real image_turned(const Rt *r, const char *row, const real *mean, const Image &m,
+                         const Augment &a, const Draw &d, int k, int i, int j)
+{
+    const int h = m.resize ? r->x_height : m.h, w = m.resize ? r->x_width : m.w;
+    const ImageSpot s = image_spot(m, a, d, h, w, i, j);
+    const real by = r->x_type == RT_U8 ? (real)r->x_scale * d.factor : d.factor;
+    auto number = [&](int channel) {
+        return image_between(s,
+                             [&](int at) {
+                                 return image_stored(r, row, (int64_t)channel * h * w + at);
+                             }) *
+               by;
+    };
+    if (!s.known)
+        return 0;
+    const real x = a.saturation > 0 || a.hue > 0 ? image_coloured(a, d, k, number) : number(k);
+    const real off =
+        mean ? image_between(s, [&](int at) { return mean[k * h * w + at]; }) : (real)0;
+    return image_normal(x, mean ? &off : nullptr, m, k);
+}
+
+/* Element (k, i, j) of an augmented sample, whose place is a stored pixel. */
+DEVICE real image_shifted(const Rt *r, const char *row, const real *mean, const Image &m,
+                          const Augment &a, const Draw &d, int k, int i, int j)
+{
+    int from = (d.upside ? m.h - 1 - i : i) + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
+    if (a.edge)
+        from = rt_clamp_int(from, 0, m.h - 1), column = rt_clamp_int(column, 0, m.w - 1);
+    if (from < 0 || from >= m.h || column < 0 || column >= m.w)
+        return 0;
+    if (!(a.saturation > 0 || a.hue > 0))
+        return image_number(r, row, mean, m, k, from, column, d.factor);
+    const real x = image_coloured(a, d, k, [&](int channel) {
+        return image_raw(r, row, m, channel, from, column, d.factor);
+    });
+    return image_normal(x, mean ? mean + (k * m.h + from) * m.w + column : nullptr, m, k);
+}
+
+/* Whether pixel (i, j) is 0 by cutout or erase. */
+DEVICE bool image_cut(const Augment &a, const Draw &d, int i, int j)
+{
+    return (a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left &&
+            j < d.left + a.cutout) ||
+           (a.erase > 0 && i >= d.erased.top && i < d.erased.bottom && j >= d.erased.left &&
+            j < d.erased.right);
 }
 
 /* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch. */
@@ -136,16 +236,49 @@ DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *
         const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
                   place = image_place_of(m, at), i = place / m.w, j = place % m.w;
         const Draw d = image_draw(r, r->index[first + s], m, a);
-        int from = i + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
-        const bool cut =
-            a.cutout && i >= d.top && i < d.top + a.cutout && j >= d.left && j < d.left + a.cutout;
-        if (a.edge)
-            from = clamp_int(from, 0, m.h - 1), column = clamp_int(column, 0, m.w - 1);
-        const bool inside = from >= 0 && from < m.h && column >= 0 && column < m.w;
-        y[at] = cut || !inside || k >= m.c
-                    ? 0
-                    : image_number(r, stored(r->x, r->x_stride, r, first + s), mean, m, k, from,
-                                   column, d.factor);
+        const char *row = stored(r->x, r->x_stride, r, first + s);
+        y[at] = k >= m.c || image_cut(a, d, i, j) ? (real)0
+                : rt_interpolates(&a)             ? image_turned(r, row, mean, m, a, d, k, i, j)
+                                                  : image_shifted(r, row, mean, m, a, d, k, i, j);
+    }
+}
+
+/* ---- targets that are moved with the image */
+
+/* y (N, H, W): the labels of the same samples, moved as their images: the nearest label.  New
+ * pixels get the label `fill`.  The labels lie `start` bytes after the start of a row. */
+DEVICE void rt_labels_moved(int32_t *y, const Rt *r, int first, int n, int start, int h, int w,
+                            Augment a, int fill)
+{
+    FOR_EACH(at, n * h * w) {
+        const int s = at / (h * w), i = at / w % h, j = at % w;
+        const Draw d = rt_draw(r->seed, r->epoch, r->index[first + s], h, w, &a);
+        const int64_t from = rt_nearest(&d, &a, h, w, i, j);
+        y[at] = !r->label  ? 0
+                : from < 0 ? fill
+                           : rt_integer_at(stored(r->label, r->label_stride, r, first + s) + start,
+                                           r->label_type, from);
+    }
+}
+
+/* y (N, C, H, W): targets that are numbers, moved as their images.  nearest: as labels, else
+ * bilinear.  New pixels are 0. */
+DEVICE void rt_target_moved(real *y, const Rt *r, int first, int n, int start, int c, int h, int w,
+                            Augment a, bool nearest)
+{
+    Image m = {};
+    m.h = h, m.w = w;
+    FOR_EACH(at, n * c * h * w) {
+        const int s = at / (c * h * w), i = at / w % h, j = at % w;
+        const int64_t plane = (int64_t)(at / (h * w) % c) * h * w;
+        const Draw d = rt_draw(r->seed, r->epoch, r->index[first + s], h, w, &a);
+        const int64_t from = rt_nearest(&d, &a, h, w, i, j);
+        const real *own =
+            (const real *)(stored(r->label, r->label_stride, r, first + s) + start) + plane;
+        const ImageSpot spot = image_spot(m, a, d, h, w, i, j);
+        y[at] = !r->label || from < 0 ? (real)0
+                : nearest             ? own[from]
+                                      : image_between(spot, [&](int k) { return own[k]; });
     }
 }
 

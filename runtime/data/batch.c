@@ -3,7 +3,10 @@
 #include "base/mapped.h"
 #include "base/random.h"
 #include "data/data.h"
+#include <math.h>
 #include <stdlib.h>
+
+#include "augment.h"
 
 void data_share(Data *d, int rank, int ranks)
 {
@@ -43,19 +46,6 @@ bool data_unscored(const Data *d)
     return d->labels > 1 && d->label && !d->synthetic && d->scored == 0;
 }
 
-double data_scored(const RtProgram *p, const Batch *b)
-{
-    int64_t count = 0;
-    if (p->labels == 1)
-        return 1;
-    for (int i = 0; i < p->batch; i++) {
-        const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
-        for (int64_t k = 0; k < p->labels; k++)
-            count += is_scored(b, row, k);
-    }
-    return (double)(count ? count : 1) / p->batch;
-}
-
 static void count_labels(const int32_t *label, int64_t n, int64_t count[RT_CLASS_WEIGHTS])
 {
     for (int64_t k = 0; k < n; k++)
@@ -71,15 +61,57 @@ static double weigh(const double *weight, int64_t classes, const int64_t count[R
     return sum > 0 ? sum : 1;
 }
 
+/* Calls count for each label of the sample, as the step sees it: moved by augment. */
+static void each_label(const RtProgram *p, const Batch *b, int i, int64_t *state,
+                       void count(const Batch *b, const char *row, int64_t k, int64_t *state))
+{
+    static const int32_t blank[] = {-1, 0};
+    const RtMoved *m = p->moved;
+    const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
+    if (!m)
+        for (int64_t k = 0; k < p->labels; k++)
+            count(b, row, k, state);
+    if (!m)
+        return;
+    const Draw d = rt_draw(b->seed, b->epoch, b->index[i], m->h, m->w, &m->augment);
+    for (int y = 0; y < m->h; y++)
+        for (int x = 0; x < m->w; x++) {
+            const int64_t from = rt_nearest(&d, &m->augment, m->h, m->w, y, x);
+            if (from < 0)
+                count(b, (const char *)blank, m->fill + 1, state);
+            else
+                count(b, row, from, state);
+        }
+}
+
+static void count_scored(const Batch *b, const char *row, int64_t k, int64_t *state)
+{
+    *state += is_scored(b, row, k);
+}
+
+double data_scored(const RtProgram *p, const Batch *b)
+{
+    int64_t count = 0;
+    if (p->labels == 1)
+        return 1;
+    for (int i = 0; i < p->batch; i++)
+        each_label(p, b, i, &count, count_scored);
+    return (double)(count ? count : 1) / p->batch;
+}
+
+static void count_class(const Batch *b, const char *row, int64_t k, int64_t *count)
+{
+    (void)b;
+    count_labels((const int32_t *)(const void *)row + k, 1, count);
+}
+
 double data_weighted(const RtProgram *p, const Batch *b)
 {
     int64_t count[RT_CLASS_WEIGHTS] = {0};
     if (!p->class_weight)
         return 1;
-    for (int i = 0; i < p->batch; i++) {
-        const char *row = (const char *)b->label + (int64_t)b->index[i] * b->label_stride;
-        count_labels((const int32_t *)(const void *)row, p->labels, count);
-    }
+    for (int i = 0; i < p->batch; i++)
+        each_label(p, b, i, count, count_class);
     return weigh(p->class_weight, p->classes, count) / p->batch;
 }
 

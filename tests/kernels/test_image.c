@@ -167,11 +167,313 @@ START_TEST(draws)
 }
 END_TEST
 
+/* ---- the definitions of all augmentations, in double, a pixel at a time */
+
+/* Where the pixel comes from, from the last change to the first; false: it is a new pixel.  *near: the place is so close to the
+ * border of the image that rounding decides. */
+static bool place_of(const Draw *d, const Augment *a, int h, int w, int i, int j, double *y,
+                     double *x, bool *near)
+{
+    double v = d->upside ? h - 1 - i : i, u = d->flip ? w - 1 - j : j;
+    v += d->dy, u += d->dx;
+    if (a->degrees > 0 || a->zoom > 0) {
+        const double cy = (h - 1) / 2.0, cx = (w - 1) / 2.0;
+        const double factor = 1 / hypot(d->sine, d->cosine), angle = atan2(d->sine, d->cosine);
+        const double down = v - cy, along = u - cx;
+        v = cy + (sin(angle) * along + cos(angle) * down) / factor;
+        u = cx + (cos(angle) * along - sin(angle) * down) / factor;
+    }
+    const double edge[4] = {v + 0.5, h - 0.5 - v, u + 0.5, w - 0.5 - u};
+    bool inside = true;
+    *near = false;
+    for (int k = 0; k < 4; k++)
+        inside &= edge[k] > 0, *near |= fabs(edge[k]) < 1e-9;
+    v = fmin(fmax(v, 0), h - 1), u = fmin(fmax(u, 0), w - 1);
+    if (a->crop_area[1] > 0) {
+        v = d->crop.top + (v + 0.5) * (d->crop.bottom - d->crop.top) / h - 0.5;
+        u = d->crop.left + (u + 0.5) * (d->crop.right - d->crop.left) / w - 0.5;
+        v = fmin(fmax(v, d->crop.top), d->crop.bottom - 1);
+        u = fmin(fmax(u, d->crop.left), d->crop.right - 1);
+    }
+    *y = v, *x = u;
+    return inside || a->edge;
+}
+
+/* The number at a place, bilinear; outside, the edge is repeated. */
+static double between(const double *plane, int h, int w, double y, double x)
+{
+    double sum = 0;
+    for (int a = 0; a < 2; a++)
+        for (int b = 0; b < 2; b++) {
+            const int i = (int)floor(y) + a, j = (int)floor(x) + b;
+            const double share = (a ? y - floor(y) : 1 - (y - floor(y))) *
+                                 (b ? x - floor(x) : 1 - (x - floor(x)));
+            sum += share * plane[(i < h ? i : h - 1) * w + (j < w ? j : w - 1)];
+        }
+    return sum;
+}
+
+/* Hue, saturation and value, as in the definition of HSV, and back. */
+static void turn_hue(double *v, double share)
+{
+    const double most = fmax(v[0], fmax(v[1], v[2])), least = fmin(v[0], fmin(v[1], v[2]));
+    const double chroma = most - least;
+    if (chroma == 0)
+        return;
+    double hue = most == v[0]   ? (v[1] - v[2]) / chroma / 6
+                 : most == v[1] ? ((v[2] - v[0]) / chroma + 2) / 6
+                                : ((v[0] - v[1]) / chroma + 4) / 6;
+    hue = hue + share - floor(hue + share);
+    const double part = hue * 6 - floor(hue * 6), p = least, q = most - part * chroma,
+                 t = least + part * chroma;
+    const double table[6][3] = {{most, t, p}, {q, most, p}, {p, most, t},
+                                {p, q, most}, {t, p, most}, {most, p, q}};
+    for (int k = 0; k < 3; k++)
+        v[k] = table[(int)floor(hue * 6) % 6][k];
+}
+
+static double grey_of(const double *v)
+{
+    return 0.2989 * v[0] + 0.587 * v[1] + 0.114 * v[2];
+}
+
+/* A stored sample in double, without brightness, and its size. */
+typedef struct Stored {
+    int h, w;
+    double plane[C][COUNT];
+} Stored;
+
+static void store(Stored *t, const Rt *r, uint32_t sample, bool resize)
+{
+    const char *row = (const char *)r->x + sample * r->x_stride;
+    t->h = resize ? r->x_height : H, t->w = resize ? r->x_width : W;
+    for (int k = 0; k < C; k++)
+        for (int i = 0; i < t->h * t->w; i++)
+            t->plane[k][i] = (double)input_at(r, row, k * t->h * t->w + i);
+}
+
+/* All channels of pixel (i, j) of the augmented sample; false: the pixel is too near to a border. */
+static bool augmented(double *v, const Stored *t, const real *mean, Image m, Augment a,
+                      const Draw *d, int i, int j)
+{
+    double y, x, grey = 0, off[C];
+    bool near;
+    const bool known = place_of(d, &a, m.h, m.w, i, j, &y, &x, &near);
+    const bool cut = (a.cutout && i >= d->top && i < d->bottom && j >= d->left && j < d->right) ||
+                     (i >= d->erased.top && i < d->erased.bottom && j >= d->erased.left &&
+                      j < d->erased.right);
+    for (int k = 0; k < C; k++) {
+        double plane[COUNT];
+        for (int e = 0; e < m.h * m.w; e++)
+            plane[e] = mean ? (double)mean[k * m.h * m.w + e] : m.mean[k];
+        off[k] = between(plane, m.h, m.w, y, x);
+    }
+    y = fmin(fmax((y + 0.5) * t->h / m.h - 0.5, 0), t->h - 1);
+    x = fmin(fmax((x + 0.5) * t->w / m.w - 0.5, 0), t->w - 1);
+    for (int e = 0; e < t->h * t->w; e++) {
+        const double pixel[C] = {t->plane[0][e], t->plane[1][e], t->plane[2][e]};
+        grey += (double)d->factor * grey_of(pixel) / (t->h * t->w);
+    }
+    for (int k = 0; k < C; k++)
+        v[k] = (double)d->factor * between(t->plane[k], t->h, t->w, y, x);
+    for (int k = 0; k < C && a.contrast > 0; k++)
+        v[k] = d->contrast * v[k] + (1 - d->contrast) * grey;
+    const double own = grey_of(v);
+    for (int k = 0; k < C && a.saturation > 0; k++)
+        v[k] = d->saturation * v[k] + (1 - d->saturation) * own;
+    if (a.hue > 0)
+        turn_hue(v, d->hue);
+    for (int k = 0; k < C; k++)
+        v[k] = cut || !known ? 0 : (v[k] - off[k]) / (m.std[k] > 0 ? m.std[k] : 1);
+    return !near;
+}
+
+#define THIRDS {log(3.0 / 4), log(4.0 / 3)}
+static int changes(Augment *a)
+{
+    const Augment all[] = {
+        {.upside = true},
+        {.shift = 3, .flip = true, .upside = true, .erase = 1, .erase_area = {0.1, 0.4}, .erase_ratio = {-1, 1}},
+        {.degrees = 30},
+        {.degrees = 180, .zoom = 0.5, .edge = true, .shift = 2, .flip = true},
+        {.zoom = 0.3, .shift = 2, .cutout = 3},
+        {.crop_area = {0.08, 1}, .crop_ratio = THIRDS},
+        {.crop_area = {0.9, 1}, .crop_ratio = {log(2), log(3)}}, /* no try fits: the middle */
+        {.crop_area = {0.2, 0.5}, .crop_ratio = THIRDS, .degrees = 20, .upside = true, .flip = true},
+        {.contrast = 0.5, .shift = 2},
+        {.saturation = 1, .upside = true},
+        {.hue = 0.5},
+        {.brightness = 0.3, .contrast = 0.4, .saturation = 0.5, .hue = 0.2, .flip = true},
+        {.brightness = 0.3, .contrast = 0.4, .saturation = 0.5, .hue = 0.2, .degrees = 15, .zoom = 0.1,
+         .crop_area = {0.3, 1}, .crop_ratio = THIRDS, .erase = 0.5, .erase_area = {0.02, 0.33},
+         .erase_ratio = {log(0.3), log(3.3)}},
+    };
+    memcpy(a, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+enum { CHANGES = 13 };
+
+/* y holds two samples of m.h x m.w. */
+static void check_changed(const real *y, bool last, const Rt *r, const real *mean, Image m,
+                          Augment a)
+{
+    static Stored t;
+    const double bound = sizeof(real) == 4 ? 2e-4 : 1e-9;
+    const int size = m.h * m.w;
+    int left_out = 0;
+    for (int s = 0; s < 2; s++) {
+        const Draw d = image_draw(r, order[1 + s], m, a);
+        store(&t, r, order[1 + s], m.resize);
+        for (int i = 0; i < m.h; i++)
+            for (int j = 0; j < m.w; j++) {
+                double v[C];
+                if (!augmented(v, &t, mean, m, a, &d, i, j)) {
+                    left_out++;
+                    continue;
+                }
+                for (int k = 0; k < C; k++) {
+                    const int at = last ? (i * m.w + j) * C + k : k * size + i * m.w + j;
+                    REQUIRE(fabs((double)y[s * C * size + at] - v[k]) <= bound * (1 + fabs(v[k])),
+                            "sample %d, channel %d, pixel %d %d: %g and %g", s, k, i, j,
+                            (double)y[s * C * size + at], v[k]);
+                }
+            }
+    }
+    ck_assert_int_lt(left_out, size / 8);
+}
+
+START_TEST(changed)
+{
+    static Augment list[CHANGES];
+    ck_assert_int_eq(changes(list), CHANGES);
+    const Augment a = list[_i];
+    const Image channel = {.c = C, .h = H, .w = W, .mean = {0.4, 0.5, 0.6}, .std = {2, 1, 3}};
+    const Image plain = {.c = C, .h = H, .w = W};
+    Image other = {.c = C, .h = 17, .w = 9, .resize = true};
+    real *mean = random_buffer(COUNT, 3), *y = buffer(2 * COUNT), *z = buffer(2 * C * 17 * 9);
+    for (int type = RT_U8; type <= RT_F64; type++)
+        for (int epoch = 0; epoch < 4; epoch++)
+            for (int last = 0; last < 2; last++) {
+                Rt r = stored(type, epoch);
+                rt_input_augmented(y, &r, 1, 2, last, NULL, channel, a);
+                check_changed(y, last, &r, NULL, channel, a);
+                rt_input_augmented(y, &r, 1, 2, last, mean, plain, a);
+                check_changed(y, last, &r, mean, plain, a);
+                r.x_height = H, r.x_width = W;
+                rt_input_augmented(z, &r, 1, 2, last, NULL, other, a);
+                check_changed(z, last, &r, NULL, other, a);
+            }
+    check_guard(y, 2 * COUNT * (int64_t)sizeof(real), "rt_input_augmented");
+    check_guard(z, 2 * C * 17 * 9 * (int64_t)sizeof(real), "rt_input_augmented, resized");
+    release(3, mean, y, z);
+}
+END_TEST
+
+/* ---- targets */
+
+START_TEST(targets)
+{
+    static Augment list[CHANGES];
+    static int32_t label[STORED * H * W + 2], got[2 * H * W];
+    real *number = buffer(STORED * (COUNT + 2)), *y = buffer(2 * COUNT);
+    changes(list);
+    const Augment a = list[_i];
+    const Image m = {.c = C, .h = H, .w = W};
+    for (int i = 0; i < STORED * H * W + 2; i++)
+        label[i] = i % 7 - 1;
+    for (int i = 0; i < STORED * (COUNT + 2); i++)
+        number[i] = (real)(i % 31) / 3;
+    for (int epoch = 0; epoch < 4; epoch++) {
+        Rt r = stored(RT_F32, epoch);
+        r.label = label, r.label_type = RT_I32, r.label_stride = H * W * (int64_t)sizeof *label;
+        rt_labels_moved(got, &r, 1, 2, 8, H, W, a, -5);
+        r.label = number, r.label_stride = (COUNT + 2) * (int64_t)sizeof(real);
+        for (int nearest = 0; nearest < 2; nearest++) {
+            rt_target_moved(y, &r, 1, 2, 2 * (int)sizeof(real), C, H, W, a, nearest);
+            for (int s = 0; s < 2; s++) {
+                const uint32_t sample = order[1 + s];
+                const Draw d = image_draw(&r, sample, m, a);
+                for (int i = 0; i < H; i++)
+                    for (int j = 0; j < W; j++) {
+                        double v, u;
+                        bool near;
+                        const bool known = place_of(&d, &a, H, W, i, j, &v, &u, &near);
+                        const double half = fmax(fabs(v - floor(v) - 0.5), 0);
+                        const double other = fabs(u - floor(u) - 0.5);
+                        if (near || half < 1e-9 || other < 1e-9)
+                            continue;
+                        const int from = (int)floor(v + 0.5) * W + (int)floor(u + 0.5);
+                        ck_assert_int_eq(got[(s * H + i) * W + j],
+                                         known ? label[2 + (int)sample * H * W + from] : -5);
+                        for (int k = 0; k < C; k++) {
+                            const real *own = number + sample * (COUNT + 2) + 2 + k * H * W;
+                            double plane[H * W];
+                            for (int e = 0; e < H * W; e++)
+                                plane[e] = (double)own[e];
+                            const double want = !known    ? 0
+                                                : nearest ? plane[from]
+                                                          : between(plane, H, W, v, u);
+                            ck_assert(fabs((double)y[(s * C + k) * H * W + i * W + j] - want) < 1e-4);
+                        }
+                    }
+            }
+        }
+        r.label = NULL; /* as in predict */
+        rt_labels_moved(got, &r, 1, 2, 0, H, W, a, -5);
+        rt_target_moved(y, &r, 1, 2, 0, C, H, W, a, false);
+        for (int i = 0; i < 2 * H * W; i++)
+            ck_assert(got[i] == 0 && y[i] == 0);
+    }
+    check_guard(y, 2 * COUNT * (int64_t)sizeof(real), "rt_target_moved");
+    release(2, number, y);
+}
+END_TEST
+
+/* Bounds and frequencies of the numbers that the further augmentations draw. */
+START_TEST(further_draws)
+{
+    enum { SAMPLES = 4000 };
+    const Image m = {.c = C, .h = 40, .w = 50};
+    const Augment a = {.upside = true, .degrees = 30, .zoom = 0.2, .contrast = 0.4, .saturation = 0.5, .hue = 0.1,
+                       .crop_area = {0.25, 0.5}, .crop_ratio = THIRDS,
+                       .erase = 0.25, .erase_area = {0.05, 0.2}, .erase_ratio = {log(0.5), log(2)}};
+    const Rt r = stored(RT_U8, 0);
+    int upside = 0, erased = 0, wide = 0;
+    double angle = 0, factor = 0, area = 0, contrast = 0, least = 9, most = 0;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        const Draw d = image_draw(&r, s, m, a);
+        const double turn = atan2(d.sine, d.cosine) * 180 / 3.14159265358979,
+                     size = 1 / hypot(d.sine, d.cosine);
+        const int h = d.crop.bottom - d.crop.top, w = d.crop.right - d.crop.left;
+        const double share = (double)h * w / (m.h * m.w), ratio = (double)w / h;
+        ck_assert(fabs(turn) <= 30 && size >= 0.8 && size <= 1.2);
+        ck_assert(d.crop.top >= 0 && d.crop.bottom <= m.h && d.crop.left >= 0 && d.crop.right <= m.w);
+        ck_assert(share > 0.23 && share < 0.53 && ratio > 0.7 && ratio < 1.4); /* whole pixels */
+        ck_assert(fabs(d.contrast - 1) <= 0.4 && fabs(d.saturation - 1) <= 0.5 && fabs(d.hue) <= 0.1);
+        const int high = d.erased.bottom - d.erased.top, broad = d.erased.right - d.erased.left;
+        ck_assert(high < m.h && broad < m.w && d.erased.top >= 0 && d.erased.bottom <= m.h && d.erased.right <= m.w);
+        ck_assert(high == 0 || (high * broad > 0.04 * 2000 && high * broad < 0.22 * 2000));
+        upside += d.upside, erased += high > 0, wide += w > h;
+        angle += turn, factor += size, area += share, contrast += d.contrast;
+        least = fmin(least, size), most = fmax(most, size);
+    }
+    ck_assert_int_lt(abs(upside - SAMPLES / 2), 160);
+    ck_assert_int_lt(abs(erased - SAMPLES / 4), 140);
+    ck_assert_int_lt(abs(wide - SAMPLES / 2), 400); /* less often where width and height are equal */
+    ck_assert(fabs(angle / SAMPLES) < 1.5 && fabs(factor / SAMPLES - 1) < 0.01);
+    ck_assert(fabs(area / SAMPLES - 0.375) < 0.02 && fabs(contrast / SAMPLES - 1) < 0.02);
+    ck_assert(least < 0.81 && most > 1.19);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("image");
     tcase_add_loop_test(t, images, 0, sizeof augment / sizeof *augment);
     tcase_add_loop_test(t, resized, 0, 5);
     tcase_add_test(t, draws);
+    tcase_add_loop_test(t, changed, 0, CHANGES);
+    tcase_add_loop_test(t, targets, 0, CHANGES);
+    tcase_add_test(t, further_draws);
     return run_suite(t, "samples on their way in");
 }

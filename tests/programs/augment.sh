@@ -57,7 +57,10 @@ bare=$(run bare)
 "$work/bare" test --weights "$work/w.safetensors" --data "$work/data" --log "$work/tb" > /dev/null
 same "test loss of the program without augmentation" "$(field "$work/tb" test test_loss)" "$loss "
 refuses "a checkpoint of another augmentation" "checkpoint|recipe|network" "$work/bare" --data "$work/data" --checkpoint "$work/c" --resume
-for one in 'shift(pixels = 3)' flip_horizontal 'cutout(size = 8)' 'brightness(0.5)'; do
+deep "each augmentation of places and colours" || true
+rare=('rotate(10)')
+[ "$CHECK_DEEP" = 1 ] && rare+=(flip_vertical 'scale(0.2)' random_resized_crop erase 'contrast(0.3)' 'saturation(0.3)' 'hue(0.1)')
+for one in 'shift(pixels = 3)' flip_horizontal 'cutout(size = 8)' 'brightness(0.5)' "${rare[@]}"; do
     make one --set "augment=$one"
     [ "$(run one)" != "$bare" ] && ok || bad "augment = $one changes nothing"
 done

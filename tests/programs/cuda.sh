@@ -142,7 +142,16 @@ norm() {
     local name shim_level=$quick
     shim norm "$cuda/norm.tn"
     steps norm
+    refuses "contrast" "error: contrast has no CUDA form yet" "$TENON" emit "$cuda/moved.tn" --to cuda --set 'augment=contrast(0.2)' -o "$work/none"
     [ "$CHECK_DEEP" = 1 ] || return 0
+    # Moved images and labels; whole pixels and changed colours; an image as a target.
+    shim moved "$cuda/moved.tn"
+    steps moved
+    shim pixels "$cuda/moved.tn" --set 'augment=[flip_vertical,shift(2),saturation(0.4),hue(0.4),erase]'
+    steps pixels
+    sed 's/target .*/target = next: f32[3, 7, 6]/; s/loss .*/loss = mse/' "$cuda/moved.tn" > "$work/numbers.tn"
+    shim numbers "$work/numbers.tn" --dtype f64
+    steps numbers
     # Numbers whose mean is a thousand deviations from 0: statistics in f32 keep their digits.
     sed 's/mean = \[0.3, 0.5\], std = \[0.2, 0.4\]/mean = [-300, -300], std = [1, 1]/; s/augment.*//' "$cuda/norm.tn" > "$work/far.tn"
     shim_gpu far "$work/far.tn"
