@@ -456,19 +456,9 @@ static bool graph_able(const Graph *g, const Options *o, Diag *d)
     return able;
 }
 
-/* Reports contrast, which needs the mean of an image: a thread computes one number of it. */
-static bool augment_able(const Recipe *r, Diag *d)
-{
-    if (r->augment.contrast == 0)
-        return true;
-    diag_error(d, r->augment.span, "contrast has no CUDA form yet");
-    diag_help(d, "take brightness and saturation, or leave out --target cuda");
-    return false;
-}
-
 bool cuda_able(const Graph *train, const Graph *test, const Options *o, Diag *d)
 {
-    if (!graph_able(train, o, d) || !graph_able(test, o, d) || !augment_able(&train->recipe, d))
+    if (!graph_able(train, o, d) || !graph_able(test, o, d))
         return false;
     for (int i = 0; i < train->step->nsum; i++) {
         const Sum *s = &train->step->sum[i];

@@ -15,7 +15,8 @@
  *
  * Per image, one core of a Zen 4 with AVX-512: 3.4 us for 3 x 32 x 32 with all of this (a copy:
  * 2.5), 1.4 ms for 3 x 299 x 299 stretched from 32 x 32.  That is below 1 % of the training step of
- * any network for such images, so no thread prepares samples in advance.
+ * any network for such images, so no thread prepares samples in advance.  With AVX2, 3 x 224 x 224
+ * bytes take 0.1 ms mirrored, 0.2 to 0.3 ms with another contrast or hue, and 1.0 ms turned.
  *
  * Places between pixels are interpolated from the stored image, also with `resize`, so a pixel is
  * interpolated once.
@@ -236,23 +237,23 @@ RT_INLINE void image_spots(ImageSpot *restrict spot, Image m, Augment a, Draw d,
               image_mix(number((s).at[2]), number((s).at[3]), (s).along), (s).down)
 
 /* The numbers of a row of channel k at these places; first: the first stored number of the
- * channel. */
+ * channel.  The type is chosen outside of the loop over pixels. */
+#define IMAGE_STORED(at) (real) stored[at]
+#define IMAGE_BETWEEN_OF(type, by)                                                                 \
+    do {                                                                                           \
+        const type *stored = (const type *)(const void *)row + first;                              \
+        for (int j = 0; j < m.w; j++)                                                              \
+            line[j] = IMAGE_BETWEEN(spot[j], IMAGE_STORED) * (by);                                 \
+    } while (0)
 RT_INLINE void image_between(real *restrict line, const Rt *r, const char *restrict row,
                              const ImageSpot *restrict spot, Image m, int64_t first, real factor)
 {
-#define IMAGE_BYTE(at)   (real) byte[at]
-#define IMAGE_NUMBER(at) input_at(r, row, first + (at))
-    if (r->x_type == RT_U8) {
-        const uint8_t *byte = (const uint8_t *)row + first;
-        const real by = (real)r->x_scale * factor;
-        for (int j = 0; j < m.w; j++)
-            line[j] = IMAGE_BETWEEN(spot[j], IMAGE_BYTE) * by;
-    } else {
-        for (int j = 0; j < m.w; j++)
-            line[j] = IMAGE_BETWEEN(spot[j], IMAGE_NUMBER) * factor;
-    }
-#undef IMAGE_BYTE
-#undef IMAGE_NUMBER
+    if (r->x_type == RT_U8)
+        IMAGE_BETWEEN_OF(uint8_t, (real)r->x_scale * factor);
+    else if (r->x_type == RT_F32)
+        IMAGE_BETWEEN_OF(float, factor);
+    else
+        IMAGE_BETWEEN_OF(double, factor);
 }
 
 /* The same numbers of the mean image; plane: its channel k. */

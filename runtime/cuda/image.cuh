@@ -1,9 +1,13 @@
 /* image.cuh -- image samples for the first layer, normalised and, in training, augmented: a thread
  * for each number of the result.
  *
- * Formulas and random numbers are those of runtime/cpu/image.h, without contrast, so GPU and
- * processor make the same image.  Each thread draws the numbers of its sample again: twenty rounds
- * of Philox for shift, mirror, cutout and brightness, and no memory.
+ * Formulas and random numbers are those of runtime/cpu/image.h, so GPU and processor make the same
+ * image.  Each thread draws the numbers of its sample again: twenty rounds of Philox for shift,
+ * mirror, cutout and brightness, and no memory.
+ *
+ * For contrast, each block computes the mean grey of the samples whose numbers it has.  A block of
+ * 256 threads reads an image of 3 x 32 x 32 numbers 12 times as often as it writes, and one of
+ * 3 x 224 x 224 588 times, from the cache.
  */
 #ifndef CUDA_IMAGE_CUH
 #define CUDA_IMAGE_CUH
@@ -145,6 +149,18 @@ template <class Of> DEVICE real image_between(const ImageSpot &s, Of number)
                      image_mix(number(s.at[2]), number(s.at[3]), s.along), s.down);
 }
 
+/* The mean grey of a stored sample of one or three channels; all threads of the block call it. */
+DEVICE real image_mean_grey(Parts<double> &parts, const Rt *r, const char *row, const Image &m)
+{
+    const int n = m.resize ? r->x_height * r->x_width : m.h * m.w;
+    double sum = 0;
+    for (int i = threadIdx.x; i < m.c * n; i += THREADS) {
+        const double share = m.c < 3 ? 1 : i < n ? 0.2989 : i < 2 * n ? 0.587 : 0.114;
+        sum += share * (double)image_stored(r, row, i);
+    }
+    return (real)(block_sum(parts, sum) * (r->x_type == RT_U8 ? r->x_scale : 1) / n);
+}
+
 /* Turns the hue of a pixel by `turn` sixths of the circle. */
 DEVICE void image_hue(real (&v)[3], real turn)
 {
@@ -163,16 +179,30 @@ DEVICE void image_hue(real (&v)[3], real turn)
     v[2] = least + chroma * (s < 0 ? 0 : s > 1 ? 1 : s);
 }
 
-/* Number k of a pixel of three channels, with another saturation and hue; number(k): number k of
- * the pixel. */
-template <class Of> DEVICE real image_coloured(const Augment &a, const Draw &d, int k, Of number)
+/* Whether colours change. */
+DEVICE bool image_colours(const Augment &a)
 {
+    return a.contrast > 0 || a.saturation > 0 || a.hue > 0;
+}
+
+/* Number k of a pixel, with another contrast, saturation and hue; number(k): number k of the pixel;
+ * grey: the mean grey of the image, with its brightness. */
+template <class Of>
+DEVICE real image_coloured(const Augment &a, const Draw &d, real grey, int k, Of number)
+{
+    if (a.saturation == 0 && a.hue == 0)
+        return image_mix(grey, number(k), (real)d.contrast);
     real v[3] = {number(0), number(1), number(2)};
-    if (a.saturation > 0) {
-        const real grey = (real)0.2989 * v[0] + (real)0.587 * v[1] + (real)0.114 * v[2];
+    if (a.contrast > 0) {
         RT_UNROLL
         for (int i = 0; i < 3; i++)
-            v[i] = image_mix(grey, v[i], (real)d.saturation);
+            v[i] = image_mix(grey, v[i], (real)d.contrast);
+    }
+    if (a.saturation > 0) {
+        const real own = (real)0.2989 * v[0] + (real)0.587 * v[1] + (real)0.114 * v[2];
+        RT_UNROLL
+        for (int i = 0; i < 3; i++)
+            v[i] = image_mix(own, v[i], (real)d.saturation);
     }
     if (a.hue > 0)
         image_hue(v, (real)(6 * d.hue));
@@ -181,7 +211,7 @@ template <class Of> DEVICE real image_coloured(const Augment &a, const Draw &d, 
 
 /* Element (k, i, j) of an augmented sample, whose place is between pixels. */
 DEVICE real image_turned(const Rt *r, const char *row, const real *mean, const Image &m,
-                         const Augment &a, const Draw &d, int k, int i, int j)
+                         const Augment &a, const Draw &d, real grey, int k, int i, int j)
 {
     const int h = m.resize ? r->x_height : m.h, w = m.resize ? r->x_width : m.w;
     const ImageSpot s = image_spot(m, a, d, h, w, i, j);
@@ -195,7 +225,7 @@ DEVICE real image_turned(const Rt *r, const char *row, const real *mean, const I
     };
     if (!s.known)
         return 0;
-    const real x = a.saturation > 0 || a.hue > 0 ? image_coloured(a, d, k, number) : number(k);
+    const real x = image_colours(a) ? image_coloured(a, d, grey, k, number) : number(k);
     const real off =
         mean ? image_between(s, [&](int at) { return mean[k * h * w + at]; }) : (real)0;
     return image_normal(x, mean ? &off : nullptr, m, k);
@@ -203,16 +233,16 @@ DEVICE real image_turned(const Rt *r, const char *row, const real *mean, const I
 
 /* Element (k, i, j) of an augmented sample, whose place is a stored pixel. */
 DEVICE real image_shifted(const Rt *r, const char *row, const real *mean, const Image &m,
-                          const Augment &a, const Draw &d, int k, int i, int j)
+                          const Augment &a, const Draw &d, real grey, int k, int i, int j)
 {
     int from = (d.upside ? m.h - 1 - i : i) + d.dy, column = (d.flip ? m.w - 1 - j : j) + d.dx;
     if (a.edge)
         from = rt_clamp_int(from, 0, m.h - 1), column = rt_clamp_int(column, 0, m.w - 1);
     if (from < 0 || from >= m.h || column < 0 || column >= m.w)
         return 0;
-    if (!(a.saturation > 0 || a.hue > 0))
+    if (!image_colours(a))
         return image_number(r, row, mean, m, k, from, column, d.factor);
-    const real x = image_coloured(a, d, k, [&](int channel) {
+    const real x = image_coloured(a, d, grey, k, [&](int channel) {
         return image_raw(r, row, m, channel, from, column, d.factor);
     });
     return image_normal(x, mean ? mean + (k * m.h + from) * m.w + column : nullptr, m, k);
@@ -227,20 +257,45 @@ DEVICE bool image_cut(const Augment &a, const Draw &d, int i, int j)
             j < d.erased.right);
 }
 
-/* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch. */
+/* Element `at` of the augmented samples from `first` on. */
+DEVICE real image_augmented(const Rt *r, int first, const real *mean, const Image &m,
+                            const Augment &a, real grey, int at)
+{
+    const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
+              place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+    const Draw d = image_draw(r, r->index[first + s], m, a);
+    const char *row = stored(r->x, r->x_stride, r, first + s);
+    grey *= d.factor;
+    return k >= m.c || image_cut(a, d, i, j) ? (real)0
+           : rt_interpolates(&a)             ? image_turned(r, row, mean, m, a, d, grey, k, i, j)
+                                             : image_shifted(r, row, mean, m, a, d, grey, k, i, j);
+}
+
+/* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch.  For contrast, the
+ * threads of a block go on together. */
 template <class T>
 DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m,
                                Augment a)
 {
-    FOR_EACH(at, n * image_lanes(m) * m.h * m.w) {
-        const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
-                  place = image_place_of(m, at), i = place / m.w, j = place % m.w;
-        const Draw d = image_draw(r, r->index[first + s], m, a);
-        const char *row = stored(r->x, r->x_stride, r, first + s);
-        y[at] = k >= m.c || image_cut(a, d, i, j) ? (real)0
-                : rt_interpolates(&a)             ? image_turned(r, row, mean, m, a, d, k, i, j)
-                                                  : image_shifted(r, row, mean, m, a, d, k, i, j);
+    const int size = image_lanes(m) * m.h * m.w, count = n * size;
+    if (a.contrast > 0) {
+        SHARED(Parts<double>, parts);
+        for (int from = blockIdx.x * THREADS; from < count; from += gridDim.x * THREADS) {
+            const int at = from + (int)threadIdx.x,
+                      end = from + THREADS < count ? from + THREADS : count;
+            real grey = 0;
+            for (int s = from / size; s <= (end - 1) / size; s++) {
+                const real own =
+                    image_mean_grey(parts, r, stored(r->x, r->x_stride, r, first + s), m);
+                grey = at / size == s ? own : grey;
+            }
+            if (at < count)
+                y[at] = image_augmented(r, first, mean, m, a, grey, at);
+        }
+        return;
     }
+    FOR_EACH(at, count)
+        y[at] = image_augmented(r, first, mean, m, a, 0, at);
 }
 
 /* ---- targets that are moved with the image */

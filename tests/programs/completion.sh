@@ -25,7 +25,7 @@ tenon build data/net.tn --set optimizer.nest|tenon build data/net.tn --set optim
 tenon build data/net.tn --keep data/pi|tenon build data/net.tn --keep data/pictures
 tenon emit data/net.tn --to pyt|tenon emit data/net.tn --to pytorch
 tenon ops causal|tenon ops causal_attention
-tenon ops flip_|tenon ops flip_horizontal
+tenon ops flip_h|tenon ops flip_horizontal
 tenon fmt data/net.tn data/tw|tenon fmt data/net.tn data/two\ words.tn
 tenon new x --data tiny|tenon new x --data tinyshakespeare
 tenon watch data/oth|tenon watch data/other.txt

@@ -123,6 +123,8 @@ geometry() {
     if deep "a class for each pixel on a GPU"; then
         shim pixels "$cuda/pixels.tn"
         steps pixels
+    shim contrast "$cuda/moved.tn" --set 'augment=[contrast(0.8),rotate(20)]'
+    steps contrast
         same_metrics pixels accuracy loss_weighted
     fi
     shim inputs "$cuda/inputs.tn"
@@ -142,13 +144,14 @@ norm() {
     local name shim_level=$quick
     shim norm "$cuda/norm.tn"
     steps norm
-    refuses "contrast" "error: contrast has no CUDA form yet" "$TENON" emit "$cuda/moved.tn" --to cuda --set 'augment=contrast(0.2)' -o "$work/none"
     [ "$CHECK_DEEP" = 1 ] || return 0
     # Moved images and labels; whole pixels and changed colours; an image as a target.
     shim moved "$cuda/moved.tn"
     steps moved
-    shim pixels "$cuda/moved.tn" --set 'augment=[flip_vertical,shift(2),saturation(0.4),hue(0.4),erase]'
+    shim pixels "$cuda/moved.tn" --set 'augment=[flip_vertical,shift(2),contrast(0.4),saturation(0.4),hue(0.4),erase]'
     steps pixels
+    shim contrast "$cuda/moved.tn" --set 'augment=[contrast(0.8),rotate(20)]'
+    steps contrast
     sed 's/target .*/target = next: f32[3, 7, 6]/; s/loss .*/loss = mse/' "$cuda/moved.tn" > "$work/numbers.tn"
     shim numbers "$work/numbers.tn" --dtype f64
     steps numbers
