@@ -257,10 +257,11 @@ static void machine_fields(const EmitInput *in, Text *t)
         text_add(t, ".fast_half = true, ");
 }
 
-/* Bytes of the rows that a kernel of augmented images has on the stack: runtime/cpu/image.h. */
+enum { SPOT = 40 }; /* sizeof(ImageSpot): runtime/cpu/image.h */
+
+/* Bytes of the rows that a kernel of augmented images has on the stack. */
 static int64_t stack_of_images(const Shape *x, const Augment *a)
 {
-    enum { SPOT = 40 }; /* sizeof(ImageSpot) */
     const int64_t real = sizeof(double), width = x->dim[x->rank - 1], row = width + 2 * a->shift;
     const bool between = a->degrees > 0 || a->zoom > 0 || a->crop,
                colours = a->contrast > 0 || a->saturation > 0 || a->hue > 0;
@@ -275,7 +276,9 @@ static int64_t more_stack(const Graph *g)
     int64_t most = a->given ? stack_of_images(&g->input->shape, a) : 0;
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
-        const int64_t bytes = n->op->stack_bytes ? n->op->stack_bytes(n, g->step->chunk) : 0;
+        const int64_t bytes = node_attr(n, "moved") ? SPOT * n->shape.dim[n->shape.rank - 1]
+                              : n->op->stack_bytes  ? n->op->stack_bytes(n, g->step->chunk)
+                                                    : 0;
         most = bytes > most ? bytes : most;
     }
     return most > RT_STACK_GROWING ? most - RT_STACK_GROWING : 0;

@@ -122,6 +122,7 @@ if part classes; then
         make holes holes-64 --dtype f64 --set 'loss=softmax_cross_entropy(ignore=255)'
         succeeds "classes that are ignored, f64" ./holes-64 train --log holes.log
         level holes.log "the mean over moved pixels"
+        succeeds "gradcheck" ./holes-64 gradcheck --data ./holes
     fi
     sed 's/class\[6, 5\]/class[3, 5]/; s/kernel = 1, bias/kernel = [2, 1], stride = [2, 1], bias/' holes.tn > half.tn
     refuses "a mask of another size" "augment moves the pixels of 'image', .N, 1, 6, 5., but cannot move 'mask', .N, 3, 5." "$TENON" check half.tn
