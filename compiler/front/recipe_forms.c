@@ -224,9 +224,9 @@ const Form augment_forms[] = {
      "factor from 1 - range to 1 + range"},
     {"random_resized_crop", AUGMENT_RESIZED_CROP,
      {BOUNDS("scale", crop_area, 0, 1,
-             "smallest and largest share of the area; default: [0.08, 1]"),
+             "smallest and largest share of the area; default: 0.08 and 1"),
       BOUNDS("ratio", crop_ratio, 0.001, 1000,
-             "smallest and largest width / height; default: [3/4, 4/3]")},
+             "smallest and largest width / height; default: 3/4 and 4/3")},
      "cut out a random part of the image and stretch it to the image's size, bilinear: Szegedy et "
      "al. 2015. After ten tries that do not fit, the largest part in the middle is taken",
      "area = H W u   u uniform within scale\nwidth / height = exp(v)   v uniform within "
@@ -236,9 +236,9 @@ const Form augment_forms[] = {
     {"erase", AUGMENT_ERASE,
      {{"p", WANT_REAL, O(erase), 0.5, 0, 1, false, NULL, 0, "the probability"},
       BOUNDS("area", erase_area, 0, 1,
-             "smallest and largest share of the area; default: [0.02, 0.33]"),
+             "smallest and largest share of the area; default: 0.02 and 0.33"),
       BOUNDS("aspect", erase_aspect, 0.001, 1000,
-             "smallest and largest height / width; default: [0.3, 3.3]")},
+             "smallest and largest height / width; default: 0.3 and 3.3")},
      "set a random rectangle to 0: random erasing, Zhong et al. 2017",
      "area = H W u   u uniform within area\nheight / width = exp(v)   v uniform within the "
      "logarithms of aspect"},
