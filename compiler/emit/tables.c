@@ -375,11 +375,12 @@ static void several_fields(Writer *w, Text *t)
 {
     const Graph *g = w->in->train;
     const Recipe *r = &g->recipe;
+    const bool one_class = r->ntarget == 1 && g->label && r->target->kind == LEARN_CLASS;
     int64_t classes = 0;
     for (int i = 0; i < r->ntarget; i++)
         classes = r->target[i].classes > classes ? r->target[i].classes : classes;
     text_printf(t, ".classes = %lld, .labels = %lld, .outputs = %lld,\n", (long long)classes,
-                (long long)(r->ntarget == 1 && g->label ? shape_count(&g->label->shape) : 1),
+                (long long)(one_class ? shape_count(&g->label->shape) : 1),
                 (long long)graph_outputs(g));
     if (r->ntarget > 1)
         text_printf(t,

@@ -101,6 +101,20 @@ if part bits; then
     like_plain heads train_loss test_loss train_accuracy_digit test_mae_sizes
     succeeds "gradcheck" ./double gradcheck --data ./heads
 
+    # Synthetic numbers of one target of two outputs: such a sample has one class.
+    cat > both.tn <<'END_TN'
+model both(x: f32[36]) { return a = dense(x, 36), b = dense(x, 36) }
+train both {
+    data      = synthetic(samples = 64)
+    target    = y: f32[36]
+    loss      = mse(a, y) + mse(b, y)
+    optimizer = adam
+    epochs    = 1
+}
+END_TN
+    make both both-cpu
+    succeeds "synthetic samples of one target of numbers" ./both-cpu
+
     # predict: columns with a header, or a .npy file for each output.
     ./heads-cpu predict --weights one.safetensors --input some.npy > some.csv
     same "header" "logits_0,logits_1,logits_2,logits_3,size_0,size_1,yes,again_0" "$(head -n 1 some.csv | cut -d , -f 1-8)"
