@@ -217,7 +217,15 @@ static bool pixels_supported(const Graph *g, const char *to, Diag *d)
     return false;
 }
 
-/* Whether the loss reads no input, except for the target.  The loss of a script gets outputs and
+static bool is_target(const Graph *g, const Node *n)
+{
+    bool found = n == g->target;
+    for (int i = 0; i < g->recipe.ntarget && g->recipe.ntarget > 1; i++)
+        found |= n == g->targets[i];
+    return found;
+}
+
+/* Whether the loss reads no input, except for targets.  The loss of a script gets outputs and
  * targets. */
 static bool loss_supported(const Graph *g, const char *to, Diag *d)
 {
@@ -231,7 +239,7 @@ static bool loss_supported(const Graph *g, const char *to, Diag *d)
     for (int i = 0; i < g->nnode; i++) {
         const Node *n = g->node[i];
         for (int k = 0; k < n->nin && needed[n->id] && !forward[n->id]; k++) {
-            if (n->in[k]->op->leaf != LEAF_INPUT || n->in[k] == g->target)
+            if (n->in[k]->op->leaf != LEAF_INPUT || is_target(g, n->in[k]))
                 continue;
             diag_error(d, n->span,
                        "--to %s writes losses of outputs and targets, and this one reads the input "
