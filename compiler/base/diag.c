@@ -87,6 +87,33 @@ void diag_note(Diag *d, const char *fmt, ...)
     va_end(ap);
 }
 
+int diag_count(const Diag *d)
+{
+    return d->n;
+}
+
+/* Adds the note before the help, which comes last. */
+static void add_before_help(Diag *d, DiagMessage *m, DiagExtra note)
+{
+    ARENA_PUSH(d->arena, m->extra, m->nextra, note);
+    for (int i = m->nextra - 1; i > 0 && strcmp(m->extra[i - 1].kind, "help") == 0; i--) {
+        m->extra[i] = m->extra[i - 1];
+        m->extra[i - 1] = note;
+    }
+}
+
+void diag_note_call(Diag *d, int since, Span call, const char *name)
+{
+    for (int i = since; i < d->n; i++) {
+        DiagMessage *const m = d->message[i];
+        if (!m->at.source || m->at.source == call.source)
+            continue;
+        const char *text = arena_printf(d->arena, "'%s' is called on line %d of %s", name,
+                                        call.line, call.source->name);
+        add_before_help(d, m, (DiagExtra){"note", text});
+    }
+}
+
 void diag_help(Diag *d, const char *fmt, ...)
 {
     va_list ap;

@@ -26,6 +26,11 @@ void diag_warn(Diag *d, Span at, const char *fmt, ...) __attribute__((format(pri
 /* These functions attach a note or a help to the last error or warning. */
 void diag_note(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Number of messages so far. */
+int diag_count(const Diag *d);
+/* Attaches a note to each message from number `since` on that is in another file than `call`: where
+ * the op or block `name` of that file is called. */
+void diag_note_call(Diag *d, int since, Span call, const char *name);
 /* Adds the help "did you mean 'kernel'?" with the nearest candidate; adds nothing when no
  * candidate is near. */
 void diag_suggest(Diag *d, const char *word, const char *const *candidate, int n);

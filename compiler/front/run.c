@@ -180,7 +180,7 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
 {
     Scope *outer = l->scope, *s = lower_scope(l, decl, path);
     const char *around = l->g ? l->g->block : NULL;
-    const int before = l->depth;
+    const int before = l->depth, messages = diag_count(l->diag);
     if (l->calls == DEPTH_CALLS)
         return lower_fail(l, call, call->span, "blocks are nested more than %d deep here",
                           DEPTH_CALLS);
@@ -203,5 +203,8 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
         l->g->block = around;
     l->scope = outer;
     l->depth = before;
-    return lower_result(l, s, call);
+    const Value v = lower_result(l, s, call);
+    if (call && call->span.source)
+        diag_note_call(l->diag, messages, call->span, decl->name);
+    return v;
 }

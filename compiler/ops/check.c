@@ -15,17 +15,21 @@ static const char *written(const Node *n)
     return op_in_language(inner ? x : n);
 }
 
-/* Adds the place: a line of the file, or the option whose text made the node. */
-static const char *with_place(Arena *a, const char *what, Span at)
+/* Adds the place: a line of the file, or the option whose text made the node.  from: the file of
+ * the message. */
+static const char *with_place(Arena *a, const char *what, Span at, const Source *from)
 {
     if (!at.source)
         return what;
     const char *name = at.source->name;
-    return name[0] == '-' && name[1] == '-' ? arena_printf(a, "%s in %s", what, name)
-                                            : arena_printf(a, "%s on line %d", what, at.line);
+    if (name[0] == '-' && name[1] == '-')
+        return arena_printf(a, "%s in %s", what, name);
+    if (from && at.source != from)
+        return arena_printf(a, "%s on line %d of %s", what, at.line, name);
+    return arena_printf(a, "%s on line %d", what, at.line);
 }
 
-static const char *made_by(const Node *n, Arena *a)
+static const char *made_by(const Node *n, Arena *a, const Source *from)
 {
     const char *what = n->op->leaf == LEAF_LABEL && n->dtype == DT_REAL
                            ? arena_printf(a, "the recipe's target %s", n->name)
@@ -35,7 +39,7 @@ static const char *made_by(const Node *n, Arena *a)
                        : n->op->scan == SCAN_KEEP  ? "made by zeros"
                        : n->param                  ? arena_printf(a, "the parameter %s", n->name)
                                                    : arena_printf(a, "made by %s", written(n));
-    return with_place(a, what, n->span);
+    return with_place(a, what, n->span, from);
 }
 
 void check_note(const Node *n, int i, Diag *d)
@@ -45,7 +49,7 @@ void check_note(const Node *n, int i, Diag *d)
                         : i == 1 ? "second input"
                                  : arena_printf(diag_arena(d), "input %d", i + 1);
     diag_note(d, "the %s is %s, %s", which, shape_text(diag_arena(d), &in->shape),
-              made_by(in, diag_arena(d)));
+              made_by(in, diag_arena(d), n->span.source));
 }
 
 /* Reports an input with another rank: `want` names the right shape, `help` is the way out. */

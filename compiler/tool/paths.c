@@ -86,7 +86,7 @@ const char *paths_models(Arena *a)
     const char *dir = home(a);
     const char *text = dir ? file_read(a, path_join(a, dir, "tenon.paths"), &len) : NULL;
     if (text)
-        return path_join(a, source_of(a, dir, text), "models/library");
+        return tidy(a, path_join(a, source_of(a, dir, text), "models/library"));
     for (size_t i = 0; dir && i < sizeof installed / sizeof *installed; i++) {
         const char *path = path_join(a, dir, installed[i]);
         if (dir_exists(path))

@@ -43,6 +43,12 @@ PYTHONPATH=$TENON_ROOT/tests python3 -B arrays.py
 expected=$(awk -F, '{ p = $(1 + (NR - 1) % 3); sum += -log(p) * (1 - p) ^ 2 } END { printf "%.5f", sum / NR }' p.csv)
 same "focal loss" "$expected" "$(field far.log test test_loss | awk '{ printf "%.5f", $1 }')"
 
+# ---- an error in the file names the call
+
+printf 'import "losses.tn"\nmodel net(x: f32[8]) { return dense(x, 3) }\ntrain net { %s; loss = dice(output, label) }\n' "$recipe" > class.tn
+refuses "where a block of another file is called" "note: 'dice' is called on line 3 of class.tn" "$TENON" check class.tn
+refuses "the file of a tensor" "note: the input is .N., the model's label on line 3 of class.tn" "$TENON" check class.tn
+
 # ---- gradients
 
 cat > all.tn <<END
