@@ -49,6 +49,30 @@ printf 'import "losses.tn"\nmodel net(x: f32[8]) { return dense(x, 3) }\ntrain n
 refuses "where a block of another file is called" "note: 'dice' is called on line 3 of class.tn" "$TENON" check class.tn
 refuses "the file of a tensor" "note: the input is .N., the model's label on line 3 of class.tn" "$TENON" check class.tn
 
+# ---- a probability of 1: finite gradients, also with gamma below 1
+
+for gamma in 0.0 0.5; do
+    cat > sure.tn <<END
+import "losses.tn"
+model sure(x: f32[8]) { return left = 100 * dense(x, 3), right = 100 * dense(x, 3) }
+train sure { $recipe; target = (digit: class, truth: f32[3]); loss = focal(left, digit, gamma = $gamma) + binary_focal(right, gt(truth, 0), gamma = $gamma) }
+END
+    make sure
+    succeeds "focal losses of sure answers, gamma = $gamma" ./sure
+done
+
+# ---- shapes: nothing is repeated to fit
+
+wrong() { # NAME LOSS: a loss of an output of one number and a target of four
+    printf 'import "losses.tn"\nmodel net(x: f32[8]) { return one = dense(x, 1), four = dense(x, 4) }\ntrain net { %s; target = y: f32[4]\nloss = %s\n}\n' \
+        "$recipe" "$2" > wrong.tn
+    refuses "$1: shapes" "note: '$1' is called on line 4 of wrong.tn" "$TENON" check wrong.tn
+}
+wrong kl 'kl(one, y) + mse(four, y)'
+wrong dice 'dice(one, y) + mse(four, y)'
+wrong triplet 'triplet(four, y, one)'
+wrong contrastive 'contrastive(four, one, slice(y, 0, start = 0, size = 1))'
+
 # ---- gradients
 
 cat > all.tn <<END
