@@ -10,7 +10,8 @@ typedef struct Source {
     const char *path; /* canonical; finds repeated and cyclic imports */
     const char *text; /* NUL-terminated copy; CRLF kept, columns count bytes from 1 */
     size_t len;
-    int order; /* 0 = the file named on the command line; imports follow */
+    int order;    /* 0 = the file named on the command line; imports follow */
+    bool library; /* comes with Tenon */
 } Source;
 
 /* A part of one file. source == NULL: no place in a file, because the compiler made the node. */

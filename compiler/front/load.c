@@ -56,11 +56,14 @@ static Source *open_import(const Loader *l, const Source *from, const char *name
     const FrontOptions *o = l->options;
     Arena *a = l->u->arena;
     const char *other;
-    const Source *s = source_open(a, beside(a, from, name), o->unsaved, o->nunsaved, why);
-    if (!s && o->library && !strchr(name, '/'))
-        s = source_open(a, arena_printf(a, "%s/%s", o->library, name), o->unsaved, o->nunsaved,
-                        &other);
-    return (Source *)s;
+    Source *s = (Source *)source_open(a, beside(a, from, name), o->unsaved, o->nunsaved, why);
+    if (s || !o->library || strchr(name, '/'))
+        return s;
+    s = (Source *)source_open(a, arena_printf(a, "%s/%s", o->library, name), o->unsaved,
+                              o->nunsaved, &other);
+    if (s)
+        s->library = true;
+    return s;
 }
 
 static void import(Loader *l, const Chain *chain, const Decl *decl)

@@ -471,6 +471,11 @@ def names():
     check("vocab with a default can be renamed", e.answer("rename", e.find("vocab"), newName="z"))
     e.set('model m(text: i32[8], vocab: int) { return embedding(text, 4) |> dense(vocab) }\n')
     message = e.ask("rename", e.find("vocab"), newName="z").get("error", {}).get("message")
+    library = 'import "losses.tn"\nmodel m(x: f32[4]) { return dense(x, 4) }\ntrain m { loss = focal(output, label, gamma = 1.0) }\n'
+    e.set(library)
+    for word in "focal", "gamma":
+        same(f"{word} of the library cannot be renamed", "this name belongs to losses.tn of Tenon's library",
+             e.ask("rename", e.find(word), newName="z").get("error", {}).get("message"))
     same("the parameter that the data set sets", "the data set gives the parameter 'vocab' its value by its name", message)
     e.close()
     d = Document(c, work + "/net.tn", NET)
