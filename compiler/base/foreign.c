@@ -175,6 +175,37 @@ static const struct {
     {"Tensor", "f32"},
 };
 
+/* Losses that are blocks of losses.tn, also by the names of other frameworks. */
+static const struct {
+    const char *theirs, *ours;
+} losses[] = {
+    {"focal", "focal"},
+    {"focal_loss", "focal"},
+    {"sigmoid_focal_loss", "binary_focal"},
+    {"binary_focal", "binary_focal"},
+    {"dice", "dice"},
+    {"dice_loss", "dice"},
+    {"DiceLoss", "dice"},
+    {"kl", "kl"},
+    {"kl_div", "kl"},
+    {"KLDivLoss", "kl"},
+    {"kl_divergence", "kl"},
+    {"triplet", "triplet"},
+    {"triplet_loss", "triplet"},
+    {"triplet_margin_loss", "triplet"},
+    {"TripletMarginLoss", "triplet"},
+    {"contrastive", "contrastive"},
+    {"contrastive_loss", "contrastive"},
+};
+
+const char *foreign_loss(const char *word)
+{
+    for (size_t w = 0; w < sizeof losses / sizeof *losses; w++)
+        if (strcmp(losses[w].theirs, word) == 0)
+            return losses[w].ours;
+    return NULL;
+}
+
 const char *foreign_word(const char *word, const char *const *candidate, int n)
 {
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)

@@ -26,6 +26,8 @@ const char *text_nearest(const char *word, const char *const *candidate, int n);
 /* The candidate that has the meaning of a word of another framework ("padding": "pad"), or NULL.
  * text_nearest calls this function first. */
 const char *foreign_word(const char *word, const char *const *candidate, int n);
+/* The block of losses.tn with this name or meaning ("dice_loss": "dice"), or NULL. */
+const char *foreign_loss(const char *word);
 
 /* glob_fits of runtime/base/glob.h: whether the word matches the pattern. */
 bool text_glob(const char *pattern, const char *word);

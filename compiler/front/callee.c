@@ -61,6 +61,21 @@ bool callee_gathers(const Callee *c, int i)
     return c->op && c->op->arg[i].type == ARG_TENSORS;
 }
 
+bool suggest_loss(Unit *u, const char *word)
+{
+    const char *ours = foreign_loss(word);
+    if (!ours)
+        return false;
+    if (map_get(&u->functions, ours)) {
+        diag_help(u->diag, "did you mean '%s'?", ours);
+        diag_replace(u->diag, word, ours);
+    } else {
+        diag_help(u->diag,
+                  "write import \"losses.tn\" at the top of the file: it has the loss '%s'", ours);
+    }
+    return true;
+}
+
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all)
 {
     if (text_nearest(word, list, n))

@@ -82,7 +82,7 @@ static void unknown(Sem *s, Expr *e, bool call)
         diag_help(d, "bind it before them, or write %s = if ... { } else { }", e->s);
     } else if (call && strcmp(e->s, "range") == 0) {
         diag_help(d, "write a loop over numbers as: for i in 0..3 { ... }");
-    } else {
+    } else if (!call || !suggest_loss(s->u, e->s)) {
         suggest_name(s, e->s, call);
     }
 }

@@ -63,6 +63,8 @@ bool callee_gathers(const Callee *c, int i); /* takes all positional arguments: 
 /* Suggests the name of `list` that is nearest to `word`.  If none is near and the list is short,
  * prints the whole list. */
 void suggest(Diag *d, const char *word, const char *const *list, int n, const char *all);
+/* Adds the help for an unknown name that means a loss of losses.tn.  False if it means none. */
+bool suggest_loss(Unit *u, const char *word);
 
 void sem_check(Unit *u);
 /* The outputs that a model returns by name, each a BIND. n is 0 if the model returns one tensor, or

@@ -75,6 +75,8 @@ static void check_loss(Train *t, Expr *e)
         diag_error(t->u->diag, e->span, "there is no loss '%s'", e->s);
         if (strcmp(e->s, "terms") == 0)
             diag_help(t->u->diag, "write its terms: terms(fit = mse, small = 0.001 * l2(output))");
+        else if (suggest_loss(t->u, e->s))
+            return;
         else if (text_nearest(e->s, op, n))
             diag_suggest(t->u->diag, e->s, op, n);
         else

@@ -19,6 +19,20 @@ refuses "a file beside the model comes first" "own/losses.tn:1:[0-9]+: error: .*
 sed 's|"losses.tn"|"./losses.tn"|' far.tn > path.tn
 refuses "a path is only beside the model" "cannot import './losses.tn'" "$TENON" check path.tn
 
+# ---- without the import
+
+printf 'model net(x: f32[8]) { return dense(x, 3) }\ntrain net { %s; loss = NAME }\n' "$recipe" > none.tn
+for pair in focal:focal binary_focal:binary_focal dice:dice kl:kl triplet:triplet contrastive:contrastive KLDivLoss:kl dice_loss:dice; do
+    name=${pair#*:}
+    grep -q "^block $name(" "$TENON_ROOT/models/library/losses.tn" && ok || bad "losses.tn has no block $name"
+    for call in "${pair%:*}" "${pair%:*}(output, label)"; do
+        sed "s/NAME/$call/" none.tn > name.tn
+        refuses "$call without the import" "help: write import .losses.tn. at the top of the file: it has the loss '$name'" "$TENON" check name.tn
+    done
+done
+{ echo 'import "losses.tn"'; sed 's/NAME/dice_loss/' none.tn; } > name.tn
+refuses "another name of a loss" "help: did you mean 'dice'" "$TENON" check name.tn
+
 # ---- values: from the probabilities that predict prints
 
 make far
