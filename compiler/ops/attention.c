@@ -28,13 +28,15 @@ static bool is_causal(const Node *n)
     return !strcmp(node_string(n, "mask"), "causal");
 }
 
-static bool check_heads(const Node *n, const Shape *x, int64_t width, Diag *d)
+/* Checks that the heads divide the features of input i.  x: the keys. */
+static bool check_heads(const Node *n, const Shape *x, int i, Diag *d)
 {
+    const int64_t width = n->in[i]->shape.dim[1];
     const int64_t heads = node_int(n, "heads");
     if (width % heads) {
         diag_error(d, node_span(n, "heads"), "%s: %lld heads do not divide %lld features",
                    n->op->name, (long long)heads, (long long)width);
-        check_note(n, 0, d);
+        check_note(n, i, d);
         return false;
     }
     if (x->dim[0] <= NUMBERS_MOST / (width / heads))
@@ -71,8 +73,8 @@ static bool attention_shape_three(Node *n, Diag *d)
         check_note(n, i, d);
         return false;
     }
-    return check_int(n, "heads", 1, d) && attention_check_mask(n, d) &&
-           check_heads(n, x, x->dim[1], d) && check_result(n, *x, d);
+    return check_int(n, "heads", 1, d) && attention_check_mask(n, d) && check_heads(n, x, 0, d) &&
+           check_result(n, *x, d);
 }
 
 /* The value whose three thirds are q, k and v; NULL: there is no such value. */
@@ -143,15 +145,15 @@ static bool attention_shape_two(Node *n, Diag *d)
         check_note(n, 1 + keys, d);
         return false;
     }
-    if (!check_int(n, "heads", 1, d) || !check_heads(n, k, q->dim[1], d) ||
-        !check_heads(n, k, v->dim[1], d))
+    if (!check_int(n, "heads", 1, d) || !check_heads(n, k, 0, d) || !check_heads(n, k, 2, d))
         return false;
     if (n->nin > 3) {
         const Shape *m = &n->in[3]->shape;
         if (!m->batched || m->rank != 1 || m->dim[0] != k->dim[0] || n->in[3]->dtype != DT_REAL) {
             diag_error(d, node_span(n, "mask"),
-                       "the mask of attention has one number for each key, (N, %lld), this is %s",
-                       (long long)k->dim[0], shape_text(diag_arena(d), m));
+                       "the mask of attention has one number for each key, (N, %lld), this is %s%s",
+                       (long long)k->dim[0], n->in[3]->dtype == DT_REAL ? "" : "tokens ",
+                       shape_text(diag_arena(d), m));
             check_note(n, 1, d);
             check_note(n, 3, d);
             diag_help(d, "mask(text) computes it from tokens: 1, or 0 for padding");
