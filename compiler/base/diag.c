@@ -108,8 +108,11 @@ void diag_note_call(Diag *d, int since, Span call, const char *name)
         DiagMessage *const m = d->message[i];
         if (!m->at.source || m->at.source == call.source)
             continue;
-        const char *text = arena_printf(d->arena, "'%s' is called on line %d of %s", name,
-                                        call.line, call.source->name);
+        const char *file = call.source->name,
+                   *text = file[0] == '-' && file[1] == '-'
+                               ? arena_printf(d->arena, "'%s' is called in %s", name, file)
+                               : arena_printf(d->arena, "'%s' is called on line %d of %s", name,
+                                              call.line, file);
         add_before_help(d, m, (DiagExtra){"note", text});
     }
 }

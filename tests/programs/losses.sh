@@ -61,6 +61,7 @@ same "focal loss" "$expected" "$(field far.log test test_loss | awk '{ printf "%
 
 printf 'import "losses.tn"\nmodel net(x: f32[8]) { return dense(x, 3) }\ntrain net { %s; loss = dice(output, label) }\n' "$recipe" > class.tn
 refuses "where a block of another file is called" "note: 'dice' is called on line 3 of class.tn" "$TENON" check class.tn
+refuses "a call in an option" "note: 'kl' is called in --set" "$TENON" check class.tn --set "loss=kl(output, label)"
 refuses "the file of a tensor" "note: the input is .N., the model's label on line 3 of class.tn" "$TENON" check class.tn
 
 # ---- a probability of 1: finite gradients, also with gamma below 1
