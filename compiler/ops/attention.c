@@ -190,8 +190,9 @@ static Node *divided(Graph *g, Node *x, int64_t heads, Span at)
 static Node *product(Graph *g, Node *a, Node *b, bool transposed, Span at)
 {
     Node like = {.op = op_find("matmul"), .span = at};
-    node_set_int(g, &like, "transpose_a", false);
-    node_set_int(g, &like, "transpose_b", transposed);
+    node_set_attr(g->arena, &like, (Attr){.key = "transpose_a", .kind = ATTR_BOOL});
+    node_set_attr(g->arena, &like,
+                  (Attr){.key = "transpose_b", .kind = ATTR_BOOL, .i = transposed});
     return op_make_like(g, "matmul", &like, 2, a, b);
 }
 
@@ -451,6 +452,7 @@ const Op op_attention[] =
       .flags = OP_FLOPS,
       .product = PRODUCT_ATTENTION,
       .token = "token_attention",
+      .joins = true,
       .shape = attention_shape,
       .build = attention_build_two,
       .gradient = attention_gradient,

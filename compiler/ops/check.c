@@ -345,6 +345,8 @@ const char *op_complaint(const Node *n, Arena *a)
         else if ((!v && must) || (v && !kind_fits(arg->type, v->kind)))
             return arena_printf(a, "attribute %s is missing or of the wrong kind", arg->name);
     }
+    if (n->op->joins)
+        least = most = 1;
     if (n->nin < least || (n->nin > most && !n->op->build))
         return arena_printf(a, "%d inputs, needs %d", n->nin, least);
     return NULL;

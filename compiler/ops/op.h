@@ -189,6 +189,8 @@ struct Op {
     HalfUse half_cpu;
     unsigned strided;
     Outputs outputs;
+    /* the rule `build` joins the tensors of a call: a node has one input, with all side by side */
+    bool joins;
     /* for a copy of the parameter in[0], the end of its name in generated code: "packed", as in
      * FC_WEIGHT_PACKED; else NULL */
     const char *copy;

@@ -375,17 +375,6 @@ static const char *zero_forget_bias(const Use *u)
     return flag(node_float(u->node, "forget_bias") == 0);
 }
 
-/* Of matmul. */
-static const char *first_transposed(const Use *u)
-{
-    return flag(node_bool(u->node, "transpose_a"));
-}
-
-static const char *second_transposed(const Use *u)
-{
-    return flag(node_bool(u->node, "transpose_b"));
-}
-
 /* Of cumsum. */
 static const char *backwards(const Use *u)
 {
@@ -463,8 +452,6 @@ const char *place_of_node(const Use *u, const char *name)
         {"plain", plain_recurrent},
         {"relu", relu},
         {"backwards", backwards},
-        {"first_transposed", first_transposed},
-        {"second_transposed", second_transposed},
         {"reversed", reversed},
         {"zero_forget_bias", zero_forget_bias},
         {"other_epsilon", other_epsilon},

@@ -101,7 +101,7 @@ static const PyWord words[] = {
     {"softmax if causal",
      "F.softmax(@bare + torch.full((@rows, @rows), -math.inf).triu(1), @axis)"},
     {"softmax", "F.softmax(@x, @axis)"},
-    {"matmul", "torch.matmul(@x@(first_transposed?.mT), @y@(second_transposed?.mT))"},
+    {"matmul", "torch.matmul(@x@(transpose_a?.mT), @y@(transpose_b?.mT))"},
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
     {"cumsum", "@(backwards?@x.flip(@axis).cumsum(@axis).flip(@axis)|@x.cumsum(@axis))"},
     {"argmax", "@x.argmax(@axis).to(torch.get_default_dtype())"},
