@@ -116,7 +116,8 @@ static void check_inputs(Lower *l)
             diag_error(l->diag, g->inputs[i]->span,
                        "the output of model '%s' does not depend on its input '%s'", g->name,
                        g->inputs[i]->name);
-            diag_help(l->diag, "use it, or remove it from the model and from the data");
+            diag_help(l->diag, "use it, or remove it from the model and from the data; if only the "
+                               "loss reads it, return it as one more output");
         }
 }
 

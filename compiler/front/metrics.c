@@ -149,13 +149,14 @@ static void add_number_metrics(Graph *g, Span at, int k)
     }
 }
 
+/* A class that the loss does not use has no metrics. */
 static void add_metrics(Graph *g, Span at, int k)
 {
     if (g->recipe.target[k].kind != LEARN_CLASS) {
         add_number_metrics(g, at, k);
         return;
     }
-    Node *output = output_of(g, k);
+    Node *output = graph_needed(g, g->loss)[g->targets[k]->id] ? output_of(g, k) : NULL;
     const Node *loss = output ? classes_loss(g, output, g->targets[k]) : NULL;
     const bool pixels = loss && node_attr(loss, "pixels");
     const char *op = pixels ? "accuracy" : output ? accuracy_of(g, output, g->targets[k]) : NULL;

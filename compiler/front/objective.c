@@ -308,6 +308,19 @@ static bool uses_compared(const Graph *g, const Node *n)
     return any;
 }
 
+/* Reports a loss of inputs and targets alone. */
+static bool check_dependent(const Lower *l, const Expr *e)
+{
+    const bool *needed = graph_needed(l->g, l->g->loss);
+    for (int i = 0; i < lower_output_count(l->g); i++)
+        if (needed[lower_output(l->g, i)->id])
+            return true;
+    diag_error(l->diag, e->span, "the loss does not depend on the output of the model");
+    diag_help(l->diag, "compare %s, as in mse(%s, %s)", lower_output_name(l->g, 0),
+              lower_output_name(l->g, 0), target_name(l->g->recipe.target));
+    return false;
+}
+
 /* Reports each output or target that the loss does not use, if there are several. */
 static void check_used(const Unit *u, const Graph *g, Span loss)
 {
@@ -441,7 +454,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
         g->loss = loss_value(&l, loss);
         g->nmetric = 1;
     }
-    if (!g->loss)
+    if (!g->loss || (!terms && !check_dependent(&l, loss)))
         return false;
     g->metric[0] = (Metric){"loss", g->loss};
     check_used(u, g, loss->span);
