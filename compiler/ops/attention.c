@@ -460,21 +460,24 @@ const Op op_attention[] =
       .price = attention_price,
       .kernel = attention_kernel,
       .scratch = attention_scratch,
-      .example = "# A decoder asks an encoder: each of 3 steps mixes the 5 steps of the input that "
-                 "are not padding.\n"
-                 "model example(text: i32[5], vocab: int) {\n"
-                 "    h = embedding(text, vocab, 6, padding = 0)\n"
-                 "    q = dense(flatten(h), 12) |> reshape([3, 4])\n"
-                 "    h = attention(q, dense(h, 4), dense(h, 8), heads = 2, mask = mask(text))\n"
-                 "    return flatten(h) |> dense(3)\n"
-                 "}\n"
-                 "\ntrain example {\n"
-                 "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
-                 "    loss      = softmax_cross_entropy\n"
-                 "    optimizer = sgd(lr = 0.05)\n"
-                 "    batch     = 8\n"
-                 "    epochs    = 1\n"
-                 "}\n"},
+      .example =
+          "# A decoder asks an encoder: each of 3 steps mixes the 5 steps of the input that "
+          "are not padding.\n"
+          "# A bias of the keys would change nothing: it adds the same to all scores of a query.\n"
+          "model example(text: i32[5], vocab: int) {\n"
+          "    h = embedding(text, vocab, 6, padding = 0)\n"
+          "    q = dense(flatten(h), 12) |> reshape([3, 4])\n"
+          "    k = dense(h, 4, bias = false)\n"
+          "    h = attention(q, k, dense(h, 8), heads = 2, mask = mask(text))\n"
+          "    return flatten(h) |> dense(3)\n"
+          "}\n"
+          "\ntrain example {\n"
+          "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
+          "    loss      = softmax_cross_entropy\n"
+          "    optimizer = sgd(lr = 0.05)\n"
+          "    batch     = 8\n"
+          "    epochs    = 1\n"
+          "}\n"},
      {.name = "attention_dx",
       .brief = "gradient of attention",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},
