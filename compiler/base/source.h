@@ -11,7 +11,7 @@ typedef struct Source {
     const char *text; /* NUL-terminated copy; CRLF kept, columns count bytes from 1 */
     size_t len;
     int order;    /* 0 = the file named on the command line; imports follow */
-    bool library; /* comes with Tenon */
+    bool shipped; /* comes with Tenon */
 } Source;
 
 /* A part of one file. source == NULL: no place in a file, because the compiler made the node. */

@@ -17,7 +17,7 @@ typedef struct FrontOptions {
     const char *dtype;      /* NULL = the recipe's */
     const Unsaved *unsaved; /* texts that are read in place of their files */
     int nunsaved;
-    const char *library; /* directory of files that every model can import; NULL: none */
+    const char *shipped; /* directory of files that every model can import; NULL: none */
     struct Trace *trace; /* gets the values of expressions (trace.h); NULL: none */
 } FrontOptions;
 

@@ -57,12 +57,12 @@ static Source *open_import(const Loader *l, const Source *from, const char *name
     Arena *a = l->u->arena;
     const char *other;
     Source *s = (Source *)source_open(a, beside(a, from, name), o->unsaved, o->nunsaved, why);
-    if (s || !o->library || strchr(name, '/'))
+    if (s || !o->shipped || strchr(name, '/'))
         return s;
-    s = (Source *)source_open(a, arena_printf(a, "%s/%s", o->library, name), o->unsaved,
+    s = (Source *)source_open(a, arena_printf(a, "%s/%s", o->shipped, name), o->unsaved,
                               o->nunsaved, &other);
     if (s)
-        s->library = true;
+        s->shipped = true;
     return s;
 }
 

@@ -11,7 +11,7 @@ Analysis *analysis_new(const char *path, const Unsaved *unsaved, int n, bool byt
     Analysis *a = arena_alloc(arena, sizeof *a);
     const FrontOptions o = {.unsaved = unsaved,
                             .nunsaved = n,
-                            .library = paths_models(arena),
+                            .shipped = paths_models(arena),
                             .trace = &a->trace};
     a->arena = arena;
     a->diag = diag_new(arena, DIAG_NEVER);

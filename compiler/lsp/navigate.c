@@ -182,11 +182,11 @@ static bool can_rename(Server *s, const Symbol *y)
     const bool known = y && (y->kind == SYMBOL_LOCAL || y->kind == SYMBOL_FUNCTION);
     const Document *broken = known ? broken_reader(s, y) : NULL;
     const bool vocab = known && y->param && lower_takes_vocab(y->decl, y->param),
-               library = known && y->decl->name_span.source->library;
+               shipped = known && y->decl->name_span.source->shipped;
     if (!known)
         server_reject(s, REJECT_FAILED, "%s",
                       !y ? "there is no name here" : "this name belongs to the language");
-    else if (library)
+    else if (shipped)
         server_reject(s, REJECT_FAILED, "this name belongs to %s of Tenon's library",
                       source_base(y->decl->name_span.source));
     else if (broken)
@@ -196,7 +196,7 @@ static bool can_rename(Server *s, const Symbol *y)
     else if (vocab)
         server_reject(s, REJECT_FAILED,
                       "the data set gives the parameter '%s' its value by its name", y->name);
-    return known && !library && !broken && !vocab;
+    return known && !shipped && !broken && !vocab;
 }
 
 cJSON *answer_prepare(Server *s, const cJSON *params)

@@ -389,6 +389,13 @@ static void attention_kernel_dx(const Node *n, Call *c)
     attention_call(n, c, "attention_dx", "bf16_attention_dx");
 }
 
+/* of both calls, for the manual */
+#define ATTENTION_DERIVATIVE                                                                       \
+    "dv[j] = sum over i of p[i][j] do[i]\n"                                                        \
+    "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"                                           \
+    "dq[i] = scale (sum over j of ds[i][j] k[j])\n"                                                \
+    "dk[j] = scale (sum over i of ds[i][j] q[i])"
+
 const Op op_attention[] =
     {{.name = "causal_attention",
       .brief = "scaled dot-product attention: each step mixes the values of the steps before it "
@@ -397,10 +404,7 @@ const Op op_attention[] =
       .formula = "s[i][j] = scale (q[i] . k[j])\n"
                  "p[i][..] = softmax of s[i][..] over j <= i (mask \"none\": over all j)\n"
                  "o[i] = sum over j of p[i][j] v[j]   for each head",
-      .derivative = "dv[j] = sum over i of p[i][j] do[i]\n"
-                    "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
-                    "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
-                    "dk[j] = scale (sum over i of ds[i][j] q[i])",
+      .derivative = ATTENTION_DERIVATIVE,
       .note = "The scores are not stored: the kernel computes those of a few steps at a time, and "
               "again in the backward pass. T times D is at most 262144. On a GPU a head has 2 to "
               "256 features. Source: Vaswani et "
@@ -430,10 +434,7 @@ const Op op_attention[] =
       .formula = "s[i][j] = scale (q[i] . k[j])\n"
                  "p[i][..] = softmax of s[i][..] over all j whose mask is 1\n"
                  "o[i] = sum over j of p[i][j] v[j]   for each head",
-      .derivative = "dv[j] = sum over i of p[i][j] do[i]\n"
-                    "ds[i][j] = p[i][j] (do[i] . v[j] - do[i] . o[i])\n"
-                    "dq[i] = scale (sum over j of ds[i][j] k[j])\n"
-                    "dk[j] = scale (sum over i of ds[i][j] q[i])",
+      .derivative = ATTENTION_DERIVATIVE,
       .note =
           "q, k and v of one shape, without a mask: the same as causal_attention with mask = "
           "\"none\", and the scores are not stored. Else attention is matmul, softmax and matmul, "
@@ -470,14 +471,7 @@ const Op op_attention[] =
           "    k = dense(h, 4, bias = false)\n"
           "    h = attention(q, k, dense(h, 8), heads = 2, mask = mask(text))\n"
           "    return flatten(h) |> dense(3)\n"
-          "}\n"
-          "\ntrain example {\n"
-          "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
-          "    loss      = softmax_cross_entropy\n"
-          "    optimizer = sgd(lr = 0.05)\n"
-          "    batch     = 8\n"
-          "    epochs    = 1\n"
-          "}\n"},
+          "}\n" EXAMPLE_TOKENS},
      {.name = "attention_dx",
       .brief = "gradient of attention",
       .arg = {{"x", ARG_TENSOR, NULL, "q, k and v (N, T, 3 C)"},

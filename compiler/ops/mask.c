@@ -7,6 +7,7 @@
  * without padding.
  */
 #include "ops/check.h"
+#include "ops/example.h"
 
 static bool mask_shape(Node *n, Diag *d)
 {
@@ -45,12 +46,5 @@ const Op op_mask[] =
                  "    h = embedding(text, vocab, 6, padding = 0) |> gru(4, all = true, mask = m)\n"
                  "    h = sum(h * reshape(m, [5, 1]), axes = [0])\n"
                  "    return dense(h / (1 + reshape(sum(m, axes = [0]), [1])), 3)\n"
-                 "}\n"
-                 "\ntrain example {\n"
-                 "    data      = synthetic(samples = 64, test_samples = 16, vocab = 4)\n"
-                 "    loss      = softmax_cross_entropy\n"
-                 "    optimizer = sgd(lr = 0.05)\n"
-                 "    batch     = 8\n"
-                 "    epochs    = 1\n"
-                 "}\n"},
+                 "}\n" EXAMPLE_TOKENS},
      {0}};

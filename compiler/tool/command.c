@@ -512,7 +512,7 @@ bool command_parse(Arena *a, int argc, char **argv, Command *c, Diag *d)
     *c = (Command){.color = command_color(argc, argv)};
     c->options.cpu = environment(ENV_TENON_CPU) ? environment(ENV_TENON_CPU) : "native";
     c->options.threads = machine_threads();
-    c->front.library = paths_models(a);
+    c->front.shipped = paths_models(a);
 #ifndef NDEBUG
     c->options.verify = true;
 #endif

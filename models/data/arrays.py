@@ -5,6 +5,7 @@ Needs only Python's standard library.
 import array
 import gzip
 import os
+import random
 import sys
 
 MNIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mnist")
@@ -43,15 +44,25 @@ def save(path, kind, shape, data):
     os.replace(path + ".part", path)
 
 
-def main(make, here, text):
-    """Runs make(DIR, SPLIT, IMAGES, DIGITS) for both splits of MNIST.  DIR is the argument of the command, else `here`; `text` is
-    the help."""
+def command(make, here, text, problem):
+    """Runs make(DIR).  DIR is the argument of the command, else `here`; `text` is the help, and `problem` what an error says first."""
     if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
         raise SystemExit(text)
     out = sys.argv[1] if len(sys.argv) == 2 else here
     try:
         os.makedirs(out, exist_ok=True)
-        for split in "train", "test":
-            make(out, split, *mnist(split))
+        make(out)
     except OSError as error:
-        raise SystemExit(f"make.py: {error}; it reads {os.path.normpath(MNIST)}, and `make.py DIR` writes to another directory")
+        raise SystemExit(f"make.py: {error}; {problem}`make.py DIR` writes to another directory")
+
+
+def main(make, here, text):
+    """Runs make(DIR, SPLIT, IMAGES, DIGITS) for both splits of MNIST, as a command."""
+    command(lambda out: [make(out, split, *mnist(split)) for split in ("train", "test")], here, text,
+            f"it reads {os.path.normpath(MNIST)}, and ")
+
+
+def drawn(make, here, text):
+    """Runs make(DIR, SPLIT, N, RANDOM) for 20,000 samples to train on and 2,000 to test, as a command."""
+    command(lambda out: [make(out, split, n, random.Random(seed)) for split, n, seed in (("train", 20000, 1), ("test", 2000, 2))], here,
+            text, "")

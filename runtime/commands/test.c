@@ -41,8 +41,8 @@ static void open_split(Tested *t)
     shares_test(o->all);
     t->data = data_open(p, o->data ? o->data : p->recipe.data, "test", 0);
     if (o->all && shares_tested() == 0)
-        rt_die("--all is for data without a test split, of which the recipe takes a share: %s has "
-               "one, and all of it is tested without --all",
+        rt_die("--all is for data without a test split: %s has one, and without --all the program "
+               "tests all of it",
                t->data->place);
     t->net = net_new(p, pool, o->comm, 1, false);
     net_samples(t->net, o->samples_in, 1);

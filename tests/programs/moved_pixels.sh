@@ -31,21 +31,28 @@ END_PY
 arrays 'make()'
 cd "$work"
 
-# A network that returns its input, whose weights do not change: the loss compares the moved image with the moved target.
-cat > copies.tn <<'END_TN'
-model copies(image: f32[1, 6, 5]) { return conv2d(image, 1, kernel = 1, bias = false) }
-train copies {
-    data      = "./copies"
-    target    = copy: f32[1, 6, 5]
-    augment   = [shift(2), flip_horizontal, flip_vertical, rotate(40), scale(0.3), random_resized_crop(scale = [0.3, 1])]
-    loss      = mse
+# recipe NAME DATA TARGET AUGMENT LOSS INIT: adds to NAME.tn a recipe by which no weight changes
+recipe() {
+    cat >> "$1.tn" <<END_TN
+train $1 {
+    data      = $2
+    target    = $3
+    augment   = $4
+    loss      = $5
     optimizer = sgd(lr = 0)
-    init      = constant(1)
+    init      = $6
     batch     = 16
     shards    = 2
     epochs    = 3
 }
 END_TN
+}
+
+# A network that returns its input, whose weights do not change: the loss compares the moved image with the moved target.
+cat > copies.tn <<'END_TN'
+model copies(image: f32[1, 6, 5]) { return conv2d(image, 1, kernel = 1, bias = false) }
+END_TN
+recipe copies '"./copies"' 'copy: f32[1, 6, 5]' '[shift(2), flip_horizontal, flip_vertical, rotate(40), scale(0.3), random_resized_crop(scale = [0.3, 1])]' 'mse' 'constant(1)'
 losses() { field "$1" epoch train_loss; }
 if part copies; then
     make copies copies-cpu
@@ -80,33 +87,13 @@ model classes(image: f32[1, 6, 5]) {
     far = conv2d(image, 1, kernel = 1, bias = false)
     return concat([far * far * -30, (far - 1) * (far - 1) * -30, (far - 2) * (far - 2) * -30])
 }
-train classes {
-    data      = "./classes"(scale = 1)
-    target    = mask: class[6, 5]
-    augment   = [random_crop(2), flip_horizontal, flip_vertical]
-    loss      = softmax_cross_entropy
-    optimizer = sgd(lr = 0)
-    init      = constant(1)
-    batch     = 16
-    shards    = 2
-    epochs    = 3
-}
 END_TN
+recipe classes '"./classes"(scale = 1)' 'mask: class[6, 5]' '[random_crop(2), flip_horizontal, flip_vertical]' 'softmax_cross_entropy' 'constant(1)'
 # The mean over the pixels that count is log 3 if all logits are equal, whatever the weights of the classes are.
 cat > holes.tn <<'END_TN'
 model holes(image: f32[1, 6, 5]) { return conv2d(image, 3, kernel = 1, bias = false) }
-train holes {
-    data      = "./holes"(scale = 1)
-    target    = mask: class[6, 5]
-    augment   = [random_crop(2), rotate(60), scale(0.4), flip_vertical]
-    loss      = softmax_cross_entropy(ignore = 255, class_weights = [1, 2, 5])
-    optimizer = sgd(lr = 0)
-    init      = constant(0)
-    batch     = 16
-    shards    = 2
-    epochs    = 3
-}
 END_TN
+recipe holes '"./holes"(scale = 1)' 'mask: class[6, 5]' '[random_crop(2), rotate(60), scale(0.4), flip_vertical]' 'softmax_cross_entropy(ignore = 255, class_weights = [1, 2, 5])' 'constant(0)'
 # level LOG TEXT: each epoch's loss is log 3
 level() {
     same "$2" "1.09861 1.09861 1.09861 " "$(losses "$1" | tr ' ' '\n' | awk 'NF { printf "%.5f ", $1 }')"

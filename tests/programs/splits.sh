@@ -100,7 +100,7 @@ if part arrays; then
     refuses "a share of one sample" "the split 'test' of ./single has no sample: 1 are too few for this share; --all tests all samples" \
         ./one-cpu test --weights own.safetensors --data ./single
     succeeds "--all of one sample" ./one-cpu test --weights own.safetensors --data ./single --all
-    refuses "--all of a test split" "--all is for data without a test split, of which the recipe takes a share: ./whole has one" ./one-cpu test --weights own.safetensors --data ./whole --all
+    refuses "--all of a test split" "--all is for data without a test split: ./whole has one, and without --all the program tests all of it" ./one-cpu test --weights own.safetensors --data ./whole --all
     refuses "--all in a training" "--all is not an option of .* train" ./one-cpu train --all
     divided two accuracy_sign
     # The weights of the labels of a split are added over the split.

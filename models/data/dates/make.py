@@ -13,13 +13,12 @@ forms.  Needs only Python's standard library.
 """
 import datetime
 import os
-import random
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True                        # no __pycache__ beside the data
-from arrays import save, stored
+from arrays import drawn, save, stored
 
 LENGTH = 48
 WORDS = "abcdefghijklmnopqrstuvwxyz0123456789 ,.-"    # 40 letters: tokens 1 to 40
@@ -58,28 +57,15 @@ def letters(text):
     return bytes(WORDS.index(c if c in WORDS else " ") + 1 for c in text).ljust(LENGTH, b"\0")
 
 
-def dates(r, n):
+def make(out, split, n, r):
     first, last = datetime.date(1900, 1, 1).toordinal(), datetime.date(2099, 12, 31).toordinal()
-    drawn = [datetime.date.fromordinal(r.randint(first, last)) for _ in range(n)]
-    return b"".join(letters(words(d, r)) for d in drawn), b"".join(bytes(map(ANSWER.index, d.isoformat())) for d in drawn)
+    dates = [datetime.date.fromordinal(r.randint(first, last)) for _ in range(n)]
+    save(f"{out}/{split}_x.npy", "|u1", (n, LENGTH), b"".join(letters(words(d, r)) for d in dates))
+    save(f"{out}/{split}_y.npy", "|u1", (n, 10), b"".join(bytes(map(ANSWER.index, d.isoformat())) for d in dates))
 
 
-def main():
-    if sys.argv[1:] == ["-"]:
-        lines = sys.stdin.read().splitlines()
-        sys.stdout.buffer.write(stored("|u1", (len(lines), LENGTH), b"".join(map(letters, lines))))
-        return
-    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
-        raise SystemExit(__doc__)
-    out = sys.argv[1] if len(sys.argv) > 1 else HERE
-    try:
-        os.makedirs(out, exist_ok=True)
-        for split, n, seed in ("train", 20000, 1), ("test", 2000, 2):
-            x, y = dates(random.Random(seed), n)
-            save(f"{out}/{split}_x.npy", "|u1", (n, LENGTH), x)
-            save(f"{out}/{split}_y.npy", "|u1", (n, 10), y)
-    except OSError as error:
-        raise SystemExit(f"make.py: {error}; `make.py DIR` writes to another directory")
-
-
-main()
+if sys.argv[1:] == ["-"]:
+    lines = sys.stdin.read().splitlines()
+    sys.stdout.buffer.write(stored("|u1", (len(lines), LENGTH), b"".join(map(letters, lines))))
+else:
+    drawn(make, HERE, __doc__)

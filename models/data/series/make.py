@@ -12,13 +12,12 @@ has an RMSE below 0.2, and least squares with both periods known reach 0.2059.  
 """
 import math
 import os
-import random
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True                        # no __pycache__ beside the data
-from arrays import floats, save
+from arrays import drawn, floats, save
 
 STEPS, AHEAD, PERIODS, NOISE = 96, 6, (12, 30), 0.2
 
@@ -30,19 +29,10 @@ def series(r):
     return [level + sum(a * math.sin(w * t + p) for a, w, p in waves) + r.gauss(0, NOISE) for t in range(STEPS + AHEAD)]
 
 
-def main():
-    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
-        raise SystemExit(__doc__)
-    out = sys.argv[1] if len(sys.argv) > 1 else HERE
-    try:
-        os.makedirs(out, exist_ok=True)
-        for split, n, seed in ("train", 20000, 1), ("test", 2000, 2):
-            r = random.Random(seed)
-            rows = [series(r) for _ in range(n)]
-            save(f"{out}/{split}_x.npy", "<f4", (n, STEPS, 1), floats(v for row in rows for v in row[:STEPS]))
-            save(f"{out}/{split}_y.npy", "<f4", (n, AHEAD), floats(v for row in rows for v in row[STEPS:]))
-    except OSError as error:
-        raise SystemExit(f"make.py: {error}; `make.py DIR` writes to another directory")
+def make(out, split, n, r):
+    rows = [series(r) for _ in range(n)]
+    save(f"{out}/{split}_x.npy", "<f4", (n, STEPS, 1), floats(v for row in rows for v in row[:STEPS]))
+    save(f"{out}/{split}_y.npy", "<f4", (n, AHEAD), floats(v for row in rows for v in row[STEPS:]))
 
 
-main()
+drawn(make, HERE, __doc__)
