@@ -143,6 +143,17 @@ static inline void check_same(const void *a, const void *b, int64_t bytes, const
     ck_assert_msg(memcmp(a, b, (size_t)bytes) == 0, "%s: not the same bits", what);
 }
 
+/* Sum of items 0 .. n - 1 in the order of the tree, by recursion: the left part is the largest power of two below n. */
+static inline real tree_by_hand(const real *item, int n)
+{
+    if (n == 1)
+        return item[0];
+    int left = 1;
+    while (2 * left < n)
+        left *= 2;
+    return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
+}
+
 static inline void release(int count, ...)
 {
     __builtin_va_list list;

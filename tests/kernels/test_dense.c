@@ -280,17 +280,6 @@ STEP(sgd) STEP(rmsprop) STEP(adam) STEP(adamw) static const struct {
              {step_adam, from_grad_adam},
              {step_adamw, from_grad_adamw}};
 
-/* Sum of items 0 .. n - 1 in the order of the tree, by recursion: the left part is the largest power of two below n. */
-static real tree_by_hand(const real *item, int n)
-{
-    if (n == 1)
-        return item[0];
-    int left = 1;
-    while (2 * left < n)
-        left *= 2;
-    return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
-}
-
 /* The gradient of one weight, by the definition: samples in order with FMA inside a shard, shards
  * in the tree. */
 static REFERENCE real gradient_by_hand(const Layer *l, int k, int o)

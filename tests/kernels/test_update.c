@@ -3,16 +3,6 @@
 
 #include "cpu/update.h"
 
-static real tree_by_hand(const real *item, int n)
-{
-    if (n == 1)
-        return item[0];
-    int left = 1;
-    while (2 * left < n)
-        left *= 2;
-    return tree_by_hand(item, left) + tree_by_hand(item + left, n - left);
-}
-
 /* Slices are added inside shards, shards in the tree; any number of units; nothing is written after the last element. */
 START_TEST(reduce)
 {

@@ -34,6 +34,17 @@ train m {
 M
 }
 
+# equal_threads TEXT EPOCHS THREADS...: $work/p has the same weights after each epoch with each number of threads
+equal_threads() {
+    local text=$1 epochs=$2 threads weights first=''; shift 2
+    for threads in "$@"; do
+        "$work/p" --epochs "$epochs" --threads "$threads" --log "$work/threads.jsonl" > /dev/null
+        weights=$(hashes "$work/threads.jsonl" | tr '\n' ' ')
+        first=${first:-$weights}
+        same "$text, $threads threads, the same bits" "$first" "$weights"
+    done
+}
+
 if part forms; then
     [ "$CHECK_DEEP" = 1 ] || skip "attention by hand as an optimised program, and all masks of all lengths: ./check --deep"
     for time in 7 33; do
@@ -76,12 +87,7 @@ if part threads; then
     succeeds "build in $type, plain" witness "$work/fused.tn" "$work/q" --dtype $type
     for p in p q; do succeeds "gradients in $type" "$work/$p" grads --output "$work/$p.s"; done
     succeeds "$type: optimised = plain" "$work/compare" "$work/p.s" "$work/q.s" $bound
-    for t in 1 2 3; do
-        "$work/p" --epochs 2 --threads $t --log "$work/$t.jsonl" > /dev/null
-        hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')
-        [ $t = 1 ] && first=$hashes
-        same "$t threads, the same bits" "$first" "$hashes"
-    done
+    equal_threads "$type" 2 1 2 3
 fi
 
 # Queries of one sequence, keys of another one, of which those count whose mean is above the mean of all.
@@ -111,12 +117,7 @@ M
     if deep "attention between sequences in bf16"; then types="f32 bf16"; fi
     for type in $types; do
         succeeds "$type: build" "$TENON" build "$work/two.tn" -o "$work/p" --dtype $type
-        for t in 1 2 7; do
-            "$work/p" --epochs 1 --threads $t --log "$work/$t.jsonl" > /dev/null
-            hashes=$(grep -o '"weights_hash":"[0-9a-f]*"' "$work/$t.jsonl" | tr '\n' ' ')
-            [ $t = 1 ] && first=$hashes
-            same "$type, $t threads, the same bits" "$first" "$hashes"
-        done
+        equal_threads "$type" 1 1 2 7
     done
 fi
 finish
