@@ -174,12 +174,6 @@ static inline RT_EVERYWHERE bool rt_interpolates(const Augment *a)
     return a->degrees > 0 || a->zoom > 0 || a->crop_area[1] > 0;
 }
 
-/* Whether an augmentation moves pixels. */
-static inline RT_EVERYWHERE bool rt_moves(const Augment *a)
-{
-    return a->shift > 0 || a->flip || a->upside || rt_interpolates(a);
-}
-
 /* The place (*y, *x) that pixel (i, j) comes from; false: it is a new pixel. */
 static inline RT_EVERYWHERE bool rt_place(double *y, double *x, const Draw *d, const Augment *a,
                                           int h, int w, int i, int j)

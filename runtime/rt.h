@@ -136,7 +136,7 @@ typedef struct Augment {
     double degrees, zoom;                 /* rotate, scale */
     double crop_area[2], crop_ratio[2];   /* shares of the area; logarithms of width / height */
     double erase;                         /* the probability */
-    double erase_area[2], erase_ratio[2]; /* logarithms of height / width */
+    double erase_area[2], erase_ratio[2]; /* as those of the crop */
 } Augment;
 
 /* For a program whose labels are moved with the image. */

@@ -98,6 +98,11 @@ const Source *source_read_stdin(Arena *a, const char *name, const char **why)
     return *why ? NULL : s;
 }
 
+bool source_exists(const char *name)
+{
+    return access(name, F_OK) == 0;
+}
+
 const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,
                           const char **why)
 {

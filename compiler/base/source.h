@@ -32,6 +32,8 @@ typedef struct Unsaved {
     const char *path, *text;
     size_t len;
 } Unsaved;
+/* Whether there is a file of this name; it may be unreadable. */
+bool source_exists(const char *name);
 /* Like source_read, but reads the text of the list `unsaved` in place of its file, which need not
  * exist. */
 const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,

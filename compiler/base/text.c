@@ -117,8 +117,6 @@ const char *text_nearest(const char *word, const char *const *candidate, int n)
     return best;
 }
 
-/* Tries again after a mismatch: the last * then takes one more character.  The time is linear
- * except for patterns with many stars. */
 bool text_glob(const char *pattern, const char *word)
 {
     return glob_fits(pattern, word);

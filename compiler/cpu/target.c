@@ -263,7 +263,7 @@ enum { SPOT = 40 }; /* sizeof(ImageSpot): runtime/cpu/image.h */
 static int64_t stack_of_images(const Shape *x, const Augment *a)
 {
     const int64_t real = sizeof(double), width = x->dim[x->rank - 1], row = width + 2 * a->shift;
-    const bool between = a->degrees > 0 || a->zoom > 0 || a->crop,
+    const bool between = augment_interpolates(a),
                colours = a->contrast > 0 || a->saturation > 0 || a->hue > 0;
     return between || colours ? real * (x->dim[0] * row + width) + SPOT * width : real * row;
 }

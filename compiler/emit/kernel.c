@@ -85,10 +85,10 @@ Sizes *kernel_image(Writer *w, const Node *n)
     return t;
 }
 
-/* The bounds of a ratio as logarithms: a program computes no logarithm. */
-static const char *print_logs(Arena *arena, const double *bound)
+/* The bounds low and high of a ratio as logarithms: a program computes no logarithm. */
+static const char *print_logs(Arena *arena, double low, double high)
 {
-    const double v[2] = {log(bound[0]), log(bound[1])};
+    const double v[2] = {log(low), log(high)};
     return print_doubles(arena, v, 2);
 }
 
@@ -109,12 +109,14 @@ static void add_rare(Writer *w, Sizes *s, const Augment *a)
         sizes_real(s, "zoom", a->zoom);
     if (a->crop) {
         sizes_word(s, "crop_area", print_doubles(w->arena, a->crop_area, 2));
-        sizes_word(s, "crop_ratio", print_logs(w->arena, a->crop_ratio));
+        sizes_word(s, "crop_ratio", print_logs(w->arena, a->crop_ratio[0], a->crop_ratio[1]));
     }
     if (a->erase > 0) {
         sizes_real(s, "erase", a->erase);
         sizes_word(s, "erase_area", print_doubles(w->arena, a->erase_area, 2));
-        sizes_word(s, "erase_ratio", print_logs(w->arena, a->erase_aspect));
+        /* an aspect is height / width */
+        sizes_word(s, "erase_ratio",
+                   print_logs(w->arena, 1 / a->erase_aspect[1], 1 / a->erase_aspect[0]));
     }
 }
 

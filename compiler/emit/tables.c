@@ -245,11 +245,13 @@ static void number_fields(Writer *w, Text *t)
     text_add(t, "\n");
 }
 
-/* The labels, if augment moves them; else NULL. */
+/* The labels, if augment can change how often each one occurs; else NULL. */
 static const Node *moved_labels(const Writer *w)
 {
-    const Node *n = w->in->train->label;
-    return n && n->dtype == DT_I32 && node_attr(n, "moved") ? n : NULL;
+    const Graph *g = w->in->train;
+    const Node *n = g->label;
+    const bool moved = n && n->dtype == DT_I32 && node_attr(n, "moved");
+    return moved && augment_replaces(&g->recipe.augment) ? n : NULL;
 }
 
 /* Writes how augment moves the labels, so that the program can count those that are scored. */

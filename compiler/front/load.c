@@ -57,7 +57,7 @@ static Source *open_import(const Loader *l, const Source *from, const char *name
     Arena *a = l->u->arena;
     const char *other;
     Source *s = (Source *)source_open(a, beside(a, from, name), o->unsaved, o->nunsaved, why);
-    if (s || !o->shipped || strchr(name, '/'))
+    if (s || !o->shipped || strchr(name, '/') || source_exists(beside(a, from, name)))
         return s;
     s = (Source *)source_open(a, arena_printf(a, "%s/%s", o->shipped, name), o->unsaved,
                               o->nunsaved, &other);

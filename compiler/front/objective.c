@@ -363,12 +363,6 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
     return true;
 }
 
-/* Whether the recipe moves the pixels of images. */
-static bool moves_pixels(const Augment *a)
-{
-    return a->shift > 0 || a->flip || a->upside || a->degrees > 0 || a->zoom > 0 || a->crop;
-}
-
 /* Whether the target has a number or class for each pixel of an image of this size. */
 static bool has_pixels(const TargetSpec *t, const Shape *x)
 {
@@ -381,7 +375,7 @@ static bool has_pixels(const TargetSpec *t, const Shape *x)
 static void find_moved(const Unit *u, Graph *g)
 {
     const Augment *a = &g->recipe.augment;
-    for (int i = 0; i < g->recipe.ntarget && moves_pixels(a); i++) {
+    for (int i = 0; i < g->recipe.ntarget && augment_moves(a); i++) {
         const TargetSpec *t = &g->recipe.target[i];
         Node *n = g->targets[i];
         if (t->kind == LEARN_INPUT || t->rank < 2)

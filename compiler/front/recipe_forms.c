@@ -120,8 +120,8 @@ const Form schedule_forms[] = {
                                  "share of lr below which the rate does not fall"},
                                 EPOCHS("warmup", 0)},
      "a rate that falls when a result does not improve for more than `patience` epochs",
-     "after an epoch with the result r: improved if r < best (1 - threshold)\n"
-     "(r > best (1 + threshold) if a larger result is better); else bad += 1\n"
+     "after an epoch with the result r: improved if r < best - threshold |best|\n"
+     "(r > best + threshold |best| if a larger result is better); else bad += 1\n"
      "bad > patience: lr = max(lr factor, end lr0), bad = 0   lr0 = the recipe's lr"},
     {"warmup", SCHED_CONSTANT, {EPOCHS("epochs", REQUIRED)},
      "the same as `constant(warmup = epochs)`", NULL},

@@ -160,6 +160,23 @@ typedef struct Augment {
     Span span;
 } Augment;
 
+/* Whether places lie between stored pixels. */
+static inline bool augment_interpolates(const Augment *a)
+{
+    return a->degrees > 0 || a->zoom > 0 || a->crop;
+}
+
+/* Whether pixels of the image are left out, repeated or new.  Flips only exchange them. */
+static inline bool augment_replaces(const Augment *a)
+{
+    return a->shift > 0 || augment_interpolates(a);
+}
+
+static inline bool augment_moves(const Augment *a)
+{
+    return a->flip || a->upside || augment_replaces(a);
+}
+
 /* Setting for parameters whose name matches a pattern (text_glob); the last match counts. */
 typedef enum { FACTOR_LR, FACTOR_DECAY, FACTOR_FREEZE } FactorKind;
 typedef struct Factor {

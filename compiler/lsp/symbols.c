@@ -290,7 +290,7 @@ static const char *name_in_result(Arena *a, const char *result, bool terms)
     return NULL;
 }
 
-/* Adds the names of targets in the results of `expect`, `keep` and `stop`. */
+/* Adds the names of targets in the results of `expect`, `keep`, `stop` and `schedule`. */
 static void walk_results(Walk *w, const Decl *train, const Decl *model, const Expr *e, bool terms)
 {
     if (!e)
@@ -340,7 +340,7 @@ static void walk_train(Walk *w, const Decl *d)
         add(w, SYMBOL_KEY, n->key_span, n->key)->key = key;
         walk_value(w, key, n->value);
         if (strcmp(n->key, "expect") == 0 || strcmp(n->key, "keep") == 0 ||
-            strcmp(n->key, "stop") == 0)
+            strcmp(n->key, "stop") == 0 || strcmp(n->key, "schedule") == 0)
             walk_results(w, d, model, n->value, has_terms(d));
     }
 }

@@ -18,8 +18,7 @@ const Op op_stop_gradient[] = {
      .note =
          "Layers that only the result depends on are not trained. The differences of gradcheck see "
          "what it keeps away from gradients, so gradcheck reports such weights as wrong. It takes "
-         "no "
-         "time.",
+         "no time.",
      .arg = {{"x", ARG_TENSOR, NULL, "a tensor of any shape, no tokens or labels"}},
      .flags = OP_VIEW,
      .shape = stop_gradient_shape,

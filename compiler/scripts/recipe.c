@@ -219,8 +219,8 @@ static bool pixels_supported(const Graph *g, const char *to, Diag *d)
 
 static bool is_target(const Graph *g, const Node *n)
 {
-    bool found = n == g->target;
-    for (int i = 0; i < g->recipe.ntarget && g->recipe.ntarget > 1; i++)
+    bool found = false;
+    for (int i = 0; i < g->recipe.ntarget; i++)
         found |= n == g->targets[i];
     return found;
 }

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* Whether the word matches the pattern: * stands for any number of characters (also 0), ? for
- * one. */
+ * one.  After a mismatch, the last * takes one more character; the time is linear except for
+ * patterns with many stars. */
 static inline bool glob_fits(const char *pattern, const char *word)
 {
     const char *star = NULL, *from = word;

@@ -212,6 +212,8 @@ typedef struct ImageSpot {
     int32_t known; /* 0: a new pixel */
 } ImageSpot;
 
+_Static_assert(sizeof(ImageSpot) <= 40, "SPOT of compiler/cpu/target.c");
+
 /* The places of a row of pixels, among stored pixels of h x w. */
 RT_INLINE void image_spots(ImageSpot *restrict spot, Image m, Augment a, Draw d, int h, int w,
                            int i)

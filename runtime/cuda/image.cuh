@@ -2,8 +2,8 @@
  * for each number of the result.
  *
  * Formulas and random numbers are those of runtime/cpu/image.h, so GPU and processor make the same
- * image.  Each thread draws the numbers of its sample again: twenty rounds of Philox for shift,
- * mirror, cutout and brightness, and no memory.
+ * image, up to rounding with contrast.  Each thread draws the numbers of its sample again: twenty
+ * rounds of Philox for shift, mirror, cutout and brightness, and no memory.
  *
  * For contrast, each block computes the mean grey of the samples whose numbers it has.  A block of
  * 256 threads reads an image of 3 x 32 x 32 numbers 12 times as often as it writes, and one of
@@ -327,13 +327,16 @@ DEVICE void rt_target_moved(real *y, const Rt *r, int first, int n, int start, i
         const int s = at / (c * h * w), i = at / w % h, j = at % w;
         const int64_t plane = (int64_t)(at / (h * w) % c) * h * w;
         const Draw d = rt_draw(r->seed, r->epoch, r->index[first + s], h, w, &a);
-        const int64_t from = rt_nearest(&d, &a, h, w, i, j);
         const real *own =
             (const real *)(stored(r->label, r->label_stride, r, first + s) + start) + plane;
-        const ImageSpot spot = image_spot(m, a, d, h, w, i, j);
-        y[at] = !r->label || from < 0 ? (real)0
-                : nearest             ? own[from]
-                                      : image_between(spot, [&](int k) { return own[k]; });
+        y[at] = 0;
+        if (r->label && nearest) {
+            const int64_t from = rt_nearest(&d, &a, h, w, i, j);
+            y[at] = from < 0 ? (real)0 : own[from];
+        } else if (r->label) {
+            const ImageSpot spot = image_spot(m, a, d, h, w, i, j);
+            y[at] = spot.known ? image_between(spot, [&](int k) { return own[k]; }) : (real)0;
+        }
     }
 }
 

@@ -119,24 +119,6 @@ Pick pick_start(const RtProgram *p, const Options *o)
     return k;
 }
 
-void pick_words(const RtProgram *p, Pick *k)
-{
-    const RtStart *s = &k->from;
-    if (!s->file)
-        return;
-    if (k->recipe && (p->recipe.text.unit || p->recipe.table.given) && access(s->file, R_OK) != 0)
-        rt_die("%s cannot be read: %s; the recipe's start reads the data with its %s", s->file,
-               strerror(errno), p->recipe.table.given ? "columns" : "vocabulary");
-    k->vocabulary = !fits_any(&s->except, ST_VOCABULARY) && vocab_of_weights(p, s->file);
-    k->columns = !fits_any(&s->except, ST_COLUMNS) && columns_of_weights(p, s->file);
-    if (k->columns && k->initial > 0)
-        columns_keep_inputs();
-}
-
-/* ---- names for people */
-
-enum { ITEMS = 12 }; /* names and layers that are printed, at most */
-
 static int layer_length(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -149,6 +131,35 @@ static bool same_layer(const char *a, const char *b)
     const int n = layer_length(a);
     return n > 0 && n == layer_length(b) && strncmp(a, b, (size_t)n) == 0;
 }
+
+/* Whether all parameters of the last layer are loaded: its outputs then mean what they meant in the
+ * file. */
+static bool last_loaded(const RtProgram *p, const Pick *k)
+{
+    const char *last = p->nparam ? p->param[p->nparam - 1].name : "";
+    bool all = true;
+    for (int i = 0; i < p->nparam; i++)
+        all = all && (k->take[i] || !same_layer(last, p->param[i].name));
+    return all;
+}
+
+void pick_words(const RtProgram *p, Pick *k)
+{
+    const RtStart *s = &k->from;
+    if (!s->file)
+        return;
+    if (k->recipe && (p->recipe.text.unit || p->recipe.table.given) && access(s->file, R_OK) != 0)
+        rt_die("%s cannot be read: %s; the recipe's start reads the data with its %s", s->file,
+               strerror(errno), p->recipe.table.given ? "columns" : "vocabulary");
+    k->vocabulary = !fits_any(&s->except, ST_VOCABULARY) && vocab_of_weights(p, s->file);
+    k->columns = !fits_any(&s->except, ST_COLUMNS) && columns_of_weights(p, s->file);
+    if (k->columns && !last_loaded(p, k))
+        columns_keep_inputs();
+}
+
+/* ---- names for people */
+
+enum { ITEMS = 12 }; /* names and layers that are printed, at most */
 
 /* The names i with in[i] == want; in NULL: all.  The names of a whole layer become "LAYER.*". */
 static const char *list_names(const char *const *name, const bool *in, bool want, int n)

@@ -28,7 +28,8 @@ static bool improves(const RtRecipe *r, double best, double v)
 {
     if (isnan(v) || isnan(best))
         return !isnan(v);
-    return r->plateau.larger ? v > best * (1 + r->threshold) : v < best * (1 - r->threshold);
+    const double least = r->threshold * fabs(best);
+    return r->plateau.larger ? v > best + least : v < best - least;
 }
 
 bool plateau_epoch(Plateau *s, const RtProgram *p, const Result *result)

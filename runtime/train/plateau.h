@@ -2,7 +2,7 @@
  *
  * After each epoch, as in PyTorch's ReduceLROnPlateau with its threshold_mode "rel":
  *
- *   improved if r < best (1 - threshold), or r > best (1 + threshold) if a larger r is better
+ *   improved if r < best - threshold |best|, or r > best + threshold |best| if a larger r is better
  *   improved: best = r, bad = 0; else bad += 1.  In a cooldown: cooldown -= 1, bad = 0.
  *   bad > patience: rate = max(rate factor, end lr), cooldown = that of the recipe, bad = 0
  *

@@ -231,8 +231,8 @@ void progress_rate(Trainer *t)
     if (isnan(s->best))
         rt_print("the learning rate falls to %.6g: no epoch had a %s\n", s->rate, result);
     else
-        rt_print("the learning rate falls to %.6g: the best %s is still %.6g\n", s->rate, result,
-                 s->best);
+        rt_print("the learning rate falls to %.6g: %s has not improved enough on %.6g\n", s->rate,
+                 result, s->best);
 }
 
 /* The results are those of the kept weights, which train_run has evaluated. */

@@ -91,7 +91,7 @@ static void finish_epoch(Trainer *t)
     comm_same(t->o->comm, params_hash(t->p, t->net->fixed), "other weights");
     best_compare(&t->best, &t->result, t->net->fixed, a->epoch + 1, a->total);
     progress_epoch(t);
-    if (plateau_epoch(&t->plateau, t->p, &t->result))
+    if (plateau_epoch(&t->plateau, t->p, &t->result) && a->epoch + 1 < t->o->epochs)
         progress_rate(t);
     net_show_average(t->net, false);
     *a = (Position){.epoch = a->epoch + 1, .total = a->total};

@@ -436,7 +436,7 @@ START_TEST(further_draws)
     const Image m = {.c = C, .h = 40, .w = 50};
     const Augment a = {.upside = true, .degrees = 30, .zoom = 0.2, .contrast = 0.4, .saturation = 0.5, .hue = 0.1,
                        .crop_area = {0.25, 0.5}, .crop_ratio = THIRDS,
-                       .erase = 0.25, .erase_area = {0.05, 0.2}, .erase_ratio = {log(0.5), log(2)}};
+                       .erase = 0.25, .erase_area = {0.05, 0.2}, .erase_ratio = {-log(3), -log(2)}};
     const Rt r = stored(RT_U8, 0);
     int upside = 0, erased = 0, wide = 0;
     double angle = 0, factor = 0, area = 0, contrast = 0, least = 9, most = 0;
@@ -453,6 +453,7 @@ START_TEST(further_draws)
         const int high = d.erased.bottom - d.erased.top, broad = d.erased.right - d.erased.left;
         ck_assert(high < m.h && broad < m.w && d.erased.top >= 0 && d.erased.bottom <= m.h && d.erased.right <= m.w);
         ck_assert(high == 0 || (high * broad > 0.04 * 2000 && high * broad < 0.22 * 2000));
+        ck_assert(high == 0 || ((double)high / broad > 1.75 && (double)high / broad < 3.4)); /* whole pixels */
         upside += d.upside, erased += high > 0, wide += w > h;
         angle += turn, factor += size, area += share, contrast += d.contrast;
         least = fmin(least, size), most = fmax(most, size);

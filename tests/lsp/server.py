@@ -453,7 +453,7 @@ def names():
     same("rename a target", target.replace("price", "cost"), e.apply(e.answer("rename", e.find("price"), newName="cost")["changes"][e.uri]))
     target = ("model m(x: f32[4]) {\n    h = dense(x, 2)\n    return size = dense(h, 1), h\n}\ntrain m {\n    target = (kind: class, area: f32[1])\n"
               "    loss = mse(size, area) + softmax_cross_entropy(h, kind)\n    expect = test_accuracy_kind >= 0.9\n"
-              "    keep = best(validation_r2_area)\n    stop = patience(3, result = validation_loss_kind)\n}\n")
+              "    keep = best(validation_r2_area)\n    stop = patience(3, result = validation_loss_kind)\n    schedule = plateau(validation_mae_area)\n}\n")
     e.set(target)
     for old, new in ("area", "cost"), ("kind", "sort"), ("size", "width"), ("h", "hidden"):
         same(f"rename {old} of several outputs and targets, and in results", re.sub(rf"(?<![A-Za-z]){old}\b", new, target),

@@ -61,6 +61,14 @@ if part copies; then
     make copies crop-cpu --set 'augment=[random_crop(2),flip_horizontal]'
     succeeds "an image and its copy, moved by whole pixels" ./crop-cpu train --log crop.log
     same "moved by whole pixels: losses" "0 0 0 " "$(losses crop.log)"
+    # the aspect is height / width, and programs have logarithms of width / height
+    "$TENON" emit copies.tn --to c --set 'augment=erase(aspect=[2, 3])' -o tall
+    grep -q 'erase_ratio = {-1.098[0-9]*, -0.693[0-9]*}' tall/copies.c && ok || bad "erase(aspect = [2, 3]): $(grep -o 'erase_ratio[^}]*' tall/copies.c)"
+    # a row of the same numbers is no image, so it is not moved
+    sed 's/model copies\(.*\) }/model row\1 |> flatten }/; s/train copies/train row/; s/copy: f32\[1, 6, 5\]/copy: f32[30]/' copies.tn > row.tn
+    make row row-cpu
+    succeeds "an image beside a row of its numbers" ./row-cpu train --log row.log
+    awk '{ exit !($1 > 0.001 && $2 > 0.001 && $3 > 0.001 && $1 != $2) }' <<< "$(losses row.log)" && ok || bad "the image does not move: $(losses row.log)"
     # cutout, erase and colours change the image alone
     make copies cut-cpu --set 'augment=[flip_vertical,erase(p=1)]'
     succeeds "an image that is erased, and its copy" ./cut-cpu train --log cut.log

@@ -66,7 +66,7 @@ END_TN
 last() { hashes "$1" | awk '{ print $NF }'; }
 make made made
 succeeds "a smaller loss is better" ./made --log made.log --save made.safetensors
-[ "$(grep -c "^the learning rate falls to .*: the best validation_loss is still 0.5" out)" = 3 ] && ok || bad "the falls are not printed: $(cat out)"
+[ "$(grep -c "^the learning rate falls to .*: validation_loss has not improved enough on 0.5" out)" = 3 ] && ok || bad "the falls are not printed: $(cat out)"
 succeeds "a smaller loss is better: the rates" arrays 'follows("made.log", "validation_loss", 3, lr=0.05, mode="min", factor=0.5, patience=2, threshold=1e-4, cooldown=0, min_lr=0)'
 make made larger --set 'schedule=plateau(validation_accuracy, patience = 1, factor = 0.3, threshold = 0.02, cooldown = 3, end = 0.05)'
 succeeds "a larger accuracy is better" ./larger --log larger.log
