@@ -5,8 +5,9 @@
  * cos and sqrt.
  *
  * A sample is changed in this order: random_resized_crop, rotate and scale, random_crop or shift,
- * flips, then brightness, contrast, saturation and hue, then cutout and erase.  Positions are
- * composed, so a pixel is interpolated once.  Pixel i covers i - 1/2 .. i + 1/2.
+ * flips, then brightness, contrast, saturation and hue, then cutout and erase, then mixup or cutmix
+ * with another sample of the batch, which is changed by its own numbers.  Positions are composed,
+ * so a pixel is interpolated once.  Pixel i covers i - 1/2 .. i + 1/2.
  *
  *   place of pixel (i, j) of the result, from the last change to the first
  *     flips            i = H - 1 - i, j = W - 1 - j
@@ -28,9 +29,22 @@
  *   3       contrast, saturation, hue
  *   4-13    tries of the resized crop: area, ratio, top, left
  *   14-23   tries of erase: area, aspect, top, left
+ *   24      place of the other sample in the batch, mixup or cutmix, whether to mix
+ *   25      two numbers of the weight; row and column of the centre of cutmix's box
+ *
+ * Mixtures, with the weight v of distribution Beta(a, a):
+ *
+ *   mixup     x = v own + (1 - v) other
+ *   cutmix    a box of sqrt(1 - v) H x sqrt(1 - v) W is that of the other sample; what lies outside
+ *             of the image is cut off, and then v is the share of the area that is left
+ *
+ * Both samples have a label; the program compares with both, and weights their losses by v.
  *
  * Sources: random resized crop: Szegedy et al. 2015, in torchvision's form (ten tries, then a
- * centre crop); erase: Zhong et al. 2017, in torchvision's form.
+ * centre crop); erase: Zhong et al. 2017, in torchvision's form; mixup: Zhang et al. 2018
+ * (arXiv 1710.09412); cutmix: Yun et al. 2019 (arXiv 1905.04899); a symmetric beta distribution
+ * from two numbers: Bailey 1994 (Student's t by a polar method) and Devroye 1996, "Random variate
+ * generation in one line of code".
  */
 #ifndef RT_AUGMENT_H
 #define RT_AUGMENT_H
@@ -77,7 +91,7 @@ static inline RT_EVERYWHERE double rt_clamp(double v, double low, double high)
     return v < low ? low : v > high ? high : v;
 }
 
-enum { RT_DRAW_CROP = 4, RT_DRAW_ERASE = 14, RT_DRAW_TRIES = 10 };
+enum { RT_DRAW_CROP = 4, RT_DRAW_ERASE = 14, RT_DRAW_TRIES = 10, RT_DRAW_MIX = 24 };
 
 /* The whole number of pixels nearest to the root of x. */
 static inline RT_EVERYWHERE int draw_side(double x)
@@ -204,6 +218,72 @@ static inline RT_EVERYWHERE int64_t rt_nearest(const Draw *d, const Augment *a, 
     double y, x;
     const bool inside = rt_place(&y, &x, d, a, h, w, i, j);
     return inside ? (int64_t)(int)(y + 0.5) * w + (int)(x + 0.5) : -1;
+}
+
+/* ---- mixtures of two samples */
+
+/* The other sample is that at place `other` of the batch; own: the weight of the sample itself.
+ * cut: the other sample's pixels are those of the box; else it has the rest of the weight. */
+typedef struct RtMix {
+    int other;
+    double own;
+    bool cut;
+    RtBox box;
+} RtMix;
+
+static inline RT_EVERYWHERE bool rt_mixes(const Augment *a)
+{
+    return a->mixup > 0 || a->cutmix > 0;
+}
+
+/* A number from 0 to 1 of distribution Beta(alpha, alpha): (1 + t / sqrt(1 + t^2)) / 2, where
+ * t = sqrt(u^(-1 / alpha) - 1) cos(2 pi v) is Student's t with 2 alpha degrees of freedom, divided
+ * by sqrt(2 alpha). */
+static inline RT_EVERYWHERE double draw_beta(uint32_t u_bits, uint32_t v_bits, double alpha)
+{
+    const double u = (u_bits + 0.5) * 2.3283064365386963e-10,
+                 v = (v_bits + 0.5) * 2.3283064365386963e-10, c = cos(6.283185307179586 * v),
+                 square = (exp(-log(u) / alpha) - 1) * c * c, half = 0.5 / sqrt(1 + 1 / square);
+    return c < 0 ? 0.5 - half : 0.5 + half;
+}
+
+/* The box around pixel (y, x) with a share of the area of h x w, inside of the image. */
+static inline RT_EVERYWHERE RtBox draw_patch(int y, int x, double area, int h, int w)
+{
+    const double side = sqrt(area);
+    const int height = (int)(side * h + 0.5), width = (int)(side * w + 0.5);
+    const int top = y - height / 2, left = x - width / 2;
+    const RtBox box = {rt_clamp_int(top, 0, h), rt_clamp_int(top + height, 0, h),
+                       rt_clamp_int(left, 0, w), rt_clamp_int(left + width, 0, w)};
+    return box;
+}
+
+static inline RT_EVERYWHERE RtMix rt_mix(uint64_t seed, int64_t epoch_index, uint32_t sample, int h,
+                                         int w, const Augment *a)
+{
+    const uint32_t epoch = (uint32_t)epoch_index;
+    uint32_t pair[4], more[4];
+    RtMix m;
+    rt_philox(pair, seed, RT_DRAW_MIX, RT_PURPOSE_AUGMENT, sample, epoch);
+    rt_philox(more, seed, RT_DRAW_MIX + 1, RT_PURPOSE_AUGMENT, sample, epoch);
+    m.other = draw_below(pair[0], a->among);
+    m.cut = a->cutmix > 0 && (a->mixup == 0 || pair[1] >> 31);
+    m.box.top = m.box.bottom = m.box.left = m.box.right = 0;
+    m.own = 1;
+    if (pair[2] * 2.3283064365386963e-10 >= (m.cut ? a->cutmix_p : a->mixup_p))
+        return m;
+    m.own = draw_beta(more[0], more[1], m.cut ? a->cutmix : a->mixup);
+    if (!m.cut)
+        return m;
+    m.box = draw_patch(draw_below(more[2], h), draw_below(more[3], w), 1 - m.own, h, w);
+    m.own = 1 - (double)(m.box.bottom - m.box.top) * (m.box.right - m.box.left) / ((double)h * w);
+    return m;
+}
+
+/* The place in the batch of the sample whose label has more weight, or less weight. */
+static inline RT_EVERYWHERE int rt_mix_place(const RtMix *m, int place, bool less)
+{
+    return (m->own < 0.5) == less ? place : m->other;
 }
 
 #endif

@@ -137,6 +137,9 @@ typedef struct Augment {
     double crop_area[2], crop_ratio[2];   /* shares of the area; logarithms of width / height */
     double erase;                         /* the probability */
     double erase_area[2], erase_ratio[2]; /* as those of the crop */
+    double mixup, mixup_p;                /* alpha of the distribution of weights; probability */
+    double cutmix, cutmix_p;
+    int among; /* samples of a batch, if samples are mixed */
 } Augment;
 
 /* For a program whose labels are moved with the image. */
@@ -475,6 +478,7 @@ typedef struct RtProgram {
     int noutput;
     int compared[RT_TARGETS]; /* for each target: index in `output` of what its metrics compare */
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
+    bool mixes; /* augment mixes samples of a batch: each rank reads whole batches in training */
     int nmetric;
     /* "loss", "accuracy"; for numbers also "mae", and "rmse" and "r2", whose terms are the mean
      * squared errors of the samples; for masks "iou" and "dice", whose terms are overlaps and

@@ -164,6 +164,8 @@ static const struct {
     {"RandomResizedCrop", "random_resized_crop"},
     {"RandomErasing", "erase"},
     {"random_erasing", "erase"},
+    {"MixUp", "mixup"},
+    {"CutMix", "cutmix"},
     {"ColorJitter", "brightness"},
     {"RandomBrightness", "brightness"},
     {"RandomContrast", "contrast"},

@@ -184,17 +184,19 @@ static Accesses written_only(Writer *w, const Node *n)
 static Statement load_of_images(Writer *w, const Node *n, bool augmented)
 {
     const bool mean = n->nin > 0;
+    const char *fn = !augmented                             ? "rt_input_normalized"
+                     : augment_mixes(&w->g->recipe.augment) ? "rt_input_mixed"
+                                                            : "rt_input_augmented";
     Text body = text_new(w->arena);
 
-    text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s",
-                augmented ? "rt_input_augmented" : "rt_input_normalized",
-                (long long)w->g->step->chunk, n->layout == LAYOUT_LAST ? "true" : "false",
-                mean ? "mean" : "NULL", sizes_text(w->arena, kernel_image(w, n), false));
+    text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s", fn, (long long)w->g->step->chunk,
+                n->layout == LAYOUT_LAST ? "true" : "false", mean ? "mean" : "NULL",
+                sizes_text(w->arena, kernel_image(w, n), false));
     if (augmented)
         text_printf(&body, ",\n        %s",
                     sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment), false));
     text_add(&body, ");\n");
-    return (Statement){kernel_define(w, augmented ? "rt_input_augmented" : "rt_input_normalized",
+    return (Statement){kernel_define(w, fn,
                                      mean ? "real *y, const Rt *r, int first, const real *mean"
                                           : "real *y, const Rt *r, int first",
                                      body.s),
@@ -231,6 +233,33 @@ static Statement load_of_moved(Writer *w, const Node *n)
                        written_only(w, n)};
 }
 
+/* The call that loads a target of a mixture, or the weight of one. */
+static Statement load_of_mixed(Writer *w, const Node *n)
+{
+    const int which = (int)node_int(n, "mixed");
+    const int64_t *image = w->g->input->shape.dim, at = node_attr(n, "at") ? node_int(n, "at") : 0;
+    const bool label = n->dtype == DT_I32, weight = which == MIXED_WEIGHT;
+    const char *fn = weight ? "rt_mix_weight" : label ? "rt_labels_mixed" : "rt_target_mixed";
+    Text body = text_new(w->arena);
+
+    text_printf(&body, "    %s(y, r, first, %lld, ", fn, (long long)w->g->step->chunk);
+    if (!weight)
+        text_printf(&body, "%lld, ", (long long)at);
+    if (!weight && !label)
+        text_printf(&body, "%lld, ", (long long)shape_count(&n->shape));
+    text_printf(&body, "%lld, %lld,\n        %s%s);\n", (long long)image[1], (long long)image[2],
+                sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment), false),
+                weight                ? ""
+                : which == MIXED_LESS ? ", true"
+                                      : ", false");
+    return (Statement){kernel_define(w, fn,
+                                     label ? "int32_t *y, const Rt *r, int first"
+                                           : "real *y, const Rt *r, int first",
+                                     body.s),
+                       arena_printf(w->arena, "%s, r, first", pointer_to(w, n)), true,
+                       written_only(w, n)};
+}
+
 /* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */
 static Statement load_of_input(Writer *w, const Node *n)
 {
@@ -251,6 +280,8 @@ static Statement load_of_input(Writer *w, const Node *n)
         return load_of_images(w, n, augmented);
     if (w->g->training && node_attr(n, "moved"))
         return load_of_moved(w, n);
+    if (label && node_attr(n, "mixed"))
+        return load_of_mixed(w, n);
     text_printf(&t, "%s, r, first, CHUNK, ", pointer_to(w, n));
     if (label || tokens)
         text_printf(&t, "%lld", (long long)all);

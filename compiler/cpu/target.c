@@ -265,7 +265,9 @@ static int64_t stack_of_images(const Shape *x, const Augment *a)
     const int64_t real = sizeof(double), width = x->dim[x->rank - 1], row = width + 2 * a->shift;
     const bool between = augment_interpolates(a),
                colours = a->contrast > 0 || a->saturation > 0 || a->hue > 0;
-    return between || colours ? real * (x->dim[0] * row + width) + SPOT * width : real * row;
+    const int64_t other = augment_mixes(a) ? real * x->dim[0] * width : 0;
+    return other +
+           (between || colours ? real * (x->dim[0] * row + width) + SPOT * width : real * row);
 }
 
 /* Bytes of the stack of a thread in addition to RT_STACK, for arrays of kernels that grow with the

@@ -278,10 +278,13 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
         sizes_bool(image, "last", true);
     if (node_lanes(n))
         sizes_int(image, "lanes", node_lanes(n));
-    CudaCall *c =
-        cuda_call(w, augmented ? "rt_input_augmented" : "rt_input_normalized", n, OUT("y", n),
-                  RT_HOST, FIRST, NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL),
-                  SIZES(image), EACH(chunk * node_reals(n)));
+    CudaCall *c = cuda_call(w,
+                            !augmented                             ? "rt_input_normalized"
+                            : augment_mixes(&w->g->recipe.augment) ? "rt_input_mixed"
+                                                                   : "rt_input_augmented",
+                            n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
+                            IN("mean", n->nin > 0 ? n->in[0] : NULL), SIZES(image),
+                            EACH(chunk * node_reals(n)));
     if (augmented)
         cuda_give(w, c,
                   TEXT(arena_printf(w->arena, "\n        %s",
@@ -313,6 +316,33 @@ static void lower_moved(Writer *w, const Node *n)
         cuda_give(w, c, BOOL(node_int(n, "moved") == MOVED_NEAREST));
 }
 
+/* Adds the call that loads a target of a mixture, or the weight of one. */
+static void lower_mixed(Writer *w, const Node *n)
+{
+    const int which = (int)node_int(n, "mixed");
+    const int64_t chunk = w->g->step->chunk, *image = w->g->input->shape.dim,
+                  at = node_attr(n, "at") ? node_int(n, "at") : 0;
+    const bool label = n->dtype == DT_I32, weight = which == MIXED_WEIGHT;
+    CudaCall *c = cuda_call(w,
+                            weight  ? "rt_mix_weight"
+                            : label ? "rt_labels_mixed"
+                                    : "rt_target_mixed",
+                            n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
+                            EACH(chunk * shape_count(&n->shape)));
+    if (!weight)
+        cuda_give(w, c, NUMBER(at));
+    if (!weight && !label)
+        cuda_give(w, c, NUMBER(shape_count(&n->shape)));
+    cuda_give(w, c, NUMBER(image[1]));
+    cuda_give(w, c, NUMBER(image[2]));
+    cuda_give(w, c,
+              TEXT(arena_printf(w->arena, "\n        %s",
+                                sizes_text(w->arena, kernel_augment(w, &w->g->recipe.augment),
+                                           true))));
+    if (!weight)
+        cuda_give(w, c, BOOL(which == MIXED_LESS));
+}
+
 /* Adds the call that loads samples or labels from the data in GPU memory, by the index of the
  * batch. */
 static void lower_input(Writer *w, const Node *n)
@@ -326,6 +356,10 @@ static void lower_input(Writer *w, const Node *n)
     }
     if (w->g->training && node_attr(n, "moved")) {
         lower_moved(w, n);
+        return;
+    }
+    if (label && node_attr(n, "mixed")) {
+        lower_mixed(w, n);
         return;
     }
     const int64_t chunk = w->g->step->chunk, lanes = node_lanes(n), *dim = n->shape.dim;

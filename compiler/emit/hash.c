@@ -45,6 +45,9 @@ static void add_rare(Text *t, const Augment *a)
     if (a->erase > 0)
         text_printf(t, "erase %.17g %.17g %.17g %.17g %.17g\n", a->erase, a->erase_area[0],
                     a->erase_area[1], a->erase_aspect[0], a->erase_aspect[1]);
+    if (augment_mixes(a))
+        text_printf(t, "mix %.17g %.17g %.17g %.17g\n", a->mixup, a->mixup_p, a->cutmix,
+                    a->cutmix_p);
 }
 
 /* Adds nothing for samples without normalisation and augmentation, so checkpoints of older versions

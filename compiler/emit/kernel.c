@@ -118,6 +118,16 @@ static void add_rare(Writer *w, Sizes *s, const Augment *a)
         sizes_word(s, "erase_ratio",
                    print_logs(w->arena, 1 / a->erase_aspect[1], 1 / a->erase_aspect[0]));
     }
+    if (a->mixup > 0) {
+        sizes_real(s, "mixup", a->mixup);
+        sizes_real(s, "mixup_p", a->mixup_p);
+    }
+    if (a->cutmix > 0) {
+        sizes_real(s, "cutmix", a->cutmix);
+        sizes_real(s, "cutmix_p", a->cutmix_p);
+    }
+    if (augment_mixes(a))
+        sizes_int(s, "among", w->g->recipe.batch);
 }
 
 const Sizes *kernel_augment(Writer *w, const Augment *a)

@@ -437,6 +437,8 @@ static void sample_fields(Writer *w, Text *t)
         one_fields(w, t);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
+    if (augment_mixes(&g->recipe.augment))
+        text_add(t, "    .mixes = true,\n");
     text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
     for (int i = 0; i < g->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);

@@ -398,6 +398,107 @@ static void find_moved(const Unit *u, Graph *g)
     }
 }
 
+/* Makes the names of a loss known: outputs, targets, and those inputs whose name is not taken. */
+static void declare_compared(Lower *l, Node *const *target)
+{
+    const Graph *g = l->g;
+    for (int i = 0; i < lower_output_count(g); i++)
+        lower_declare(l, lower_output_name(g, i), value_node(lower_output(g, i)));
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        lower_declare(l, target_name(&g->recipe.target[i]), value_node(target[i]));
+    for (int i = 0; i < g->ninput; i++)
+        if (!lower_find(l, g->inputs[i]->name))
+            lower_declare(l, g->inputs[i]->name, value_node(g->inputs[i]));
+}
+
+/* ---- mixtures of two samples */
+
+/* Reports a target that cannot be mixed: the loss would not be a mean of two losses. */
+static bool check_mixed(const Unit *u, const Graph *g, const TargetSpec *t)
+{
+    const Augment *a = &g->recipe.augment;
+    const char *form = a->mixup > 0 ? "mixup" : "cutmix";
+    const bool positions = t->kind == LEARN_CLASS && t->rank > 0,
+               pixels = has_pixels(t, &g->input->shape);
+    if (!positions && !pixels && !t->weights)
+        return true;
+    diag_error(u->diag, a->span, "%s mixes one class or a row of numbers of each sample, %s '%s'%s",
+               form, t->weights ? "and the loss weights the classes of" : "but not", target_name(t),
+               positions || pixels ? t->rank > 1 ? ", an image" : ", a class for each position"
+                                   : "");
+    if (!t->weights)
+        diag_note(u->diag, "'%s' is declared on line %d", target_name(t), t->span.line);
+    diag_help(u->diag, "leave out %s%s", form,
+              t->weights && !positions && !pixels ? ", or class_weights" : "");
+    return false;
+}
+
+static Node *mixed_leaf(Graph *g, const char *name, const Node *like, Shape s, int which)
+{
+    Node *const target = g->target, *n = graph_label(g, s, like->span);
+    n->name = name;
+    n->dtype = which == MIXED_WEIGHT ? DT_REAL : like->dtype;
+    node_set_int(g, n, "mixed", which);
+    if (which == MIXED_LESS && node_attr(like, "at"))
+        node_set_int(g, n, "at", node_int(like, "at"));
+    g->target = target;
+    return n;
+}
+
+/* Makes a leaf with less weight beside each target; an input is its own. */
+static void make_others(Graph *g, Node **other)
+{
+    for (int i = 0; i < g->recipe.ntarget; i++) {
+        Node *n = other[i] = g->targets[i];
+        if (g->recipe.target[i].kind == LEARN_INPUT)
+            continue;
+        node_set_int(g, n, "mixed", MIXED_MORE);
+        other[i] = mixed_leaf(g, arena_printf(g->arena, "%s of the other", n->name), n, n->shape,
+                              MIXED_LESS);
+    }
+}
+
+/* weight more + (1 - weight) less */
+static Node *mixture(Graph *g, Node *weight, Node *more, Node *less)
+{
+    const Span at = more->span;
+    Node *apart = op_make(g, "sub", at, 2, more, less);
+    return op_make(g, "add", at, 2, op_make(g, "mul", at, 2, weight, apart), less);
+}
+
+/* Evaluates the loss and its terms a second time, with the other samples' targets, and mixes both
+ * values.  Targets that are inputs are mixed already. */
+static bool mix_loss(Unit *u, Graph *g, Expr *loss, const Args *terms)
+{
+    Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
+    Node *other[RT_TARGETS];
+    bool apart = false;
+    for (int i = 0; i < g->recipe.ntarget; i++) {
+        apart |= g->recipe.target[i].kind != LEARN_INPUT;
+        if (!check_mixed(u, g, &g->recipe.target[i]))
+            return false;
+    }
+    node_set_int(g, g->input, "mixed", MIXED_MORE);
+    g->unmixed = g->loss;
+    if (!apart)
+        return true;
+    l.scope = lower_scope(&l, NULL, "train");
+    make_others(g, other);
+    declare_compared(&l, other);
+    Node *weight = mixed_leaf(g, "weight", g->loss, shape_make(true, NULL, NULL, 0), MIXED_WEIGHT);
+    Node *sum = NULL;
+    for (int i = 0; i < (terms ? terms->n : 1); i++) {
+        Node *less = loss_value(&l, terms ? terms->v[i].value : loss);
+        if (!less)
+            return false;
+        Metric *more = &g->metric[terms ? i + 1 : 0];
+        more->node = mixture(g, weight, more->node, less);
+        sum = sum ? op_make(g, "add", loss->span, 2, sum, more->node) : more->node;
+    }
+    g->loss = g->metric[0].node = sum;
+    return true;
+}
+
 /* Reports an input that is a target of truths, but is moved out of 0 to 1. */
 static void check_normalized(const Unit *u, const Graph *g)
 {
@@ -414,19 +515,6 @@ static void check_normalized(const Unit *u, const Graph *g)
     }
 }
 
-/* Makes the names of a loss known: outputs, targets, and those inputs whose name is not taken. */
-static void declare_compared(Lower *l)
-{
-    const Graph *g = l->g;
-    for (int i = 0; i < lower_output_count(g); i++)
-        lower_declare(l, lower_output_name(g, i), value_node(lower_output(g, i)));
-    for (int i = 0; i < g->recipe.ntarget; i++)
-        lower_declare(l, target_name(&g->recipe.target[i]), value_node(g->targets[i]));
-    for (int i = 0; i < g->ninput; i++)
-        if (!lower_find(l, g->inputs[i]->name))
-            lower_declare(l, g->inputs[i]->name, value_node(g->inputs[i]));
-}
-
 bool lower_loss(Unit *u, Graph *g, Expr *loss)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
@@ -439,7 +527,7 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     if (!make_targets(u, g, loss->span) || !check_source(u, g) || !check_answers(u, g) ||
         (g->recipe.data.columns && !data_name_columns(u, g)))
         return false;
-    declare_compared(&l);
+    declare_compared(&l, g->targets);
     if (terms && loss->bad) /* already reported */
         return false;
     if (terms && !add_terms(&l, terms, loss->span))
@@ -457,6 +545,9 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     find_moved(u, g);
     check_normalized(u, g);
     lower_metrics(g, loss->span);
+    if (g->training && augment_mixes(&g->recipe.augment) && diag_errors(u->diag) == before &&
+        !mix_loss(u, g, loss, terms))
+        return false;
     expect_check(u, g);
     watch_check(u, g);
     average_check(u, g);

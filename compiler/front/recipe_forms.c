@@ -204,6 +204,10 @@ const Form normalize_forms[] = {
     {"range", WANT_REAL, O(member), REQUIRED, 0, high, false, NULL, 0, about}
 #define BOUNDS(name, member, low, high, about)                                                     \
     {name, WANT_BOUNDS, O(member), 0, low, high, false, NULL, 0, about}
+#define MIX(member)                                                                                \
+    {"alpha", WANT_REAL, O(member), REQUIRED, 0.001, 1000, false, NULL, 0,                         \
+     "parameter of the distribution of weights: a small one leaves most images nearly alone"},     \
+        {"p", WANT_REAL, O(member##_p), 1, 0, 1, false, NULL, 0, "the probability"}
 const Form augment_forms[] = {
     {"random_crop", AUGMENT_CROP, {PIXELS("pad", shift, "largest distance in pixels")},
      "move the image in each direction by a random number of pixels; new pixels are 0", NULL},
@@ -256,7 +260,18 @@ const Form augment_forms[] = {
     {"hue", AUGMENT_HUE, {CHANGE(hue, 0.5, "largest change, as a share of the circle of colours")},
      "turn the hue (HSV), before `normalize`",
      "hue += f   f from -range to range; the circle is 1"},
+    {"mixup", AUGMENT_MIXUP, {MIX(mixup)},
+     "mix the image with another one of the batch, and compare with both targets: Zhang et al. "
+     "2018. Together with cutmix, each sample takes one of them with probability 1/2",
+     "x = v own + (1 - v) other   loss = v loss(own target) + (1 - v) loss(other target)\n"
+     "v of distribution Beta(alpha, alpha)"},
+    {"cutmix", AUGMENT_CUTMIX, {MIX(cutmix)},
+     "replace a random rectangle by that of another image of the batch, and compare with both "
+     "targets: Yun et al. 2019",
+     "sides sqrt(1 - u) H and sqrt(1 - u) W, cut off at the edge   u of distribution Beta(alpha, "
+     "alpha)\nv = 1 - area / (H W)   loss = v loss(own target) + (1 - v) loss(other target)"},
     {0}};
+#undef MIX
 #undef O
 #undef PIXELS
 #undef CHANGE

@@ -56,6 +56,20 @@ static bool check_colours(Lower *l)
     return false;
 }
 
+/* Reports mixtures of samples in batches of one sample. */
+static bool check_mixture(Lower *l)
+{
+    const Recipe *r = &l->g->recipe;
+    const Augment *a = &r->augment;
+    if (!augment_mixes(a) || r->batch > 1)
+        return true;
+    diag_error(l->diag, a->span, "%s mixes two samples of a batch, and batch = 1",
+               a->mixup > 0 ? "mixup" : "cutmix");
+    diag_help(l->diag, "set batch to 2 or more, or leave out %s",
+              a->mixup > 0 ? "mixup" : "cutmix");
+    return false;
+}
+
 static bool check_augment(Lower *l)
 {
     const Augment *a = &l->g->recipe.augment;
@@ -63,7 +77,7 @@ static bool check_augment(Lower *l)
         return true;
     if (is_image_input(l->g->input))
         return check_pixels(l, a->edge ? "shift" : "random_crop pad", a->shift) &&
-               check_pixels(l, "cutout size", a->cutout) && check_colours(l);
+               check_pixels(l, "cutout size", a->cutout) && check_colours(l) && check_mixture(l);
     diag_error(l->diag, a->span, "augment is for images (N, C, H, W), '%s' is %s",
                l->g->input->name, shape_text(l->arena, &l->g->input->shape));
     return false;

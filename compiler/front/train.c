@@ -290,7 +290,7 @@ const TrainKey train_key_table[] = {
               "contrast, saturation, hue, cutout, erase. Those before brightness move pixels, and "
               "move a target that is an image or mask of the same height and width in the same "
               "way: [masks](../how-to/masks.md#augmentations). No number is cut off to the range "
-              "of 0 to 1."},
+              "of 0 to 1. mixup and cutmix come last: [mixtures](../how-to/images.md#mixtures)."},
     {.name = "resize", .read = read_resize, .field = WORDS(resize, resize_words), .bound = true,
      .fallback = "`none`",
      .about = "With `bilinear`, images of any height and width are stretched to the size of the "

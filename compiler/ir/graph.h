@@ -173,8 +173,9 @@ struct Graph {
     int nparam;
     Param **param;                       /* in order of first appearance = checkpoint order */
     Node *input, *label, *output, *loss; /* label, loss NULL without a train block */
-    int ninput;                          /* several inputs have the attribute `part`, an index */
-    Node *inputs[RT_INPUTS];             /* in the order of the model; the first one is `input` */
+    Node *unmixed; /* augment mixes samples: the loss of one target of each sample; else NULL */
+    int ninput;    /* several inputs have the attribute `part`, an index */
+    Node *inputs[RT_INPUTS]; /* in the order of the model; the first one is `input` */
     /* With several outputs, `output` is the first one in training; in evaluation and in scripts, it
      * is a row of all of them. */
     int noutput;    /* 0: one output without a name */

@@ -131,6 +131,11 @@ typedef struct TargetSpec {
 /* How augment moves a target: the attribute `moved` of its node. */
 enum { MOVED_NEAREST = 1, MOVED_BILINEAR = 2 };
 
+/* Which target a leaf holds if augment mixes samples, the attribute `mixed` of its node: of a
+ * sample and the one that it is mixed with, the target with more weight, or with less weight; or
+ * the larger weight itself. */
+enum { MIXED_MORE = 1, MIXED_LESS = 2, MIXED_WEIGHT = 3 };
+
 /* Normalization of samples, after scaling: (x - mean) / std for each channel, or x minus the
  * mean of the pixel over the training set. */
 typedef enum { NORM_NONE, NORM_CHANNEL, NORM_PIXEL } NormKind;
@@ -157,6 +162,8 @@ typedef struct Augment {
     double crop_area[2], crop_ratio[2];
     double erase; /* the probability; 0: not given */
     double erase_area[2], erase_aspect[2];
+    double mixup, cutmix; /* alpha; 0: not given */
+    double mixup_p, cutmix_p;
     Span span;
 } Augment;
 
@@ -175,6 +182,12 @@ static inline bool augment_replaces(const Augment *a)
 static inline bool augment_moves(const Augment *a)
 {
     return a->flip || a->upside || augment_replaces(a);
+}
+
+/* Whether a sample is mixed with another one of its batch. */
+static inline bool augment_mixes(const Augment *a)
+{
+    return a->mixup > 0 || a->cutmix > 0;
 }
 
 /* Setting for parameters whose name matches a pattern (text_glob); the last match counts. */

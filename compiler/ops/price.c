@@ -142,12 +142,14 @@ void price_each(Price *p, const Market *m, const Node *n, double cycles)
 }
 
 /* The conversion of stored samples processes one number at a time; with several channels, it needs
- * a branch for each number. */
+ * a branch for each number.  A mixed sample is made of two. */
 static void gather(Price *p, const Market *m, const Node *n)
 {
-    const bool channels = n->shape.rank == 3 && n->shape.dim[0] > 1;
-    p->values = 2 * bytes_of(n, m);
-    p->cycles = (double)(shape_count(&n->shape) * m->n) * (channels ? GATHER_CYCLES : 1);
+    const bool channels = n->shape.rank == 3 && n->shape.dim[0] > 1,
+               two = n->op->leaf == LEAF_INPUT && node_attr(n, "mixed");
+    p->values = (two ? 3 : 2) * bytes_of(n, m);
+    p->cycles =
+        (double)(shape_count(&n->shape) * m->n) * (channels ? GATHER_CYCLES : 1) * (two ? 2 : 1);
 }
 
 /* Adds a kernel that adds rows into one row.  Each addition waits for the store of the one before

@@ -45,6 +45,7 @@ static bool is_output(const Graph *g, const Node *n)
 bool network_loss(Py *p)
 {
     Scope s = network_scope(p, "");
+    const Node *loss = p->g->unmixed ? p->g->unmixed : p->g->loss;
     give_compared(p, &s);
     bool *network = p->wanted;
     p->wanted = arena_alloc(p->a, sizeof *p->wanted * (size_t)p->g->next_id);
@@ -52,18 +53,18 @@ bool network_loss(Py *p)
     for (int i = 0; i < p->g->nnode; i++)
         if (is_output(p->g, p->g->node[i]))
             p->wanted[p->g->node[i]->id] = true;
-    network_want(p, p->g->loss);
+    network_want(p, loss);
     memcpy(s.left, p->uses, sizeof *s.left * (size_t)p->g->next_id);
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *n = p->g->node[i];
         if (network_writes(p, n) && !is_output(p->g, n) && !network[n->id] &&
-            !network_node(p, &s, n, n == p->g->loss))
+            !network_node(p, &s, n, n == loss))
             return false;
     }
     text_printf(p->out, "\n\ndef %s:\n    \"\"\"One number for each sample.\"\"\"\n",
                 p->dialect->losses);
     /* lines of a function have less indentation than those of a method */
     text_shifted(p->out, s.body.s, -4);
-    text_printf(p->out, "    return %s\n", s.value[p->g->loss->id].s);
+    text_printf(p->out, "    return %s\n", s.value[loss->id].s);
     return true;
 }

@@ -269,6 +269,8 @@ static bool augment_supported(const Graph *g, const char *to, Diag *d)
     for (int i = 0; i < g->recipe.ntarget; i++)
         if (node_attr(g->targets[i], "moved"))
             moved = g->targets[i];
+    if (!what && augment_mixes(a) && strcmp(to, "pytorch") != 0)
+        what = a->mixup > 0 ? "mixup" : "cutmix";
     if (!what && !moved)
         return true;
     if (what)
@@ -276,7 +278,8 @@ static bool augment_supported(const Graph *g, const char *to, Diag *d)
     else
         diag_error(d, a->span, "--to %s writes scripts that move images, but not the target '%s'",
                    to, moved->name);
-    diag_help(d, what ? "scripts have random_crop, shift, flips, cutout and brightness"
+    diag_help(d, what ? "scripts have random_crop, shift, flips, cutout and brightness; those of "
+                        "PyTorch also mixup and cutmix"
                       : "leave out the augmentations that move pixels");
     return false;
 }
@@ -531,6 +534,11 @@ static void add_preprocessing(const Normalize *n, const Augment *u, PlaceList *l
     places_add(l, "cutout",
                u->cutout ? arena_printf(l->arena, "%lld", (long long)u->cutout) : NULL);
     places_int(l, "cutout_half", u->cutout / 2);
+    places_flag(l, "mixes", augment_mixes(u));
+    places_add(l, "mixup", u->mixup > 0 ? python_number(l->arena, u->mixup) : NULL);
+    places_add(l, "cutmix", u->cutmix > 0 ? python_number(l->arena, u->cutmix) : NULL);
+    places_number(l, "mixup_p", u->mixup_p);
+    places_number(l, "cutmix_p", u->cutmix_p);
 }
 
 /* ---- initial weights, optimizer, schedule */

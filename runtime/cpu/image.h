@@ -21,6 +21,8 @@
  * Places between pixels are interpolated from the stored image, also with `resize`, so a pixel is
  * interpolated once.
  *
+ * For mixup and cutmix, each row of a second sample is computed, too: twice the time.
+ *
  * Sources: crop and flip as in He et al. 2015 (CIFAR-10), section 4.2; cutout: DeVries & Taylor
  * 2017; colours: torchvision's ColorJitter, without its cut to 0 .. 1.
  */
@@ -351,6 +353,38 @@ RT_INLINE void image_row(real *restrict y, int step, const Rt *r, const char *re
             y[(int64_t)j * step] = line[j + d.dx];
 }
 
+/* A sample at a place of the batch, and how it is changed. */
+typedef struct ImageSource {
+    const char *row;
+    Draw d;
+    real grey;
+} ImageSource;
+
+RT_INLINE ImageSource image_source(const Rt *r, int place, Image m, Augment a)
+{
+    const uint32_t sample = r->index[place];
+    const char *row = (const char *)r->x + (int64_t)sample * r->x_stride;
+    const Draw d = image_draw(r, sample, m, a);
+    return (ImageSource){row, d, a.contrast > 0 ? image_mean_grey(r, row, m) * d.factor : 0};
+}
+
+/* Computes row i of all channels of an augmented sample; step, plane: as in image_joint. */
+RT_INLINE void image_changed(real *restrict to, int step, int64_t plane, const Rt *r, ImageSource s,
+                             const real *restrict mean, Image m, Augment a, int i)
+{
+    if (image_is_joint(a))
+        image_joint(to, step, plane, r, s.row, mean, m, a, s.d, s.grey, i);
+    for (int k = 0; k < m.c; k++) {
+        if (!image_is_joint(a))
+            image_row(to + k * plane, step, r, s.row, mean, m, a, s.d, k, i);
+        if (a.cutout)
+            image_cut(to + k * plane, step, m, (RtBox){s.d.top, s.d.bottom, s.d.left, s.d.right},
+                      i);
+        if (a.erase > 0)
+            image_cut(to + k * plane, step, m, s.d.erased, i);
+    }
+}
+
 /* Computes samples first .. first + n - 1 of the global batch: y (N, C, H, W), or (N, H, W, C) if
  * last. */
 RT_INLINE void rt_input_augmented(real *restrict y, const Rt *r, int first, int n, bool last,
@@ -360,26 +394,94 @@ RT_INLINE void rt_input_augmented(real *restrict y, const Rt *r, int first, int 
     const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
     const TeamRange rows = team_range((int64_t)n * m.h);
     for (int s = (int)(rows.first / m.h); s < n && (int64_t)s * m.h < rows.end; s++) {
-        const uint32_t sample = r->index[first + s];
-        const char *row = (const char *)r->x + (int64_t)sample * r->x_stride;
-        const Draw d = image_draw(r, sample, m, a);
+        const ImageSource own = image_source(r, first + s, m, a);
         const int64_t before = (int64_t)s * m.h;
         const int end = rows.end - before < m.h ? (int)(rows.end - before) : m.h;
-        const real grey = a.contrast > 0 ? image_mean_grey(r, row, m) * d.factor : 0;
+        for (int i = rows.first > before ? (int)(rows.first - before) : 0; i < end; i++)
+            image_changed(y + s * size + (int64_t)i * m.w * step, step, plane, r, own, mean, m, a,
+                          i);
+    }
+}
+
+/* ---- mixtures of two samples */
+
+RT_INLINE RtMix image_mixture(const Rt *r, int place, int h, int w, Augment a)
+{
+    return rt_mix(r->seed, r->epoch, r->index[place], h, w, &a);
+}
+
+/* Mixes row i of a sample, at `to`, with that of another one: channels of `other` are m.w apart. */
+RT_INLINE void image_mix_row(real *restrict to, int step, int64_t plane, const real *restrict other,
+                             Image m, RtMix mix, int i)
+{
+    if (mix.cut && (i < mix.box.top || i >= mix.box.bottom))
+        return;
+    const int begin = mix.cut ? mix.box.left : 0, end = mix.cut ? mix.box.right : m.w;
+    const real own = mix.cut ? 0 : (real)mix.own;
+    for (int k = 0; k < m.c; k++)
+        for (int j = begin; j < end; j++) {
+            real *const at = to + k * plane + (int64_t)j * step;
+            *at = mix.cut ? other[k * m.w + j] : image_mix(other[k * m.w + j], *at, own);
+        }
+}
+
+/* As rt_input_augmented, and then mixes each sample with another one of the batch. */
+RT_INLINE void rt_input_mixed(real *restrict y, const Rt *r, int first, int n, bool last,
+                              const real *restrict mean, Image m, Augment a)
+{
+    const int step = last ? m.c : 1;
+    const int64_t plane = last ? 1 : (int64_t)m.h * m.w, size = (int64_t)m.c * m.h * m.w;
+    const TeamRange rows = team_range((int64_t)n * m.h);
+    real room[m.c * m.w];
+    for (int s = (int)(rows.first / m.h); s < n && (int64_t)s * m.h < rows.end; s++) {
+        const RtMix mix = image_mixture(r, first + s, m.h, m.w, a);
+        const ImageSource own = image_source(r, first + s, m, a),
+                          other = mix.own < 1 ? image_source(r, mix.other, m, a) : own;
+        const int64_t before = (int64_t)s * m.h;
+        const int end = rows.end - before < m.h ? (int)(rows.end - before) : m.h;
         for (int i = rows.first > before ? (int)(rows.first - before) : 0; i < end; i++) {
             real *const to = y + s * size + (int64_t)i * m.w * step;
-            if (image_is_joint(a))
-                image_joint(to, step, plane, r, row, mean, m, a, d, grey, i);
-            for (int k = 0; k < m.c; k++) {
-                if (!image_is_joint(a))
-                    image_row(to + k * plane, step, r, row, mean, m, a, d, k, i);
-                if (a.cutout)
-                    image_cut(to + k * plane, step, m, (RtBox){d.top, d.bottom, d.left, d.right},
-                              i);
-                if (a.erase > 0)
-                    image_cut(to + k * plane, step, m, d.erased, i);
-            }
+            image_changed(to, step, plane, r, own, mean, m, a, i);
+            if (mix.own == 1)
+                continue;
+            image_changed(room, 1, m.w, r, other, mean, m, a, i);
+            image_mix_row(to, step, plane, room, m, mix, i);
         }
+    }
+}
+
+/* y (N): of the labels of each sample and of the one that it is mixed with, that with more weight,
+ * or with less weight.  The label lies `at` bytes after the start of a row; images are h x w. */
+RT_INLINE void rt_labels_mixed(int32_t *restrict y, const Rt *r, int first, int n, int at, int h,
+                               int w, Augment a, bool less)
+{
+    TEAM_FOR(i, n) {
+        const RtMix mix = image_mixture(r, first + i, h, w, a);
+        const int place = rt_mix_place(&mix, first + i, less);
+        y[i] = r->label ? rt_integer_at(label_row(r, place, at), r->label_type, 0) : 0;
+    }
+}
+
+/* y (N, K): the same of targets that are K numbers. */
+RT_INLINE void rt_target_mixed(real *restrict y, const Rt *r, int first, int n, int at, int k,
+                               int h, int w, Augment a, bool less)
+{
+    TEAM_FOR(i, n) {
+        const RtMix mix = image_mixture(r, first + i, h, w, a);
+        const int place = rt_mix_place(&mix, first + i, less);
+        const real *row = r->label ? label_row(r, place, at) : NULL;
+        for (int j = 0; j < k; j++)
+            y[(int64_t)i * k + j] = row ? row[j] : 0;
+    }
+}
+
+/* y (N): the larger one of both weights. */
+RT_INLINE void rt_mix_weight(real *restrict y, const Rt *r, int first, int n, int h, int w,
+                             Augment a)
+{
+    TEAM_FOR(i, n) {
+        const double own = image_mixture(r, first + i, h, w, a).own;
+        y[i] = (real)(own < 0.5 ? 1 - own : own);
     }
 }
 

@@ -257,18 +257,24 @@ DEVICE bool image_cut(const Augment &a, const Draw &d, int i, int j)
             j < d.erased.right);
 }
 
-/* Element `at` of the augmented samples from `first` on. */
-DEVICE real image_augmented(const Rt *r, int first, const real *mean, const Image &m,
-                            const Augment &a, real grey, int at)
+/* Element (k, i, j) of the augmented sample at a place of the batch. */
+DEVICE real image_changed(const Rt *r, int sample, const real *mean, const Image &m,
+                          const Augment &a, real grey, int k, int i, int j)
 {
-    const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
-              place = image_place_of(m, at), i = place / m.w, j = place % m.w;
-    const Draw d = image_draw(r, r->index[first + s], m, a);
-    const char *row = stored(r->x, r->x_stride, r, first + s);
+    const Draw d = image_draw(r, r->index[sample], m, a);
+    const char *row = stored(r->x, r->x_stride, r, sample);
     grey *= d.factor;
     return k >= m.c || image_cut(a, d, i, j) ? (real)0
            : rt_interpolates(&a)             ? image_turned(r, row, mean, m, a, d, grey, k, i, j)
                                              : image_shifted(r, row, mean, m, a, d, grey, k, i, j);
+}
+
+/* Element `at` of the augmented samples from `first` on. */
+DEVICE real image_augmented(const Rt *r, int first, const real *mean, const Image &m,
+                            const Augment &a, real grey, int at)
+{
+    const int s = at / (image_lanes(m) * m.h * m.w), place = image_place_of(m, at);
+    return image_changed(r, first + s, mean, m, a, grey, image_of(m, at), place / m.w, place % m.w);
 }
 
 /* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch.  For contrast, the
@@ -296,6 +302,98 @@ DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *
     }
     FOR_EACH(at, count)
         y[at] = image_augmented(r, first, mean, m, a, 0, at);
+}
+
+/* ---- mixtures of two samples */
+
+DEVICE RtMix image_mixture(const Rt *r, int sample, int h, int w, const Augment &a)
+{
+    return rt_mix(r->seed, r->epoch, r->index[sample], h, w, &a);
+}
+
+/* Element `at` of the mixed samples from `first` on; grey, other_grey: the mean greys of a sample
+ * and of the one that it is mixed with. */
+DEVICE real image_mixed(const Rt *r, int first, const real *mean, const Image &m, const Augment &a,
+                        real grey, real other_grey, int at)
+{
+    const int s = at / (image_lanes(m) * m.h * m.w), k = image_of(m, at),
+              place = image_place_of(m, at), i = place / m.w, j = place % m.w;
+    const RtMix mix = image_mixture(r, first + s, m.h, m.w, a);
+    const bool inside =
+        i >= mix.box.top && i < mix.box.bottom && j >= mix.box.left && j < mix.box.right;
+    if (mix.cut)
+        return inside ? image_changed(r, mix.other, mean, m, a, other_grey, k, i, j)
+                      : image_changed(r, first + s, mean, m, a, grey, k, i, j);
+    const real own = image_changed(r, first + s, mean, m, a, grey, k, i, j);
+    return mix.own == 1 ? own
+                        : image_mix(image_changed(r, mix.other, mean, m, a, other_grey, k, i, j),
+                                    own, (real)mix.own);
+}
+
+/* As rt_input_augmented, and then mixes each sample with another one of the batch. */
+template <class T>
+DEVICE void rt_input_mixed(T *y, const Rt *r, int first, int n, const real *mean, Image m,
+                           Augment a)
+{
+    const int size = image_lanes(m) * m.h * m.w, count = n * size;
+    if (a.contrast > 0) {
+        SHARED(Parts<double>, parts);
+        for (int from = blockIdx.x * THREADS; from < count; from += gridDim.x * THREADS) {
+            const int at = from + (int)threadIdx.x,
+                      end = from + THREADS < count ? from + THREADS : count;
+            real grey = 0, other_grey = 0;
+            for (int s = from / size; s <= (end - 1) / size; s++) {
+                const int place = image_mixture(r, first + s, m.h, m.w, a).other;
+                const real own =
+                    image_mean_grey(parts, r, stored(r->x, r->x_stride, r, first + s), m);
+                const real other =
+                    image_mean_grey(parts, r, stored(r->x, r->x_stride, r, place), m);
+                grey = at / size == s ? own : grey;
+                other_grey = at / size == s ? other : other_grey;
+            }
+            if (at < count)
+                y[at] = image_mixed(r, first, mean, m, a, grey, other_grey, at);
+        }
+        return;
+    }
+    FOR_EACH(at, count)
+        y[at] = image_mixed(r, first, mean, m, a, 0, 0, at);
+}
+
+/* y (N): of the labels of each sample and of the one that it is mixed with, that with more weight,
+ * or with less weight.  The label lies `start` bytes after the start of a row; images are h x w. */
+DEVICE void rt_labels_mixed(int32_t *y, const Rt *r, int first, int n, int start, int h, int w,
+                            Augment a, bool less)
+{
+    FOR_EACH(at, n) {
+        const RtMix mix = image_mixture(r, first + at, h, w, a);
+        const int place = rt_mix_place(&mix, first + at, less);
+        y[at] = r->label ? rt_integer_at(stored(r->label, r->label_stride, r, place) + start,
+                                         r->label_type, 0)
+                         : 0;
+    }
+}
+
+/* y (N, K): the same of targets that are K numbers. */
+DEVICE void rt_target_mixed(real *y, const Rt *r, int first, int n, int start, int k, int h, int w,
+                            Augment a, bool less)
+{
+    FOR_EACH(at, n * k) {
+        const RtMix mix = image_mixture(r, first + at / k, h, w, a);
+        const int place = rt_mix_place(&mix, first + at / k, less);
+        y[at] = r->label
+                    ? ((const real *)(stored(r->label, r->label_stride, r, place) + start))[at % k]
+                    : (real)0;
+    }
+}
+
+/* y (N): the larger one of both weights. */
+DEVICE void rt_mix_weight(real *y, const Rt *r, int first, int n, int h, int w, Augment a)
+{
+    FOR_EACH(at, n) {
+        const double own = image_mixture(r, first + at, h, w, a).own;
+        y[at] = (real)(own < 0.5 ? 1 - own : own);
+    }
 }
 
 /* ---- targets that are moved with the image */

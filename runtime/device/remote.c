@@ -167,7 +167,10 @@ void remote_samples(Remote *m, Pool *pool, const char *where, int steps)
 {
     const int rows = m->p->batch / m->p->shards * m->shards;
     m->where = where;
-    m->feed = feed_new(m->device, pool, m->rank * rows, rows, steps);
+    if (m->p->mixes) /* samples of other ranks, too */
+        m->feed = feed_new(m->device, pool, 0, m->p->batch, steps);
+    else
+        m->feed = feed_new(m->device, pool, m->rank * rows, rows, steps);
 }
 
 char *remote_shard(const Remote *m)

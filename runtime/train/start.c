@@ -231,7 +231,7 @@ void start_training(Trainer *t)
     const int64_t validated = t->validation ? t->validation->n : 0;
     t->scores = scores_new(t->p, o->comm, t->test->n > validated ? t->test->n : validated);
     t->tally = tally_new(t->p, t->pool, o->comm, t->test->n, TALLY_TRAINING);
-    data_share(t->data, o->comm->rank, o->comm->size);
+    data_share(t->data, t->p->mixes ? 0 : o->comm->rank, t->p->mixes ? 1 : o->comm->size);
     data_share(t->test, o->comm->rank, o->comm->size);
     if (t->validation)
         data_share(t->validation, o->comm->rank, o->comm->size);

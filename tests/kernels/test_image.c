@@ -3,12 +3,12 @@
 
 #include "cpu/image.h"
 
-enum { C = 3, H = 11, W = 13, STORED = 6, COUNT = C * H * W };
+enum { C = 3, H = 11, W = 13, STORED = 6, PLACES = 4, COUNT = C * H * W };
 
 static uint8_t stored_u8[STORED * COUNT];
 static float stored_f32[STORED * COUNT];
 static double stored_f64[STORED * COUNT];
-static const uint32_t order[4] = {5, 0, 3, 1};
+static const uint32_t order[PLACES] = {5, 0, 3, 1};
 
 static Rt stored(int type, int64_t epoch)
 {
@@ -467,6 +467,111 @@ START_TEST(further_draws)
 }
 END_TEST
 
+/* ---- mixtures of two samples */
+
+/* Whether the pixel belongs to the other sample alone; *own: the weight of the own one. */
+static bool foreign(const RtMix *mix, int i, int j, double *own)
+{
+    const RtBox b = mix->box;
+    *own = mix->own;
+    if (mix->cut)
+        *own = !(i >= b.top && i < b.bottom && j >= b.left && j < b.right);
+    return *own == 0;
+}
+
+/* Mixed samples are mixtures of the augmented samples; targets and weights are those of both. */
+START_TEST(mixtures)
+{
+    static const Augment list[] = {
+        {.flip = true, .shift = 2, .mixup = 0.5, .mixup_p = 0.8, .among = PLACES},
+        {.contrast = 0.4, .degrees = 20, .cutmix = 1, .cutmix_p = 0.9, .among = PLACES},
+        {.erase = 0.5, .erase_area = {0.1, 0.3}, .erase_ratio = {-1, 1}, .mixup = 2, .mixup_p = 1,
+         .cutmix = 0.3, .cutmix_p = 1, .among = PLACES}};
+    static int32_t label[STORED + 2], more[PLACES], less[PLACES];
+    const Augment a = list[_i];
+    const Image m = {.c = C, .h = H, .w = W, .mean = {0.4, 0.5, 0.6}, .std = {0.2, 1, 0.3}};
+    real *apart = buffer(PLACES * COUNT), *y = buffer(PLACES * COUNT), *weight = buffer(PLACES),
+         *number = random_buffer(STORED * 3, 8), *got = buffer(PLACES * 3);
+    int mixed = 0, swapped = 0;
+    for (int i = 0; i < STORED + 2; i++)
+        label[i] = 100 + i;
+    for (int type = RT_U8; type <= RT_F64; type++)
+        for (int epoch = 0; epoch < 8; epoch++)
+            for (int last = 0; last < 2; last++) {
+                Rt r = stored(type, epoch);
+                rt_input_augmented(apart, &r, 0, PLACES, last, NULL, m, a);
+                rt_input_mixed(y, &r, 0, PLACES, last, NULL, m, a);
+                r.label = label, r.label_type = RT_I32, r.label_stride = sizeof *label;
+                rt_labels_mixed(more, &r, 0, PLACES, 4, H, W, a, false);
+                rt_labels_mixed(less, &r, 0, PLACES, 4, H, W, a, true);
+                rt_mix_weight(weight, &r, 0, PLACES, H, W, a);
+                r.label = number, r.label_stride = 3 * sizeof *number;
+                rt_target_mixed(got, &r, 0, PLACES, 0, 3, H, W, a, true);
+                for (int s = 0; s < PLACES; s++) {
+                    const RtMix mix = rt_mix(r.seed, r.epoch, order[s], H, W, &a);
+                    double sum = 0, own;
+                    ck_assert(mix.other >= 0 && mix.other < PLACES);
+                    for (int at = 0; at < COUNT; at++) {
+                        const int pixel = last ? at / C : at % (H * W);
+                        const double p = (double)apart[s * COUNT + at],
+                                     q = (double)apart[mix.other * COUNT + at];
+                        const bool all = foreign(&mix, pixel / W, pixel % W, &own);
+                        const double want = all ? q : own * p + (1 - own) * q;
+                        sum += own;
+                        ck_assert(fabs((double)y[s * COUNT + at] - want) < 1e-5 * (1 + fabs(want)));
+                    }
+                    sum /= COUNT;
+                    const int first = sum >= 0.5 ? s : mix.other, second = sum >= 0.5 ? mix.other : s;
+                    ck_assert(fabs((double)weight[s] - fmax(sum, 1 - sum)) < 1e-6);
+                    mixed += sum > 0 && sum < 1, swapped += sum < 0.5;
+                    if (fabs(sum - 0.5) < 1e-9)
+                        continue;
+                    ck_assert_int_eq(more[s], 101 + (int)order[first]);
+                    ck_assert_int_eq(less[s], 101 + (int)order[second]);
+                    for (int k = 0; k < 3; k++)
+                        ck_assert(got[s * 3 + k] == number[3 * order[second] + (uint32_t)k]);
+                }
+            }
+    ck_assert(mixed > 20 && swapped > 5);
+    check_guard(y, PLACES * COUNT * (int64_t)sizeof(real), "rt_input_mixed");
+    release(5, apart, y, weight, number, got);
+}
+END_TEST
+
+/* Weights have the moments of their distribution, and places are equally frequent. */
+START_TEST(mixed_draws)
+{
+    enum { SAMPLES = 40000, AMONG = 8 };
+    static const double alpha[] = {0.2, 0.5, 1, 2, 8};
+    const double e = alpha[_i];
+    const Augment a = {.mixup = e, .mixup_p = 0.75, .among = AMONG},
+                  b = {.mixup = 1, .mixup_p = 1, .cutmix = e, .cutmix_p = 1, .among = AMONG};
+    int place[AMONG] = {0}, alone = 0, cut = 0;
+    double mean = 0, second = 0, fourth = 0;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        const RtMix mix = rt_mix(5, 3, s, 40, 50, &a), box = rt_mix(5, 3, s, 40, 50, &b);
+        const int height = box.box.bottom - box.box.top, width = box.box.right - box.box.left;
+        const double d = mix.own - 0.5, share = (double)(height * width) / (40 * 50);
+        place[mix.other]++;
+        alone += mix.own == 1 && e > 0.4, cut += box.cut;
+        mean += d, second += d * d, fourth += d * d * d * d;
+        ck_assert(mix.own >= 0 && mix.own <= 1 && !mix.cut);
+        ck_assert(height >= 0 && width >= 0 && box.box.top >= 0 && box.box.left >= 0);
+        ck_assert(!box.cut || (box.box.bottom <= 40 && box.box.right <= 50 &&
+                               fabs(box.own - (1 - share)) < 1e-12));
+    }
+    /* a quarter is not mixed: 1/2, 1/4 and 1/16 */
+    const double v = 1 / (4 * (2 * e + 1)), w = 3 / (16 * (2 * e + 1) * (2 * e + 3));
+    ck_assert(fabs(mean / SAMPLES - 0.25 * 0.5) < 0.01);
+    ck_assert(fabs(second / SAMPLES - (0.75 * v + 0.25 / 4)) < 0.003);
+    ck_assert(fabs(fourth / SAMPLES - (0.75 * w + 0.25 / 16)) < 0.001);
+    ck_assert(e < 0.4 || abs(alone - SAMPLES / 4) < 500);
+    ck_assert_int_lt(abs(cut - SAMPLES / 2), 600);
+    for (int i = 0; i < AMONG; i++)
+        ck_assert_int_lt(abs(place[i] - SAMPLES / AMONG), 400);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("image");
@@ -476,5 +581,7 @@ int main(void)
     tcase_add_loop_test(t, changed, 0, CHANGES);
     tcase_add_loop_test(t, targets, 0, CHANGES);
     tcase_add_test(t, further_draws);
+    tcase_add_loop_test(t, mixtures, 0, 3);
+    tcase_add_loop_test(t, mixed_draws, 0, 5);
     return run_suite(t, "samples on their way in");
 }

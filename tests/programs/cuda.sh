@@ -145,6 +145,13 @@ norm() {
     shim norm "$cuda/norm.tn"
     steps norm
     [ "$CHECK_DEEP" = 1 ] || return 0
+    # Mixtures of two samples, with a mean grey of both and without; two targets, and one class.
+    shim mixed "$cuda/mixed.tn"
+    steps mixed
+    same_metrics mixed loss_kind loss_share accuracy_kind
+    sed 's/    return .*/    return dense(h, classes)/; /target/d; s/loss .*/loss = softmax_cross_entropy/; s/contrast(0.3)/rotate(20)/' "$cuda/mixed.tn" > "$work/class.tn"
+    shim class "$work/class.tn" --dtype f64
+    steps class
     # Moved images and labels; whole pixels and changed colours; an image as a target.
     shim moved "$cuda/moved.tn"
     steps moved

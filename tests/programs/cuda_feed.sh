@@ -145,20 +145,27 @@ changed() {
     [ $seen = 1 ] && ok || bad "$name changes nothing"
 }
 
-# Each rank gathers its own part.
-ranks() {
-    local r pid=() one
-    shim_nccl
-    shim_gpu two models/mlp.tn --batch 8 --shards 4 --comm nccl
-    run two there --data "$work/mnist" --epochs 2
-    one=$(hashes "$work/two/there.jsonl")
-    rm -f "$work/two/ranks.jsonl"
+# as_ranks NAME MODEL DATA OPTIONS...: two ranks have the weights of one
+as_ranks() {
+    local name=$1 model=$2 data=$3 r pid=() one; shift 3
+    shim_gpu "$name" "$model" --batch 8 --comm nccl "$@"
+    run "$name" there --data "$data" --epochs 2
+    one=$(hashes "$work/$name/there.jsonl")
+    rm -f "$work/$name/ranks.jsonl"
     for r in 0 1; do
-        TENON_RANKS=2 TENON_RANK=$r TENON_MEET=127.0.0.1:$((21000 + $$ % 9000)) timeout -k 2 100 "$work/two/gpu" --samples-in host \
-            --data "$work/mnist" --epochs 2 --log "$work/two/ranks.jsonl" > "$work/out.$r" 2>&1 < /dev/null & pid[r]=$!
+        TENON_RANKS=2 TENON_RANK=$r TENON_MEET=127.0.0.1:$((21000 + $$ % 9000)) timeout -k 2 100 "$work/$name/gpu" --samples-in host \
+            --data "$data" --epochs 2 --log "$work/$name/ranks.jsonl" > "$work/out.$r" 2>&1 < /dev/null & pid[r]=$!
     done
-    for r in 0 1; do wait "${pid[r]}" || bad "rank $r: $(cat "$work/out.$r")"; done
-    same "two ranks" "$one" "$(hashes "$work/two/ranks.jsonl")"
+    for r in 0 1; do wait "${pid[r]}" || bad "$name, rank $r: $(cat "$work/out.$r")"; done
+    same "$name, two ranks" "$one" "$(hashes "$work/$name/ranks.jsonl")"
+}
+
+# Each rank gathers its own part; of samples that are mixed with those of other ranks, the whole batch.
+ranks() {
+    shim_nccl
+    as_ranks two models/mlp.tn "$work/mnist" --shards 4
+    sed 's/\(augment *= \).*/\1[random_crop(1), mixup(0.4), cutmix(1)]/' "$cuda/norm.tn" > "$work/mixed.tn"
+    as_ranks mixed "$work/mixed.tn" "$work/norm.data"
 }
 
 on_the_processor() {
