@@ -9,14 +9,9 @@
 
 static void check_one(const RtWatch *w, const char *key, const char *data)
 {
-    if (w->result && strcmp(data, "synthetic") == 0)
-        rt_die("'%s' of the recipe watches %s, and synthetic data have no validation split: build "
-               "without '%s', or name other data",
-               key, w->result, key);
     if (w->result)
-        rt_die("'%s' of the recipe watches %s, and the data %s have no validation split: write "
-               "validation = 0.1 in the parentheses of the data, or build without '%s'",
-               key, w->result, data, key);
+        expect_split(rt_format("'%s' of the recipe watches", key), w->result, data,
+                     rt_format("build without '%s'", key));
 }
 
 void best_check(const RtProgram *p, const char *data, bool validated)

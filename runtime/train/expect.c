@@ -20,13 +20,24 @@ double expect_value(const RtProgram *p, const Result *r, const char *result)
     return m < 0 ? __builtin_nan("") : mean[m];
 }
 
+void expect_split(const char *who, const char *result, const char *data, const char *way)
+{
+    if (strncmp(result, "validation_", 11) != 0)
+        return;
+    if (strcmp(data, "synthetic") == 0)
+        rt_die("%s %s, and synthetic data have no validation split: %s, or name other data", who,
+               result, way);
+    rt_die("%s %s, and the data %s have no validation split: write validation = 0.1 in the "
+           "parentheses of the data, or %s",
+           who, result, data, way);
+}
+
 void expect_check(const RtProgram *p, const char *data, bool validated)
 {
     const char *metric = p->recipe.expect_metric;
-    if (metric && strncmp(metric, "validation_", 11) == 0 && !validated)
-        rt_die("the recipe expects %s, and the data %s have no validation split: write validation "
-               "= 0.1 in the parentheses of the data, or expect test_%s",
-               metric, data, metric + 11);
+    if (metric && !validated)
+        expect_split("the recipe expects", metric, data,
+                     rt_format("expect test_%s", strchr(metric, '_') + 1));
 }
 
 static bool relation_holds(double a, const char *op, double b)

@@ -21,6 +21,10 @@ void expect_say_reached(const RtProgram *p, const Options *o, const Result *r, i
 /* The value of a result such as "validation_mae"; NaN: the program does not report it. */
 double expect_value(const RtProgram *p, const Result *r, const char *result);
 
+/* Dies if the result is one of a validation split, which the data do not have.  who: "the recipe
+ * expects"; way: what else can be done, such as "expect test_loss". */
+void expect_split(const char *who, const char *result, const char *data, const char *way);
+
 /* Dies if the recipe expects a result of a validation split, and the data have none. */
 void expect_check(const RtProgram *p, const char *data, bool validated);
 

@@ -71,29 +71,32 @@ static const char *nearest_pattern(const RtProgram *p, const char *pattern)
     return nearest;
 }
 
+/* which: "only" or "except", an argument of the recipe's start or an option. */
 static void __attribute__((noreturn))
-refuse_pattern(const RtProgram *p, const char *option, const char *pattern)
+refuse_pattern(const RtProgram *p, bool recipe, const char *which, const char *pattern)
 {
-    const char *nearest = nearest_pattern(p, pattern);
+    const char *nearest = nearest_pattern(p, pattern), *dashes = recipe ? "" : "--",
+               *place = recipe ? " in the recipe's start" : "";
     if (!*pattern)
-        rt_die("--%s has a pattern that is empty: commas separate patterns, such as \"%s\"", option,
+        rt_die("--%s has a pattern that is empty: commas separate patterns, such as \"%s\"", which,
                p->nparam > 1 ? rt_format("%s,%s", p->param[0].name, p->param[1].name)
                              : "conv*,*.bias");
     if (nearest)
-        rt_die("--%s \"%s\": no parameter of %s is called so, did you mean \"%s\"?", option,
-               pattern, p->model, nearest);
-    rt_die("--%s \"%s\": no parameter of %s is called so; `%s info` lists their names", option,
-           pattern, p->model, program_invocation_short_name);
+        rt_die("%s%s \"%s\"%s: no parameter of %s is called so, did you mean \"%s\"?", dashes,
+               which, pattern, place, p->model, nearest);
+    rt_die("%s%s \"%s\"%s: no parameter of %s is called so; `%s info` lists their names", dashes,
+           which, pattern, place, p->model, program_invocation_short_name);
 }
 
-static void check_patterns(const RtProgram *p, const RtNames *list, const char *option, bool words)
+static void check_patterns(const RtProgram *p, const RtNames *list, bool recipe, const char *which,
+                           bool words)
 {
     for (int i = 0; i < list->n; i++) {
         bool fits = words && fits_words(p, list->name[i]);
         for (int k = 0; k < p->nparam; k++)
             fits |= glob_fits(list->name[i], p->param[k].name);
         if (!fits)
-            refuse_pattern(p, option, list->name[i]);
+            refuse_pattern(p, recipe, which, list->name[i]);
     }
 }
 
@@ -102,8 +105,8 @@ Pick pick_start(const RtProgram *p, const Options *o)
     Pick k = {.from = p->recipe.weights, .recipe = !o->weights && p->recipe.weights.file};
     if (o->weights)
         k.from = (RtStart){o->weights, split(o->only), split(o->except)};
-    check_patterns(p, &k.from.only, "only", false);
-    check_patterns(p, &k.from.except, "except", true);
+    check_patterns(p, &k.from.only, k.recipe, "only", false);
+    check_patterns(p, &k.from.except, k.recipe, "except", true);
     k.part = k.from.only.n > 0 || k.from.except.n > 0;
     bool *take = rt_alloc(sizeof *take * (size_t)(p->nparam + 1));
     for (int i = 0; k.from.file && i < p->nparam; i++) {

@@ -11,17 +11,33 @@ Plateau plateau_new(const RtRecipe *r)
     return (Plateau){.rate = r->lr, .best = NAN};
 }
 
+/* The arguments of the schedule after the result, as in the recipe; those with the default value
+ * (compiler/front/recipe_forms.c) are left out. */
+static const char *arguments(const RtRecipe *r)
+{
+    const struct {
+        const char *name;
+        double value, fallback;
+    } list[] = {{"factor", r->factor, 0.1},
+                {"patience", (double)r->plateau.epochs, 10},
+                {"threshold", r->threshold, 1e-4},
+                {"cooldown", (double)r->cooldown, 0},
+                {"end", r->end, 0},
+                {"warmup", r->warmup, 0}};
+    const char *text = "";
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].value != list[i].fallback)
+            text = rt_format("%s, %s = %.10g", text, list[i].name, list[i].value);
+    return text;
+}
+
 void plateau_check(const RtProgram *p, const char *data, bool validated)
 {
     const char *result = p->recipe.plateau.result;
-    if (result && !validated && strncmp(result, "validation_", 11) == 0)
-        rt_die("the schedule of the recipe watches %s, and the data %s have no validation split: "
-               "%sbuild with --set 'schedule=plateau(test_%s)'",
-               result, data,
-               strcmp(data, "synthetic") == 0
-                   ? ""
-                   : "write validation = 0.1 in the parentheses of the data, or ",
-               result + 11);
+    if (result && !validated)
+        expect_split("the schedule of the recipe watches", result, data,
+                     rt_format("build with --set 'schedule=plateau(test_%s%s)'",
+                               strchr(result, '_') + 1, arguments(&p->recipe)));
 }
 
 static bool improves(const RtRecipe *r, double best, double v)

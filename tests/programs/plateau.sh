@@ -96,7 +96,15 @@ cmp -s made.safetensors resumed.safetensors && ok || bad "resumed after the epoc
 refuses "another patience" "was made by another program" ./larger --checkpoint c --resume
 
 make made none --set 'data="./noisy"(test = 0.2)'
-refuses "no validation split" "the schedule of the recipe watches validation_loss, and the data ./noisy have no validation split: write validation = 0.1 in the parentheses of the data, or build with --set 'schedule=plateau\(test_loss\)'" ./none
+refuses "no validation split" "the schedule of the recipe watches validation_loss, and the data ./noisy have no validation split: write validation = 0.1 in the parentheses of the data, or build with --set 'schedule=plateau\(test_loss, factor = 0.5, patience = 2\)'" ./none
+# The way out keeps the other arguments of the schedule, and can be built.
+make made none --set 'data="./noisy"(test = 0.2)' --set 'schedule=plateau(validation_accuracy, factor=0.25, patience=3, threshold=0.001, cooldown=2, end=0.05, warmup=1.5)'
+way="schedule=plateau(test_accuracy, factor = 0.25, patience = 3, threshold = 0.001, cooldown = 2, end = 0.05, warmup = 1.5)"
+refuses "no validation split, with other arguments" "or build with --set '${way//[()]/.}'$" ./none
+make made other --set 'data="./noisy"(test = 0.2)' --set "$way"
+succeeds "the way out" ./other --epochs 1
+make made none --set 'data=synthetic(samples = 64)'
+refuses "synthetic data" "and synthetic data have no validation split: build with --set 'schedule=plateau\(test_loss, factor = 0.5, patience = 2\)', or name other data" ./none
 refuses "a script" "--to pytorch writes scripts whose learning rate does not depend on a result" "$TENON" emit made.tn --to pytorch --set "data=synthetic(samples = 64)" -o script
 
 if deep "ranks, and a GPU"; then

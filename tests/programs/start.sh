@@ -124,6 +124,18 @@ if part parts; then
         fi
     fi
 
+    # ---- a pattern of the recipe that fits no parameter, in a program whose text was changed
+    "$TENON" emit net.tn --to c -o emitted --plain --cpu generic --set model.classes=5 --set 'start=weights("base.safetensors", only = ["dense*", "norm1.*"], except = ["dense3.*"])'
+    # wrong TEXT CHANGE PATTERN
+    wrong() {
+        sed -i "$2" emitted/net.c
+        # shellcheck disable=SC2046,SC2086
+        cc -O0 $(one_file emitted/net.c) ${CHECK_LINKER:-} -o changed "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread
+        refuses "$1" "$3" ./changed --epochs 0
+    }
+    wrong "a pattern of the recipe" 's/"dense3\.\*"/"dense7.*"/' "except \"dense7.\*\" in the recipe's start: no parameter of net is called so, did you mean \"dense[123].\*\"\?"
+    wrong "another pattern of the recipe" 's/"norm1\.\*"/"other.weights"/' "only \"other.weights\" in the recipe's start: no parameter of net is called so; .changed info. lists their names"
+
     # ---- files of other networks: what is missing, what is not used
     arrays 'b = read("base.safetensors"); b["head.weight"] = (("F32", [2]), b"12345678"); b["head.bias"] = b["head.weight"]; del b["dense3.bias"]; write("other.safetensors", b)'
     refuses "a file of another network" "4 tensors differ" ./five --weights other.safetensors
