@@ -1,5 +1,6 @@
 /* source.c -- model files as bytes, and places in them. */
 #include "base/source.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -101,6 +102,32 @@ const Source *source_read_stdin(Arena *a, const char *name, const char **why)
 bool source_exists(const char *name)
 {
     return access(name, F_OK) == 0;
+}
+
+static bool is_model(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 3 && strcmp(name + n - 3, ".tn") == 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **source_list(Arena *a, const char *directory, int *n)
+{
+    const char **name = NULL;
+    *n = 0;
+    DIR *d = opendir(directory);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (is_model(e->d_name))
+            ARENA_PUSH(a, name, *n, arena_strdup(a, e->d_name));
+    if (d)
+        closedir(d);
+    if (*n)
+        qsort(name, (size_t)*n, sizeof *name, by_bytes);
+    return name;
 }
 
 const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,

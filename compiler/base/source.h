@@ -34,6 +34,8 @@ typedef struct Unsaved {
 } Unsaved;
 /* Whether there is a file of this name; it may be unreadable. */
 bool source_exists(const char *name);
+/* The names of the model files (.tn) in a directory, in order of their bytes. */
+const char **source_list(Arena *a, const char *directory, int *n);
 /* Like source_read, but reads the text of the list `unsaved` in place of its file, which need not
  * exist. */
 const Source *source_open(Arena *a, const char *name, const Unsaved *unsaved, int n,

@@ -5,6 +5,7 @@
  * an error is poison (value.h), and poison causes no message.  So one run reports all errors of a
  * file, each at its cause.
  */
+#include "base/text.h"
 #include "front/front.h"
 #include "front/parse.h"
 #include "front/train.h"
@@ -66,6 +67,19 @@ static Source *open_import(const Loader *l, const Source *from, const char *name
     return s;
 }
 
+/* Adds the help for a misspelt file of Tenon's library. */
+static void suggest_library(const Loader *l, const char *name)
+{
+    Arena *a = l->u->arena;
+    int n = 0;
+    const char **file = l->options->shipped ? source_list(a, l->options->shipped, &n) : NULL;
+    const char *nearest = text_nearest(name, file, n);
+    if (!nearest)
+        return;
+    diag_help(l->u->diag, "did you mean '%s', which comes with Tenon?", nearest);
+    diag_replace(l->u->diag, arena_printf(a, "\"%s\"", name), arena_printf(a, "\"%s\"", nearest));
+}
+
 static void import(Loader *l, const Chain *chain, const Decl *decl)
 {
     Unit *u = l->u;
@@ -77,6 +91,7 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
         diag_error(u->diag, decl->name_span, "cannot import '%s': %s", decl->name, why);
         diag_note(u->diag, "the path is relative to the importing file: %s",
                   beside(u->arena, chain->source, decl->name));
+        suggest_library(l, decl->name);
         u->decls.broken = true; /* missing names may be defined in that file */
     } else if (reports_cycle(l, chain, s, decl->name_span) || map_get(&l->loaded, s->path)) {
         return;

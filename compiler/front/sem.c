@@ -119,6 +119,9 @@ static void declare_functions(Unit *u)
         if (first) {
             diag_error(u->diag, decl->name_span, "'%s' is defined twice", decl->name);
             sem_place(u, first->name_span);
+            if (first->name_span.source != decl->name_span.source)
+                diag_help(u->diag, "rename this %s, or remove it and call the imported one",
+                          decl_word(decl->kind));
         } else if (op_find(decl->name) || function_find(decl->name)) {
             diag_error(u->diag, decl->name_span, "'%s' is a function of Tenon", decl->name);
             diag_help(u->diag, "choose another name for the %s", decl_word(decl->kind));

@@ -1,6 +1,7 @@
 /* manual.c -- `tenon ops`: the operations, from the same table that the compiler uses. */
 #include "tool/manual.h"
 #include "base/text.h"
+#include "front/parse.h"
 #include "ops/elementwise.h"
 #include "tool/manual_recipe.h"
 #include "tool/option.h"
@@ -53,14 +54,46 @@ const char *manual_signature(Arena *a, const Op *op, int width)
     return t.s;
 }
 
-static void list_all(Arena *a)
+/* "focal(output, label, [gamma])": an argument in brackets can be left out. */
+static void add_block(Text *t, const Decl *d)
 {
+    text_printf(t, "%s%s(", t->len ? ", " : "", d->name);
+    for (int i = 0; i < d->params.n; i++) {
+        const ParamDecl *p = &d->params.v[i];
+        text_printf(t, p->fallback ? "%s[%s]" : "%s%s", i ? ", " : "", p->name);
+    }
+    text_add(t, ")");
+}
+
+/* Lists the files of Tenon's library, each with its blocks and operations. */
+static void list_library(Diag *d, const char *directory)
+{
+    Arena *a = diag_arena(d);
+    int n = 0;
+    const char *why, **file = directory ? source_list(a, directory, &n) : NULL;
+    if (n)
+        puts("\nBlocks of Tenon's library, after `import \"FILE\"`:\n");
+    for (int i = 0; i < n; i++) {
+        const Source *s = source_read(a, arena_printf(a, "%s/%s", directory, file[i]), &why);
+        const Decls all = s ? parse_file(a, d, s) : (Decls){0};
+        Text t = text_new(a);
+        for (int k = 0; k < all.n; k++)
+            if (all.v[k]->kind == DECL_BLOCK || all.v[k]->kind == DECL_OP)
+                add_block(&t, all.v[k]);
+        help_row(file[i], 48, t.s);
+    }
+}
+
+static void list_all(Diag *d, const char *library)
+{
+    Arena *a = diag_arena(d);
     puts("Operations of a model:\n");
     for (int i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         if (!(op->flags & OP_HIDDEN))
             help_row(manual_signature(a, op, INT_MAX), 48, op->brief ? op->brief : "");
     }
+    list_library(d, library);
     puts("\nKeys of a train block:\n");
     manual_recipe_list(a);
     puts("\ntenon ops NAME prints the arguments, formulas and an example of one operation, and the "
@@ -83,7 +116,10 @@ static bool unknown(Arena *a, const char *name, Diag *d)
     int n;
     const char **known = manual_names(a, &n);
     diag_error(d, nowhere, "there is no operation '%s', and no such word of a train block", name);
-    diag_suggest(d, name, known, n);
+    if (foreign_loss(name))
+        diag_help(d, "import \"losses.tn\" has the loss '%s'", foreign_loss(name));
+    else
+        diag_suggest(d, name, known, n);
     diag_help(d, "`tenon ops` lists them");
     return false;
 }
@@ -133,7 +169,7 @@ bool manual_print(const Command *c, Diag *d)
 {
     Arena *a = diag_arena(d);
     if (!c->file) {
-        list_all(a);
+        list_all(d, c->front.shipped);
         return true;
     }
     const Op *found = op_find(c->file), *op = found && found->flags & OP_HIDDEN ? NULL : found;

@@ -70,6 +70,15 @@ refuses "shards that do not divide" "divide" "$TENON" check "$lenet" --shards 7
 refuses "an unknown pass" "did you mean 'fuse'" "$TENON" emit "$lenet" --dump fues
 refuses "calls of a program for a processor" "add --target cuda" "$TENON" show "$lenet" --dump calls
 refuses "an unknown operation" "did you mean 'conv2d'" "$TENON" ops conv2
+# The library is listed with its files and blocks, and a loss of it leads to its file.
+"$TENON" ops > "$work/ops"
+for file in "$TENON_ROOT"/models/library/*.tn; do
+    grep -q "^  ${file##*/} " "$work/ops" && ok || bad "tenon ops does not list ${file##*/}"
+    blocks=$(sed -n 's/^block \([a-z_]*\)(.*/\1/p' "$file")
+    same "blocks of ${file##*/}" "$blocks" "$(for name in $blocks; do grep -o "\<$name(" "$work/ops" | head -n 1 | tr -d '('; done)"
+done
+grep -q "focal(output, label, \[gamma\])" "$work/ops" && ok || bad "tenon ops does not show the arguments of focal"
+refuses "a loss of the library" "import .losses.tn. has the loss 'dice'" "$TENON" ops dice_loss
 refuses "an operation like no other" "tenon ops. lists them" "$TENON" ops nosuch
 refuses "ranks that do not divide" "3 ranks" "$TENON" show "$lenet" --ranks 3
 refuses "--dtype f16 of our own kernels" "f16 needs NVIDIA.s libraries, and this program uses Tenon.s own kernels" "$TENON" build "$lenet" -o "$work/p" --dtype f16 --target cuda --kernels=own
