@@ -200,6 +200,42 @@ static void add_cut(Text *t, const Screen *s, const char *line)
     text_add(t, "\n");
 }
 
+/* A list of parts, with a comma after each; a part that does not fit begins a new line. */
+typedef struct Row {
+    Text *out, line;
+    const Screen *s;
+    const char *indent; /* of the further lines */
+    bool any;
+} Row;
+
+static int characters(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void row_add(Row *r, const char *part)
+{
+    enum { COMMAS = 3 }; /* one before the part, with a blank, and one after it */
+    const bool fits = characters(r->line.s) + characters(part) + COMMAS < r->s->columns;
+    if (r->any && !fits) {
+        text_add(&r->line, ",");
+        add_cut(r->out, r->s, r->line.s);
+        r->line = text_new(r->out->arena);
+        text_add(&r->line, r->indent);
+    }
+    text_printf(&r->line, "%s%s", r->any && fits ? ", " : "", part);
+    r->any = true;
+}
+
+static void row_end(const Row *r)
+{
+    if (r->any)
+        add_cut(r->out, r->s, r->line.s);
+}
+
 static bool draws_braille(const Screen *s, int nrun)
 {
     return s->utf8 && (s->color || nrun == 1);
@@ -260,8 +296,8 @@ static bool is_speed(const char *name)
     return strcmp(name, "lr") == 0 || strcmp(name, "samples_per_s") == 0;
 }
 
-/* Adds ", test loss 0.1356, test accuracy 0.9628, test auc 0.9953": the last numbers of a split. */
-static void add_last(Text *t, const RunLog *l, CurveSplit split)
+/* Adds "test loss 0.1356", "test accuracy 0.9628", ...: the last numbers of a split. */
+static void add_last(Row *r, const RunLog *l, CurveSplit split)
 {
     static const char *const prefix[] = {"", "test ", "validation "};
     for (int i = 0; i < l->n; i++) {
@@ -272,54 +308,64 @@ static void add_last(Text *t, const RunLog *l, CurveSplit split)
         for (int k = 0; k < i; k++)
             again |= strcmp(l->curve[k].name, name) == 0;
         if (c && c->n && !again)
-            text_printf(t, "%s %s%s %.4g", t->len ? "," : "", prefix[split], name,
-                        c->point[c->n - 1].y);
+            row_add(r, arena_printf(r->out->arena, "%s%s %.4g", prefix[split], name,
+                                    c->point[c->n - 1].y));
     }
 }
 
-/* The last numbers of all splits, on one line if it has room for them, else on a line for each. */
+static Row row_new(Text *t, const Screen *s, const char *indent)
+{
+    Row r = {t, text_new(t->arena), s, indent, false};
+    text_add(&r.line, indent);
+    return r;
+}
+
+/* The last numbers of all splits, on one line if it has room for them, else with a new line for
+ * each split. */
 static void add_numbers(Text *t, const Screen *s, const RunLog *l)
 {
     static const CurveSplit order[] = {SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST};
-    Text all = text_new(t->arena);
+    Text one = text_new(t->arena);
+    Row all = row_new(&one, s, "    ");
     for (int i = 0; i < SPLITS; i++)
         add_last(&all, l, order[i]);
-    if (all.len + 3 < (size_t)s->columns) {
-        add_cut(t, s, arena_printf(t->arena, "   %s", all.len ? all.s : " no numbers yet"));
+    if (!all.any)
+        row_add(&all, "no numbers yet");
+    if (one.len == 0) {
+        add_cut(t, s, all.line.s);
         return;
     }
     for (int i = 0; i < SPLITS; i++) {
-        Text one = text_new(t->arena);
-        add_last(&one, l, order[i]);
-        if (one.len)
-            add_cut(t, s, arena_printf(t->arena, "   %s", one.s));
+        Row row = row_new(t, s, "    ");
+        add_last(&row, l, order[i]);
+        row_end(&row);
     }
 }
 
 static void draw_run(Text *t, const Screen *s, const RunLog *l, int i, int n)
 {
-    Text line = text_new(t->arena);
+    Arena *a = t->arena;
+    Row r = {t, text_new(a), s, "    ", false};
     const bool letters = !draws_braille(s, n);
-    if (letters && n > 1)
-        text_printf(&line, "%c %c  ", letter(i, SPLIT_TRAIN), letter(i, SPLIT_TEST));
-    text_printf(&line, "%s: ", l->name);
-    if (!l->model) {
-        text_add(&line, "no record of a training yet");
-    } else {
-        text_printf(&line, "%s, epoch %.4g of %lld", l->model, l->epoch, (long long)l->epochs);
-        if (l->rate > 0)
-            text_printf(&line, ", %s samples/s", text_commas(t->arena, (int64_t)l->rate));
-        if (l->best > 0)
-            text_printf(&line, ", best epoch %lld", (long long)l->best);
-        const double left = ((double)l->epochs - l->epoch) * l->per_epoch;
-        if (l->ended)
-            text_printf(&line, ", ended after %s", duration(t->arena, l->seconds));
-        else if (l->per_epoch > 0 && left > 0)
-            text_printf(&line, ", %s left", duration(t->arena, left));
-    }
     if (s->color)
         text_printf(t, "\033[3%dm", 1 + i % COLORS);
-    add_cut(t, s, line.s);
+    if (letters && n > 1)
+        text_printf(&r.line, "%c %c  ", letter(i, SPLIT_TRAIN), letter(i, SPLIT_TEST));
+    row_add(&r, arena_printf(a, "%s: %s", l->name,
+                             l->model ? l->model : "no record of a training yet"));
+    if (l->model) {
+        row_add(&r, arena_printf(a, "epoch %.4g of %lld", l->epoch, (long long)l->epochs));
+        if (l->rate > 0)
+            row_add(&r, arena_printf(a, "%s samples/s", text_commas(a, (int64_t)l->rate)));
+        if (l->best > 0)
+            row_add(&r, arena_printf(a, "best epoch %lld", (long long)l->best));
+        const double left = ((double)l->epochs - l->epoch) * l->per_epoch;
+        if (l->ended)
+            row_add(&r, arena_printf(a, "ended after %s", duration(a, l->seconds)));
+        else if (l->per_epoch > 0 && left > 0)
+            row_add(&r, arena_printf(a, "%s left", duration(a, left)));
+    }
+    row_end(&r);
     add_numbers(t, s, l);
     if (s->color)
         text_add(t, "\033[0m");
