@@ -179,6 +179,11 @@ END_TN
     equal_bits both 4 loss_kind other
     succeeds "seven threads" ./both-cpu train --threads 7 --log many.log
     same_epochs "seven threads" many.log loss_share
+    # The newest checkpoint is removed, as if the run had been killed in an epoch.
+    rm -rf c; ./both-cpu train --checkpoint c --checkpoint-every 3 --epochs 2 > out; rm "$(find c -name 'step-*' | sort | tail -n 1)"
+    succeeds "resumed in an epoch" ./both-cpu train --checkpoint c --resume --save resumed.safetensors
+    grep -q "epoch 2, step [1-9]" out && ok || bad "not resumed in an epoch: $(cat out)"
+    cmp -s one.safetensors resumed.safetensors && ok || bad "resumed in an epoch: other weights"
     if deep "mixtures in f64, plain, in bf16, of synthetic samples over ranks"; then
         like_plain both train_loss train_loss_kind train_loss_share train_accuracy_kind
         succeeds "gradcheck" ./double gradcheck --data ./both
