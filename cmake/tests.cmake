@@ -101,6 +101,9 @@ function(kernel_test stem machine type level suffix)
     if(type STREQUAL f64)
         target_compile_definitions(${name} PRIVATE RT_F64)
     endif()
+    if(level STREQUAL -O2)                            # functions of a test call kernels without RT_FLATTEN
+        target_compile_definitions(${name} PRIVATE RT_NESTED)
+    endif()
     if("${machine} ${type} ${suffix}" STREQUAL "${widest} f32 " OR "${machine} ${type}" STREQUAL "generic f64"
        OR "${stem}${suffix}" MATCHES "^test_bf16(_tiles)?$")
         add_dependencies(tests_check ${name})

@@ -193,7 +193,7 @@ void phase_slice(Writer *w, int phase, const char *fn, const char *about)
     w->cpu->slice_us = w->cpu->alone_us = w->cpu->barriers = 0;
     w->cpu->slice = p;
     joint_begin(w);
-    open_slice(w, "void", fn, about);
+    open_slice(w, "RT_FLATTEN void", fn, about);
     zero_partials(w, t, phase, true);
     for (int i = 0; i < p->nnode; i++)
         if (before_chunks(p->node[i]))

@@ -29,7 +29,7 @@ static void write_head(Writer *w, const char *const *header, int n, EmitHeaders 
     text_printf(t, "\nenum { CHUNK = %lld, SLICE = %lld, SLICES = %lld, SHARD = %lld };\n\n",
                 (long long)s->chunk, (long long)s->slice, (long long)s->slices,
                 (long long)s->shard);
-    text_add(t, "#define KERNEL __attribute__((noinline))               /* compiled once "
+    text_add(t, "#define KERNEL RT_FLATTEN __attribute__((noinline))    /* compiled once "
                 "for all calls */\n"
                 "#define FIXED(type, at) ((type *)(r->fixed + (at)))\n"
                 "#define LOCAL(type, at) ((type *)(t + (at)))\n"

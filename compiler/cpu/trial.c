@@ -106,7 +106,7 @@ EmitHeaders trials_headers(void)
 
 static const char KERNELS[] =
     "\n#ifdef __clang__\n#define KERNEL __attribute__((noinline))\n#else\n"
-    "#define KERNEL __attribute__((noipa)) /* its callers count as unknown */\n"
+    "#define KERNEL RT_FLATTEN __attribute__((noipa)) /* its callers count as unknown */\n"
     "#endif\n";
 
 /* Written memory begins half a page away from read memory.  If a load and an earlier store have the

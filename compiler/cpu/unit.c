@@ -167,8 +167,8 @@ static Part part_of(const Writer *w, const Kernel *k)
 
 static void add_function(Text *t, const Part *p)
 {
-    text_printf(t, "\nvoid %s(%s);\n\nvoid %s(%s)\n{\n%s}\n", p->name, p->kernel->params, p->name,
-                p->kernel->params, p->kernel->body);
+    text_printf(t, "\nvoid %s(%s);\n\nRT_FLATTEN void %s(%s)\n{\n%s}\n", p->name, p->kernel->params,
+                p->name, p->kernel->params, p->kernel->body);
 }
 
 static EmitUnit large_unit(const Writer *w, const Part *p)

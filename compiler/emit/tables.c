@@ -349,7 +349,7 @@ static void target_table(Writer *w, Text *t)
         text_printf(t, "    {%s, %s, %lld, %lld, %d, ", quote_c(w->arena, s->name),
                     target_kinds[s->kind], (long long)s->at, (long long)s->classes, s->rank);
         dimensions(s->rank, s->dim, t);
-        text_add(t, s->truths ? ", true},\n" : "},\n");
+        text_add(t, s->truths ? ", true},\n" : ", false},\n");
     }
     text_add(t, "};\n\n");
 }
@@ -364,9 +364,7 @@ static void output_table(Writer *w, Text *t)
         text_printf(t, "    {%s, %lld, %s, %d, ", quote_c(w->arena, o->name), (long long)o->classes,
                     o->binary ? "true" : "false", o->shape.rank);
         dimensions(o->shape.rank, o->shape.dim, t);
-        if (o->pixels)
-            text_printf(t, ", %lld", (long long)o->pixels);
-        text_add(t, "},\n");
+        text_printf(t, ", %lld},\n", (long long)o->pixels);
     }
     text_add(t, "};\n\n");
 }

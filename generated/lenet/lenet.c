@@ -9,7 +9,7 @@
 
 enum { CHUNK = 16, SLICE = 16, SLICES = 1, SHARD = 16 };
 
-#define KERNEL __attribute__((noinline))               /* compiled once for all calls */
+#define KERNEL RT_FLATTEN __attribute__((noinline))    /* compiled once for all calls */
 #define FIXED(type, at) ((type *)(r->fixed + (at)))
 #define LOCAL(type, at) ((type *)(t + (at)))
 #define OWN(type, at)   ((type *)(rt_team.own ? rt_team.own : t + (at)))
@@ -250,7 +250,7 @@ static void train_prepare(const Rt *r, char *t, int unit)
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time: part 1 of 3. */
-static void train_slice_1(const Rt *r, char *t, int unit)
+static RT_FLATTEN void train_slice_1(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;
@@ -320,7 +320,7 @@ static void train_wide_1(const Rt *r, char *t, int unit)
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time: part 2 of 3. */
-static void train_slice_2(const Rt *r, char *t, int unit)
+static RT_FLATTEN void train_slice_2(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;
@@ -411,7 +411,7 @@ static void train_wide_2(const Rt *r, char *t, int unit)
 }
 
 /* Forward, loss and backward of one slice, a chunk at a time: part 3 of 3. */
-static void train_slice_3(const Rt *r, char *t, int unit)
+static RT_FLATTEN void train_slice_3(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;
@@ -577,7 +577,7 @@ static void test_prepare(const Rt *r, char *t, int unit)
 }
 
 /* Forward of one slice of an evaluation batch. */
-static void test_slice(const Rt *r, char *t, int unit)
+static RT_FLATTEN void test_slice(const Rt *r, char *t, int unit)
 {
     const int slice = unit % SLICES;
     char *const shard = r->shard + unit / SLICES * r->shard_bytes;

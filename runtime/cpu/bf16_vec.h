@@ -21,11 +21,11 @@ typedef bf16 BFactor;
 typedef bf16 Bf16Line __attribute__((vector_size(64), may_alias));
 typedef bf16 Bf16LineMemory __attribute__((vector_size(64), aligned(2), may_alias));
 
-RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
+RT_LEAF bvec b_fma(bvec a, bvec b, bvec c)
 {
     return _mm512_fmadd_ps(a, b, c);
 }
-RT_INLINE bvec b_even_of(const bf16 *p)
+RT_LEAF bvec b_even_of(const bf16 *p)
 {
     bvec x;
     __asm__ volatile("vpslld $16, %1%{1to16%}, %0"
@@ -33,7 +33,7 @@ RT_INLINE bvec b_even_of(const bf16 *p)
                      : "m"(*(const uint32_t *)(const void *)p));
     return x;
 }
-RT_INLINE bvec b_odd_of(const bf16 *p, bvec_bits odd)
+RT_LEAF bvec b_odd_of(const bf16 *p, bvec_bits odd)
 {
     bvec x;
     __asm__ volatile("vpandd %1%{1to16%}, %2, %0"
@@ -41,7 +41,7 @@ RT_INLINE bvec b_odd_of(const bf16 *p, bvec_bits odd)
                      : "m"(*(const uint32_t *)(const void *)p), "v"(odd));
     return x;
 }
-RT_INLINE bvec b_single(const bf16 *p)
+RT_LEAF bvec b_single(const bf16 *p)
 {
     return bf16_wide(*p) - (bvec){0};
 }
@@ -51,7 +51,7 @@ typedef float bvec __attribute__((vector_size(32)));
 typedef float bvec_memory __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t bvec_bits __attribute__((vector_size(32)));
 
-RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
+RT_LEAF bvec b_fma(bvec a, bvec b, bvec c)
 {
     return _mm256_fmadd_ps(a, b, c);
 }
@@ -65,7 +65,7 @@ typedef float bvec __attribute__((vector_size(16)));
 typedef float bvec_memory __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t bvec_bits __attribute__((vector_size(16)));
 
-RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
+RT_LEAF bvec b_fma(bvec a, bvec b, bvec c)
 {
 #if defined(__aarch64__) && defined(__ARM_NEON)
     return (bvec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
@@ -82,7 +82,7 @@ RT_INLINE bvec b_fma(bvec a, bvec b, bvec c)
 #ifndef RT_AVX512
 typedef float BFactor;
 
-RT_INLINE bvec b_single(const float *p)
+RT_LEAF bvec b_single(const float *p)
 {
 #ifdef __AVX2__
     bvec x;
@@ -92,11 +92,11 @@ RT_INLINE bvec b_single(const float *p)
     return *p - (bvec){0};
 #endif
 }
-RT_INLINE bvec b_even_of(const float *p)
+RT_LEAF bvec b_even_of(const float *p)
 {
     return b_single(p);
 }
-RT_INLINE bvec b_odd_of(const float *p, bvec_bits odd)
+RT_LEAF bvec b_odd_of(const float *p, bvec_bits odd)
 {
     (void)odd;
     return b_single(p + 1);
@@ -104,7 +104,7 @@ RT_INLINE bvec b_odd_of(const float *p, bvec_bits odd)
 #endif
 
 /* Pairs; the compiler may not fold the load into the shift or the mask. */
-RT_INLINE bvec_bits b_load_pairs(const bf16 *p)
+RT_LEAF bvec_bits b_load_pairs(const bf16 *p)
 {
 #if defined(RT_AVX512) || defined(__AVX2__)
     bvec_bits x;
@@ -114,7 +114,7 @@ RT_INLINE bvec_bits b_load_pairs(const bf16 *p)
     return (bvec_bits) * (const bvec_memory *)p;
 #endif
 }
-RT_INLINE bvec b_load_odd(const bf16 *p, bvec_bits odd)
+RT_LEAF bvec b_load_odd(const bf16 *p, bvec_bits odd)
 {
 #if defined(RT_AVX512) || !defined(__AVX2__)
     return (bvec)(b_load_pairs(p) & odd);
@@ -124,11 +124,11 @@ RT_INLINE bvec b_load_odd(const bf16 *p, bvec_bits odd)
     return x;
 #endif
 }
-RT_INLINE bvec b_even(bvec_bits x)
+RT_LEAF bvec b_even(bvec_bits x)
 {
     return (bvec)(x << 16);
 }
-RT_INLINE bvec b_odd(bvec_bits x, bvec_bits odd)
+RT_LEAF bvec b_odd(bvec_bits x, bvec_bits odd)
 {
     return (bvec)(x & odd);
 }
@@ -136,13 +136,13 @@ RT_INLINE bvec b_odd(bvec_bits x, bvec_bits odd)
 /* BV numbers, and the first k of them, as floats without their rounding: the bits of each in the
  * lower half of a lane. */
 #if defined(RT_AVX512)
-RT_INLINE bvec_bits b_load_low(const bf16 *p)
+RT_LEAF bvec_bits b_load_low(const bf16 *p)
 {
     bvec_bits x;
     __asm__("vpmovzxwd %1, %0" : "=v"(x) : "m"(*(const vbf16_memory *)p));
     return x;
 }
-RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
+RT_LEAF bvec_bits b_load_low_n(const bf16 *p, int k)
 {
     bvec_bits x;
     __asm__("vpmovzxwd %1, %0%{%2%}%{z%}"
@@ -150,12 +150,12 @@ RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
             : "m"(*(const vbf16_memory *)p), "Yk"((uint16_t)((1u << k) - 1)));
     return x;
 }
-RT_INLINE bvec b_load_n(const float *p, int k)
+RT_LEAF bvec b_load_n(const float *p, int k)
 {
     return _mm512_mask_loadu_ps((bvec){0}, (uint16_t)((1u << k) - 1), p);
 }
 #else
-RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
+RT_LEAF bvec_bits b_load_low_n(const bf16 *p, int k)
 {
     typedef bf16 Half __attribute__((vector_size(2 * BV)));
     Half x = {0};
@@ -171,7 +171,7 @@ RT_INLINE bvec_bits b_load_low_n(const bf16 *p, int k)
     return __builtin_convertvector(x, bvec_bits);
 #endif
 }
-RT_INLINE bvec_bits b_load_low(const bf16 *p)
+RT_LEAF bvec_bits b_load_low(const bf16 *p)
 {
 #if defined(__AVX2__)
     typedef bf16 Half __attribute__((vector_size(2 * BV), aligned(2), may_alias));
@@ -182,7 +182,7 @@ RT_INLINE bvec_bits b_load_low(const bf16 *p)
     return b_load_low_n(p, BV);
 #endif
 }
-RT_INLINE bvec b_load_n(const float *p, int k)
+RT_LEAF bvec b_load_n(const float *p, int k)
 {
     if (k == BV)
         return *(const bvec_memory *)p;
@@ -193,7 +193,7 @@ RT_INLINE bvec b_load_n(const float *p, int k)
 #endif
 
 /* bf16_narrow, in the upper halves of the lanes. */
-RT_INLINE bvec_bits b_round(bvec x)
+RT_LEAF bvec_bits b_round(bvec x)
 {
     typedef int32_t Ints __attribute__((vector_size(4 * BV)));
     const bvec_bits bits = (bvec_bits)x, size = bits & 0x7fffffff,
@@ -205,7 +205,7 @@ RT_INLINE bvec_bits b_round(bvec x)
 }
 
 /* Transposes BV x BV lanes, as v_transpose. */
-RT_INLINE void b_transpose(bvec *t)
+RT_LEAF void b_transpose(bvec *t)
 {
 #if defined(RT_AVX512)
 #define B_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23

@@ -72,7 +72,7 @@ RT_INLINE void conv_sum(vec *to, int rows, int vectors, const vec *start, const 
 #define CONV_TILE(rows, vectors) void conv_sum_##rows##x##vectors CONV_TILE_ARGUMENTS;
 #else
 #if defined(RT_TILES_HERE)
-#define CONV_TILE_LINKAGE __attribute__((noinline))
+#define CONV_TILE_LINKAGE RT_FLATTEN __attribute__((noinline))
 #else
 #define CONV_TILE_LINKAGE static RT_SEPARATE
 #endif

@@ -15,15 +15,15 @@ enum { VH = V / 2 };
 typedef real hvec __attribute__((vector_size(32)));
 typedef real hvec_memory __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
 
-RT_INLINE hvec h_load(const real *p)
+RT_LEAF hvec h_load(const real *p)
 {
     return *(const hvec_memory *)p;
 }
-RT_INLINE void h_store(real *p, hvec x)
+RT_LEAF void h_store(real *p, hvec x)
 {
     *(hvec_memory *)p = x;
 }
-RT_INLINE hvec h_load_opaque(const real *p)
+RT_LEAF hvec h_load_opaque(const real *p)
 {
     hvec x;
     __asm__ volatile(RT_MOVE : "=v"(x) : "m"(*(const hvec_memory *)p));
@@ -31,26 +31,26 @@ RT_INLINE hvec h_load_opaque(const real *p)
 }
 /* The first k reals, 0 < k <= VH. */
 #ifdef RT_DOUBLE
-RT_INLINE hvec h_load_n(const real *p, int k)
+RT_LEAF hvec h_load_n(const real *p, int k)
 {
     return _mm256_maskz_loadu_pd(V_MASK(k), p);
 }
-RT_INLINE void h_store_n(real *p, hvec x, int k)
+RT_LEAF void h_store_n(real *p, hvec x, int k)
 {
     _mm256_mask_storeu_pd(p, V_MASK(k), x);
 }
 #else
-RT_INLINE hvec h_load_n(const real *p, int k)
+RT_LEAF hvec h_load_n(const real *p, int k)
 {
     return _mm256_maskz_loadu_ps(V_MASK(k), p);
 }
-RT_INLINE void h_store_n(real *p, hvec x, int k)
+RT_LEAF void h_store_n(real *p, hvec x, int k)
 {
     _mm256_mask_storeu_ps(p, V_MASK(k), x);
 }
 #endif
 /* The lower half of x. */
-RT_INLINE hvec h_low(vec x)
+RT_LEAF hvec h_low(vec x)
 {
     union {
         vec whole;
@@ -59,7 +59,7 @@ RT_INLINE hvec h_low(vec x)
     return u.half[0];
 }
 /* The upper half of x. */
-RT_INLINE hvec h_high(vec x)
+RT_LEAF hvec h_high(vec x)
 {
     union {
         vec whole;
@@ -68,7 +68,7 @@ RT_INLINE hvec h_high(vec x)
     return u.half[1];
 }
 /* The upper half of a, then the lower half of b. */
-RT_INLINE vec h_between(vec a, vec b)
+RT_LEAF vec h_between(vec a, vec b)
 {
 #ifdef RT_DOUBLE
     return __builtin_shufflevector(a, b, 4, 5, 6, 7, 8, 9, 10, 11);
@@ -78,7 +78,7 @@ RT_INLINE vec h_between(vec a, vec b)
 #endif
 }
 /* x in the upper half. */
-RT_INLINE vec h_upper(hvec x)
+RT_LEAF vec h_upper(hvec x)
 {
     union {
         hvec half[2];
@@ -87,12 +87,12 @@ RT_INLINE vec h_upper(hvec x)
     return u.whole;
 }
 #ifdef RT_DOUBLE
-RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+RT_LEAF hvec h_fma(hvec a, hvec b, hvec c)
 {
     return _mm256_fmadd_pd(a, b, c);
 }
 #else
-RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+RT_LEAF hvec h_fma(hvec a, hvec b, hvec c)
 {
     return _mm256_fmadd_ps(a, b, c);
 }
@@ -101,31 +101,31 @@ RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
 enum { VH = V };
 typedef vec hvec;
 
-RT_INLINE hvec h_load(const real *p)
+RT_LEAF hvec h_load(const real *p)
 {
     return v_load(p);
 }
-RT_INLINE void h_store(real *p, hvec x)
+RT_LEAF void h_store(real *p, hvec x)
 {
     v_store(p, x);
 }
-RT_INLINE hvec h_load_n(const real *p, int k)
+RT_LEAF hvec h_load_n(const real *p, int k)
 {
     return v_load_n(p, k);
 }
-RT_INLINE void h_store_n(real *p, hvec x, int k)
+RT_LEAF void h_store_n(real *p, hvec x, int k)
 {
     v_store_n(p, x, k);
 }
-RT_INLINE hvec h_load_opaque(const real *p)
+RT_LEAF hvec h_load_opaque(const real *p)
 {
     return v_load_opaque(p);
 }
-RT_INLINE hvec h_low(vec x)
+RT_LEAF hvec h_low(vec x)
 {
     return x;
 }
-RT_INLINE hvec h_fma(hvec a, hvec b, hvec c)
+RT_LEAF hvec h_fma(hvec a, hvec b, hvec c)
 {
     return v_fma(a, b, c);
 }

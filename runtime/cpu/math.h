@@ -17,7 +17,7 @@
 #include "cpu/scalar.h"
 #undef SCALAR
 
-RT_INLINE real s_fma(real a, real b, real c)
+RT_LEAF real s_fma(real a, real b, real c)
 {
     return a * b + c;
 }
@@ -31,39 +31,39 @@ RT_INLINE real s_fma(real a, real b, real c)
         return x;                                                                                  \
     }
 
-RT_INLINE vec v_identity(vec x)
+RT_LEAF vec v_identity(vec x)
 {
     return x;
 }
-RT_INLINE vec v_neg(vec x)
+RT_LEAF vec v_neg(vec x)
 {
     return -x;
 }
-RT_INLINE vec v_relu(vec x)
+RT_LEAF vec v_relu(vec x)
 {
     return v_max(v_set(0), x);
 }
-RT_INLINE vec v_relu6(vec x)
+RT_LEAF vec v_relu6(vec x)
 {
     return v_min(v_set(6), v_relu(x));
 }
-RT_INLINE vec v_hard_sigmoid(vec x)
+RT_LEAF vec v_hard_sigmoid(vec x)
 {
     return v_relu6(x + v_set(3)) * v_set((real)0.16666666666666666);
 }
-RT_INLINE vec v_hard_swish(vec x)
+RT_LEAF vec v_hard_swish(vec x)
 {
     return x * v_hard_sigmoid(x);
 }
-RT_INLINE vec v_step(vec x)
+RT_LEAF vec v_step(vec x)
 {
     return v_select_gt(x, v_set(0), v_set(1), v_set(0));
 }
-RT_INLINE vec v_sign(vec x)
+RT_LEAF vec v_sign(vec x)
 {
     return v_step(x) - v_step(-x);
 }
-RT_INLINE vec v_pow(vec a, vec b)
+RT_LEAF vec v_pow(vec a, vec b)
 {
     for (int i = 0; i < V; i++)
         V_LANE(a, i) = s_pow(V_LANE(a, i), V_LANE(b, i));
@@ -71,23 +71,23 @@ RT_INLINE vec v_pow(vec a, vec b)
 }
 
 #if defined(RT_SCALAR)
-RT_INLINE vec v_abs(vec x)
+RT_LEAF vec v_abs(vec x)
 {
     return s_abs(x);
 }
 #elif defined(RT_DOUBLE)
-RT_INLINE vec v_abs(vec x)
+RT_LEAF vec v_abs(vec x)
 {
     return (vec)((vint)x & INT64_MAX);
 }
 #else
-RT_INLINE vec v_abs(vec x)
+RT_LEAF vec v_abs(vec x)
 {
     return (vec)((vint)x & INT32_MAX);
 }
 #endif
 #if defined(RT_AVX512) || defined(RT_AVX2)
-RT_INLINE vec v_sqrt(vec x)
+RT_LEAF vec v_sqrt(vec x)
 {
     return V_OP(sqrt)(x);
 }
@@ -96,7 +96,7 @@ V_EACH_LANE(v_sqrt, s_sqrt)
 #endif
 
 #if defined(RT_SCALAR) || defined(RT_DOUBLE)
-RT_INLINE real s_log1p_exp(real x)
+RT_LEAF real s_log1p_exp(real x)
 {
     return R_MATH(log1p)(s_exp(x));
 }
@@ -113,7 +113,7 @@ V_EACH_LANE(v_log1p_exp, s_log1p_exp)
 typedef uint32_t vbits __attribute__((vector_size(RT_VEC_BYTES)));
 
 /* c[0] x^(n-1) + ... + c[n-1], by Horner's rule. */
-RT_INLINE vec v_polynomial(vec x, const float *c, int n)
+RT_LEAF vec v_polynomial(vec x, const float *c, int n)
 {
     vec y = v_set(c[0]);
     RT_UNROLL
@@ -124,7 +124,7 @@ RT_INLINE vec v_polynomial(vec x, const float *c, int n)
 
 /* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2.  Adding 1.5 * 2^23 rounds, and leaves
  * n in the low bits. */
-RT_INLINE vec v_exp(vec x)
+RT_LEAF vec v_exp(vec x)
 {
     static const float c[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
                               4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
@@ -139,7 +139,7 @@ RT_INLINE vec v_exp(vec x)
 }
 
 /* log(x) = e ln 2 + log(1 + m), x = 2^e (1 + m), 1 + m in [sqrt(1/2), sqrt(2)). */
-RT_INLINE vec v_log(vec x)
+RT_LEAF vec v_log(vec x)
 {
     static const float c[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
                               -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
@@ -161,7 +161,7 @@ RT_INLINE vec v_log(vec x)
 /* sin(x) = sin(r), cos(r), -sin(r), -cos(r) for n mod 4 = 0, 1, 2, 3; x = n pi / 2 + r, |r| <=
  * pi / 4.  quarter 1: cos(x) = sin(x + pi / 2).  From 8192 on, n pi / 2 would be rounded: the C
  * library computes such lanes. */
-RT_INLINE vec v_turned(vec x, int quarter)
+RT_LEAF vec v_turned(vec x, int quarter)
 {
     static const float c_sin[] = {-1.9515295891e-4f, 8.3321608736e-3f, -1.6666654611e-1f};
     static const float c_cos[] = {2.443315711809948e-5f, -1.388731625493765e-3f,
@@ -182,11 +182,11 @@ RT_INLINE vec v_turned(vec x, int quarter)
             V_LANE(y, i) = quarter ? s_cos(V_LANE(x, i)) : s_sin(V_LANE(x, i));
     return y;
 }
-RT_INLINE vec v_sin(vec x)
+RT_LEAF vec v_sin(vec x)
 {
     return v_turned(x, 0);
 }
-RT_INLINE vec v_cos(vec x)
+RT_LEAF vec v_cos(vec x)
 {
     return v_turned(x, 1);
 }
@@ -196,7 +196,7 @@ RT_INLINE vec v_cos(vec x)
  * cancels.  This takes half the time of 1 - 2 / (exp(2 |x|) + 1) with a polynomial below 0.625.
  * From 8.6643 on, e + 2 would be rounded; from 9.01 on, tanh is 1.  c minimises the largest
  * relative error of p, 1.3e-8. */
-RT_INLINE vec v_tanh(vec x)
+RT_LEAF vec v_tanh(vec x)
 {
     static const float c[] = {8.884810656e-2f, 2.677295208e-1f, 6.666752100e-1f, 1.333323479e+0f,
                               1.999999881e+0f};
@@ -211,7 +211,7 @@ RT_INLINE vec v_tanh(vec x)
 
 /* erf: for |x| < 1, x times a polynomial in x^2; else 1 - exp(-x^2) q(1/x^2) / x, q in two
  * pieces. */
-RT_INLINE vec v_erf(vec x)
+RT_LEAF vec v_erf(vec x)
 {
     static const float c[] = {7.853861353153693e-5f, -8.010193625184903e-4f,
                               5.188327685732524e-3f, -2.685381193529856e-2f,
@@ -236,26 +236,26 @@ RT_INLINE vec v_erf(vec x)
 
 /* log(1 + exp(x)), x <= 0.  u = 1 + e is rounded; the second term adds the rounding error back
  * (Kahan). */
-RT_INLINE vec v_log1p_exp(vec x)
+RT_LEAF vec v_log1p_exp(vec x)
 {
     const vec e = v_exp(x), u = v_set(1) + e;
     return v_log(u) + (e - (u - v_set(1))) / u;
 }
 #endif
 
-RT_INLINE vec v_sigmoid(vec x)
+RT_LEAF vec v_sigmoid(vec x)
 {
     return v_set(1) / (v_set(1) + v_exp(-x));
 }
-RT_INLINE vec v_softplus(vec x)
+RT_LEAF vec v_softplus(vec x)
 {
     return v_relu(x) + v_log1p_exp(-v_abs(x));
 }
-RT_INLINE vec v_gelu(vec x)
+RT_LEAF vec v_gelu(vec x)
 {
     return v_set((real)0.5) * x * (v_set(1) + v_erf(x * v_set((real)0.70710678118654752440)));
 }
-RT_INLINE vec v_silu(vec x)
+RT_LEAF vec v_silu(vec x)
 {
     return x * v_sigmoid(x);
 }
@@ -264,39 +264,39 @@ RT_INLINE vec v_silu(vec x)
 typedef vec (*Act)(vec);
 typedef vec (*Mask)(vec dy, vec y);
 
-RT_INLINE vec d_identity(vec dy, vec y)
+RT_LEAF vec d_identity(vec dy, vec y)
 {
     return (void)y, dy;
 }
-RT_INLINE vec d_tanh(vec dy, vec y)
+RT_LEAF vec d_tanh(vec dy, vec y)
 {
     return dy * (v_set(1) - y * y);
 }
-RT_INLINE vec d_sigmoid(vec dy, vec y)
+RT_LEAF vec d_sigmoid(vec dy, vec y)
 {
     return dy * (y * (v_set(1) - y));
 }
-RT_INLINE vec d_relu(vec dy, vec y)
+RT_LEAF vec d_relu(vec dy, vec y)
 {
     return v_select_gt(y, v_set(0), dy, v_set(0));
 }
-RT_INLINE vec d_relu6(vec dy, vec y)
+RT_LEAF vec d_relu6(vec dy, vec y)
 {
     return v_select_gt(v_set(6), y, d_relu(dy, y), v_set(0));
 }
-RT_INLINE vec d_hard_sigmoid(vec dy, vec y)
+RT_LEAF vec d_hard_sigmoid(vec dy, vec y)
 {
     return v_select_gt(v_set(1), y, d_relu(dy, y) * v_set((real)0.16666666666666666), v_set(0));
 }
-RT_INLINE vec d_exp(vec dy, vec y)
+RT_LEAF vec d_exp(vec dy, vec y)
 {
     return dy * y;
 }
-RT_INLINE vec d_sqrt(vec dy, vec y)
+RT_LEAF vec d_sqrt(vec dy, vec y)
 {
     return v_set((real)0.5) * dy / y;
 }
-RT_INLINE vec d_softplus(vec dy, vec y)
+RT_LEAF vec d_softplus(vec dy, vec y)
 {
     return dy * (v_set(1) - v_exp(-y));
 }

@@ -23,7 +23,7 @@
 /* w, s0, s1: V elements each; a state that the optimizer does not keep is NULL. */
 typedef void (*Update)(real *w, real *s0, real *s1, vec g, const RtOpt *o);
 
-RT_INLINE void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     (void)s1;
     const vec x = v_load(w), momentum = v_set(o->momentum);
@@ -37,12 +37,12 @@ RT_INLINE void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 }
 
 /* a / b, and 0 where both are 0 (padding, with eps = 0); NaN stays NaN. */
-RT_INLINE vec update_ratio(vec a, vec b)
+RT_LEAF vec update_ratio(vec a, vec b)
 {
     return v_select_gt(b, v_set(0), a / b, a * b);
 }
 
-RT_INLINE void update_rmsprop(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_rmsprop(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec x = v_load(w);
     g = v_fma(v_set(o->decay), x, g);
@@ -56,7 +56,7 @@ RT_INLINE void update_rmsprop(real *w, real *s0, real *s1, vec g, const RtOpt *o
     v_store(w, v_fma(v_set(-o->lr), step, x));
 }
 
-RT_INLINE vec update_adam_step(real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF vec update_adam_step(real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec m = v_fma(v_set(1 - o->beta1), g, v_set(o->beta1) * v_load(s0));
     const vec v = v_fma(v_set(1 - o->beta2), g * g, v_set(o->beta2) * v_load(s1));
@@ -65,20 +65,20 @@ RT_INLINE vec update_adam_step(real *s0, real *s1, vec g, const RtOpt *o)
     return update_ratio(m / v_set(o->bias1), v_sqrt(v / v_set(o->bias2)) + v_set(o->eps));
 }
 
-RT_INLINE void update_adam(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_adam(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec x = v_load(w);
     const vec step = update_adam_step(s0, s1, v_fma(v_set(o->decay), x, g), o);
     v_store(w, v_fma(v_set(-o->lr), step, x));
 }
 
-RT_INLINE void update_adamw(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_adamw(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec x = v_load(w) * v_set(1 - o->lr * o->decay);
     v_store(w, v_fma(v_set(-o->lr), update_adam_step(s0, s1, g, o), x));
 }
 
-RT_INLINE void update_adagrad(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_adagrad(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     (void)s1;
     const vec x = v_load(w);
@@ -89,12 +89,12 @@ RT_INLINE void update_adagrad(real *w, real *s0, real *s1, vec g, const RtOpt *o
 }
 
 /* The sign of a number: 1, -1, 0 or NaN. */
-RT_INLINE vec update_sign(vec x)
+RT_LEAF vec update_sign(vec x)
 {
     return v_select_gt(x, v_set(0), v_set(1), v_select_gt(v_set(0), x, v_set(-1), x));
 }
 
-RT_INLINE void update_lion(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+RT_LEAF void update_lion(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     (void)s1;
     const vec m = v_load(s0), x = v_load(w) * v_set(1 - o->lr * o->decay);
@@ -103,13 +103,13 @@ RT_INLINE void update_lion(real *w, real *s0, real *s1, vec g, const RtOpt *o)
     v_store(w, v_fma(v_set(-o->lr), update_sign(step), x));
 }
 
-RT_INLINE void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u)
+RT_LEAF void update_clipped(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u)
 {
     u(w, s0, s1, o->clip_value > 0 ? v_clamp(g, -o->clip_value, o->clip_value) : g, o);
 }
 
 /* The same for the first k lanes only: memory after the last parameter belongs to another one. */
-RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u, int k)
+RT_LEAF void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Update u, int k)
 {
     if (k == V) {
         update_clipped(w, s0, s1, g, o, u);
@@ -131,7 +131,7 @@ RT_INLINE void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, 
 typedef struct Factors {
     real lr, decay;
 } Factors;
-RT_INLINE RtOpt update_options(const Rt *r, Factors f)
+RT_LEAF RtOpt update_options(const Rt *r, Factors f)
 {
     RtOpt o = r->opt;
     o.lr *= f.lr;
@@ -141,7 +141,7 @@ RT_INLINE RtOpt update_options(const Rt *r, Factors f)
 
 /* The share of a unit of `count` elements: from *first to the returned value, exclusive.  Whole
  * vectors, except for the last unit. */
-RT_INLINE int64_t update_range(int64_t count, int unit, int units, int64_t *first)
+RT_LEAF int64_t update_range(int64_t count, int unit, int units, int64_t *first)
 {
     const int64_t vectors = (count + V - 1) / V, last = vectors * (unit + 1) / units * V;
     *first = vectors * unit / units * V;
@@ -153,14 +153,14 @@ enum { TREE_DEPTH = 32 }; /* 2^32 items */
 
 /* Adds item i: it completes as many pairs as i has trailing ones.  depth: number of pending sums on
  * the stack. */
-RT_INLINE void tree_push(vec *stack, int *depth, int i, vec x)
+RT_LEAF void tree_push(vec *stack, int *depth, int i, vec x)
 {
     for (; i & 1; i >>= 1)
         x = stack[--*depth] + x;
     stack[(*depth)++] = x;
 }
 
-RT_INLINE vec tree_finish(const vec *stack, int depth)
+RT_LEAF vec tree_finish(const vec *stack, int depth)
 {
     vec x = stack[--depth];
     while (depth > 0)
@@ -169,7 +169,7 @@ RT_INLINE vec tree_finish(const vec *stack, int depth)
 }
 
 /* Sum of `items` vectors, `stride` bytes apart; only the first k lanes exist. */
-RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
+RT_LEAF vec tree_sum(const char *p, int64_t stride, int items, int k)
 {
     vec stack[TREE_DEPTH];
     int depth = 0;
@@ -180,7 +180,7 @@ RT_INLINE vec tree_sum(const char *p, int64_t stride, int items, int k)
 
 /* V numbers of a gradient that slices have stored, of which the first k exist: the tree over the
  * slices of a shard, then the tree over the local shards. */
-RT_INLINE vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int slices, int k)
+RT_LEAF vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int slices, int k)
 {
     vec stack[TREE_DEPTH];
     int depth = 0;
@@ -191,9 +191,9 @@ RT_INLINE vec reduced(const Rt *r, const char *partial, int64_t slice_bytes, int
 
 /* Sums a gradient that slices have stored.  Then updates, or stores the sum at r->grad + grad for
  * the reduction across processes.  Elements of this unit only. */
-RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
-                             real *s1, const char *partial, int64_t slice_bytes, int slices,
-                             int64_t count, Factors f, Update u)
+RT_LEAF void reduce_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
+                           real *s1, const char *partial, int64_t slice_bytes, int slices,
+                           int64_t count, Factors f, Update u)
 {
     const RtOpt o = update_options(r, f);
     int64_t at;
@@ -209,8 +209,8 @@ RT_INLINE void reduce_update(const Rt *r, int unit, int units, int64_t grad, rea
 }
 
 /* Updates from a sum that the runtime has reduced in r->grad. */
-RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
-                           real *s1, int64_t count, Factors f, Update u)
+RT_LEAF void grad_update(const Rt *r, int unit, int units, int64_t grad, real *w, real *s0,
+                         real *s1, int64_t count, Factors f, Update u)
 {
     const RtOpt o = update_options(r, f);
     const real *g = (const real *)(r->grad + grad);
@@ -224,7 +224,7 @@ RT_INLINE void grad_update(const Rt *r, int unit, int units, int64_t grad, real 
 }
 
 /* Euclidean norm of all reduced gradients, in double and in order. */
-RT_INLINE double grad_norm(const Rt *r, int64_t grad_bytes)
+RT_LEAF double grad_norm(const Rt *r, int64_t grad_bytes)
 {
     const real *g = (const real *)r->grad;
     double sum = 0;

@@ -13,9 +13,22 @@
 #define CPU_VEC_H
 #include "cpu/library.h"
 
-#define RT_INLINE static inline __attribute__((always_inline, unused))
+/* A kernel is many small functions, RT_INLINE, that are inlined into one, RT_FLATTEN.  gcc also
+ * optimises each always_inline function with all that it has inlined, before the sizes are known.
+ * With ten levels that takes longer than the kernel itself, so such functions are only the leaves
+ * (RT_LEAF): operations on vectors, and functions that are passed to others.  The rest has no
+ * attribute, and RT_FLATTEN inlines it.  clang's flatten does not reach the callees of callees.
+ * RT_NESTED: for tests and yardsticks, which call RT_INLINE functions from others. */
+#define RT_LEAF static inline __attribute__((always_inline, unused))
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(RT_NESTED)
+#define RT_INLINE RT_LEAF
+#define RT_FLATTEN
+#else
+#define RT_INLINE  static inline __attribute__((unused))
+#define RT_FLATTEN __attribute__((flatten))
+#endif
 #ifndef RT_SEPARATE /* tests of kernels add an attribute */
-#define RT_SEPARATE __attribute__((noinline, unused))
+#define RT_SEPARATE RT_FLATTEN __attribute__((noinline, unused))
 #endif
 
 /* Full unrolling keeps a tile's accumulators in registers; without it they live in memory, 2.5
@@ -64,16 +77,16 @@ typedef int32_t RtInt, vint;
 typedef real vec;
 #define V_LANE(x, i) (x)
 
-RT_INLINE vec v_set(real x) { return x; }
-RT_INLINE vec v_load(const real *p) { return *p; }
-RT_INLINE void v_store(real *p, vec x) { *p = x; }
-RT_INLINE vec v_load_fill(const real *p, int k, real fill) { return k > 0 ? *p : fill; }
-RT_INLINE void v_store_n(real *p, vec x, int k)
+RT_LEAF vec v_set(real x) { return x; }
+RT_LEAF vec v_load(const real *p) { return *p; }
+RT_LEAF void v_store(real *p, vec x) { *p = x; }
+RT_LEAF vec v_load_fill(const real *p, int k, real fill) { return k > 0 ? *p : fill; }
+RT_LEAF void v_store_n(real *p, vec x, int k)
 {
     if (k > 0)
         *p = x;
 }
-RT_INLINE vec v_fma(vec a, vec b, vec c)
+RT_LEAF vec v_fma(vec a, vec b, vec c)
 {
 #if defined(RT_DOUBLE) && defined(__FP_FAST_FMA)
     return __builtin_fma(a, b, c);
@@ -83,14 +96,14 @@ RT_INLINE vec v_fma(vec a, vec b, vec c)
     return a * b + c;
 #endif
 }
-RT_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
-RT_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y) { return a >= b ? x : y; }
-RT_INLINE unsigned v_nonzero(vec x) { return x != 0; }
-RT_INLINE vint v_marks(vec x, RtInt bit) { return x != 0 ? bit : 0; }
-RT_INLINE real v_sum(vec x) { return x; }
-RT_INLINE real v_top(vec x) { return x; }
+RT_LEAF vec v_max(vec a, vec b) { return a > b ? a : b; }
+RT_LEAF vec v_min(vec a, vec b) { return a < b ? a : b; }
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y) { return a > b ? x : y; }
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y) { return a >= b ? x : y; }
+RT_LEAF unsigned v_nonzero(vec x) { return x != 0; }
+RT_LEAF vint v_marks(vec x, RtInt bit) { return x != 0 ? bit : 0; }
+RT_LEAF real v_sum(vec x) { return x; }
+RT_LEAF real v_top(vec x) { return x; }
 
 /* --------------------------------------------------------------------------------- real vectors */
 #else
@@ -106,12 +119,12 @@ typedef real vec_memory
     __attribute__((vector_size(RT_VEC_BYTES), aligned(sizeof(real)), may_alias));
 #define V_LANE(x, i) (x)[i]
 
-RT_INLINE vec v_set(real x) { return x - (vec){0}; }
-RT_INLINE vec v_load(const real *p) { return *(const vec_memory *)p; }
-RT_INLINE void v_store(real *p, vec x) { *(vec_memory *)p = x; }
+RT_LEAF vec v_set(real x) { return x - (vec){0}; }
+RT_LEAF vec v_load(const real *p) { return *(const vec_memory *)p; }
+RT_LEAF void v_store(real *p, vec x) { *(vec_memory *)p = x; }
 
 /* The indices of the lanes: 0, 1, 2 ... */
-RT_INLINE vint v_count(void)
+RT_LEAF vint v_count(void)
 {
     vint x = {0};
     RT_UNROLL
@@ -120,9 +133,9 @@ RT_INLINE vint v_count(void)
     return x;
 }
 /* `bit` in the lanes where x is not 0. */
-RT_INLINE vint v_marks(vec x, RtInt bit) { return (vint)(x != 0) & (bit - (vint){0}); }
+RT_LEAF vint v_marks(vec x, RtInt bit) { return (vint)(x != 0) & (bit - (vint){0}); }
 /* x where the lanes of m are all ones, y where they are all zeros. */
-RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
+RT_LEAF vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vint)y & ~m)); }
 
 #ifdef RT_AVX512
 #ifdef RT_DOUBLE
@@ -134,34 +147,34 @@ RT_INLINE vec v_choose(vint m, vec x, vec y) { return (vec)(((vint)x & m) | ((vi
 #define V_MASKED(name) _mm512_##name##_ps_mask
 #define V_MASK(k)  ((__mmask16)((1u << (k)) - 1))
 #endif
-RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+RT_LEAF vec v_load_fill(const real *p, int k, real fill)
 {
     return V_OP(mask_loadu)(v_set(fill), V_MASK(k), p);
 }
-RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k), x); }
-RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
-RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
+RT_LEAF void v_store_n(real *p, vec x, int k) { V_OP(mask_storeu)(p, V_MASK(k), x); }
+RT_LEAF vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
+RT_LEAF vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
+RT_LEAF vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
 /* v_equal: a bit for each lane in which a == b.  v_nonzero: in which x is not 0. */
-RT_INLINE int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
+RT_LEAF int v_equal(vec a, vec b) { return V_MASKED(cmp)(a, b, _CMP_EQ_OQ); }
 /* The lanes of x that have a bit in `lanes`, moved to the front. */
-RT_INLINE vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
-RT_INLINE unsigned v_nonzero(vec x) { return V_MASKED(cmp)(x, v_set(0), _CMP_NEQ_UQ); }
+RT_LEAF vec v_together(vec x, int lanes) { return V_OP(maskz_compress)(lanes, x); }
+RT_LEAF unsigned v_nonzero(vec x) { return V_MASKED(cmp)(x, v_set(0), _CMP_NEQ_UQ); }
 #ifdef RT_DOUBLE
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_GT_OQ), y, x);
 }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_GE_OQ), y, x);
 }
 #else
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
 }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ), y, x);
 }
@@ -170,35 +183,35 @@ RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
 #elif defined(RT_AVX2)
 #ifdef RT_DOUBLE
 #define V_OP(name) _mm256_##name##_pd
-RT_INLINE __m256i v_lanes_below(int k)
+RT_LEAF __m256i v_lanes_below(int k)
 {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(k), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 #else
 #define V_OP(name) _mm256_##name##_ps
-RT_INLINE __m256i v_lanes_below(int k)
+RT_LEAF __m256i v_lanes_below(int k)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(k), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 #endif
-RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+RT_LEAF vec v_load_fill(const real *p, int k, real fill)
 {
     const __m256i m = v_lanes_below(k);
     return v_choose((vint)m, V_OP(maskload)(p, m), v_set(fill));
 }
-RT_INLINE void v_store_n(real *p, vec x, int k) { V_OP(maskstore)(p, v_lanes_below(k), x); }
-RT_INLINE vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
-RT_INLINE vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+RT_LEAF void v_store_n(real *p, vec x, int k) { V_OP(maskstore)(p, v_lanes_below(k), x); }
+RT_LEAF vec v_fma(vec a, vec b, vec c) { return V_OP(fmadd)(a, b, c); }
+RT_LEAF vec v_max(vec a, vec b) { return V_OP(max)(a, b); }
+RT_LEAF vec v_min(vec a, vec b) { return V_OP(min)(a, b); }
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GT_OQ));
 }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y)
 {
     return V_OP(blendv)(y, x, V_OP(cmp)(a, b, _CMP_GE_OQ));
 }
-RT_INLINE unsigned v_nonzero(vec x)
+RT_LEAF unsigned v_nonzero(vec x)
 {
     return (unsigned)V_OP(movemask)(V_OP(cmp)(x, v_set(0), _CMP_NEQ_UQ));
 }
@@ -215,11 +228,11 @@ typedef union {
     RT_UNROLL                                                                                      \
     for (int i = 0; i < 2; i++)                                                                    \
         result.half[i] = __VA_ARGS__
-RT_INLINE __m256i v_half_below(int k)
+RT_LEAF __m256i v_half_below(int k)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(k), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+RT_LEAF vec v_load_fill(const real *p, int k, real fill)
 {
     const V_Halves other = {v_set(fill)};
     V_BY_HALVES(x, (__m256)_mm256_blendv_ps(other.half[i],
@@ -227,45 +240,45 @@ RT_INLINE vec v_load_fill(const real *p, int k, real fill)
                                             (__m256)v_half_below(k - 8 * i)));
     return x.whole;
 }
-RT_INLINE void v_store_n(real *p, vec x, int k)
+RT_LEAF void v_store_n(real *p, vec x, int k)
 {
     const V_Halves u = {x};
     for (int i = 0; i < 2; i++)
         _mm256_maskstore_ps(p + 8 * i, v_half_below(k - 8 * i), u.half[i]);
 }
-RT_INLINE vec v_fma(vec a, vec b, vec c)
+RT_LEAF vec v_fma(vec a, vec b, vec c)
 {
     const V_Halves x = {a}, y = {b}, z = {c};
     V_BY_HALVES(to, _mm256_fmadd_ps(x.half[i], y.half[i], z.half[i]));
     return to.whole;
 }
-RT_INLINE vec v_max(vec a, vec b)
+RT_LEAF vec v_max(vec a, vec b)
 {
     const V_Halves x = {a}, y = {b};
     V_BY_HALVES(to, _mm256_max_ps(x.half[i], y.half[i]));
     return to.whole;
 }
-RT_INLINE vec v_min(vec a, vec b)
+RT_LEAF vec v_min(vec a, vec b)
 {
     const V_Halves x = {a}, y = {b};
     V_BY_HALVES(to, _mm256_min_ps(x.half[i], y.half[i]));
     return to.whole;
 }
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y)
 {
     const V_Halves l = {a}, r = {b}, yes = {x}, no = {y};
     V_BY_HALVES(to, _mm256_blendv_ps(no.half[i], yes.half[i],
                                      _mm256_cmp_ps(l.half[i], r.half[i], _CMP_GT_OQ)));
     return to.whole;
 }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y)
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y)
 {
     const V_Halves l = {a}, r = {b}, yes = {x}, no = {y};
     V_BY_HALVES(to, _mm256_blendv_ps(no.half[i], yes.half[i],
                                      _mm256_cmp_ps(l.half[i], r.half[i], _CMP_GE_OQ)));
     return to.whole;
 }
-RT_INLINE unsigned v_nonzero(vec x)
+RT_LEAF unsigned v_nonzero(vec x)
 {
     const V_Halves u = {x};
     unsigned bits = 0;
@@ -277,55 +290,55 @@ RT_INLINE unsigned v_nonzero(vec x)
 #undef V_BY_HALVES
 
 #else /* NEON and RT_WIDE, through the compiler's vectors alone */
-RT_INLINE vec v_load_fill(const real *p, int k, real fill)
+RT_LEAF vec v_load_fill(const real *p, int k, real fill)
 {
     vec x = v_set(fill);
     for (int i = 0; i < k; i++)
         x[i] = p[i];
     return x;
 }
-RT_INLINE void v_store_n(real *p, vec x, int k)
+RT_LEAF void v_store_n(real *p, vec x, int k)
 {
     for (int i = 0; i < k; i++)
         p[i] = x[i];
 }
 #if defined(RT_WIDE)
 /* A processor without the instruction gets the same bits from fmaf. */
-RT_INLINE vec v_fma(vec a, vec b, vec c)
+RT_LEAF vec v_fma(vec a, vec b, vec c)
 {
     for (int i = 0; i < V; i++)
         c[i] = __builtin_fmaf(a[i], b[i], c[i]);
     return c;
 }
 #elif defined(RT_DOUBLE)
-RT_INLINE vec v_fma(vec a, vec b, vec c)
+RT_LEAF vec v_fma(vec a, vec b, vec c)
 {
     return (vec)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 }
 #else
-RT_INLINE vec v_fma(vec a, vec b, vec c)
+RT_LEAF vec v_fma(vec a, vec b, vec c)
 {
     return (vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
 #endif
-RT_INLINE vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
-RT_INLINE vec v_select_ge(vec a, vec b, vec x, vec y) { return v_choose((vint)(a >= b), x, y); }
-RT_INLINE unsigned v_nonzero(vec x)
+RT_LEAF vec v_select_gt(vec a, vec b, vec x, vec y) { return v_choose((vint)(a > b), x, y); }
+RT_LEAF vec v_select_ge(vec a, vec b, vec x, vec y) { return v_choose((vint)(a >= b), x, y); }
+RT_LEAF unsigned v_nonzero(vec x)
 {
     unsigned bits = 0;
     for (int i = 0; i < V; i++)
         bits |= (unsigned)(x[i] != 0) << i;
     return bits;
 }
-RT_INLINE vec v_max(vec a, vec b) { return v_select_gt(a, b, a, b); }
-RT_INLINE vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
+RT_LEAF vec v_max(vec a, vec b) { return v_select_gt(a, b, a, b); }
+RT_LEAF vec v_min(vec a, vec b) { return v_select_gt(b, a, a, b); }
 #endif
 
 /* clang-format on */
 
 /* Sum and maximum of the lanes.  Halves are combined first: the order depends on V alone. */
 #if (defined(RT_AVX512) || defined(RT_AVX2)) && defined(RT_DOUBLE)
-RT_INLINE real v_sum(vec x)
+RT_LEAF real v_sum(vec x)
 {
 #ifdef RT_AVX512
     const __m256d a = _mm512_castpd512_pd256(x) + _mm512_extractf64x4_pd(x, 1);
@@ -336,7 +349,7 @@ RT_INLINE real v_sum(vec x)
     return b[0] + b[1];
 }
 #elif defined(RT_AVX512) || defined(RT_AVX2)
-RT_INLINE real v_sum(vec x)
+RT_LEAF real v_sum(vec x)
 {
 #ifdef RT_AVX512
     const __m256 a = _mm512_castps512_ps256(x) + _mm512_extractf32x8_ps(x, 1);
@@ -348,7 +361,7 @@ RT_INLINE real v_sum(vec x)
     return c[0] + c[1];
 }
 #else
-RT_INLINE real v_sum(vec x)
+RT_LEAF real v_sum(vec x)
 {
     real t[V];
     memcpy(t, &x, sizeof t);
@@ -358,7 +371,7 @@ RT_INLINE real v_sum(vec x)
     return t[0];
 }
 #endif
-RT_INLINE real v_top(vec x)
+RT_LEAF real v_top(vec x)
 {
     real t = x[0];
     RT_UNROLL
@@ -371,7 +384,7 @@ RT_INLINE real v_top(vec x)
 typedef uint8_t bytes __attribute__((vector_size(16)));
 
 /* Stores the first k lanes as bytes, 0 <= lane < 256. */
-RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
+RT_LEAF void v_store_bytes(uint8_t *p, vec x, int k)
 {
 #if defined(RT_AVX512) && defined(RT_DOUBLE)
     _mm_mask_storeu_epi8(p, (__mmask16)V_MASK(k), _mm512_cvtepi64_epi8(_mm512_cvtpd_epi64(x)));
@@ -390,7 +403,7 @@ RT_INLINE void v_store_bytes(uint8_t *p, vec x, int k)
 }
 
 /* V bytes as reals.  (GCC 12 splits a vector of bytes if it is asked to widen it.) */
-RT_INLINE vec v_load_bytes(const uint8_t *p)
+RT_LEAF vec v_load_bytes(const uint8_t *p)
 {
 #if defined(RT_AVX512) || defined(RT_AVX2)
     typedef uint8_t Bytes __attribute__((vector_size(V), aligned(1), may_alias));
@@ -409,7 +422,7 @@ RT_INLINE vec v_load_bytes(const uint8_t *p)
 /* Prefetches the line of p for writing, so that this core owns it in time.  (With
  * __builtin_prefetch(p, 1), GCC does this only for some processors; all of x86-64-v3 have the
  * instruction.) */
-RT_INLINE void v_fetch_to_write(const real *p)
+RT_LEAF void v_fetch_to_write(const real *p)
 {
 #if defined(RT_AVX512) || defined(RT_AVX2)
     __asm__ volatile("prefetchw %0" : : "m"(*p));
@@ -419,14 +432,14 @@ RT_INLINE void v_fetch_to_write(const real *p)
 }
 
 /* The first k lanes, 0 <= k <= V; the others are 0, and their memory is not read. */
-RT_INLINE vec v_load_n(const real *p, int k)
+RT_LEAF vec v_load_n(const real *p, int k)
 {
     return v_load_fill(p, k, 0);
 }
 
 /* v_max and v_min return their second argument if one is a NaN: v_max(v_set(0), x) keeps the NaN of
  * x. */
-RT_INLINE vec v_clamp(vec x, real low, real high)
+RT_LEAF vec v_clamp(vec x, real low, real high)
 {
     return v_min(v_set(high), v_max(v_set(low), x));
 }
@@ -445,13 +458,13 @@ RT_INLINE vec v_clamp(vec x, real low, real high)
 #define RT_MOVE      "vmovups %1, %0"
 #define RT_BROADCAST "vbroadcastss %1, %0"
 #endif
-RT_INLINE vec v_load_opaque(const real *p)
+RT_LEAF vec v_load_opaque(const real *p)
 {
     vec x;
     __asm__ volatile(RT_MOVE : "=v"(x) : "m"(*(const vec_memory *)p));
     return x;
 }
-RT_INLINE vec v_broadcast(const real *p)
+RT_LEAF vec v_broadcast(const real *p)
 {
     vec x;
     __asm__ volatile(RT_BROADCAST : "=v"(x) : "m"(*p));
@@ -459,27 +472,27 @@ RT_INLINE vec v_broadcast(const real *p)
 }
 /* Stores past the caches, for data that is read much later.  p: aligned to a vector; lines must be
  * written completely.  Call v_stream_end before other threads may read the data. */
-RT_INLINE void v_stream(real *p, vec x)
+RT_LEAF void v_stream(real *p, vec x)
 {
     __asm__("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "v"(x));
 }
-RT_INLINE void v_stream_end(void)
+RT_LEAF void v_stream_end(void)
 {
     __asm__ volatile("sfence" : : : "memory");
 }
 #else
-RT_INLINE void v_stream(real *p, vec x)
+RT_LEAF void v_stream(real *p, vec x)
 {
     v_store(p, x);
 }
-RT_INLINE void v_stream_end(void)
+RT_LEAF void v_stream_end(void)
 {
 }
-RT_INLINE vec v_load_opaque(const real *p)
+RT_LEAF vec v_load_opaque(const real *p)
 {
     return v_load(p);
 }
-RT_INLINE vec v_broadcast(const real *p)
+RT_LEAF vec v_broadcast(const real *p)
 {
     return v_set(*p);
 }
