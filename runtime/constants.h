@@ -24,8 +24,9 @@ enum {
     RT_TARGETS = 4,        /* of a recipe */
     RT_CLASS_WEIGHTS = 64, /* classes of a loss with weights of classes */
     RT_OUTPUTS = 8,        /* outputs of a model */
-    /* of a batch: the loss, its terms, and up to three for each target */
-    RT_METRICS = 1 + RT_TERMS + 3 * RT_TARGETS,
+    RT_MEASURES = 8,       /* metrics that a recipe writes as expressions */
+    /* of a batch: the loss, its terms, up to three for each target, and those of the recipe */
+    RT_METRICS = 1 + RT_TERMS + 3 * RT_TARGETS + RT_MEASURES,
     RT_INPUTS = 8,      /* inputs of a model */
     RT_STEPS_MOST = 64, /* steps of one launch */
     RT_DIMS = 6,        /* of a parameter */

@@ -484,6 +484,7 @@ typedef struct RtProgram {
      * squared errors of the samples; for masks "iou" and "dice", whose terms are overlaps and
      * unions */
     const char *metric[RT_METRICS];
+    int nmeasure; /* the last ones are expressions of the recipe, which only evaluations compute */
     bool perplexity; /* exp of the mean loss is reported, too */
     const RtParam *param;
     int nparam;

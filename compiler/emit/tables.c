@@ -426,7 +426,7 @@ static void one_fields(Writer *w, Text *t)
 /* Shapes of samples and outputs, and the metrics. */
 static void sample_fields(Writer *w, Text *t)
 {
-    const Graph *g = w->in->train;
+    const Graph *g = w->in->train, *test = w->in->test;
 
     input_fields(g, t);
     if (graph_several(g))
@@ -437,10 +437,12 @@ static void sample_fields(Writer *w, Text *t)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     if (augment_mixes(&g->recipe.augment))
         text_add(t, "    .mixes = true,\n");
-    text_printf(t, "    .nmetric = %d, .metric = {", g->nmetric);
-    for (int i = 0; i < g->nmetric; i++)
-        text_printf(t, "%s\"%s\"", i ? ", " : "", g->metric[i].name);
+    text_printf(t, "    .nmetric = %d, .metric = {", test->nmetric);
+    for (int i = 0; i < test->nmetric; i++)
+        text_printf(t, "%s\"%s\"", i ? ", " : "", test->metric[i].name);
     text_printf(t, "},\n%s", graph_next_token(g) ? "    .perplexity = true,\n" : "");
+    if (g->recipe.nmeasure > 0)
+        text_printf(t, "    .nmeasure = %d,\n", g->recipe.nmeasure);
 }
 
 /* Addresses and lengths of the tables of parameters, sums and phases. */

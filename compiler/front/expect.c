@@ -57,14 +57,15 @@ static const Known *metric_of(const char *result)
     return NULL;
 }
 
-const char *expect_metric(const char *result)
+const char *expect_metric(const Recipe *r, const char *result)
 {
-    return metric_of(result) ? without_split(result) : NULL;
+    return metric_of(result) || measure_of(r, result) ? without_split(result) : NULL;
 }
 
-bool expect_larger(const char *result)
+Better expect_better(const Recipe *r, const char *result)
 {
-    return metric_of(result)->larger;
+    const Measure *own = measure_of(r, result);
+    return own ? own->better : metric_of(result)->larger ? BETTER_LARGER : BETTER_SMALLER;
 }
 
 /* Reports a comparison that is always false: the metric is never below low or above high. */
@@ -73,14 +74,14 @@ static void check_possible(Unit *u, const Expect *x, Span at)
     const Known *known = metric_of(x->metric);
     const double v = x->value;
     const bool above = x->op[0] == '>', equal = x->op[1] == '=';
-    if (known->range && (above ? v > known->high || (v == known->high && !equal)
-                               : v < known->low || (v == known->low && !equal)))
+    if (known && known->range &&
+        (above ? v > known->high || (v == known->high && !equal)
+               : v < known->low || (v == known->low && !equal)))
         diag_error(u->diag, at, "%s is %s, never %s %.10g", x->metric, known->range, x->op, v);
 }
 
 void expect_read(Unit *u, Recipe *r, Expr *e)
 {
-    const char *const *const metric = expect_results;
     static const Field any = {.name = "expect", .low = -INFINITY, .high = INFINITY};
     int known = 0, i = 0;
     if (e->bad)
@@ -90,13 +91,20 @@ void expect_read(Unit *u, Recipe *r, Expr *e)
         diag_help(u->diag, "write test_accuracy >= 0.99");
         return;
     }
-    while (metric[known])
-        known++;
+    const char **metric = measure_results(u->arena, r, expect_results, true, &known);
     while (i < known && strcmp(metric[i], e->a->s) != 0)
         i++;
     const Known *named = metric_of(e->a->s);
     const char *name = named && named->named ? e->a->s : metric[i];
-    if (!name) {
+    const char *of_test = text_glob("train_*", e->a->s)
+                              ? arena_printf(u->arena, "test_%s", without_split(e->a->s))
+                              : NULL;
+    if (!name && of_test && measure_of(r, of_test)) {
+        diag_error(u->diag, e->a->span,
+                   "training steps do not compute '%s', a metric of the recipe",
+                   without_split(e->a->s));
+        diag_help(u->diag, "write %s", of_test);
+    } else if (!name) {
         diag_error(u->diag, e->a->span, "there is no result '%s'", e->a->s);
         suggest(u->diag, e->a->s, metric, known, "the results");
     } else if (form_number(u, e->b, "expect", &any, &r->expect.value)) {
@@ -112,7 +120,8 @@ bool expect_reported(const Graph *g, const char *metric)
     const bool binary = !graph_several(g) && g->recipe.target->kind == LEARN_CLASS &&
                         shape_count(&g->output->shape) == 1;
     return (strcmp(metric, "perplexity") == 0 && graph_next_token(g)) ||
-           (strcmp(metric, "auc") == 0 && binary) || graph_metric(g, metric) >= 0;
+           (strcmp(metric, "auc") == 0 && binary) || graph_metric(g, metric) >= 0 ||
+           measure_of(&g->recipe, arena_printf(g->arena, "test_%s", metric));
 }
 
 void expect_check(const Unit *u, const Graph *g)
@@ -122,6 +131,8 @@ void expect_check(const Unit *u, const Graph *g)
     const bool found = expect_reported(g, name);
     for (int i = 1; i < g->nmetric; i++)
         all = arena_printf(u->arena, "%s, test_%s", all, g->metric[i].name);
+    for (int i = 0; g->training && i < g->recipe.nmeasure; i++)
+        all = arena_printf(u->arena, "%s, test_%s", all, g->recipe.measure[i].name);
     if (found)
         return;
     diag_error(u->diag, e->span, "'%s' has no %s to compare with", g->name, name);

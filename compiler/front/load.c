@@ -145,7 +145,7 @@ static bool read_files(Unit *u, const char *file, const FrontOptions *o)
 typedef struct Job { /* one model of the file, and its graphs */
     Decl *model, *train;
     Recipe recipe;
-    Expr *loss;
+    Expr *loss, *measure[RT_MEASURES]; /* of the keys loss and metrics */
 } Job;
 
 /* The model to use: the named one, the one that is trained, or the last one.  NULL if there is
@@ -181,7 +181,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
                            set ? set->nmodel : 0, training);
     if (!g)
         return NULL;
-    if (job->loss && !lower_loss(u, g, job->loss))
+    if (job->loss && !lower_loss(u, g, job->loss, job->measure))
         return NULL;
     if (!training)
         front_pack_outputs(g);
@@ -201,7 +201,7 @@ static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
     if (job->train) {
         if (set)
             settings_apply(u, set, job->train);
-        train_read(u, job->train, &job->recipe, &job->loss);
+        train_read(u, job->train, &job->recipe, &job->loss, job->measure);
     }
     return job->model->bad ? NULL : lower(u, job, set, true);
 }
@@ -220,7 +220,7 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
         }
         ARENA_PUSH(u->arena, none.entries.v, none.entries.n, *e);
     }
-    train_read(u, &none, &job->recipe, &job->loss);
+    train_read(u, &none, &job->recipe, &job->loss, job->measure);
     job->recipe.present = false;
 }
 
@@ -231,9 +231,9 @@ static void check_other_trains(Unit *u)
     for (int i = 0; i < u->decls.n; i++) {
         Decl *train = u->decls.v[i];
         Recipe recipe;
-        Expr *loss;
+        Expr *loss, *measure[RT_MEASURES];
         if (train->kind == DECL_TRAIN && (train->bad || map_get(&u->trains, train->name) != train))
-            train_read(u, train, &recipe, &loss);
+            train_read(u, train, &recipe, &loss, measure);
     }
 }
 

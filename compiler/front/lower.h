@@ -81,8 +81,9 @@ Graph *lower_model(Unit *u, const Decl *model, const Recipe *recipe, Override *s
 /* Checks the recipe's normalization and augmentation for the input, and adds the mean image as a
  * parameter.  Returns false after errors. */
 bool lower_samples(Lower *l);
-/* Adds label, loss and metrics to g; loss is the value of the key.  Returns false after errors. */
-bool lower_loss(Unit *u, Graph *g, Expr *loss);
+/* Adds label, loss and metrics to g.  loss: the value of the key; measure: the expressions of
+ * Recipe.measure.  Returns false after errors. */
+bool lower_loss(Unit *u, Graph *g, Expr *loss, Expr *const *measure);
 /* Evaluates a number, list, string or bool outside of a model. */
 Value lower_const(Unit *u, Expr *e);
 
@@ -102,6 +103,19 @@ const char *lower_output_name(const Graph *g, int i); /* in a loss; "output" wit
 bool lower_classes(Lower *l);
 /* Adds what is reported besides the loss and its terms. */
 void lower_metrics(Graph *g, Span at);
+
+/* ---- compared.c */
+
+/* Whether n depends on an output or a target. */
+bool lower_uses_compared(const Graph *g, const Node *n);
+/* Reports operations of an output and a target whose shapes differ; false after that. */
+bool lower_check_fit(const Unit *u, const Graph *g);
+
+/* ---- measures.c */
+
+/* Adds the metrics of the recipe to the graph of evaluations.  A training graph keeps none of their
+ * nodes.  False after reporting. */
+bool lower_measures(Lower *l, Expr *const *measure);
 
 /* ---- scope.c */
 

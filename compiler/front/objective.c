@@ -197,48 +197,6 @@ static bool check_source(const Unit *u, const Graph *g)
     return false;
 }
 
-static const char *output_name(const Graph *g, const Node *output)
-{
-    int i = 0;
-    while (lower_output(g, i) != output)
-        i++;
-    return lower_output_name(g, i);
-}
-
-/* Whether n is an operation of these two values, in any order. */
-static bool operates_on(const Node *n, const Node *a, const Node *b)
-{
-    return (n->op->flags & OP_ELEMENTWISE) && n->nin == 2 &&
-           ((n->in[0] == a && n->in[1] == b) || (n->in[1] == a && n->in[0] == b));
-}
-
-/* Reports an operation of output and target that would broadcast one to the shape of the other: a
- * formula such as (output - price) ** 2 would then not compare each number with its own target. */
-static bool check_pair(const Unit *u, const Graph *g, const Node *output, const Node *target)
-{
-    for (int i = 0; target->dtype == DT_REAL && i < g->nnode; i++) {
-        const Node *n = g->node[i];
-        if (!operates_on(n, output, target) || shape_same(&output->shape, &target->shape))
-            continue;
-        diag_error(u->diag, n->span, "%s of the output %s and the target %s: the shapes differ",
-                   n->op->name, shape_text(u->arena, &output->shape),
-                   shape_text(u->arena, &target->shape));
-        diag_help(u->diag, "reshape or slice one to the shape of the other, as in reshape(%s, [1])",
-                  output_name(g, output));
-        return false;
-    }
-    return true;
-}
-
-static bool check_fit(const Unit *u, const Graph *g)
-{
-    for (int i = 0; i < lower_output_count(g); i++)
-        for (int k = 0; k < g->recipe.ntarget; k++)
-            if (!check_pair(u, g, lower_output(g, i), g->targets[k]))
-                return false;
-    return true;
-}
-
 /* Checks the labels of texts: a class for each text (tsv), or the next token after each position or
  * window. */
 static bool check_answers(const Unit *u, const Graph *g)
@@ -281,7 +239,7 @@ static Node *loss_value(Lower *l, Expr *e)
                        value_kind(v));
         return NULL;
     }
-    if (!check_fit(l->u, l->g))
+    if (!lower_check_fit(l->u, l->g))
         return NULL;
     if (v.node->shape.rank != 0) {
         diag_error(d, e->span, "the loss is one number for each sample, this is %s",
@@ -294,18 +252,6 @@ static Node *loss_value(Lower *l, Expr *e)
         return NULL;
     }
     return v.node;
-}
-
-/* Whether n depends on an output or a target. */
-static bool uses_compared(const Graph *g, const Node *n)
-{
-    const bool *needed = graph_needed(g, n);
-    bool any = false;
-    for (int i = 0; i < lower_output_count(g); i++)
-        any |= needed[lower_output(g, i)->id];
-    for (int i = 0; i < g->recipe.ntarget; i++)
-        any |= needed[g->targets[i]->id];
-    return any;
 }
 
 /* Reports a loss of inputs and targets alone. */
@@ -349,7 +295,7 @@ static bool add_terms(Lower *l, const Args *terms, Span at)
         Node *term = loss_value(l, terms->v[i].value);
         if (!term)
             return false;
-        if (!uses_compared(g, term)) {
+        if (!lower_uses_compared(g, term)) {
             diag_error(l->diag, terms->v[i].value->span,
                        "the term '%s' of the loss does not depend on the output or the target",
                        terms->v[i].name);
@@ -515,7 +461,7 @@ static void check_normalized(const Unit *u, const Graph *g)
     }
 }
 
-bool lower_loss(Unit *u, Graph *g, Expr *loss)
+bool lower_loss(Unit *u, Graph *g, Expr *loss, Expr *const *measure)
 {
     Lower l = {.u = u, .arena = u->arena, .diag = u->diag, .g = g};
     const int before = diag_errors(u->diag);
@@ -545,6 +491,8 @@ bool lower_loss(Unit *u, Graph *g, Expr *loss)
     find_moved(u, g);
     check_normalized(u, g);
     lower_metrics(g, loss->span);
+    if (!lower_measures(&l, measure))
+        return false;
     if (g->training && augment_mixes(&g->recipe.augment) && diag_errors(u->diag) == before &&
         !mix_loss(u, g, loss, terms))
         return false;

@@ -25,7 +25,8 @@ typedef struct Unit { /* a model file and everything it imports */
     int nfile;
     Import *import; /* every import of every file */
     int nimport;
-    struct Trace *trace; /* NULL: values are not recorded */
+    struct Trace *trace;         /* NULL: values are not recorded */
+    const struct Recipe *recipe; /* the one that train_read reads now; else NULL */
 } Unit;
 
 /* Functions of numbers that the compiler computes. */

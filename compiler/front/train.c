@@ -15,9 +15,9 @@ static const char *const loss_names[] =
 struct Train {
     Unit *u;
     Recipe *r;
-    Expr *loss;
+    Expr *loss, **measure;
     const TrainKey *key; /* the key that is read now */
-    bool target_read;
+    bool *done;          /* for each key: it is read */
 };
 
 static void read_data(Train *t, Expr *e)
@@ -100,6 +100,23 @@ static void read_loss(Train *t, Expr *e)
     for (int i = 0; i < terms->n; i++) {
         check_loss(t, terms->v[i].value);
         e->bad |= terms->v[i].value->bad;
+    }
+}
+
+static void read_metrics(Train *t, Expr *e)
+{
+    const char *names[LOSS_NAMES];
+    const int n = loss_names_of(t, names);
+    measures_read(t->u, t->r, e, t->measure);
+    for (int i = 0; i < t->r->nmeasure; i++) {
+        const Measure *m = &t->r->measure[i];
+        for (int k = 0; k < n; k++)
+            if (strcmp(m->name, names[k]) == 0) {
+                diag_error(t->u->diag, m->span, "'%s' is an input, output or target", m->name);
+                diag_help(t->u->diag, "give the metric another name: own_%s", m->name);
+                break;
+            }
+        sem_expr(t->u, t->measure[i], names, n);
     }
 }
 
@@ -305,6 +322,15 @@ const TrainKey train_key_table[] = {
               "over the batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named "
               "terms, and each term is reported as `loss_fit`, `loss_small`. With several outputs "
               "or targets, the loss names what it compares: `mse(size, area)`."},
+    {.name = "metrics", .read = read_metrics, .fallback = "`[]`",
+     .about = "One of `larger(NAME = EXPRESSION)`, `smaller(...)` and `report(...)`, or a list of "
+              "them: metrics of your own, up to 8. Each is the mean over the samples of an "
+              "expression over outputs, inputs and targets that has one number for each sample, "
+              "as a loss. "
+              "Evaluations compute and report it as `test_NAME` and `validation_NAME`; a training "
+              "step does not. The form says which values are better for `keep`, `stop` and "
+              "`plateau`: larger ones, smaller ones, or neither. [Metrics of your "
+              "own](language.md#metrics-of-your-own) has an example."},
     {.name = "optimizer", .read = read_optimizer, .example = "optimizer = sgd(lr = 0.05)",
      .forms = optimizer_forms, .bound = true,
      .about = "The update of a parameter w by g, the gradient of the mean loss. By default "
@@ -465,9 +491,9 @@ static void check_shards(Unit *u, const Recipe *r, Span at)
 static void read_key(Train *t, const TrainKey *key, Expr *e)
 {
     t->key = key;
-    if (key->read == read_targets && t->target_read)
+    if (t->done[key - train_key_table])
         return;
-    t->target_read |= key->read == read_targets;
+    t->done[key - train_key_table] = true;
     if ((e->kind != EX_TYPED && e->kind != EX_TARGETS) || key->read == read_targets) {
         key->read(t, e);
         return;
@@ -495,15 +521,17 @@ static void read_first(Train *t, const Decl *train, const char *key)
         }
 }
 
-void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
+void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss, Expr *measure[RT_MEASURES])
 {
     const Entry *given[KEYS] = {0};
-    bool meant[KEYS] = {0};
-    Train t = {.u = u, .r = out};
+    bool meant[KEYS] = {0}, done[KEYS] = {0};
+    Train t = {.u = u, .r = out, .measure = measure, .done = done};
     *out = train_defaults(train->name);
     out->present = true;
     out->span = train->name_span;
-    read_first(&t, train, "target"); /* the loss uses the name of the target */
+    u->recipe = out;
+    read_first(&t, train, "target");  /* the loss uses the name of the target */
+    read_first(&t, train, "metrics"); /* expect, keep, stop and schedule use names of metrics */
     for (int i = 0; i < train->entries.n; i++) {
         const Entry *e = &train->entries.v[i];
         const int k = find_key(u, e, meant);
@@ -533,4 +561,5 @@ void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss)
                       "a warm-up of %g epochs does not end in a run of %lld", out->schedule.warmup,
                       (long long)out->epochs);
     *loss = t.loss;
+    u->recipe = NULL;
 }

@@ -24,8 +24,9 @@ void settings_check_model(Unit *u, const Settings *s, const Decl *model);
 
 /* ---- train.c */
 
-/* Checks every key; *loss is the value of that key, or NULL.  Errors are reported. */
-void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss);
+/* Checks every key; *loss is the value of that key, or NULL.  measure gets the expressions of
+ * Recipe.measure.  Errors are reported. */
+void train_read(Unit *u, Decl *train, Recipe *out, Expr **loss, Expr *measure[RT_MEASURES]);
 /* The recipe without a train block. */
 Recipe train_defaults(const char *model);
 /* The names of the keys of a train block. */
@@ -41,16 +42,28 @@ bool data_name_columns(const Unit *u, Graph *g);
 /* ---- expect.c: the key `expect` */
 
 extern const char *const expect_results[]; /* "test_accuracy", ..., NULL */
-/* Whether a larger value of the result is better, as for an accuracy. */
-bool expect_larger(const char *result);
+/* Which values of the result are better: of an accuracy, larger ones.  Metrics of the recipe r are
+ * results, too; NULL: none. */
+Better expect_better(const Recipe *r, const char *result);
 void expect_read(Unit *u, Recipe *r, Expr *e);
 /* Reports an expectation of a metric that the program does not have.  Perplexity is reported if the
  * loss is that of the next token. */
 void expect_check(const Unit *u, const Graph *g);
 /* The metric of a result: "mae_price" of "test_mae_price".  NULL: there is no such result. */
-const char *expect_metric(const char *result);
+const char *expect_metric(const Recipe *r, const char *result);
 /* Whether the program reports this metric. */
 bool expect_reported(const Graph *g, const char *metric);
+
+/* ---- measures.c: the key `metrics` */
+
+/* Reads their names and which values are better; measure gets their expressions. */
+void measures_read(Unit *u, Recipe *r, Expr *e, Expr *measure[RT_MEASURES]);
+/* The metric of a result of a split, such as "test_near"; NULL: the recipe writes none with this
+ * name. */
+const Measure *measure_of(const Recipe *r, const char *result);
+/* Appends the results SPLIT_NAME of the recipe's metrics to words, which end with NULL. */
+const char **measure_results(Arena *a, const Recipe *r, const char *const *word, bool tests,
+                             int *n);
 
 /* ---- start.c: the key `start` */
 

@@ -199,6 +199,14 @@ typedef struct Factor {
     Span span;
 } Factor;
 
+/* A metric that the recipe writes as an expression: only evaluations compute it. */
+typedef enum { BETTER_LARGER, BETTER_SMALLER, BETTER_NEITHER } Better;
+typedef struct Measure {
+    const char *name;
+    Better better; /* which values are better */
+    Span span;
+} Measure;
+
 typedef struct Expect {
     const char *metric; /* "test_accuracy", "train_loss", "test_perplexity" ... or NULL */
     Span span;
@@ -247,6 +255,8 @@ typedef struct Recipe {
     AverageSpec average;
     Watch keep, stop; /* keep = best(...), stop = patience(...) */
     Expect expect;
+    int nmeasure;
+    Measure measure[RT_MEASURES];
     Span span;
 } Recipe;
 

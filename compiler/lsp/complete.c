@@ -219,8 +219,21 @@ static void add_targets(Choices *m)
     add_item(m, "(kind: class, number: f32[1])", ITEM_VALUE, "several targets", NULL, NULL);
 }
 
+/* Adds the forms of the key metrics. */
+static void add_metric_forms(Choices *m)
+{
+    add_item(m, "larger", ITEM_VALUE, "larger(NAME = EXPRESSION)", "larger values are better",
+             NULL);
+    add_item(m, "smaller", ITEM_VALUE, "smaller(NAME = EXPRESSION)", "smaller values are better",
+             NULL);
+    add_item(m, "report", ITEM_VALUE, "report(NAME = EXPRESSION)",
+             "the metric is only reported: keep, stop and plateau do not take it", NULL);
+}
+
 static void add_key_values(Choices *m, const TrainKey *k)
 {
+    if (strcmp(k->name, "metrics") == 0)
+        add_metric_forms(m);
     if (strcmp(k->name, "target") == 0)
         add_targets(m);
     for (const Form *f = k->forms; f && f->name; f++)

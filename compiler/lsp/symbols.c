@@ -215,6 +215,30 @@ static void walk_function(Walk *w, const Decl *d)
 
 /* ---- train blocks */
 
+/* Calls `take` with each metric of a value of the key metrics. */
+static void each_metric(Walk *w, const Decl *train, const Expr *e,
+                        void (*take)(Walk *w, const Decl *train, const Arg *metric))
+{
+    for (int i = 0; e->kind == EX_LIST && i < e->list.n; i++)
+        each_metric(w, train, e->list.v[i], take);
+    for (int i = 0; e->kind == EX_CALL && i < e->args.n; i++)
+        take(w, train, &e->args.v[i]);
+}
+
+static void bind_metric(Walk *w, const Decl *train, const Arg *metric)
+{
+    if (!metric->name)
+        return;
+    map_set(&w->bound, metric->name, (void *)train);
+    add_local(w, train, metric->name_span, metric->name, true, metric->value);
+}
+
+static void walk_metric(Walk *w, const Decl *train, const Arg *metric)
+{
+    (void)train;
+    walk_expr(w, metric->value);
+}
+
 static void walk_value(Walk *w, const TrainKey *key, const Expr *e)
 {
     Span at;
@@ -272,9 +296,13 @@ static void bind_compared(Walk *w, const Decl *train, const Decl *model)
     for (int i = 0; i < train->entries.n; i++)
         if (strcmp(train->entries.v[i].key, "target") == 0)
             walk_target(w, train, model, train->entries.v[i].value);
+    for (int i = 0; i < train->entries.n; i++)
+        if (strcmp(train->entries.v[i].key, "metrics") == 0)
+            each_metric(w, train, train->entries.v[i].value, bind_metric);
 }
 
-/* The name at the end of a result of a metric, "digit" of "test_accuracy_digit"; NULL: it has none.
+/* The name at the end of a result of a metric, "digit" of "test_accuracy_digit", "near" of
+ * "test_near"; NULL: it has none.
  * terms: the loss is a call of `terms`, whose terms have the names of loss_NAME. */
 static const char *name_in_result(Arena *a, const char *result, bool terms)
 {
@@ -287,6 +315,9 @@ static const char *name_in_result(Arena *a, const char *result, bool terms)
             if (text_glob(arena_printf(a, "%s*", before), result))
                 return result + strlen(before);
         }
+    for (size_t i = 0; i < sizeof split / sizeof *split; i++) /* a metric of the recipe */
+        if (text_glob(arena_printf(a, "%s_*", split[i]), result))
+            return result + strlen(split[i]) + 1;
     return NULL;
 }
 
@@ -339,6 +370,8 @@ static void walk_train(Walk *w, const Decl *d)
             continue;
         add(w, SYMBOL_KEY, n->key_span, n->key)->key = key;
         walk_value(w, key, n->value);
+        if (strcmp(n->key, "metrics") == 0)
+            each_metric(w, d, n->value, walk_metric);
         if (strcmp(n->key, "expect") == 0 || strcmp(n->key, "keep") == 0 ||
             strcmp(n->key, "stop") == 0 || strcmp(n->key, "schedule") == 0)
             walk_results(w, d, model, n->value, has_terms(d));

@@ -295,6 +295,11 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "store the images as .npy arrays of the model's size");
         return false;
     }
+    if (r->nmeasure > 0) {
+        diag_error(d, r->measure->span, "--to %s writes no scripts with metrics of the recipe", to);
+        diag_help(d, "leave them out: --set metrics=[]");
+        return false;
+    }
     if (r->data.columns) {
         diag_error(d, r->data.span, "--to %s writes scripts that read arrays, no tables", to);
         diag_help(d, "the model can be trained with Tenon itself: tenon build");

@@ -43,7 +43,7 @@ static bool expects(const TrainKey *k) /* its words are results, not values */
 
 static const char *better(const char *result)
 {
-    return expect_larger(result) ? ">=" : "<=";
+    return expect_better(NULL, result) == BETTER_LARGER ? ">=" : "<=";
 }
 
 static const char *default_of(Arena *a, const TrainKey *k)

@@ -113,7 +113,7 @@
         "area under the ROC curve over the validation split")                                      \
     ROW(epoch, test_METRIC, "real", "", "",                                                        \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
-        "iou, dice")                                                                               \
+        "iou, dice; metrics of the recipe")                                                        \
     ROW(epoch, test_auc, "real", "", "two classes, one output",                                    \
         "area under the ROC curve over the test set")                                              \
     ROW(epoch, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                 \
@@ -154,7 +154,7 @@
         "samples whose output has a NaN: it predicts no class, and counts as wrong")               \
     ROW(test, test_METRIC, "real", "", "",                                                         \
         "mean over the test set: loss, accuracy; of numbers mae, rmse, r2; of masks "              \
-        "iou, dice")                                                                               \
+        "iou, dice; metrics of the recipe")                                                        \
     ROW(test, test_auc, "real", "", "two classes, or several labels",                              \
         "area under the ROC curve over the test set; of several labels the mean")                  \
     ROW(test, test_perplexity, "real", "", "texts", "exponential of `test_loss`")                  \

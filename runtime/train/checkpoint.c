@@ -9,6 +9,7 @@
 #include "files/lease.h"
 #include "files/names.h"
 #include "step/average.h"
+#include "train/evaluate.h"
 #include "train/weights.h"
 #include <dirent.h>
 #include <errno.h>
@@ -122,11 +123,11 @@ static char *as_saved(const char *text)
     return back;
 }
 
-/* "loss loss_fit mae": the metrics in the order of their sums. */
+/* "loss loss_fit mae": the metrics of training steps in the order of their sums. */
 static const char *metric_names(const RtProgram *p)
 {
     const char *all = "";
-    for (int m = 0; m < p->nmetric; m++)
+    for (int m = 0; m < evaluate_trained(p); m++)
         all = rt_format("%s%s%s", all, m ? " " : "", p->metric[m]);
     return all;
 }
@@ -251,7 +252,7 @@ static void take_sums(const RtProgram *p, const StFile *f, const char *path, Pos
     double saved[RT_METRICS];
     const char *names = st_meta(f, "metrics");
     const int n = sums_read(st_meta(f, "sums"), saved);
-    for (int m = 0; m < p->nmetric; m++) {
+    for (int m = 0; m < evaluate_trained(p); m++) {
         const int i = names ? word_index(names, p->metric[m]) : m;
         if (i >= 0 && i < n)
             at->sum[m] = saved[i];

@@ -158,11 +158,22 @@ const char *evaluate_auc_text(double auc, const char *prefix, char text[64])
     return text;
 }
 
+int evaluate_trained(const RtProgram *p)
+{
+    return p->nmetric - p->nmeasure;
+}
+
+/* The number of metrics in a line with this prefix. */
+static int shown(const RtProgram *p, const char *prefix)
+{
+    return *prefix ? p->nmetric : evaluate_trained(p);
+}
+
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                           char text[EVALUATE_TEXT])
 {
     int n = 0;
-    for (int m = 0; m < p->nmetric && n < EVALUATE_TEXT - 64; m++)
+    for (int m = 0; m < shown(p, prefix) && n < EVALUATE_TEXT - 64; m++)
         n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%s%.48s %.4f", m ? ", " : "",
                       prefix, p->metric[m], mean[m]);
     if (p->perplexity)
@@ -186,7 +197,7 @@ const char *evaluate_brief(const RtProgram *p, const double mean[RT_METRICS], co
     int n = 0;
     if (p->ntarget == 0)
         return evaluate_text(p, mean, prefix, text);
-    for (int m = 0; m < p->nmetric && n < EVALUATE_TEXT - 64; m++)
+    for (int m = 0; m < shown(p, prefix) && n < EVALUATE_TEXT - 64; m++)
         if (!left_out(p, m))
             n += snprintf(text + n, (size_t)(EVALUATE_TEXT - n), "%s%.48s %.4f", m ? ", " : prefix,
                           p->metric[m], mean[m]);

@@ -30,7 +30,10 @@ void evaluate_means(const RtProgram *p, const Data *d, const double sum[RT_METRI
 /* Batch `step` of the split.  A device prefetches the next batch while it evaluates this one. */
 Batch evaluate_batch(Net *n, const Data *d, const Order *order, int64_t step);
 
-/* "test loss 0.0900, test accuracy 0.9720" */
+/* The number of metrics that training steps compute: the first ones of RtProgram.metric. */
+int evaluate_trained(const RtProgram *p);
+
+/* "test loss 0.0900, test accuracy 0.9720"; prefix: "" for a training */
 const char *evaluate_text(const RtProgram *p, const double mean[RT_METRICS], const char *prefix,
                           char text[EVALUATE_TEXT]);
 /* With several targets, for a line of the screen: "test loss 0.0213, accuracy_digit 0.9862,

@@ -77,10 +77,11 @@ void progress_start_weights(Trainer *t)
     log_end(l);
 }
 
-static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS])
+/* n: the number of metrics. */
+static void log_metrics(Trainer *t, const char *prefix, const double mean[RT_METRICS], int n)
 {
     char key[64];
-    for (int m = 0; m < t->p->nmetric; m++) {
+    for (int m = 0; m < n; m++) {
         snprintf(key, sizeof key, "%s_%.50s", prefix, t->p->metric[m]);
         log_real(&t->log, key, mean[m]);
     }
@@ -97,7 +98,7 @@ void progress_step(Trainer *t, int samples)
     log_begin(&t->log, RECORD(step));
     log_count(&t->log, FIELD(step, step), t->at.total);
     log_count(&t->log, FIELD(step, samples), samples);
-    log_metrics(t, "train", mean);
+    log_metrics(t, "train", mean, evaluate_trained(t->p));
     log_scale(t);
     log_end(&t->log);
 }
@@ -145,11 +146,11 @@ static void log_splits(Trainer *t, bool best)
 {
     const Result *r = &t->result;
     if (t->validation)
-        log_metrics(t, "validation", r->validation);
+        log_metrics(t, "validation", r->validation, t->p->nmetric);
     if (t->validation && !isnan(r->validation_auc))
         log_real(&t->log, best ? FIELD(best, validation_auc) : FIELD(epoch, validation_auc),
                  r->validation_auc);
-    log_metrics(t, "test", r->test);
+    log_metrics(t, "test", r->test, t->p->nmetric);
     if (!isnan(r->test_auc))
         log_real(&t->log, best ? FIELD(best, test_auc) : FIELD(epoch, test_auc), r->test_auc);
 }
@@ -212,7 +213,7 @@ void progress_epoch(Trainer *t)
     }
     log_real(&t->log, FIELD(epoch, lr),
              schedule_lr(&t->p->recipe, t->plateau.rate, a->total - 1, t->steps));
-    log_metrics(t, "train", r->train);
+    log_metrics(t, "train", r->train, evaluate_trained(t->p));
     log_splits(t, false);
     if (best)
         log_count(&t->log, FIELD(epoch, best_epoch), best->epoch);
