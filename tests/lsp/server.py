@@ -463,6 +463,18 @@ def names():
     e.set(target)
     wanted = target.replace("kind: class", "sort: class").replace("(h, kind)", "(h, sort)").replace("accuracy_kind", "accuracy_sort")
     same("rename a target beside a term of the same name", wanted, e.apply(e.answer("rename", e.find("kind:"), newName="sort")["changes"][e.uri]))
+    target = ("model m(x: f32[4]) { return dense(x, 2) }\ntrain m {\n    keep = best(validation_near)\n    target = cost: f32[2]\n    loss = mse(output, cost)\n"
+              "    metrics = [larger(near = mean(abs(output - cost) < 0.5, axes = [0])), report(bias = mean(output - cost, axes = [0]))]\n"
+              "    expect = test_near >= 0.9\n}\n")
+    e.set(target)
+    for old, new, word in ("near", "close", "near ="), ("cost", "price", "cost:"):
+        same(f"rename {old} of a recipe with metrics, and in results", target.replace(old, new), e.apply(e.answer("rename", e.find(word), newName=new)["changes"][e.uri]))
+    check("rename a metric at a result", "changes" in e.answer("rename", e.find("near >="), newName="close"))
+    check("hover of a metric", "near" in str(e.answer("hover", e.find("near ="))))
+    check("hover of a target in a metric", "cost" in str(e.answer("hover", e.find("cost) < 0.5"))))
+    e.set(target.replace("[larger(near", "").split("metrics =")[0] + "metrics = \n}\n")
+    items = [i["label"] for i in e.answer("completion", e.find("\n}\n"))["items"]]
+    check("completion of the forms of a metric", {"larger", "smaller", "report"} <= set(items))
     target = "model m(x: f32[4]) { return dense(x, 4) }\ntrain m {\n    target = x\n    loss = mse(output, x)\n}\n"
     e.set(target)
     e.diagnostics()
