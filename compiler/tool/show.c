@@ -288,6 +288,18 @@ static void print_files(const Table *t)
         }
 }
 
+/* Prints the metrics that the recipe writes. */
+static void print_measures(const Recipe *r)
+{
+    static const char *const better[] = {[BETTER_LARGER] = " (larger is better)",
+                                         [BETTER_SMALLER] = " (smaller is better)",
+                                         [BETTER_NEITHER] = ""};
+    for (int i = 0; i < r->nmeasure; i++)
+        printf("%s%s%s%s",
+               i ? ", " : "metrics of the recipe, in evaluations only: ", r->measure[i].name,
+               better[r->measure[i].better], i + 1 == r->nmeasure ? "\n" : "");
+}
+
 void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
 {
     Table t = {.arena = a, .graph = (Graph *)graph}; /* only Node.mark changes */
@@ -307,6 +319,7 @@ void show_layers(Arena *a, const Graph *graph, bool all, bool cost)
            t.folds ? "; --all unfolds the blocks" : "");
     print_files(&t);
     print_frozen(a, graph);
+    print_measures(&graph->recipe);
 }
 
 /* ---- memory */

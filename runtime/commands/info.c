@@ -181,6 +181,9 @@ int info_run(const RtProgram *p, const Options *o)
         printf("average: ema, decay %.10g\n", q->average_decay);
     if (q->average == RT_AVERAGE_SWA)
         printf("average: swa from epoch %lld\n", (long long)q->average_from);
+    for (int m = p->nmetric - p->nmeasure; m < p->nmetric; m++)
+        printf("%s%s%s", m == p->nmetric - p->nmeasure ? "metrics of the recipe: " : ", ",
+               p->metric[m], m + 1 == p->nmetric ? "\n" : "");
     if (q->keep.result)
         printf("keep: the best %s\n", q->keep.result);
     if (q->stop.result)

@@ -114,6 +114,35 @@ refuses "scripts" "own.tn:7:.*--to pytorch writes no scripts with metrics of the
 refuses "the way out" "help: leave them out: --set metrics=\[\]" "$TENON" emit own.tn --to pytorch -o script
 refuses "plateau of a metric without an order" "'schedule' needs a metric of which larger or smaller" "$TENON" check own.tn --set "schedule=plateau(test_bias)"
 
+grep -q "^metrics of the recipe, in evaluations only: near (larger is better), weighted (smaller is better), first .*, bias$" <<< "$("$TENON" show own.tn)" && ok || bad "show"
+grep -q "^metrics of the recipe: near, weighted, first, bias$" <<< "$(./own info)" && ok || bad "info"
+"$TENON" watch own.log --once > out
+grep -q "test near $(field own.log epoch test_near | awk '{ printf "%.4g", $6 }')," out && ok || bad "watch"
+
+# ---- several outputs and targets; classes; truths
+
+cat > heads.tn <<'END'
+model heads(img: f32[1, 6, 6]) {
+    h = flatten(img) |> dense(8) |> relu
+    return a = dense(h, 3), b = dense(h, 2)
+}
+train heads {
+    data      = synthetic(samples = 64, test_samples = 20)
+    target    = (kind: class, size: f32[2])
+    loss      = terms(kind = softmax_cross_entropy(a, kind), size = mse(b, size))
+    metrics   = [smaller(again = softmax_cross_entropy(a, kind)), report(large = mean(b > size, axes = [0]))]
+    optimizer = adam
+    batch     = 16
+    epochs    = 2
+    expect    = test_again < 100
+}
+END
+build heads.tn heads
+./heads --log heads.log > out
+same "a metric that is a term of the loss" "$(field heads.log epoch test_loss_kind)" "$(field heads.log epoch test_again)"
+grep -q "test loss [0-9.]*, accuracy_kind [0-9.]*, r2_size [-0-9.]*, again [0-9.]*, large [0-9.]*$" out && ok || bad "the line of an epoch, several targets"
+grep -q "^expected test_again < 100: .*, met" out && ok || bad "expect, several targets"
+
 if deep "a GPU over the stand-in"; then
     . "$TENON_ROOT/tests/cuda/shim.sh"
     shim_runtime
@@ -122,5 +151,11 @@ if deep "a GPU over the stand-in"; then
     for name in near weighted first bias; do
         same "a GPU: $name" "$(value $name)" "$(field gpu.log test test_$name | awk '{ printf "%.4f", $1 }')"
     done
+    shim_gpu chip "$work/own.tn" --kernels=persistent || { bad "no persistent program over the stand-in"; finish; exit 1; }
+    succeeds "a GPU, one launch for a step" ./chip/gpu --log chip.log
+    succeeds "a GPU, a training" ./gpu/gpu --log gpu.log
+    near_of() { splits "$1" | grep near | head -n 4; }
+    same "a GPU, one launch for a step: the metrics" "$(near_of own.log)" "$(near_of chip.log)"
+    same "a GPU, a training: the metrics" "$(near_of own.log)" "$(near_of gpu.log)"
 fi
 finish
