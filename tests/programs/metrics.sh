@@ -130,7 +130,7 @@ train heads {
     data      = synthetic(samples = 64, test_samples = 20)
     target    = (kind: class, size: f32[2])
     loss      = terms(kind = softmax_cross_entropy(a, kind), size = mse(b, size))
-    metrics   = [smaller(again = softmax_cross_entropy(a, kind)), report(large = mean(b > size, axes = [0]))]
+    metrics   = [smaller(again = softmax_cross_entropy(a, kind)), report(large = mean(b > size, axes = [0]), hit = accuracy(a, kind))]
     optimizer = adam
     batch     = 16
     epochs    = 2
@@ -140,7 +140,8 @@ END
 build heads.tn heads
 ./heads --log heads.log > out
 same "a metric that is a term of the loss" "$(field heads.log epoch test_loss_kind)" "$(field heads.log epoch test_again)"
-grep -q "test loss [0-9.]*, accuracy_kind [0-9.]*, r2_size [-0-9.]*, again [0-9.]*, large [0-9.]*$" out && ok || bad "the line of an epoch, several targets"
+same "the accuracy of a class, as an expression" "$(field heads.log epoch test_accuracy_kind)" "$(field heads.log epoch test_hit)"
+grep -q "test loss [0-9.]*, accuracy_kind [0-9.]*, r2_size [-0-9.]*, again [0-9.]*, large [0-9.]*, hit [0-9.]*$" out && ok || bad "the line of an epoch, several targets"
 grep -q "^expected test_again < 100: .*, met" out && ok || bad "expect, several targets"
 
 if deep "a GPU over the stand-in"; then
