@@ -17,11 +17,24 @@ left() {
 }
 
 [ "$(wc -l <<< "$small")" -gt 300 ] && ok || bad "only these small functions are known: $small"
-# resnet20_cifar10: tiles of convolutions that all kernels share; lstm_text: loops over time
-for model in lenet resnet20_cifar10 lstm_text gpt_char "mlp --dtype bf16"; do
-    read -r name options <<< "$model"
+cat > "$work/tiles.tn" << 'END'
+model tiles(image: f32[3, 8, 8]) {
+    h = conv2d(image, 24, kernel = 3, stride = 2) |> relu
+    return flatten(h) |> dense(3)
+}
+END
+recipe tiles 256 1 >> "$work/tiles.tn"
+
+models="$work/tiles
+$TENON_ROOT/models/lenet
+$TENON_ROOT/models/mlp --dtype bf16"
+! deep "kernels of loops over time, residual networks and attention" ||
+    models+=$(printf '\n%s' "$TENON_ROOT"/models/{lstm_text,resnet20_cifar10,gpt_char,unet})
+while read -r model options; do
     # shellcheck disable=SC2086
-    succeeds "$model is built" "$TENON" build "$TENON_ROOT/models/$name.tn" $options -o "$work/program"
-    same "small functions that the kernels of $model call" none "$(left "$work/program")"
-done
+    succeeds "$model is built" "$TENON" build "$model.tn" $options -o "$work/program"
+    same "small functions that the kernels of $(basename "$model") call" none "$(left "$work/program")"
+    [ "$model" != "$work/tiles" ] || ! nm "$work/program" | grep ' T conv_sum_' > /dev/null || tiles=1
+done <<< "$models"
+same "a program has the tiles that several kernels call" 1 "${tiles:-0}"
 finish
