@@ -205,6 +205,16 @@ static Statement load_of_images(Writer *w, const Node *n, bool augmented)
                        true, written_only(w, n)};
 }
 
+/* The call of a kernel that loads labels or numbers of samples, with this body. */
+static Statement load_statement(Writer *w, const Node *n, const char *fn, const char *body)
+{
+    const char *params = n->dtype == DT_I32 ? "int32_t *y, const Rt *r, int first"
+                                            : "real *y, const Rt *r, int first";
+    return (Statement){kernel_define(w, fn, params, body),
+                       arena_printf(w->arena, "%s, r, first", pointer_to(w, n)), true,
+                       written_only(w, n)};
+}
+
 /* The call that loads a target and moves it with its image. */
 static Statement load_of_moved(Writer *w, const Node *n)
 {
@@ -225,12 +235,7 @@ static Statement load_of_moved(Writer *w, const Node *n)
         text_printf(&body, "%lld);\n", (long long)node_int(n, "fill"));
     else
         text_printf(&body, "%s);\n", node_int(n, "moved") == MOVED_NEAREST ? "true" : "false");
-    return (Statement){kernel_define(w, fn,
-                                     label ? "int32_t *y, const Rt *r, int first"
-                                           : "real *y, const Rt *r, int first",
-                                     body.s),
-                       arena_printf(w->arena, "%s, r, first", pointer_to(w, n)), true,
-                       written_only(w, n)};
+    return load_statement(w, n, fn, body.s);
 }
 
 /* The call that loads a target of a mixture, or the weight of one. */
@@ -252,12 +257,7 @@ static Statement load_of_mixed(Writer *w, const Node *n)
                 weight                ? ""
                 : which == MIXED_LESS ? ", true"
                                       : ", false");
-    return (Statement){kernel_define(w, fn,
-                                     label ? "int32_t *y, const Rt *r, int first"
-                                           : "real *y, const Rt *r, int first",
-                                     body.s),
-                       arena_printf(w->arena, "%s, r, first", pointer_to(w, n)), true,
-                       written_only(w, n)};
+    return load_statement(w, n, fn, body.s);
 }
 
 /* The call that loads the samples or labels of a chunk from the data, by the index of the batch. */

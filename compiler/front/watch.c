@@ -72,8 +72,8 @@ static void check_result(const Unit *u, const Graph *g, const Watch *w, const ch
     const char *metric = expect_metric(&g->recipe, w->result), *all = SPLIT "loss";
     if (expect_better(&g->recipe, w->result) == BETTER_NEITHER) {
         diag_error(u->diag, w->span,
-                   "'%s' needs a metric of which larger or smaller values are "
-                   "better, and 'metrics' only reports '%s'",
+                   "'%s' does not know whether larger values of '%s' are better: 'metrics' only "
+                   "reports it",
                    key, metric);
         diag_help(u->diag, "write larger(%s = ...) or smaller(%s = ...) in place of report(...)",
                   metric, metric);

@@ -277,33 +277,6 @@ DEVICE real image_augmented(const Rt *r, int first, const real *mean, const Imag
     return image_changed(r, first + s, mean, m, a, grey, image_of(m, at), place / m.w, place % m.w);
 }
 
-/* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch.  For contrast, the
- * threads of a block go on together. */
-template <class T>
-DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m,
-                               Augment a)
-{
-    const int size = image_lanes(m) * m.h * m.w, count = n * size;
-    if (a.contrast > 0) {
-        SHARED(Parts<double>, parts);
-        for (int from = blockIdx.x * THREADS; from < count; from += gridDim.x * THREADS) {
-            const int at = from + (int)threadIdx.x,
-                      end = from + THREADS < count ? from + THREADS : count;
-            real grey = 0;
-            for (int s = from / size; s <= (end - 1) / size; s++) {
-                const real own =
-                    image_mean_grey(parts, r, stored(r->x, r->x_stride, r, first + s), m);
-                grey = at / size == s ? own : grey;
-            }
-            if (at < count)
-                y[at] = image_augmented(r, first, mean, m, a, grey, at);
-        }
-        return;
-    }
-    FOR_EACH(at, count)
-        y[at] = image_augmented(r, first, mean, m, a, 0, at);
-}
-
 /* ---- mixtures of two samples */
 
 DEVICE RtMix image_mixture(const Rt *r, int sample, int h, int w, const Augment &a)
@@ -330,10 +303,13 @@ DEVICE real image_mixed(const Rt *r, int first, const real *mean, const Image &m
                                     own, (real)mix.own);
 }
 
-/* As rt_input_augmented, and then mixes each sample with another one of the batch. */
-template <class T>
-DEVICE void rt_input_mixed(T *y, const Rt *r, int first, int n, const real *mean, Image m,
-                           Augment a)
+/* ---- all elements of a chunk */
+
+/* y (N, C, H, W), or (N, H, W, C): samples first .. first + n - 1 of the batch.  For contrast, the
+ * threads of a block go on together, and compute the mean greys that its elements need. */
+template <bool MIXED, class T>
+DEVICE void image_elements(T *y, const Rt *r, int first, int n, const real *mean, const Image &m,
+                           const Augment &a)
 {
     const int size = image_lanes(m) * m.h * m.w, count = n * size;
     if (a.contrast > 0) {
@@ -343,21 +319,40 @@ DEVICE void rt_input_mixed(T *y, const Rt *r, int first, int n, const real *mean
                       end = from + THREADS < count ? from + THREADS : count;
             real grey = 0, other_grey = 0;
             for (int s = from / size; s <= (end - 1) / size; s++) {
-                const int place = image_mixture(r, first + s, m.h, m.w, a).other;
                 const real own =
                     image_mean_grey(parts, r, stored(r->x, r->x_stride, r, first + s), m);
+                grey = at / size == s ? own : grey;
+                if (!MIXED)
+                    continue;
+                const int place = image_mixture(r, first + s, m.h, m.w, a).other;
                 const real other =
                     image_mean_grey(parts, r, stored(r->x, r->x_stride, r, place), m);
-                grey = at / size == s ? own : grey;
                 other_grey = at / size == s ? other : other_grey;
             }
             if (at < count)
-                y[at] = image_mixed(r, first, mean, m, a, grey, other_grey, at);
+                y[at] = MIXED ? image_mixed(r, first, mean, m, a, grey, other_grey, at)
+                              : image_augmented(r, first, mean, m, a, grey, at);
         }
         return;
     }
     FOR_EACH(at, count)
-        y[at] = image_mixed(r, first, mean, m, a, 0, 0, at);
+        y[at] = MIXED ? image_mixed(r, first, mean, m, a, 0, 0, at)
+                      : image_augmented(r, first, mean, m, a, 0, at);
+}
+
+template <class T>
+DEVICE void rt_input_augmented(T *y, const Rt *r, int first, int n, const real *mean, Image m,
+                               Augment a)
+{
+    image_elements<false>(y, r, first, n, mean, m, a);
+}
+
+/* As rt_input_augmented, and then mixes each sample with another one of the batch. */
+template <class T>
+DEVICE void rt_input_mixed(T *y, const Rt *r, int first, int n, const real *mean, Image m,
+                           Augment a)
+{
+    image_elements<true>(y, r, first, n, mean, m, a);
 }
 
 /* y (N): of the labels of each sample and of the one that it is mixed with, that with more weight,

@@ -112,7 +112,7 @@ best=$(field least.log epoch validation_weighted | tr ' ' '\n' | grep . | sort -
 same "keep = best: the smallest" "$best " "$(field least.log best validation_weighted)"
 refuses "scripts" "own.tn:7:.*--to pytorch writes no scripts with metrics of the recipe" "$TENON" emit own.tn --to pytorch -o script
 refuses "the way out" "help: leave them out: --set metrics=\[\]" "$TENON" emit own.tn --to pytorch -o script
-refuses "plateau of a metric without an order" "'schedule' needs a metric of which larger or smaller" "$TENON" check own.tn --set "schedule=plateau(test_bias)"
+refuses "plateau of a metric without an order" "'schedule' does not know whether larger values of 'bias' are better" "$TENON" check own.tn --set "schedule=plateau(test_bias)"
 
 grep -q "^metrics of the recipe, in evaluations only: near (larger is better), weighted (smaller is better), first .*, bias$" <<< "$("$TENON" show own.tn)" && ok || bad "show"
 grep -q "^metrics of the recipe: near, weighted, first, bias$" <<< "$(./own info)" && ok || bad "info"
