@@ -14,7 +14,7 @@
 #define CPU_INPUT_H
 
 /* Copies y (N, HW, C) from x (N, C, HW); the next function does the reverse. */
-RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
+RT_LEAF void hwc_from_chw(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
     TEAM_FOR(row, n * hw) {
         const int64_t sample = (int64_t)(row / hw) * c * hw;
@@ -22,13 +22,13 @@ RT_INLINE void hwc_from_chw(real *restrict y, const real *restrict x, int n, int
             y[(int64_t)row * c + k] = x[sample + (int64_t)k * hw + row % hw];
     }
 }
-RT_INLINE void chw_from_hwc(real *restrict y, const real *restrict x, int n, int c, int hw)
+RT_LEAF void chw_from_hwc(real *restrict y, const real *restrict x, int n, int c, int hw)
 {
     hwc_from_chw(y, x, n, hw, c);
 }
 
 #ifdef RT_BF16
-RT_INLINE void hwc_from_chw_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
+RT_LEAF void hwc_from_chw_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
 {
     TEAM_FOR(row, n * hw) {
         const int64_t sample = (int64_t)(row / hw) * c * hw;
@@ -36,14 +36,14 @@ RT_INLINE void hwc_from_chw_bf16(bf16 *restrict y, const bf16 *restrict x, int n
             y[(int64_t)row * c + k] = x[sample + (int64_t)k * hw + row % hw];
     }
 }
-RT_INLINE void chw_from_hwc_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
+RT_LEAF void chw_from_hwc_bf16(bf16 *restrict y, const bf16 *restrict x, int n, int c, int hw)
 {
     hwc_from_chw_bf16(y, x, n, hw, c);
 }
 #endif
 
 /* Returns one element of a stored sample. */
-RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
+RT_LEAF real input_at(const Rt *r, const char *row, int64_t i)
 {
     switch (r->x_type) {
     case RT_U8:
@@ -58,7 +58,7 @@ RT_INLINE real input_at(const Rt *r, const char *row, int64_t i)
 /* Converts a sample to reals, in stored order.  The usual types are copied by whole vectors with
  * opaque loads.  GCC would replace a plain copy by a memmove, which is `rep movsb` for rows of this
  * length and three times slower on Zen 4. */
-RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
+RT_LEAF void input_row(real *restrict y, const Rt *r, const char *restrict row, int64_t count)
 {
     const real scale = (real)r->x_scale;
     int64_t i = 0;
@@ -76,7 +76,7 @@ RT_INLINE void input_row(real *restrict y, const Rt *r, const char *restrict row
  * processor detects the stream: the MLP's 4096 samples of 784 bytes take 0.8 instead of 1.3 ms on
  * one thread of a Zen 4. */
 enum { INPUT_FETCH_MOST = 4096 };
-RT_INLINE void input_fetch(const Rt *r, int64_t i)
+RT_LEAF void input_fetch(const Rt *r, int64_t i)
 {
     if (i >= r->valid || r->x_stride > INPUT_FETCH_MOST)
         return;
@@ -88,7 +88,7 @@ RT_INLINE void input_fetch(const Rt *r, int64_t i)
 /* Samples first .. first + n - 1 of the global batch: y (N, C, HW), or (N, HW, C) if last. */
 enum { INPUT_POSITIONS = 256 }; /* approximate number in a member's part of a sample */
 
-RT_INLINE void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
+RT_LEAF void rt_input(real *restrict y, const Rt *r, int first, int n, int c, int hw, bool last)
 {
     const bool whole = !last || c == 1; /* a row is copied at once */
     const RtGrid part = team_grid(n, whole ? 1 : (hw + INPUT_POSITIONS - 1) / INPUT_POSITIONS);
@@ -118,7 +118,7 @@ static __attribute__((noinline, cold, unused)) void rt_no_tokens(int32_t *y, con
 /* y (N, T): the tokens of the same samples.  Padding becomes token 0, so that each token can be
  * looked up.  A number that is no token becomes 0, too: the file was checked, but another process
  * can write to it during the run, and a step that has seen such a number is not completed. */
-RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
+RT_LEAF void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     const TeamRange samples = team_range(n);
     y += samples.first * t;
@@ -136,7 +136,7 @@ RT_INLINE void rt_tokens(int32_t *restrict y, const Rt *r, int first, int n, int
 }
 
 /* Several inputs: part `part` of each stored row, seen as a row of its own. */
-RT_INLINE Rt input_part(const Rt *r, int part)
+RT_LEAF Rt input_part(const Rt *r, int part)
 {
     Rt own = *r;
     own.x = (const char *)r->x + r->part[part].at;
@@ -144,14 +144,14 @@ RT_INLINE Rt input_part(const Rt *r, int part)
     return own;
 }
 
-RT_INLINE void rt_input_part(real *restrict y, const Rt *r, int first, int n, int c, int hw,
-                             bool last, int part)
+RT_LEAF void rt_input_part(real *restrict y, const Rt *r, int first, int n, int c, int hw,
+                           bool last, int part)
 {
     const Rt own = input_part(r, part);
     rt_input(y, &own, first, n, c, hw, last);
 }
 
-RT_INLINE void rt_tokens_part(int32_t *restrict y, const Rt *r, int first, int n, int t, int part)
+RT_LEAF void rt_tokens_part(int32_t *restrict y, const Rt *r, int first, int n, int t, int part)
 {
     const Rt own = input_part(r, part);
     rt_tokens(y, &own, first, n, t);
@@ -159,7 +159,7 @@ RT_INLINE void rt_tokens_part(int32_t *restrict y, const Rt *r, int first, int n
 
 /* Whether there are no labels, as in predict, which computes no loss.  It then fills the rows of
  * these samples, each of `bytes` bytes, with 0. */
-RT_INLINE bool no_labels(void *y, const Rt *r, TeamRange samples, size_t bytes)
+RT_LEAF bool no_labels(void *y, const Rt *r, TeamRange samples, size_t bytes)
 {
     if (!r->label)
         memset((char *)y + (size_t)samples.first * bytes, 0,
@@ -168,14 +168,14 @@ RT_INLINE bool no_labels(void *y, const Rt *r, TeamRange samples, size_t bytes)
 }
 
 /* The labels of sample i, or what lies `at` bytes after their start. */
-RT_INLINE const void *label_row(const Rt *r, int64_t i, int at)
+RT_LEAF const void *label_row(const Rt *r, int64_t i, int at)
 {
     return (const char *)r->label + (int64_t)r->index[i] * r->label_stride + at;
 }
 
 /* y (N, T): T classes of each of the same samples; 0 if there are no labels.  One of several
  * targets lies `at` bytes after the start of a row of labels. */
-RT_INLINE void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, int t, int at)
+RT_LEAF void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, int t, int at)
 {
     const TeamRange samples = team_range(n);
     if (no_labels(y, r, samples, sizeof *y * (size_t)t))
@@ -188,14 +188,14 @@ RT_INLINE void rt_labels_at(int32_t *restrict y, const Rt *r, int first, int n, 
     }
 }
 
-RT_INLINE void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
+RT_LEAF void rt_labels(int32_t *restrict y, const Rt *r, int first, int n, int t)
 {
     rt_labels_at(y, r, first, n, t, 0);
 }
 
 /* y (N, K): K numbers for each of samples first .. first + n - 1 of the batch; 0 if there are none.
  * They are stored as reals of the program.  `at`: as above. */
-RT_INLINE void rt_target_at(real *restrict y, const Rt *r, int first, int n, int k, int at)
+RT_LEAF void rt_target_at(real *restrict y, const Rt *r, int first, int n, int k, int at)
 {
     const TeamRange samples = team_range(n);
     if (no_labels(y, r, samples, sizeof *y * (size_t)k))
@@ -211,7 +211,7 @@ RT_INLINE void rt_target_at(real *restrict y, const Rt *r, int first, int n, int
     }
 }
 
-RT_INLINE void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
+RT_LEAF void rt_target(real *restrict y, const Rt *r, int first, int n, int k)
 {
     rt_target_at(y, r, first, n, k, 0);
 }
