@@ -184,9 +184,7 @@ static Accesses written_only(Writer *w, const Node *n)
 static Statement load_of_images(Writer *w, const Node *n, bool augmented)
 {
     const bool mean = n->nin > 0;
-    const char *fn = !augmented                             ? "rt_input_normalized"
-                     : augment_mixes(&w->g->recipe.augment) ? "rt_input_mixed"
-                                                            : "rt_input_augmented";
+    const char *fn = kernel_of_image(w, augmented);
     Text body = text_new(w->arena);
 
     text_printf(&body, "    %s(y, r, first, %lld, %s, %s, %s", fn, (long long)w->g->step->chunk,
@@ -244,7 +242,7 @@ static Statement load_of_mixed(Writer *w, const Node *n)
     const int which = (int)node_int(n, "mixed");
     const int64_t *image = w->g->input->shape.dim, at = node_attr(n, "at") ? node_int(n, "at") : 0;
     const bool label = n->dtype == DT_I32, weight = which == MIXED_WEIGHT;
-    const char *fn = weight ? "rt_mix_weight" : label ? "rt_labels_mixed" : "rt_target_mixed";
+    const char *fn = kernel_of_mixed(n);
     Text body = text_new(w->arena);
 
     text_printf(&body, "    %s(y, r, first, %lld, ", fn, (long long)w->g->step->chunk);

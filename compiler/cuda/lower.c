@@ -278,12 +278,8 @@ static void lower_image(Writer *w, const Node *n, bool augmented)
         sizes_bool(image, "last", true);
     if (node_lanes(n))
         sizes_int(image, "lanes", node_lanes(n));
-    CudaCall *c = cuda_call(w,
-                            !augmented                             ? "rt_input_normalized"
-                            : augment_mixes(&w->g->recipe.augment) ? "rt_input_mixed"
-                                                                   : "rt_input_augmented",
-                            n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
-                            IN("mean", n->nin > 0 ? n->in[0] : NULL), SIZES(image),
+    CudaCall *c = cuda_call(w, kernel_of_image(w, augmented), n, OUT("y", n), RT_HOST, FIRST,
+                            NUMBER(chunk), IN("mean", n->nin > 0 ? n->in[0] : NULL), SIZES(image),
                             EACH(chunk * node_reals(n)));
     if (augmented)
         cuda_give(w, c,
@@ -323,11 +319,7 @@ static void lower_mixed(Writer *w, const Node *n)
     const int64_t chunk = w->g->step->chunk, *image = w->g->input->shape.dim,
                   at = node_attr(n, "at") ? node_int(n, "at") : 0;
     const bool label = n->dtype == DT_I32, weight = which == MIXED_WEIGHT;
-    CudaCall *c = cuda_call(w,
-                            weight  ? "rt_mix_weight"
-                            : label ? "rt_labels_mixed"
-                                    : "rt_target_mixed",
-                            n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
+    CudaCall *c = cuda_call(w, kernel_of_mixed(n), n, OUT("y", n), RT_HOST, FIRST, NUMBER(chunk),
                             EACH(chunk * shape_count(&n->shape)));
     if (!weight)
         cuda_give(w, c, NUMBER(at));

@@ -130,6 +130,22 @@ static void add_rare(Writer *w, Sizes *s, const Augment *a)
         sizes_int(s, "among", w->g->recipe.batch);
 }
 
+/* The runtime's function that loads images. */
+const char *kernel_of_image(const Writer *w, bool augmented)
+{
+    if (!augmented)
+        return "rt_input_normalized";
+    return augment_mixes(&w->g->recipe.augment) ? "rt_input_mixed" : "rt_input_augmented";
+}
+
+/* The runtime's function that loads a target of a mixture, or the weight of one. */
+const char *kernel_of_mixed(const Node *n)
+{
+    if (node_int(n, "mixed") == MIXED_WEIGHT)
+        return "rt_mix_weight";
+    return n->dtype == DT_I32 ? "rt_labels_mixed" : "rt_target_mixed";
+}
+
 const Sizes *kernel_augment(Writer *w, const Augment *a)
 {
     Sizes *s = sizes_new(w->arena, "Augment");

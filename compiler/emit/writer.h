@@ -110,6 +110,8 @@ int64_t pointer_bytes(const Writer *w, const Node *n);
 
 Sizes *kernel_image(Writer *w, const Node *n);            /* literal sizes of the input n */
 const Sizes *kernel_augment(Writer *w, const Augment *a); /* of the recipe */
+const char *kernel_of_image(const Writer *w, bool augmented);
+const char *kernel_of_mixed(const Node *n);
 /* An argument of a function of the runtime: a parameter of the kernel around it, or a literal. */
 typedef struct Argument {
     const char *type, *name; /* "real *", "a"; NULL: a literal */

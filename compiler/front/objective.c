@@ -363,7 +363,7 @@ static void declare_compared(Lower *l, Node *const *target)
 static bool check_mixed(const Unit *u, const Graph *g, const TargetSpec *t)
 {
     const Augment *a = &g->recipe.augment;
-    const char *form = a->mixup > 0 ? "mixup" : "cutmix";
+    const char *form = augment_mixture(a);
     const bool positions = t->kind == LEARN_CLASS && t->rank > 0,
                pixels = has_pixels(t, &g->input->shape);
     if (!positions && !pixels && !t->weights)

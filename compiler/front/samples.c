@@ -64,9 +64,8 @@ static bool check_mixture(Lower *l)
     if (!augment_mixes(a) || r->batch > 1)
         return true;
     diag_error(l->diag, a->span, "%s mixes two samples of a batch, and batch = 1",
-               a->mixup > 0 ? "mixup" : "cutmix");
-    diag_help(l->diag, "set batch to 2 or more, or leave out %s",
-              a->mixup > 0 ? "mixup" : "cutmix");
+               augment_mixture(a));
+    diag_help(l->diag, "set batch to 2 or more, or leave out %s", augment_mixture(a));
     return false;
 }
 

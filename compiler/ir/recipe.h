@@ -190,6 +190,12 @@ static inline bool augment_mixes(const Augment *a)
     return a->mixup > 0 || a->cutmix > 0;
 }
 
+/* The first mixture of a recipe that mixes samples, as messages call it. */
+static inline const char *augment_mixture(const Augment *a)
+{
+    return a->mixup > 0 ? "mixup" : "cutmix";
+}
+
 /* Setting for parameters whose name matches a pattern (text_glob); the last match counts. */
 typedef enum { FACTOR_LR, FACTOR_DECAY, FACTOR_FREEZE } FactorKind;
 typedef struct Factor {

@@ -270,7 +270,7 @@ static bool augment_supported(const Graph *g, const char *to, Diag *d)
         if (node_attr(g->targets[i], "moved"))
             moved = g->targets[i];
     if (!what && augment_mixes(a) && strcmp(to, "pytorch") != 0)
-        what = a->mixup > 0 ? "mixup" : "cutmix";
+        what = augment_mixture(a);
     if (!what && !moved)
         return true;
     if (what)
