@@ -12,8 +12,8 @@
 #include "cpu/batch_record.h"
 
 /* ----------------------------------------------------------------------------------- forward */
-RT_INLINE void batch_norm_plain(real *y, const real *x, const real *w, const real *b, const real *t,
-                                BatchNorm s)
+RT_LEAF void batch_norm_plain(real *y, const real *x, const real *w, const real *b, const real *t,
+                              BatchNorm s)
 {
     for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
         const int c = (int)(i / s.hw % s.c);
@@ -32,7 +32,7 @@ enum { NORM_WIDE = 8 }; /* vectors a row: three constants a vector fit the regis
 #else
 enum { NORM_WIDE = 4 };
 #endif
-RT_INLINE TeamRange norm_part(BatchNorm s) /* a team member's blocks of rows */
+RT_LEAF TeamRange norm_part(BatchNorm s) /* a team member's blocks of rows */
 {
     const int block = norm_block(s);
     return team_range((s.n * s.hw + block - 1) / block);
@@ -46,13 +46,13 @@ RT_INLINE TeamRange norm_part(BatchNorm s) /* a team member's blocks of rows */
             const int rows = (s).n * (s).hw - at < block ? (s).n * (s).hw - at : block;            \
             __VA_ARGS__                                                                            \
         }
-RT_INLINE int norm_vectors(int channels, int most)
+RT_LEAF int norm_vectors(int channels, int most)
 {
     return channels % V == 0 && channels <= most * V ? channels / V : 1;
 }
 
 /* Loads a group of vectors, of a row of x or of a constant. */
-RT_INLINE void norm_load(vec *r, const real *x, int vectors, int lanes)
+RT_LEAF void norm_load(vec *r, const real *x, int vectors, int lanes)
 {
     RT_UNROLL
     for (int k = 0; k < vectors; k++)
@@ -60,10 +60,10 @@ RT_INLINE void norm_load(vec *r, const real *x, int vectors, int lanes)
 }
 
 /* y = act((x - mean) scale + shift + r); r (rows, c): a residual, or NULL */
-RT_INLINE void norm_rows(NormValue *restrict y, const NormValue *restrict x,
-                         const NormValue *restrict r, const vec *mean, const vec *scale,
-                         const vec *shift, Act act, BatchNorm s, int at, int c, int rows,
-                         int vectors, int lanes)
+RT_LEAF void norm_rows(NormValue *restrict y, const NormValue *restrict x,
+                       const NormValue *restrict r, const vec *mean, const vec *scale,
+                       const vec *shift, Act act, BatchNorm s, int at, int c, int rows, int vectors,
+                       int lanes)
 {
     const int64_t ldx = norm_row(s.ldx, s), ldy = norm_row(s.ldy, s);
     for (int64_t i = at; i < at + rows; i++) {
@@ -80,9 +80,9 @@ RT_INLINE void norm_rows(NormValue *restrict y, const NormValue *restrict x,
 }
 
 /* Computes y. r (n, hw, C): a residual that is added before the activation; or NULL. */
-RT_INLINE void batch_norm(NormValue *restrict y, const NormValue *restrict x,
-                          const real *restrict w, const real *restrict b, const real *restrict t,
-                          const NormValue *restrict r, Act act, BatchNorm s)
+RT_LEAF void batch_norm(NormValue *restrict y, const NormValue *restrict x, const real *restrict w,
+                        const real *restrict b, const real *restrict t, const NormValue *restrict r,
+                        Act act, BatchNorm s)
 {
     NORM_EACH(s, NORM_WIDE, vec mean[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(mean, t + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
@@ -92,8 +92,8 @@ RT_INLINE void batch_norm(NormValue *restrict y, const NormValue *restrict x,
 }
 
 /* Computes y with running averages instead of statistics. */
-RT_INLINE void batch_norm_test_plain(real *y, const real *x, const real *w, const real *b,
-                                     const real *mean, const real *var, real eps, BatchNorm s)
+RT_LEAF void batch_norm_test_plain(real *y, const real *x, const real *w, const real *b,
+                                   const real *mean, const real *var, real eps, BatchNorm s)
 {
     for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
         const int c = (int)(i / s.hw % s.c);
@@ -101,10 +101,10 @@ RT_INLINE void batch_norm_test_plain(real *y, const real *x, const real *w, cons
     }
 }
 
-RT_INLINE void batch_norm_test(NormValue *restrict y, const NormValue *restrict x,
-                               const real *restrict w, const real *restrict b,
-                               const real *restrict mean, const real *restrict var, Act act,
-                               real eps, BatchNorm s)
+RT_LEAF void batch_norm_test(NormValue *restrict y, const NormValue *restrict x,
+                             const real *restrict w, const real *restrict b,
+                             const real *restrict mean, const real *restrict var, Act act, real eps,
+                             BatchNorm s)
 {
     NORM_EACH(s, NORM_WIDE, vec avg[NORM_WIDE]; vec scale[NORM_WIDE]; vec shift[NORM_WIDE];
               norm_load(avg, mean + c, vectors, lanes); norm_load(shift, b + c, vectors, lanes);
@@ -117,9 +117,9 @@ RT_INLINE void batch_norm_test(NormValue *restrict y, const NormValue *restrict 
 /* Folds batch_norm of an evaluation into the weights of the convolution before it: w' = w s with s
  * = scale / sqrt(var + eps).  A filter has `each` weights; this unit of `units` computes its share
  * of the outputs. */
-RT_INLINE void batch_fold(real *restrict y, const real *restrict w, const real *restrict scale,
-                          const real *restrict var, real eps, int outputs, int each, int unit,
-                          int units)
+RT_LEAF void batch_fold(real *restrict y, const real *restrict w, const real *restrict scale,
+                        const real *restrict var, real eps, int outputs, int each, int unit,
+                        int units)
 {
     for (int o = (int)((int64_t)outputs * unit / units); o < (int64_t)outputs * (unit + 1) / units;
          o++) {
@@ -130,10 +130,10 @@ RT_INLINE void batch_fold(real *restrict y, const real *restrict w, const real *
 }
 
 /* b' = shift + (bias - mean) s; bias may be NULL */
-RT_INLINE void batch_fold_bias(real *restrict y, const real *restrict scale,
-                               const real *restrict shift, const real *restrict mean,
-                               const real *restrict var, const real *restrict bias, real eps,
-                               int outputs)
+RT_LEAF void batch_fold_bias(real *restrict y, const real *restrict scale,
+                             const real *restrict shift, const real *restrict mean,
+                             const real *restrict var, const real *restrict bias, real eps,
+                             int outputs)
 {
     for (int o = 0; o < outputs; o++)
         y[o] = shift[o] + ((bias ? bias[o] : 0) - mean[o]) * (scale[o] / s_sqrt(var[o] + eps));
@@ -142,8 +142,8 @@ RT_INLINE void batch_fold_bias(real *restrict y, const real *restrict scale,
 /* ---------------------------------------------------------------------------------- backward */
 
 /* dw += sum over the rows of dy (x - mean) rstd */
-RT_INLINE void batch_norm_dw_plain(real *dw, const real *dy, const real *x, const real *t,
-                                   BatchNorm s)
+RT_LEAF void batch_norm_dw_plain(real *dw, const real *dy, const real *x, const real *t,
+                                 BatchNorm s)
 {
     for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
         const int c = (int)(i / s.hw % s.c);
@@ -152,9 +152,9 @@ RT_INLINE void batch_norm_dw_plain(real *dw, const real *dy, const real *x, cons
 }
 
 /* Adds dy (x - mean) over rows to sum[k]. */
-RT_INLINE void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormValue *restrict x,
-                            const vec *mean, BatchNorm s, int at, int c, int rows, int vectors,
-                            int lanes)
+RT_LEAF void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormValue *restrict x,
+                          const vec *mean, BatchNorm s, int at, int c, int rows, int vectors,
+                          int lanes)
 {
     const int64_t ldx = norm_row(s.ldx, s);
     RT_UNROLL
@@ -172,8 +172,8 @@ RT_INLINE void norm_dw_rows(vec *sum, const NormValue *restrict dy, const NormVa
 
 /* Computes the sums of a team member's columns, a vector at a time, with the same blocks of
  * rows. */
-RT_INLINE void norm_dw_columns(real *dw, const NormValue *dy, const NormValue *x, const real *t,
-                               BatchNorm s)
+RT_LEAF void norm_dw_columns(real *dw, const NormValue *dy, const NormValue *x, const real *t,
+                             BatchNorm s)
 {
     const TeamRange part = team_range((s.c + V - 1) / V);
     const int rows = s.n * s.hw, block = norm_block(s);
@@ -191,8 +191,8 @@ RT_INLINE void norm_dw_columns(real *dw, const NormValue *dy, const NormValue *x
 }
 
 /* The same if members share blocks of rows (batch_moments.h). */
-RT_INLINE void batch_norm_dw_together(real *dw, const NormValue *dy, const NormValue *x,
-                                      const real *t, BatchNorm s)
+RT_LEAF void batch_norm_dw_together(real *dw, const NormValue *dy, const NormValue *x,
+                                    const real *t, BatchNorm s)
 {
     real own[2 * NORM_ROOM] __attribute__((aligned(64)));
     real *const room = team_scratch(own, true);
@@ -216,8 +216,8 @@ RT_INLINE void batch_norm_dw_together(real *dw, const NormValue *dy, const NormV
     TEAM_BARRIER;
 }
 
-RT_INLINE void batch_norm_dw(real *restrict dw, const NormValue *restrict dy,
-                             const NormValue *restrict x, const real *restrict t, BatchNorm s)
+RT_LEAF void batch_norm_dw(real *restrict dw, const NormValue *restrict dy,
+                           const NormValue *restrict x, const real *restrict t, BatchNorm s)
 {
     if (norm_together(s)) {
         batch_norm_dw_together(dw, dy, x, t, s);
@@ -239,9 +239,9 @@ RT_INLINE void batch_norm_dw(real *restrict dw, const NormValue *restrict dy,
 
 /* dx = w rstd (dy - db / count - (x - mean) rstd dw / count).  dw and db are sums over the `count`
  * rows from which the statistics were computed. */
-RT_INLINE void batch_norm_dx_plain(real *dx, const real *dy, const real *x, const real *w,
-                                   const real *t, const real *dw, const real *db, int64_t count,
-                                   BatchNorm s)
+RT_LEAF void batch_norm_dx_plain(real *dx, const real *dy, const real *x, const real *w,
+                                 const real *t, const real *dw, const real *db, int64_t count,
+                                 BatchNorm s)
 {
     for (int64_t i = 0; i < (int64_t)s.n * s.c * s.hw; i++) {
         const int c = (int)(i / s.hw % s.c);
@@ -251,10 +251,10 @@ RT_INLINE void batch_norm_dx_plain(real *dx, const real *dy, const real *x, cons
 }
 
 /* dx = scale dy + slope (mean - x) - shift */
-RT_INLINE void norm_dx_rows(NormValue *restrict dx, const NormValue *restrict dy,
-                            const NormValue *restrict x, const vec *mean, const vec *scale,
-                            const vec *slope, const vec *shift, BatchNorm s, int at, int c,
-                            int rows, int vectors, int lanes)
+RT_LEAF void norm_dx_rows(NormValue *restrict dx, const NormValue *restrict dy,
+                          const NormValue *restrict x, const vec *mean, const vec *scale,
+                          const vec *slope, const vec *shift, BatchNorm s, int at, int c, int rows,
+                          int vectors, int lanes)
 {
     const int64_t ldx = norm_row(s.ldx, s);
     for (int64_t i = at; i < at + rows; i++) {
@@ -270,10 +270,10 @@ RT_INLINE void norm_dx_rows(NormValue *restrict dx, const NormValue *restrict dy
     }
 }
 
-RT_INLINE void batch_norm_dx(NormValue *restrict dx, const NormValue *restrict dy,
-                             const NormValue *restrict x, const real *restrict w,
-                             const real *restrict t, const real *restrict dw,
-                             const real *restrict db, int64_t count, BatchNorm s)
+RT_LEAF void batch_norm_dx(NormValue *restrict dx, const NormValue *restrict dy,
+                           const NormValue *restrict x, const real *restrict w,
+                           const real *restrict t, const real *restrict dw, const real *restrict db,
+                           int64_t count, BatchNorm s)
 {
     const vec share = v_set((real)1 / (real)count); /* four constants a vector: half of NORM_WIDE */
     NORM_EACH(

@@ -95,6 +95,7 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
 RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
                            const int *count, Conv c, int bands, int first, int windows, Run u)
 {
+    RT_OPAQUE(p); /* gcc would add the offset of the kernel row in the inner loop */
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < windows; i++) {
             const int begin = (i * 4 + k) * pool_room(c), end = begin + count[i * 4 + k];

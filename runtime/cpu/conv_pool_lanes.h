@@ -21,7 +21,7 @@ enum { LANES_TILE = 6 }; /* outputs: 24 accumulators and 6 broadcasts; 32 regist
 enum { LANES_ROW = 64 * 1024 / sizeof(real) }; /* reals of a row of windows: half an L2 share */
 
 /* The first maximum of four, and its index 0..3; a NaN in the first stays. */
-RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
+RT_LEAF vec pool_corners(const vec *t, int step, vec *number)
 {
     const vec a = v_select_gt(t[step], t[0], t[step], t[0]),
               b = v_select_gt(t[3 * step], t[2 * step], t[3 * step], t[2 * step]);
@@ -32,14 +32,14 @@ RT_INLINE vec pool_corners(const vec *t, int step, vec *number)
 }
 
 /* Reals of an image row with V samples in the lanes. */
-RT_INLINE int64_t lanes_row(Conv c)
+RT_LEAF int64_t lanes_row(Conv c)
 {
     return (int64_t)conv_reach_w(c) * c.c * V;
 }
 
 /* Rows of outputs, an even number or all, whose image fits the scratch; 0: conv_pool_forward.h
  * fills the lanes better. */
-RT_INLINE int lanes_band(Conv c)
+RT_LEAF int lanes_band(Conv c)
 {
     const int64_t most = CONV_SCRATCH / lanes_row(c);
     const int64_t rows = (most - conv_reach_h(c, 1)) / c.stride_h + 1;
@@ -51,7 +51,7 @@ RT_INLINE int lanes_band(Conv c)
 }
 
 /* Copies the image rows for `rows` output rows from oy on, of V samples, with padding. */
-RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
+RT_LEAF void lanes_image(real *restrict t, const real *restrict x, Conv c, int oy, int rows)
 {
     const int width = conv_reach_w(c), top = oy * c.stride_h - c.pad_h;
     const int left = c.pad_w < width ? c.pad_w : width;
@@ -68,8 +68,8 @@ RT_INLINE void lanes_image(real *restrict t, const real *restrict x, Conv c, int
 
 /* Computes one window of `outputs` outputs: y, index (O, V); w: the outputs' weights in their
  * panel; x: the window's first tap. */
-RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *w, const real *bias,
-                            Conv c, int outputs)
+RT_LEAF void lanes_window(real *y, uint8_t *index, const real *x, const real *w, const real *bias,
+                          Conv c, int outputs)
 {
     const int64_t row = lanes_row(c), corner = (int64_t)c.stride_w * c.c * V;
     vec t[4 * TILE_MAX];
@@ -103,8 +103,8 @@ RT_INLINE void lanes_window(real *y, uint8_t *index, const real *x, const real *
 }
 
 /* Computes a row of windows: y, index (OW/2, O, V). */
-RT_INLINE void lanes_windows(real *y, uint8_t *index, const real *x, const real *p,
-                             const real *bias, Conv c, int outputs)
+RT_LEAF void lanes_windows(real *y, uint8_t *index, const real *x, const real *p, const real *bias,
+                           Conv c, int outputs)
 {
     for (int px = 0; px < c.ow / 2; px++, x += (int64_t)2 * c.stride_w * c.c * V,
              y += (int64_t)c.o * V, index += (int64_t)c.o * V)
@@ -112,8 +112,8 @@ RT_INLINE void lanes_windows(real *y, uint8_t *index, const real *x, const real 
 }
 
 /* Computes the outputs of one panel. */
-RT_INLINE void lanes_panel(real *y, uint8_t *index, const real *x, const real *p, const real *bias,
-                           Conv c, int outputs)
+RT_LEAF void lanes_panel(real *y, uint8_t *index, const real *x, const real *p, const real *bias,
+                         Conv c, int outputs)
 {
     const TileSplit k = tile_split(outputs, LANES_TILE);
     int o = 0;
@@ -124,9 +124,9 @@ RT_INLINE void lanes_panel(real *y, uint8_t *index, const real *x, const real *p
 }
 
 /* The same as conv2d_pool, for V samples. */
-RT_INLINE void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const real *restrict x,
-                               const real *restrict p, const real *restrict bias, Act act, Conv c,
-                               int band)
+RT_LEAF void conv_pool_lanes(real *restrict y, uint8_t *restrict index, const real *restrict x,
+                             const real *restrict p, const real *restrict bias, Act act, Conv c,
+                             int band)
 {
     real image[CONV_SCRATCH] __attribute__((aligned(64)));
     real top[LANES_ROW + V * V] __attribute__((aligned(64)));

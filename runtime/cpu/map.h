@@ -23,11 +23,11 @@
             __VA_ARGS__;                                                                           \
         }                                                                                          \
     } while (0)
-RT_INLINE vec v_load_lanes(const real *p, int lanes)
+RT_LEAF vec v_load_lanes(const real *p, int lanes)
 {
     return lanes == V ? v_load(p) : v_load_n(p, lanes);
 }
-RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
+RT_LEAF void v_store_lanes(real *p, vec x, int lanes)
 {
     if (lanes == V)
         v_store(p, x);
@@ -36,7 +36,7 @@ RT_INLINE void v_store_lanes(real *p, vec x, int lanes)
 }
 
 /* A word whose bit i is set if x[i] is not 0, for each i < count <= 64. */
-RT_INLINE uint64_t v_nonzeros(const real *x, int count)
+RT_LEAF uint64_t v_nonzeros(const real *x, int count)
 {
     uint64_t word = 0;
     for (int i = 0; i < count; i += V)
@@ -60,7 +60,7 @@ typedef bf16 Bf16;
 #endif
 
 /* The numbers from index `at` on of an operand that is bf16 if `half`, else real. */
-RT_INLINE vec v_load_number(const void *p, bool half, int64_t at, int lanes)
+RT_LEAF vec v_load_number(const void *p, bool half, int64_t at, int lanes)
 {
 #ifdef RT_BF16
     if (half)
@@ -69,7 +69,7 @@ RT_INLINE vec v_load_number(const void *p, bool half, int64_t at, int lanes)
     (void)half;
     return v_load_lanes((const real *)p + at, lanes);
 }
-RT_INLINE void v_store_number(void *p, bool half, int64_t at, vec x, int lanes)
+RT_LEAF void v_store_number(void *p, bool half, int64_t at, vec x, int lanes)
 {
 #ifdef RT_BF16
     if (half) {

@@ -15,7 +15,7 @@ typedef struct TeamRange {
 
 /* Hides from the compiler where a range comes from, but not that it lies within the items.
  * Otherwise gcc compiles each kernel twice: for a team, and for a thread alone. */
-RT_INLINE TeamRange team_bounds(TeamRange r, int64_t items)
+RT_LEAF TeamRange team_bounds(TeamRange r, int64_t items)
 {
     __asm__("" : "+r"(r.first), "+r"(r.end));
     if (r.first < 0 || r.first > r.end || r.end > items)
@@ -24,7 +24,7 @@ RT_INLINE TeamRange team_bounds(TeamRange r, int64_t items)
 }
 
 /* Part `at` of `of` parts; of = 0: nothing. */
-RT_INLINE TeamRange team_part(int64_t items, int at, int of)
+RT_LEAF TeamRange team_part(int64_t items, int at, int of)
 {
     TeamRange r = {0, items};
     if (of != 1)
@@ -32,7 +32,7 @@ RT_INLINE TeamRange team_part(int64_t items, int at, int of)
     return team_bounds(r, items);
 }
 
-RT_INLINE TeamRange team_range(int64_t items)
+RT_LEAF TeamRange team_range(int64_t items)
 {
     TeamRange r = {0, items};
     if (__builtin_expect(rt_team.of > 1, 0))
@@ -42,13 +42,13 @@ RT_INLINE TeamRange team_range(int64_t items)
 
 /* Whether item i belongs to the part.  A loop over all items with this test keeps its literal
  * bounds, and so its unrolled body; a loop over the part does not. */
-RT_INLINE bool team_has(TeamRange r, int64_t i)
+RT_LEAF bool team_has(TeamRange r, int64_t i)
 {
     return i >= r.first && i < r.end;
 }
 
 /* A member's part of a table of rows by columns, as equal as can be. */
-RT_INLINE RtGrid team_grid(int64_t rows, int64_t columns)
+RT_LEAF RtGrid team_grid(int64_t rows, int64_t columns)
 {
     RtGrid g = {0, 1, 0, 1};
     if (__builtin_expect(rt_team.of > 1, 0))
@@ -56,17 +56,17 @@ RT_INLINE RtGrid team_grid(int64_t rows, int64_t columns)
     __asm__("" : "+r"(g.row), "+r"(g.rows), "+r"(g.column), "+r"(g.columns)); /* as team_bounds */
     return g;
 }
-RT_INLINE TeamRange team_rows(RtGrid g, int64_t rows)
+RT_LEAF TeamRange team_rows(RtGrid g, int64_t rows)
 {
     return team_part(rows, g.row, g.rows);
 }
-RT_INLINE TeamRange team_columns(RtGrid g, int64_t columns)
+RT_LEAF TeamRange team_columns(RtGrid g, int64_t columns)
 {
     return team_part(columns, g.column, g.columns);
 }
 
 /* The same as team_grid and team_range; a member gets everything if members do not share it. */
-RT_INLINE RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
+RT_LEAF RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
 {
     RtGrid g = {0, 1, 0, 1};
     if (__builtin_expect(shared, 0))
@@ -74,7 +74,7 @@ RT_INLINE RtGrid team_grid_if(bool shared, int64_t rows, int64_t columns)
     __asm__("" : "+r"(g.row), "+r"(g.rows), "+r"(g.column), "+r"(g.columns)); /* as team_bounds */
     return g;
 }
-RT_INLINE TeamRange team_range_if(bool shared, int64_t items)
+RT_LEAF TeamRange team_range_if(bool shared, int64_t items)
 {
     TeamRange r = {0, items};
     if (__builtin_expect(shared, 0))
@@ -85,7 +85,7 @@ RT_INLINE TeamRange team_range_if(bool shared, int64_t items)
 /* The scratch of a kernel: its own array or, if members share it, that of the first member.  Then
  * the kernel itself needs a barrier after the last use, because the array is on that member's
  * stack. */
-RT_INLINE real *team_scratch(real *own, bool shared)
+RT_LEAF real *team_scratch(real *own, bool shared)
 {
     return __builtin_expect(shared, 0) ? rt_team_share(own) : own;
 }
@@ -140,12 +140,12 @@ enum { TEAM_FEW = 64 };
 #define convert(y, x, count)                                                                       \
     _Generic((y), bf16 * : convert_narrow, default : convert_wide)(y, x, count)
 
-RT_INLINE void convert_wide(real *y, const bf16 *x, int64_t count)
+RT_LEAF void convert_wide(real *y, const bf16 *x, int64_t count)
 {
     TEAM_MAP(count, STORE(y, LOAD(x)));
 }
 
-RT_INLINE void convert_narrow(bf16 *y, const real *x, int64_t count)
+RT_LEAF void convert_narrow(bf16 *y, const real *x, int64_t count)
 {
 #if defined(RT_AVX512) && !defined(RT_TILES_STAND_IN)
     if (rt_tiles == RT_TILES_UNKNOWN)

@@ -22,7 +22,7 @@ enum { TILE_FAR = 64 };                         /* steps by which b is prefetche
 enum { TILE_FAR_REALS = 2048 * 1024 / sizeof(real) }; /* weights of more reals are far */
 
 /* Whether this number of weights is too large for the L2 cache. */
-RT_INLINE bool tile_far(int64_t weights)
+RT_LEAF bool tile_far(int64_t weights)
 {
     return weights > TILE_FAR_REALS;
 }
@@ -48,22 +48,21 @@ typedef struct TileRows {
     int64_t step, down;
     bool windows;
 } TileRows;
-RT_INLINE int64_t tile_row(TileRows t, int i)
+RT_LEAF int64_t tile_row(TileRows t, int i)
 {
     return t.windows ? i / 4 * (2 * t.step) + i / 2 % 2 * t.down + i % 2 * t.step : i * t.step;
 }
 
 /* How many of `lanes` lanes lie in vector j. */
-RT_INLINE int tile_lanes(int lanes, int j)
+RT_LEAF int tile_lanes(int lanes, int j)
 {
     return lanes - j * V < V ? lanes - j * V : V;
 }
 
 /* a: row i at a + tile_row(i), element k at k * a_step.  b: k * b_step; the first `lanes` reals may
  * be read.  far: prefetches b into the L1 cache, TILE_FAR steps ahead. */
-RT_INLINE void tile_product_of(vec *restrict c, TileRows rows, int vectors, int count,
-                               const real *a, int64_t a_step, const real *b, int64_t b_step,
-                               int lanes, bool far)
+RT_LEAF void tile_product_of(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
+                             int64_t a_step, const real *b, int64_t b_step, int lanes, bool far)
 {
     RT_UNROLL_4
     for (int k = 0; k < count; k++) {
@@ -89,24 +88,23 @@ RT_INLINE void tile_product_of(vec *restrict c, TileRows rows, int vectors, int 
     }
 }
 
-RT_INLINE void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
-                            int64_t a_step, const real *b, int64_t b_step, int lanes)
+RT_LEAF void tile_product(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
+                          int64_t a_step, const real *b, int64_t b_step, int lanes)
 {
     tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, false);
 }
 
 /* The same if b is a long run that comes from beyond the L2 cache, whose own prefetcher stops at
  * each page: Winograd's filters of 512 channels are 15 % faster on a processor with a slow L3. */
-RT_INLINE void tile_product_far(vec *restrict c, TileRows rows, int vectors, int count,
-                                const real *a, int64_t a_step, const real *b, int64_t b_step,
-                                int lanes)
+RT_LEAF void tile_product_far(vec *restrict c, TileRows rows, int vectors, int count, const real *a,
+                              int64_t a_step, const real *b, int64_t b_step, int lanes)
 {
     tile_product_of(c, rows, vectors, count, a, a_step, b, b_step, lanes, true);
 }
 
 /* The same for tiles that are one vector and a half wide; h[i]: the half. */
-RT_INLINE void tile_product_half(vec *restrict c, hvec *restrict h, TileRows rows, int count,
-                                 const real *a, int64_t a_step, const real *b, int64_t b_step)
+RT_LEAF void tile_product_half(vec *restrict c, hvec *restrict h, TileRows rows, int count,
+                               const real *a, int64_t a_step, const real *b, int64_t b_step)
 {
     RT_UNROLL_4
     for (int k = 0; k < count; k++) {
@@ -128,13 +126,13 @@ RT_INLINE void tile_product_half(vec *restrict c, hvec *restrict h, TileRows row
 typedef struct TileSplit {
     int big, bigs, small, smalls;
 } TileSplit;
-RT_INLINE TileSplit tile_split(int n, int most)
+RT_LEAF TileSplit tile_split(int n, int most)
 {
     const int tiles = (n + most - 1) / most, small = tiles ? n / tiles : 0;
     return (TileSplit){small + 1, n - tiles * small, small, tiles - (n - tiles * small)};
 }
 /* The first row of tile i. */
-RT_INLINE int tile_first(TileSplit t, int i)
+RT_LEAF int tile_first(TileSplit t, int i)
 {
     return i < t.bigs ? i * t.big : t.bigs + i * t.small;
 }

@@ -30,7 +30,7 @@
 #endif
 
 /* Transposes t[0 .. V-1] in place. */
-RT_INLINE void v_transpose(vec *t)
+RT_LEAF void v_transpose(vec *t)
 {
 #ifdef V_LOW
     RT_UNROLL
@@ -54,7 +54,7 @@ typedef uint8_t bytes_memory __attribute__((vector_size(16), aligned(1), may_ali
 
 /* 16 adjacent rows of V bytes become V rows of 16 bytes: four stages, one for each bit of a row's
  * index. */
-RT_INLINE void bytes_transpose(bytes *t)
+RT_LEAF void bytes_transpose(bytes *t)
 {
     RT_UNROLL
     for (int stage = 0; stage < 4; stage++) {
@@ -74,7 +74,7 @@ RT_INLINE void bytes_transpose(bytes *t)
 
 /* Copies t (count, V) from V rows x of `count` reals, `step` apart; the next function does the
  * reverse. */
-RT_INLINE void lanes_from_rows(real *t, const real *x, int64_t step, int count)
+RT_LEAF void lanes_from_rows(real *t, const real *x, int64_t step, int count)
 {
     for (int i = 0; i < count; i += V) {
         const int lanes = count - i < V ? count - i : V;
@@ -89,7 +89,7 @@ RT_INLINE void lanes_from_rows(real *t, const real *x, int64_t step, int count)
                 v_store(t + (int64_t)(i + k) * V, u[k]);
     }
 }
-RT_INLINE void rows_from_lanes(real *x, const real *t, int64_t step, int count)
+RT_LEAF void rows_from_lanes(real *x, const real *t, int64_t step, int count)
 {
     for (int i = 0; i < count; i += V) {
         const int lanes = count - i < V ? count - i : V;
@@ -105,7 +105,7 @@ RT_INLINE void rows_from_lanes(real *x, const real *t, int64_t step, int count)
 }
 
 /* The same for bytes.  Reads t in full rows of 16 V, writes exactly `count` bytes a row. */
-RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, int count)
+RT_LEAF void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, int count)
 {
     for (int i = 0; i < count; i += 16) {
         const int some = count - i < 16 ? count - i : 16;
@@ -124,7 +124,7 @@ RT_INLINE void byte_rows_from_lanes(uint8_t *x, const uint8_t *t, int64_t step, 
 }
 
 /* Stores x, or streams x past the caches (v_stream). */
-RT_INLINE void pack_store(real *p, vec x, bool stream)
+RT_LEAF void pack_store(real *p, vec x, bool stream)
 {
     if (stream)
         v_stream(p, x);
@@ -134,8 +134,8 @@ RT_INLINE void pack_store(real *p, vec x, bool stream)
 
 /* Fills `to` (count, V), whose rows are P apart: column j is the `count` numbers at from + j step;
  * columns from `lanes` on are 0. */
-RT_INLINE void pack_transposed(real *restrict to, const real *restrict from, int64_t step,
-                               int count, int lanes, bool stream)
+RT_LEAF void pack_transposed(real *restrict to, const real *restrict from, int64_t step, int count,
+                             int lanes, bool stream)
 {
     for (int i = 0; i < count; i += V) {
         const int some = count - i < V ? count - i : V;

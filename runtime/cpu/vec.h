@@ -15,10 +15,10 @@
 
 /* A kernel is many small functions, RT_INLINE, that are inlined into one, RT_FLATTEN.  gcc also
  * optimises each always_inline function with all that it has inlined, before the sizes are known.
- * With ten levels that takes longer than the kernel itself, so such functions are only the leaves
- * (RT_LEAF): operations on vectors, functions that are passed to others, and what the step calls.
- * The rest has no attribute, and RT_FLATTEN inlines it.  clang's flatten does not reach the callees
- * of callees.
+ * With ten levels that takes longer than the kernel itself, so only the lowest levels are
+ * always_inline (RT_LEAF): operations on vectors, tiles and rows, functions that are passed to
+ * others, and what the step calls.  The rest has no attribute, and RT_FLATTEN inlines it.  clang's
+ * flatten does not reach the callees of callees.
  * RT_NESTED: for tests and yardsticks, which call RT_INLINE functions from others. */
 #define RT_LEAF static inline __attribute__((always_inline, unused))
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(RT_NESTED)

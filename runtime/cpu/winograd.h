@@ -29,13 +29,13 @@ enum {
 };
 
 /* Whether the filters do not fit the L2 cache. */
-RT_INLINE bool wino_far(Conv c, int m)
+RT_LEAF bool wino_far(Conv c, int m)
 {
     return tile_far((int64_t)wino_side(c, m) * wino_side(c, m) * c.c * c.o);
 }
 
 /* Tiles of a block: whole register tiles, as many as fit, in blocks of nearly equal size. */
-RT_INLINE int wino_block(Conv c, int m)
+RT_LEAF int wino_block(Conv c, int m)
 {
     const int a = wino_side(c, m),
               fit = (wino_far(c, m) ? WINO_BUDGET_FAR : WINO_BUDGET) / (a * a * (c.c + P)),
@@ -54,7 +54,7 @@ RT_INLINE int wino_block(Conv c, int m)
 typedef struct WinoTile {
     int n, y, x;
 } WinoTile;
-RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
+RT_LEAF WinoTile wino_tile(int tile, Conv c, int m)
 {
     const int across = conv_ceil(c.ow, m), down = conv_ceil(c.oh, m);
     return (WinoTile){tile / (across * down), tile / across % down * m, tile % across * m};
@@ -64,7 +64,7 @@ RT_INLINE WinoTile wino_tile(int tile, Conv c, int m)
  * transformed in both directions.  x: the first of these channels in the first sample.  Tiles at
  * the border are unrolled, too: a loop over d keeps it in memory, and a convolution of 14 x 14 with
  * padding took an eighth longer. */
-RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
+RT_LEAF void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int a, int lanes)
 {
     const int top = at.y - c.pad_h, left = at.x - c.pad_w;
     const real *from = x + (((int64_t)at.n * c.h + top) * c.w + left) * c.c;
@@ -96,8 +96,8 @@ RT_INLINE void wino_input_vector(vec *d, const real *x, WinoTile at, Conv c, int
 }
 
 /* Computes V[e][C] of one tile, `lanes` channels. */
-RT_INLINE void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a,
-                                int lanes)
+RT_LEAF void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a,
+                              int lanes)
 {
     vec d[WINO_A * WINO_A];
     wino_input_vector(d, x, at, c, a, lanes);
@@ -110,7 +110,7 @@ RT_INLINE void wino_input_lanes(real *v, int64_t v_step, const real *x, WinoTile
 }
 
 /* Computes V[e] for all channels; the last few (of LeNet's 20) have separate code. */
-RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
+RT_LEAF void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, Conv c, int a)
 {
     const int full = c.c / V * V;
     for (int k = 0; k < full; k += V)
@@ -121,8 +121,8 @@ RT_INLINE void wino_input(real *v, int64_t v_step, const real *x, WinoTile at, C
 
 /* Computes a tile of M[e]: `rows` tiles of the image by `lanes` outputs, in whole vectors and a
  * half. */
-RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const real *restrict u,
-                                 int channels, int rows, int lanes, bool far)
+RT_LEAF void wino_product_tile(real *restrict t, const real *restrict v, const real *restrict u,
+                               int channels, int rows, int lanes, bool far)
 {
     const TileRows r = {.count = rows, .step = channels};
     const bool half = lanes > V && lanes <= V + VH && V / VH == 2;
@@ -154,8 +154,8 @@ RT_INLINE void wino_product_tile(real *restrict t, const real *restrict v, const
 /* M[e] (rows x P) = V[e] (rows x C) U[e] (C x P) for all e, for the first `rows` tiles of a block,
  * in whole register tiles; lanes: outputs of the panel that are needed.  With the half vector, a
  * panel of 18 outputs (LeNet's 50) takes 0.75 of the time of 32: conv2 takes 4 % less, on Zen 4. */
-RT_INLINE void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
-                            int block, int rows, int channels, int points, int lanes, bool far)
+RT_LEAF void wino_product(real *restrict t, const real *restrict v, const real *restrict u,
+                          int block, int rows, int channels, int points, int lanes, bool far)
 {
     const int64_t v_step = (int64_t)block * channels + WINO_GAP,
                   t_step = (int64_t)block * P + WINO_GAP;
@@ -176,13 +176,13 @@ static RT_SEPARATE void wino_product_panel(real *restrict t, const real *restric
 }
 
 /* A vector of M with at least the lanes that are needed; products write halves if these suffice. */
-RT_INLINE vec wino_load(const real *t, int lanes)
+RT_LEAF vec wino_load(const real *t, int lanes)
 {
     return V / VH == 2 ? v_load_n(t, lanes) : v_load(t);
 }
 
 /* y[m][m] of one tile, `lanes` outputs: t at element 0 of the tile, elements t_step apart. */
-RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int a, int m, int lanes)
+RT_LEAF void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int a, int m, int lanes)
 {
     vec x[WINO_A * WINO_A], h[4 * WINO_A];
 
@@ -207,7 +207,7 @@ RT_INLINE void wino_output(vec *y, const real *t, int64_t t_step, vec bias, int 
 /* ------------------------------------------------------------------------------- the kernels */
 
 /* A team member's tiles of `all`: whole register tiles. */
-RT_INLINE TeamRange wino_part(RtGrid part, int all)
+RT_LEAF TeamRange wino_part(RtGrid part, int all)
 {
     TeamRange r = team_rows(part, conv_ceil(all, TILE_ROWS));
     r.first *= TILE_ROWS;
@@ -262,8 +262,8 @@ RT_INLINE TeamRange wino_part(RtGrid part, int all)
     } while (0)
 
 /* y (N, OH, OW, O) = act(conv(x) + bias); u from wino_pack. */
-RT_INLINE void conv2d_winograd(real *restrict y, const real *restrict x, const real *restrict u,
-                               const real *restrict bias, Act act, Conv c, int m)
+RT_LEAF void conv2d_winograd(real *restrict y, const real *restrict x, const real *restrict u,
+                             const real *restrict bias, Act act, Conv c, int m)
 {
     WINO_EACH(c, m, x, u, bias, {
         for (int k = 0; k < m * m; k++) {
@@ -276,9 +276,9 @@ RT_INLINE void conv2d_winograd(real *restrict y, const real *restrict x, const r
 }
 
 /* y, index (N, OH/2, OW/2, O): the same with a fused 2x2 max-pool; see conv2d_pool. */
-RT_INLINE void conv2d_winograd_pool(real *restrict y, uint8_t *restrict index,
-                                    const real *restrict x, const real *restrict u,
-                                    const real *restrict bias, Act act, Conv c, int m)
+RT_LEAF void conv2d_winograd_pool(real *restrict y, uint8_t *restrict index, const real *restrict x,
+                                  const real *restrict u, const real *restrict bias, Act act,
+                                  Conv c, int m)
 {
     WINO_EACH(c, m, x, u, bias, {
         for (int k = 0; k < m * m / 4; k++) {
@@ -297,9 +297,8 @@ RT_INLINE void conv2d_winograd_pool(real *restrict y, uint8_t *restrict index,
 }
 
 /* dx (N, H, W, C) = mask(transposed convolution of dy (N, OH, OW, O), y); u from wino_pack_dx. */
-RT_INLINE void conv2d_winograd_dx(real *restrict dx, const real *restrict u,
-                                  const real *restrict dy, Mask mask, const real *restrict y,
-                                  Conv c, int m)
+RT_LEAF void conv2d_winograd_dx(real *restrict dx, const real *restrict u, const real *restrict dy,
+                                Mask mask, const real *restrict y, Conv c, int m)
 {
     const Conv b = {.n = c.n,
                     .c = c.o,

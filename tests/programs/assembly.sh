@@ -15,7 +15,7 @@ look() { awk -f "$TENON_ROOT/tests/tools/inner_loops.awk" "$@"; }
 known=$(sed 's/ *#.*//' <<'END'
 wino_pack             x86-64-v3  29  0   # 36 values of a transform in 16 registers; once a step
 wino_pack             x86-64-v4   6  0   # the same in 32
-conv2d_winograd_pool  x86-64-v3 236  0   # 36 values of two transforms in 16 registers, beside 112 multiply-adds; 149 before teams, whose bounds cost 2 %
+conv2d_winograd_pool  x86-64-v3 235  0   # 36 values of two transforms in 16 registers, beside 112 multiply-adds; 149 before teams, whose bounds cost 2 %
 conv2d_winograd_pool  x86-64-v4 182  0   # the same in 32, once more for the last few channels; 110 before teams, 1 %
 conv2d_winograd       x86-64-v3 124  0   # the same for Inception's 5 x 5, beside 72; 131 before teams.  Else constants of gelu
 conv2d_winograd       x86-64-v4  41  0   # the same; 35 before teams, no time
@@ -26,7 +26,7 @@ conv2d_winograd_dw    x86-64-v4  28  3   # the same
 batch_moments         x86-64-v3   0  1   # the end of a loop over vectors, which a member's rows enclose
 batch_moments         x86-64-v4   0  2   # the same
 batch_norm            x86-64-v3   1  0   # a scale of 16 channels, which a loop over rows keeps in registers, beside 4
-batch_norm_dw         x86-64-v3   0  4   # addresses where a team's blocks are added, one multiply-add each
+batch_norm_dw         x86-64-v3   0  2   # an address where a team's blocks are added, one multiply-add each
 batch_norm_dw         x86-64-v4   0  2   # the same
 softmax_cross_entropy x86-64-v3   5  2   # coefficients of exp, beside 18 multiply-adds; a member's samples
 softmax_cross_entropy x86-64-v4   2  2   # the same, beside 9
@@ -58,9 +58,8 @@ grad_update           x86-64-v4   5  2   # the same, and two pointers
 dense_dx_transposed   x86-64-v3   0  1   # a team's part, which a thread alone does not compute: text_cnn's one output is one term, the inner loop goes over panels
 conv2d                x86-64-v3   2  2   # the ends of loops of 10 and 12 multiply-adds: the last input channels of 1 x 1, fewer than 16; a weight of U-Net's first layer, beside 36
 conv2d_dx             x86-64-v3   1  1   # the same; MobileNet's mask of lanes, on a path that 960 channels do not take
-conv2d_pool           x86-64-v3  17  1   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh
-conv2d_pool           x86-64-v4  16  0   # beside 200
-conv2d_pool_dx        x86-64-v3   0  2   # the ends of loops over a window, beside 24
+conv2d_pool           x86-64-v3  13  1   # 12 sums, 3 weights and a pixel in 16 registers, beside 60 multiply-adds of first layers; constants of tanh
+conv2d_pool           x86-64-v4  14  0   # beside 200
 conv2d_pool_dw        x86-64-v3   0  1   # the address of a table that tells where a window's largest stood, beside 12
 END
 )
