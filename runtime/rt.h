@@ -36,9 +36,10 @@ typedef float real;
 #endif
 
 /* What the optimizer's update needs besides the tensors; constant within a step.
- * bias1, bias2: 1 - beta^t of Adam, computed in double and rounded once. */
+ * bias1, bias2: 1 - beta^t of Adam, computed in double and rounded once.  trust: the trust ratio of
+ * a parameter (lars, lamb), else 1. */
 typedef struct RtOpt {
-    real lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value;
+    real lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value, trust;
     bool nesterov;
 } RtOpt;
 
@@ -111,6 +112,7 @@ typedef struct Rt {
     int *wrong;   /* 1: a token was out of this range, because a file changed; NULL on a device */
     int threads;  /* that share the units of a phase */
     double share; /* average = ema(...): share of the weights in their new average */
+    const double *trust;    /* lars, lamb: the trust ratio of each RtSum; NULL on a device */
     RtPart part[RT_INPUTS]; /* several inputs: where each of them lies in a stored row */
     /* last, because its size depends on `real`; the runtime is compiled once for both types */
     RtOpt opt;
@@ -218,10 +220,13 @@ typedef struct RtParam {
 /* A sum over samples that a step reduces.  offset: in r->grad; count: reals (for gradcheck and
  * --groups); param: index of the parameter whose whole gradient it is, or -1.  In r->grad, sums lie
  * one after another, `grad_bytes` in all: first gradients, then other sums (statistics for running
- * averages). */
+ * averages).  trusts: the update needs the parameter's trust ratio; decay: then, its factor for the
+ * recipe's decay. */
 typedef struct RtSum {
     int64_t offset, count;
     int param;
+    bool trusts;
+    double decay;
 } RtSum;
 
 /* Adjacent sums in r->grad, which ranks add in one operation.  Buckets are in the order in which
@@ -241,7 +246,7 @@ typedef struct RtInput {
     bool tokens; /* integers below RtProgram.vocab */
 } RtInput;
 
-enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW, RT_ADAGRAD, RT_LION };
+enum { RT_SGD, RT_RMSPROP, RT_ADAM, RT_ADAMW, RT_ADAGRAD, RT_LION, RT_LARS, RT_LAMB };
 enum {
     RT_SCHED_CONSTANT,
     RT_SCHED_STEP,
@@ -294,6 +299,7 @@ typedef struct RtRecipe {
     int optimizer;
     double lr, momentum, weight_decay, rho, beta1, beta2, eps, clip_norm, clip_value;
     bool nesterov;
+    double trust; /* lars: the trust coefficient */
     int schedule, nat;
     double at[RT_LIST], factor, power, end, warmup, start, rise, first;
     double threshold; /* plateau: relative change that counts as an improvement */

@@ -66,12 +66,16 @@ static const char *sum_units(Writer *w, const Sum *s)
 #define RANGE_PARAMS                                                                               \
     "const Rt *r, int unit, int units, int64_t grad, real *w, real *s0, real *s1, int64_t count"
 
-/* Factors for the learning rate and the decay of the recipe.  A sum without a parameter has no
- * update, so its factors are not used. */
-static const char *factors(Writer *w, const Param *p)
+/* Factors for the learning rate and the decay of the recipe, and where the trust ratio of the
+ * parameter is.  A sum without a parameter has no update, so its factors are not used. */
+static const char *factors(Writer *w, const Sum *s)
 {
-    return arena_printf(w->arena, "(Factors){ .lr = %.17g, .decay = %.17g }", p ? p->lr : 1,
-                        p ? p->decay : 0);
+    const Param *p = s->param;
+    const char *trust = "";
+    if (sum_trusts(w->g, s))
+        trust = arena_printf(w->arena, ", .trust = %d", (int)(s - w->g->step->sum) + 1);
+    return arena_printf(w->arena, "(Factors){ .lr = %.17g, .decay = %.17g%s }", p ? p->lr : 1,
+                        p ? p->decay : 0, trust);
 }
 
 /* Whether the update works on whole rows, as for a lazy table; the width of a row is then an
@@ -167,7 +171,7 @@ static void table_call(Writer *w, const Sum *s)
                      "    embedding_dw_update(r, unit, grad, w, s0, s1, token, dy, %s, %s, "
                      "(EmbeddingUpdate){ .vocab = %lld, .width = %lld, .padding = %lld, .rows = "
                      "%lld, .slices = SLICES%s });\n",
-                     factors(w, s->param), update_name(w->g), (long long)s->param->file.dim[0],
+                     factors(w, s), update_name(w->g), (long long)s->param->file.dim[0],
                      (long long)s->param->file.dim[1], padding ? (long long)padding->i : -1LL,
                      (long long)(w->g->step->slice * shape_count(&token->shape)),
                      by_rows(s->param) ? ", .lazy = true" : ""));
@@ -201,8 +205,8 @@ static void dense_call(Writer *w, const Sum *s)
         arena_printf(a,
                      "    %s(r, unit, grad, w, s0, s1, %sdy, %s, %s, %s, "
                      "(Dense){ .n = %s, .k = %lld, .o = %lld });\n",
-                     kernel, s->stored ? "" : "x, ", rows, factors(w, s->param), update_name(w->g),
-                     rows, (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
+                     kernel, s->stored ? "" : "x, ", rows, factors(w, s), update_name(w->g), rows,
+                     (long long)s->param->file.dim[1], (long long)s->param->file.dim[0]));
     const char *x = s->stored ? "" : arena_printf(a, "%s, ", shard_pointer(w, s->root->in[0]));
     statement_wrapped(&w->body,
                       arena_printf(a, "%s(r, unit, %lld, %s, %s%s);%s", fn, (long long)s->offset,
@@ -238,7 +242,7 @@ static void conv_call(Writer *w, const Sum *s)
                       "const Rt *r, int unit, int64_t grad, real *w, real *s0, real *s1, "
                       "const char *x, const char *dy",
                       arena_printf(a, "    %s(r, unit, grad, w, s0, s1, x, dy, %s, %s, %s%s);\n",
-                                   kernel, factors(w, s->param), update_name(w->g),
+                                   kernel, factors(w, s), update_name(w->g),
                                    sizes_of(w, s->root, st->shard), cut));
     statement_wrapped(&w->body,
                       arena_printf(a, "%s(r, unit, %lld, %s, %s, %s);%s", fn, (long long)s->offset,
@@ -277,7 +281,7 @@ static void reduce_call(Writer *w, const Sum *s, const char *units)
                             arena_printf(w->arena,
                                          "    %s(r, unit, units, grad, w, s0, s1, sums, "
                                          "slice_bytes, SLICES, count, %s%s, %s);\n",
-                                         name, filter_rows(w, s->param), factors(w, s->param),
+                                         name, filter_rows(w, s->param), factors(w, s),
                                          update_name(w->g)));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld, %s, %lld);%s", fn,
@@ -309,7 +313,7 @@ static void grad_call(Writer *w, const Sum *s, const char *units)
         kernel_define(w, name, RANGE_PARAMS,
                       arena_printf(w->arena,
                                    "    %s(r, unit, units, grad, w, s0, s1, count, %s%s, %s);\n",
-                                   name, filter_rows(w, s->param), factors(w, s->param),
+                                   name, filter_rows(w, s->param), factors(w, s),
                                    update_name(w->g)));
     statement_wrapped(&w->body,
                       arena_printf(w->arena, "%s(r, unit, %s, %lld, %s, %lld);%s", fn, units,

@@ -48,7 +48,7 @@ void own_choose(Writer *w, const CudaCalls *l)
     const Step *step = w->g->step;
     w->cuda->owned = arena_alloc(w->arena, sizeof *w->cuda->owned * (size_t)(step->nsum + 1));
     w->cuda->nowned = 0;
-    for (int i = 0; i < l->n && w->g->recipe.clip_norm <= 0; i++)
+    for (int i = 0; i < l->n && !recipe_updates_last(&w->g->recipe); i++)
         if (l->call[i]->kind == KIND_KERNEL)
             choose_owner(w, l->call[i]);
     for (int i = 0; i < step->nsum; i++)
@@ -193,8 +193,9 @@ void own_lower_product(Writer *w, const Node *n, CudaCall *c)
 
     while (sum < step->nsum && !(step->sum[sum].param && step->sum[sum].root == n))
         sum++;
-    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum || w->g->recipe.clip_norm > 0 ||
-        step->shards > 1 || n->loop || !step_writes_sum(w->g, n, w->in->options))
+    if (strcmp(c->form, "dense_dw") != 0 || sum == step->nsum ||
+        recipe_updates_last(&w->g->recipe) || step->shards > 1 || n->loop ||
+        !step_writes_sum(w->g, n, w->in->options))
         return;
     const Param *p = step->sum[sum].param;
     CudaCall *u = cuda_call(w, "dense_dw_own", n, RT_READS(MEMORY_METRIC, 0, INT64_MAX));

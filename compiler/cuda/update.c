@@ -12,6 +12,22 @@ static int64_t update_blocks(const Sum *s)
     return ceil_div(s->count, RT_UPDATE_EACH);
 }
 
+/* Writes which rows of the table have a trust ratio. */
+static void trust_rows(const Writer *w, Text *t)
+{
+    const Step *s = w->in->train->step;
+    const char *before = "";
+
+    text_add(t, "/* Rows whose parameter has a trust ratio. */\n"
+                "static RT_TABLE char trust_rows[] = {");
+    for (int i = 0; i < s->nsum; i++)
+        if (s->sum[i].param) {
+            text_printf(t, "%s%d", before, sum_trusts(w->in->train, &s->sum[i]));
+            before = ", ";
+        }
+    text_add(t, "};\n\n");
+}
+
 /* Writes the table of updates: one row for each parameter, with offsets, number of elements, blocks
  * before it, and factors of rate and decay. */
 void update_rows(Writer *w, Text *t, bool rest)
@@ -42,6 +58,8 @@ void update_rows(Writer *w, Text *t, bool rest)
         before += update_blocks(m);
     }
     text_add(t, "};\n\n");
+    if (!rest && optimizer_trusts(&w->in->train->recipe.optimizer))
+        trust_rows(w, t);
 }
 
 int update_parameters(const Writer *w, int sums)
@@ -254,7 +272,7 @@ static bool is_scaled(const Writer *w)
 /* Whether the update needs all gradients first. */
 static bool looks_at_all(const Writer *w)
 {
-    return w->g->recipe.clip_norm > 0 || is_scaled(w);
+    return recipe_updates_last(&w->g->recipe) || is_scaled(w);
 }
 
 static CudaCall *open_update(Writer *w, const char *form)
@@ -294,30 +312,93 @@ static CudaCall *lower_part(Writer *w, bool from_grad, const Part *p)
     return looks_at_all(w) && !from_grad ? lower_sums(w, p) : lower_update(w, from_grad, p);
 }
 
-/* Adds the norm of all gradients, which is finite only if all gradients are finite, and the update.
- * Pass plan reserves memory in the scratch: for the parts of the norm and, before them, for the
- * sums, if there is no gradient buffer. */
-static void lower_clipped(Writer *w)
+/* Adds the norm of all gradients, which is finite only if all gradients are finite. */
+static void lower_squares(Writer *w, const Part *p)
+{
+    cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
+                              (long long)w->g->step->grad_bytes));
+    CudaCall *c = open_update(w, "update_squares");
+    cuda_give(w, c, GRADIENTS("double *", "parts", true), GRADIENTS("char *", "grad", false));
+    give_rows(w, c, p);
+    c->blocks.number = "CLIP_PARTS";
+    c->inner_barrier = true;
+}
+
+/* The limit of the norm. */
+static Given limit_of(const Writer *w)
+{
+    const double norm = w->g->recipe.clip_norm;
+    return TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY");
+}
+
+/* Adds the parts of the norm as an argument, and its limit. */
+static void give_norm(Writer *w, CudaCall *c)
+{
+    if (w->g->recipe.clip_norm > 0 || is_scaled(w))
+        cuda_give(w, c, GRADIENTS("double *", "parts", false));
+    else
+        cuda_give(w, c, TEXT("nullptr"));
+    cuda_give(w, c, limit_of(w));
+}
+
+/* Adds the trust ratios of all parameters, and the update. */
+static void lower_trusted(Writer *w, const Part *p)
 {
     const Graph *g = w->g;
-    const Part p = all_rows(w);
-    const double norm = g->recipe.clip_norm;
+    const long long at = g->step->grad_bytes + RT_THREADS * (long long)sizeof(double);
+    const char *rule = update_rule(g);
 
-    cuda_line(w, arena_printf(w->arena, "    double *const parts = (double *)(t + %lld);\n",
-                              (long long)g->step->grad_bytes));
-    CudaCall *squares = open_update(w, "update_squares");
-    cuda_give(w, squares, GRADIENTS("double *", "parts", true), GRADIENTS("char *", "grad", false));
-    give_rows(w, squares, &p);
-    squares->blocks.number = "CLIP_PARTS";
+    cuda_line(w, arena_printf(w->arena,
+                              "    TrustNorms *const norms = (TrustNorms *)(t + %lld);\n"
+                              "    double *const ratio = (double *)(norms + %lld);\n",
+                              at, (long long)p->blocks));
+    CudaCall *c = cuda_give(w, open_update(w, "update_norms"), RT_HOST,
+                            GRADIENTS("TrustNorms *", "norms", true));
+    give_rows(w, c, p);
+    cuda_give(w, c, GRADIENTS("char *", "grad", false));
+    give_norm(w, c);
+    cuda_give(w, c, TEXT(arena_printf(w->arena, "%s_step", rule)));
+    for (int i = 0; i < p->n; i++)
+        update_access(w, c, p->sum[i], true);
+    c->inner_barrier = true;
+
+    c = cuda_give(w, open_update(w, "update_ratios"), RT_HOST, GRADIENTS("double *", "ratio", true),
+                  GRADIENTS("TrustNorms *", "norms", false));
+    cuda_give(w, c, TEXT("update_rows"), TEXT("trust_rows"), NUMBER(p->n), NUMBER(p->blocks),
+              BLOCKS(p->n), TEXT(arena_printf(w->arena, "%.17g", g->recipe.optimizer.trust)));
+    c->inner_barrier = true;
+
+    c = cuda_give(w, open_update(w, "update_trusted"), rt_loss(w));
+    give_rows(w, c, p);
+    cuda_give(w, c, GRADIENTS("char *", "grad", false));
+    give_norm(w, c);
+    cuda_give(w, c, GRADIENTS("double *", "ratio", false), NUMBER(graph_metric(g, "loss")),
+              TEXT(rule));
+    access_part(w, c, p, true);
+    update_access_scaling(w, c, true);
+    c->inner_barrier = true;
+}
+
+/* Adds the update that needs all gradients first.  Pass plan reserves memory in the scratch: for
+ * the parts of the norms and, before them, for the sums, if there is no gradient buffer. */
+static void lower_clipped(Writer *w)
+{
+    const Part p = all_rows(w);
+
+    if (w->g->recipe.clip_norm > 0 || is_scaled(w))
+        lower_squares(w, &p);
+    if (optimizer_trusts(&w->g->recipe.optimizer)) {
+        lower_trusted(w, &p);
+        return;
+    }
     CudaCall *c =
         cuda_give(w, open_update(w, is_scaled(w) ? "update_scaled" : "update_clipped"), rt_loss(w));
     give_rows(w, c, &p);
     cuda_give(w, c, GRADIENTS("char *", "grad", false), GRADIENTS("double *", "parts", false),
-              TEXT(norm > 0 ? arena_printf(w->arena, "%.17g", norm) : "INFINITY"),
-              NUMBER(graph_metric(g, "loss")), TEXT(update_rule(g)));
+              limit_of(w), NUMBER(graph_metric(w->g, "loss")), TEXT(update_rule(w->g)));
     access_part(w, c, &p, true);
     update_access_scaling(w, c, true);
-    squares->inner_barrier = c->inner_barrier = true;
+    c->inner_barrier = true;
 }
 
 static void lower_case(Writer *w, bool from_grad, int unit, const Part *p)

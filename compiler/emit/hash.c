@@ -96,6 +96,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
         add_loop(&t, g->loop[i]);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %d\n", o->kind, o->lr,
                 o->momentum, o->weight_decay, o->rho, o->beta1, o->beta2, o->eps, o->nesterov);
+    if (o->trust > 0)
+        text_printf(&t, "trust %.17g\n", o->trust);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g", c->kind, c->factor, c->power, c->end, c->warmup);
     for (int i = 0; i < c->nat; i++)
         text_printf(&t, " %.17g", c->at[i]);

@@ -68,7 +68,8 @@ static void optimizer_fields(Text *t, const Recipe *r)
 {
     static const char *const opt[] =
         {[OPT_SGD] = "RT_SGD",     [OPT_RMSPROP] = "RT_RMSPROP", [OPT_ADAM] = "RT_ADAM",
-         [OPT_ADAMW] = "RT_ADAMW", [OPT_ADAGRAD] = "RT_ADAGRAD", [OPT_LION] = "RT_LION"};
+         [OPT_ADAMW] = "RT_ADAMW", [OPT_ADAGRAD] = "RT_ADAGRAD", [OPT_LION] = "RT_LION",
+         [OPT_LARS] = "RT_LARS",   [OPT_LAMB] = "RT_LAMB"};
     const Optimizer *o = &r->optimizer;
 
     text_printf(t,
@@ -80,6 +81,8 @@ static void optimizer_fields(Text *t, const Recipe *r)
                 ".clip_value = %.17g, .nesterov = %s,\n",
                 o->beta1, o->beta2, o->eps, r->clip_norm, r->clip_value,
                 o->nesterov ? "true" : "false");
+    if (o->trust > 0)
+        text_printf(t, "        .trust = %.17g,\n", o->trust);
 }
 
 static void schedule_fields(Text *t, const Schedule *c)

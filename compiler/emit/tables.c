@@ -47,8 +47,11 @@ static void sum_table(const Graph *g, Text *t)
         for (int k = 0; k < g->nparam; k++)
             if (s->param == g->param[k])
                 index = k;
-        text_printf(t, "    {.offset = %lld, .count = %lld, .param = %d},\n", (long long)s->offset,
+        text_printf(t, "    {.offset = %lld, .count = %lld, .param = %d", (long long)s->offset,
                     (long long)count, index);
+        if (sum_trusts(g, s))
+            text_printf(t, ", .trusts = true, .decay = %.17g", s->param->decay);
+        text_add(t, "},\n");
     }
     text_add(t, "};\n\n");
 }

@@ -57,6 +57,25 @@ const Form optimizer_forms[] = {
      "steps of one size, in the direction of a running mean: Chen et al. 2023",
      "w -= lr weight_decay w\nw -= lr sign(beta1 m + (1 - beta1) g)   sign(0) = 0\n"
      "m = beta2 m + (1 - beta2) g"},
+    {"lars", OPT_LARS, {LR(REQUIRED),
+                        SHARE("momentum", momentum, 0.9, "share of the last step that is kept"),
+                        {"trust", WANT_REAL, O(trust), 1e-3, 0, INFINITY, true, NULL, 0,
+                         "factor of the trust ratio q"},
+                        DECAY(0, L2),
+                        {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0,
+                         "Nesterov's momentum; needs a momentum above 0"}},
+     "sgd for large batches, with a rate for each parameter: You et al. 2017",
+     "q = trust |w| / (|g| + weight_decay |w|)   norms of the parameter; q = 1 if |w| or |g| is 0\n"
+     "v = momentum v + q (g + weight_decay w)\nw -= lr v   nesterov: as in sgd\n"
+     "q = 1 for biases and the parameters of normalization layers"},
+    {"lamb", OPT_LAMB, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
+                        SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
+                        EPS(1e-6),
+                        DECAY(0.01, "weight decay, added to Adam's step")},
+     "Adam for large batches, with a rate for each parameter: You et al. 2020",
+     "u = adam's (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps) + weight_decay w\n"
+     "q = |w| / |u|   norms of the parameter; q = 1 if |w| or |u| is 0\nw -= lr q u\n"
+     "q = 1 for biases and the parameters of normalization layers"},
     {0}};
 #undef O
 #undef LR

@@ -129,6 +129,10 @@ static void read_optimizer(Train *t, Expr *e)
         diag_error(t->u->diag, e->span, "nesterov needs a momentum above 0");
         diag_help(t->u->diag, "add momentum = 0.9");
     }
+    if (f && f->tag == OPT_LARS && t->r->optimizer.trust == 0) {
+        diag_error(t->u->diag, e->span, "with trust = 0, no matrix would change");
+        diag_help(t->u->diag, "give a factor above 0, or leave it out: its default is 0.001");
+    }
 }
 
 static void read_schedule(Train *t, Expr *e)

@@ -36,15 +36,28 @@ typedef struct Init {
     double a, b; /* magnitude | gain | low, high | mean, std | value */
 } Init;
 
-typedef enum { OPT_SGD, OPT_RMSPROP, OPT_ADAM, OPT_ADAMW, OPT_ADAGRAD, OPT_LION } OptKind;
+typedef enum {
+    OPT_SGD,
+    OPT_RMSPROP,
+    OPT_ADAM,
+    OPT_ADAMW,
+    OPT_ADAGRAD,
+    OPT_LION,
+    OPT_LARS,
+    OPT_LAMB
+} OptKind;
 typedef struct Optimizer { /* runtime/cpu/update.h has the formulas */
     OptKind kind;
     double lr, momentum, weight_decay, rho, beta1, beta2, eps;
+    double trust; /* lars: the trust coefficient; else 0 */
     bool nesterov;
 } Optimizer;
 /* "update_sgd": the function of runtime/cpu/update.h, and of a GPU, that updates weights. */
 const char *optimizer_update(Arena *a, const Optimizer *o);
 int optimizer_states(const Optimizer *o); /* states that it keeps of each parameter */
+/* Whether the update of a parameter needs its trust ratio, from the norms of its weights and of its
+ * step (lars, lamb). */
+bool optimizer_trusts(const Optimizer *o);
 
 /* A result that training watches after each epoch: of the validation split; a schedule can also
  * watch one of the test split. */
@@ -265,6 +278,11 @@ typedef struct Recipe {
     Measure measure[RT_MEASURES];
     Span span;
 } Recipe;
+/* Whether the update of a parameter needs all its gradients first, or those of all parameters. */
+static inline bool recipe_updates_last(const Recipe *r)
+{
+    return r->clip_norm > 0 || optimizer_trusts(&r->optimizer);
+}
 
 /* "label", or the name that the recipe declares. */
 static inline const char *target_name(const TargetSpec *t)

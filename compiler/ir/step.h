@@ -59,6 +59,13 @@ typedef struct Sum {
     int64_t offset; /* bytes in the gradient buffer */
 } Sum;
 
+/* Whether the update of this sum's parameter needs a trust ratio: a matrix or filters, but no bias
+ * and no scale of a normalization layer. */
+static inline bool sum_trusts(const Graph *g, const Sum *s)
+{
+    return s->param && s->param->file.rank > 1 && optimizer_trusts(&g->recipe.optimizer);
+}
+
 /* Neighbouring sums that ranks add in one operation. */
 typedef struct Bucket {
     int first, sums;       /* indices of Step.sum */

@@ -419,13 +419,24 @@ static void widen(Step *training, const Step *s)
     largest(&training->bound_thread, s->bound_thread);
 }
 
+/* Bytes of the norms of LARS and LAMB on a GPU: two doubles for each piece of a parameter, and a
+ * ratio for each parameter (runtime/cuda/trust.cuh). */
+static int64_t trust_bytes(const Graph *g, const Step *s)
+{
+    int64_t numbers = 0;
+    for (int i = 0; i < s->nsum && optimizer_trusts(&g->recipe.optimizer); i++)
+        numbers += 2 * ceil_div(s->sum[i].count, RT_UPDATE_EACH) + 1;
+    return numbers * (int64_t)sizeof(double);
+}
+
 /* On a GPU, the norm of gradients (for clipping, and for the test that they are finite) is computed
  * in the thread region, whose values are no longer needed then.  The region must have room for the
- * sums, and for the parts of their norm (runtime/cuda/clip.cuh). */
+ * sums, for the parts of their norm (runtime/cuda/clip.cuh), and for the norms of parameters. */
 static void leave_room_for_norm(const Graph *g, const Options *o, Step *s)
 {
-    const int64_t room = s->grad_bytes + RT_THREADS * (int64_t)sizeof(double); /* CLIP_PARTS */
-    if ((g->recipe.clip_norm > 0 || target_of(o).scales_loss) && s->thread_bytes < room)
+    const int64_t room =
+        s->grad_bytes + RT_THREADS * (int64_t)sizeof(double) /* CLIP_PARTS */ + trust_bytes(g, s);
+    if ((recipe_updates_last(&g->recipe) || target_of(o).scales_loss) && s->thread_bytes < room)
         s->thread_bytes = room;
 }
 

@@ -242,7 +242,7 @@ static void check_norm(Replay *v)
 {
     const Graph *g = v->graph;
     if (target_of(v->options).finds_norm && g->training &&
-        (g->recipe.clip_norm > 0 || target_of(v->options).scales_loss) &&
+        (recipe_updates_last(&g->recipe) || target_of(v->options).scales_loss) &&
         g->step->thread_bytes < g->step->grad_bytes)
         replay_fail(v, "the gradients, %lld bytes, do not fit into the %lld bytes of scratch",
                     (long long)g->step->grad_bytes, (long long)g->step->thread_bytes);

@@ -492,7 +492,7 @@ void pass_schedule(Graph *g, const Options *o, Diag *d)
         g->node[i]->mark = kind_of(r, g->node[i]);
     add_sums(g, s, r, o);
     buckets_cut(g, s, o);
-    s->fused_update = g->recipe.clip_norm == 0 || t.finds_norm;
+    s->fused_update = !recipe_updates_last(&g->recipe) || t.finds_norm;
     for (int i = 0; i < g->nnode; i++)
         if (g->node[i]->op->flags & OP_UPDATE && g->node[i]->in[1]->mark != SUMMED &&
             g->node[i]->in[1]->mark != KNOWN)

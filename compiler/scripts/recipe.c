@@ -582,7 +582,11 @@ static void add_optimizer(const Optimizer *o, PlaceList *l)
     places_flag(l, "adamw", o->kind == OPT_ADAMW);
     places_flag(l, "adagrad", o->kind == OPT_ADAGRAD);
     places_flag(l, "lion", o->kind == OPT_LION);
+    places_flag(l, "lars", o->kind == OPT_LARS);
+    places_flag(l, "lamb", o->kind == OPT_LAMB);
     places_flag(l, "nesterov", sgd && o->nesterov);
+    places_flag(l, "lars_nesterov", o->kind == OPT_LARS && o->nesterov);
+    places_number(l, "trust", o->trust);
     places_flag(l, "with_momentum", moves);
     places_flag(l, "with_decay", o->weight_decay != 0);
     places_add(l, "optimizer_states",

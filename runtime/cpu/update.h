@@ -16,6 +16,11 @@
  * Lion is that of Chen et al. 2023 ("Symbolic Discovery of Optimization Algorithms"):
  *     lion     w -= lr decay w     w -= lr sign(beta1 s0 + (1-beta1) g)
  *              s0 = beta2 s0 + (1-beta2) g
+ * LARS (You, Gitman, Ginsburg 2017, "Large Batch Training of Convolutional Networks") and LAMB (You
+ * et al. 2020, "Large Batch Optimization for Deep Learning") multiply the step of a parameter by
+ * its trust ratio q, which the runtime computes before the update (step/trust.h):
+ *     lars     g = q (g + decay w), then sgd without decay
+ *     lamb     u = adam's (s0 / bias1) / (sqrt(s1 / bias2) + eps) + decay w     w -= lr q u
  */
 #ifndef CPU_UPDATE_H
 #define CPU_UPDATE_H
@@ -23,17 +28,31 @@
 /* w, s0, s1: V elements each; a state that the optimizer does not keep is NULL. */
 typedef void (*Update)(real *w, real *s0, real *s1, vec g, const RtOpt *o);
 
-RT_LEAF void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+/* w -= lr times the step; g: with decay. */
+RT_LEAF void update_momentum(real *w, real *s0, vec x, vec g, const RtOpt *o)
 {
-    (void)s1;
-    const vec x = v_load(w), momentum = v_set(o->momentum);
-    vec step = g = v_fma(v_set(o->decay), x, g);
+    const vec momentum = v_set(o->momentum);
+    vec step = g;
     if (s0) {
         const vec v = v_fma(momentum, v_load(s0), g);
         v_store(s0, v);
         step = o->nesterov ? v_fma(momentum, v, g) : v;
     }
     v_store(w, v_fma(v_set(-o->lr), step, x));
+}
+
+RT_LEAF void update_sgd(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    (void)s1;
+    const vec x = v_load(w);
+    update_momentum(w, s0, x, v_fma(v_set(o->decay), x, g), o);
+}
+
+RT_LEAF void update_lars(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    (void)s1;
+    const vec x = v_load(w);
+    update_momentum(w, s0, x, v_set(o->trust) * v_fma(v_set(o->decay), x, g), o);
 }
 
 /* a / b, and 0 where both are 0 (padding, with eps = 0); NaN stays NaN. */
@@ -76,6 +95,13 @@ RT_LEAF void update_adamw(real *w, real *s0, real *s1, vec g, const RtOpt *o)
 {
     const vec x = v_load(w) * v_set(1 - o->lr * o->decay);
     v_store(w, v_fma(v_set(-o->lr), update_adam_step(s0, s1, g, o), x));
+}
+
+RT_LEAF void update_lamb(real *w, real *s0, real *s1, vec g, const RtOpt *o)
+{
+    const vec x = v_load(w);
+    const vec step = v_fma(v_set(o->decay), x, update_adam_step(s0, s1, g, o));
+    v_store(w, v_fma(v_set(-(o->lr * o->trust)), step, x));
 }
 
 RT_LEAF void update_adagrad(real *w, real *s0, real *s1, vec g, const RtOpt *o)
@@ -127,15 +153,19 @@ RT_LEAF void update_lanes(real *w, real *s0, real *s1, vec g, const RtOpt *o, Up
         v_store_n(s1, v_load(t[2]), k);
 }
 
-/* Factors of a parameter for the recipe's learning rate and decay; 1 keeps their bits. */
+/* Factors of a parameter for the recipe's learning rate and decay; 1 keeps their bits.  trust: 1 +
+ * the index of its trust ratio; 0: it has none. */
 typedef struct Factors {
     real lr, decay;
+    int trust;
 } Factors;
 RT_LEAF RtOpt update_options(const Rt *r, Factors f)
 {
     RtOpt o = r->opt;
     o.lr *= f.lr;
     o.decay *= f.decay;
+    if (f.trust > 0)
+        o.trust = (real)r->trust[f.trust - 1];
     return o;
 }
 

@@ -48,6 +48,7 @@
 #include "cuda/clip.cuh" /* the update with clipped gradients */
 #include "cuda/average.cuh"
 #include "cuda/loss_scale.cuh" /* the update with scaled gradients, in f16 */
+#include "cuda/trust.cuh"      /* the update of lars and lamb */
 #include "cuda/batch_norm.cuh"
 #include "cuda/results.cuh" /* the results of each thread */
 /* clang-format on */

@@ -30,14 +30,25 @@ struct UpdateValue {
 
 /* ------------------- rules: update one number x, with `states` states, by its gradient g */
 
-DEVICE void update_sgd(UpdateValue &x, int states, real g, const RtOpt &o)
+/* g: with decay */
+DEVICE void update_momentum(UpdateValue &x, int states, real g, const RtOpt &o)
 {
-    real step = g = s_fma(o.decay, x.w, g);
+    real step = g;
     if (states > 0) {
         x.s0 = s_fma(o.momentum, x.s0, g);
         step = o.nesterov ? s_fma(o.momentum, x.s0, g) : x.s0;
     }
     x.w = s_fma(-o.lr, step, x.w);
+}
+
+DEVICE void update_sgd(UpdateValue &x, int states, real g, const RtOpt &o)
+{
+    update_momentum(x, states, s_fma(o.decay, x.w, g), o);
+}
+
+DEVICE void update_lars(UpdateValue &x, int states, real g, const RtOpt &o)
+{
+    update_momentum(x, states, o.trust * s_fma(o.decay, x.w, g), o);
 }
 
 /* a / b, and 0 where both are 0; NaN stays NaN. */
@@ -72,6 +83,18 @@ DEVICE void update_adamw(UpdateValue &x, int, real g, const RtOpt &o)
 {
     const real w = x.w * (1 - o.lr * o.decay);
     x.w = s_fma(-o.lr, update_adam_step(x, g, o), w);
+}
+
+/* LAMB's step of a number, without learning rate and trust ratio. */
+DEVICE real update_lamb_step(UpdateValue &x, real g, const RtOpt &o)
+{
+    return s_fma(o.decay, x.w, update_adam_step(x, g, o));
+}
+
+DEVICE void update_lamb(UpdateValue &x, int, real g, const RtOpt &o)
+{
+    const real step = update_lamb_step(x, g, o);
+    x.w = s_fma(-(o.lr * o.trust), step, x.w);
 }
 
 DEVICE void update_adagrad(UpdateValue &x, int, real g, const RtOpt &o)
@@ -140,12 +163,12 @@ DEVICE void quad_put(void *p, const Quad &q, int count)
                 ((real *)p)[k] = q.at[k];
 }
 
-/* The numbers of this thread in a block: `count` numbers of row q, `bytes` after its first number;
- * count <= 0: none. */
+/* The numbers of this thread in a block: `count` numbers of row q, the row-th of the part, `bytes`
+ * after its first number; count <= 0: none. */
 struct UpdateShare {
     UpdateRow q;
     int64_t bytes;
-    int count;
+    int count, row;
 };
 
 /* Returns the row of a block: the last row that has at most `block` blocks before it.  *first: the
@@ -169,10 +192,11 @@ DEVICE UpdateShare update_share(const UpdateRow *rows, int n, int64_t block)
 {
     static_assert(UPDATE_EACH == 4 * THREADS, "each thread takes four numbers");
     int64_t first;
-    const UpdateRow q = rows[update_row(rows, n, block, &first)];
+    const int row = update_row(rows, n, block, &first);
+    const UpdateRow q = rows[row];
     first += 4 * threadIdx.x;
     return UpdateShare{q, first * (int64_t)sizeof(real),
-                       q.count - first < 4 ? (int)(q.count - first) : 4};
+                       q.count - first < 4 ? (int)(q.count - first) : 4, row};
 }
 
 /* ------------------------------------------------------------------------------- the tree */

@@ -15,6 +15,7 @@
 #include "step/average.h"
 #include "step/grad.h"
 #include "step/step.h"
+#include "step/trust.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ struct NetHost {
     Barrier *barrier; /* [threads] */
     uint64_t jobs;    /* jobs that teams have computed */
     double *partial;  /* clipping by norm: sum of squares of each block (grad_blocks) */
+    Trust *trust;     /* lars, lamb: computes the trust ratios; else NULL */
 };
 
 /* ---- memory */
@@ -120,6 +122,7 @@ static void host_map(Net *n)
     if (!h->barrier)
         rt_die("out of memory for %d threads", threads);
     h->partial = rt_alloc(sizeof *h->partial * (size_t)grad_blocks(p));
+    h->trust = trust_new(p);
 }
 
 /* ---- phases */
@@ -341,17 +344,25 @@ static void update_bucket(Net *n, const Rt *r, int bucket, int64_t step)
         average_step(n->average, n->fixed, bucket, step);
 }
 
-/* Updates from all sums: clipping by norm needs the sums of all buckets. */
+/* Whether the first update needs the sums of all buckets: for their norm, or to compute all trust
+ * ratios at once. */
+static bool needs_all_sums(const Net *n)
+{
+    return n->p->recipe.clip_norm > 0 || n->host->trust;
+}
+
+/* Updates from all sums. */
 static void update_all(Net *n, const Rt *r, int64_t step)
 {
     const RtProgram *p = n->p;
     if (!n->reduced) /* the phases of gradients have updated the weights */
         return;
-    if (p->recipe.clip_norm > 0) {
-        for (int b = 0; b < p->nbucket; b++)
-            await_bucket(n, b);
+    for (int b = 0; needs_all_sums(n) && b < p->nbucket; b++)
+        await_bucket(n, b);
+    if (p->recipe.clip_norm > 0)
         grad_clip(p, n->pool, n->grad, n->host->partial, p->recipe.clip_norm);
-    }
+    if (n->host->trust)
+        trust_compute(n->host->trust, n->pool, r);
     for (int b = 0; b < p->nbucket; b++)
         update_bucket(n, r, b, step);
 }
@@ -418,6 +429,7 @@ static bool run_phases(Net *n, const View *all)
 static bool run_sums(Net *n, View *v, const Batch *b)
 {
     report_clear(n);
+    v->rt.trust = n->host->trust ? trust_ratios(n->host->trust) : NULL;
     v->rt.scored = data_scored(n->p, b);
     v->rt.weighted = data_weighted(n->p, b);
     if (n->reduced)
@@ -434,7 +446,7 @@ static bool host_step(Net *n, const Batch *b, Hyper h)
     View v = net_view(n, b, h, n->first, n->shards);
     if (!run_sums(n, &v, b))
         return false;
-    if (n->comm->size > 1 && n->p->recipe.clip_norm == 0)
+    if (n->comm->size > 1 && !needs_all_sums(n))
         defer_updates(n, &v, h.step);
     else
         update_all(n, &v.rt, h.step);

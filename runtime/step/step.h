@@ -10,7 +10,7 @@
 
 /* RtOpt in a program whose reals are double. */
 typedef struct Opt64 {
-    double lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value;
+    double lr, decay, momentum, rho, beta1, beta2, eps, bias1, bias2, clip_value, trust;
     bool nesterov;
 } Opt64;
 

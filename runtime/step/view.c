@@ -15,14 +15,14 @@ static void set_optimizer(const RtProgram *p, Rt *r, Hyper h, double skipped)
     const RtRecipe *q = &p->recipe;
     const double t = (double)h.step + 1 - skipped;
     const Opt64 o =
-        {h.lr,   q->weight_decay,      q->momentum,          q->rho,        q->beta1,   q->beta2,
-         q->eps, 1 - pow(q->beta1, t), 1 - pow(q->beta2, t), q->clip_value, q->nesterov};
+        {h.lr,   q->weight_decay,      q->momentum,          q->rho,        q->beta1, q->beta2,
+         q->eps, 1 - pow(q->beta1, t), 1 - pow(q->beta2, t), q->clip_value, 1,        q->nesterov};
     if (p->real_bytes == 8)
         memcpy(&r->opt, &o, sizeof o);
     else
         r->opt = (RtOpt){(float)o.lr,    (float)o.decay,      (float)o.momentum, (float)o.rho,
                          (float)o.beta1, (float)o.beta2,      (float)o.eps,      (float)o.bias1,
-                         (float)o.bias2, (float)o.clip_value, o.nesterov};
+                         (float)o.bias2, (float)o.clip_value, (float)o.trust,    o.nesterov};
 }
 
 View net_view(const Net *n, const Batch *b, Hyper h, int first, int count)

@@ -13,7 +13,7 @@ START_TEST(reduce)
         ((real *)memory)[i] = (real)noise(1, i);
     const RtOpt o = {.lr = 0.1f, .decay = 0.5f, .momentum = 0.9f};
     const Rt r = {.shards = SHARDS, .shard_bytes = shard_bytes, .opt = o};
-    static const Factors factors[] = {{1, 0}, {1, 1}, {0.5f, 3}};
+    static const Factors factors[] = {{1, 0, 0}, {1, 1, 0}, {0.5f, 3, 0}};
     for (int k = 0; k < 3; k++)
         for (int units = 1; units <= 9; units += 4) {
             real *w = random_buffer(COUNT, 2), *v = random_buffer(COUNT, 3),
@@ -69,6 +69,7 @@ START_TEST(formulas)
                      .eps = 0.25f,
                      .bias1 = 0.5f,
                      .bias2 = 0.125f,
+                     .trust = 0.5f,
                      .nesterov = _i == 1};
     const double allowed = sizeof(real) == 8 ? 1e-14 : 1e-6;
     real w[V], s0[V] = {0}, s1[V] = {0};
@@ -90,6 +91,13 @@ START_TEST(formulas)
         } else if (_i == 5) {
             update_adagrad(w, s0, NULL, gv, &o);
             g += decay * x, a += g * g, x -= lr * g / (sqrt(a) + eps);
+        } else if (_i == 7) {
+            update_lars(w, s0, NULL, gv, &o);
+            g = 0.5 * (g + decay * x), a = m * a + g, x -= lr * a;
+        } else if (_i == 8) {
+            update_lamb(w, s0, s1, gv, &o);
+            a = b1 * a + (1 - b1) * g, b = b2 * b + (1 - b2) * g * g;
+            x -= lr * 0.5 * ((a / 0.5) / (sqrt(b / 0.125) + eps) + decay * x);
         } else if (_i == 6) {
             const double c = b1 * a + (1 - b1) * g;
             update_lion(w, s0, NULL, gv, &o);
@@ -121,7 +129,7 @@ int main(void)
 {
     TCase *t = tcase_create("update");
     tcase_add_test(t, reduce);
-    tcase_add_loop_test(t, formulas, 0, 7);
+    tcase_add_loop_test(t, formulas, 0, 9);
     tcase_add_test(t, norm);
     return run_suite(t, "update kernels");
 }

@@ -224,6 +224,8 @@ small_model() { printf 'model %s(image: f32[1, 28, 28]) { return flatten(image) 
 train %s { data = mnist; loss = softmax_cross_entropy; optimizer = %s; schedule = %s; batch = 16; epochs = 4 }\n' "$1" "$1" "$2" "$3" > "$work/$1.tn"; }
 small_model signs 'lion(lr = 0.001, weight_decay = 0.1)' 'one_cycle(rise = 0.4)'
 small_model squares 'adagrad(lr = 0.02, weight_decay = 0.01)' 'restarts(first = 1, factor = 2, end = 0.1, warmup = 0.5)'
+small_model layerwise 'lars(lr = 1, weight_decay = 0.001, trust = 0.01, nesterov = true)' constant
+small_model lamb 'lamb(lr = 0.02)' constant
 
 # Layers that MXNet's scripts do not have.
 cat > "$work/layers.tn" <<'TN'
@@ -459,7 +461,7 @@ for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{ma
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,signs,squares,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
+for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
     name=$(basename "$model" .tn)
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi

@@ -403,7 +403,7 @@ START_TEST(groups_are_added_neighbours_first)
 {
     enum { N = 5000 };
     static float g[7][N];
-    const RtSum sum = {0, N, -1};
+    const RtSum sum = {.count = N, .param = -1};
     const RtProgram p = {.real_bytes = 4, .sum = &sum, .nsum = 1};
     Random r = random_from(3, RT_PURPOSE_DATA, 0, 0);
     Pool *pool = pool_new(2);
@@ -483,7 +483,7 @@ START_TEST(clipping_scales_to_the_norm)
 {
     enum { N = 9000 };
     static double g[N], partial[8], before[N];
-    const RtSum sum[] = {{0, 4000, 0}, {4000 * 8, 5000, 1}};
+    const RtSum sum[] = {{.count = 4000}, {.offset = 4000 * 8, .count = 5000, .param = 1}};
     const RtProgram p = {.real_bytes = 8, .sum = sum, .nsum = 2, .ngradient = 2};
     ck_assert_int_eq(grad_blocks(&p), 3);
     double norm = 0;

@@ -321,10 +321,17 @@ START_TEST(optimizers_have_states)
     static const struct {
         Optimizer o;
         int states;
-    } row[] = {{{.kind = OPT_SGD}, 0},     {{.kind = OPT_SGD, .momentum = 0.9}, 1},
-               {{.kind = OPT_RMSPROP}, 1}, {{.kind = OPT_RMSPROP, .momentum = 0.9}, 2},
-               {{.kind = OPT_ADAM}, 2},    {{.kind = OPT_ADAMW}, 2},
-               {{.kind = OPT_ADAGRAD}, 1}, {{.kind = OPT_LION}, 1}};
+    } row[] = {{{.kind = OPT_SGD}, 0},
+               {{.kind = OPT_SGD, .momentum = 0.9}, 1},
+               {{.kind = OPT_RMSPROP}, 1},
+               {{.kind = OPT_RMSPROP, .momentum = 0.9}, 2},
+               {{.kind = OPT_ADAM}, 2},
+               {{.kind = OPT_ADAMW}, 2},
+               {{.kind = OPT_ADAGRAD}, 1},
+               {{.kind = OPT_LION}, 1},
+               {{.kind = OPT_LARS, .momentum = 0.9}, 1},
+               {{.kind = OPT_LARS}, 0},
+               {{.kind = OPT_LAMB}, 2}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Bench b = bench_new();
         finish(&b, dense(&b, input(&b, BATCHED(4)), 3, "out"));
