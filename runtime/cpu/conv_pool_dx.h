@@ -8,8 +8,8 @@
 #define CPU_CONV_POOL_DX_H
 #include "cpu/conv_pool_run.h"
 
-RT_INLINE void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index,
-                                 Conv c)
+RT_LEAF void pool_dx_positions(real *dx, const real *p, const real *dy, const uint8_t *index,
+                               Conv c)
 {
     const int inputs = c.c / c.groups, outputs = c.o / c.groups;
     for (int py = 0; py < c.oh / 2; py++)
@@ -27,14 +27,14 @@ typedef struct PoolList {
     RtInt at[POOL_LIST];
     real g[POOL_LIST];
 } PoolList;
-RT_INLINE int pool_room(Conv c)
+RT_LEAF int pool_room(Conv c)
 {
     return c.o + V;
 }
 
 /* Windows are numbered down the columns, number i is (i % bands, i / bands), so that two
  * consecutive windows never add to the same image row. */
-RT_INLINE int64_t pool_window_at(Conv c, int bands, int i)
+RT_LEAF int64_t pool_window_at(Conv c, int bands, int i)
 {
     return (int64_t)(i % bands) * (c.ow / 2) + i / bands;
 }
@@ -43,8 +43,8 @@ RT_INLINE int64_t pool_window_at(Conv c, int bands, int i)
  * AVX-512, a vector of outputs at a time: this saves 0.25 of the 13.5 us that LeNet's
  * conv2d_pool_dx takes for a sample on a Zen 4 with one output at a time. */
 #ifdef RT_AVX512
-RT_INLINE void pool_sort_vector(PoolList *list, int *end, vint at, const real *dy,
-                                const uint8_t *index, int lanes)
+RT_LEAF void pool_sort_vector(PoolList *list, int *end, vint at, const real *dy,
+                              const uint8_t *index, int lanes)
 {
     uint8_t corner[V];
     if (lanes < V)
@@ -59,8 +59,8 @@ RT_INLINE void pool_sort_vector(PoolList *list, int *end, vint at, const real *d
         end[k] += __builtin_popcount(won);
     }
 }
-RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8_t *index, Conv c,
-                         int slot)
+RT_LEAF void pool_sort(PoolList *list, int *count, const real *dy, const uint8_t *index, Conv c,
+                       int slot)
 {
     const int room = pool_room(c), first = slot * 4 * room, full = c.o / V * V;
     int end[4] = {first, first + room, first + 2 * room, first + 3 * room};
@@ -74,8 +74,8 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
         count[k] = end[k] - (first + k * room);
 }
 #else
-RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8_t *index, Conv c,
-                         int slot)
+RT_LEAF void pool_sort(PoolList *list, int *count, const real *dy, const uint8_t *index, Conv c,
+                       int slot)
 {
     const int room = pool_room(c), first = slot * 4 * room;
     int next[4] = {first, first + room, first + 2 * room, first + 3 * room};
@@ -92,8 +92,8 @@ RT_INLINE void pool_sort(PoolList *list, int *count, const real *dy, const uint8
 
 /* Adds to dx a few kernel rows.  dx: the image, `row` reals a row, at the first of these kernel
  * rows; p: the weights, at the same kernel row. */
-RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
-                           const int *count, Conv c, int bands, int first, int windows, Run u)
+RT_LEAF void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList *list,
+                         const int *count, Conv c, int bands, int first, int windows, Run u)
 {
     RT_OPAQUE(p); /* gcc would add the offset of the kernel row in the inner loop */
     for (int k = 0; k < 4; k++)
@@ -114,8 +114,8 @@ RT_INLINE void pool_dx_run(real *dx, int64_t row, const real *p, const PoolList 
 
 /* Adds to dx all windows of a band.  For some windows at a time, kernel rows are the outer loop, so
  * that the L1 cache holds the weights of one row, O runs. */
-RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy,
-                            const uint8_t *index, Conv c, int bands)
+RT_LEAF void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy,
+                          const uint8_t *index, Conv c, int bands)
 {
     PoolList list;
     const RunSplit s = run_split(c);
@@ -141,9 +141,9 @@ RT_INLINE void pool_dx_band(real *dx, int64_t row, const real *p, const real *dy
 
 /* dx = mask(w^T unpool(dy), y); p from conv2d_pack_dx.  y: the output of the activation whose
  * derivative `mask` applies, or NULL. */
-RT_INLINE void conv2d_pool_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
-                              const uint8_t *restrict index, Mask mask, const real *restrict y,
-                              Conv c)
+RT_LEAF void conv2d_pool_dx(real *restrict dx, const real *restrict p, const real *restrict dy,
+                            const uint8_t *restrict index, Mask mask, const real *restrict y,
+                            Conv c)
 {
     real scratch[CONV_SCRATCH] __attribute__((aligned(64)));
     const int64_t outputs = (int64_t)(c.oh / 2) * (c.ow / 2) * c.o,

@@ -32,24 +32,24 @@ typedef struct Run {
 } Run;
 /* Whether the last vector is a half, which takes half the time: it has few lanes.  LeNet's runs of
  * 100 are seven vectors; with the half, their two gradients gain 5 %. */
-RT_INLINE bool run_half(Run u)
+RT_LEAF bool run_half(Run u)
 {
     return V / VH == 2 && u.lanes <= VH && !u.head;
 }
-RT_INLINE int run_wholes(Run u)
+RT_LEAF int run_wholes(Run u)
 {
     return run_half(u) || u.head ? u.vectors - 1 : u.vectors;
 }
-RT_INLINE int run_lanes(Run u, int j)
+RT_LEAF int run_lanes(Run u, int j)
 {
     return j + 1 < u.vectors - u.head ? V : u.lanes;
 }
 /* The offsets of the whole vectors, and of the half. */
-RT_INLINE int run_first(Run u)
+RT_LEAF int run_first(Run u)
 {
     return u.head ? VH : 0;
 }
-RT_INLINE int run_half_at(Run u)
+RT_LEAF int run_half_at(Run u)
 {
     return u.head ? 0 : (u.vectors - 1) * V;
 }
@@ -60,7 +60,7 @@ typedef struct RunSum {
     hvec h[RUN_MAX];
 } RunSum;
 
-RT_INLINE void run_load(RunSum *s, const real *y, int64_t row, Run u)
+RT_LEAF void run_load(RunSum *s, const real *y, int64_t row, Run u)
 {
     RT_UNROLL
     for (int i = 0; i < u.rows; i++, y += row) {
@@ -71,7 +71,7 @@ RT_INLINE void run_load(RunSum *s, const real *y, int64_t row, Run u)
             s->h[i] = h_load_n(y + run_half_at(u), u.head ? VH : u.lanes);
     }
 }
-RT_INLINE void run_store(real *y, const RunSum *s, int64_t row, Run u)
+RT_LEAF void run_store(real *y, const RunSum *s, int64_t row, Run u)
 {
     RT_UNROLL
     for (int i = 0; i < u.rows; i++, y += row) {
@@ -84,7 +84,7 @@ RT_INLINE void run_store(real *y, const RunSum *s, int64_t row, Run u)
 }
 
 /* s += g times the runs at `from`; reads whole vectors, up to V - 1 reals after a run. */
-RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
+RT_LEAF void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
 {
     const vec a = v_set(g);
     RT_UNROLL
@@ -99,7 +99,7 @@ RT_INLINE void run_add(RunSum *s, real g, const real *from, int64_t row, Run u)
 }
 
 /* Moves the sums of runs with a head to the positions that they have without one. */
-RT_INLINE void run_settle(RunSum *s, Run u)
+RT_LEAF void run_settle(RunSum *s, Run u)
 {
 #ifdef RT_HALVES
     RT_UNROLL
@@ -124,7 +124,7 @@ RT_INLINE void run_settle(RunSum *s, Run u)
 typedef struct RunSplit {
     int parts, vectors, last, lanes;
 } RunSplit;
-RT_INLINE RunSplit run_split(Conv c)
+RT_LEAF RunSplit run_split(Conv c)
 {
     const int length = c.s * c.c, all = conv_ceil(length, V), parts = conv_ceil(all, RUN_MAX),
               vectors = conv_ceil(all, parts);
@@ -132,7 +132,7 @@ RT_INLINE RunSplit run_split(Conv c)
 }
 
 /* Kernel rows whose runs fit the registers at the same time. */
-RT_INLINE int run_rows(Conv c)
+RT_LEAF int run_rows(Conv c)
 {
     const RunSplit s = run_split(c);
     return s.parts > 1 ? 1 : RUN_MAX / s.vectors;
@@ -156,7 +156,7 @@ typedef struct PoolFrame {
     bool needed;
 } PoolFrame;
 
-RT_INLINE PoolFrame pool_frame(Conv c)
+RT_LEAF PoolFrame pool_frame(Conv c)
 {
     const int64_t step = (int64_t)c.stride_w * c.c, width = (int64_t)conv_reach_w(c) * c.c;
     const bool aligned = 2 * step % VH == 0, two = aligned && step % V;
@@ -173,13 +173,13 @@ RT_INLINE PoolFrame pool_frame(Conv c)
                                  (aligned && (c.w * c.c % V || (int64_t)c.h * c.w * c.c % V))};
 }
 /* The image in place as a frame. */
-RT_INLINE PoolFrame pool_no_frame(Conv c)
+RT_LEAF PoolFrame pool_no_frame(Conv c)
 {
     return (PoolFrame){.row = (int64_t)c.w * c.c, .band = c.oh};
 }
 
 /* Reals of a frame for `rows` rows of outputs. */
-RT_INLINE int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
+RT_LEAF int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
 {
     return f.odd + conv_reach_h(c, rows) * f.row;
 }
@@ -190,7 +190,7 @@ RT_INLINE int64_t pool_frame_count(PoolFrame f, Conv c, int rows)
 typedef struct FrameRow {
     int y, left, columns;
 } FrameRow;
-RT_INLINE bool frame_row(FrameRow *q, Conv c, int oy, int i)
+RT_LEAF bool frame_row(FrameRow *q, Conv c, int oy, int i)
 {
     const int width = conv_reach_w(c), left = c.pad_w < width ? c.pad_w : width;
     *q = (FrameRow){oy * c.stride_h - c.pad_h + i, left, width - left < c.w ? width - left : c.w};
@@ -198,7 +198,7 @@ RT_INLINE bool frame_row(FrameRow *q, Conv c, int oy, int i)
 }
 
 /* Distance from a window's first corner to corner k. */
-RT_INLINE int64_t pool_corner(PoolFrame f, Conv c, int k)
+RT_LEAF int64_t pool_corner(PoolFrame f, Conv c, int k)
 {
     return (k >> 1) * (int64_t)c.stride_h * f.row + (k & 1) * ((int64_t)c.stride_w * c.c + f.odd);
 }
