@@ -123,8 +123,6 @@ geometry() {
     if deep "a class for each pixel on a GPU"; then
         shim pixels "$cuda/pixels.tn"
         steps pixels
-    shim contrast "$cuda/moved.tn" --set 'augment=[contrast(0.8),rotate(20)]'
-    steps contrast
         same_metrics pixels accuracy loss_weighted
     fi
     shim inputs "$cuda/inputs.tn"
