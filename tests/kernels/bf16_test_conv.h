@@ -224,7 +224,7 @@ START_TEST(conv_updates)
     for (int pass = 0; pass < 2; pass++, r.grad = NULL)
         for (int unit = BF16_FILTER_UNITS(f.c.o, f.c.c, f.c.r * f.c.s); unit-- > 0;)
             bf16_conv2d_dw_update(&r, unit, 0, w, s0, NULL, memory,
-                                  memory + count_x(f.c) * (int64_t)sizeof *x, (Factors){1, 1},
+                                  memory + count_x(f.c) * (int64_t)sizeof *x, (Factors){.lr = 1, .decay = 1},
                                   update_sgd, f.c, f.cut);
     check_bits(grad, want, nw, "bf16_conv2d_dw_update");
     check_guard(grad, nw * (int64_t)sizeof(real), "gradient of filters");

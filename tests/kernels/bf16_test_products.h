@@ -355,7 +355,7 @@ START_TEST(dense_updates)
     tree_of(want, nw, f.shards);
     for (int unit = BF16_DENSE_UNITS(f.d.k, f.d.o); unit-- > 0;)
         bf16_dense_dw_update(&r, unit, 0, NULL, NULL, NULL, (const char *)memory,
-                             (const char *)(memory + nx), f.d.n, (Factors){1, 1}, update_sgd, f.d);
+                             (const char *)(memory + nx), f.d.n, (Factors){.lr = 1, .decay = 1}, update_sgd, f.d);
     for (int o = 0; o < f.d.o; o++)
         for (int k = 0; k < f.d.k; k++)
             got[o * f.d.k + k] = grad[((int64_t)(o / P) * f.d.k + k) * P + o % P];

@@ -151,7 +151,7 @@ static void run_squares(const Shards *q, Conv c, int first, int count, real *gra
                   .opt = momentum,
                   .grad = (char *)grad};
     for (int unit = CONV_DW_UNITS(c.o, c.c, c.r * c.s); unit-- > 0;)
-        conv2d_dw_update(&r, unit, 0, w, s0, NULL, r.shard, r.shard + q->dy, (Factors){1, 1},
+        conv2d_dw_update(&r, unit, 0, w, s0, NULL, r.shard, r.shard + q->dy, (Factors){.lr = 1, .decay = 1},
                          update_sgd, c);
 }
 

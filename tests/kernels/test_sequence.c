@@ -164,7 +164,7 @@ static void update_rows(const Rt *r, real *v, real *t0, real *t1, const char *to
 {
     const int rows = EMBEDDING_ROWS(q.width);
     for (int unit = (q.vocab + rows - 1) / rows - 1; unit >= 0; unit--)
-        embedding_dw_update(r, unit, 0, v, t0, t1, token, dy, (Factors){1, 1}, update_adam, q);
+        embedding_dw_update(r, unit, 0, v, t0, t1, token, dy, (Factors){.lr = 1, .decay = 1}, update_adam, q);
 }
 
 /* Sum and update of a large table in one kernel: the bits of the sums of slices and reduce_update. */

@@ -191,7 +191,10 @@ static const RtParam mini_params[] = {
      .init = {RT_CONSTANT, false, 0, 0, 0}},
 };
 static const RtSum mini_sums[] = {
-    {W1 * sizeof(real), X * H, 0}, {B1 * sizeof(real), H, 1}, {W2 * sizeof(real), O * H, 2}, {B2 * sizeof(real), O, 3}};
+    {.offset = W1 * sizeof(real), .count = X * H, .param = 0},
+    {.offset = B1 * sizeof(real), .count = H, .param = 1},
+    {.offset = W2 * sizeof(real), .count = O * H, .param = 2},
+    {.offset = B2 * sizeof(real), .count = O, .param = 3}};
 enum { MINI_UNITS = (PARAMETERS + 7) / 8 };
 static const RtPhase mini_train[] = {{.run = mini_slice, .per_slice = true, .what = "forward and backward"},
                                      {.run = mini_sum, .count = MINI_UNITS, .what = "sum and update", .to_grad = true},
