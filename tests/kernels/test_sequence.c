@@ -178,7 +178,7 @@ START_TEST(embedding_updates)
                           (int64_t)sizeof(int32_t) * SLICES * ROWS + 64;
     const Embedding e = {ROWS, width, 4, false};
     const EmbeddingUpdate q = {VOCAB, width, 4, ROWS, SLICES, false};
-    const Factors f = {1, 1};
+    const Factors f = {.lr = 1, .decay = 1};
     const int64_t step = (shard + 63) / 64 * 64;
     char *memory = buffer_bytes(step * SHARDS);
     const char *tokens = memory + sums * SLICES + (values + 16) * (int64_t)sizeof(real);

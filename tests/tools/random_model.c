@@ -334,7 +334,9 @@ static void train(Pool *p, const Value *out, int vocab)
                                             "rmsprop(lr = 0.002)",
                                             "adamw(lr = 0.002)",
                                             "adagrad(lr = 0.01)",
-                                            "lion(lr = 0.001)"};
+                                            "lion(lr = 0.001)",
+                                            "lars(lr = 0.5)",
+                                            "lamb(lr = 0.002)"};
     static const int batches[][2] = {{8, 1}, {8, 2},  {8, 4},  {12, 2}, {12, 3},
                                      {9, 1}, {16, 2}, {10, 5}, {34, 1}};
     const int *b = batches[below(9)];
@@ -356,7 +358,7 @@ static void train(Pool *p, const Value *out, int vocab)
     else
         loss(p, out, labelled && out->dim[out->rank - 1] > 1, each);
     printf("    optimizer = %s\n    batch = %d\n    shards = %d\n    epochs = 2\n",
-           optimizer[below(9)], b[0], b[1]);
+           optimizer[below(11)], b[0], b[1]);
     if (chance(15))
         printf("    clip = %s\n", chance(50) ? "norm(1.0)" : "value(0.05)");
     if (chance(10) && froze)
